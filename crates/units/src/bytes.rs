@@ -1,0 +1,104 @@
+//! Sizes in bytes. `B` is not `b`, `Ki` is not `k`.
+
+use crate::parse::{ParseError, decimal_and_unit};
+use std::fmt;
+use std::ops::{Add, AddAssign};
+use std::str::FromStr;
+
+/// A size in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(u64);
+
+const EXPECTED: &str = "600, 64KiB, 1.5MB";
+
+impl Bytes {
+    pub const ZERO: Self = Self(0);
+
+    pub const fn new(bytes: u64) -> Self {
+        Self(bytes)
+    }
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl Add for Bytes {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = ParseError;
+
+    fn from_str(input: &str) -> Result<Self, ParseError> {
+        let (number, unit) = decimal_and_unit(input, EXPECTED)?;
+        let factor: u128 = match unit {
+            "" | "B" => 1,
+            "k" | "kB" | "KB" => 1_000,
+            "M" | "MB" => 1_000_000,
+            "G" | "GB" => 1_000_000_000,
+            "Ki" | "KiB" => 1 << 10,
+            "Mi" | "MiB" => 1 << 20,
+            "Gi" | "GiB" => 1 << 30,
+            "b" | "kb" | "Mb" | "Gb" => {
+                return Err(ParseError::new(input, "is in bits, not bytes", EXPECTED));
+            }
+            _ => return Err(ParseError::new(input, "has an unknown unit of size", EXPECTED)),
+        };
+        let bytes = number.times(factor).and_then(|b| u64::try_from(b).ok());
+        bytes.map(Self).ok_or_else(|| ParseError::new(input, "is too large", EXPECTED))
+    }
+}
+
+/// The exact count with the largest binary unit that divides it; `{:#}` rounds for people (`1.21 GB`).
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.alternate() {
+            let value = self.0 as f64;
+            let (value, unit) = match value {
+                v if v < 1e3 => return f.pad(&format!("{v} B")),
+                v if v < 999.5e3 => (v / 1e3, "kB"),
+                v if v < 999.5e6 => (v / 1e6, "MB"),
+                v => (v / 1e9, "GB"),
+            };
+            let decimals = if value >= 99.95 { 0 } else { usize::from(value < 9.995) + 1 };
+            return f.pad(&format!("{value:.decimals$} {unit}"));
+        }
+        let exact = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")]
+            .into_iter()
+            .find(|(size, _)| self.0 != 0 && self.0.is_multiple_of(*size));
+        match exact {
+            Some((size, unit)) => f.pad(&format!("{}{unit}", self.0 / size)),
+            None => f.pad(&self.0.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn binary_is_not_decimal_and_bits_are_refused() {
+        assert_eq!("64KiB".parse::<Bytes>().unwrap().get(), 65_536);
+        assert_eq!("64kB".parse::<Bytes>().unwrap().get(), 64_000);
+        assert_eq!("1.5MB".parse::<Bytes>().unwrap().get(), 1_500_000);
+        assert_eq!("42b".parse::<Bytes>().unwrap_err().problem, "is in bits, not bytes");
+    }
+
+    #[test]
+    fn exact_form_round_trips() {
+        for bytes in [0, 1, 600, 1 << 10, 3 << 20, 5 << 30, u64::MAX] {
+            assert_eq!(Bytes(bytes).to_string().parse::<Bytes>().unwrap().get(), bytes);
+        }
+        assert_eq!(format!("{:#}", Bytes(1_214_000_000)), "1.21 GB");
+        assert_eq!(format!("{:#}", Bytes(599)), "599 B");
+    }
+}

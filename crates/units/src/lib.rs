@@ -1,0 +1,25 @@
+//! The words that every other crate speaks: newtypes for time, rate, size and count, and the records
+//! that cross the borders between crates.
+//!
+//! ```text
+//! Instant ── minus ──► Picos ◄── due(n) ── Rate          Departure ─► engine ─► Event ─► measure
+//! ```
+//!
+//! Time is counted in picoseconds in a `u64`: a run may last 213 days, and a rate of 14 880 952/s has
+//! a gap that is exact to 10⁻¹². Nothing here reads a clock, and there are no dependencies.
+
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod count;
+mod parse;
+mod picos;
+mod rate;
+mod record;
+
+pub use bytes::Bytes;
+pub use count::{Count, Fraction};
+pub use parse::ParseError;
+pub use picos::{Instant, Picos};
+pub use rate::Rate;
+pub use record::{Cause, Departure, Event, Gauges, Group, Miss, Outcome, Phase, Record};

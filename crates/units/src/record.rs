@@ -1,0 +1,258 @@
+//! The records that cross the borders between crates, and the two traits' worth of nouns around them.
+//!
+//! ```text
+//! schedule ── Departure ──► engine ── Event ──► measure
+//!
+//!   due ─────► (blocked) ─────► sent ──────► first_byte ──────► done
+//!    └──────── lateness ─────────┘└────────── service ────────────┘
+//!    └─────────────────────── latency ────────────────────────────┘
+//! ```
+
+use crate::bytes::Bytes;
+use crate::picos::{Instant, Picos};
+
+/// One thing that shall leave at one time. Made by `schedule`, carried out by an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// Position in the whole schedule, from 0; unique over all shares.
+    pub seq: u64,
+    /// When it shall leave.
+    pub due: Instant,
+}
+
+/// What became of one departure. Fixed size, `Copy`, no strings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub seq: u64,
+    /// When it should have left: from the schedule (open loop), or when its connection became free (closed loop).
+    pub due: Instant,
+    /// When the generator first acted on the wire for it: `connect()` if a connection had to be opened,
+    /// otherwise the first write. `Instant::FAR` if it never left.
+    pub sent: Instant,
+    /// When the first byte of the answer was read; `Instant::FAR` if none was.
+    pub first_byte: Instant,
+    /// When the outcome was known.
+    pub done: Instant,
+    /// Bytes of HTTP (before TLS) written and read for it, heads included.
+    pub bytes_out: Bytes,
+    pub bytes_in: Bytes,
+    pub outcome: Outcome,
+    /// The part of `sent − due` in which the plan's own limit on connections held it back: the target's
+    /// slowness, not the generator's lateness.
+    pub blocked: Picos,
+    /// Which name or URL group it counts for.
+    pub group: Group,
+}
+
+impl Event {
+    /// `done − due`.
+    pub fn latency(&self) -> Picos {
+        self.done.since(self.due)
+    }
+    /// `done − sent`.
+    pub fn service(&self) -> Picos {
+        self.done.since(self.sent)
+    }
+    /// `sent − due`; `None` if it never left.
+    pub fn lateness(&self) -> Option<Picos> {
+        (self.sent != Instant::FAR).then(|| self.sent.since(self.due))
+    }
+    /// The part of the lateness that is the generator's own: `sent − due − blocked`.
+    pub fn own_lateness(&self) -> Option<Picos> {
+        self.lateness().map(|lateness| lateness - self.blocked)
+    }
+}
+
+/// Index of a name or URL group; the last of a table stands for «other».
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Group(pub u16);
+
+/// How a departure ended. Every departure ends as exactly one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// A complete answer with this status code (100–999), whatever the code.
+    Status(u16),
+    /// It left, and no acceptable answer came.
+    Failed(Cause),
+    /// It never left.
+    Missed(Miss),
+    /// It was on its way when the run ended.
+    CutOff,
+}
+
+/// Where in its life a request was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Phase {
+    Lookup,
+    Connect,
+    Tls,
+    Send,
+    FirstByte,
+    Body,
+}
+
+macro_rules! keyed {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $key:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$vdoc])* $variant,)+ }
+
+        impl $name {
+            /// Every value, in the order of their indices.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The key in `result.json`.
+            pub const fn key(self) -> &'static str {
+                match self { $(Self::$variant => $key,)+ }
+            }
+            /// Position in `ALL`.
+            pub const fn index(self) -> usize {
+                self as usize
+            }
+        }
+    };
+}
+
+keyed! {
+    /// Why a request that left has no acceptable answer.
+    Cause {
+        /// The name could not be resolved.
+        Lookup = "lookup.failed",
+        LookupTimeout = "lookup.timeout",
+        ConnectRefused = "connect.refused",
+        ConnectReset = "connect.reset",
+        ConnectUnreachable = "connect.unreachable",
+        ConnectTimeout = "connect.timeout",
+        ConnectOther = "connect.other",
+        /// The proxy answered CONNECT with something other than 2xx.
+        ProxyRefused = "connect.proxy",
+        /// A TLS alert was received.
+        TlsAlert = "tls.alert",
+        /// The target's certificate is not trusted, has expired or has another name.
+        TlsCertificate = "tls.certificate",
+        TlsProtocol = "tls.protocol",
+        TlsClosed = "tls.closed",
+        TlsTimeout = "tls.timeout",
+        SendReset = "send.reset",
+        SendTimeout = "send.timeout",
+        FirstByteReset = "first_byte.reset",
+        FirstByteClosed = "first_byte.closed",
+        FirstByteTimeout = "first_byte.timeout",
+        BodyReset = "body.reset",
+        /// The connection closed before the body was complete.
+        BodyClosed = "body.closed",
+        BodyTimeout = "body.timeout",
+        FramingHead = "framing.head",
+        FramingHeadTooLarge = "framing.head_too_large",
+        FramingLength = "framing.length",
+        FramingChunk = "framing.chunk",
+        /// Bytes came that no request asked for.
+        FramingUnasked = "framing.unasked",
+        ExpectStatus = "expect.status",
+        ExpectBody = "expect.body",
+        ExpectChecksum = "expect.checksum",
+        RedirectLimit = "redirect.limit",
+        RedirectBad = "redirect.bad",
+        SocketOther = "socket.other",
+    }
+}
+
+keyed! {
+    /// Why a departure never left.
+    Miss {
+        /// Every connection that the plan allows was busy for too long.
+        NoConnection = "missed.no_connection",
+        /// No local port was free (EADDRNOTAVAIL).
+        NoPort = "missed.no_port",
+        /// No descriptor was free (EMFILE, ENFILE).
+        NoDescriptor = "missed.no_descriptor",
+        /// No memory for a socket (ENOBUFS, ENOMEM).
+        NoMemory = "missed.no_memory",
+        /// The generator did not get to it before the run ended.
+        NotReached = "missed.not_reached",
+        /// The line of the URL file is not a request; the numbers of the first are in the result.
+        BadLine = "missed.bad_line",
+        /// The URL file shrank under the run.
+        SourceLost = "missed.source_lost",
+    }
+}
+
+impl Miss {
+    /// Whether the generator's own limits were the reason, not the plan's or the target's.
+    pub const fn is_generators(self) -> bool {
+        matches!(self, Self::NoPort | Self::NoDescriptor | Self::NoMemory | Self::NotReached)
+    }
+}
+
+/// What an engine thread knows of itself, as running totals since its start (except where noted).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gauges {
+    /// Departures taken from the schedule.
+    pub offered: u64,
+    /// Connections open now, the most there ever were, and all that were opened.
+    pub open: u64,
+    pub open_peak: u64,
+    pub opened: u64,
+    /// Time spent spinning towards a due time: CPU time that is not work.
+    pub spun: Picos,
+    /// Times that the loop waited in the kernel, and the events it got.
+    pub waits: u64,
+    pub ready: u64,
+    /// Departures whose own lateness was over the plan's tolerance.
+    pub late: u64,
+    /// Bytes on the wire side (TLS included).
+    pub wire_out: u64,
+    pub wire_in: u64,
+    /// Bytes of memory that connections hold now.
+    pub connection_bytes: u64,
+}
+
+/// Where an engine thread puts what it learns. One per thread; nothing here locks or allocates.
+pub trait Record {
+    /// A departure ended.
+    fn event(&mut self, event: &Event);
+    /// `count` departures never left for the same reason; for the rest of a schedule that ends early.
+    fn missed(&mut self, why: Miss, count: u64);
+    /// A phase of a connection's life took this long (`Lookup`, `Connect` and `Tls` are kept).
+    fn phase(&mut self, phase: Phase, took: Picos);
+    /// Called once a round: hands the interval over when it is over.
+    fn tick(&mut self, now: Instant, gauges: &Gauges);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lateness_splits_into_blocked_and_own() {
+        let at = |nanos| Instant::EPOCH + Picos::from_nanos(nanos);
+        let event = Event {
+            seq: 0,
+            due: at(100),
+            sent: at(350),
+            first_byte: at(500),
+            done: at(700),
+            bytes_out: Bytes::ZERO,
+            bytes_in: Bytes::ZERO,
+            outcome: Outcome::Status(200),
+            blocked: Picos::from_nanos(200),
+            group: Group(0),
+        };
+        assert_eq!(event.latency().as_nanos(), 600);
+        assert_eq!(event.service().as_nanos(), 350);
+        assert_eq!(event.lateness().unwrap().as_nanos(), 250);
+        assert_eq!(event.own_lateness().unwrap().as_nanos(), 50);
+        let never = Event { sent: Instant::FAR, ..event };
+        assert_eq!(never.lateness(), None);
+    }
+
+    #[test]
+    fn keys_are_unique_and_indices_match() {
+        let keys: std::collections::HashSet<_> =
+            Cause::ALL.iter().map(|c| c.key()).chain(Miss::ALL.iter().map(|m| m.key())).collect();
+        assert_eq!(keys.len(), Cause::ALL.len() + Miss::ALL.len());
+        assert!(Cause::ALL.iter().enumerate().all(|(i, c)| c.index() == i));
+        assert!(Miss::ALL.iter().enumerate().all(|(i, m)| m.index() == i));
+    }
+}
