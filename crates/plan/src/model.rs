@@ -137,6 +137,8 @@ pub struct RequestPlan {
     pub templates: bool,
     /// A request that has no answer by then has failed.
     pub timeout: Picos,
+    /// The time-out starts again with every byte that arrives (http_load's `-timeout`).
+    pub idle_timeout: bool,
     /// Remember each URL's first body (MD5) and compare later ones (http_load's `-checksum`).
     pub same_checksum: bool,
 }
