@@ -1,1 +1,3 @@
-//! placeholder
+//! HOW requests go out over kernel sockets.
+
+pub mod response;

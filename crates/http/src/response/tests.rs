@@ -1,0 +1,198 @@
+//! The reader on raw bytes; the expected items follow from RFC 9112 by hand.
+
+use super::*;
+use proptest::prelude::*;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Seen {
+    Informational(u16),
+    Head(Head),
+    Body(Vec<u8>),
+    End,
+    Closed(bool),
+    Error(FramingError),
+}
+
+/// Feeds the pieces one after another, then closes; joins neighbouring body pieces.
+fn read(pieces: &[&[u8]], asked: Asked) -> Vec<Seen> {
+    let mut reader = ResponseReader::new();
+    let mut seen = Vec::new();
+    for piece in pieces {
+        let mut input = *piece;
+        loop {
+            match reader.next(&mut input, asked) {
+                Ok(Item::More) => break,
+                Ok(Item::Informational(status)) => seen.push(Seen::Informational(status)),
+                Ok(Item::Head(head)) => seen.push(Seen::Head(head)),
+                Ok(Item::End) => seen.push(Seen::End),
+                Ok(Item::Data(data)) => match seen.last_mut() {
+                    Some(Seen::Body(body)) => body.extend_from_slice(data),
+                    _ => seen.push(Seen::Body(data.to_vec())),
+                },
+                Err(error) => {
+                    seen.push(Seen::Error(error));
+                    return seen;
+                }
+            }
+        }
+    }
+    seen.push(Seen::Closed(reader.close()));
+    seen
+}
+
+fn whole(bytes: &[u8]) -> Vec<Seen> {
+    read(&[bytes], Asked::default())
+}
+
+fn head(status: u16, keep_alive: bool, framing: Framing) -> Seen {
+    Seen::Head(Head { status, keep_alive, framing })
+}
+
+#[test]
+fn length_delimited_and_pipelined() {
+    let bytes =
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 404 No\r\ncontent-length:0\r\n\r\n";
+    assert_eq!(
+        whole(bytes),
+        [
+            head(200, true, Framing::Length(5)),
+            Seen::Body(b"hello".to_vec()),
+            Seen::End,
+            head(404, true, Framing::Length(0)),
+            Seen::End,
+            Seen::Closed(false),
+        ]
+    );
+}
+
+#[test]
+fn chunked_with_extensions_and_trailers() {
+    let bytes = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\nContent-Length: 3\r\n\r\n\
+        4;x=y\r\nWiki\r\nA\r\npedia in c\r\n0\r\nExpires: never\r\nX: y\r\n\r\n";
+    assert_eq!(
+        whole(bytes),
+        [
+            head(200, true, Framing::Chunked),
+            Seen::Body(b"Wikipedia in c".to_vec()),
+            Seen::End,
+            Seen::Closed(false),
+        ]
+    );
+}
+
+#[test]
+fn no_body_for_204_304_and_head() {
+    for status in [204, 304] {
+        let bytes = format!("HTTP/1.1 {status} X\r\nContent-Length: 10\r\n\r\n");
+        assert_eq!(
+            whole(bytes.as_bytes()),
+            [head(status, true, Framing::Empty), Seen::End, Seen::Closed(false)]
+        );
+    }
+    let asked = Asked { no_body: true, location: false };
+    assert_eq!(
+        read(&[b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"], asked),
+        [head(200, true, Framing::Empty), Seen::End, Seen::Closed(false)]
+    );
+}
+
+#[test]
+fn informational_heads_come_before_the_final_one() {
+    let bytes = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
+    assert_eq!(
+        whole(bytes)[..3],
+        [Seen::Informational(100), Seen::Informational(103), head(200, true, Framing::Length(1)),]
+    );
+}
+
+#[test]
+fn close_delimited_is_complete_at_close_and_lengths_are_not() {
+    assert_eq!(
+        whole(b"HTTP/1.0 200 OK\r\n\r\nabc"),
+        [head(200, false, Framing::UntilClose), Seen::Body(b"abc".to_vec()), Seen::Closed(true)]
+    );
+    assert_eq!(whole(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc").last(), Some(&Seen::Closed(false)));
+}
+
+#[test]
+fn keep_alive_follows_version_and_connection_field() {
+    for (bytes, keep) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", true),
+        ("HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 0\r\n\r\n", false),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", false),
+        ("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n", true),
+    ] {
+        assert_eq!(whole(bytes.as_bytes())[0], head(200, keep, Framing::Length(0)), "{bytes}");
+    }
+}
+
+#[test]
+fn broken_framing_has_its_own_name() {
+    for (bytes, error) in [
+        ("HTP/1.1 200 OK\r\n\r\n", FramingError::Head),
+        ("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", FramingError::Length),
+        ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", FramingError::Length),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", FramingError::Length),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", FramingError::Chunk),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n", FramingError::Chunk),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n11111111111111111\r\n", FramingError::Chunk),
+    ] {
+        assert_eq!(whole(bytes.as_bytes()).last(), Some(&Seen::Error(error)), "{bytes}");
+    }
+}
+
+#[test]
+fn heads_are_bounded() {
+    let long = format!("HTTP/1.1 200 OK\r\nX: {}", "y".repeat(HEAD_LIMIT));
+    assert_eq!(whole(long.as_bytes()), [Seen::Error(FramingError::HeadTooLarge)]);
+    let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "X: y\r\n".repeat(FIELD_LIMIT + 1));
+    assert_eq!(whole(many.as_bytes()), [Seen::Error(FramingError::HeadTooLarge)]);
+    let trailers =
+        format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n{}", "X: y\r\n".repeat(20_000));
+    assert_eq!(whole(trailers.as_bytes()).last(), Some(&Seen::Error(FramingError::Chunk)));
+}
+
+#[test]
+fn location_is_kept_only_when_asked_for() {
+    let bytes: &[u8] = b"HTTP/1.1 302 Found\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n";
+    for (location, expected) in [(true, Some("/next")), (false, None)] {
+        let mut reader = ResponseReader::new();
+        let mut input = bytes;
+        reader.next(&mut input, Asked { no_body: false, location }).unwrap();
+        assert_eq!(reader.take_location().as_deref(), expected);
+    }
+}
+
+fn responses() -> impl Strategy<Value = Vec<u8>> {
+    let one = prop_oneof![
+        Just(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello".to_vec()),
+        Just(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n".to_vec()),
+        Just(b"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n3\nabc\n0\n\n".to_vec()),
+        Just(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;e\r\nabc\r\n1\r\nd\r\n0\r\nT: v\r\n\r\n"
+                .to_vec()
+        ),
+        Just(b"HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n".to_vec()),
+        Just(b"HTTP/1.1 200 OK\r\nContent-Length: 1, 1\r\n\r\n!".to_vec()),
+        Just(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz".to_vec()),
+        Just(b"garbage\r\n\r\n".to_vec()),
+        Just(b"Hgarbage".to_vec()),
+        Just(b"\r\n\nHTTP/1.1 204 X\r\n\r\n".to_vec()),
+        proptest::collection::vec(any::<u8>(), 0..40),
+    ];
+    proptest::collection::vec(one, 1..6).prop_map(|all| all.concat())
+}
+
+proptest! {
+    #[test]
+    fn any_split_gives_the_same_items(bytes in responses(), cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..12)) {
+        let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+        at.push(0);
+        at.push(bytes.len());
+        at.sort_unstable();
+        let pieces: Vec<&[u8]> = at.windows(2).map(|w| &bytes[w[0]..w[1]]).collect();
+        prop_assert_eq!(read(&pieces, Asked::default()), whole(&bytes));
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        prop_assert_eq!(read(&single, Asked::default()), whole(&bytes));
+    }
+}
