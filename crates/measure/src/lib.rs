@@ -1,1 +1,26 @@
-//! placeholder
+//! What a run weighed: per-thread recorders, merged histograms, the generator's own health, and the verdict.
+//!
+//! ```text
+//! engine thread ─ Event ─► Recorder ─ IntervalData (swap) ─► Collector ─ IntervalRow ─► sink (store, progress)
+//!                              ▲                              │  │
+//!                              └──── empty IntervalData ──────┘  └─► RunTotals + HealthSummary ─► judge ─► Verdict
+//! /proc ─► Probe ─ HealthSample ──────────────────────────────┘
+//! ```
+//!
+//! Memory is flat: nothing is kept per request or per interval. Percentiles are never averaged: histograms
+//! merge by adding buckets. Times in histograms are whole nanoseconds, 1 ns to 1 h, within 0.1 %.
+
+#![forbid(unsafe_code)]
+
+mod health;
+mod model;
+mod series;
+mod verdict;
+
+pub use health::{CoreHealth, HealthSample, HealthSummary, ThreadHealth};
+pub use model::{
+    GroupTally, HISTOGRAM_DIGITS, Imbalance, IntervalData, IntervalRow, OutcomeCount, Outcomes, RunTotals,
+    Spark, SparkPoint, Tally,
+};
+pub use series::{Histogram, Series, SeriesSet, Summary};
+pub use verdict::{Criterion, Verdict, Word};

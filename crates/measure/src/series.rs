@@ -1,0 +1,212 @@
+//! The histograms of a run, one for each kind of time that is kept.
+//!
+//! All count whole nanoseconds with three significant digits, so a figure read from one is at most 0.1 %
+//! above the true one. Values over one hour are kept as one hour and counted as clamped.
+
+use hdrhistogram::Counter;
+use serde::Serialize;
+use units::Picos;
+
+/// The crate's histogram; `u32` counters within an interval, `u64` over a run.
+pub type Histogram<C> = hdrhistogram::Histogram<C>;
+
+/// The longest time that a histogram tells apart: one hour.
+pub const LONGEST: Picos = Picos::from_secs(3_600);
+
+/// What one histogram is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Series {
+    /// `done − due` of complete answers.
+    Latency,
+    /// `done − sent` of complete answers.
+    Service,
+    /// `sent − due` of everything that left.
+    Lateness,
+    /// `sent − due − blocked`: the part of the lateness that is the generator's own.
+    OwnLateness,
+    /// TCP connect, one for each connection.
+    Connect,
+    /// TLS handshake, one for each connection.
+    Tls,
+    /// Name look-up, one for each question asked.
+    Lookup,
+    /// `first_byte − sent` of complete answers.
+    FirstByte,
+    /// `done − due` of requests that left and failed.
+    Failed,
+    /// |gap between two consecutive `sent`s − gap between their due times|, within one thread.
+    GapError,
+}
+
+impl Series {
+    /// Every series, in the order of their indices.
+    pub const ALL: &'static [Self] = &[
+        Self::Latency,
+        Self::Service,
+        Self::Lateness,
+        Self::OwnLateness,
+        Self::Connect,
+        Self::Tls,
+        Self::Lookup,
+        Self::FirstByte,
+        Self::Failed,
+        Self::GapError,
+    ];
+
+    /// The tag in `latency.hlog`, and (with `_ns` behind it) the key in `result.json`.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::Service => "service",
+            Self::Lateness => "lateness",
+            Self::OwnLateness => "own_lateness",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Lookup => "lookup",
+            Self::FirstByte => "first_byte",
+            Self::Failed => "failed",
+            Self::GapError => "gap_error",
+        }
+    }
+
+    /// Position in `ALL`.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Whether every request adds to it, so that room for usual values is made at the start.
+    const fn is_per_request(self) -> bool {
+        !matches!(self, Self::Connect | Self::Tls | Self::Lookup | Self::Failed)
+    }
+}
+
+/// One histogram for each [`Series`].
+#[derive(Clone, Debug)]
+pub struct SeriesSet<C: Counter> {
+    histograms: Vec<Histogram<C>>,
+    clamped: [u64; Series::ALL.len()],
+}
+
+impl<C: Counter> SeriesSet<C> {
+    /// Empty. Counters are made as values need them: a histogram grows when a value twice the largest so far
+    /// comes, at most 31 times in its life, and never beyond one hour.
+    pub fn new() -> Self {
+        let room =
+            |series: &Series| if series.is_per_request() { Picos::from_millis(16) } else { Picos::ZERO };
+        Self {
+            histograms: Series::ALL.iter().map(|series| empty_histogram(room(series), DIGITS)).collect(),
+            clamped: [0; Series::ALL.len()],
+        }
+    }
+
+    /// The histogram of one series, in nanoseconds.
+    pub fn of(&self, series: Series) -> &Histogram<C> {
+        &self.histograms[series.index()]
+    }
+
+    /// How many values of a series were over one hour and are kept as one hour.
+    pub fn clamped(&self, series: Series) -> u64 {
+        self.clamped[series.index()]
+    }
+
+    /// Adds one value.
+    #[inline]
+    pub fn record(&mut self, series: Series, value: Picos) {
+        let clamped = value > LONGEST;
+        self.clamped[series.index()] += u64::from(clamped);
+        record_ns(&mut self.histograms[series.index()], if clamped { LONGEST } else { value });
+    }
+
+    /// Adds another set, bucket by bucket.
+    pub fn merge<D: Counter>(&mut self, other: &SeriesSet<D>) {
+        for (into, from) in self.histograms.iter_mut().zip(&other.histograms) {
+            merge_histogram(into, from);
+        }
+        for (into, from) in self.clamped.iter_mut().zip(&other.clamped) {
+            *into += from;
+        }
+    }
+
+    /// Forgets all values; keeps the memory.
+    pub fn clear(&mut self) {
+        self.histograms.iter_mut().filter(|histogram| !histogram.is_empty()).for_each(Histogram::reset);
+        self.clamped.fill(0);
+    }
+
+    /// The usual figures of one series.
+    pub fn summary(&self, series: Series) -> Summary {
+        Summary::of(self.of(series))
+    }
+}
+
+impl<C: Counter> Default for SeriesSet<C> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Significant decimal digits of the series' histograms.
+pub const DIGITS: u8 = 3;
+
+/// An empty histogram that covers `room` and grows when it must.
+pub(crate) fn empty_histogram<C: Counter>(room: Picos, digits: u8) -> Histogram<C> {
+    let mut histogram = Histogram::new_with_bounds(1, room.as_nanos().max(2), digits)
+        .expect("1 ≤ low, 2·low ≤ high, digits ≤ 5");
+    histogram.auto(true);
+    histogram
+}
+
+#[inline]
+pub(crate) fn record_ns<C: Counter>(histogram: &mut Histogram<C>, value: Picos) {
+    histogram.record(value.as_nanos()).expect("an hour fits in a histogram that may grow");
+}
+
+/// Adds `from` bucket by bucket; a counter that would overflow stays at its largest.
+pub(crate) fn merge_histogram<C: Counter, D: Counter>(into: &mut Histogram<C>, from: &Histogram<D>) {
+    for bucket in from.iter_recorded() {
+        let count = bucket.count_at_value().to_u64().unwrap_or(u64::MAX);
+        let count = C::from_u64(count).or_else(|| C::from_u32(u32::MAX)).unwrap_or_else(C::one);
+        into.record_n(bucket.value_iterated_to(), count).expect("an hour fits in a histogram that may grow");
+    }
+}
+
+/// The usual figures of a histogram, in nanoseconds; all zero when it is empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Summary {
+    pub count: u64,
+    pub mean: f64,
+    pub min: u64,
+    pub p50: u64,
+    pub p75: u64,
+    pub p90: u64,
+    pub p95: u64,
+    pub p99: u64,
+    pub p99_9: u64,
+    pub p99_99: u64,
+    pub max: u64,
+    pub stdev: f64,
+}
+
+impl Summary {
+    pub fn of<C: Counter>(histogram: &Histogram<C>) -> Self {
+        if histogram.is_empty() {
+            return Self::default();
+        }
+        let at = |quantile| histogram.value_at_quantile(quantile);
+        Self {
+            count: histogram.len(),
+            mean: histogram.mean(),
+            min: histogram.min(),
+            p50: at(0.5),
+            p75: at(0.75),
+            p90: at(0.9),
+            p95: at(0.95),
+            p99: at(0.99),
+            p99_9: at(0.999),
+            p99_99: at(0.9999),
+            max: histogram.max(),
+            stdev: histogram.stdev(),
+        }
+    }
+}
