@@ -1,16 +1,38 @@
 //! Clock sources with measured precision and overhead, and why a better one was refused.
 //!
 //! ```text
-//! calibrate ──► HostClock (Copy) ── now() ──► Instant        FakeClock for tests
+//!              ┌─ probe ─► Tsc ────────┐
+//! calibrate ───┤   └─ Refused (why)    ├──► HostClock (Copy) ── now() ──► Instant
+//!              └─────────► Monotonic ──┘        │                        FakeClock for tests
+//!                                               └── check(), watch() ──► Agreement
 //! ```
+//!
+//! An `Instant` is picoseconds since the clock's epoch, which is the start of its calibration.
+//! This is the only crate that reads a clock.
 
+mod agreement;
+mod calibration;
+mod fake;
 mod host;
+mod probe;
+mod raw;
+mod sleep;
 
-pub use host::{Agreement, HostClock, Refused, Source};
+pub use agreement::{Agreement, Watch};
+pub use fake::FakeClock;
+pub use host::{HostClock, Source};
+pub use probe::{KernelClock, Refused};
+pub use sleep::set_timer_slack_ns;
 
 use units::Instant;
 
 /// Anything that tells the time. Engines take one, so that tests can pass a fake.
 pub trait Clock {
     fn now(&self) -> Instant;
+}
+
+impl<C: Clock> Clock for &C {
+    fn now(&self) -> Instant {
+        (*self).now()
+    }
 }

@@ -1,0 +1,78 @@
+//! The three readings that no safe wrapper offers. All `unsafe` of this crate is here.
+//!
+//! | reading | why not a library |
+//! |---|---|
+//! | `ticks`, `ticks_ordered` | RDTSC is an intrinsic |
+//! | `libc_clock_ns` | rustix enters the kernel by itself; the check wants the path that other code of the process takes (and that `LD_PRELOAD` tools change) |
+
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// CLOCK_MONOTONIC in nanoseconds, straight from the vDSO.
+#[inline]
+pub fn monotonic_ns() -> u64 {
+    nanos(clock_gettime(ClockId::Monotonic))
+}
+
+/// CLOCK_BOOTTIME in nanoseconds: CLOCK_MONOTONIC plus the time that the machine was suspended.
+pub fn boottime_ns() -> u64 {
+    nanos(clock_gettime(ClockId::Boottime))
+}
+
+#[inline]
+fn nanos(time: Timespec) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// CLOCK_MONOTONIC in nanoseconds as libc tells it to everyone else in this process.
+pub fn libc_monotonic_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a live, writable timespec for the whole call, and the call keeps no pointer to it.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    assert_eq!(status, 0, "CLOCK_MONOTONIC exists on every Linux");
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The time-stamp counter. Not ordered against neighbouring loads and stores: it may be read some tens of
+/// nanoseconds early, never later than a following system call.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub fn ticks() -> u64 {
+    // SAFETY: every x86_64 CPU has RDTSC, it touches no memory, and Linux leaves it allowed in user mode.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// The time-stamp counter, read after everything before it and before everything after it.
+#[cfg(target_arch = "x86_64")]
+pub fn ticks_ordered() -> u64 {
+    // SAFETY: LFENCE is part of SSE2, which every x86_64 CPU has, and touches no memory.
+    unsafe { core::arch::x86_64::_mm_lfence() };
+    let ticks = ticks();
+    // SAFETY: as above.
+    unsafe { core::arch::x86_64::_mm_lfence() };
+    ticks
+}
+
+/// Whether the counter runs at one rate whatever the CPU's frequency and sleep state: CPUID leaf
+/// 0x8000_0007, EDX bit 8 (Intel SDM vol. 3, §18.17.1 «Invariant TSC»; AMD APM vol. 3, appendix E).
+#[cfg(target_arch = "x86_64")]
+pub fn ticks_are_invariant() -> Option<bool> {
+    use core::arch::x86_64::__cpuid;
+    const POWER: u32 = 0x8000_0007;
+    Some(__cpuid(0x8000_0000).eax >= POWER && __cpuid(POWER).edx & (1 << 8) != 0)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub fn ticks() -> u64 {
+    0
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub fn ticks_ordered() -> u64 {
+    0
+}
+
+/// `None`: this architecture has no time-stamp counter that we know.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn ticks_are_invariant() -> Option<bool> {
+    None
+}
