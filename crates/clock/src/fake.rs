@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(clock.now(), Instant::from_picos(105));
         clock.advance_to(Instant::from_picos(300));
         clock.jump_back(Picos::from_picos(250));
-        assert_eq!((&clock).now(), Instant::from_picos(50));
+        assert_eq!(clock.now(), Instant::from_picos(50));
         clock.jump_back(Picos::from_picos(51));
         assert_eq!(clock.now(), Instant::EPOCH);
     }
