@@ -1,1 +1,37 @@
-//! placeholder
+//! What a run leaves behind: the result's schema, and the sinks that keep it.
+//!
+//! ```text
+//! measure ─ IntervalRow ─► Sink::row ──► intervals.jsonl, latency.hlog      (one write each, each interval)
+//! measure ─ RunTotals ──► RunResult::fill ─► Sink::end_rows ─► Sink::save ──► result.json
+//!                                              result, rows ──► report
+//! ```
+//!
+//! A sink that cannot write says so in the result (`store.lost`) and the run goes on: nothing here panics, and
+//! the result in memory is complete whatever the disk does. Memory is bounded: see [`BoundedIntervals`].
+
+#![forbid(unsafe_code)]
+
+mod distribution;
+mod error;
+mod from_measure;
+mod hlog;
+mod json;
+mod keeper;
+mod number;
+mod read;
+mod run_folder;
+pub mod schema;
+mod series;
+mod sink;
+mod wall;
+
+pub use distribution::{Curve, Distribution};
+pub use error::StoreError;
+pub use from_measure::Spans;
+pub use json::write_json;
+pub use read::{Intervals, StoredRun, load_run};
+pub use run_folder::{RunFolder, state_dir};
+pub use schema::RunResult;
+pub use series::{BoundedIntervals, MAX_INTERVALS};
+pub use sink::{NoFolder, Sink};
+pub use wall::rfc3339;

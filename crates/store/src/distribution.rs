@@ -1,0 +1,168 @@
+//! A histogram boiled down to the figures that people read, and to the points that a chart draws.
+
+use crate::number;
+use hdrhistogram::{Counter, Histogram};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+
+/// Figures of one distribution, in nanoseconds. With a `count` of zero nothing else means anything, and
+/// `{"count": 0}` is all that is written.
+///
+/// `pXX_X` is the smallest recorded value that at least XX.X % of all values do not exceed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Distribution {
+    pub count: u64,
+    #[serde(with = "number")]
+    pub mean: f64,
+    #[serde(with = "number")]
+    pub stdev: f64,
+    pub min: u64,
+    pub p50: u64,
+    pub p75: u64,
+    pub p90: u64,
+    pub p95: u64,
+    pub p99: u64,
+    pub p99_9: u64,
+    pub p99_99: u64,
+    pub max: u64,
+}
+
+impl Distribution {
+    /// Of a histogram that counts nanoseconds.
+    pub fn of<C: Counter>(histogram: &Histogram<C>) -> Self {
+        if histogram.is_empty() {
+            return Self::default();
+        }
+        let at = |quantile| histogram.value_at_quantile(quantile).min(histogram.max());
+        Self {
+            count: histogram.len(),
+            mean: (histogram.mean() * 10.0).round() / 10.0,
+            stdev: (histogram.stdev() * 10.0).round() / 10.0,
+            min: histogram.min(),
+            p50: at(0.5),
+            p75: at(0.75),
+            p90: at(0.9),
+            p95: at(0.95),
+            p99: at(0.99),
+            p99_9: at(0.999),
+            p99_99: at(0.9999),
+            max: histogram.max(),
+        }
+    }
+
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The percentiles with their names in `result.json`, ascending.
+    pub fn percentiles(&self) -> [(&'static str, u64); 7] {
+        [
+            ("p50", self.p50),
+            ("p75", self.p75),
+            ("p90", self.p90),
+            ("p95", self.p95),
+            ("p99", self.p99),
+            ("p99_9", self.p99_9),
+            ("p99_99", self.p99_99),
+        ]
+    }
+}
+
+impl Serialize for Distribution {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("count", &self.count)?;
+        if !self.is_empty() {
+            map.serialize_entry("mean", &Short(self.mean))?;
+            map.serialize_entry("stdev", &Short(self.stdev))?;
+            map.serialize_entry("min", &self.min)?;
+            for (name, value) in self.percentiles() {
+                map.serialize_entry(name, &value)?;
+            }
+            map.serialize_entry("max", &self.max)?;
+        }
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct Short(#[serde(with = "number")] f64);
+
+/// Points `[share, ns]` of a cumulative distribution, evenly spread over log(1 / (1 − share)): ten for each
+/// further nine, and the maximum at share 1. About 100 points at most, whatever the count.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Curve(pub Vec<(f64, u64)>);
+
+impl Curve {
+    pub fn of<C: Counter>(histogram: &Histogram<C>) -> Self {
+        let count = histogram.len() as f64;
+        if histogram.is_empty() {
+            return Self::default();
+        }
+        let mut points: Vec<(f64, u64)> = (0..)
+            .map(|tenth| 1.0 - 10f64.powf(-f64::from(tenth) / 10.0))
+            .take_while(|share| (1.0 - share) * count >= 1.0)
+            .map(|share| (round(share), histogram.value_at_quantile(share).min(histogram.max())))
+            .collect();
+        points.push((1.0, histogram.max()));
+        Self(points)
+    }
+}
+
+/// Twelve decimals: enough for one in 10¹¹.
+fn round(share: f64) -> f64 {
+    (share * 1e12).round() / 1e12
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one_to(n: u64) -> Histogram<u64> {
+        let mut histogram = Histogram::new(3).unwrap();
+        (1..=n).for_each(|value| histogram.record(value).unwrap());
+        histogram
+    }
+
+    #[test]
+    fn percentiles_of_one_to_a_thousand() {
+        // By hand: values below 2048 are exact with three digits; the q-quantile of 1..=1000 is 1000·q.
+        let figures = Distribution::of(&one_to(1000));
+        assert_eq!(figures.percentiles().map(|(_, value)| value), [500, 750, 900, 950, 990, 999, 1000]);
+        assert_eq!((figures.count, figures.min, figures.max), (1000, 1, 1000));
+        assert_eq!(figures.mean, 500.5);
+        // √((1000² − 1) / 12) = 288.67
+        assert_eq!(figures.stdev, 288.7);
+    }
+
+    #[test]
+    fn nothing_is_written_of_nothing() {
+        let nothing = Distribution::of(&one_to(0));
+        assert_eq!(serde_json::to_string(&nothing).unwrap(), r#"{"count":0}"#);
+        assert_eq!(serde_json::from_str::<Distribution>(r#"{"count":0}"#).unwrap(), nothing);
+        assert_eq!(serde_json::from_str::<Distribution>("{}").unwrap(), nothing);
+        assert!(Curve::of(&one_to(0)).0.is_empty());
+    }
+
+    #[test]
+    fn round_trips() {
+        let figures = Distribution::of(&one_to(77));
+        let text = serde_json::to_string(&figures).unwrap();
+        assert!(text.starts_with(r#"{"count":77,"mean":39,"#), "{text}");
+        assert_eq!(serde_json::from_str::<Distribution>(&text).unwrap(), figures);
+    }
+
+    #[test]
+    fn curve_never_descends_and_ends_at_the_maximum() {
+        let curve = Curve::of(&one_to(1000)).0;
+        assert!(curve.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1));
+        assert_eq!(curve[0].0, 0.0);
+        // Share 0.9 is the tenth point: 900 of 1000.
+        assert_eq!(curve[10], (0.9, 900));
+        // 0 … 2.9 nines in tenths are 30 points, three nines the 31st (1 of 1000), and the maximum.
+        assert!((31..=32).contains(&curve.len()));
+        assert_eq!(curve.last(), Some(&(1.0, 1000)));
+    }
+}

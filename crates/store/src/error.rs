@@ -1,0 +1,35 @@
+//! Why a run could not be stored or read.
+
+use std::io;
+use std::path::PathBuf;
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The user's mistake: nothing should be sent.
+    #[error("the folder {} is not empty; name one that is empty or does not exist yet, so that no earlier result is lost", .0.display())]
+    NotEmpty(PathBuf),
+    /// The user's mistake, too.
+    #[error("{} is a file; the run folder needs a folder", .0.display())]
+    NotAFolder(PathBuf),
+    #[error(
+        "no place for run folders: neither XDG_STATE_HOME nor HOME is an absolute path; set one, or use --out DIR"
+    )]
+    NoStateDir,
+    #[error("cannot create the run folder {}: {why}", path.display())]
+    Create { path: PathBuf, why: io::Error },
+    #[error("cannot read {}: {why}", path.display())]
+    Read { path: PathBuf, why: io::Error },
+    #[error("{} has no result.json: the run was ended by force, or this is not a run folder", .0.display())]
+    NoResult(PathBuf),
+    #[error("{} is not a result of this program: {why}", path.display())]
+    Format { path: PathBuf, why: serde_json::Error },
+    #[error("{} has schema '{found}'; this version reads 'tare.result/1'", path.display())]
+    Schema { path: PathBuf, found: String },
+}
+
+impl StoreError {
+    /// Whether what was typed is wrong, so that the run must not start. Otherwise it may go on without a folder.
+    pub const fn is_users(&self) -> bool {
+        matches!(self, Self::NotEmpty(_) | Self::NotAFolder(_))
+    }
+}

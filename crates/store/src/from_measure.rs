@@ -1,0 +1,265 @@
+//! What `measure` hands over, turned into rows of the schema.
+
+use crate::distribution::{Curve, Distribution};
+use crate::schema::*;
+use measure::{HealthSample, HealthSummary, IntervalRow, RunTotals, Series as Kind};
+use units::Picos;
+
+/// Lengths of time that rates are computed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spans {
+    /// In which departures of the measured part were due: `offered_per_s = offered / offering`.
+    pub offering: Picos,
+    /// Until the last answer, stragglers included: `achieved_per_s = done / answering`. Taken as `offering`
+    /// when it is shorter.
+    pub answering: Picos,
+}
+
+impl RunResult {
+    /// Fills every figure from the run's totals. `group_names` are in the order of the groups' indices; groups
+    /// in which nothing ended are left out.
+    pub fn fill(
+        &mut self,
+        totals: &RunTotals,
+        verdict: &measure::Verdict,
+        health: &HealthSummary,
+        spans: Spans,
+        group_names: &[String],
+    ) {
+        self.schema = SCHEMA.to_owned();
+        self.verdict = verdict.into();
+        self.totals = Totals::of(totals);
+        self.rate = spans.rates(&self.totals);
+        self.warmup.count = totals.warmup.ended();
+        self.fill_times(totals);
+        self.outcomes = outcomes(&totals.outcomes);
+        self.groups = groups(totals, group_names);
+        self.connections = Connections { opened: totals.gauges.opened, open_peak: totals.gauges.open_peak };
+        self.generator.fill(totals, health);
+    }
+
+    fn fill_times(&mut self, totals: &RunTotals) {
+        let of = |kind| Distribution::of(totals.series.of(kind));
+        let curve = |kind| Curve::of(totals.series.of(kind));
+        self.latency_ns = of(Kind::Latency);
+        self.service_ns = of(Kind::Service);
+        self.lateness_ns = of(Kind::Lateness);
+        self.own_lateness_ns = of(Kind::OwnLateness);
+        self.lookup_ns = of(Kind::Lookup);
+        self.connect_ns = of(Kind::Connect);
+        self.tls_ns = of(Kind::Tls);
+        self.first_byte_ns = of(Kind::FirstByte);
+        self.failed_ns = of(Kind::Failed);
+        self.gap_error_ns = of(Kind::GapError);
+        self.curves = Curves {
+            latency_ns: curve(Kind::Latency),
+            service_ns: curve(Kind::Service),
+            lateness_ns: curve(Kind::Lateness),
+        };
+        let clamped: u64 = Kind::ALL.iter().map(|kind| totals.series.clamped(*kind)).sum();
+        if clamped > 0 {
+            self.notes.push(format!("{clamped} times were longer than one hour and are kept as one hour"));
+        }
+    }
+}
+
+impl Spans {
+    fn rates(self, totals: &Totals) -> Rates {
+        let per_second = |count: u64, span: Picos| {
+            if span.is_zero() { 0.0 } else { count as f64 / span.as_secs_f64() }
+        };
+        let answering = self.answering.max(self.offering);
+        Rates {
+            offered_per_s: per_second(totals.offered, self.offering),
+            achieved_per_s: per_second(totals.done, answering),
+            duration_s: self.offering.as_secs_f64(),
+        }
+    }
+}
+
+impl Totals {
+    fn of(totals: &RunTotals) -> Self {
+        let tally = totals.tally;
+        Self {
+            offered: totals.offered(),
+            sent: tally.sent(),
+            done: tally.done,
+            failed: tally.failed,
+            missed: tally.missed,
+            cut_off: tally.cut_off,
+            bytes_out: tally.bytes_out.get(),
+            bytes_in: tally.bytes_in.get(),
+            wire_out: totals.gauges.wire_out,
+            wire_in: totals.gauges.wire_in,
+        }
+    }
+}
+
+impl From<measure::Word> for Word {
+    fn from(word: measure::Word) -> Self {
+        match word {
+            measure::Word::Valid => Self::Valid,
+            measure::Word::Degraded => Self::Degraded,
+            measure::Word::Invalid => Self::Invalid,
+        }
+    }
+}
+
+impl From<&measure::Verdict> for Verdict {
+    fn from(verdict: &measure::Verdict) -> Self {
+        let criterion = |from: &measure::Criterion| Criterion {
+            name: from.name.to_owned(),
+            value: from.value,
+            limit: from.limit,
+            invalid_limit: from.invalid_limit,
+            unit: from.unit.to_owned(),
+            holds: from.holds,
+            severity: from.severity.into(),
+            advice: from.advice.clone(),
+        };
+        Self { word: verdict.word().into(), criteria: verdict.criteria().iter().map(criterion).collect() }
+    }
+}
+
+fn outcomes(from: &measure::Outcomes) -> Vec<OutcomeCount> {
+    let row = |row: measure::OutcomeCount| OutcomeCount {
+        class: row.class.to_owned(),
+        key: row.key,
+        count: row.count,
+    };
+    from.rows().into_iter().map(row).collect()
+}
+
+/// Outcomes of a group are known as sums, not one by one.
+fn groups(totals: &RunTotals, names: &[String]) -> Vec<GroupResult> {
+    let sums = |tally: &measure::Tally| {
+        [("done", tally.done), ("failed", tally.failed), ("missed", tally.missed), ("cut_off", tally.cut_off)]
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(class, count)| OutcomeCount { class: class.to_owned(), key: String::new(), count })
+            .collect()
+    };
+    let last = totals.groups().len().saturating_sub(1);
+    let name = |index: usize| match names.get(index) {
+        Some(name) => name.clone(),
+        None if index == last => "other".to_owned(),
+        None => format!("group {index}"),
+    };
+    let all = totals.groups().iter().enumerate().filter(|(_, group)| group.tally.ended() > 0);
+    all.map(|(index, group)| GroupResult {
+        name: name(index),
+        count: group.tally.ended(),
+        latency_ns: Distribution::of(&group.latency),
+        outcomes: sums(&group.tally),
+    })
+    .collect()
+}
+
+impl Generator {
+    /// `clock` and `io` are left as they are.
+    fn fill(&mut self, totals: &RunTotals, health: &HealthSummary) {
+        let seconds = |nanos: u64| nanos as f64 / 1e9;
+        let cpu_ns: u64 = health.threads.iter().map(|thread| thread.cpu_ns).sum();
+        let spun_ns = totals.gauges.spun.as_nanos().min(cpu_ns);
+        let ended = totals.tally.ended() + totals.warmup.ended();
+        let worked_s = seconds(cpu_ns - spun_ns);
+        *self = Self {
+            threads: health.threads.iter().map(|thread| thread_health(thread, health.span_ns)).collect(),
+            cpu_s: seconds(cpu_ns),
+            spun_s: seconds(spun_ns),
+            cpu_s_per_million: (ended > 0 && cpu_ns > 0).then(|| worked_s / (ended as f64 / 1e6)),
+            steal_share: steal_share(&health.cores, health.span_ns),
+            rss_peak_bytes: (health.rss_peak_bytes > 0).then_some(health.rss_peak_bytes),
+            anon_peak_bytes: (health.anon_peak_bytes > 0).then_some(health.anon_peak_bytes),
+            descriptors_left: health.descriptors_left_least,
+            ports_left: health.ports_left_least,
+            time_wait_peak: health.time_wait_peak,
+            retransmits: health.retransmits,
+            tcp_timeouts: health.tcp_timeouts,
+            listen_overflows: health.listen_overflows,
+            listen_drops: health.listen_drops,
+            throttled: health.throttled,
+            throttled_ns: health.throttled_ns,
+            late: totals.gauges.late,
+            starved: totals.starved,
+            lost_threads: totals.lost_threads,
+            clock: std::mem::take(&mut self.clock),
+            io: std::mem::take(&mut self.io),
+        };
+    }
+}
+
+fn thread_health(thread: &measure::ThreadHealth, span_ns: u64) -> ThreadHealth {
+    ThreadHealth {
+        tid: thread.tid,
+        core: thread.core,
+        cpu_share: share(thread.cpu_ns, span_ns),
+        spun_share: share(thread.spun_ns.min(thread.cpu_ns), span_ns),
+        run_queue_wait_ns: thread.runqueue_ns,
+        switches_voluntary: thread.voluntary,
+        switches_involuntary: thread.involuntary,
+    }
+}
+
+/// Of all CPUs together; `None` where no CPU was sampled.
+fn steal_share(cores: &[measure::CoreHealth], span_ns: u64) -> Option<f64> {
+    let stolen: u64 = cores.iter().map(|core| core.steal_ns).sum();
+    (!cores.is_empty() && span_ns > 0).then(|| share(stolen, span_ns.saturating_mul(cores.len() as u64)))
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+impl From<&IntervalRow> for Interval {
+    fn from(row: &IntervalRow) -> Self {
+        let tally = row.data.tally;
+        let figures = |kind| row.data.series.of(kind);
+        let at = |kind, quantile| {
+            let histogram = figures(kind);
+            (!histogram.is_empty()).then(|| histogram.value_at_quantile(quantile).min(histogram.max()))
+        };
+        Self {
+            t_s: row.start.as_secs_f64(),
+            length_s: row.length.as_secs_f64(),
+            offered: row.offered(),
+            sent: tally.sent(),
+            done: tally.done,
+            failed: tally.failed,
+            missed: tally.missed,
+            cut_off: tally.cut_off,
+            warmup: row.data.warmup.ended(),
+            bytes_out: tally.bytes_out.get(),
+            bytes_in: tally.bytes_in.get(),
+            latency_p50_ns: at(Kind::Latency, 0.5),
+            latency_p90_ns: at(Kind::Latency, 0.9),
+            latency_p99_ns: at(Kind::Latency, 0.99),
+            latency_max_ns: at(Kind::Latency, 1.0),
+            service_p50_ns: at(Kind::Service, 0.5),
+            service_p99_ns: at(Kind::Service, 0.99),
+            lateness_p50_ns: at(Kind::Lateness, 0.5),
+            lateness_p99_ns: at(Kind::Lateness, 0.99),
+            lateness_max_ns: at(Kind::Lateness, 1.0),
+            own_lateness_p99_ns: at(Kind::OwnLateness, 0.99),
+            open: row.gauges.open,
+            ..Self::default()
+        }
+        .with_health(row.health.as_ref())
+    }
+}
+
+impl Interval {
+    fn with_health(self, health: Option<&HealthSample>) -> Self {
+        let Some(health) = health else { return self };
+        let busiest = health.threads.iter().max_by_key(|thread| thread.cpu_ns);
+        Self {
+            cpu_share: busiest.map_or(0.0, |thread| share(thread.cpu_ns, health.span_ns)),
+            spun_share: busiest
+                .map_or(0.0, |thread| share(thread.spun_ns.min(thread.cpu_ns), health.span_ns)),
+            steal_share: steal_share(&health.cores, health.span_ns),
+            run_queue_wait_ns: health.threads.iter().map(|thread| thread.runqueue_ns).max(),
+            rss_bytes: Some(health.rss_bytes),
+            ..self
+        }
+    }
+}

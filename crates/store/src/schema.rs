@@ -1,0 +1,396 @@
+//! `result.json`, schema "tare.result/1": what a run leaves behind, the same for every engine.
+//!
+//! Keys may be added; the ones that are here keep their names and units. Times are nanoseconds and end in
+//! `_ns`, lengths of a run are seconds and end in `_s`, shares are 0 to 1 and end in `_share`. A figure that
+//! was not measured is absent: a distribution of nothing is `{"count": 0}`, never a row of zeros.
+//! Missing keys (from an older version) read as their defaults; unknown keys (from a newer one) are ignored.
+//!
+//! Conservation: `offered = done + failed + missed + cut_off`, in the totals and in each interval's sum.
+
+use crate::distribution::{Curve, Distribution};
+use crate::number;
+use serde::{Deserialize, Serialize};
+
+/// The value of `schema`.
+pub const SCHEMA: &str = "tare.result/1";
+
+/// One run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunResult {
+    pub schema: String,
+    /// `http`, `packet`…
+    pub engine: String,
+    /// Name of the run and of its folder: `2026-11-20T12-00-00Z-http-7f3a`.
+    pub run: String,
+    pub plan_hash: String,
+    /// Version of the program that wrote this.
+    pub version: String,
+    /// The command as it was typed, without what is secret.
+    pub command: String,
+    /// What was loaded, for people: a URL, or a file and how many lines it has.
+    pub target: String,
+    /// What was asked for, for people: "20 000/s, even, for 10 s over at most 64 connections".
+    pub load: String,
+    /// RFC 3339, UTC.
+    pub started_at: String,
+    /// The run ended before its stop rule held.
+    pub partial: bool,
+    /// What sets this run apart: "interrupted", "target unreachable", "source file truncated at line 7".
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    pub verdict: Verdict,
+    pub totals: Totals,
+    pub rate: Rates,
+    pub warmup: Warmup,
+    /// done − due, of requests that were answered.
+    pub latency_ns: Distribution,
+    /// done − sent, of the same.
+    pub service_ns: Distribution,
+    /// sent − due, of all that left.
+    pub lateness_ns: Distribution,
+    /// The part of the lateness that is the generator's own.
+    pub own_lateness_ns: Distribution,
+    pub lookup_ns: Distribution,
+    /// `connect()` to established, without TLS.
+    pub connect_ns: Distribution,
+    pub tls_ns: Distribution,
+    /// first byte − sent.
+    pub first_byte_ns: Distribution,
+    /// done − due, of requests that left and failed. Not in `latency_ns`.
+    pub failed_ns: Distribution,
+    /// |measured − requested gap|; packet engines.
+    pub gap_error_ns: Distribution,
+    /// Points of the cumulative distributions, for drawing.
+    pub curves: Curves,
+    pub outcomes: Vec<OutcomeCount>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupResult>,
+    pub connections: Connections,
+    pub generator: Generator,
+    pub thresholds: Vec<Threshold>,
+    /// Sentences for people.
+    pub notes: Vec<String>,
+    /// What was kept on disk, and what could not be.
+    pub store: StoreStatus,
+    /// File in the run folder that describes host, kernel, CPU, clock and versions.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub environment: String,
+    /// At most 120 points of the whole run, for a sparkline.
+    pub series: Series,
+    /// How many of the rows of `intervals.jsonl` each row of `intervals` adds up; 1 unless the run has more
+    /// than [`crate::MAX_INTERVALS`].
+    pub interval_rows_merged: u64,
+    /// Where every row is, unmerged.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub intervals_in: String,
+    /// One row each interval. Stays the last key.
+    pub intervals: Vec<Interval>,
+}
+
+/// The generator's judgement of itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Verdict {
+    pub word: Word,
+    pub criteria: Vec<Criterion>,
+}
+
+/// VALID, DEGRADED or INVALID. A result that carries none counts as INVALID.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Word {
+    Valid,
+    Degraded,
+    #[default]
+    Invalid,
+}
+
+impl Word {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Valid => "VALID",
+            Self::Degraded => "DEGRADED",
+            Self::Invalid => "INVALID",
+        }
+    }
+}
+
+/// One input of the verdict.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Criterion {
+    /// `lateness.p99`, `rate.achieved`…
+    pub name: String,
+    #[serde(with = "number")]
+    pub value: f64,
+    /// Beyond this the run is at least DEGRADED; `None` if it never is.
+    #[serde(with = "number::option")]
+    pub limit: Option<f64>,
+    /// Beyond this the run is INVALID; `None` if it never is.
+    #[serde(with = "number::option")]
+    pub invalid_limit: Option<f64>,
+    /// `ns`, `share`, `count`, `/s`.
+    pub unit: String,
+    /// Whether the value is within `limit`.
+    pub holds: bool,
+    /// What this criterion alone makes of the run.
+    pub severity: Word,
+    /// One sentence: what to do. Empty when it holds.
+    pub advice: String,
+}
+
+/// How many departures ended how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Totals {
+    pub offered: u64,
+    /// Those that left: done, failed, or cut off on their way.
+    pub sent: u64,
+    pub done: u64,
+    pub failed: u64,
+    pub missed: u64,
+    pub cut_off: u64,
+    /// Bytes of HTTP, heads included, before TLS.
+    pub bytes_out: u64,
+    pub bytes_in: u64,
+    /// Bytes on the wire side, TLS and warm-up included.
+    pub wire_out: u64,
+    pub wire_in: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Rates {
+    #[serde(with = "number")]
+    pub offered_per_s: f64,
+    #[serde(with = "number")]
+    pub achieved_per_s: f64,
+    /// Length of the measured part, warm-up excluded.
+    #[serde(with = "number")]
+    pub duration_s: f64,
+}
+
+/// What was sent before the figures begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Warmup {
+    pub count: u64,
+    #[serde(with = "number")]
+    pub duration_s: f64,
+}
+
+/// Points `[share, value]` of cumulative distributions: that share of all values is at most `value` ns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Curves {
+    pub latency_ns: Curve,
+    pub service_ns: Curve,
+    pub lateness_ns: Curve,
+}
+
+/// `class` is `status`, `error`, `missed` or `cut_off`; `key` is the code or the cause (`connect.refused`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OutcomeCount {
+    pub class: String,
+    pub key: String,
+    pub count: u64,
+}
+
+/// Requests of one name or URL group.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GroupResult {
+    pub name: String,
+    /// All that ended, however.
+    pub count: u64,
+    pub latency_ns: Distribution,
+    pub outcomes: Vec<OutcomeCount>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Connections {
+    pub opened: u64,
+    /// The most that were open at once.
+    pub open_peak: u64,
+}
+
+/// What the run cost the generator, and what it had left.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Generator {
+    pub threads: Vec<ThreadHealth>,
+    /// CPU time of all engine threads.
+    #[serde(with = "number")]
+    pub cpu_s: f64,
+    /// The part of it spent waiting for a due time to come: not work.
+    #[serde(with = "number")]
+    pub spun_s: f64,
+    /// CPU time without the spinning, for a million departures that ended (warm-up included).
+    #[serde(with = "number::option", skip_serializing_if = "Option::is_none")]
+    pub cpu_s_per_million: Option<f64>,
+    /// Share of the CPUs' time that the hypervisor gave to others.
+    #[serde(with = "number::option", skip_serializing_if = "Option::is_none")]
+    pub steal_share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rss_peak_bytes: Option<u64>,
+    /// The anonymous part of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub anon_peak_bytes: Option<u64>,
+    /// Least that were left during the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub descriptors_left: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ports_left: Option<u64>,
+    /// The most sockets in TIME_WAIT.
+    pub time_wait_peak: u64,
+    /// The kernel's counters, of all sockets of this network namespace, during the run.
+    pub retransmits: u64,
+    pub tcp_timeouts: u64,
+    pub listen_overflows: u64,
+    pub listen_drops: u64,
+    /// Times and time for which the cgroup's CPU quota stopped the generator.
+    pub throttled: u64,
+    pub throttled_ns: u64,
+    /// Departures whose own lateness was over the tolerance.
+    pub late: u64,
+    /// Hand-overs of figures that were late, and threads that never handed their last over.
+    pub starved: u64,
+    pub lost_threads: u64,
+    /// Clock source and, if a better one was refused, why.
+    pub clock: String,
+    /// How sockets were driven, and why.
+    pub io: String,
+}
+
+/// One engine thread over the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ThreadHealth {
+    pub tid: u32,
+    /// The CPU it ran on last.
+    pub core: u32,
+    /// CPU time ÷ time, spinning included.
+    #[serde(with = "number")]
+    pub cpu_share: f64,
+    /// The part of `cpu_share` that was spinning.
+    #[serde(with = "number")]
+    pub spun_share: f64,
+    /// Time ready to run but waiting for a CPU.
+    pub run_queue_wait_ns: u64,
+    /// Context switches: gave way, and was made to.
+    pub switches_voluntary: u64,
+    pub switches_involuntary: u64,
+}
+
+/// A limit that the user set.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Threshold {
+    /// As written: `p99 < 20ms`.
+    pub expression: String,
+    #[serde(with = "number")]
+    pub value: f64,
+    #[serde(with = "number")]
+    pub limit: f64,
+    pub unit: String,
+    pub holds: bool,
+}
+
+/// What the store kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StoreStatus {
+    /// The run folder; empty if nothing was kept.
+    pub folder: String,
+    /// Files that are complete.
+    pub kept: Vec<String>,
+    /// What could not be written, and why.
+    pub lost: Vec<Lost>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Lost {
+    pub what: String,
+    pub why: String,
+}
+
+/// Figures over time, in equal steps, for a sparkline.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Series {
+    /// Length of one step.
+    #[serde(with = "number")]
+    pub step_s: f64,
+    /// Requests done, each step.
+    pub done: Vec<u64>,
+    /// The largest latency of each step; 0 where nothing was done.
+    pub latency_max_ns: Vec<u64>,
+    /// Failed and missed.
+    pub failed: Vec<u64>,
+}
+
+/// One interval of a run. Counts add up over intervals; percentiles do not, and are absent where rows were
+/// merged or nothing was done. Outcomes and times are of the measured part; what ended in the warm-up is the
+/// one count `warmup`, so `offered` sums to `done + failed + missed + cut_off + warmup`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Interval {
+    /// Start, from the origin of the run, warm-up included.
+    #[serde(with = "number")]
+    pub t_s: f64,
+    #[serde(with = "number")]
+    pub length_s: f64,
+    pub offered: u64,
+    pub sent: u64,
+    pub done: u64,
+    pub failed: u64,
+    pub missed: u64,
+    pub cut_off: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub warmup: u64,
+    pub bytes_out: u64,
+    pub bytes_in: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_p50_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_p90_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_p99_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_max_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_p50_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_p99_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lateness_p50_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lateness_p99_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lateness_max_ns: Option<u64>,
+    /// The 99th percentile of the generator's own part of the lateness.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_lateness_p99_ns: Option<u64>,
+    /// Connections open at the end; the most of the rows that were merged.
+    pub open: u64,
+    /// CPU share of the busiest thread, spinning included, and the part that was spinning.
+    #[serde(with = "number")]
+    pub cpu_share: f64,
+    #[serde(with = "number")]
+    pub spun_share: f64,
+    #[serde(with = "number::option", skip_serializing_if = "Option::is_none")]
+    pub steal_share: Option<f64>,
+    /// Of the thread that waited longest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_queue_wait_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rss_bytes: Option<u64>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}

@@ -1,0 +1,193 @@
+//! Intervals in bounded memory: at most [`MAX_INTERVALS`] rows, whatever the length of the run.
+//!
+//! ```text
+//! rows 1 s each:  ▪▪▪▪▪▪▪▪ … 3 600   one more ──►  pairs added up: 1 800 rows of 2 s, then 3 600, then 4 s…
+//! ```
+//!
+//! Merging adds counts and takes the largest of maxima and gauges: both are exact. A percentile of two rows
+//! cannot be had from two percentiles, so a merged row has none; `intervals.jsonl` in the run folder keeps
+//! every row as it was.
+
+use crate::schema::{Interval, Series};
+
+/// Rows of `result.json` at most: one hour at one a second (about 0.9 MB of memory).
+pub const MAX_INTERVALS: usize = 3_600;
+
+/// Points of a sparkline at most.
+const MAX_POINTS: usize = 120;
+
+/// Collects rows, and merges neighbours when there are too many.
+#[derive(Clone, Debug)]
+pub struct BoundedIntervals {
+    rows: Vec<Interval>,
+    most: usize,
+    /// How many pushed rows make one kept row.
+    merged: u64,
+    /// A row that does not have all its parts yet, and how many it has.
+    open: Option<(Interval, u64)>,
+}
+
+impl Default for BoundedIntervals {
+    fn default() -> Self {
+        Self::with_most(MAX_INTERVALS)
+    }
+}
+
+impl BoundedIntervals {
+    /// Keeps at most `most` rows (at least 2).
+    pub fn with_most(most: usize) -> Self {
+        let most = most.max(2);
+        Self { rows: Vec::with_capacity(most), most, merged: 1, open: None }
+    }
+
+    pub fn push(&mut self, row: Interval) {
+        let (row, parts) = match self.open.take() {
+            Some((open, parts)) => (merge(open, &row), parts + 1),
+            None => (row, 1),
+        };
+        if parts < self.merged {
+            self.open = Some((row, parts));
+            return;
+        }
+        if self.rows.len() == self.most {
+            self.merge_pairs();
+            // The row at hand is now half of one, or the second half of the odd one that was left.
+            match self.open.take() {
+                Some((open, _)) => self.rows.push(merge(open, &row)),
+                None => self.open = Some((row, self.merged / 2)),
+            }
+            return;
+        }
+        self.rows.push(row);
+    }
+
+    fn merge_pairs(&mut self) {
+        let mut pairs = std::mem::replace(&mut self.rows, Vec::with_capacity(self.most)).into_iter();
+        while let Some(first) = pairs.next() {
+            match pairs.next() {
+                Some(second) => self.rows.push(merge(first, &second)),
+                None => self.open = Some((first, self.merged)),
+            }
+        }
+        self.merged *= 2;
+    }
+
+    /// The rows, and how many pushed rows make one of them (the last may have fewer).
+    pub fn finish(mut self) -> (Vec<Interval>, u64) {
+        self.rows.extend(self.open.take().map(|(row, _)| row));
+        (self.rows, self.merged)
+    }
+}
+
+/// `first` followed by `second`, as one row without percentiles.
+pub fn merge(first: Interval, second: &Interval) -> Interval {
+    let share = |a: f64, b: f64| a.max(b);
+    Interval {
+        t_s: first.t_s,
+        length_s: first.length_s + second.length_s,
+        offered: first.offered + second.offered,
+        sent: first.sent + second.sent,
+        done: first.done + second.done,
+        failed: first.failed + second.failed,
+        missed: first.missed + second.missed,
+        cut_off: first.cut_off + second.cut_off,
+        warmup: first.warmup + second.warmup,
+        bytes_out: first.bytes_out + second.bytes_out,
+        bytes_in: first.bytes_in + second.bytes_in,
+        latency_max_ns: first.latency_max_ns.max(second.latency_max_ns),
+        lateness_max_ns: first.lateness_max_ns.max(second.lateness_max_ns),
+        open: first.open.max(second.open),
+        cpu_share: share(first.cpu_share, second.cpu_share),
+        spun_share: share(first.spun_share, second.spun_share),
+        steal_share: match (first.steal_share, second.steal_share) {
+            (Some(a), Some(b)) => Some(share(a, b)),
+            (a, b) => a.or(b),
+        },
+        run_queue_wait_ns: first.run_queue_wait_ns.max(second.run_queue_wait_ns),
+        rss_bytes: first.rss_bytes.max(second.rss_bytes),
+        ..Interval::default()
+    }
+}
+
+impl Series {
+    /// At most 120 points: neighbours added up (counts) or their largest taken (latency).
+    pub fn of(rows: &[Interval]) -> Self {
+        let step = rows.len().div_ceil(MAX_POINTS).max(1);
+        let steps = || rows.chunks(step);
+        Self {
+            step_s: steps().next().map_or(0.0, |rows| rows.iter().map(|row| row.length_s).sum()),
+            done: steps().map(|rows| rows.iter().map(|row| row.done).sum()).collect(),
+            latency_max_ns: steps()
+                .map(|rows| rows.iter().filter_map(|row| row.latency_max_ns).max().unwrap_or(0))
+                .collect(),
+            failed: steps().map(|rows| rows.iter().map(|row| row.failed + row.missed).sum()).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn row(n: u64) -> Interval {
+        Interval {
+            t_s: n as f64,
+            length_s: 1.0,
+            offered: n,
+            done: n / 2,
+            latency_p50_ns: Some(n),
+            latency_max_ns: Some(n * 10),
+            ..Interval::default()
+        }
+    }
+
+    #[test]
+    fn few_rows_stay_as_they_are() {
+        let mut bounded = BoundedIntervals::with_most(4);
+        (0..4).for_each(|n| bounded.push(row(n)));
+        assert_eq!(bounded.finish(), ((0..4).map(row).collect(), 1));
+    }
+
+    #[test]
+    fn one_too_many_merges_pairs_and_drops_percentiles() {
+        let mut bounded = BoundedIntervals::with_most(4);
+        (0..5).for_each(|n| bounded.push(row(n)));
+        let (rows, merged) = bounded.finish();
+        // By hand: 0+1, 2+3, and 4 alone.
+        assert_eq!(merged, 2);
+        assert_eq!(rows.iter().map(|r| r.offered).collect::<Vec<_>>(), [1, 5, 4]);
+        assert_eq!(rows.iter().map(|r| r.latency_max_ns).collect::<Vec<_>>(), [Some(10), Some(30), Some(40)]);
+        assert_eq!(rows[0].latency_p50_ns, None);
+        assert_eq!((rows[1].t_s, rows[1].length_s), (2.0, 2.0));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_and_nothing_overflows(count in 0u64..500, most in 2usize..40) {
+            let mut bounded = BoundedIntervals::with_most(most);
+            (0..count).for_each(|n| bounded.push(row(n)));
+            let (rows, merged) = bounded.finish();
+            prop_assert!(rows.len() <= most + 1);
+            prop_assert_eq!(rows.iter().map(|r| r.offered).sum::<u64>(), (0..count).sum::<u64>());
+            let mut at = 0.0;
+            for (i, row) in rows.iter().enumerate() {
+                prop_assert_eq!(row.t_s, at);
+                at += row.length_s;
+                if i + 1 < rows.len() {
+                    prop_assert_eq!(row.length_s, merged as f64);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sparkline_has_at_most_120_points() {
+        let rows: Vec<Interval> = (0..1_000).map(row).collect();
+        let series = Series::of(&rows);
+        // ceil(1000 / 120) = 9 rows a point, ceil(1000 / 9) = 112 points.
+        assert_eq!((series.step_s, series.done.len()), (9.0, 112));
+        assert_eq!(series.latency_max_ns[0], 80);
+        assert_eq!(Series::of(&[]), Series::default());
+    }
+}

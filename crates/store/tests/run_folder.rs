@@ -1,0 +1,184 @@
+//! A run folder as the rest of the program uses it, with rows made by hand.
+
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use measure::{HealthSample, IntervalData, IntervalRow};
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+use store::{NoFolder, RunFolder, RunResult, Sink, load_run};
+use units::{Bytes, Event, Gauges, Group, Instant, Miss, Outcome, Picos};
+
+/// A request due at `due_ms` that left 1 ms late and was answered `service_ms` later.
+fn answered(due_ms: u64, service_ms: u64) -> Event {
+    let at = |millis| Instant::EPOCH + Picos::from_millis(millis);
+    Event {
+        seq: 0,
+        due: at(due_ms),
+        sent: at(due_ms + 1),
+        first_byte: at(due_ms + 1 + service_ms),
+        done: at(due_ms + 1 + service_ms),
+        bytes_out: Bytes::new(100),
+        bytes_in: Bytes::new(600),
+        outcome: Outcome::Status(200),
+        blocked: Picos::ZERO,
+        group: Group(0),
+    }
+}
+
+/// The n-th second of a run: n + 1 answers of 9 ms and one departure without a port.
+fn row(n: u64) -> IntervalRow {
+    let mut data = Box::new(IntervalData::new(1));
+    (0..=n).for_each(|_| data.event(&answered(n * 1000, 9)));
+    data.missed(Miss::NoPort, 1);
+    IntervalRow {
+        index: n,
+        start: Picos::from_secs(n),
+        length: Picos::from_secs(1),
+        data,
+        gauges: Gauges { offered: n + 1, open: 64, ..Gauges::default() },
+        starved: 0,
+        health: Some(HealthSample { span_ns: 1_000_000_000, rss_bytes: 4096, ..HealthSample::default() }),
+    }
+}
+
+fn result() -> RunResult {
+    RunResult { schema: store::schema::SCHEMA.to_owned(), engine: "http".to_owned(), ..RunResult::default() }
+}
+
+fn now() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_176_000)
+}
+
+fn store_run(out: &Path, rows: u64) -> RunResult {
+    let mut sink = RunFolder::create(Some(out), "http", now()).unwrap();
+    sink.attach("plan.toml", b"seed = 7\n");
+    sink.attach("environment.json", b"{}");
+    (0..rows).for_each(|n| sink.row(&row(n)));
+    let mut result = result();
+    sink.end_rows(&mut result);
+    sink.attach("report.html", b"<p>");
+    sink.save(&mut result);
+    result
+}
+
+#[test]
+fn a_run_reads_back_as_it_was_stored() {
+    let base = tempfile::tempdir().unwrap();
+    let out = base.path().join("run");
+    let stored = store_run(&out, 3);
+    assert_eq!(stored.store.lost, []);
+    assert_eq!(
+        stored.store.kept,
+        ["plan.toml", "environment.json", "intervals.jsonl", "latency.hlog", "report.html", "result.json"]
+    );
+    let run = load_run(&out).unwrap();
+    assert_eq!(run.result, stored);
+    assert_eq!(run.plan, "seed = 7\n");
+    let done: Vec<u64> = run.intervals().map(|row| row.done).collect();
+    assert_eq!(done, [1, 2, 3]);
+    // Offered in second n: n + 1 taken from the schedule and 1 given up.
+    assert_eq!(run.result.intervals[2].offered, 4);
+    assert_eq!(run.result.intervals[2].missed, 1);
+    // 10 ms from due to done, within the histogram's 0.1 %.
+    let p50 = run.result.intervals[1].latency_p50_ns.unwrap();
+    assert!((10_000_000..=10_010_000).contains(&p50), "{p50}");
+    assert_eq!(load_run(&out.join("result.json")).unwrap().result, stored);
+    let leftovers = fs::read_dir(&out)
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(".part"));
+    assert_eq!(leftovers.count(), 0);
+}
+
+#[test]
+fn the_histogram_log_opens_with_the_reader_of_hdrhistogram() {
+    let base = tempfile::tempdir().unwrap();
+    let out = base.path().join("run");
+    store_run(&out, 3);
+    let log = fs::read(out.join("latency.hlog")).unwrap();
+    let mut latencies = Vec::new();
+    let mut starts = 0;
+    for entry in IntervalLogIterator::new(&log) {
+        match entry.unwrap() {
+            LogEntry::Interval(interval) => {
+                if interval.tag().unwrap().as_str() == "latency" {
+                    let text = interval.encoded_histogram();
+                    let bytes = base64_decode(text);
+                    let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut &bytes[..]).unwrap();
+                    latencies.push((interval.start_timestamp().as_secs(), histogram.len()));
+                }
+            }
+            LogEntry::BaseTime(since) | LogEntry::StartTime(since) => {
+                assert_eq!(since.as_secs(), 1_795_176_000);
+                starts += 1;
+            }
+        }
+    }
+    assert_eq!(latencies, [(0, 1), (1, 2), (2, 3)]);
+    assert_eq!(starts, 2);
+}
+
+/// RFC 4648 §4, just enough for a test.
+fn base64_decode(text: &str) -> Vec<u8> {
+    const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digits = text.bytes().filter(|byte| *byte != b'=');
+    let (mut bits, mut held, mut bytes) = (0u32, 0, Vec::new());
+    for digit in digits {
+        let value = ALPHABET.iter().position(|letter| *letter == digit).unwrap();
+        bits = bits << 6 | value as u32;
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push((bits >> held) as u8);
+        }
+    }
+    bytes
+}
+
+#[test]
+fn a_folder_that_disappears_is_told_and_the_result_is_complete() {
+    let base = tempfile::tempdir().unwrap();
+    let out = base.path().join("run");
+    let mut sink = RunFolder::create(Some(&out), "http", now()).unwrap();
+    sink.row(&row(0));
+    fs::remove_dir_all(&out).unwrap();
+    sink.row(&row(1));
+    let mut result = result();
+    sink.end_rows(&mut result);
+    sink.save(&mut result);
+    let lost: Vec<&str> = result.store.lost.iter().map(|lost| lost.what.as_str()).collect();
+    assert_eq!(lost, ["intervals.jsonl", "latency.hlog", "result.json"]);
+    assert_eq!(result.intervals.len(), 2);
+    assert!(result.store.kept.is_empty());
+    assert_eq!(load_run(&out).unwrap_err().to_string().starts_with("cannot read"), true);
+}
+
+#[test]
+fn without_a_folder_the_result_has_the_same_rows() {
+    let base = tempfile::tempdir().unwrap();
+    let kept = store_run(&base.path().join("run"), 5);
+    let mut sink = NoFolder::new();
+    (0..5).for_each(|n| sink.row(&row(n)));
+    let mut result = result();
+    sink.end_rows(&mut result);
+    sink.save(&mut result);
+    assert_eq!(result.intervals, kept.intervals);
+    assert_eq!(result.series, kept.series);
+    assert_eq!(sink.place(), None);
+}
+
+#[test]
+fn older_and_newer_results_are_read() {
+    let base = tempfile::tempdir().unwrap();
+    let file = base.path().join("result.json");
+    fs::write(&file, r#"{"schema":"tare.result/1","totals":{"done":7,"new":1},"brand_new":{}}"#).unwrap();
+    let run = load_run(base.path()).unwrap();
+    assert_eq!((run.result.totals.done, run.result.totals.failed), (7, 0));
+    fs::write(&file, r#"{"schema":"tare.result/2"}"#).unwrap();
+    assert!(load_run(base.path()).unwrap_err().to_string().contains("tare.result/2"));
+    fs::write(&file, "{").unwrap();
+    assert!(load_run(base.path()).unwrap_err().to_string().contains("not a result"));
+    fs::remove_file(&file).unwrap();
+    assert!(load_run(base.path()).unwrap_err().to_string().contains("no result.json"));
+}
