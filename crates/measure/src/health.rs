@@ -1,16 +1,21 @@
-//! The generator itself, read from /proc each interval.
+//! The generator itself: what one interval showed, and what the run came to.
 
 use serde::Serialize;
 
-/// One engine thread within an interval (or, in a [`HealthSummary`], over the run).
+/// One engine thread within an interval or, in a [`HealthSummary`], over the intervals that had departures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ThreadHealth {
     pub tid: u32,
+    /// The time that the other figures cover; 0 when the thread had ended before.
+    pub span_ns: u64,
     /// Time on a CPU, and the part of it spent spinning towards a due time.
     pub cpu_ns: u64,
     pub spun_ns: u64,
     /// Time ready to run but waiting for a CPU.
     pub runqueue_ns: u64,
+    /// Time that its CPU spent on others' work, and time that the hypervisor took from its CPU.
+    pub others_ns: u64,
+    pub stolen_ns: u64,
     /// Context switches: gave way, and was made to.
     pub voluntary: u64,
     pub involuntary: u64,
@@ -18,11 +23,51 @@ pub struct ThreadHealth {
     pub core: u32,
 }
 
+impl ThreadHealth {
+    /// Share of the time at work: on a CPU and not spinning.
+    pub fn work_share(&self) -> f64 {
+        self.share(self.cpu_ns.saturating_sub(self.spun_ns))
+    }
+    /// Share of the time on a CPU, spinning included.
+    pub fn cpu_share(&self) -> f64 {
+        self.share(self.cpu_ns)
+    }
+    /// Share of the time ready to run but waiting for a CPU.
+    pub fn runqueue_share(&self) -> f64 {
+        self.share(self.runqueue_ns)
+    }
+    /// Share of the time that its CPU spent on others' work.
+    pub fn others_share(&self) -> f64 {
+        self.share(self.others_ns)
+    }
+    /// Share of the time that the hypervisor took from its CPU.
+    pub fn stolen_share(&self) -> f64 {
+        self.share(self.stolen_ns)
+    }
+
+    fn share(&self, part_ns: u64) -> f64 {
+        if self.span_ns == 0 { 0.0 } else { part_ns as f64 / self.span_ns as f64 }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.tid = other.tid;
+        self.span_ns += other.span_ns;
+        self.cpu_ns += other.cpu_ns;
+        self.spun_ns += other.spun_ns;
+        self.runqueue_ns += other.runqueue_ns;
+        self.others_ns += other.others_ns;
+        self.stolen_ns += other.stolen_ns;
+        self.voluntary += other.voluntary;
+        self.involuntary += other.involuntary;
+        self.core = other.core;
+    }
+}
+
 /// One CPU within an interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CoreHealth {
     pub core: u32,
-    /// Time not idle, steal excluded (ticks of 10 ms).
+    /// Time not idle, steal excluded (in ticks of 10 ms).
     pub busy_ns: u64,
     /// Time that the hypervisor gave to others.
     pub steal_ns: u64,
@@ -31,20 +76,22 @@ pub struct CoreHealth {
 /// The generator and the machine under it within one interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HealthSample {
-    /// Length of the interval as it was measured.
+    /// Time since the sample before.
     pub span_ns: u64,
+    /// One for each engine thread, in their order.
     pub threads: Vec<ThreadHealth>,
     pub cores: Vec<CoreHealth>,
-    /// Kernel's counters (gains), of the network namespace.
+    /// The kernel's counters (gains), of the network namespace: others' traffic is in them too.
     pub retransmits: u64,
     pub tcp_timeouts: u64,
     pub listen_overflows: u64,
     pub listen_drops: u64,
     /// Sockets in TIME_WAIT now.
     pub time_wait: u64,
-    /// Ephemeral ports that no socket of ours holds, over all source addresses; `None` if unknown.
+    /// Ephemeral ports over all source addresses less our open connections; `None` if unknown. Connections to
+    /// different targets may share a port, so it is the least that there are.
     pub ports_left: Option<u64>,
-    /// Descriptors that may still be opened; `None` if unknown.
+    /// Descriptors that may still be opened; `None` if unknown or unlimited.
     pub descriptors_left: Option<u64>,
     /// Own memory: resident, and the anonymous part of it.
     pub rss_bytes: u64,
@@ -55,13 +102,14 @@ pub struct HealthSample {
 }
 
 /// The generator over the whole run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HealthSummary {
     /// Intervals sampled, and the time they cover.
     pub samples: u64,
     pub span_ns: u64,
-    /// Sums over the run, one for each engine thread.
+    /// Sums over the intervals that had departures, one for each engine thread in their order.
     pub threads: Vec<ThreadHealth>,
+    /// Sums over the run.
     pub cores: Vec<CoreHealth>,
     pub retransmits: u64,
     pub tcp_timeouts: u64,
@@ -75,4 +123,46 @@ pub struct HealthSummary {
     pub anon_peak_bytes: u64,
     pub throttled: u64,
     pub throttled_ns: u64,
+}
+
+impl HealthSummary {
+    /// Adds an interval; `loaded` when departures fell into it. Threads idle in the grace period after the last
+    /// departure would otherwise look less busy than they were.
+    pub fn add(&mut self, sample: &HealthSample, loaded: bool) {
+        self.samples += 1;
+        self.span_ns += sample.span_ns;
+        if loaded {
+            self.threads.resize(self.threads.len().max(sample.threads.len()), ThreadHealth::default());
+            self.threads.iter_mut().zip(&sample.threads).for_each(|(into, from)| into.add(from));
+        }
+        sample.cores.iter().for_each(|core| self.add_core(core));
+        self.retransmits += sample.retransmits;
+        self.tcp_timeouts += sample.tcp_timeouts;
+        self.listen_overflows += sample.listen_overflows;
+        self.listen_drops += sample.listen_drops;
+        self.time_wait_peak = self.time_wait_peak.max(sample.time_wait);
+        self.ports_left_least = least(self.ports_left_least, sample.ports_left);
+        self.descriptors_left_least = least(self.descriptors_left_least, sample.descriptors_left);
+        self.rss_peak_bytes = self.rss_peak_bytes.max(sample.rss_bytes);
+        self.anon_peak_bytes = self.anon_peak_bytes.max(sample.anon_bytes);
+        self.throttled += sample.throttled;
+        self.throttled_ns += sample.throttled_ns;
+    }
+
+    fn add_core(&mut self, core: &CoreHealth) {
+        match self.cores.iter_mut().find(|known| known.core == core.core) {
+            Some(known) => {
+                known.busy_ns += core.busy_ns;
+                known.steal_ns += core.steal_ns;
+            }
+            None => self.cores.push(core.clone()),
+        }
+    }
+}
+
+fn least(known: Option<u64>, new: Option<u64>) -> Option<u64> {
+    match (known, new) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
 }

@@ -12,15 +12,26 @@
 
 #![forbid(unsafe_code)]
 
+mod collector;
+mod gaps;
 mod health;
 mod model;
+mod probe;
+mod procfs;
+mod recorder;
 mod series;
 mod verdict;
 
+#[cfg(test)]
+mod testing;
+
+pub use collector::{Collector, recorders};
 pub use health::{CoreHealth, HealthSample, HealthSummary, ThreadHealth};
 pub use model::{
     GroupTally, HISTOGRAM_DIGITS, Imbalance, IntervalData, IntervalRow, OutcomeCount, Outcomes, RunTotals,
     Spark, SparkPoint, Tally,
 };
+pub use probe::Probe;
+pub use recorder::{Recorder, Settings};
 pub use series::{Histogram, Series, SeriesSet, Summary};
 pub use verdict::{Criterion, Verdict, Word};

@@ -1,0 +1,275 @@
+//! The other end of the recorders, on the main thread: joins their intervals into rows and totals.
+//!
+//! A row is complete when every thread has handed over that interval or a later one. It is shown to the sink,
+//! added to the totals, cleared, and given back to the thread it came from; nothing is kept for an interval.
+
+use crate::health::{HealthSample, HealthSummary};
+use crate::model::{IntervalData, IntervalRow, RunTotals};
+use crate::probe::{Probe, ThreadRef};
+use crate::recorder::{Handover, Recorder, Settings};
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use units::{Gauges, Instant};
+
+/// Makes a collector and one recorder for each thread.
+pub fn recorders(settings: Settings) -> (Collector, Vec<Recorder>) {
+    let threads = usize::from(settings.threads.max(1));
+    // One is written while the other is merged; several threads may wait for each other one interval longer.
+    let spares = if threads == 1 { 1 } else { 2 };
+    let (full_in, full_out) = sync_channel(threads * (spares + 1));
+    let mut recorders = Vec::with_capacity(threads);
+    let mut states = Vec::with_capacity(threads);
+    for thread in 0..threads {
+        let (empty_in, empty_out) = sync_channel(spares + 1);
+        for _ in 0..spares {
+            empty_in
+                .try_send(Box::new(IntervalData::new(settings.groups)))
+                .expect("the channel has room for all");
+        }
+        recorders.push(Recorder::new(settings, thread, full_in.clone(), empty_out));
+        states.push(ThreadState { empty: empty_in, ..ThreadState::new() });
+    }
+    (Collector::new(settings, full_out, states), recorders)
+}
+
+/// What is known of one engine thread.
+#[derive(Debug)]
+struct ThreadState {
+    empty: SyncSender<Box<IntervalData>>,
+    /// Every interval before this one has been handed over.
+    next: u64,
+    gauges: Gauges,
+    seen: ThreadRef,
+    over: bool,
+}
+
+impl ThreadState {
+    fn new() -> Self {
+        let (empty, _) = sync_channel(0);
+        Self { empty, next: 0, gauges: Gauges::default(), seen: ThreadRef::default(), over: false }
+    }
+}
+
+/// A row that still waits for threads, and the thread whose memory it uses.
+#[derive(Debug)]
+struct Pending {
+    row: IntervalRow,
+    owner: usize,
+}
+
+/// Joins what the threads hand over. Belongs to one thread, usually the main one.
+#[derive(Debug)]
+pub struct Collector {
+    settings: Settings,
+    full: Receiver<Handover>,
+    threads: Vec<ThreadState>,
+    pending: BTreeMap<u64, Pending>,
+    totals: RunTotals,
+    probe: Option<Probe>,
+    summary: HealthSummary,
+    last: Instant,
+}
+
+impl Collector {
+    fn new(settings: Settings, full: Receiver<Handover>, threads: Vec<ThreadState>) -> Self {
+        Self {
+            settings,
+            full,
+            threads,
+            pending: BTreeMap::new(),
+            totals: RunTotals::new(settings.groups),
+            probe: None,
+            summary: HealthSummary::default(),
+            last: settings.origin,
+        }
+    }
+
+    /// Looks at the generator itself at the end of each row.
+    pub fn watch(&mut self, probe: Probe) {
+        self.probe = Some(probe);
+    }
+
+    /// Takes what the threads handed over and gives each complete row to `sink`. Never waits.
+    pub fn poll(&mut self, now: Instant, sink: &mut dyn FnMut(&IntervalRow)) {
+        loop {
+            match self.full.try_recv() {
+                Ok(handover) => self.take(handover),
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => {
+                    self.all_gone();
+                    break;
+                }
+            }
+        }
+        self.emit(now, sink);
+    }
+
+    /// As `poll`, but waits up to `patience` for the first hand-over. Returns at once when all threads are over.
+    pub fn poll_for(
+        &mut self,
+        patience: std::time::Duration,
+        now: impl FnOnce() -> Instant,
+        sink: &mut dyn FnMut(&IntervalRow),
+    ) {
+        if let Ok(handover) = self.full.recv_timeout(patience) {
+            self.take(handover);
+        }
+        self.poll(now(), sink);
+    }
+
+    /// Whether every thread has ended.
+    pub fn is_over(&self) -> bool {
+        self.threads.iter().all(|thread| thread.over)
+    }
+
+    /// The totals so far; rows that still wait for a thread are not in them.
+    pub fn totals(&self) -> &RunTotals {
+        &self.totals
+    }
+
+    /// The generator's health so far.
+    pub fn health(&self) -> &HealthSummary {
+        &self.summary
+    }
+
+    /// Takes the last hand-overs and gives the rest of the rows to `sink`. Threads that have not ended by now
+    /// count as lost.
+    pub fn finish(mut self, now: Instant, sink: &mut dyn FnMut(&IntervalRow)) -> (RunTotals, HealthSummary) {
+        self.poll(now, sink);
+        self.all_gone();
+        self.emit(now, sink);
+        self.totals.measured = self.last.since(self.settings.measured_from);
+        (self.totals, self.summary)
+    }
+
+    /// No thread will hand anything over any more.
+    fn all_gone(&mut self) {
+        for thread in self.threads.iter_mut().filter(|thread| !thread.over) {
+            thread.over = true;
+            self.totals.lost_threads += 1;
+        }
+    }
+
+    fn take(&mut self, handover: Handover) {
+        self.last = self.last.max(handover.at);
+        let gained = self.note(&handover);
+        let start = self.settings.interval.saturating_mul(handover.first);
+        let regular_end = self.settings.end_of(handover.through);
+        let end = if handover.end.is_some() { handover.at.min(regular_end) } else { regular_end };
+        let length = end.since(self.settings.origin) - start;
+        let Some(pending) = self.pending.get_mut(&handover.first) else {
+            let row = IntervalRow {
+                index: handover.first,
+                start,
+                length,
+                data: handover.data,
+                gauges: gained,
+                starved: handover.starved,
+                health: None,
+            };
+            self.pending.insert(handover.first, Pending { row, owner: handover.thread });
+            return;
+        };
+        let row = &mut pending.row;
+        row.data.merge(&handover.data);
+        row.length = row.length.max(length);
+        row.starved += handover.starved;
+        add_gauges(&mut row.gauges, &gained);
+        self.give_back(handover.thread, handover.data);
+    }
+
+    /// Remembers how far a thread is; what its gauges gained.
+    fn note(&mut self, handover: &Handover) -> Gauges {
+        let thread = &mut self.threads[handover.thread];
+        thread.next = handover.through + 1;
+        let gained = gain(&handover.gauges, &thread.gauges);
+        thread.gauges = handover.gauges;
+        thread.seen.tid = handover.tid;
+        thread.seen.spun = handover.gauges.spun;
+        thread.seen.born = handover.born;
+        if let Some(end) = handover.end {
+            thread.over = true;
+            thread.seen.ended = end.times.map(|times| (handover.at, times));
+            self.totals.lost_threads += u64::from(end.panicked);
+        }
+        let mut sum = Gauges::default();
+        self.threads.iter().for_each(|thread| add_gauges(&mut sum, &thread.gauges));
+        self.totals.gauges = sum;
+        gained
+    }
+
+    /// Gives every complete row away, in order.
+    fn emit(&mut self, now: Instant, sink: &mut dyn FnMut(&IntervalRow)) {
+        let running = self.threads.iter().filter(|thread| !thread.over);
+        let complete_before = running.map(|thread| thread.next).min().unwrap_or(u64::MAX);
+        while let Some(entry) = self.pending.first_entry() {
+            if *entry.key() >= complete_before {
+                break;
+            }
+            let mut pending = entry.remove();
+            let is_last = self.pending.keys().next().is_none_or(|next| *next >= complete_before);
+            // Rows that became complete together have one sample between them, in the last.
+            pending.row.health = if is_last { self.sample(now, &pending.row) } else { None };
+            sink(&pending.row);
+            self.add_to_totals(&pending.row);
+            let mut data = pending.row.data;
+            data.clear();
+            self.return_empty(pending.owner, data);
+        }
+    }
+
+    fn sample(&mut self, now: Instant, row: &IntervalRow) -> Option<HealthSample> {
+        let seen: Vec<ThreadRef> = self.threads.iter().map(|thread| thread.seen).collect();
+        let sample = self.probe.as_mut()?.sample(now, &seen, row.gauges.open)?;
+        self.summary.add(&sample, row.offered() > 0);
+        Some(sample)
+    }
+
+    fn add_to_totals(&mut self, row: &IntervalRow) {
+        self.totals.merge(&row.data);
+        self.totals.intervals += 1;
+        self.totals.starved += row.starved;
+        self.totals.spark.push(row);
+    }
+
+    fn give_back(&mut self, thread: usize, mut data: Box<IntervalData>) {
+        data.clear();
+        self.return_empty(thread, data);
+    }
+
+    fn return_empty(&mut self, thread: usize, data: Box<IntervalData>) {
+        // A thread that has ended does not want it any more.
+        let _ = self.threads[thread].empty.try_send(data);
+    }
+}
+
+/// Running totals as gains since `before`; levels as they are.
+fn gain(now: &Gauges, before: &Gauges) -> Gauges {
+    Gauges {
+        offered: now.offered.saturating_sub(before.offered),
+        open: now.open,
+        open_peak: now.open_peak,
+        opened: now.opened.saturating_sub(before.opened),
+        spun: now.spun - before.spun,
+        waits: now.waits.saturating_sub(before.waits),
+        ready: now.ready.saturating_sub(before.ready),
+        late: now.late.saturating_sub(before.late),
+        wire_out: now.wire_out.saturating_sub(before.wire_out),
+        wire_in: now.wire_in.saturating_sub(before.wire_in),
+        connection_bytes: now.connection_bytes,
+    }
+}
+
+fn add_gauges(into: &mut Gauges, from: &Gauges) {
+    into.offered += from.offered;
+    into.open += from.open;
+    into.open_peak += from.open_peak;
+    into.opened += from.opened;
+    into.spun += from.spun;
+    into.waits += from.waits;
+    into.ready += from.ready;
+    into.late += from.late;
+    into.wire_out += from.wire_out;
+    into.wire_in += from.wire_in;
+    into.connection_bytes += from.connection_bytes;
+}

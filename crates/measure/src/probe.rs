@@ -1,0 +1,217 @@
+//! Looks at the generator itself once each interval: about twelve small files, well under a millisecond.
+
+use crate::health::{CoreHealth, HealthSample, ThreadHealth};
+use crate::procfs::{self, CoreTicks, ThreadTimes};
+use std::path::{Path, PathBuf};
+use units::{Instant, Picos};
+
+/// /proc/stat counts in USER_HZ, which is 100 on every Linux ABI that Rust supports.
+const TICK_NS: u64 = 10_000_000;
+
+/// What is known of an engine thread when a sample is taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ThreadRef {
+    pub tid: u32,
+    /// Time spun since its start.
+    pub spun: Picos,
+    /// When it began and when it ended, with its times then.
+    pub born: Option<(Instant, ThreadTimes)>,
+    pub ended: Option<(Instant, ThreadTimes)>,
+}
+
+/// A reading of one thread's running totals.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    at: Instant,
+    times: ThreadTimes,
+    spun: Picos,
+}
+
+/// The kernel's running totals.
+#[derive(Clone, Copy, Debug, Default)]
+struct NetTotals {
+    retransmits: u64,
+    tcp_timeouts: u64,
+    listen_overflows: u64,
+    listen_drops: u64,
+}
+
+/// Remembers the last reading, so that each sample tells what was gained.
+#[derive(Debug)]
+pub struct Probe {
+    root: PathBuf,
+    source_addresses: u64,
+    cgroup: Option<PathBuf>,
+    at: Instant,
+    threads: Vec<Option<Reading>>,
+    cores: Vec<CoreTicks>,
+    net: NetTotals,
+    throttled: (u64, u64),
+}
+
+impl Probe {
+    /// The machine's own /proc and /sys. Connections leave from `source_addresses` local addresses (at least 1).
+    pub fn new(now: Instant, source_addresses: u64) -> Self {
+        Self::at_root(Path::new("/"), now, source_addresses)
+    }
+
+    /// With `root` in the place of `/`, for tests.
+    pub fn at_root(root: &Path, now: Instant, source_addresses: u64) -> Self {
+        let cgroup = read(root, "proc/self/cgroup").and_then(|text| procfs::cpu_cgroup(root, &text));
+        let mut probe = Self {
+            root: root.to_owned(),
+            source_addresses: source_addresses.max(1),
+            cgroup,
+            at: now,
+            threads: Vec::new(),
+            cores: Vec::new(),
+            net: NetTotals::default(),
+            throttled: (0, 0),
+        };
+        probe.cores = probe.read_cores();
+        probe.net = probe.read_net();
+        probe.throttled = probe.read_throttling();
+        probe
+    }
+
+    /// What was gained since the last sample; `None` where there is no /proc. `open` connections are ours.
+    pub(crate) fn sample(&mut self, now: Instant, threads: &[ThreadRef], open: u64) -> Option<HealthSample> {
+        let status = read(&self.root, "proc/self/status")?;
+        let span_ns = now.since(self.at).as_nanos();
+        self.at = now;
+        let cores = self.sample_cores();
+        let threads = self.sample_threads(now, threads, &cores);
+        let (net, net_before) = (self.read_net(), self.net);
+        self.net = net;
+        let (throttled, throttled_before) = (self.read_throttling(), self.throttled);
+        self.throttled = throttled;
+        let kib = |name| procfs::field(&status, name).unwrap_or(0) * 1_024;
+        let sockstat = read(&self.root, "proc/net/sockstat");
+        Some(HealthSample {
+            span_ns,
+            threads,
+            cores,
+            retransmits: net.retransmits.saturating_sub(net_before.retransmits),
+            tcp_timeouts: net.tcp_timeouts.saturating_sub(net_before.tcp_timeouts),
+            listen_overflows: net.listen_overflows.saturating_sub(net_before.listen_overflows),
+            listen_drops: net.listen_drops.saturating_sub(net_before.listen_drops),
+            time_wait: sockstat.and_then(|text| procfs::time_wait(&text)).unwrap_or(0),
+            ports_left: self.ports().map(|ports| ports.saturating_sub(open)),
+            descriptors_left: self.descriptors_left(),
+            rss_bytes: kib("VmRSS:"),
+            anon_bytes: kib("RssAnon:"),
+            throttled: throttled.0.saturating_sub(throttled_before.0),
+            throttled_ns: throttled.1.saturating_sub(throttled_before.1),
+        })
+    }
+
+    fn sample_cores(&mut self) -> Vec<CoreHealth> {
+        let now = self.read_cores();
+        let before = std::mem::replace(&mut self.cores, now);
+        let gained = |core: &CoreTicks| {
+            let before = before.iter().find(|old| old.core == core.core)?;
+            Some(CoreHealth {
+                core: core.core,
+                busy_ns: core.busy.saturating_sub(before.busy) * TICK_NS,
+                steal_ns: core.steal.saturating_sub(before.steal) * TICK_NS,
+            })
+        };
+        self.cores.iter().filter_map(gained).collect()
+    }
+
+    fn sample_threads(
+        &mut self,
+        now: Instant,
+        seen: &[ThreadRef],
+        cores: &[CoreHealth],
+    ) -> Vec<ThreadHealth> {
+        self.threads.resize(seen.len(), None);
+        let mut gained: Vec<ThreadHealth> =
+            (0..seen.len()).map(|i| self.sample_thread(i, now, &seen[i])).collect();
+        let ours_on =
+            |core| gained.iter().filter(|thread| thread.core == core).map(|thread| thread.cpu_ns).sum();
+        let others: Vec<(u64, u64)> = gained
+            .iter()
+            .map(|thread| {
+                let ours: u64 = ours_on(thread.core);
+                let core = cores.iter().find(|core| core.core == thread.core);
+                core.map_or((0, 0), |core| (core.busy_ns.saturating_sub(ours), core.steal_ns))
+            })
+            .collect();
+        for (thread, (others_ns, stolen_ns)) in gained.iter_mut().zip(others) {
+            // A thread that ended earlier has no part in what its CPU does now.
+            (thread.others_ns, thread.stolen_ns) =
+                if thread.span_ns == 0 { (0, 0) } else { (others_ns, stolen_ns) };
+        }
+        gained
+    }
+
+    fn sample_thread(&mut self, index: usize, now: Instant, seen: &ThreadRef) -> ThreadHealth {
+        let reading = match seen.ended {
+            Some((at, times)) => Some(Reading { at, times, spun: seen.spun }),
+            None => self.read_thread(seen.tid).map(|times| Reading { at: now, times, spun: seen.spun }),
+        };
+        let born = seen.born.map(|(at, times)| Reading { at, times, spun: Picos::ZERO });
+        let (Some(reading), Some(before)) = (reading, self.threads[index].or(born)) else {
+            return ThreadHealth { tid: seen.tid, ..ThreadHealth::default() };
+        };
+        self.threads[index] = Some(reading);
+        gain(seen.tid, &before, &reading)
+    }
+
+    fn read_thread(&self, tid: u32) -> Option<ThreadTimes> {
+        ThreadTimes::read(&self.root.join("proc/self/task").join(tid.to_string()))
+    }
+
+    fn read_cores(&self) -> Vec<CoreTicks> {
+        read(&self.root, "proc/stat").map_or_else(Vec::new, |text| procfs::core_ticks(&text))
+    }
+
+    fn read_net(&self) -> NetTotals {
+        let snmp = read(&self.root, "proc/net/snmp").unwrap_or_default();
+        let netstat = read(&self.root, "proc/net/netstat").unwrap_or_default();
+        let extended = |name| procfs::net_counter(&netstat, "TcpExt", name).unwrap_or(0);
+        NetTotals {
+            retransmits: procfs::net_counter(&snmp, "Tcp", "RetransSegs").unwrap_or(0),
+            tcp_timeouts: extended("TCPTimeouts"),
+            listen_overflows: extended("ListenOverflows"),
+            listen_drops: extended("ListenDrops"),
+        }
+    }
+
+    fn read_throttling(&self) -> (u64, u64) {
+        let text =
+            self.cgroup.as_ref().and_then(|folder| std::fs::read_to_string(folder.join("cpu.stat")).ok());
+        text.and_then(|text| procfs::throttling(&text)).unwrap_or((0, 0))
+    }
+
+    /// Ephemeral ports over all source addresses.
+    fn ports(&self) -> Option<u64> {
+        let (first, last) = procfs::port_range(&read(&self.root, "proc/sys/net/ipv4/ip_local_port_range")?)?;
+        Some((u64::from(last.saturating_sub(first)) + 1).saturating_mul(self.source_addresses))
+    }
+
+    fn descriptors_left(&self) -> Option<u64> {
+        let limit = procfs::soft_limit(&read(&self.root, "proc/self/limits")?, "Max open files")?;
+        Some(limit.saturating_sub(procfs::open_descriptors(&self.root)?))
+    }
+}
+
+fn gain(tid: u32, before: &Reading, now: &Reading) -> ThreadHealth {
+    let (old, new) = (&before.times, &now.times);
+    ThreadHealth {
+        tid,
+        span_ns: now.at.since(before.at).as_nanos(),
+        cpu_ns: new.cpu_ns.saturating_sub(old.cpu_ns),
+        spun_ns: (now.spun - before.spun).as_nanos(),
+        runqueue_ns: new.runqueue_ns.saturating_sub(old.runqueue_ns),
+        voluntary: new.voluntary.saturating_sub(old.voluntary),
+        involuntary: new.involuntary.saturating_sub(old.involuntary),
+        core: new.core,
+        ..ThreadHealth::default()
+    }
+}
+
+fn read(root: &Path, path: &str) -> Option<String> {
+    std::fs::read_to_string(root.join(path)).ok()
+}

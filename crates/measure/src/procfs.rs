@@ -1,0 +1,225 @@
+//! Reading the few lines of /proc and /sys that tell how the generator fares.
+//!
+//! Parsers take text, so that they are tested on fixtures; what is absent or unreadable is `None`, never zero.
+//! See proc(5) and Documentation/scheduler/sched-stats.rst of the kernel for the fields.
+
+use std::path::{Path, PathBuf};
+
+/// Times of one thread since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ThreadTimes {
+    pub cpu_ns: u64,
+    pub runqueue_ns: u64,
+    pub voluntary: u64,
+    pub involuntary: u64,
+    pub core: u32,
+}
+
+impl ThreadTimes {
+    /// From a folder such as `/proc/self/task/17`.
+    pub fn read(folder: &Path) -> Option<Self> {
+        let text = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+        let (cpu_ns, runqueue_ns) = schedstat(&text("schedstat")?)?;
+        let status = text("status")?;
+        Some(Self {
+            cpu_ns,
+            runqueue_ns,
+            voluntary: field(&status, "voluntary_ctxt_switches:")?,
+            involuntary: field(&status, "nonvoluntary_ctxt_switches:")?,
+            core: last_core(&text("stat")?)?,
+        })
+    }
+
+    /// Of the calling thread.
+    pub fn of_this_thread() -> Option<Self> {
+        Self::read(Path::new("/proc/thread-self"))
+    }
+}
+
+/// `time on CPU, time waiting for one` in nanoseconds, from `schedstat`.
+pub(crate) fn schedstat(text: &str) -> Option<(u64, u64)> {
+    let mut numbers = text.split_ascii_whitespace().map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+/// Field 39 (`processor`) of `stat`; the name in brackets before it may hold anything.
+pub(crate) fn last_core(stat: &str) -> Option<u32> {
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    after_name.split_ascii_whitespace().nth(39 - 3)?.parse().ok()
+}
+
+/// The first number after `name` at the start of a line: `VmRSS:   2220 kB`.
+pub(crate) fn field(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// Ticks of one CPU since the start of the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CoreTicks {
+    pub core: u32,
+    /// user + nice + system + irq + softirq; guest time is in user already.
+    pub busy: u64,
+    pub steal: u64,
+}
+
+/// The `cpuN` lines of `/proc/stat`.
+pub(crate) fn core_ticks(stat: &str) -> Vec<CoreTicks> {
+    let lines = stat.lines().take_while(|line| line.starts_with("cpu"));
+    lines.filter_map(one_core).collect()
+}
+
+fn one_core(line: &str) -> Option<CoreTicks> {
+    let mut words = line.split_ascii_whitespace();
+    let core = words.next()?.strip_prefix("cpu")?.parse().ok()?;
+    let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
+    // user nice system idle iowait irq softirq steal guest guest_nice
+    let [user, nice, system, _idle, _iowait, irq, softirq, steal, ..] = ticks[..] else { return None };
+    Some(CoreTicks { core, busy: user + nice + system + irq + softirq, steal })
+}
+
+/// A counter of `/proc/net/snmp` or `/proc/net/netstat`: a line of names, then a line of numbers.
+pub(crate) fn net_counter(text: &str, table: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter(|line| line.strip_prefix(table).is_some_and(|l| l.starts_with(':')));
+    let (names, numbers) = (lines.next()?, lines.next()?);
+    let position = names.split_ascii_whitespace().position(|word| word == name)?;
+    numbers.split_ascii_whitespace().nth(position)?.parse().ok()
+}
+
+/// Sockets in TIME_WAIT: `TCP: inuse 4 orphan 0 tw 0 …` of `/proc/net/sockstat`.
+pub(crate) fn time_wait(sockstat: &str) -> Option<u64> {
+    let line = sockstat.lines().find_map(|line| line.strip_prefix("TCP:"))?;
+    let mut words = line.split_ascii_whitespace();
+    words.find(|word| *word == "tw")?;
+    words.next()?.parse().ok()
+}
+
+/// First and last ephemeral port, from `ip_local_port_range`.
+pub(crate) fn port_range(text: &str) -> Option<(u16, u16)> {
+    let mut numbers = text.split_ascii_whitespace().map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+/// The soft limit of a line of `/proc/self/limits`; `None` also when unlimited.
+pub(crate) fn soft_limit(limits: &str, name: &str) -> Option<u64> {
+    field(limits, name)
+}
+
+/// Times and nanoseconds for which the CPU quota stopped us, from `cpu.stat` of either cgroup version.
+pub(crate) fn throttling(cpu_stat: &str) -> Option<(u64, u64)> {
+    let times = field(cpu_stat, "nr_throttled ")?;
+    let micros = field(cpu_stat, "throttled_usec ").map(|micros| micros * 1_000);
+    Some((times, micros.or_else(|| field(cpu_stat, "throttled_time "))?))
+}
+
+/// The folder of our CPU cgroup under `root`, from the text of `/proc/self/cgroup`.
+pub(crate) fn cpu_cgroup(root: &Path, cgroup: &str) -> Option<PathBuf> {
+    let base = root.join("sys/fs/cgroup");
+    let candidate = |line: &str| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(':')?;
+        let path = path.trim_start_matches('/');
+        let mounts: &[&str] = match controllers {
+            "" => &["", "unified"],
+            list if list.split(',').any(|name| name == "cpu") => &["cpu,cpuacct", "cpu"],
+            _ => return None,
+        };
+        let folders = mounts.iter().flat_map(|mount| [base.join(mount).join(path), base.join(mount)]);
+        folders.into_iter().find(|folder| folder.join("cpu.stat").exists())
+    };
+    cgroup.lines().find_map(candidate)
+}
+
+/// CPUs that the quota grants, e.g. 1.5: `cpu.max` (version 2) or `cpu.cfs_quota_us` (version 1).
+pub(crate) fn cpu_quota(folder: &Path) -> Option<f64> {
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+    if let Some(max) = text("cpu.max") {
+        let (quota, period) = max.trim().split_once(' ')?;
+        return Some(quota.parse::<f64>().ok()? / period.parse::<f64>().ok()?);
+    }
+    let quota: f64 = text("cpu.cfs_quota_us")?.trim().parse().ok()?;
+    let period: f64 = text("cpu.cfs_period_us")?.trim().parse().ok()?;
+    (quota > 0.0).then_some(quota / period)
+}
+
+/// How many descriptors are open. Since Linux 6.2 the size of the folder says so; before, and on other file
+/// systems, its entries are counted.
+pub(crate) fn open_descriptors(root: &Path) -> Option<u64> {
+    let folder = root.join("proc/self/fd");
+    let size = std::fs::metadata(&folder).ok()?.len();
+    if root == Path::new("/") && size > 0 {
+        return Some(size);
+    }
+    std::fs::read_dir(folder).ok().map(|entries| entries.count() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thread_files() {
+        assert_eq!(schedstat("417329 63618 1\n"), Some((417_329, 63_618)));
+        assert_eq!(schedstat(""), None);
+        // Taken from a live machine, with a name that holds brackets and spaces; field 39 counted by hand.
+        let stat = "25598 (a) R (b) R 25581 25581 8130 0 -1 4194304 100 0 0 0 0 0 0 0 20 0 1 0 177549 3133440 381 \
+                    18446744073709551615 94741965889536 94741965909417 140728808408528 0 0 0 0 0 0 0 0 0 17 5 0 0";
+        assert_eq!(last_core(stat), Some(5));
+        let status = "VmRSS:\t    2220 kB\nRssAnon:\t     164 kB\nvoluntary_ctxt_switches:\t7\n\
+                      nonvoluntary_ctxt_switches:\t9\n";
+        assert_eq!(field(status, "VmRSS:"), Some(2220));
+        assert_eq!(field(status, "voluntary_ctxt_switches:"), Some(7));
+        assert_eq!(field(status, "nonvoluntary_ctxt_switches:"), Some(9));
+        assert_eq!(field(status, "VmSwap:"), None);
+    }
+
+    #[test]
+    fn machine_files() {
+        let stat = "cpu  24075 39508 10760 276734 1195 0 1161 87 0 0\n\
+                    cpu0 12014 18357 5103 140466 129 0 726 35 0 0\n\
+                    cpu11 12061 21150 5656 136267 1065 3 434 51 0 0\nintr 12\n";
+        // 12014 + 18357 + 5103 + 0 + 726 = 36200; 12061 + 21150 + 5656 + 3 + 434 = 39304
+        let expected =
+            [CoreTicks { core: 0, busy: 36_200, steal: 35 }, CoreTicks { core: 11, busy: 39_304, steal: 51 }];
+        assert_eq!(core_ticks(stat), expected);
+        assert_eq!(time_wait("sockets: used 19\nTCP: inuse 4 orphan 0 tw 31 alloc 4 mem 0\n"), Some(31));
+        assert_eq!(port_range("32768\t60999\n"), Some((32_768, 60_999)));
+        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+                      Max open files            20000                30000                files     \n\
+                      Max locked memory         unlimited            unlimited            bytes     \n";
+        assert_eq!(soft_limit(limits, "Max open files"), Some(20_000));
+        assert_eq!(soft_limit(limits, "Max locked memory"), None);
+    }
+
+    #[test]
+    fn counters_are_found_by_name_not_by_position() {
+        let snmp = "Ip: Forwarding DefaultTTL\nIp: 1 64\nTcp: MaxConn RetransSegs InErrs\nTcp: -1 14522 0\n";
+        assert_eq!(net_counter(snmp, "Tcp", "RetransSegs"), Some(14_522));
+        assert_eq!(net_counter(snmp, "Tcp", "Absent"), None);
+        let netstat =
+            "TcpExt: TCPTimeouts ListenOverflows ListenDrops\nTcpExt: 3 14 15\nIpExt: InOctets\nIpExt: 9\n";
+        assert_eq!(net_counter(netstat, "TcpExt", "ListenOverflows"), Some(14));
+        assert_eq!(net_counter(netstat, "Tcp", "ListenOverflows"), None);
+    }
+
+    #[test]
+    fn both_versions_of_cgroups() {
+        assert_eq!(throttling("nr_periods 10\nnr_throttled 3\nthrottled_usec 250\n"), Some((3, 250_000)));
+        assert_eq!(throttling("nr_periods 10\nnr_throttled 3\nthrottled_time 777\n"), Some((3, 777)));
+        let root = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put("sys/fs/cgroup/a/b/cpu.stat", "");
+        put("sys/fs/cgroup/a/b/cpu.max", "150000 100000\n");
+        let two = cpu_cgroup(root.path(), "0::/a/b\n").unwrap();
+        assert_eq!((two.ends_with("a/b"), cpu_quota(&two)), (true, Some(1.5)));
+        put("sys/fs/cgroup/cpu/c/cpu.stat", "");
+        put("sys/fs/cgroup/cpu/c/cpu.cfs_quota_us", "-1\n");
+        put("sys/fs/cgroup/cpu/c/cpu.cfs_period_us", "100000\n");
+        let one = cpu_cgroup(root.path(), "4:memory:/x\n2:cpu,cpuacct:/c\n0::/\n").unwrap();
+        assert_eq!((one.ends_with("cpu/c"), cpu_quota(&one)), (true, None));
+    }
+}

@@ -1,0 +1,238 @@
+//! What an engine thread writes into: its own interval, handed over whole when it is over.
+//!
+//! ```text
+//!               full (one channel for all threads)
+//!   Recorder ───────────────────────────────────────► Collector
+//!   (thread)  ◄───────────────────────────────────────
+//!               empty (one channel for each thread)
+//! ```
+//!
+//! Nothing here locks, waits or allocates for a request. An interval ends at a whole multiple of its length
+//! after the run's origin. When the collector has not given an empty interval back by then, the thread goes on
+//! recording into the one it has (nothing is lost, two intervals become one) and counts it as *starved*.
+
+use crate::gaps::Gaps;
+use crate::model::IntervalData;
+use crate::procfs::ThreadTimes;
+use crate::series::Series;
+use std::sync::mpsc::{Receiver, SyncSender};
+use units::{Event, Gauges, Instant, Miss, Phase, Picos, Record};
+
+/// How a run is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Start of the run: intervals are counted from here.
+    pub origin: Instant,
+    /// End of the warm-up: what is due earlier is not in the figures.
+    pub measured_from: Instant,
+    /// Length of an interval; greater than zero.
+    pub interval: Picos,
+    /// Name or URL groups, the last of which is «other»; 0 or 1 keeps none apart.
+    pub groups: u16,
+    /// Engine threads, which are also the shares of the schedule.
+    pub threads: u16,
+    /// Whether gap errors are kept: for open loops.
+    pub gaps: bool,
+}
+
+impl Settings {
+    /// One thread, intervals of a second, no warm-up, no groups, no gaps.
+    pub fn from_origin(origin: Instant) -> Self {
+        let interval = Picos::from_secs(1);
+        Self { origin, measured_from: origin, interval, groups: 1, threads: 1, gaps: false }
+    }
+
+    /// End of the interval with this number.
+    pub(crate) fn end_of(&self, index: u64) -> Instant {
+        self.origin + self.interval.saturating_mul(index.saturating_add(1))
+    }
+}
+
+/// An interval on its way to the collector.
+#[derive(Debug)]
+pub(crate) struct Handover {
+    pub thread: usize,
+    pub tid: u32,
+    /// Numbers of the first and the last interval that it covers.
+    pub first: u64,
+    pub through: u64,
+    /// Time of the last `tick`.
+    pub at: Instant,
+    pub data: Box<IntervalData>,
+    pub gauges: Gauges,
+    pub starved: u64,
+    /// When the thread began, and its times then.
+    pub born: Option<(Instant, ThreadTimes)>,
+    /// The thread's last words.
+    pub end: Option<End>,
+}
+
+/// How a thread ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    pub panicked: bool,
+    /// Its times over its whole life, where they could be read.
+    pub times: Option<ThreadTimes>,
+}
+
+/// One engine thread's recorder. Dropping it hands the last interval over; call `tick` once more before, so
+/// that the last gauges are in it.
+#[derive(Debug)]
+pub struct Recorder {
+    active: Option<Box<IntervalData>>,
+    settings: Settings,
+    thread: usize,
+    tid: u32,
+    born: Option<(Instant, ThreadTimes)>,
+    first: u64,
+    /// When the interval is over; the epoch before the first tick, which looks around first.
+    ends: Instant,
+    now: Instant,
+    gauges: Gauges,
+    starved: u64,
+    /// The interval whose end was last counted as starved.
+    starved_at: Option<u64>,
+    gaps: Option<Gaps>,
+    full: SyncSender<Handover>,
+    empty: Receiver<Box<IntervalData>>,
+}
+
+impl Recorder {
+    pub(crate) fn new(
+        settings: Settings,
+        thread: usize,
+        full: SyncSender<Handover>,
+        empty: Receiver<Box<IntervalData>>,
+    ) -> Self {
+        Self {
+            active: Some(Box::new(IntervalData::new(settings.groups))),
+            settings,
+            thread,
+            tid: 0,
+            born: None,
+            first: 0,
+            ends: Instant::EPOCH,
+            now: settings.origin,
+            gauges: Gauges::default(),
+            starved: 0,
+            starved_at: None,
+            gaps: settings.gaps.then(|| Gaps::new(u64::from(settings.threads))),
+            full,
+            empty,
+        }
+    }
+
+    /// Index of this thread, from 0.
+    pub fn thread(&self) -> usize {
+        self.thread
+    }
+
+    #[inline]
+    fn active(&mut self) -> &mut IntervalData {
+        self.active.as_mut().expect("only dropping takes the active interval away")
+    }
+
+    /// Number of the interval in which `at` falls.
+    fn index_of(&self, at: Instant) -> u64 {
+        at.since(self.settings.origin).as_picos() / self.settings.interval.as_picos().max(1)
+    }
+
+    /// The first tick: which thread this is, and what it has used so far.
+    fn begin(&mut self, now: Instant) {
+        self.tid = rustix::thread::gettid().as_raw_pid().unsigned_abs();
+        self.born = ThreadTimes::of_this_thread().map(|times| (now, times));
+        self.ends = self.settings.end_of(0);
+    }
+
+    /// Swaps the full interval for an empty one, if the interval is over and there is one.
+    #[cold]
+    fn hand_over(&mut self, now: Instant) {
+        if self.tid == 0 {
+            self.begin(now);
+        }
+        if now < self.ends {
+            return;
+        }
+        let current = self.index_of(now);
+        let through = current.saturating_sub(1);
+        let Ok(next) = self.empty.try_recv() else {
+            self.count_starved(through);
+            return;
+        };
+        let data = self.active.replace(next).expect("only dropping takes the active interval away");
+        let message = self.message(data, through, None);
+        // There is room for every interval of every thread, so only a collector that is gone refuses.
+        let _ = self.full.try_send(message);
+        self.starved = 0;
+        self.first = current;
+        self.ends = self.settings.end_of(current);
+    }
+
+    /// Once for each interval whose end passed without an empty one at hand; looks again at every tick.
+    fn count_starved(&mut self, through: u64) {
+        if self.starved_at.is_none_or(|counted| through > counted) {
+            self.starved += 1;
+            self.starved_at = Some(through);
+        }
+    }
+
+    fn message(&self, data: Box<IntervalData>, through: u64, end: Option<End>) -> Handover {
+        Handover {
+            thread: self.thread,
+            tid: self.tid,
+            first: self.first,
+            through,
+            at: self.now,
+            data,
+            gauges: self.gauges,
+            starved: self.starved,
+            born: self.born,
+            end,
+        }
+    }
+}
+
+impl Record for Recorder {
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        if event.due < self.settings.measured_from {
+            self.active().warmup_event(event);
+            return;
+        }
+        self.active().event(event);
+        if let Some(gaps) = &mut self.gaps {
+            let data = self.active.as_mut().expect("only dropping takes the active interval away");
+            for error in gaps.push(event).into_iter().flatten() {
+                data.series.record(Series::GapError, error);
+            }
+        }
+    }
+
+    fn missed(&mut self, why: Miss, count: u64) {
+        self.active().missed(why, count);
+    }
+
+    fn phase(&mut self, phase: Phase, took: Picos) {
+        self.active().phase(phase, took);
+    }
+
+    #[inline]
+    fn tick(&mut self, now: Instant, gauges: &Gauges) {
+        self.now = now;
+        self.gauges = *gauges;
+        if now >= self.ends {
+            self.hand_over(now);
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let Some(data) = self.active.take() else { return };
+        let times = ThreadTimes::of_this_thread();
+        let end = End { panicked: std::thread::panicking(), times };
+        let through = self.index_of(self.now).max(self.first);
+        let message = self.message(data, through, Some(end));
+        let _ = self.full.try_send(message);
+    }
+}
