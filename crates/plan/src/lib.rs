@@ -11,6 +11,33 @@
 
 #![forbid(unsafe_code)]
 
+mod canonical;
+mod checks;
+mod error;
+mod fields;
+mod file;
 mod model;
+mod request_line;
+mod resolve;
+mod shapes;
+mod suggest;
+mod target_url;
+mod template;
+mod typed;
 
+pub use canonical::PlanHash;
+pub use error::{Note, Place, PlanError};
+pub use fields::FIELDS;
+pub use file::{
+    ConnectionFile, EngineFile, ExpectFile, LoadFile, Origin, PlanFile, RequestFile, RequestSection,
+    ResolveFile, StopFile, TlsFile,
+};
 pub use model::*;
+pub use request_line::LineError;
+pub use suggest::nearest;
+pub use target_url::{Scheme, TargetUrl, UrlProblem};
+pub use template::{Template, TemplateContext, TemplateError};
+pub use typed::{HeaderList, HeaderTyped, Typed, TypedList};
+
+#[cfg(test)]
+mod tests;

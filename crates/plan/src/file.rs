@@ -1,0 +1,294 @@
+//! Exactly what was typed, in flags or in a TOML file: nothing is checked here but the names of the keys
+//! and the kinds of their values.
+//!
+//! ```toml
+//! url = "http://localhost:8080/"       # or  file = "urls.txt"  or [[requests]]
+//! [load]
+//! rate = "20k"
+//! [stop]
+//! duration = "30s"
+//! ```
+
+use crate::error::{Place, PlanError};
+use crate::fields::sections_with;
+use crate::suggest::nearest;
+use crate::typed::{HeaderList, Typed, TypedList};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use toml::de::{DeTable, DeValue};
+
+/// A plan as typed. Every key may be absent; `resolve` makes a `Plan` of it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanFile {
+    /// One URL for all requests.
+    pub url: Option<String>,
+    /// A file with one URL or JSON object a line.
+    pub file: Option<String>,
+    /// Requests in the plan itself.
+    pub requests: Option<Vec<RequestFile>>,
+    /// `random`, `sequential`, `shuffle`.
+    pub order: Option<String>,
+    pub seed: Option<Typed>,
+    #[serde(default)]
+    pub load: LoadFile,
+    #[serde(default)]
+    pub stop: StopFile,
+    #[serde(default)]
+    pub request: RequestSection,
+    #[serde(default)]
+    pub connection: ConnectionFile,
+    #[serde(default)]
+    pub tls: TlsFile,
+    #[serde(default)]
+    pub resolve: ResolveFile,
+    #[serde(default)]
+    pub engine: EngineFile,
+    #[serde(skip)]
+    /// The file it was read from; `None` for flags.
+    pub origin: Option<Origin>,
+}
+
+/// `[load]`: when requests are due.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadFile {
+    pub parallel: Option<Typed>,
+    pub rate: Option<Typed>,
+    pub poisson: Option<bool>,
+    /// `FROM..TO:OVER`
+    pub ramp: Option<String>,
+    /// `FROM+BY:EVERY..TO`
+    pub step: Option<String>,
+    /// `RATE:OVER,RATE:OVER,…`
+    pub stages: Option<String>,
+    /// `MEAN±AMPLITUDE:PERIOD`
+    pub sine: Option<String>,
+    /// `SIZE:EVERY`
+    pub burst: Option<String>,
+    pub at: Option<String>,
+    pub jitter: Option<Typed>,
+}
+
+/// `[stop]`: when the run ends.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StopFile {
+    pub duration: Option<Typed>,
+    pub requests: Option<Typed>,
+    pub grace: Option<Typed>,
+    pub warmup: Option<Typed>,
+}
+
+/// `[request]`: what all requests have in common.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestSection {
+    pub method: Option<String>,
+    pub headers: Option<HeaderList>,
+    pub body: Option<String>,
+    pub body_file: Option<String>,
+    pub body_stream: Option<String>,
+    /// `1.0` or `1.1`
+    pub http: Option<Typed>,
+    /// `name:password`
+    pub user: Option<String>,
+    pub host: Option<String>,
+    pub expect_continue: Option<bool>,
+    pub follow: Option<Typed>,
+    pub expect: Option<ExpectFile>,
+    pub templates: Option<bool>,
+    pub timeout: Option<Typed>,
+    pub idle_timeout: Option<bool>,
+    pub same_checksum: Option<bool>,
+}
+
+/// `[[requests]]`, and one JSON line of a file.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestFile {
+    pub url: Option<String>,
+    pub method: Option<String>,
+    pub headers: Option<HeaderList>,
+    pub body: Option<String>,
+    pub name: Option<String>,
+    pub weight: Option<Typed>,
+    pub expect: Option<ExpectFile>,
+}
+
+/// `expect = { … }`: what an answer must be.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectFile {
+    /// `200`, `"2xx"`, `"200-204"`, or a list of these.
+    pub status: Option<TypedList>,
+    pub body_contains: Option<String>,
+    pub md5: Option<String>,
+    pub sha256: Option<String>,
+}
+
+/// `[connection]`: how connections live.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConnectionFile {
+    pub keep_alive: Option<bool>,
+    pub requests_per_connection: Option<Typed>,
+    pub pipeline: Option<Typed>,
+    pub ramp_connections: Option<Typed>,
+    pub max_open: Option<Typed>,
+    pub source_ips: Option<Vec<String>>,
+    pub proxy: Option<String>,
+    pub unix: Option<String>,
+    pub no_delay: Option<bool>,
+    pub throttle: Option<Typed>,
+}
+
+/// `[tls]`
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlsFile {
+    pub ca: Option<String>,
+    pub cert: Option<String>,
+    pub key: Option<String>,
+    pub insecure: Option<bool>,
+    /// `1.2` or `1.3`
+    pub min: Option<Typed>,
+    pub max: Option<Typed>,
+    pub ciphers: Option<Vec<String>>,
+    pub resumption: Option<bool>,
+    pub server_name: Option<String>,
+    pub alpn: Option<Vec<String>>,
+}
+
+/// `[resolve]`: how names become addresses.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResolveFile {
+    /// `host:port:address[,address…]`
+    pub fixed: Option<Vec<String>>,
+    /// `any`, `ipv4`, `ipv6`
+    pub family: Option<String>,
+    pub every: Option<Typed>,
+}
+
+/// `[engine]`: how the generator itself runs.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EngineFile {
+    pub threads: Option<Typed>,
+    /// `0,2-3`
+    pub cpus: Option<Typed>,
+    /// `auto`, `never`, `always`
+    pub spin: Option<String>,
+    /// `auto`, `epoll`, `uring`
+    pub io: Option<String>,
+}
+
+/// The file that a plan was read from, and the line of each of its keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    name: String,
+    lines: BTreeMap<String, usize>,
+}
+
+impl PlanFile {
+    /// Reads a plan file. `name` is what messages call it.
+    pub fn from_toml(text: &str, name: &str) -> Result<Self, PlanError> {
+        let root = DeTable::parse(text).map_err(|error| syntax_error(text, name, &error))?;
+        let mut spans = Vec::new();
+        collect_spans(root.get_ref(), "", &mut spans);
+        let mut file: Self = toml::from_str(text).map_err(|error| key_error(text, name, &spans, &error))?;
+        let lines = spans.iter().map(|key| (key.path.clone(), line_of(text, key.key.start))).collect();
+        file.origin = Some(Origin { name: name.to_owned(), lines });
+        Ok(file)
+    }
+
+    /// Where `field` stands: its line if it was read from a file, its flag otherwise.
+    pub(crate) fn place(&self, field: impl Into<String>) -> Place {
+        let mut place = Place::new(field);
+        if let Some(origin) = &self.origin {
+            place.line = origin.lines.get(&place.field).map(|line| (origin.name.clone(), *line));
+        }
+        place
+    }
+}
+
+/// A key's path, and where the key and its value stand in the text.
+struct KeySpan {
+    path: String,
+    key: Range<usize>,
+    value: Range<usize>,
+}
+
+fn collect_spans(table: &DeTable<'_>, prefix: &str, found: &mut Vec<KeySpan>) {
+    for (key, value) in table {
+        let name = key.get_ref();
+        let path = if prefix.is_empty() { name.to_string() } else { format!("{prefix}.{name}") };
+        found.push(KeySpan { path: path.clone(), key: key.span(), value: value.span() });
+        collect_value(value.get_ref(), &path, found);
+    }
+}
+
+fn collect_value(value: &DeValue<'_>, path: &str, found: &mut Vec<KeySpan>) {
+    match value {
+        DeValue::Table(table) => collect_spans(table, path, found),
+        DeValue::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                let path = format!("{path}[{index}]");
+                found.push(KeySpan { path: path.clone(), key: item.span(), value: item.span() });
+                collect_value(item.get_ref(), &path, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Line and column of a byte offset, both from 1.
+fn line_of(text: &str, offset: usize) -> usize {
+    text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1
+}
+fn column_of(text: &str, offset: usize) -> usize {
+    let before = text.get(..offset).unwrap_or(text);
+    before.chars().rev().take_while(|c| *c != '\n').count() + 1
+}
+
+fn syntax_error(text: &str, name: &str, error: &toml::de::Error) -> PlanError {
+    let offset = error.span().map_or(0, |span| span.start);
+    PlanError::Syntax {
+        file: name.to_owned(),
+        line: line_of(text, offset),
+        column: column_of(text, offset),
+        problem: error.message().to_owned(),
+    }
+}
+
+/// An error of serde's, with the key that it is about.
+fn key_error(text: &str, name: &str, spans: &[KeySpan], error: &toml::de::Error) -> PlanError {
+    let span = error.span().unwrap_or(0..0);
+    let line = line_of(text, span.start);
+    let file = name.to_owned();
+    if let Some((key, known)) = unknown_field(error.message()) {
+        let path = spans.iter().find(|found| found.key == span).map_or(key, |found| found.path.as_str());
+        let suggestion = suggestion_for(key, path, &known);
+        return PlanError::UnknownKey { file, line, key: path.to_owned(), suggestion };
+    }
+    let inside = |found: &&KeySpan| found.value.start <= span.start && span.end <= found.value.end;
+    let narrowest = spans.iter().filter(inside).min_by_key(|found| found.value.len());
+    let key = narrowest.map_or_else(|| "the file".to_owned(), |found| found.path.clone());
+    PlanError::WrongType { file, line, key, problem: error.message().to_owned() }
+}
+
+/// The nearest key of the same section, or the same key of another section.
+fn suggestion_for(key: &str, path: &str, known: &[&str]) -> Option<String> {
+    let section = path.strip_suffix(key).unwrap_or_default();
+    let elsewhere = sections_with(key).map(str::to_owned);
+    elsewhere.or_else(|| nearest(key, known.iter().copied()).map(|name| format!("{section}{name}")))
+}
+
+/// Takes serde's «unknown field `x`, expected one of `a`, `b`» apart.
+pub(crate) fn unknown_field(message: &str) -> Option<(&str, Vec<&str>)> {
+    let rest = message.strip_prefix("unknown field `")?;
+    let (key, rest) = rest.split_once('`')?;
+    Some((key, rest.split('`').skip(1).step_by(2).collect()))
+}

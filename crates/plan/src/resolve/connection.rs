@@ -1,0 +1,158 @@
+//! `[connection]`: how connections live.
+
+use super::Resolver;
+use crate::checks::Problem;
+use crate::error::PlanError;
+use crate::model::{ConnectionPlan, Family, HttpVersion, Load, RequestPlan};
+use crate::target_url::{Scheme, TargetUrl, UrlProblem};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use units::Bytes;
+
+const DEFAULT_MAX_OPEN: u32 = 10_000;
+
+impl Resolver<'_> {
+    pub(super) fn connection(&self, load: &Load, request: &RequestPlan) -> Result<ConnectionPlan, PlanError> {
+        let typed = &self.file.connection;
+        let throttle: Option<Bytes> = self.parsed("connection.throttle", &typed.throttle)?;
+        self.not_zero(
+            "connection.throttle",
+            &typed.throttle,
+            throttle.is_some_and(|limit| limit.get() == 0),
+        )?;
+        let plan = ConnectionPlan {
+            keep_alive: typed.keep_alive.unwrap_or(true),
+            requests_per_connection: self
+                .number("connection.requests_per_connection", &typed.requests_per_connection)?,
+            pipeline: self.number("connection.pipeline", &typed.pipeline)?.unwrap_or(1),
+            ramp: self.parsed("connection.ramp_connections", &typed.ramp_connections)?,
+            max_open: self.max_open(load)?,
+            source_ips: self.source_ips()?,
+            proxy: self.proxy()?,
+            unix: self.unix()?,
+            no_delay: typed.no_delay.unwrap_or(true),
+            throttle,
+        };
+        self.check_reuse(&plan, request)?;
+        self.check_unix(&plan)?;
+        Ok(plan)
+    }
+
+    /// The load's own number of connections is the bound where there is one.
+    fn max_open(&self, load: &Load) -> Result<u32, PlanError> {
+        let typed = self.number("connection.max_open", &self.file.connection.max_open)?;
+        let (Load::Closed { connections } | Load::Open { connections: Some(connections), .. }) = load else {
+            return Ok(typed.unwrap_or(DEFAULT_MAX_OPEN));
+        };
+        match typed {
+            Some(most) if most != *connections => {
+                let why = format!("the load already has {connections} connections, not {most}");
+                Err(self.contradiction("connection.max_open", "load.parallel", why))
+            }
+            _ => Ok(*connections),
+        }
+    }
+
+    fn source_ips(&self) -> Result<Vec<IpAddr>, PlanError> {
+        let family = match self.file.resolve.family.as_deref() {
+            Some("ipv4") => Some(Family::Ipv4),
+            Some("ipv6") => Some(Family::Ipv6),
+            _ => None,
+        };
+        let mut all = Vec::new();
+        for (index, text) in self.file.connection.source_ips.iter().flatten().enumerate() {
+            let field = format!("connection.source_ips[{index}]");
+            let wrong =
+                |problem| self.value(&field, text, Problem::new(problem, "a local address, e.g. 127.0.0.2"));
+            let address: IpAddr = text.trim().parse().map_err(|_| wrong("is not an IP address"))?;
+            if all.contains(&address) {
+                return Err(wrong("is there twice"));
+            }
+            self.check_family(&field, address, family)?;
+            all.push(address);
+        }
+        Ok(all)
+    }
+
+    fn proxy(&self) -> Result<Option<(String, u16)>, PlanError> {
+        let Some(text) = &self.file.connection.proxy else { return Ok(None) };
+        let wrong =
+            |problem: String| self.value("connection.proxy", text, Problem::new(problem, "HOST:PORT"));
+        let url = if text.contains("://") { text.clone() } else { format!("http://{text}") };
+        let parsed = TargetUrl::parse(&url).map_err(|problem| match problem {
+            UrlProblem::PortOutOfRange => wrong("has a port that is not from 1 to 65535".to_owned()),
+            UrlProblem::HostCharacter { .. } => wrong("has a character that no host may have".to_owned()),
+            other => wrong(other.to_string()),
+        })?;
+        if parsed.scheme == Scheme::Https {
+            return Err(wrong("asks for TLS to the proxy itself, which is not supported".to_owned()));
+        }
+        if parsed.userinfo.is_some() || parsed.path_and_query != "/" {
+            return Err(wrong("has more than a host and a port".to_owned()));
+        }
+        let has_port = url.trim_end_matches('/').ends_with(&format!(":{}", parsed.port));
+        if !has_port {
+            return Err(wrong("has no port".to_owned()));
+        }
+        Ok(Some((parsed.host.to_owned(), parsed.port)))
+    }
+
+    fn unix(&self) -> Result<Option<PathBuf>, PlanError> {
+        // sun_path holds 108 bytes, the last a NUL (unix(7)).
+        const LONGEST: usize = 107;
+        let Some(text) = &self.file.connection.unix else { return Ok(None) };
+        if text.is_empty() || text.len() > LONGEST {
+            let problem = Problem::new("cannot be a socket's path", format!("1 to {LONGEST} bytes"));
+            return Err(self.value("connection.unix", text, problem));
+        }
+        Ok(Some(text.into()))
+    }
+
+    fn check_reuse(&self, plan: &ConnectionPlan, request: &RequestPlan) -> Result<(), PlanError> {
+        let requests = plan.requests_per_connection;
+        if !plan.keep_alive && plan.pipeline > 1 {
+            let why = "a connection that closes after one request cannot have several on their way";
+            return Err(self.contradiction("connection.pipeline", "connection.keep_alive", why));
+        }
+        if !plan.keep_alive && requests.is_some_and(|requests| requests > 1) {
+            let why = "without keep-alive each connection carries one request";
+            return Err(self.contradiction(
+                "connection.requests_per_connection",
+                "connection.keep_alive",
+                why,
+            ));
+        }
+        if let Some(requests) = requests.filter(|requests| *requests < plan.pipeline) {
+            let why =
+                format!("a connection that carries {requests} cannot have {} on their way", plan.pipeline);
+            return Err(self.contradiction("connection.pipeline", "connection.requests_per_connection", why));
+        }
+        if plan.pipeline > 1 && request.version == HttpVersion::Http10 {
+            return Err(self.contradiction(
+                "connection.pipeline",
+                "request.http",
+                "HTTP/1.0 has no pipelining",
+            ));
+        }
+        if plan.pipeline > 1 && request.expect_continue {
+            let why = "what follows a request that waits for its 100 cannot be sent ahead";
+            return Err(self.contradiction("connection.pipeline", "request.expect_continue", why));
+        }
+        Ok(())
+    }
+
+    fn check_unix(&self, plan: &ConnectionPlan) -> Result<(), PlanError> {
+        if plan.unix.is_none() {
+            return Ok(());
+        }
+        let others = [
+            ("connection.proxy", plan.proxy.is_some(), "a Unix socket has no proxy"),
+            ("connection.source_ips", !plan.source_ips.is_empty(), "a Unix socket has no local IP address"),
+            ("resolve.fixed", self.file.resolve.fixed.is_some(), "a Unix socket needs no address"),
+        ];
+        match others.into_iter().find(|(_, is_set, _)| *is_set) {
+            Some((other, _, why)) => Err(self.contradiction("connection.unix", other, why)),
+            None => Ok(()),
+        }
+    }
+}

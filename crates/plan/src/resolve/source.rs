@@ -1,0 +1,104 @@
+//! `url`, `file`, `[[requests]]` and `order`: where requests come from.
+
+use super::Resolver;
+use crate::checks::Problem;
+use crate::error::PlanError;
+use crate::model::{Body, Order, RequestLine, RequestPlan, Source};
+use crate::request_line::{LineError, url_problem};
+
+impl Resolver<'_> {
+    pub(super) fn source(&self, request: &RequestPlan) -> Result<Source, PlanError> {
+        let file = self.file;
+        let given = [
+            ("url", file.url.is_some()),
+            ("file", file.file.is_some()),
+            ("requests", file.requests.is_some()),
+        ];
+        let mut given = given.into_iter().filter(|(_, is_set)| *is_set).map(|(field, _)| field);
+        let first = given.next().ok_or(PlanError::NoTarget)?;
+        if let Some(other) = given.next() {
+            return Err(self.contradiction(other, first, "requests come from one place"));
+        }
+        let order = self.choice(
+            "order",
+            file.order.as_deref(),
+            &[("random", Order::Random), ("sequential", Order::Sequential), ("shuffle", Order::Shuffle)],
+        )?;
+        if let Some(url) = &file.url {
+            if order.is_some() {
+                return Err(self.contradiction("order", "url", "one URL has no order"));
+            }
+            url_problem(url, request.templates).map_or(Ok(()), |p| Err(self.value("url", url, p)))?;
+            return Ok(Source::Url(url.clone()));
+        }
+        let order = order.unwrap_or(Order::Random);
+        if let Some(path) = &file.file {
+            if path.is_empty() {
+                return Err(self.value(
+                    "file",
+                    path,
+                    Problem::new("names no file", "a file of URLs, one a line"),
+                ));
+            }
+            return Ok(Source::File { path: path.into(), order });
+        }
+        Ok(Source::Inline { requests: self.inline(request.templates, order)?, order })
+    }
+
+    fn inline(&self, templates: bool, order: Order) -> Result<Vec<RequestLine>, PlanError> {
+        let list = self.file.requests.as_deref().unwrap_or_default();
+        if list.is_empty() {
+            return Err(self.value("requests", "[]", Problem::new("is empty", "at least one [[requests]]")));
+        }
+        let mut requests = Vec::with_capacity(list.len());
+        for (index, typed) in list.iter().enumerate() {
+            let request =
+                RequestLine::check(typed, templates).map_err(|error| self.inline_error(index, error))?;
+            if request.weight.is_some() && order != Order::Random {
+                let field = format!("requests[{index}].weight");
+                return Err(self.contradiction(
+                    &field,
+                    "order",
+                    "weights count only when the order is random",
+                ));
+            }
+            requests.push(request);
+        }
+        Ok(requests)
+    }
+
+    fn inline_error(&self, index: usize, error: LineError) -> PlanError {
+        match error {
+            LineError::Value { field, value, problem, expected } => {
+                self.value(&format!("requests[{index}].{field}"), &value, Problem { problem, expected })
+            }
+            LineError::Missing { field, expected } => {
+                self.missing(&format!("requests[{index}]"), format!("`{field}`"), format!("give {expected}"))
+            }
+            // Not reached for a plan file, whose keys were checked by `from_toml`; kept as a message all the same.
+            other => {
+                self.value(&format!("requests[{index}]"), "", Problem::new(other.to_string(), "a request"))
+            }
+        }
+    }
+
+    /// `Expect: 100-continue` goes with bodies only.
+    pub(super) fn check_expect_continue(
+        &self,
+        request: &RequestPlan,
+        source: &Source,
+    ) -> Result<(), PlanError> {
+        let has_body = match source {
+            Source::Url(_) => request.body != Body::None,
+            Source::Inline { requests, .. } => {
+                request.body != Body::None || requests.iter().any(|line| line.body.is_some())
+            }
+            Source::File { .. } => true,
+        };
+        if request.expect_continue && !has_body {
+            let needs = "--body (request.body)";
+            return Err(self.missing("request.expect_continue", needs, "there is nothing to continue with"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,378 @@
+//! Placeholders in URLs, headers and bodies, compiled once and rendered without allocating.
+//!
+//! | placeholder | becomes |
+//! |---|---|
+//! | `{seq}` | the request's position in the whole schedule, from 0 |
+//! | `{random:hex:16}` | 16 random digits `0-9a-f` |
+//! | `{random:dec:8}` | 8 random digits `0-9` |
+//! | `{random:alnum:12}` | 12 random `0-9A-Za-z` |
+//! | `{uuid}` | a random UUID (version 4, RFC 9562 §5.4) |
+//! | `{now_ms}` | milliseconds since 1970-01-01 UTC |
+//! | `{line:FILE}` | a line of FILE |
+//!
+//! `{{seq}}` is the text `{seq}`. A brace that begins no `{name}` or `{name:…}` stays as it is, so JSON needs
+//! no escapes; a `{name}` that is unknown is an error rather than a surprise at the target.
+
+use crate::suggest::nearest;
+use thiserror::Error;
+
+/// Where rendering takes its values from. Everything random must come from the plan's seed.
+pub trait TemplateContext {
+    /// Position of this request in the whole schedule.
+    fn seq(&mut self) -> u64;
+    /// The next 64 random bits.
+    fn random(&mut self) -> u64;
+    /// Milliseconds since 1970-01-01 UTC.
+    fn now_ms(&mut self) -> u64;
+    /// Appends a line of the file with this number in the table given to `compile_with`.
+    fn line(&mut self, file: usize, out: &mut Vec<u8>);
+}
+
+/// A text with its placeholders found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    segments: Vec<Segment>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Segment {
+    Literal(Vec<u8>),
+    Seq,
+    Random { alphabet: Alphabet, length: u16 },
+    Uuid,
+    NowMs,
+    Line { file: usize },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Alphabet {
+    Hex,
+    Dec,
+    Alnum,
+}
+
+/// A placeholder that cannot be filled. `column` counts characters from 1.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("has the placeholder '{placeholder}' at column {column}, {problem}; expected {expected}")]
+pub struct TemplateError {
+    pub column: usize,
+    pub placeholder: String,
+    pub problem: String,
+    pub expected: String,
+}
+
+const NAMES: [&str; 5] = ["seq", "random", "uuid", "now_ms", "line"];
+const RANDOM: &str = "{random:hex:16}, {random:dec:8} or {random:alnum:12}, of 1 to 1024 characters";
+const LONGEST_RANDOM: u16 = 1024;
+
+impl Template {
+    pub fn compile(text: &str) -> Result<Self, TemplateError> {
+        Self::compile_with(text, &mut Vec::new())
+    }
+
+    /// Numbers the files of `{line:FILE}` by their position in `files`, adding those not there yet, so that
+    /// several templates can share one table.
+    pub fn compile_with(text: &str, files: &mut Vec<String>) -> Result<Self, TemplateError> {
+        let mut segments = Vec::new();
+        let mut literal = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('{') {
+            literal.push_str(&rest[..at]);
+            rest = &rest[at..];
+            if let Some(inside) = rest.strip_prefix('{').and_then(placeholder).filter(|p| escaped(rest, p)) {
+                // `{{` comes first: the outer braces of an escape enclose a whole placeholder.
+                literal.push_str(inside);
+                rest = &rest[inside.len() + 2..];
+            } else if let Some(found) = placeholder(rest) {
+                let column = text[..text.len() - rest.len()].chars().count() + 1;
+                let segment = segment(found, files).map_err(|(problem, expected)| TemplateError {
+                    column,
+                    placeholder: found.to_owned(),
+                    problem,
+                    expected,
+                })?;
+                push_literal(&mut segments, &mut literal);
+                segments.push(segment);
+                rest = &rest[found.len()..];
+            } else {
+                literal.push('{');
+                rest = &rest[1..];
+            }
+        }
+        literal.push_str(rest);
+        push_literal(&mut segments, &mut literal);
+        Ok(Self { segments })
+    }
+
+    /// The text, if nothing in it changes from one request to the next.
+    pub fn constant(&self) -> Option<&[u8]> {
+        match self.segments.as_slice() {
+            [] => Some(b""),
+            [Segment::Literal(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Appends the text with every placeholder filled. Does not allocate once `out` is long enough.
+    pub fn render(&self, out: &mut Vec<u8>, context: &mut dyn TemplateContext) {
+        for segment in &self.segments {
+            match segment {
+                Segment::Literal(text) => out.extend_from_slice(text),
+                Segment::Seq => push_decimal(out, context.seq()),
+                Segment::NowMs => push_decimal(out, context.now_ms()),
+                Segment::Random { alphabet, length } => push_random(out, *alphabet, *length, context),
+                Segment::Uuid => push_uuid(out, context.random(), context.random()),
+                Segment::Line { file } => context.line(*file, out),
+            }
+        }
+    }
+}
+
+fn push_literal(segments: &mut Vec<Segment>, literal: &mut String) {
+    if !literal.is_empty() {
+        segments.push(Segment::Literal(std::mem::take(literal).into_bytes()));
+    }
+}
+
+/// The `{name}` or `{name:…}` that `text` begins with, braces included.
+fn placeholder(text: &str) -> Option<&str> {
+    let inside = text.strip_prefix('{')?;
+    let name = inside.bytes().take_while(|b| b.is_ascii_lowercase() || *b == b'_').count();
+    let rest = &inside[name..];
+    let arguments = match rest.strip_prefix(':') {
+        Some(arguments) => 1 + arguments.find(['{', '}'])?,
+        None => 0,
+    };
+    let closed = rest[arguments..].starts_with('}');
+    (name > 0 && closed).then(|| &text[..name + arguments + 2])
+}
+
+/// Whether `{{name}}` is closed by two braces.
+fn escaped(text: &str, inside: &str) -> bool {
+    text[1 + inside.len()..].starts_with('}')
+}
+
+fn segment(placeholder: &str, files: &mut Vec<String>) -> Result<Segment, (String, String)> {
+    let inside = &placeholder[1..placeholder.len() - 1];
+    let (name, arguments) = match inside.split_once(':') {
+        Some((name, arguments)) => (name, Some(arguments)),
+        None => (inside, None),
+    };
+    match (name, arguments) {
+        ("seq", None) => Ok(Segment::Seq),
+        ("uuid", None) => Ok(Segment::Uuid),
+        ("now_ms", None) => Ok(Segment::NowMs),
+        ("random", Some(arguments)) => random_segment(arguments),
+        ("random", None) => Err(("which does not say of what kind and length".into(), RANDOM.into())),
+        ("line", Some(file)) if !file.is_empty() => Ok(Segment::Line { file: number_of(file, files) }),
+        ("line", _) => Err(("which names no file".into(), "{line:FILE}".into())),
+        ("seq" | "uuid" | "now_ms", Some(_)) => Err(("which takes no ':'".into(), format!("{{{name}}}"))),
+        _ => Err(unknown(placeholder, name)),
+    }
+}
+
+fn random_segment(arguments: &str) -> Result<Segment, (String, String)> {
+    let wrong = |problem: String| (problem, RANDOM.to_owned());
+    let (kind, length) = arguments.split_once(':').ok_or_else(|| wrong("which has no length".to_owned()))?;
+    let alphabet = match kind {
+        "hex" => Alphabet::Hex,
+        "dec" => Alphabet::Dec,
+        "alnum" => Alphabet::Alnum,
+        _ => return Err(wrong(format!("which has the unknown kind '{kind}'"))),
+    };
+    let length = length.parse().ok().filter(|length| (1..=LONGEST_RANDOM).contains(length));
+    let length = length.ok_or_else(|| wrong("which has no usable length".to_owned()))?;
+    Ok(Segment::Random { alphabet, length })
+}
+
+fn unknown(placeholder: &str, name: &str) -> (String, String) {
+    let expected = match nearest(name, NAMES) {
+        Some("random") => RANDOM.to_owned(),
+        Some("line") => "{line:FILE}".to_owned(),
+        Some(near) => format!("{{{near}}}"),
+        None => "{seq}, {uuid}, {now_ms}, {random:hex:16} or {line:FILE}".to_owned(),
+    };
+    ("which is unknown".to_owned(), format!("{expected}, or {{{placeholder}}} for the text itself"))
+}
+
+fn number_of(file: &str, files: &mut Vec<String>) -> usize {
+    files.iter().position(|known| known == file).unwrap_or_else(|| {
+        files.push(file.to_owned());
+        files.len() - 1
+    })
+}
+
+fn push_decimal(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0u8; 20];
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+impl Alphabet {
+    const fn letters(self) -> &'static [u8] {
+        match self {
+            Self::Hex => b"0123456789abcdef",
+            Self::Dec => b"0123456789",
+            Self::Alnum => b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+        }
+    }
+
+    /// Letters taken from one 64-bit draw: few enough that no letter is favoured by more than 1 in 10⁹
+    /// (62⁵ / 2⁶⁴ = 5·10⁻¹¹, 10⁹ / 2⁶⁴ = 5·10⁻¹¹); 16 hexadecimal digits are exact.
+    const fn letters_each_draw(self) -> u16 {
+        match self {
+            Self::Hex => 16,
+            Self::Dec => 9,
+            Self::Alnum => 5,
+        }
+    }
+}
+
+/// Reads a draw as the fraction draw/2⁶⁴: each letter is the next digit of that fraction in base n.
+fn push_random(out: &mut Vec<u8>, alphabet: Alphabet, length: u16, context: &mut dyn TemplateContext) {
+    let letters = alphabet.letters();
+    let mut left = length;
+    while left > 0 {
+        let mut fraction = context.random();
+        let now = left.min(alphabet.letters_each_draw());
+        for _ in 0..now {
+            let product = u128::from(fraction) * letters.len() as u128;
+            out.push(letters[(product >> 64) as usize]);
+            fraction = product as u64;
+        }
+        left -= now;
+    }
+}
+
+/// 122 random bits, version 4 in the 7th byte, variant 10 in the 9th.
+fn push_uuid(out: &mut Vec<u8>, high: u64, low: u64) {
+    let high = (high & !0xf000) | 0x4000;
+    let low = (low & !(0b11 << 62)) | (0b10 << 62);
+    for index in 0..32 {
+        if matches!(index, 8 | 12 | 16 | 20) {
+            out.push(b'-');
+        }
+        let word = if index < 16 { high } else { low };
+        let nibble = (word >> (60 - 4 * (index % 16))) & 0xf;
+        out.push(Alphabet::Hex.letters()[nibble as usize]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    struct Fixed {
+        draw: u64,
+        draws: u32,
+    }
+
+    impl TemplateContext for Fixed {
+        fn seq(&mut self) -> u64 {
+            7
+        }
+        fn random(&mut self) -> u64 {
+            self.draws += 1;
+            self.draw
+        }
+        fn now_ms(&mut self) -> u64 {
+            1_700_000_000_123
+        }
+        fn line(&mut self, file: usize, out: &mut Vec<u8>) {
+            out.extend_from_slice(format!("<line of {file}>").as_bytes());
+        }
+    }
+
+    fn render(text: &str, draw: u64) -> String {
+        let mut out = Vec::new();
+        Template::compile(text).unwrap().render(&mut out, &mut Fixed { draw, draws: 0 });
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn fills_every_placeholder() {
+        assert_eq!(render("/{seq}/{now_ms}", 0), "/7/1700000000123");
+        assert_eq!(render("{line:a.txt}{line:b}{line:a.txt}", 0), "<line of 0><line of 1><line of 0>");
+        // 16 hexadecimal digits of a draw are the draw itself.
+        assert_eq!(render("{random:hex:16}", 0x0123_4567_89ab_cdef), "0123456789abcdef");
+        assert_eq!(render("{random:hex:3}", 0xabc0_0000_0000_0000), "abc");
+        // Half of 2⁶⁴ is the fraction 0.5: digits 5, 0, 0 in base ten; 31 ('V'), 0 in base 62.
+        assert_eq!(render("{random:dec:3}", 1 << 63), "500");
+        assert_eq!(render("{random:alnum:2}", 1 << 63), "V0");
+        assert_eq!(render("{uuid}", u64::MAX), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+        assert_eq!(render("{uuid}", 0), "00000000-0000-4000-8000-000000000000");
+    }
+
+    #[test]
+    fn long_randoms_draw_again() {
+        let mut context = Fixed { draw: 1, draws: 0 };
+        let mut out = Vec::new();
+        Template::compile("{random:dec:20}").unwrap().render(&mut out, &mut context);
+        assert_eq!((out.len(), context.draws), (20, 3));
+    }
+
+    #[test]
+    fn json_passes_untouched() {
+        for text in [
+            r#"{"a":1}"#,
+            r#"{"a":{"b":{}}}"#,
+            r#"[{ "x": "{}" }, {}]"#,
+            "{",
+            "}}",
+            "{{",
+            "{A}",
+            "{a b}",
+            "{seq",
+            "{:x}",
+            "{x:{}",
+        ] {
+            assert_eq!(render(text, 0), text);
+            assert_eq!(Template::compile(text).unwrap().constant(), Some(text.as_bytes()));
+        }
+        assert_eq!(render(r#"{"id":{"n":{seq}}}"#, 0), r#"{"id":{"n":7}}"#);
+    }
+
+    #[test]
+    fn doubled_braces_are_the_text_itself() {
+        assert_eq!(render("{{seq}} {seq} {{nonsense:x}}", 0), "{seq} 7 {nonsense:x}");
+    }
+
+    #[test]
+    fn unknown_placeholders_are_errors_with_column_and_suggestion() {
+        for (text, column, expected) in [
+            ("/é/{sqe}", 4, "{seq}, or {{sqe}} for the text itself"),
+            (
+                "{now}",
+                1,
+                "{seq}, {uuid}, {now_ms}, {random:hex:16} or {line:FILE}, or {{now}} for the text itself",
+            ),
+            ("{random}", 1, RANDOM),
+            ("{random:hex}", 1, RANDOM),
+            ("{random:hex:0}", 1, RANDOM),
+            ("{random:oct:3}", 1, RANDOM),
+            ("{line:}", 1, "{line:FILE}"),
+            ("x{seq:3}", 2, "{seq}"),
+        ] {
+            let error = Template::compile(text).unwrap_err();
+            assert_eq!((error.column, error.expected.as_str()), (column, expected), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "[{}a-z:0-9\"é ]{0,40}") {
+            if let Ok(template) = Template::compile(&text) {
+                template.render(&mut Vec::new(), &mut Fixed { draw: 5, draws: 0 });
+            }
+        }
+    }
+}
