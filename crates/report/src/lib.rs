@@ -1,1 +1,25 @@
-//! placeholder
+//! A stored result, as people and other programs read it. Pure: nothing here opens a file or asks the time.
+//!
+//! ```text
+//! RunResult ──► summary    the terminal           ──► json        --json
+//! Interval  ──► progress_line  while it runs      ──► http_load   scripts that know http_load
+//! RunResult, Intervals, plan, environment ──► html  one file for a browser
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod http_load;
+mod json;
+mod printf;
+mod progress;
+mod spark;
+mod style;
+mod text;
+mod words;
+
+pub use http_load::{HttpLoad, Spread, http_load};
+pub use json::json;
+pub use printf::percent_g;
+pub use progress::{Progress, progress_line};
+pub use style::{Ink, Style};
+pub use text::summary;

@@ -112,6 +112,10 @@ impl From<&measure::Verdict> for Verdict {
             value: from.value,
             limit: from.limit,
             invalid_limit: from.invalid_limit,
+            sense: match from.sense {
+                measure::Sense::AtMost => Sense::AtMost,
+                measure::Sense::AtLeast => Sense::AtLeast,
+            },
             unit: from.unit.to_owned(),
             holds: from.holds,
             severity: from.severity.into(),

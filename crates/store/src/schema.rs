@@ -124,20 +124,30 @@ pub struct Criterion {
     pub name: String,
     #[serde(with = "number")]
     pub value: f64,
-    /// Beyond this the run is at least DEGRADED; `None` if it never is.
-    #[serde(with = "number::option")]
-    pub limit: Option<f64>,
-    /// Beyond this the run is INVALID; `None` if it never is.
+    /// Within this it holds.
+    #[serde(with = "number")]
+    pub limit: f64,
+    /// Beyond this the run is INVALID; `None` if this criterion alone never makes it so.
     #[serde(with = "number::option")]
     pub invalid_limit: Option<f64>,
+    /// Which side of its limit the value should be on.
+    pub sense: Sense,
     /// `ns`, `share`, `count`, `/s`.
     pub unit: String,
     /// Whether the value is within `limit`.
     pub holds: bool,
-    /// What this criterion alone makes of the run.
+    /// What this criterion alone makes of the run; VALID also for one that only warns.
     pub severity: Word,
     /// One sentence: what to do. Empty when it holds.
     pub advice: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sense {
+    #[default]
+    AtMost,
+    AtLeast,
 }
 
 /// How many departures ended how.

@@ -1,0 +1,97 @@
+//! The line that a terminal shows while a run is under way.
+
+use crate::style::{Ink, Style};
+use crate::words::{self, count};
+use store::schema::Interval;
+use units::Picos;
+
+/// What the line tells.
+#[derive(Clone, Debug)]
+pub struct Progress<'a> {
+    /// The last whole interval.
+    pub row: &'a Interval,
+    /// Since the run's origin.
+    pub elapsed: Picos,
+    /// Until the stop rule holds; `None` if that cannot be known (a number of requests in a closed loop).
+    pub left: Option<Picos>,
+    /// Failed and missed since the beginning.
+    pub bad: u64,
+    pub is_warmup: bool,
+}
+
+/// One line without a newline, at most `style.width()` columns.
+pub fn progress_line(progress: &Progress<'_>, style: Style) -> String {
+    let row = progress.row;
+    let ended = row.done + row.warmup;
+    let rate = if row.length_s > 0.0 { ended as f64 / row.length_s } else { 0.0 };
+    let time = |nanos: Option<u64>| nanos.map_or("–".to_owned(), words::time);
+    let plain = format!(
+        "{:>8}  {:>10}  p50 {:>7}  p99 {:>7}  late p99 {:>7}  open {}",
+        clock(progress.elapsed),
+        words::rate(rate),
+        time(row.latency_p50_ns),
+        time(row.latency_p99_ns),
+        time(row.lateness_p99_ns),
+        count(row.open),
+    );
+    let errors = format!("errors {}", count(progress.bad));
+    let tail = match (progress.is_warmup, progress.left) {
+        (true, _) => "warm-up".to_owned(),
+        (false, Some(left)) => format!("{} left", clock(left)),
+        (false, None) => String::new(),
+    };
+    let ink = if progress.bad > 0 { Ink::Bad } else { Ink::Quiet };
+    let length = plain.chars().count() + errors.chars().count() + tail.chars().count() + 4;
+    if length > style.width() {
+        return format!("{plain}  {}", style.paint(ink, &errors));
+    }
+    format!("{plain}  {}  {}", style.paint(ink, &errors), style.paint(Ink::Quiet, &tail))
+        .trim_end()
+        .to_owned()
+}
+
+/// `9 s`, `1:05 min`, `2:00:07 h`: whole seconds.
+fn clock(time: Picos) -> String {
+    let seconds = time.as_secs_f64().round() as u64;
+    match seconds {
+        s if s < 60 => format!("{s} s"),
+        s if s < 3600 => format!("{}:{:02} min", s / 60, s % 60),
+        s => format!("{}:{:02}:{:02} h", s / 3600, s / 60 % 60, s % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_tells_what_matters() {
+        let row = Interval {
+            length_s: 1.0,
+            done: 20_001,
+            latency_p50_ns: Some(1_020_000),
+            latency_p99_ns: Some(2_310_000),
+            lateness_p99_ns: Some(12_300),
+            open: 64,
+            ..Interval::default()
+        };
+        let progress = Progress {
+            row: &row,
+            elapsed: Picos::from_secs(12),
+            left: Some(Picos::from_secs(65)),
+            bad: 3,
+            is_warmup: false,
+        };
+        assert_eq!(
+            progress_line(&progress, Style::PLAIN),
+            "    12 s    20 001/s  p50 1.02 ms  p99 2.31 ms  late p99 12.3 µs  open 64  errors 3  1:05 min left"
+        );
+        let narrow = progress_line(&progress, Style::PLAIN.with_width(80));
+        assert!(narrow.ends_with("open 64  errors 3"), "{narrow}");
+        let nothing = Progress { row: &Interval::default(), left: None, bad: 0, is_warmup: true, ..progress };
+        assert!(
+            progress_line(&nothing, Style::PLAIN)
+                .ends_with("p50       –  p99       –  late p99       –  open 0  errors 0  warm-up")
+        );
+    }
+}

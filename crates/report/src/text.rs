@@ -1,0 +1,410 @@
+//! The summary in the terminal: what was asked, what came of it, how late the generator was, and last the verdict.
+//!
+//! Latency from the due time stands first, the lateness that is in it stands right below. At most 100 columns.
+
+use crate::spark;
+use crate::style::{Ink, Style};
+use crate::words::{self, count, counted};
+use store::Distribution;
+use store::schema::{Criterion, Interval, OutcomeCount, RunResult, Word};
+
+/// Columns of the labels at the left.
+const LABEL: usize = 13;
+
+/// The whole summary, ending with a newline.
+pub fn summary(result: &RunResult, style: Style) -> String {
+    let mut page = Page { style, text: String::new() };
+    head(&mut page, result);
+    totals(&mut page, result);
+    times(&mut page, result);
+    sparklines(&mut page, result);
+    outcomes(&mut page, result);
+    groups(&mut page, result);
+    generator(&mut page, result);
+    thresholds(&mut page, result);
+    notes(&mut page, result);
+    place(&mut page, result);
+    verdict(&mut page, result);
+    page.text
+}
+
+/// Text that grows line by line: a label, then what it says, wrapped under itself.
+struct Page {
+    style: Style,
+    text: String,
+}
+
+impl Page {
+    fn gap(&mut self) {
+        self.text.push('\n');
+    }
+
+    fn raw(&mut self, line: &str) {
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+    }
+
+    /// `  Label      said`, with `said` already fit to the width.
+    fn line(&mut self, label: &str, said: &str) {
+        let label = self.style.paint(Ink::Quiet, &format!("{label:<LABEL$}"));
+        self.raw(&format!("  {label}{said}"));
+    }
+
+    /// The same for prose of any length.
+    fn prose(&mut self, label: &str, text: &str, ink: Option<Ink>) {
+        let room = self.style.width() - LABEL - 2;
+        for (index, line) in words::wrap(text, room).iter().enumerate() {
+            let line = ink.map_or(line.clone(), |ink| self.style.paint(ink, line));
+            self.line(if index == 0 { label } else { "" }, &line);
+        }
+    }
+
+    /// Parts on as few lines as they fit on, with three spaces between.
+    fn parts(&mut self, label: &str, parts: &[String]) {
+        let room = self.style.width() - LABEL - 2;
+        let mut lines: Vec<String> = Vec::new();
+        for part in parts.iter().filter(|part| !part.is_empty()) {
+            match lines.last_mut() {
+                Some(line) if line.chars().count() + 3 + part.chars().count() <= room => {
+                    line.push_str("   ");
+                    line.push_str(part);
+                }
+                _ => lines.push(part.clone()),
+            }
+        }
+        for (index, line) in lines.iter().enumerate() {
+            self.line(if index == 0 { label } else { "" }, line);
+        }
+    }
+}
+
+fn head(page: &mut Page, result: &RunResult) {
+    let name = format!("tare {}", result.engine);
+    let target = page.style.paint(Ink::Strong, &result.target);
+    page.gap();
+    page.line(&name, &target);
+    page.prose("", &result.load, None);
+    for label in &result.labels {
+        page.prose("PARTIAL", label, Some(Ink::Doubtful));
+    }
+    if result.partial && result.labels.is_empty() {
+        page.prose("PARTIAL", "the run ended before it was complete", Some(Ink::Doubtful));
+    }
+    page.gap();
+}
+
+fn totals(page: &mut Page, result: &RunResult) {
+    let (totals, rate) = (&result.totals, &result.rate);
+    let achieved = if rate.offered_per_s > 0.0 {
+        format!(
+            "{} achieved ({})",
+            words::rate(rate.achieved_per_s),
+            words::share(rate.achieved_per_s / rate.offered_per_s)
+        )
+    } else {
+        format!("{} achieved", words::rate(rate.achieved_per_s))
+    };
+    let offered = format!("{} offered", words::rate(rate.offered_per_s));
+    page.parts("Rate", &[offered, achieved, format!("for {}", words::seconds(rate.duration_s))]);
+    let part = |number: u64, word: &str, ink| {
+        let text = format!("{} {word}", count(number));
+        if number == 0 { text } else { page.style.paint(ink, &text) }
+    };
+    // Painted text has invisible characters, so this line is not wrapped: it fits up to 10¹² requests.
+    let ended = [
+        format!("{} offered", count(totals.offered)),
+        part(totals.done, "done", Ink::Strong),
+        part(totals.failed, "failed", Ink::Bad),
+        part(totals.missed, "missed", Ink::Bad),
+        part(totals.cut_off, "cut off", Ink::Doubtful),
+    ];
+    let ended = ended.join("   ");
+    page.line("Requests", &ended);
+    let over = result.rate.duration_s;
+    page.parts(
+        "Bytes",
+        &[
+            format!(
+                "{} in, {}",
+                words::bytes(totals.bytes_in),
+                words::bytes_per_second(totals.bytes_in, over)
+            ),
+            format!(
+                "{} out, {}",
+                words::bytes(totals.bytes_out),
+                words::bytes_per_second(totals.bytes_out, over)
+            ),
+        ],
+    );
+    let connections = result.connections;
+    if connections.opened > 0 {
+        let opened =
+            format!("{} opened, {} at most at once", count(connections.opened), count(connections.open_peak));
+        page.parts("Connections", &[opened]);
+    }
+    if result.warmup.count > 0 || result.warmup.duration_s > 0.0 {
+        let sent = counted(result.warmup.count, "request");
+        let over = words::seconds(result.warmup.duration_s);
+        page.parts("Warm-up", &[format!("{sent} in the first {over}, not in these figures")]);
+    }
+    page.gap();
+}
+
+/// Name, figures, and what the time is between.
+fn times(page: &mut Page, result: &RunResult) {
+    let same_lateness = result.own_lateness_ns == result.lateness_ns;
+    let own = if same_lateness { Distribution::default() } else { result.own_lateness_ns };
+    let rows: [(&str, &Distribution, &str); 10] = [
+        ("latency", &result.latency_ns, "due → answered"),
+        ("service", &result.service_ns, "sent → answered"),
+        ("lateness", &result.lateness_ns, "due → sent"),
+        ("  own", &own, "of it the generator's"),
+        ("first byte", &result.first_byte_ns, "sent → first byte"),
+        ("connect", &result.connect_ns, "each connection"),
+        ("TLS", &result.tls_ns, "each handshake"),
+        ("look-up", &result.lookup_ns, "each name"),
+        ("failed", &result.failed_ns, "due → failure"),
+        ("gap error", &result.gap_error_ns, "|gap − asked|"),
+    ];
+    if rows.iter().all(|(_, figures, _)| figures.is_empty()) {
+        page.prose("Times", "Nothing left the generator, so no time was measured.", None);
+        return page.gap();
+    }
+    let heads = ["mean", "p50", "p90", "p99", "p99.9", "max"].map(|head| format!("{head:>10}"));
+    let heads = page.style.paint(Ink::Quiet, &heads.concat());
+    page.line("", &heads);
+    if result.latency_ns.is_empty() {
+        page.line("latency", "nothing was answered");
+    }
+    for (name, figures, between) in rows.iter().filter(|(_, figures, _)| !figures.is_empty()) {
+        let mean = format!("{:>10}", words::time_f64(figures.mean));
+        let values = [figures.p50, figures.p90, figures.p99, figures.p99_9, figures.max];
+        let values = values.map(|nanos| format!("{:>10}", words::time(nanos))).concat();
+        let between = page.style.paint(Ink::Quiet, between);
+        let room = page.style.width() >= 96;
+        page.line(name, &format!("{mean}{values}   {}", if room { between.as_str() } else { "" }));
+    }
+    page.gap();
+}
+
+/// The run over time: requests done each second (dips show) and the largest latency (peaks show).
+fn sparklines(page: &mut Page, result: &RunResult) {
+    let usual = result.intervals.first().map_or(0.0, |row| row.length_s);
+    let rows: Vec<&Interval> = result.intervals.iter().filter(|row| row.length_s > usual / 2.0).collect();
+    if rows.len() < 2 {
+        return;
+    }
+    let width = 48;
+    let done: Vec<u64> = rows.iter().map(|row| (row.done as f64 / row.length_s).round() as u64).collect();
+    let slowest: Vec<u64> = rows.iter().map(|row| row.latency_max_ns.unwrap_or(0)).collect();
+    let bounds = |values: &[u64]| {
+        let (low, high) = (values.iter().min().copied(), values.iter().max().copied());
+        (low.unwrap_or(0), high.unwrap_or(0))
+    };
+    let bad: u64 = rows.iter().map(|row| row.failed + row.missed).sum();
+    let mut draw = |label: &str, line: String, said: String| {
+        let columns = width.min(rows.len());
+        page.line(label, &format!("{line:<columns$}   {said}"));
+    };
+    let (low, high) = bounds(&done);
+    draw("done/s", spark::line(&done, width, u64::min), format!("{} … {}", count(low), count(high)));
+    let (low, high) = bounds(&slowest);
+    let range = format!("{} … {}", words::time(low), words::time(high));
+    draw("latency max", spark::line(&slowest, width, u64::max), range);
+    if bad > 0 {
+        let errors: Vec<u64> = rows.iter().map(|row| row.failed + row.missed).collect();
+        draw("not done", spark::line(&errors, width, u64::max), format!("{} in all", count(bad)));
+    }
+    let all: f64 = rows.iter().map(|row| row.length_s).sum();
+    let scale = format!(
+        "each column {}",
+        words::seconds(rows.len().div_ceil(width) as f64 * all / rows.len() as f64)
+    );
+    let scale = page.style.paint(Ink::Quiet, &scale);
+    page.line("", &scale);
+    page.gap();
+}
+
+fn outcomes(page: &mut Page, result: &RunResult) {
+    if result.outcomes.is_empty() {
+        return;
+    }
+    let all: u64 = result.outcomes.iter().map(|row| row.count).sum();
+    let key_width = result.outcomes.iter().map(|row| row.key.chars().count()).max().unwrap_or(0).max(6);
+    for (index, row) in result.outcomes.iter().enumerate() {
+        let OutcomeCount { class, key, count: number } = row;
+        let ink = match class.as_str() {
+            "status" if key.starts_with(['2', '3']) => None,
+            "status" | "cut_off" => Some(Ink::Doubtful),
+            _ => Some(Ink::Bad),
+        };
+        let name = if class == "cut_off" { "cut off" } else { key };
+        let padded = format!("{name:<key_width$}");
+        let padded = ink.map_or(padded.clone(), |ink| page.style.paint(ink, &padded));
+        let figures =
+            format!("{:>14} {:>10}", count(*number), words::share(*number as f64 / all.max(1) as f64));
+        let said = words::outcome(class, key);
+        page.line(if index == 0 { "Outcomes" } else { "" }, &format!("{padded}{figures}   {said}"));
+    }
+    page.gap();
+}
+
+fn groups(page: &mut Page, result: &RunResult) {
+    const MOST: usize = 20;
+    if result.groups.len() < 2 {
+        return;
+    }
+    let widest = result.groups.iter().take(MOST).map(|group| group.name.chars().count()).max().unwrap_or(0);
+    let name_width = widest.clamp(8, 30);
+    let heads = ["requests", "p50", "p90", "p99", "max", "not done"].map(|head| format!("{head:>11}"));
+    let heads = page.style.paint(Ink::Quiet, &format!("{:<name_width$}{}", "", heads.concat()));
+    page.line("By name", &heads);
+    for group in result.groups.iter().take(MOST) {
+        let name = shortened(&group.name, name_width);
+        let latency = &group.latency_ns;
+        let times = [latency.p50, latency.p90, latency.p99, latency.max];
+        let times = times.map(|nanos| if latency.is_empty() { "–".to_owned() } else { words::time(nanos) });
+        let cells = times.iter().fold(String::new(), |line, cell| format!("{line}{cell:>11}"));
+        let not_done = count(group.count - latency.count.min(group.count));
+        let line = format!("{name:<name_width$}{:>11}{cells}{not_done:>11}", count(group.count));
+        page.line("", &line);
+    }
+    if let Some(more) = result.groups.len().checked_sub(MOST).filter(|more| *more > 0) {
+        page.line("", &format!("and {} in result.json", counted(more as u64, "more name")));
+    }
+    page.gap();
+}
+
+/// The end of a URL tells more than its beginning.
+fn shortened(name: &str, width: usize) -> String {
+    let length = name.chars().count();
+    if length <= width {
+        return name.to_owned();
+    }
+    let end: String = name.chars().skip(length + 1 - width).collect();
+    format!("…{end}")
+}
+
+fn generator(page: &mut Page, result: &RunResult) {
+    let health = &result.generator;
+    let busiest = health.threads.iter().max_by(|a, b| a.cpu_share.total_cmp(&b.cpu_share));
+    let waited: u64 = health.threads.iter().map(|thread| thread.run_queue_wait_ns).sum();
+    let mut parts = Vec::new();
+    if let Some(busiest) = busiest {
+        let threads = counted(health.threads.len() as u64, "thread");
+        let worked = (busiest.cpu_share - busiest.spun_share).max(0.0);
+        let spun = match busiest.spun_share {
+            s if s >= 0.001 => format!(", {} spun", words::share(s)),
+            _ => String::new(),
+        };
+        parts.push(format!("{threads}, the busiest {} busy{spun}", words::share(worked)));
+    }
+    if let Some(cpu) = health.cpu_s_per_million {
+        parts.push(format!("{} CPU s per million", words::number(cpu)));
+    }
+    if let Some(memory) = health.rss_peak_bytes {
+        parts.push(format!("{} memory", words::bytes(memory)));
+    }
+    if busiest.is_some() {
+        parts.push(format!("{} waiting for a CPU", words::time(waited)));
+    }
+    if let Some(steal) = health.steal_share {
+        parts.push(format!("{} steal", words::share(steal)));
+    }
+    if health.late > 0 {
+        parts.push(format!("{} left late", counted(health.late, "request")));
+    }
+    let troubles = [
+        (health.retransmits, "retransmit"),
+        (health.listen_overflows, "listen-queue overflow"),
+        (health.throttled, "CPU throttling"),
+    ];
+    parts.extend(troubles.iter().filter(|(number, _)| *number > 0).map(|(n, noun)| counted(*n, noun)));
+    if !parts.is_empty() {
+        page.parts("Generator", &parts);
+        page.gap();
+    }
+}
+
+fn thresholds(page: &mut Page, result: &RunResult) {
+    for (index, threshold) in result.thresholds.iter().enumerate() {
+        let (mark, ink) = if threshold.holds { ("holds ", Ink::Good) } else { ("failed", Ink::Bad) };
+        let value = words::in_unit(threshold.value, &threshold.unit);
+        let mark = page.style.paint(ink, mark);
+        let label = if index == 0 { "Thresholds" } else { "" };
+        page.line(label, &format!("{mark}  {}   ({value})", threshold.expression));
+    }
+    if !result.thresholds.is_empty() {
+        page.gap();
+    }
+}
+
+fn notes(page: &mut Page, result: &RunResult) {
+    for note in &result.notes {
+        page.prose("Note", note, None);
+    }
+    for lost in &result.store.lost {
+        let text = format!("{} could not be kept: {}", lost.what, lost.why);
+        page.prose("Not stored", &text, Some(Ink::Doubtful));
+    }
+    if !result.notes.is_empty() || !result.store.lost.is_empty() {
+        page.gap();
+    }
+}
+
+fn place(page: &mut Page, result: &RunResult) {
+    if result.store.folder.is_empty() {
+        return;
+    }
+    // Never wrapped: it is there to be copied.
+    let folder = &result.store.folder;
+    let has_report = result.store.kept.iter().any(|name| name == "report.html");
+    let place = if has_report { format!("{folder}/report.html") } else { folder.clone() };
+    page.line(if has_report { "Report" } else { "Run folder" }, &place);
+    page.gap();
+}
+
+fn verdict(page: &mut Page, result: &RunResult) {
+    let verdict = &result.verdict;
+    let ink = ink_of(verdict.word);
+    let mut failing: Vec<&Criterion> = verdict.criteria.iter().filter(|criterion| !criterion.holds).collect();
+    failing.sort_by_key(|criterion| std::cmp::Reverse(rank(criterion.severity)));
+    for criterion in &failing {
+        let name = page.style.paint(ink_of(criterion.severity), &criterion.name);
+        let said = format!("{}, {}", words::in_unit(criterion.value, &criterion.unit), limit_of(criterion));
+        let pad = 22usize.saturating_sub(criterion.name.chars().count());
+        page.raw(&format!("  {:<LABEL$}{name}{:pad$}  {said}", "", ""));
+        page.prose("", &criterion.advice, Some(Ink::Quiet));
+    }
+    if !failing.is_empty() {
+        page.gap();
+    }
+    let word = page.style.paint(ink, &format!("{:<LABEL$}", verdict.word.as_str()));
+    let sentence = words::verdict(verdict.word, failing.len(), verdict.criteria.len());
+    page.raw(&format!("  {word}{sentence}"));
+}
+
+/// `, at most 50.0 µs`: the limit that was broken worst.
+fn limit_of(criterion: &Criterion) -> String {
+    let limit = match criterion.severity {
+        Word::Invalid => criterion.invalid_limit.unwrap_or(criterion.limit),
+        _ => criterion.limit,
+    };
+    words::limit(limit, criterion)
+}
+
+fn rank(word: Word) -> u8 {
+    match word {
+        Word::Valid => 0,
+        Word::Degraded => 1,
+        Word::Invalid => 2,
+    }
+}
+
+fn ink_of(word: Word) -> Ink {
+    match word {
+        Word::Valid => Ink::Good,
+        Word::Degraded => Ink::Doubtful,
+        Word::Invalid => Ink::Bad,
+    }
+}

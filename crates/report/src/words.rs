@@ -1,0 +1,242 @@
+//! Figures as people read them, and sentences for causes: shared by the terminal and the HTML report.
+
+use units::{Bytes, Picos};
+
+/// `1.23 ms`: three significant digits.
+pub fn time(nanos: u64) -> String {
+    format!("{:#}", Picos::from_nanos(nanos))
+}
+
+/// The same of a fraction of nanoseconds; below 0 counts as 0.
+pub fn time_f64(nanos: f64) -> String {
+    format!("{:#}", Picos::from_secs_f64(nanos / 1e9))
+}
+
+/// `12.3 s` of a length in seconds.
+pub fn seconds(seconds: f64) -> String {
+    format!("{:#}", Picos::from_secs_f64(seconds))
+}
+
+/// `1.21 MB`.
+pub fn bytes(count: u64) -> String {
+    format!("{:#}", Bytes::new(count))
+}
+
+/// `12.3 MB/s`.
+pub fn bytes_per_second(count: u64, over_s: f64) -> String {
+    let rate = if over_s > 0.0 { count as f64 / over_s } else { 0.0 };
+    format!("{}/s", bytes(rate.round() as u64))
+}
+
+/// `1 234 567`: digits in threes.
+pub fn count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 request`, `2 requests`.
+pub fn counted(number: u64, noun: &str) -> String {
+    let plural = match number {
+        1 => "",
+        _ => "s",
+    };
+    format!("{} {noun}{plural}", count(number))
+}
+
+/// `19 998`, `3.25`, `0.143`: whole from 100 on, three digits below.
+pub fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    let sign = if value < 0.0 { "−" } else { "" };
+    let size = value.abs();
+    let text = match size {
+        s if s >= 99.95 => count(s.round() as u64),
+        s if s >= 9.995 => trimmed(format!("{s:.1}")),
+        s if s >= 0.9995 || s == 0.0 => trimmed(format!("{s:.2}")),
+        s if s >= 0.001 => trimmed(format!("{s:.3}")),
+        s => format!("{s:.0e}"),
+    };
+    format!("{sign}{text}")
+}
+
+fn trimmed(text: String) -> String {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// `19 998/s`.
+pub fn rate(per_second: f64) -> String {
+    format!("{}/s", number(per_second))
+}
+
+/// `43 %`, `0.12 %`, `99.998 %`: never rounded up to 100 % or down to 0 %.
+pub fn share(share: f64) -> String {
+    if !share.is_finite() {
+        return "–".to_owned();
+    }
+    let percent = share * 100.0;
+    let text = match percent {
+        p if p == 0.0 || p == 100.0 => format!("{p:.0}"),
+        p if p < 0.001 => "< 0.001".to_owned(),
+        p if p < 1.0 => trimmed(format!("{p:.3}")),
+        p if p < 99.0 || p > 100.0 => trimmed(format!("{p:.1}")),
+        p if p < 99.999 => trimmed(format!("{p:.3}")),
+        _ => "> 99.999".to_owned(),
+    };
+    format!("{text} %")
+}
+
+/// A value of a criterion or threshold in its unit.
+pub fn in_unit(value: f64, unit: &str) -> String {
+    match unit {
+        "ns" if value.is_finite() => time_f64(value),
+        "s" if value.is_finite() => seconds(value),
+        "share" | "ratio" => share(value),
+        "bytes" if value.is_finite() => bytes(value.max(0.0).round() as u64),
+        "/s" => rate(value),
+        "count" | "" => number(value),
+        other => format!("{} {other}", number(value)),
+    }
+}
+
+/// `at most 50.0 µs`.
+pub fn limit(limit: f64, criterion: &store::schema::Criterion) -> String {
+    let side = match criterion.sense {
+        store::schema::Sense::AtMost => "at most",
+        store::schema::Sense::AtLeast => "at least",
+    };
+    format!("{side} {}", in_unit(limit, &criterion.unit))
+}
+
+/// What an outcome means, in a few words; empty where the key says it all.
+pub fn outcome(class: &str, key: &str) -> &'static str {
+    match (class, key) {
+        ("cut_off", _) => "on its way when the run ended",
+        (_, "lookup.failed") => "the name has no address",
+        (_, "lookup.timeout") => "no answer from the name server in time",
+        (_, "connect.refused") => "nothing listens there",
+        (_, "connect.reset") => "reset while connecting",
+        (_, "connect.unreachable") => "no route to the target",
+        (_, "connect.timeout") => "no connection in time",
+        (_, "connect.other") => "could not connect",
+        (_, "connect.proxy") => "the proxy refused to connect",
+        (_, "tls.alert") => "the target ended the handshake with an alert",
+        (_, "tls.certificate") => "the certificate is not trusted",
+        (_, "tls.protocol") => "the handshake broke TLS",
+        (_, "tls.closed") => "closed during the handshake",
+        (_, "tls.timeout") => "no handshake in time",
+        (_, "send.reset") => "reset while sending",
+        (_, "send.timeout") => "could not be sent in time",
+        (_, "first_byte.reset") => "reset before the answer",
+        (_, "first_byte.closed") => "closed before the answer",
+        (_, "first_byte.timeout") => "no answer in time",
+        (_, "body.reset") => "reset within the answer",
+        (_, "body.closed") => "closed within the answer",
+        (_, "body.timeout") => "answer not complete in time",
+        (_, "framing.head") => "the answer's head is not HTTP",
+        (_, "framing.head_too_large") => "the answer's head is too large",
+        (_, "framing.length") => "the answer's length is wrong",
+        (_, "framing.chunk") => "a chunk of the answer is wrong",
+        (_, "framing.unasked") => "bytes that no request asked for",
+        (_, "expect.status") => "another status than expected",
+        (_, "expect.body") => "another body than expected",
+        (_, "expect.checksum") => "another checksum than expected",
+        (_, "redirect.limit") => "too many redirects",
+        (_, "redirect.bad") => "a redirect that leads nowhere",
+        (_, "socket.other") => "another error of the socket",
+        (_, "missed.no_connection") => "every connection was busy for too long",
+        (_, "missed.no_port") => "no local port was free",
+        (_, "missed.no_descriptor") => "no descriptor was free",
+        (_, "missed.no_memory") => "no memory for a socket",
+        (_, "missed.not_reached") => "the generator did not get to it",
+        (_, "missed.bad_line") => "the line of the URL file is no request",
+        (_, "missed.source_lost") => "the URL file shrank",
+        _ => "",
+    }
+}
+
+/// What the verdict says, in a sentence.
+pub fn verdict(word: store::schema::Word, failing: usize, all: usize) -> String {
+    use store::schema::Word;
+    match (word, failing) {
+        (Word::Valid, 0) if all > 0 => format!("the generator kept up: all {all} criteria hold"),
+        (Word::Valid, _) => "the generator kept up".to_owned(),
+        (Word::Degraded, _) => "the figures hold, with the doubt below".to_owned(),
+        (Word::Invalid, 0) => "nothing was judged: the figures say nothing about the target".to_owned(),
+        (Word::Invalid, _) => "the generator, not the target, limited this run".to_owned(),
+    }
+}
+
+/// Lines of at most `width` characters, broken at spaces.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Cause, Miss};
+
+    #[test]
+    fn numbers_read_well() {
+        for (value, text) in [
+            (0.0, "0"),
+            (3.25, "3.25"),
+            (19_998.4, "19 998"),
+            (0.1429, "0.143"),
+            (64.0, "64"),
+            (99.96, "100"),
+            (1_234_567.0, "1 234 567"),
+            (-2.5, "−2.5"),
+            (f64::NAN, "–"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn shares_never_round_to_all_or_nothing() {
+        for (value, text) in [
+            (0.0, "0 %"),
+            (1.0, "100 %"),
+            (0.000_001, "< 0.001 %"),
+            (0.999_999_9, "> 99.999 %"),
+            (0.9999, "99.99 %"),
+            (0.435, "43.5 %"),
+            (0.0012, "0.12 %"),
+            (1.5, "150 %"),
+        ] {
+            assert_eq!(share(value), text);
+        }
+    }
+
+    #[test]
+    fn every_cause_has_words() {
+        assert!(Cause::ALL.iter().all(|cause| !outcome("error", cause.key()).is_empty()));
+        assert!(Miss::ALL.iter().all(|miss| !outcome("missed", miss.key()).is_empty()));
+        assert_eq!(outcome("status", "200"), "");
+    }
+
+    #[test]
+    fn wraps_at_spaces() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("", 7), Vec::<String>::new());
+    }
+}
