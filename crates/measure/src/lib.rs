@@ -13,8 +13,10 @@
 #![forbid(unsafe_code)]
 
 mod collector;
+mod environment;
 mod gaps;
 mod health;
+mod judge;
 mod model;
 mod probe;
 mod procfs;
@@ -26,7 +28,9 @@ mod verdict;
 mod testing;
 
 pub use collector::{Collector, recorders};
+pub use environment::{Choice, ClockReport, Environment, Limit, Stated};
 pub use health::{CoreHealth, HealthSample, HealthSummary, ThreadHealth};
+pub use judge::{CRITERIA, Conditions, Loop, judge, unreachable};
 pub use model::{
     GroupTally, HISTOGRAM_DIGITS, Imbalance, IntervalData, IntervalRow, OutcomeCount, Outcomes, RunTotals,
     Spark, SparkPoint, Tally,
@@ -34,4 +38,4 @@ pub use model::{
 pub use probe::Probe;
 pub use recorder::{Recorder, Settings};
 pub use series::{Histogram, Series, SeriesSet, Summary};
-pub use verdict::{Criterion, Verdict, Word};
+pub use verdict::{Criterion, Ending, ExitStatus, Sense, Verdict, Word};

@@ -1,0 +1,342 @@
+//! From what a run came to, to its verdict. Every limit and its reason: docs/verdict.md.
+//!
+//! A verdict is about the generator: a slow or broken target never lowers it. Departures that the plan's own
+//! limit on connections held back or gave up are the target's slowness, and are not counted here.
+
+use crate::health::{HealthSummary, ThreadHealth};
+use crate::model::RunTotals;
+use crate::series::Series;
+use crate::verdict::{Criterion, Sense, Verdict};
+use clock::Agreement;
+use units::{Cause, Miss, Outcome, Picos};
+
+/// Every criterion, in the order of docs/verdict.md.
+pub const CRITERIA: &[&str] = &[
+    "departures",
+    "achieved.ratio",
+    "missed.generator",
+    "lateness.p50",
+    "lateness.p99",
+    "lateness.gap",
+    "cpu.thread",
+    "runqueue",
+    "same_core",
+    "steal",
+    "throttled",
+    "clock",
+    "clock.precision",
+    "conservation",
+    "threads.lost",
+    "intervals.starved",
+    "source.lost",
+    "health.samples",
+    "ports.left",
+    "descriptors.left",
+    "samples",
+];
+
+/// What offered the load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loop {
+    Closed,
+    /// `gap` is the time between two departures where the schedule is even, over all threads.
+    Open {
+        gap: Option<Picos>,
+    },
+}
+
+/// What the verdict needs to know besides the figures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conditions {
+    pub load: Loop,
+    /// The worst comparison of the run's clock with the kernel's; `None` if none was made.
+    pub clock: Option<Agreement>,
+    /// The larger of the clock's step and the cost of reading it.
+    pub clock_precision: Picos,
+    /// Why a better clock was refused, in words.
+    pub clock_refused: Option<String>,
+}
+
+/// Lateness below this is never a matter: it is what a woken or interrupted CPU costs at any time.
+const LATENESS_FLOOR: Picos = Picos::from_micros(50);
+/// Median lateness below this is never a matter: two system calls take as long.
+const MEDIAN_FLOOR: Picos = Picos::from_micros(10);
+/// Below this, lateness does not make a run INVALID.
+const INVALID_FLOOR: Picos = Picos::from_millis(1);
+
+/// The only way to a verdict.
+pub fn judge(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions) -> Verdict {
+    let open = conditions.load != Loop::Closed;
+    let lateness_p99 = lateness_p99(totals, open);
+    let behind = !lateness_p99.holds;
+    let mut criteria = vec![departures(totals)];
+    if open {
+        criteria.push(achieved(totals));
+    }
+    criteria.extend([missed(totals), lateness_p50(totals), lateness_p99]);
+    if let Loop::Open { gap: Some(gap) } = conditions.load {
+        criteria.push(lateness_gap(totals, gap));
+    }
+    criteria.extend([
+        cpu(health, open, behind),
+        runqueue(health, open),
+        same_core(health),
+        steal(health),
+        throttled(health),
+        clock_agreement(conditions),
+        clock_precision(conditions),
+        conservation(totals),
+        threads_lost(totals),
+        starved(totals),
+        source_lost(totals),
+        health_samples(health),
+        ports_left(health),
+        descriptors_left(health),
+        samples(totals),
+    ]);
+    Verdict::from_criteria(criteria)
+}
+
+fn departures(totals: &RunTotals) -> Criterion {
+    let offered = totals.offered() as f64;
+    Criterion::new("departures", "count", offered, Sense::AtLeast, 1.0).invalid_beyond(Some(1.0)).advise(
+        || "nothing was due in the measured part: raise --duration or --rate, or lower --warmup".into(),
+    )
+}
+
+/// The share of departures that the generator did not itself keep from leaving.
+fn achieved(totals: &RunTotals) -> Criterion {
+    let kept = totals.outcomes.missed_by_generator();
+    let ratio = 1.0 - share(kept, totals.offered());
+    Criterion::new("achieved.ratio", "share", ratio, Sense::AtLeast, 0.9999)
+        .invalid_beyond(Some(0.99))
+        .advise(|| {
+            format!(
+                "the generator did not get {kept} of {} departures out: add --threads, or lower --rate",
+                totals.offered()
+            )
+        })
+}
+
+/// Departures that found no port, descriptor or memory.
+fn missed(totals: &RunTotals) -> Criterion {
+    let of = |why| totals.outcomes.of(Outcome::Missed(why));
+    let causes = [Miss::NoPort, Miss::NoDescriptor, Miss::NoMemory];
+    let count: u64 = causes.iter().map(|why| of(*why)).sum();
+    let worst = causes.into_iter().max_by_key(|why| of(*why)).expect("there are three");
+    Criterion::new("missed.generator", "count", count as f64, Sense::AtMost, 0.0)
+        .invalid_beyond(Some(totals.offered() as f64 / 100.0))
+        .advise(|| match worst {
+            Miss::NoPort => {
+                "local ports ran out: add --source-ip addresses, keep connections alive, or widen \
+                             net.ipv4.ip_local_port_range"
+                    .into()
+            }
+            Miss::NoDescriptor => "descriptors ran out: raise ulimit -n, or lower --parallel".into(),
+            _ => "the kernel had no memory for sockets: lower --parallel, or raise net.ipv4.tcp_mem".into(),
+        })
+}
+
+const LATE: &str = "let it spin (--spin always), pin it to a CPU of its own (--cpus), or add --threads";
+
+/// The generator's share of the median latency.
+fn lateness_p50(totals: &RunTotals) -> Criterion {
+    let (own, latency) = (totals.summary(Series::OwnLateness), totals.summary(Series::Latency));
+    let limit = at_least(MEDIAN_FLOOR, latency.p50 as f64 / 10.0);
+    Criterion::new("lateness.p50", "ns", own.p50 as f64, Sense::AtMost, limit)
+        .advise(|| format!("the usual request leaves so late that the median latency shows it: {LATE}"))
+}
+
+/// How late the generator is at its worst, against the latency that it is contained in.
+fn lateness_p99(totals: &RunTotals, open: bool) -> Criterion {
+    let (own, latency) = (totals.summary(Series::OwnLateness), totals.summary(Series::Latency));
+    let limit = at_least(LATENESS_FLOOR, latency.p50 as f64 / 10.0);
+    // Nothing was answered: then there is no latency for the lateness to hide in.
+    let half_of_p99 = at_least(INVALID_FLOOR, latency.p99 as f64 / 2.0).max(limit);
+    Criterion::new("lateness.p99", "ns", own.p99 as f64, Sense::AtMost, limit)
+        .invalid_beyond(open.then_some(half_of_p99))
+        .advise(|| format!("requests leave late, and latency counts it: {LATE}"))
+}
+
+/// Whether an even schedule left evenly.
+fn lateness_gap(totals: &RunTotals, gap: Picos) -> Criterion {
+    let own = totals.summary(Series::OwnLateness);
+    let limit = at_least(LATENESS_FLOOR, gap.as_nanos() as f64 / 4.0);
+    Criterion::new("lateness.gap", "ns", own.p99 as f64, Sense::AtMost, limit)
+        .advise(|| format!("requests leave in clumps instead of evenly: {LATE}"))
+}
+
+fn cpu(health: &HealthSummary, open: bool, behind: bool) -> Criterion {
+    let (index, busiest) = worst_thread(health, ThreadHealth::work_share);
+    Criterion::new("cpu.thread", "share", busiest, Sense::AtMost, 0.90)
+        .invalid_beyond((open && behind).then_some(0.98))
+        .advise(|| {
+            let consequence =
+                if open { "it cannot offer much more" } else { "the rate is its limit, not the target's" };
+            format!(
+                "engine thread {index} works {:.0} % of the time, so {consequence}: add --threads",
+                busiest * 100.0
+            )
+        })
+}
+
+fn runqueue(health: &HealthSummary, open: bool) -> Criterion {
+    let (index, share) = worst_thread(health, ThreadHealth::runqueue_share);
+    Criterion::new("runqueue", "share", share, Sense::AtMost, 0.05).invalid_beyond(open.then_some(0.5)).advise(|| {
+        format!(
+            "engine thread {index} waits for a CPU {:.0} % of the time: use fewer --threads, or stop other work here",
+            share * 100.0
+        )
+    })
+}
+
+/// A thread waits for its CPU while others' work fills it.
+fn same_core(health: &HealthSummary) -> Criterion {
+    let crowded = |thread: &ThreadHealth| {
+        if thread.runqueue_share() > 0.05 { thread.others_share() } else { 0.0 }
+    };
+    let (index, share) = worst_thread(health, crowded);
+    Criterion::new("same_core", "share", share, Sense::AtMost, 0.25).advise(|| {
+        let core = health.threads.get(index).map_or(0, |thread| thread.core);
+        format!("the target, or other work, is on the same core ({core}) as engine thread {index}: part them with --cpus")
+    })
+}
+
+fn steal(health: &HealthSummary) -> Criterion {
+    let (_, share) = worst_thread(health, ThreadHealth::stolen_share);
+    Criterion::new("steal", "share", share, Sense::AtMost, 0.01).invalid_beyond(Some(0.2)).advise(|| {
+        "the hypervisor gave this machine's CPU to others: run on a quieter or dedicated machine".into()
+    })
+}
+
+fn throttled(health: &HealthSummary) -> Criterion {
+    let share = share(health.throttled_ns, health.span_ns);
+    Criterion::new("throttled", "share", share, Sense::AtMost, 0.001).invalid_beyond(Some(0.05)).advise(
+        || "the control group's CPU quota stopped the generator: raise cpu.max, or lower --threads".into(),
+    )
+}
+
+fn clock_agreement(conditions: &Conditions) -> Criterion {
+    let found = conditions.clock.map_or((0, Picos::from_micros(50)), |agreement| {
+        (agreement.offset_picos.unsigned_abs().max(agreement.suspended.as_picos()), agreement.limit)
+    });
+    let (value, limit) = (found.0 as f64 / 1e3, found.1.as_picos() as f64 / 1e3);
+    Criterion::new("clock", "ns", value, Sense::AtMost, limit).invalid_beyond(Some(limit)).advise(|| {
+        "the clock jumped or the machine was suspended, so no time can be trusted: run again, and see \
+         environment.json for the clock"
+            .into()
+    })
+}
+
+fn clock_precision(conditions: &Conditions) -> Criterion {
+    let value = conditions.clock_precision.as_nanos() as f64;
+    Criterion::new("clock.precision", "ns", value, Sense::AtMost, 1_000.0).advise(|| {
+        let why = conditions.clock_refused.as_deref().unwrap_or("the kernel's clock source is slow");
+        format!("the clock is coarse or slow to read ({why}): select the tsc clock source in the kernel, if it is stable")
+    })
+}
+
+fn conservation(totals: &RunTotals) -> Criterion {
+    let difference =
+        totals.conservation().map_or_else(|imbalance| imbalance.offered.abs_diff(imbalance.ended), |()| 0);
+    Criterion::new("conservation", "count", difference as f64, Sense::AtMost, 0.0)
+        .invalid_beyond(Some(0.0))
+        .advise(|| "departures and outcomes do not add up, which is a fault of tare: please report it with the run folder".into())
+}
+
+fn threads_lost(totals: &RunTotals) -> Criterion {
+    Criterion::new("threads.lost", "count", totals.lost_threads as f64, Sense::AtMost, 0.0)
+        .invalid_beyond(Some(0.0))
+        .advise(|| "an engine thread ended before its time, which is a fault of tare: please report it with the run folder".into())
+}
+
+fn starved(totals: &RunTotals) -> Criterion {
+    Criterion::new("intervals.starved", "count", totals.starved as f64, Sense::AtMost, 0.0).advise(|| {
+        "intervals were written too slowly and ran together (no figure is lost): free a CPU for the main thread, or \
+         put --out on a faster disk"
+            .into()
+    })
+}
+
+fn source_lost(totals: &RunTotals) -> Criterion {
+    let count = totals.outcomes.of(Outcome::Missed(Miss::SourceLost));
+    Criterion::new("source.lost", "count", count as f64, Sense::AtMost, 0.0).advise(|| {
+        "the URL file shrank under the run: leave it alone while it is used, or give a copy".into()
+    })
+}
+
+fn health_samples(health: &HealthSummary) -> Criterion {
+    Criterion::new("health.samples", "count", health.samples as f64, Sense::AtLeast, 1.0).advise(|| {
+        "the generator's own CPU, steal and memory could not be read: mount /proc where it runs".into()
+    })
+}
+
+fn ports_left(health: &HealthSummary) -> Criterion {
+    // Unknown is not a reason to warn.
+    let left = health.ports_left_least.map_or(f64::from(u16::MAX), |left| left as f64);
+    Criterion::new("ports.left", "count", left, Sense::AtLeast, 64.0).only_warns().advise(|| {
+        "local ports nearly ran out: add --source-ip addresses, or widen net.ipv4.ip_local_port_range".into()
+    })
+}
+
+fn descriptors_left(health: &HealthSummary) -> Criterion {
+    let left = health.descriptors_left_least.map_or(f64::from(u16::MAX), |left| left as f64);
+    Criterion::new("descriptors.left", "count", left, Sense::AtLeast, 16.0)
+        .only_warns()
+        .advise(|| "descriptors nearly ran out: raise ulimit -n".into())
+}
+
+fn samples(totals: &RunTotals) -> Criterion {
+    let done = totals.series.of(Series::Latency).len();
+    Criterion::new("samples", "count", done as f64, Sense::AtLeast, 1_000.0).only_warns().advise(|| {
+        format!("p99 of {done} answers rests on fewer than ten of them: raise --duration or --rate")
+    })
+}
+
+/// The engine thread for which `measure` is largest, and how large.
+fn worst_thread(health: &HealthSummary, measure: impl Fn(&ThreadHealth) -> f64) -> (usize, f64) {
+    let all = health.threads.iter().map(measure).enumerate();
+    all.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0))
+}
+
+fn at_least(floor: Picos, ns: f64) -> f64 {
+    ns.max(floor.as_nanos() as f64)
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// Whether the target could not be reached at all: nothing was answered, and everything that ended failed
+/// while a name was looked up, a connection opened or a handshake made (or was cut off with no connection).
+pub fn unreachable(totals: &RunTotals) -> bool {
+    let tally = totals.tally;
+    let before_a_request: u64 = Cause::ALL
+        .iter()
+        .filter(|cause| is_before_a_request(**cause))
+        .map(|c| totals.outcomes.of(Outcome::Failed(*c)))
+        .sum();
+    let answered = tally.done + totals.warmup.done > 0;
+    let never_connected = totals.series.of(Series::Connect).is_empty();
+    !answered
+        && tally.sent() > 0
+        && tally.failed == before_a_request
+        && (tally.cut_off == 0 || never_connected)
+}
+
+const fn is_before_a_request(cause: Cause) -> bool {
+    use Cause::*;
+    match cause {
+        Lookup | LookupTimeout | ConnectRefused | ConnectReset | ConnectUnreachable | ConnectTimeout
+        | ConnectOther | ProxyRefused | TlsAlert | TlsCertificate | TlsProtocol | TlsClosed | TlsTimeout => {
+            true
+        }
+        SendReset | SendTimeout | FirstByteReset | FirstByteClosed | FirstByteTimeout | BodyReset
+        | BodyClosed | BodyTimeout | FramingHead | FramingHeadTooLarge | FramingLength | FramingChunk
+        | FramingUnasked | ExpectStatus | ExpectBody | ExpectChecksum | RedirectLimit | RedirectBad
+        | SocketOther => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,310 @@
+//! Each criterion is made to fail alone by an input whose value is worked out by hand.
+
+use super::*;
+use crate::model::IntervalData;
+use crate::testing::{answer, failed};
+use crate::verdict::{Ending, ExitStatus, Word};
+use units::{Gauges, Phase};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// A run of 10 s at 1 000/s, each answered 1 ms after it was due; own lateness 1 µs.
+fn good() -> (RunTotals, HealthSummary, Conditions) {
+    (totals(10_000, 1_000, 1_000_000), health(), conditions())
+}
+
+/// `n` answers that left `late_ns` after they were due and were complete `latency_ns` after it.
+fn totals(n: u64, late_ns: u64, latency_ns: u64) -> RunTotals {
+    let mut data = IntervalData::new(1);
+    (0..n).for_each(|i| {
+        data.event(&answer(i, i * 1_000_000, i * 1_000_000 + late_ns, i * 1_000_000 + latency_ns))
+    });
+    let mut totals = RunTotals::new(1);
+    totals.merge(&data);
+    totals.gauges.offered = n;
+    totals.intervals = 10;
+    totals
+}
+
+/// One thread on core 0 for 10 s, half of it at work and a quarter spinning.
+fn health() -> HealthSummary {
+    let thread = ThreadHealth {
+        tid: 1,
+        span_ns: 10 * SECOND_NS,
+        cpu_ns: 7_500_000_000,
+        spun_ns: 2_500_000_000,
+        ..ThreadHealth::default()
+    };
+    HealthSummary {
+        samples: 10,
+        span_ns: 10 * SECOND_NS,
+        threads: vec![thread],
+        ports_left_least: Some(28_000),
+        descriptors_left_least: Some(900),
+        ..HealthSummary::default()
+    }
+}
+
+fn conditions() -> Conditions {
+    Conditions {
+        load: Loop::Open { gap: Some(Picos::from_millis(1)) },
+        clock: None,
+        clock_precision: Picos::from_nanos(30),
+        clock_refused: None,
+    }
+}
+
+fn add(totals: &mut RunTotals, fill: impl FnOnce(&mut IntervalData)) {
+    let mut data = IntervalData::new(1);
+    fill(&mut data);
+    totals.merge(&data);
+}
+
+/// Breaks one thing, and expects exactly one criterion to fail, with this word and a piece of advice.
+fn alone(
+    name: &str,
+    word: Word,
+    advice: &str,
+    break_it: impl FnOnce(&mut RunTotals, &mut HealthSummary, &mut Conditions),
+) {
+    let (mut totals, mut health, mut conditions) = good();
+    break_it(&mut totals, &mut health, &mut conditions);
+    let verdict = judge(&totals, &health, &conditions);
+    let failing: Vec<_> = verdict.failing().iter().map(|criterion| criterion.name).collect();
+    assert_eq!(failing, [name]);
+    assert_eq!(verdict.word(), word, "{name}");
+    assert!(verdict.failing()[0].advice.contains(advice), "{}", verdict.failing()[0].advice);
+}
+
+#[test]
+fn a_good_run_is_valid_and_every_criterion_is_there() {
+    let (totals, health, conditions) = good();
+    let verdict = judge(&totals, &health, &conditions);
+    assert_eq!(verdict.word(), Word::Valid);
+    assert!(verdict.failing().is_empty());
+    let names: Vec<_> = verdict.criteria().iter().map(|criterion| criterion.name).collect();
+    assert_eq!(names, CRITERIA);
+}
+
+#[test]
+fn a_closed_loop_has_no_schedule_to_keep() {
+    let (totals, health, mut conditions) = good();
+    conditions.load = Loop::Closed;
+    let verdict = judge(&totals, &health, &conditions);
+    assert!(verdict.criteria().iter().all(|c| c.name != "achieved.ratio" && c.name != "lateness.gap"));
+    assert_eq!(verdict.criteria().len(), CRITERIA.len() - 2);
+}
+
+#[test]
+fn departures_that_did_not_leave() {
+    // 5 of 10 005 is 0.05 %: over 0.01 %, under 1 %. 200 of 10 200 is 2 %.
+    let not_reached = |count| {
+        move |t: &mut RunTotals, _: &mut HealthSummary, _: &mut Conditions| {
+            add(t, |d| d.missed(Miss::NotReached, count))
+        }
+    };
+    alone("achieved.ratio", Word::Degraded, "did not get 5 of 10005", not_reached(5));
+    alone("achieved.ratio", Word::Invalid, "add --threads", not_reached(200));
+    // One of 10 001 is just under 0.01 %.
+    let (mut totals, health, conditions) = good();
+    add(&mut totals, |d| d.missed(Miss::NotReached, 1));
+    assert_eq!(judge(&totals, &health, &conditions).word(), Word::Valid);
+}
+
+#[test]
+fn departures_without_a_port_descriptor_or_memory() {
+    let one = |why| {
+        move |t: &mut RunTotals, _: &mut HealthSummary, _: &mut Conditions| add(t, |d| d.missed(why, 1))
+    };
+    alone("missed.generator", Word::Degraded, "--source-ip", one(Miss::NoPort));
+    alone("missed.generator", Word::Degraded, "ulimit -n", one(Miss::NoDescriptor));
+    alone("missed.generator", Word::Degraded, "tcp_mem", one(Miss::NoMemory));
+    // 300 of 10 300 is 2.9 %: INVALID, in the ratio as well.
+    let (mut totals, health, conditions) = good();
+    add(&mut totals, |d| d.missed(Miss::NoDescriptor, 300));
+    let verdict = judge(&totals, &health, &conditions);
+    let failing: Vec<_> = verdict.failing().iter().map(|c| (c.name, c.severity)).collect();
+    assert_eq!(failing, [("achieved.ratio", Word::Invalid), ("missed.generator", Word::Invalid)]);
+}
+
+#[test]
+fn lateness() {
+    // Latency 1 ms: p50 may be a tenth, 100 µs. Of 10 000, 200 (2 %) leave 120 µs late: p99 fails, p50 does not.
+    alone("lateness.p99", Word::Degraded, "--spin always", |t, _, _| {
+        *t = totals(9_800, 1_000, 1_000_000);
+        add(t, |d| (0..200).for_each(|i| d.event(&answer(i, 0, 120_000, 1_000_000))));
+        t.gauges.offered = 10_000;
+    });
+    // Median 20 µs of 100 µs latency is a fifth; p99 is under its floor of 50 µs.
+    alone("lateness.p50", Word::Degraded, "median", |t, _, _| *t = totals(10_000, 20_000, 100_000));
+    // 8 µs of 60 µs is over a tenth, but under the floor of 10 µs.
+    let (_, health, conditions) = good();
+    assert_eq!(judge(&totals(10_000, 8_000, 60_000), &health, &conditions).word(), Word::Valid);
+    // Gap 240 µs: a quarter is 60 µs; 2 % leave 80 µs late, which a latency of 1 ms forgives.
+    alone("lateness.gap", Word::Degraded, "clumps", |t, _, c| {
+        *t = totals(9_800, 1_000, 1_000_000);
+        add(t, |d| (0..200).for_each(|i| d.event(&answer(i, 0, 80_000, 1_000_000))));
+        t.gauges.offered = 10_000;
+        c.load = Loop::Open { gap: Some(Picos::from_micros(240)) };
+    });
+}
+
+#[test]
+fn a_generator_that_cannot_keep_up_is_invalid_and_named() {
+    // Ten times too much: a tenth left, seconds late; the rest never did. One thread at 99.5 %.
+    let (_, mut health, conditions) = good();
+    let mut totals = totals(10_000, 3_000_000_000, 3_001_000_000);
+    add(&mut totals, |d| d.missed(Miss::NotReached, 90_000));
+    (health.threads[0].cpu_ns, health.threads[0].spun_ns) = (9_950_000_000, 0);
+    let verdict = judge(&totals, &health, &conditions);
+    let of = |name| verdict.criteria().iter().find(|c| c.name == name).unwrap();
+    assert_eq!(verdict.word(), Word::Invalid);
+    assert_eq!(of("achieved.ratio").severity, Word::Invalid);
+    assert!((of("achieved.ratio").value - 0.1).abs() < 1e-12);
+    assert_eq!(of("lateness.p99").severity, Word::Invalid);
+    assert_eq!(of("cpu.thread").severity, Word::Invalid);
+    assert_eq!(of("cpu.thread").value, 0.995);
+    assert!(of("cpu.thread").advice.contains("engine thread 0 works 100 % of the time"));
+}
+
+#[test]
+fn a_slow_stopped_or_broken_target_does_not_lower_the_word() {
+    // Stopped for 1 s with all connections busy: departures wait up to 1 s, blocked by the plan's own limit.
+    let (mut totals, health, conditions) = good();
+    add(&mut totals, |d| {
+        for i in 0..1_000 {
+            let blocked = Picos::from_millis(1_000 - i);
+            let event = answer(i, i * 1_000_000, SECOND_NS, SECOND_NS + 1_000_000);
+            d.event(&units::Event { blocked, ..event });
+        }
+        (0..500).for_each(|i| d.event(&failed(i, 0, 1_000, Cause::FirstByteTimeout)));
+        d.missed(Miss::NoConnection, 700);
+    });
+    totals.gauges.offered += 1_500;
+    let verdict = judge(&totals, &health, &conditions);
+    assert_eq!((verdict.word(), verdict.failing().len()), (Word::Valid, 0));
+}
+
+#[test]
+fn cpu_without_spinning() {
+    alone("cpu.thread", Word::Degraded, "add --threads", |_, h, _| {
+        (h.threads[0].cpu_ns, h.threads[0].spun_ns) = (9_100_000_000, 0);
+    });
+    alone("cpu.thread", Word::Degraded, "its limit, not the target's", |_, h, c| {
+        c.load = Loop::Closed;
+        (h.threads[0].cpu_ns, h.threads[0].spun_ns) = (9_990_000_000, 0);
+    });
+    // Spinning all the time is not work.
+    let (totals, mut health, conditions) = good();
+    (health.threads[0].cpu_ns, health.threads[0].spun_ns) = (10 * SECOND_NS, 9 * SECOND_NS);
+    assert_eq!(judge(&totals, &health, &conditions).word(), Word::Valid);
+}
+
+#[test]
+fn the_machine_under_the_generator() {
+    alone("runqueue", Word::Degraded, "waits for a CPU 6 %", |_, h, _| {
+        h.threads[0].runqueue_ns = 600_000_000
+    });
+    alone("steal", Word::Degraded, "hypervisor", |_, h, _| h.threads[0].stolen_ns = 110_000_000);
+    alone("steal", Word::Invalid, "hypervisor", |_, h, _| h.threads[0].stolen_ns = 2_100_000_000);
+    alone("throttled", Word::Degraded, "cpu.max", |_, h, _| h.throttled_ns = 11_000_000);
+    alone("throttled", Word::Invalid, "cpu.max", |_, h, _| h.throttled_ns = 600_000_000);
+    alone("health.samples", Word::Degraded, "/proc", |_, h, _| h.samples = 0);
+    alone("ports.left", Word::Valid, "--source-ip", |_, h, _| h.ports_left_least = Some(63));
+    alone("descriptors.left", Word::Valid, "ulimit -n", |_, h, _| h.descriptors_left_least = Some(15));
+    // Others' work on the core matters only to a thread that waits for it: then both are said.
+    let (totals, mut health, conditions) = good();
+    health.threads[0].others_ns = 4 * SECOND_NS;
+    assert_eq!(judge(&totals, &health, &conditions).word(), Word::Valid);
+    health.threads[0].runqueue_ns = 3 * SECOND_NS;
+    let verdict = judge(&totals, &health, &conditions);
+    let names: Vec<_> = verdict.failing().iter().map(|c| c.name).collect();
+    assert_eq!(names, ["runqueue", "same_core"]);
+    assert!(verdict.failing()[1].advice.contains("same core (0)"));
+}
+
+#[test]
+fn the_clock() {
+    let found = |offset_us: i64, suspended_us| Agreement {
+        offset_picos: offset_us * 1_000_000,
+        over: Picos::from_secs(10),
+        limit: Picos::from_micros(1_050),
+        suspended: Picos::from_micros(suspended_us),
+    };
+    alone("clock", Word::Invalid, "jumped", |_, _, c| c.clock = Some(found(-1_051, 0)));
+    alone("clock", Word::Invalid, "suspended", |_, _, c| c.clock = Some(found(0, 2_000)));
+    alone("clock.precision", Word::Degraded, "not invariant", |_, _, c| {
+        c.clock_precision = Picos::from_nanos(1_001);
+        c.clock_refused = Some("the TSC is not invariant".into());
+    });
+    let (totals, health, conditions) = good();
+    let conditions = Conditions { clock: Some(found(1_049, 1_000)), ..conditions };
+    assert_eq!(judge(&totals, &health, &conditions).word(), Word::Valid);
+}
+
+#[test]
+fn the_books() {
+    alone("conservation", Word::Invalid, "report", |t, _, _| t.gauges.offered += 1);
+    alone("conservation", Word::Invalid, "report", |t, _, _| t.gauges.offered -= 1);
+    alone("threads.lost", Word::Invalid, "report", |t, _, _| t.lost_threads = 1);
+    alone("intervals.starved", Word::Degraded, "disk", |t, _, _| t.starved = 1);
+    alone("source.lost", Word::Degraded, "URL file", |t, _, _| add(t, |d| d.missed(Miss::SourceLost, 1)));
+    alone("samples", Word::Valid, "999 answers", |t, _, _| *t = totals(999, 1_000, 1_000_000));
+}
+
+#[test]
+fn a_run_without_departures_is_invalid() {
+    let (_, health, conditions) = good();
+    let verdict = judge(&RunTotals::new(1), &health, &conditions);
+    assert_eq!(verdict.word(), Word::Invalid);
+    assert_eq!(verdict.failing()[0].name, "departures");
+}
+
+#[test]
+fn a_target_is_unreachable_only_if_nothing_ever_got_through() {
+    let run = |fill: &dyn Fn(&mut IntervalData)| {
+        let mut totals = RunTotals::new(1);
+        add(&mut totals, fill);
+        unreachable(&totals)
+    };
+    let refused = |d: &mut IntervalData| d.event(&failed(0, 0, 9, Cause::ConnectRefused));
+    let cut_off =
+        |d: &mut IntervalData| d.event(&units::Event { outcome: Outcome::CutOff, ..answer(9, 0, 1, 2) });
+    assert!(run(&refused));
+    assert!(run(&|d| d.event(&failed(0, 0, 9, Cause::TlsCertificate))));
+    assert!(run(&cut_off));
+    assert!(!run(&|d| (refused(d), d.event(&answer(1, 0, 1, 2))).1));
+    assert!(!run(&|d| (refused(d), d.event(&failed(1, 0, 9, Cause::FirstByteReset))).1));
+    assert!(!run(&|d| (cut_off(d), d.phase(Phase::Connect, Picos::from_nanos(5))).1));
+    assert!(!run(&|d| (refused(d), d.warmup_event(&answer(1, 0, 1, 2))).1));
+    assert!(!run(&|d| d.missed(Miss::NoPort, 3)));
+    assert!(!run(&|_| {}));
+}
+
+#[test]
+fn exit_statuses_follow_the_table() {
+    let (mut totals, health, conditions) = good();
+    let good = judge(&totals, &health, &conditions);
+    totals.gauges = Gauges::default();
+    let bad = judge(&totals, &health, &conditions);
+    let none = Ending::default();
+    let code = |verdict, ending| ExitStatus::of(verdict, ending).code();
+    assert_eq!(code(&good, none), 0);
+    assert_eq!(code(&good, Ending { threshold_failed: true, ..none }), 3);
+    assert_eq!(code(&bad, Ending { threshold_failed: true, ..none }), 4);
+    assert_eq!(code(&bad, Ending { accept_invalid: true, ..none }), 0);
+    assert_eq!(code(&bad, Ending { accept_invalid: true, threshold_failed: true, ..none }), 3);
+    assert_eq!(code(&bad, Ending { unreachable: true, ..none }), 5);
+    assert_eq!(code(&bad, Ending { unreachable: true, interrupted: true, ..none }), 130);
+}
+
+#[test]
+fn the_page_names_every_criterion_and_no_other() {
+    let page = include_str!("../../../../docs/verdict.md");
+    let named: Vec<&str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("### `"))
+        .map(|rest| rest.trim_end_matches('`'))
+        .collect();
+    assert_eq!(named, CRITERIA);
+}
