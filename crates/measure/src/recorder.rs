@@ -90,8 +90,6 @@ pub struct Recorder {
     now: Instant,
     gauges: Gauges,
     starved: u64,
-    /// The interval whose end was last counted as starved.
-    starved_at: Option<u64>,
     gaps: Option<Gaps>,
     full: SyncSender<Handover>,
     empty: Receiver<Box<IntervalData>>,
@@ -115,7 +113,6 @@ impl Recorder {
             now: settings.origin,
             gauges: Gauges::default(),
             starved: 0,
-            starved_at: None,
             gaps: settings.gaps.then(|| Gaps::new(u64::from(settings.threads))),
             full,
             empty,
@@ -154,26 +151,18 @@ impl Recorder {
             return;
         }
         let current = self.index_of(now);
-        let through = current.saturating_sub(1);
+        self.ends = self.settings.end_of(current);
         let Ok(next) = self.empty.try_recv() else {
-            self.count_starved(through);
+            // Goes on into the same one, up to the end of the interval that has begun.
+            self.starved += 1;
             return;
         };
         let data = self.active.replace(next).expect("only dropping takes the active interval away");
-        let message = self.message(data, through, None);
+        let message = self.message(data, current.saturating_sub(1), None);
         // There is room for every interval of every thread, so only a collector that is gone refuses.
         let _ = self.full.try_send(message);
         self.starved = 0;
         self.first = current;
-        self.ends = self.settings.end_of(current);
-    }
-
-    /// Once for each interval whose end passed without an empty one at hand; looks again at every tick.
-    fn count_starved(&mut self, through: u64) {
-        if self.starved_at.is_none_or(|counted| through > counted) {
-            self.starved += 1;
-            self.starved_at = Some(through);
-        }
     }
 
     fn message(&self, data: Box<IntervalData>, through: u64, end: Option<End>) -> Handover {

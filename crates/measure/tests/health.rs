@@ -1,0 +1,111 @@
+//! The probe on texts whose gains are known, and on this machine.
+
+use measure::{HealthSummary, Probe, Settings, recorders};
+use std::path::Path;
+use units::{Gauges, Instant, Picos, Record};
+
+fn put(root: &Path, files: &[(&str, String)]) {
+    for (path, text) in files {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+}
+
+/// /proc of a machine with one core that has been busy and stolen for so many ticks, and so on.
+fn proc_files(ticks: u64, steal: u64, counter: u64, tid: u32) -> Vec<(&'static str, String)> {
+    let _ = tid;
+    vec![
+        ("proc/stat", format!("cpu  0\ncpu0 {ticks} 0 0 5 5 0 0 {steal} 0 0\nintr 1\n")),
+        ("proc/self/status", "VmRSS:\t 100 kB\nRssAnon:\t 40 kB\n".into()),
+        (
+            "proc/self/limits",
+            "Max open files            64                   64                   files\n".into(),
+        ),
+        ("proc/self/fd/0", String::new()),
+        ("proc/self/fd/1", String::new()),
+        ("proc/self/cgroup", "0::/\n".into()),
+        ("sys/fs/cgroup/cpu.stat", format!("nr_throttled {counter}\nthrottled_usec {counter}\n")),
+        ("proc/net/snmp", format!("Tcp: RtoMin RetransSegs\nTcp: 200 {counter}\n")),
+        (
+            "proc/net/netstat",
+            format!(
+                "TcpExt: ListenOverflows ListenDrops TCPTimeouts\nTcpExt: {counter} {} {}\n",
+                counter + 1,
+                2 * counter
+            ),
+        ),
+        ("proc/net/sockstat", "sockets: used 19\nTCP: inuse 4 orphan 0 tw 7 alloc 4 mem 0\n".into()),
+        ("proc/sys/net/ipv4/ip_local_port_range", "1000\t1099\n".into()),
+    ]
+}
+
+#[test]
+fn a_sample_tells_what_was_gained() {
+    let root = tempfile::tempdir().unwrap();
+    put(root.path(), &proc_files(100, 10, 5, 1));
+    let second = Picos::from_secs(1);
+    let (mut collector, mut threads) = recorders(Settings::from_origin(Instant::EPOCH));
+    collector.watch(Probe::at_root(root.path(), Instant::EPOCH, 2));
+    put(root.path(), &proc_files(160, 13, 9, 1));
+    threads[0].tick(Instant::EPOCH, &Gauges::default());
+    threads[0].tick(Instant::EPOCH + second, &Gauges { offered: 1, open: 30, ..Gauges::default() });
+    let mut samples = Vec::new();
+    collector.poll(Instant::EPOCH + second, &mut |row| samples.push(row.health.clone().unwrap()));
+    let sample = &samples[0];
+    assert_eq!(sample.span_ns, 1_000_000_000);
+    // 60 ticks and 3 ticks of 10 ms.
+    assert_eq!((sample.cores[0].busy_ns, sample.cores[0].steal_ns), (600_000_000, 30_000_000));
+    assert_eq!((sample.retransmits, sample.listen_overflows, sample.listen_drops), (4, 4, 4));
+    assert_eq!((sample.tcp_timeouts, sample.time_wait), (8, 7));
+    assert_eq!((sample.throttled, sample.throttled_ns), (4, 4_000));
+    // 100 ports on each of 2 addresses less 30 connections; 64 descriptors less 2.
+    assert_eq!((sample.ports_left, sample.descriptors_left), (Some(170), Some(62)));
+    assert_eq!((sample.rss_bytes, sample.anon_bytes), (102_400, 40_960));
+    let health: &HealthSummary = collector.health();
+    assert_eq!((health.samples, health.ports_left_least, health.time_wait_peak), (1, Some(170), 7));
+}
+
+/// Works until its own CPU time says 30 ms, so that steal and other tests do not matter.
+fn burn_30_ms() {
+    let cpu_ns = || {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+        text.split(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    let start = cpu_ns();
+    while cpu_ns() < start + 30_000_000 {}
+}
+
+#[test]
+fn a_thread_that_has_ended_is_still_accounted_for() {
+    let (mut collector, mut threads) = recorders(Settings::from_origin(Instant::EPOCH));
+    collector.watch(Probe::new(Instant::EPOCH, 1));
+    let mut recorder = threads.remove(0);
+    let engine = std::thread::spawn(move || {
+        recorder.tick(Instant::EPOCH, &Gauges::default());
+        burn_30_ms();
+        let spun = Picos::from_millis(10);
+        recorder.tick(
+            Instant::EPOCH + Picos::from_millis(100),
+            &Gauges { offered: 1, spun, ..Gauges::default() },
+        );
+    });
+    engine.join().unwrap();
+    let (totals, health) = collector.finish(Instant::EPOCH + Picos::from_millis(100), &mut |_| ());
+    assert_eq!((totals.intervals, health.samples), (1, 1));
+    let thread = &health.threads[0];
+    assert!(thread.cpu_ns >= 30_000_000 && thread.cpu_ns < 60_000_000, "{} ns", thread.cpu_ns);
+    assert_eq!((thread.span_ns, thread.spun_ns), (100_000_000, 10_000_000));
+    assert!(thread.tid != 0 && health.rss_peak_bytes > 1 << 20 && health.descriptors_left_least.is_some());
+}
+
+#[test]
+fn without_proc_there_is_no_sample_and_it_is_told() {
+    let root = tempfile::tempdir().unwrap();
+    let (mut collector, mut threads) = recorders(Settings::from_origin(Instant::EPOCH));
+    collector.watch(Probe::at_root(root.path(), Instant::EPOCH, 1));
+    threads[0].tick(Instant::EPOCH, &Gauges::default());
+    drop(threads);
+    let (_, health) = collector.finish(Instant::EPOCH, &mut |row| assert!(row.health.is_none()));
+    assert_eq!(health.samples, 0);
+}
