@@ -1,0 +1,12 @@
+//! Runs a target from a TOML file: `cargo run --release -p tare-lab --example target -- target.toml`.
+
+use lab::target::{TargetConfig, run};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let config = match std::env::args().nth(1) {
+        Some(path) => TargetConfig::from_toml(&std::fs::read_to_string(path)?)?,
+        None => TargetConfig::default(),
+    };
+    print!("{}", run(config)?.to_json());
+    Ok(())
+}
