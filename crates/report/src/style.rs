@@ -20,7 +20,7 @@ pub enum Ink {
     Strong,
 }
 
-const NARROWEST: usize = 72;
+const NARROWEST: usize = 80;
 const WIDEST: usize = 100;
 
 impl Style {
@@ -41,7 +41,7 @@ impl Style {
         Self { color: is_terminal && !refused, ..Self::PLAIN }
     }
 
-    /// Uses this many columns, but no fewer than 72 and no more than 100.
+    /// Uses this many columns, but no fewer than 80 and no more than 100.
     pub fn with_width(self, columns: usize) -> Self {
         Self { width: columns.clamp(NARROWEST, WIDEST), ..self }
     }

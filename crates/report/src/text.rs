@@ -52,8 +52,7 @@ impl Page {
 
     /// The same for prose of any length.
     fn prose(&mut self, label: &str, text: &str, ink: Option<Ink>) {
-        let room = self.style.width() - LABEL - 2;
-        for (index, line) in words::wrap(text, room).iter().enumerate() {
+        for (index, line) in words::wrap(text, self.room()).iter().enumerate() {
             let line = ink.map_or(line.clone(), |ink| self.style.paint(ink, line));
             self.line(if index == 0 { label } else { "" }, &line);
         }
@@ -61,20 +60,34 @@ impl Page {
 
     /// Parts on as few lines as they fit on, with three spaces between.
     fn parts(&mut self, label: &str, parts: &[String]) {
-        let room = self.style.width() - LABEL - 2;
-        let mut lines: Vec<String> = Vec::new();
-        for part in parts.iter().filter(|part| !part.is_empty()) {
+        let plain: Vec<_> = parts.iter().map(|part| (part.clone(), None)).collect();
+        self.inked(label, &plain);
+    }
+
+    /// The same with a colour for some; colours have no width.
+    fn inked(&mut self, label: &str, parts: &[(String, Option<Ink>)]) {
+        let room = self.room();
+        let mut lines: Vec<(usize, String)> = Vec::new();
+        for (part, ink) in parts {
+            let wide = part.chars().count();
+            let painted = ink.map_or_else(|| part.clone(), |ink| self.style.paint(ink, part));
             match lines.last_mut() {
-                Some(line) if line.chars().count() + 3 + part.chars().count() <= room => {
+                Some((used, line)) if *used + 3 + wide <= room => {
+                    *used += 3 + wide;
                     line.push_str("   ");
-                    line.push_str(part);
+                    line.push_str(&painted);
                 }
-                _ => lines.push(part.clone()),
+                _ => lines.push((wide, painted)),
             }
         }
-        for (index, line) in lines.iter().enumerate() {
+        for (index, (_, line)) in lines.iter().enumerate() {
             self.line(if index == 0 { label } else { "" }, line);
         }
+    }
+
+    /// Columns to the right of the labels.
+    fn room(&self) -> usize {
+        self.style.width() - LABEL - 2
     }
 }
 
@@ -106,20 +119,16 @@ fn totals(page: &mut Page, result: &RunResult) {
     };
     let offered = format!("{} offered", words::rate(rate.offered_per_s));
     page.parts("Rate", &[offered, achieved, format!("for {}", words::seconds(rate.duration_s))]);
-    let part = |number: u64, word: &str, ink| {
-        let text = format!("{} {word}", count(number));
-        if number == 0 { text } else { page.style.paint(ink, &text) }
-    };
-    // Painted text has invisible characters, so this line is not wrapped: it fits up to 10¹² requests.
+    let part =
+        |number: u64, word: &str, ink| (format!("{} {word}", count(number)), (number > 0).then_some(ink));
     let ended = [
-        format!("{} offered", count(totals.offered)),
+        (format!("{} offered", count(totals.offered)), None),
         part(totals.done, "done", Ink::Strong),
         part(totals.failed, "failed", Ink::Bad),
         part(totals.missed, "missed", Ink::Bad),
         part(totals.cut_off, "cut off", Ink::Doubtful),
     ];
-    let ended = ended.join("   ");
-    page.line("Requests", &ended);
+    page.inked("Requests", &ended);
     let over = result.rate.duration_s;
     page.parts(
         "Bytes",
@@ -194,32 +203,27 @@ fn sparklines(page: &mut Page, result: &RunResult) {
     if rows.len() < 2 {
         return;
     }
-    let width = 48;
-    let done: Vec<u64> = rows.iter().map(|row| (row.done as f64 / row.length_s).round() as u64).collect();
-    let slowest: Vec<u64> = rows.iter().map(|row| row.latency_max_ns.unwrap_or(0)).collect();
-    let bounds = |values: &[u64]| {
-        let (low, high) = (values.iter().min().copied(), values.iter().max().copied());
-        (low.unwrap_or(0), high.unwrap_or(0))
-    };
-    let bad: u64 = rows.iter().map(|row| row.failed + row.missed).sum();
-    let mut draw = |label: &str, line: String, said: String| {
-        let columns = width.min(rows.len());
+    let width = page.room().saturating_sub(25).min(48);
+    let columns = rows.len().div_ceil(rows.len().div_ceil(width));
+    let mut draw = |label: &str, values: &[u64], pick, said: String| {
+        let line = spark::line(values, width, pick);
         page.line(label, &format!("{line:<columns$}   {said}"));
     };
-    let (low, high) = bounds(&done);
-    draw("done/s", spark::line(&done, width, u64::min), format!("{} … {}", count(low), count(high)));
-    let (low, high) = bounds(&slowest);
-    let range = format!("{} … {}", words::time(low), words::time(high));
-    draw("latency max", spark::line(&slowest, width, u64::max), range);
-    if bad > 0 {
-        let errors: Vec<u64> = rows.iter().map(|row| row.failed + row.missed).collect();
-        draw("not done", spark::line(&errors, width, u64::max), format!("{} in all", count(bad)));
+    let done: Vec<u64> = rows.iter().map(|row| (row.done as f64 / row.length_s).round() as u64).collect();
+    if let (Some(low), Some(high @ 1..)) = (done.iter().min(), done.iter().max()) {
+        draw("done/s", &done, u64::min, format!("{} … {}", count(*low), count(*high)));
+    }
+    let measured = || rows.iter().filter_map(|row| row.latency_max_ns);
+    if let (Some(low), Some(high)) = (measured().min(), measured().max()) {
+        let slowest: Vec<u64> = rows.iter().map(|row| row.latency_max_ns.unwrap_or(0)).collect();
+        draw("latency max", &slowest, u64::max, format!("{} … {}", words::time(low), words::time(high)));
+    }
+    let errors: Vec<u64> = rows.iter().map(|row| row.failed + row.missed).collect();
+    if errors.iter().any(|errors| *errors > 0) {
+        draw("not done", &errors, u64::max, format!("{} in all", count(errors.iter().sum())));
     }
     let all: f64 = rows.iter().map(|row| row.length_s).sum();
-    let scale = format!(
-        "each column {}",
-        words::seconds(rows.len().div_ceil(width) as f64 * all / rows.len() as f64)
-    );
+    let scale = format!("each column {}", words::seconds(all / columns as f64));
     let scale = page.style.paint(Ink::Quiet, &scale);
     page.line("", &scale);
     page.gap();
@@ -243,7 +247,8 @@ fn outcomes(page: &mut Page, result: &RunResult) {
         let padded = ink.map_or(padded.clone(), |ink| page.style.paint(ink, &padded));
         let figures =
             format!("{:>14} {:>10}", count(*number), words::share(*number as f64 / all.max(1) as f64));
-        let said = words::outcome(class, key);
+        let fits = key_width + 27 + words::outcome(class, key).chars().count() <= page.room();
+        let said = if fits { words::outcome(class, key) } else { "" };
         page.line(if index == 0 { "Outcomes" } else { "" }, &format!("{padded}{figures}   {said}"));
     }
     page.gap();
@@ -254,20 +259,32 @@ fn groups(page: &mut Page, result: &RunResult) {
     if result.groups.len() < 2 {
         return;
     }
-    let widest = result.groups.iter().take(MOST).map(|group| group.name.chars().count()).max().unwrap_or(0);
-    let name_width = widest.clamp(8, 30);
-    let heads = ["requests", "p50", "p90", "p99", "max", "not done"].map(|head| format!("{head:>11}"));
-    let heads = page.style.paint(Ink::Quiet, &format!("{:<name_width$}{}", "", heads.concat()));
+    let is_wide = page.style.width() >= 96;
+    let heads: &[&str] = if is_wide {
+        &["requests", "p50", "p90", "p99", "max", "not done"]
+    } else {
+        &["requests", "p50", "p99", "not done"]
+    };
+    let shown = &result.groups[..result.groups.len().min(MOST)];
+    let widest = shown.iter().map(|group| group.name.chars().count()).max().unwrap_or(0);
+    let name_width = widest.clamp(8, page.room() - 10 * heads.len());
+    let row = |name: &str, cells: &[String]| {
+        let cells: String = cells.iter().map(|cell| format!("{cell:>10}")).collect();
+        format!("{:<name_width$}{cells}", shortened(name, name_width))
+    };
+    let heads: Vec<String> = heads.iter().map(|head| (*head).to_owned()).collect();
+    let heads = page.style.paint(Ink::Quiet, &row("", &heads));
     page.line("By name", &heads);
-    for group in result.groups.iter().take(MOST) {
-        let name = shortened(&group.name, name_width);
+    for group in shown {
         let latency = &group.latency_ns;
-        let times = [latency.p50, latency.p90, latency.p99, latency.max];
-        let times = times.map(|nanos| if latency.is_empty() { "–".to_owned() } else { words::time(nanos) });
-        let cells = times.iter().fold(String::new(), |line, cell| format!("{line}{cell:>11}"));
+        let time = |nanos| if latency.is_empty() { "–".to_owned() } else { words::time(nanos) };
+        let (p50, p90, p99, max) =
+            (time(latency.p50), time(latency.p90), time(latency.p99), time(latency.max));
+        let all = count(group.count);
         let not_done = count(group.count - latency.count.min(group.count));
-        let line = format!("{name:<name_width$}{:>11}{cells}{not_done:>11}", count(group.count));
-        page.line("", &line);
+        let cells =
+            if is_wide { vec![all, p50, p90, p99, max, not_done] } else { vec![all, p50, p99, not_done] };
+        page.line("", &row(&group.name, &cells));
     }
     if let Some(more) = result.groups.len().checked_sub(MOST).filter(|more| *more > 0) {
         page.line("", &format!("and {} in result.json", counted(more as u64, "more name")));
@@ -372,7 +389,7 @@ fn verdict(page: &mut Page, result: &RunResult) {
     for criterion in &failing {
         let name = page.style.paint(ink_of(criterion.severity), &criterion.name);
         let said = format!("{}, {}", words::in_unit(criterion.value, &criterion.unit), limit_of(criterion));
-        let pad = 22usize.saturating_sub(criterion.name.chars().count());
+        let pad = 18usize.saturating_sub(criterion.name.chars().count());
         page.raw(&format!("  {:<LABEL$}{name}{:pad$}  {said}", "", ""));
         page.prose("", &criterion.advice, Some(Ink::Quiet));
     }

@@ -168,7 +168,7 @@ pub fn verdict(word: store::schema::Word, failing: usize, all: usize) -> String 
     match (word, failing) {
         (Word::Valid, 0) if all > 0 => format!("the generator kept up: all {all} criteria hold"),
         (Word::Valid, _) => "the generator kept up".to_owned(),
-        (Word::Degraded, _) => "the figures hold, with the doubt below".to_owned(),
+        (Word::Degraded, _) => "the figures hold, with the stated doubt".to_owned(),
         (Word::Invalid, 0) => "nothing was judged: the figures say nothing about the target".to_owned(),
         (Word::Invalid, _) => "the generator, not the target, limited this run".to_owned(),
     }
