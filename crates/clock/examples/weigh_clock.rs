@@ -1,4 +1,5 @@
-//! Prints what this machine's clock is worth: source, cost, and how far its rate is off after each calibration.
+//! Prints what this machine's clock is worth: source, cost, and how far its rate is off after each
+//! calibration.
 //!
 //! `cargo run --release -p tare-clock --example weigh_clock`
 

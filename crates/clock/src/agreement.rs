@@ -6,8 +6,8 @@
 //! ```
 //!
 //! 100 ppm is the 0.01 % to which rates are judged; 50 µs lets one interrupt fall between two readings.
-//! CLOCK_MONOTONIC is read through libc here, as other code of the process reads it. CLOCK_BOOTTIME minus CLOCK_MONOTONIC is
-//! the time that the machine was suspended: during a run it may not grow.
+//! CLOCK_MONOTONIC is read through libc here, as other code of the process reads it. CLOCK_BOOTTIME minus
+//! CLOCK_MONOTONIC is the time that the machine was suspended: during a run it may not grow.
 
 use crate::{Clock, HostClock, raw};
 use std::fmt;

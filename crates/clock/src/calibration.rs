@@ -10,10 +10,10 @@
 //! ```
 //!
 //! Each moment is the sum over the tightest of many brackets, so an interrupt inside one does not count and
-//! the clock's step of 1 ns averages out. The clock is read at the same place within every tight bracket, so that
-//! this error cancels between the two moments; what is left was measured here as under 0.1 ppm over 20 ms
-//! (see the test), and falls as 1 / length when the clock is calibrated again later. CLOCK_MONOTONIC itself may be
-//! steered by NTP during a run; `check` shows it.
+//! the clock's step of 1 ns averages out. The clock is read at the same place within every tight bracket, so
+//! that this error cancels between the two moments; what is left was measured here as under 0.1 ppm over 20
+//! ms (`examples/weigh_clock.rs`), and falls as 1 / length when the clock is calibrated again later. CLOCK_MONOTONIC
+//! itself may be steered by NTP during a run; `check` shows it.
 
 use crate::raw;
 
@@ -61,6 +61,13 @@ impl Moment {
         }
     }
 
+    /// Both clocks as a test says.
+    #[cfg(test)]
+    pub fn fake(ticks: u64, ns: u64, width_ticks: u64) -> Self {
+        let k = KEPT as u128;
+        Self { ticks_2k: 2 * k * u128::from(ticks), ns_k: k * u128::from(ns), width_ticks, went_back: false }
+    }
+
     pub fn ticks(&self) -> u64 {
         (self.ticks_2k / (2 * KEPT as u128)) as u64
     }
@@ -87,7 +94,8 @@ impl Scale {
     pub fn between(first: &Moment, second: &Moment) -> Option<Self> {
         let ticks_2k = second.ticks_2k.checked_sub(first.ticks_2k)?;
         let ns_k = second.ns_k.checked_sub(first.ns_k)?;
-        // Σm · 1000 ps · 2 (the ticks are doubled), in 48 binary places; a year of nanoseconds stays below 2¹²⁸.
+        // Σm · 1000 ps · 2 (the ticks are doubled), in 48 binary places; a year of nanoseconds stays below
+        // 2¹²⁸.
         let multiplier = (ns_k.checked_mul(2_000)? << SHIFT).checked_div(ticks_2k)?;
         u64::try_from(multiplier).ok().filter(|m| *m > 0).map(|multiplier| Self { multiplier })
     }
@@ -113,13 +121,7 @@ mod tests {
     use super::*;
 
     fn moment(ticks: u64, ns: u64) -> Moment {
-        let k = KEPT as u128;
-        Moment {
-            ticks_2k: 2 * k * u128::from(ticks),
-            ns_k: k * u128::from(ns),
-            width_ticks: 100,
-            went_back: false,
-        }
+        Moment::fake(ticks, ns, 100)
     }
 
     #[test]

@@ -45,8 +45,8 @@ impl FakeClock {
         self.now.set(self.now.get().saturating_sub(by));
     }
 
-    /// Lets time pass until `due`, unless that is past: where the earliest of several deadlines is known, a test
-    /// jumps to it.
+    /// Lets time pass until `due`, unless that is past: where the earliest of several deadlines is known, a
+    /// test jumps to it.
     pub fn advance_to(&self, due: Instant) {
         self.now.set(self.now.get().max(due));
     }

@@ -91,9 +91,9 @@ impl HostClock {
         Self { precision, overhead, base: Base::take(&unmeasured), ..unmeasured }
     }
 
-    /// The same clock with its rate measured over all the time since its epoch: the error falls as
-    /// 1 / length. The epoch stays; `now()` moves by the correction (under 1 µs each second since the epoch), so do it
-    /// before a run's origin is taken, not during the run. Unchanged for CLOCK_MONOTONIC.
+    /// The same clock with its rate measured over all the time since its epoch: the error falls as 1 /
+    /// length. The epoch stays; `now()` moves by the correction (under 1 µs each second since the epoch), so
+    /// do it before a run's origin is taken, not during the run. Unchanged for CLOCK_MONOTONIC.
     pub fn recalibrated(&self) -> Self {
         let Some(counter) = self.counter else { return *self };
         let Some(scale) = Scale::between(&counter.start, &Moment::take()) else { return *self };
@@ -135,8 +135,8 @@ impl HostClock {
         self.epoch_ns
     }
 
-    /// The CLOCK_MONOTONIC time of an instant, in nanoseconds, so that stamps of two processes can be compared.
-    /// As far off as `check` says.
+    /// The CLOCK_MONOTONIC time of an instant, in nanoseconds, so that stamps of two processes can be
+    /// compared. As far off as `check` says.
     pub fn to_monotonic_ns(&self, instant: Instant) -> u64 {
         self.epoch_ns.saturating_add(instant.since_epoch().as_nanos())
     }

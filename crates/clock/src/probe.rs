@@ -195,6 +195,30 @@ mod tests {
         assert_eq!(opinion(None, None), Opinion::Allows);
     }
 
+    /// A counter of 2 GHz: two ticks a nanosecond, read at 0, 10 and 20 ms.
+    fn halves(middle_ticks: u64, end_ticks: u64, width_ticks: u64) -> Result<u64, Refused> {
+        let moment = |ticks, millis| Moment::fake(7_000 + ticks, 99 + millis * 1_000_000, width_ticks);
+        let judged = judge(moment(0, 0), moment(middle_ticks, 10), moment(end_ticks, 20));
+        judged.map(|accepted| accepted.scale.hertz())
+    }
+
+    #[test]
+    fn a_steady_counter_is_accepted_and_others_are_told_apart() {
+        assert_eq!(halves(20_000_000, 40_000_000, 100), Ok(2_000_000_000));
+        // 40 ppm apart pass; second half 100 ppm shorter ticks do not: 20 002 000 ticks instead of 20 000 000.
+        assert!(halves(20_000_000, 40_000_800, 100).is_ok());
+        let Err(Refused::Drifts { ppm }) = halves(20_000_000, 40_002_000, 100) else {
+            panic!("drift passed")
+        };
+        assert!((ppm - 100.0).abs() < 0.1, "{ppm}");
+        // 4 400 ticks of 0.5 ns around each reading.
+        assert_eq!(halves(20_000_000, 40_000_000, 4_400), Err(Refused::Imprecise { bracket_ns: 2_200 }));
+        assert_eq!(halves(0, 0, 100), Err(Refused::Stopped));
+        let mut back = Moment::fake(1, 1, 1);
+        back.went_back = true;
+        assert_eq!(judge(back, back, back).err(), Some(Refused::GoesBackwards));
+    }
+
     #[test]
     fn visiting_all_cpus_leaves_the_affinity_as_it_was() {
         let before = sched_getaffinity(None).unwrap();

@@ -3,7 +3,7 @@
 //! | reading | why not a library |
 //! |---|---|
 //! | `ticks`, `ticks_ordered` | RDTSC is an intrinsic |
-//! | `libc_clock_ns` | rustix enters the kernel by itself; the check wants the path that other code of the process takes (and that `LD_PRELOAD` tools change) |
+//! | `libc_monotonic_ns` | rustix does not go through libc; the check wants the clock that other code sees |
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 

@@ -8,8 +8,8 @@ use std::num::NonZeroU64;
 use units::{Instant, Picos};
 
 impl HostClock {
-    /// Sleeps until `due`, or not at all if that is past. Wakes late, never early: by 50 to 200 µs on a virtual
-    /// machine, so whoever wants better sleeps until shortly before and spins.
+    /// Sleeps until `due`, or not at all if that is past. Wakes late, never early: by 50 to 200 µs on a
+    /// virtual machine, so whoever wants better sleeps until shortly before and spins.
     pub fn sleep_until(&self, due: Instant) {
         let left = due.since(self.now());
         if left.is_zero() {

@@ -7,13 +7,13 @@
 //!                        x(n) somewhere                   due(n) = median(x(n−1), x(n), x(n+1))
 //! ```
 //!
-//! Each time moves from its own exact place, so the displacements do not add up: the n-th is never more than a gap from
-//! where it would be, after any number of departures.
+//! Each time moves from its own exact place, so the displacements do not add up: the n-th is never more than
+//! a gap from where it would be, after any number of departures.
 //!
-//! Up to a share of one half, x never descends and the median is x(n) itself. Above, neighbours may change places, but no more
-//! than neighbours: x(n) ≤ d(n+1) ≤ x(n+2). In such a sequence the median of three *is* the n-th smallest
-//! (everything up to n − 2 is at most x(n) and x(n+1); everything from n + 2 is at least x(n−1) and x(n)), so the times are
-//! the same, only in order.
+//! Up to a share of one half, x never descends and the median is x(n) itself. Above, neighbours may change
+//! places, but no more than neighbours: x(n) ≤ d(n+1) ≤ x(n+2). In such a sequence the median of three *is*
+//! the n-th smallest (everything up to n − 2 is at most x(n) and x(n+1); everything from n + 2 is at least
+//! x(n−1) and x(n)), so the times are the same, only in order.
 
 use crate::curve::Curve;
 use crate::random::{Purpose, Random};
@@ -184,8 +184,8 @@ mod tests {
 
     #[test]
     fn ten_percent_stays_within_ten_percent_and_fills_it() {
-        // Even gaps of 1 ms: displacement within ± 100 µs, mean 0 ± 5σ = 5 · 100/√3/√100 000 = 0.91 µs, and evenly spread:
-        // χ² over 20 classes (19 degrees of freedom) below 43.8 with probability 0.999.
+        // Even gaps of 1 ms: displacement within ± 100 µs, mean 0 ± 5σ = 5 · 100/√3/√100 000 = 0.91 µs, and
+        // evenly spread: χ² over 20 classes (19 degrees of freedom) below 43.8 with probability 0.999.
         let jitter = jittered(10, 3);
         let moves: Vec<i64> =
             (1..=100_000).map(|n| jitter.due(n).as_picos() as i64 - (n * GAP) as i64).collect();

@@ -14,8 +14,8 @@
 //! | Poisson | `poisson.rs` | a seeded sum with its remainder carried |
 //! | recorded | `recorded.rs` | read from a file line by line |
 //!
-//! The first five know any due time by its number, so skipping the rest of a schedule takes no time. All
-//! of them give the same times on every machine: integers, and IEEE 754 operations that are rounded correctly.
+//! The first five know any due time by its number, so skipping the rest of a schedule takes no time. All of
+//! them give the same times on every machine: integers, and IEEE 754 operations that are rounded correctly.
 
 #![forbid(unsafe_code)]
 

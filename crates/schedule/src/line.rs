@@ -14,9 +14,9 @@
 //! | t, T | picoseconds, whole |
 //! | N, n, x | departures; kept as 2·D·x, which is whole at the end of every line |
 //!
-//! With everything multiplied by 2·D·T the equation has whole numbers only, `2a·t·T + (b − a)·t² ≤ 2Dx·T`, in at most
-//! 226 bits. A floating-point root gives a guess; the largest whole t that satisfies the inequality is then
-//! found by trying, in 256 bits. So each due time is the exact floor, and the guess cannot change it.
+//! With everything multiplied by 2·D·T the equation has whole numbers only, `2a·t·T + (b − a)·t² ≤ 2Dx·T`, in
+//! at most 226 bits. A floating-point root gives a guess; the largest whole t that satisfies the inequality
+//! is then found by trying, in 256 bits. So each due time is the exact floor, and the guess cannot change it.
 //! The supremum matters on lines of rate zero: nothing is due there, but at the next time when something is.
 
 use crate::curve::Curve;
@@ -127,7 +127,8 @@ impl Curve for Lines {
             let after = divide(scaled - self.total, U256::from(tail) * U256::new(2)).0;
             return saturating_picos(after + U256::from(self.end));
         }
-        // The last line that starts with no more than n reached: lines of rate zero before it are passed over.
+        // The last line that starts with no more than n reached: lines of rate zero before it are passed
+        // over.
         let at = self.lines.partition_point(|line| line.before <= scaled) - 1;
         let line = &self.lines[at];
         Picos::from_picos(line.start) + line.offset(scaled - line.before)

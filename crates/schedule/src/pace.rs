@@ -45,8 +45,8 @@ impl Pace {
         allowed
     }
 
-    /// Takes `count` of which the first may be taken now, for things whose number is known only afterwards, such as
-    /// bytes read: what was too many is waited for before the next.
+    /// Takes `count` of which the first may be taken now, for things whose number is known only afterwards,
+    /// such as bytes read: what was too many is waited for before the next.
     pub fn spend(&mut self, now: Instant, count: u64) {
         // More than one turn late: what was not taken is lost, so that no clump follows.
         let turn = self.rate.due(self.of);

@@ -8,9 +8,10 @@
 //!      └┴─┴───┴─┴┴┴────┴─┴──┴┴── t    λ in events per second, as events / per exactly
 //! ```
 //!
-//! The logarithm is taken to 56 binary places; from there on everything is whole numbers, and the remainder of
-//! each division is carried to the next gap, so nothing is lost however long it runs. libm's logarithm is made of
-//! additions and multiplications that IEEE 754 rounds alike everywhere: same seed, same times, on every machine.
+//! The logarithm is taken to 56 binary places; from there on everything is whole numbers, and the remainder
+//! of each division is carried to the next gap, so nothing is lost however long it runs. libm's logarithm is
+//! made of additions and multiplications that IEEE 754 rounds alike everywhere: same seed, same times, on
+//! every machine.
 
 use crate::random::{Purpose, Random};
 use crate::stream::Offset;
@@ -72,7 +73,8 @@ mod tests {
     #[test]
     fn mean_and_variance_are_those_of_the_exponential() {
         // At λ = 1000/s the mean and the standard deviation are 1 ms. Of 200 000 gaps the mean is within
-        // 5/√200 000 = 1.1 % and the variance within 5·√(8/200 000) = 3.2 % (five sigma; the fourth central moment of the exponential is 9/λ⁴).
+        // 5/√200 000 = 1.1 % and the variance within 5·√(8/200 000) = 3.2 % (five sigma; the fourth central
+        // moment of the exponential is 9/λ⁴).
         for seed in [0, 1, 0xdead_beef] {
             let gaps = gaps("1k", seed, 200_000);
             let n = gaps.len() as f64;
@@ -85,8 +87,8 @@ mod tests {
 
     #[test]
     fn gaps_pass_a_chi_square_test() {
-        // 50 classes of equal probability: 1 − exp(−λ·gap) is evenly distributed. χ² with 49 degrees of freedom is below 85.4 with
-        // probability 0.999 and above 23.98 with probability 0.999 (tables).
+        // 50 classes of equal probability: 1 − exp(−λ·gap) is evenly distributed. χ² with 49 degrees of
+        // freedom is below 85.4 with probability 0.999 and above 23.98 with probability 0.999 (tables).
         const CLASSES: usize = 50;
         for seed in 0..4 {
             let gaps = gaps("7", seed, 100_000);

@@ -30,7 +30,8 @@ mod tests {
 
     #[test]
     fn counts_are_the_integral() {
-        // 100/s to 500/s in 10 s: N(5 s) = 500 + 400·25/20 = 1 000; N(10 s) = 300·10 = 3 000; then 500 each second.
+        // 100/s to 500/s in 10 s: N(5 s) = 500 + 400·25/20 = 1 000; N(10 s) = 300·10 = 3 000; then 500 each
+        // second.
         let ramp = ramp("100", "500", "10s");
         for (secs, n) in [(0, 0), (5, 1_000), (10, 3_000), (11, 3_500), (3_610, 1_803_000)] {
             assert_eq!(count_before(&ramp, Picos::from_secs(secs)), n, "{secs} s");
@@ -65,10 +66,12 @@ mod tests {
 
     #[test]
     fn a_long_and_fast_ramp_stays_exact() {
-        // From 1/7s to 148 809 523/s in a day: N(86 400 s) = (1/7 + 148 809 523)/2 · 86 400 = 6 428 571 399 771.43…
+        // From 1/7s to 148 809 523/s in a day: N(86 400 s) = (1/7 + 148 809 523)/2 · 86 400 =
+        // 6 428 571 399 771.43…
         let ramp = ramp("1/7s", "148809523", "1d");
         assert_eq!(count_before(&ramp, Picos::from_secs(86_400)), 6_428_571_399_772);
-        // At a quarter of the day 21 600·(1/7 + (148 809 523 − 1/7)/8) = 401 785 714 800 exactly, by Python's Fraction.
+        // At a quarter of the day 21 600·(1/7 + (148 809 523 − 1/7)/8) = 401 785 714 800 exactly, by Python's
+        // Fraction.
         assert_eq!(ramp.due(401_785_714_800), Picos::from_secs(21_600));
     }
 }

@@ -1,7 +1,7 @@
 //! Random numbers by their index: the same everywhere, with nothing to carry.
 //!
-//! SplitMix64 (Steele, Lea, Flood, «Fast splittable pseudorandom number generators», OOPSLA 2014, fig. 17): the n-th
-//! output is a mix of `seed + (n + 1) · γ`, so any of them can be had alone. It passes BigCrush.
+//! SplitMix64 (Steele, Lea, Flood, «Fast splittable pseudorandom number generators», OOPSLA 2014, fig. 17):
+//! the n-th output is a mix of `seed + (n + 1) · γ`, so any of them can be had alone. It passes BigCrush.
 
 /// 2⁶⁴ divided by the golden ratio, made odd.
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;

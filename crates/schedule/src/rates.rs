@@ -4,8 +4,8 @@ use plan::{Shape, Stage};
 use std::f64::consts::TAU;
 use units::{Picos, Rate};
 
-/// The rate that a shape asks for at an offset from its origin, in departures per second: the mean for Poisson and bursts,
-/// zero after the end of stages, `None` for recorded times.
+/// The rate that a shape asks for at an offset from its origin, in departures per second: the mean for
+/// Poisson and bursts, zero after the end of stages, `None` for recorded times.
 pub fn expected_per_second_at(shape: &Shape, at: Picos) -> Option<f64> {
     Some(match shape {
         Shape::Constant(rate) | Shape::Poisson(rate) => rate.as_per_second_f64(),
@@ -50,8 +50,8 @@ fn stages_at(stages: &[Stage], at: Picos) -> f64 {
     0.0
 }
 
-/// The gap at the highest rate of a shape: the mean gap for Poisson, the time between bursts for bursts, `None` for recorded
-/// times (`check_recorded` knows it). Jitter is left out.
+/// The gap at the highest rate of a shape: the mean gap for Poisson, the time between bursts for bursts,
+/// `None` for recorded times (`check_recorded` knows it). Jitter is left out.
 pub fn smallest_gap(shape: &Shape) -> Option<Picos> {
     match shape {
         Shape::Constant(rate) | Shape::Poisson(rate) => Some(rate.gap()),

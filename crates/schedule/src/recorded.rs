@@ -7,8 +7,8 @@
 //! 0.25             a unit may follow: 250ms
 //! ```
 //!
-//! The file is read line by line with one buffer, so memory does not grow with it. Offsets are exact decimals down
-//! to the picosecond and may not descend.
+//! The file is read line by line with one buffer, so memory does not grow with it. Offsets are exact decimals
+//! down to the picosecond and may not descend.
 
 use crate::ScheduleError;
 use crate::stream::Offset;

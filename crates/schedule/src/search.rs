@@ -1,7 +1,7 @@
 //! Finding where a condition stops to hold, from a guess.
 
-/// The smallest x in `0..=last` for which `holds` is false, where it is true up to some x and false from there on;
-/// `last` if it holds below that everywhere. Takes about 2 · log₂ |answer − guess| calls, and the
+/// The smallest x in `0..=last` for which `holds` is false, where it is true up to some x and false from
+/// there on; `last` if it holds below that everywhere. Takes about 2 · log₂ |answer − guess| calls, and the
 /// answer does not depend on the guess.
 pub fn first_without(guess: u64, last: u64, holds: impl Fn(u64) -> bool) -> u64 {
     // Everything below `low` holds; `high` does not, or is the last.

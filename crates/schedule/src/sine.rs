@@ -9,11 +9,11 @@
 //!      |<--- P ---->|            m, A in events per second, P in picoseconds
 //! ```
 //!
-//! The period of a departure, and how far into it, are found in whole numbers; r is then found in double precision
-//! by Newton's method kept inside a shrinking bracket, to within a picosecond or 2⁻⁵⁰ of the period. The cosine is libm's,
-//! which is made of additions and multiplications that IEEE 754 rounds alike everywhere, so the same n gives the same
-//! time on every machine. Order is safe because two departures are one whole event apart, far more than that error:
-//! a period may have at most 2⁴⁸ of them.
+//! The period of a departure, and how far into it, are found in whole numbers; r is then found in double
+//! precision by Newton's method kept inside a shrinking bracket, to within a picosecond or 2⁻⁵⁰ of the
+//! period. The cosine is libm's, which is made of additions and multiplications that IEEE 754 rounds alike
+//! everywhere, so the same n gives the same time on every machine. Order is safe because two departures are
+//! one whole event apart, far more than that error: a period may have at most 2⁴⁸ of them.
 
 use crate::ScheduleError;
 use crate::curve::Curve;

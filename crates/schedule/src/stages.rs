@@ -37,8 +37,8 @@ mod tests {
 
     #[test]
     fn counts_are_areas() {
-        // 100/s for 10 s = 1 000; 100→1 000 in 30 s = 550·30 = 16 500; 1 000→0 in 5 s = 2 500: 20 000 in all; at 25 s
-        // 1 000 + 100·15 + (900/30)·15²/2 = 5 875.
+        // 100/s for 10 s = 1 000; 100→1 000 in 30 s = 550·30 = 16 500; 1 000→0 in 5 s = 2 500: 20 000 in all;
+        // at 25 s 1 000 + 100·15 + (900/30)·15²/2 = 5 875.
         let stages = stages_of(&[(100, 10), (1_000, 30), (0, 5)]);
         for (secs, n) in [(10, 1_000), (25, 5_875), (40, 17_500), (45, 20_000), (1_000, 20_000)] {
             assert_eq!(count_before(&stages, Picos::from_secs(secs)), n, "{secs} s");
@@ -51,7 +51,8 @@ mod tests {
 
     #[test]
     fn nothing_is_due_while_the_rate_is_zero() {
-        // Zero for 2 s, up to 100/s in 2 s (100 departures), 10 s down to zero (500), 3 s of zero, 1 s up to 10/s (5).
+        // Zero for 2 s, up to 100/s in 2 s (100 departures), 10 s down to zero (500), 3 s of zero, 1 s up to
+        // 10/s (5).
         let stages = stages_of(&[(0, 2), (100, 2), (0, 10), (0, 3), (10, 1)]);
         assert_eq!(stages.due(0), Picos::from_secs(2));
         assert_eq!(stages.due(100), Picos::from_secs(4));

@@ -9,8 +9,8 @@
 //!       every                     rates in events each picosecond, over one denominator D; every in picoseconds
 //! ```
 //!
-//! There may be millions of steps, so none is stored: the step of a departure is found from a guess (the root of S)
-//! and corrected in whole numbers.
+//! There may be millions of steps, so none is stored: the step of a departure is found from a guess (the root
+//! of S) and corrected in whole numbers.
 
 use crate::ScheduleError;
 use crate::curve::Curve;
