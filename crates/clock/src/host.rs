@@ -198,7 +198,7 @@ mod tests {
         let clock = HostClock::calibrate();
         let took = raw::monotonic_ns() - start;
         // 2 · 10 ms of sleep; the rest is for a busy machine.
-        assert!(took < 200_000_000, "{took} ns");
+        assert!(took < 1_000_000_000, "{took} ns");
         assert_eq!(clock.source() == Source::Tsc, clock.refused().is_none());
         assert!(clock.precision() > Picos::ZERO && clock.precision() <= Picos::from_micros(1));
         assert!(clock.overhead() > Picos::ZERO && clock.overhead() < Picos::from_micros(2));

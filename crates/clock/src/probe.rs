@@ -197,7 +197,8 @@ mod tests {
 
     /// A counter of 2 GHz: two ticks a nanosecond, read at 0, 10 and 20 ms.
     fn halves(middle_ticks: u64, end_ticks: u64, width_ticks: u64) -> Result<u64, Refused> {
-        let moment = |ticks, millis| Moment::fake(7_000 + ticks, 99 + millis * 1_000_000, width_ticks);
+        let moment =
+            |ticks: u64, millis: u64| Moment::fake(7_000 + ticks, 99 + millis * 1_000_000, width_ticks);
         let judged = judge(moment(0, 0), moment(middle_ticks, 10), moment(end_ticks, 20));
         judged.map(|accepted| accepted.scale.hertz())
     }

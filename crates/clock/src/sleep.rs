@@ -51,7 +51,7 @@ mod tests {
                 let woke = clock.now();
                 // 2 µs for 100 ppm of 5 ms and the counter's unordered read.
                 assert!(woke + Picos::from_micros(2) >= due, "{:#} early", due.since(woke));
-                assert!(woke.since(due) < Picos::from_millis(200), "{:#} late", woke.since(due));
+                assert!(woke.since(due) < Picos::from_secs(2), "{:#} late", woke.since(due));
             }
         }
     }
@@ -60,7 +60,7 @@ mod tests {
     fn a_past_instant_does_not_sleep() {
         let clock = HostClock::monotonic();
         clock.sleep_until(Instant::EPOCH);
-        assert!(clock.now() < Instant::EPOCH + Picos::from_millis(200));
+        assert!(clock.now() < Instant::EPOCH + Picos::from_secs(2));
     }
 
     #[test]
