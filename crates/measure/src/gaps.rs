@@ -47,6 +47,7 @@ impl Gaps {
         [number.checked_sub(1), number.checked_add(1)].map(|neighbour| self.error(neighbour?, lateness))
     }
 
+    #[inline]
     fn error(&self, neighbour: u64, lateness: Picos) -> Option<Picos> {
         let slot = self.slots[slot_of(neighbour)];
         (slot.number == neighbour && neighbour != FREE.number)
@@ -54,6 +55,7 @@ impl Gaps {
     }
 }
 
+#[inline]
 const fn slot_of(number: u64) -> usize {
     number as usize & (KEPT - 1)
 }

@@ -38,6 +38,7 @@ impl Tally {
         self.done + self.failed + self.cut_off
     }
 
+    #[inline]
     fn record(&mut self, event: &Event) {
         match event.outcome {
             Outcome::Status(_) => self.done += 1,
@@ -51,6 +52,7 @@ impl Tally {
 }
 
 impl AddAssign for Tally {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         self.done += other.done;
         self.failed += other.failed;
@@ -91,6 +93,7 @@ impl Outcomes {
     }
 
     /// `count` departures ended like this. A status over 999 counts as 0.
+    #[inline]
     pub fn add(&mut self, outcome: Outcome, count: u64) {
         *match outcome {
             Outcome::Status(code) => &mut self.status[usize::from(if code < 1000 { code } else { 0 })],

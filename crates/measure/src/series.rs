@@ -71,6 +71,7 @@ impl Series {
     }
 
     /// Position in `ALL`.
+    #[inline]
     pub const fn index(self) -> usize {
         self as usize
     }

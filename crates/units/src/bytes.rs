@@ -14,9 +14,11 @@ const EXPECTED: &str = "600, 64KiB, 1.5MB";
 impl Bytes {
     pub const ZERO: Self = Self(0);
 
+    #[inline]
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
+    #[inline]
     pub const fn get(self) -> u64 {
         self.0
     }
@@ -24,11 +26,13 @@ impl Bytes {
 
 impl Add for Bytes {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 }
 impl AddAssign for Bytes {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }

@@ -36,7 +36,7 @@ impl FromStr for Count {
             "G" => 1_000_000_000,
             _ => return Err(ParseError::new(input, "has an unknown multiplier", COUNT)),
         };
-        if number.value * factor % 10u128.pow(number.scale) != 0 {
+        if !(number.value * factor).is_multiple_of(10u128.pow(number.scale)) {
             return Err(ParseError::new(input, "is not a whole number", COUNT));
         }
         let count = number.times(factor).and_then(|c| u64::try_from(c).ok());

@@ -20,18 +20,23 @@ impl Picos {
     pub const ZERO: Self = Self(0);
     pub const MAX: Self = Self(u64::MAX);
 
+    #[inline]
     pub const fn from_picos(picos: u64) -> Self {
         Self(picos)
     }
+    #[inline]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos.saturating_mul(1_000))
     }
+    #[inline]
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros.saturating_mul(1_000_000))
     }
+    #[inline]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000_000))
     }
+    #[inline]
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000_000_000_000))
     }
@@ -40,14 +45,17 @@ impl Picos {
         Self((secs * 1e12).round() as u64)
     }
     /// Saturates at `MAX`.
+    #[inline]
     pub fn from_picos_u128(picos: u128) -> Self {
         Self(u64::try_from(picos).unwrap_or(u64::MAX))
     }
 
+    #[inline]
     pub const fn as_picos(self) -> u64 {
         self.0
     }
     /// Whole nanoseconds, rounded down.
+    #[inline]
     pub const fn as_nanos(self) -> u64 {
         self.0 / 1_000
     }
@@ -57,12 +65,15 @@ impl Picos {
     pub fn as_std(self) -> std::time::Duration {
         std::time::Duration::from_nanos(self.as_nanos())
     }
+    #[inline]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
+    #[inline]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
+    #[inline]
     pub const fn saturating_mul(self, times: u64) -> Self {
         Self(self.0.saturating_mul(times))
     }
@@ -74,17 +85,21 @@ impl Instant {
     /// Later than any instant of a run: «never».
     pub const FAR: Self = Self(u64::MAX);
 
+    #[inline]
     pub const fn from_picos(since_epoch: u64) -> Self {
         Self(since_epoch)
     }
     /// Length of time since the epoch.
+    #[inline]
     pub const fn since_epoch(self) -> Picos {
         Picos(self.0)
     }
     /// `self − earlier`, zero when `earlier` is later.
+    #[inline]
     pub const fn since(self, earlier: Self) -> Picos {
         Picos(self.0.saturating_sub(earlier.0))
     }
+    #[inline]
     pub const fn saturating_sub(self, by: Picos) -> Self {
         Self(self.0.saturating_sub(by.0))
     }
@@ -92,17 +107,20 @@ impl Instant {
 
 impl Add<Picos> for Instant {
     type Output = Self;
+    #[inline]
     fn add(self, by: Picos) -> Self {
         Self(self.0.saturating_add(by.0))
     }
 }
 impl Add for Picos {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 }
 impl AddAssign for Picos {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
@@ -110,6 +128,7 @@ impl AddAssign for Picos {
 impl Sub for Picos {
     type Output = Self;
     /// Saturates at zero.
+    #[inline]
     fn sub(self, other: Self) -> Self {
         self.saturating_sub(other)
     }

@@ -62,7 +62,7 @@ fn lowest_terms(a: u64, b: u64) -> (u64, u64) {
     while y != 0 {
         (x, y) = (y, x % y);
     }
-    if x == 0 { (a, b) } else { (a / x, b / x) }
+    (a.checked_div(x).unwrap_or(a), b.checked_div(x).unwrap_or(b))
 }
 
 impl FromStr for Rate {

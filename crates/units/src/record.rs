@@ -46,18 +46,22 @@ pub struct Event {
 
 impl Event {
     /// `done − due`.
+    #[inline]
     pub fn latency(&self) -> Picos {
         self.done.since(self.due)
     }
     /// `done − sent`.
+    #[inline]
     pub fn service(&self) -> Picos {
         self.done.since(self.sent)
     }
     /// `sent − due`; `None` if it never left.
+    #[inline]
     pub fn lateness(&self) -> Option<Picos> {
         (self.sent != Instant::FAR).then(|| self.sent.since(self.due))
     }
     /// The part of the lateness that is the generator's own: `sent − due − blocked`.
+    #[inline]
     pub fn own_lateness(&self) -> Option<Picos> {
         self.lateness().map(|lateness| lateness - self.blocked)
     }
@@ -180,6 +184,7 @@ keyed! {
 
 impl Miss {
     /// Whether the generator's own limits were the reason, not the plan's or the target's.
+    #[inline]
     pub const fn is_generators(self) -> bool {
         matches!(self, Self::NoPort | Self::NoDescriptor | Self::NoMemory | Self::NotReached)
     }
