@@ -8,6 +8,10 @@
 
 #![forbid(unsafe_code)]
 
+mod bins;
+mod chart;
+mod charts;
+mod html;
 mod http_load;
 mod json;
 mod printf;
@@ -17,6 +21,7 @@ mod style;
 mod text;
 mod words;
 
+pub use html::{Documents, html};
 pub use http_load::{HttpLoad, Spread, http_load};
 pub use json::json;
 pub use printf::percent_g;
