@@ -1,3 +1,37 @@
-//! HOW requests go out over kernel sockets.
+//! HOW requests go out: HTTP/1 over kernel sockets.
+//!
+//! ```text
+//! Departure ─► source (which request) ─► connection (no I/O) ─► io (epoll or io_uring) ─► target
+//! Event     ◄─ settle (what became of it) ◄─ response (no I/O) ◄──────────────────────────┘
+//! ```
+//!
+//! The protocol side (`request`, `response`, `exchange`, `connection`, `outgoing`, `tls`) does no I/O and takes time
+//! as an argument; `worker` is one thread's loop around it.
 
+mod connection;
+mod control;
+mod dial;
+mod endpoint;
+mod engine;
+mod exchange;
+mod feed;
+pub mod io;
+mod launch;
+pub mod lines;
+mod notes;
+mod outgoing;
+mod request;
+mod resolver;
 pub mod response;
+mod same;
+mod settle;
+mod slots;
+mod source;
+mod tls;
+mod worker;
+
+pub use control::{Control, Halt};
+pub use engine::{Engine, EngineError, Facts, Running};
+pub use notes::Notes;
+pub use source::SourceError;
+pub use tls::TlsError;

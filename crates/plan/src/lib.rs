@@ -36,7 +36,7 @@ pub use model::*;
 pub use request_line::LineError;
 pub use suggest::nearest;
 pub use target_url::{Scheme, TargetUrl, UrlProblem};
-pub use template::{Template, TemplateContext, TemplateError};
+pub use template::{Template, TemplateContext, TemplateError, push_decimal};
 pub use typed::{HeaderList, HeaderTyped, Typed, TypedList};
 
 #[cfg(test)]

@@ -104,6 +104,11 @@ impl Template {
         Ok(Self { segments })
     }
 
+    /// A text in which braces mean nothing.
+    pub fn literal(text: &str) -> Self {
+        Self { segments: vec![Segment::Literal(text.as_bytes().to_vec())] }
+    }
+
     /// The text, if nothing in it changes from one request to the next.
     pub fn constant(&self) -> Option<&[u8]> {
         match self.segments.as_slice() {
@@ -202,7 +207,7 @@ fn number_of(file: &str, files: &mut Vec<String>) -> usize {
     })
 }
 
-fn push_decimal(out: &mut Vec<u8>, mut number: u64) {
+pub fn push_decimal(out: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0u8; 20];
     let mut start = digits.len();
     loop {

@@ -1,0 +1,367 @@
+//! A connection's life: no I/O, time as an argument. Bytes go in, bytes to send come out, exchanges end.
+//!
+//! ```text
+//! Lookup ─► Connecting ─► [Proxy] ─► [Handshake] ─► Open ─► Closed
+//! ```
+
+use std::collections::VecDeque;
+use units::{Cause, Instant, Phase, Picos};
+
+use crate::exchange::{Exchange, Rules};
+use crate::outgoing::{Body, Outgoing};
+use crate::response::{Asked, FramingError, Item, ResponseReader};
+use crate::tls::Layer;
+
+/// Where in its life a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Lookup,
+    Connecting,
+    Proxy,
+    Handshake,
+    Open,
+    /// It may carry nothing more; its socket is to be closed.
+    Closed,
+}
+
+/// An exchange that ended on this connection.
+#[derive(Debug)]
+pub struct Finished {
+    pub exchange: Exchange,
+    /// The answer was complete, or why there is none.
+    pub result: Result<(), Cause>,
+    pub location: Option<Box<str>>,
+}
+
+/// How long a phase took; zero or one of each kind for a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhaseTook(pub Phase, pub Picos);
+
+/// What a connection is made with.
+#[derive(Debug, Default)]
+pub struct Route {
+    /// A CONNECT request to be answered by the proxy first.
+    pub connect: Option<Vec<u8>>,
+    pub tls: Option<Box<Layer>>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Connection {
+    stage: Stage,
+    reader: ResponseReader,
+    in_flight: VecDeque<Exchange>,
+    outgoing: Outgoing,
+    route: Route,
+    /// When the present stage began.
+    since: Instant,
+    /// Requests begun on it.
+    served: u32,
+    keep_alive: bool,
+}
+
+impl Connection {
+    pub fn new(route: Route, stage: Stage, now: Instant) -> Self {
+        Self {
+            stage,
+            reader: ResponseReader::new(),
+            in_flight: VecDeque::new(),
+            outgoing: Outgoing::default(),
+            route,
+            since: now,
+            served: 0,
+            keep_alive: true,
+        }
+    }
+
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+    pub fn oldest(&self) -> Option<&Exchange> {
+        self.in_flight.front()
+    }
+    pub fn served(&self) -> u32 {
+        self.served
+    }
+
+    /// Heap bytes held, TLS sessions estimated.
+    pub fn memory(&self) -> usize {
+        self.reader.memory()
+            + self.in_flight.capacity() * size_of::<Exchange>()
+            + self.outgoing.memory()
+            + self.route.tls.as_ref().map_or(0, |_| Layer::MEMORY)
+    }
+
+    /// Whether another request may begin on it, given the plan's depth of pipelining.
+    pub fn may_begin(&self, depth: usize) -> bool {
+        self.keep_alive
+            && self.stage == Stage::Open
+            && self.in_flight.len() < depth
+            && !self.outgoing.is_held()
+    }
+
+    /// Begins an exchange; its request leaves by `output` as soon as the connection is open.
+    pub fn begin(&mut self, exchange: Exchange, request: &[u8], body: Body) {
+        self.outgoing.push(request, body);
+        self.in_flight.push_back(exchange);
+        self.served += 1;
+    }
+
+    /// No further request after those on their way.
+    pub fn retire(&mut self) {
+        self.keep_alive = false;
+    }
+
+    /// The name is resolved and `connect` has begun.
+    pub fn connecting(&mut self, now: Instant) -> PhaseTook {
+        let took = now.since(self.since);
+        self.enter(Stage::Connecting, now);
+        PhaseTook(Phase::Lookup, took)
+    }
+
+    /// The transport is up. Idempotent after the first time.
+    pub fn connected(&mut self, now: Instant) -> Option<PhaseTook> {
+        if self.stage != Stage::Connecting {
+            return None;
+        }
+        let took = now.since(self.since);
+        if let Some(request) = self.route.connect.take() {
+            self.outgoing.push_first(&request);
+            self.enter(Stage::Proxy, now);
+        } else {
+            self.secure(now);
+        }
+        Some(PhaseTook(Phase::Connect, took))
+    }
+
+    fn secure(&mut self, now: Instant) {
+        let next = if self.route.tls.is_some() { Stage::Handshake } else { Stage::Open };
+        self.enter(next, now);
+    }
+
+    fn enter(&mut self, stage: Stage, now: Instant) {
+        self.stage = stage;
+        self.since = now;
+    }
+
+    /// The next bytes for the wire; empty if there are none now.
+    pub fn output(&mut self) -> &[u8] {
+        match self.stage {
+            Stage::Lookup | Stage::Closed => &[],
+            Stage::Proxy => self.outgoing.first(),
+            // Before `connected` too: sending may work before the kernel says so.
+            Stage::Connecting if self.route.connect.is_some() => &[],
+            Stage::Connecting | Stage::Handshake | Stage::Open => {
+                let open = self.stage == Stage::Open;
+                match self.route.tls.as_deref_mut() {
+                    Some(layer) => layer.output(open.then_some(&mut self.outgoing)),
+                    None => self.outgoing.next_piece(),
+                }
+            }
+        }
+    }
+
+    /// `count` bytes of `output` are with the kernel.
+    pub fn wrote(&mut self, count: usize) {
+        match (self.stage, self.route.tls.as_deref_mut()) {
+            (Stage::Proxy, _) => self.outgoing.took_first(count),
+            (_, Some(layer)) => layer.wrote(count),
+            (_, None) => self.outgoing.took(count),
+        }
+    }
+
+    /// Whether a streamed body waits for its next piece; then `stream` brings it.
+    pub fn wants_body(&self) -> bool {
+        self.stage == Stage::Open && self.outgoing.wants_body()
+    }
+    pub fn outgoing(&mut self) -> &mut Outgoing {
+        &mut self.outgoing
+    }
+    /// Sends the body that waits for a 100 (Continue) without it.
+    pub fn release_body(&mut self) {
+        self.outgoing.release();
+    }
+
+    /// Bytes from the target. Exchanges that end are pushed to `finished`; `Some` if a handshake was completed.
+    pub fn received(
+        &mut self,
+        bytes: &[u8],
+        rules: &[Rules],
+        now: Instant,
+        finished: &mut Vec<Finished>,
+    ) -> Option<PhaseTook> {
+        match self.stage {
+            Stage::Proxy => self.proxy_answer(bytes, now, finished),
+            Stage::Closed => {}
+            _ if self.route.tls.is_some() => return self.secured(bytes, rules, now, finished),
+            _ => self.plain(bytes, rules, now, finished),
+        }
+        None
+    }
+
+    fn proxy_answer(&mut self, bytes: &[u8], now: Instant, finished: &mut Vec<Finished>) {
+        let asked = Asked { no_body: true, location: false };
+        let mut input = bytes;
+        loop {
+            match self.reader.next(&mut input, asked) {
+                Ok(Item::More) => return,
+                Ok(Item::Head(head)) if !(200..300).contains(&head.status) => {
+                    return self.fail(Cause::ProxyRefused, finished);
+                }
+                Ok(Item::End) if input.is_empty() => return self.secure(now),
+                Ok(Item::End) => return self.fail(Cause::FramingUnasked, finished),
+                Ok(_) => {}
+                Err(_) => return self.fail(Cause::ProxyRefused, finished),
+            }
+        }
+    }
+
+    fn secured(
+        &mut self,
+        bytes: &[u8],
+        rules: &[Rules],
+        now: Instant,
+        finished: &mut Vec<Finished>,
+    ) -> Option<PhaseTook> {
+        let mut layer = self.route.tls.take()?;
+        let result = layer.received(bytes, |data| self.plain(data, rules, now, finished));
+        let mut took = None;
+        if self.stage == Stage::Handshake && !layer.is_handshaking() {
+            took = Some(PhaseTook(Phase::Tls, now.since(self.since)));
+            self.enter(Stage::Open, now);
+        }
+        self.route.tls = Some(layer);
+        match result {
+            Ok(closed) if closed && self.stage != Stage::Closed => self.eof(now, finished),
+            Ok(_) => {}
+            Err(cause) => self.fail(cause, finished),
+        }
+        took
+    }
+
+    fn plain(&mut self, bytes: &[u8], rules: &[Rules], now: Instant, finished: &mut Vec<Finished>) {
+        let mut input = bytes;
+        while self.stage != Stage::Closed {
+            let Some(exchange) = self.in_flight.front_mut() else {
+                // Bytes that nobody asked for: the connection can not be trusted any more.
+                if !input.is_empty() {
+                    self.stage = Stage::Closed;
+                }
+                return;
+            };
+            if exchange.first_byte == Instant::FAR && !input.is_empty() {
+                exchange.first_byte = now;
+            }
+            let before = input.len();
+            let item = self.reader.next(&mut input, exchange.asked);
+            exchange.bytes_in += (before - input.len()) as u64;
+            match item {
+                Ok(Item::More) => return,
+                Ok(Item::Informational(_)) => self.outgoing.release(),
+                Ok(Item::Head(head)) => {
+                    exchange.status = head.status;
+                    self.keep_alive &= head.keep_alive;
+                    // A final answer without 100 (Continue): the body is not wanted.
+                    if self.outgoing.is_held() {
+                        self.outgoing.drop_held();
+                        self.keep_alive = false;
+                    }
+                }
+                Ok(Item::Data(data)) => {
+                    if let Some(check) = exchange.check.as_deref_mut() {
+                        rules[usize::from(exchange.rules)].update(check, data);
+                    }
+                }
+                Ok(Item::End) => self.complete(finished),
+                Err(error) => return self.broken(error, finished),
+            }
+        }
+    }
+
+    fn complete(&mut self, finished: &mut Vec<Finished>) {
+        let exchange = self.in_flight.pop_front().expect("an answer completes the oldest exchange");
+        let location = self.reader.take_location();
+        finished.push(Finished { exchange, result: Ok(()), location });
+        if !self.keep_alive {
+            self.fail(Cause::FirstByteClosed, finished);
+        }
+    }
+
+    fn broken(&mut self, error: FramingError, finished: &mut Vec<Finished>) {
+        self.fail_first(error.cause(), Cause::FirstByteClosed, finished);
+    }
+
+    /// The target will send no more.
+    pub fn eof(&mut self, _now: Instant, finished: &mut Vec<Finished>) {
+        let in_body = self.reader.is_in_body();
+        if self.stage == Stage::Open && self.reader.close() && !self.in_flight.is_empty() {
+            self.keep_alive = false;
+            return self.complete(finished);
+        }
+        let cause = match self.stage {
+            Stage::Lookup | Stage::Connecting => Cause::ConnectReset,
+            Stage::Proxy => Cause::ProxyRefused,
+            Stage::Handshake => Cause::TlsClosed,
+            _ if in_body => Cause::BodyClosed,
+            _ => Cause::FirstByteClosed,
+        };
+        self.fail_first(cause, Cause::FirstByteClosed, finished);
+    }
+
+    /// The connection was reset, or its socket failed in a like way.
+    pub fn reset(&mut self, finished: &mut Vec<Finished>) {
+        let cause = match self.stage {
+            Stage::Lookup | Stage::Connecting => Cause::ConnectReset,
+            Stage::Proxy => Cause::ProxyRefused,
+            Stage::Handshake => Cause::TlsClosed,
+            _ if self.reader.is_in_body() => Cause::BodyReset,
+            _ if self.outgoing.is_partly_sent() => Cause::SendReset,
+            _ => Cause::FirstByteReset,
+        };
+        self.fail_first(cause, Cause::FirstByteReset, finished);
+    }
+
+    /// The oldest exchange took too long: by phase.
+    pub fn time_out(&mut self, finished: &mut Vec<Finished>) {
+        let started = self.in_flight.front().is_some_and(|e| e.first_byte != Instant::FAR);
+        let cause = match self.stage {
+            Stage::Lookup => Cause::LookupTimeout,
+            Stage::Connecting | Stage::Proxy => Cause::ConnectTimeout,
+            Stage::Handshake => Cause::TlsTimeout,
+            _ if started => Cause::BodyTimeout,
+            _ if self.outgoing.is_partly_sent() => Cause::SendTimeout,
+            _ => Cause::FirstByteTimeout,
+        };
+        self.fail_first(cause, Cause::FirstByteTimeout, finished);
+    }
+
+    /// Ends every exchange with the same cause and closes.
+    pub fn fail(&mut self, cause: Cause, finished: &mut Vec<Finished>) {
+        self.fail_first(cause, cause, finished);
+    }
+
+    fn fail_first(&mut self, first: Cause, others: Cause, finished: &mut Vec<Finished>) {
+        self.stage = Stage::Closed;
+        let causes = std::iter::once(first).chain(std::iter::repeat(others));
+        let ended = self.in_flight.drain(..).zip(causes);
+        finished.extend(ended.map(|(exchange, cause)| Finished {
+            exchange,
+            result: Err(cause),
+            location: None,
+        }));
+    }
+
+    /// In the TLS library's words, why the session failed.
+    pub fn take_problem(&mut self) -> Option<Box<str>> {
+        self.route.tls.as_mut()?.problem()
+    }
+
+    /// Takes the exchanges out without an end, for the engine to cut off.
+    pub fn abandon(&mut self) -> impl Iterator<Item = Exchange> + '_ {
+        self.stage = Stage::Closed;
+        self.in_flight.drain(..)
+    }
+}

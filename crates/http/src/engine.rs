@@ -1,0 +1,370 @@
+//! From a plan to running threads.
+//!
+//! ```text
+//! Plan ─ prepare (files, certificates, names) ─► Engine ─ start (recorders) ─► Running ─ join ─► Notes
+//! ```
+
+use clock::{Clock, HostClock};
+use plan::{Body, Load, Plan, Spin};
+use rustix::process::Resource;
+use rustls::ClientConfig;
+use schedule::{Limits, ScheduleError, Share};
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use units::{Instant, Picos, Rate, Record};
+
+use crate::control::Control;
+use crate::dial::Dialer;
+use crate::endpoint::{Endpoints, Known, of_family};
+use crate::feed::Feed;
+use crate::io::choose::{self, Choice};
+use crate::io::epoll::Epoll;
+use crate::io::uring::Uring;
+use crate::io::{self, Driver};
+use crate::notes::Notes;
+use crate::resolver::{Resolver, look_up};
+use crate::same::SameBodies;
+use crate::source::{Chooser, Requests, SourceError};
+use crate::tls::{self, TlsError};
+use crate::worker::{Setup, Times, Worker};
+
+/// Names that are looked up before the run begins; further ones when they are needed.
+const EARLY_NAMES: usize = 64;
+
+/// Why a run could not begin; nothing was sent.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    #[error("--body-stream {}: {error}", .path.display())]
+    Body { path: PathBuf, error: std::io::Error },
+    #[error("a thread could not be started: {0}")]
+    Thread(std::io::Error),
+    #[error("sockets can not be waited for: {0}; raise ulimit -n")]
+    Driver(rustix::io::Errno),
+    #[error("--cpus {cpu}: {problem}")]
+    Cpu { cpu: u32, problem: String },
+}
+
+/// A run that is ready to begin.
+pub struct Engine {
+    plan: Arc<Plan>,
+    clock: HostClock,
+    requests: Arc<Requests>,
+    tls: Option<Arc<ClientConfig>>,
+    body_file: Option<Arc<File>>,
+    io: Choice,
+    threads: u32,
+    spin: bool,
+}
+
+/// How the engine will run, for `environment.json` and the recorders.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    pub threads: u32,
+    pub spin: bool,
+    pub io: Choice,
+    /// Names of the groups; empty if there is only one.
+    pub groups: Vec<String>,
+}
+
+/// Threads at work.
+pub struct Running {
+    threads: Vec<JoinHandle<Notes>>,
+    requests: Arc<Requests>,
+    pub control: Arc<Control>,
+}
+
+impl Engine {
+    /// Opens everything the plan names. Nothing is sent.
+    pub fn prepare(plan: Plan, clock: HostClock) -> Result<Self, EngineError> {
+        let server_name = plan.tls.server_name.as_deref().map(tls::server_name).transpose()?;
+        let mut endpoints = Endpoints::new(plan.connection.proxy.clone(), server_name);
+        let requests = Requests::open(&plan, &mut endpoints)?;
+        let body_file = match &plan.request.body {
+            Body::Streamed(path) => Some(Arc::new(
+                File::open(path).map_err(|error| EngineError::Body { path: path.clone(), error })?,
+            )),
+            _ => None,
+        };
+        let secure = endpoints.iter_mut().any(|endpoint| endpoint.key.tls);
+        // A huge file may name https anywhere: then TLS is made ready too.
+        let tls = (secure || requests.may_need_tls()).then(|| tls::configure(&plan.tls)).transpose()?;
+        if let Load::Open { arrivals, .. } = &plan.load {
+            // A file of recorded times is read through once, so that a bad line is found before the start.
+            schedule::share(arrivals, limits(&plan), plan.seed, Instant::EPOCH, Share::WHOLE)?;
+            if let plan::Shape::At(path) = &arrivals.shape {
+                schedule::check_recorded(path)?;
+            }
+        }
+        let cpus = usable_cpus();
+        check_cpus(&plan)?;
+        let threads = plan.engine.threads.unwrap_or_else(|| cpus.saturating_sub(1).max(1)).max(1);
+        let spin = decide_spin(&plan, threads);
+        let io = choose::choose(plan.engine.io, clock);
+        raise_descriptor_limit();
+        Ok(Self {
+            plan: Arc::new(plan),
+            clock,
+            requests: Arc::new(requests),
+            tls,
+            body_file,
+            io,
+            threads,
+            spin,
+        })
+    }
+
+    pub fn facts(&self) -> Facts {
+        Facts {
+            threads: self.threads,
+            spin: self.spin,
+            io: self.io.clone(),
+            groups: self.requests.groups.clone(),
+        }
+    }
+
+    /// The URLs of the first `count` requests, in order.
+    pub fn preview(&self, count: u64) -> Vec<String> {
+        self.requests.preview(count)
+    }
+
+    /// Starts the threads. `origin` is made when they are ready, with the recorders, one for each thread.
+    pub fn start<R: Record + Send + 'static>(
+        self,
+        control: Arc<Control>,
+        recorders: impl FnOnce(Instant) -> Vec<R>,
+    ) -> Result<Running, EngineError> {
+        let resolver = Resolver::start().map_err(EngineError::Thread)?;
+        let early = self.look_up_early();
+        let same = self.plan.request.same_checksum.then(|| Arc::new(SameBodies::default()));
+        let origin = self.clock.now() + Picos::from_millis(2);
+        let recorders = recorders(origin);
+        let mut threads = Vec::new();
+        for (index, recorder) in recorders.into_iter().enumerate() {
+            let waker = io::waker().map_err(EngineError::Driver)?;
+            let other_end = rustix::io::fcntl_dupfd_cloexec(&waker, 0).map_err(EngineError::Driver)?;
+            let setup = self.setup(index as u32, origin, &resolver, other_end, &early, &same, &control)?;
+            let handle = match self.io.uring {
+                true => spawn(index, &self.plan, setup, move || Uring::new(waker), recorder),
+                false => spawn(index, &self.plan, setup, move || Epoll::new(waker), recorder),
+            };
+            threads.push(handle.map_err(EngineError::Thread)?);
+        }
+        Ok(Running { threads, requests: self.requests, control })
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one call, inside `start`")]
+    fn setup(
+        &self,
+        index: u32,
+        origin: Instant,
+        resolver: &Resolver,
+        waker: rustix::fd::OwnedFd,
+        early: &[(Box<str>, u16, Vec<std::net::SocketAddr>)],
+        same: &Option<Arc<SameBodies>>,
+        control: &Arc<Control>,
+    ) -> Result<Setup, EngineError> {
+        let plan = &self.plan;
+        let share = Share::new(index, self.threads)?;
+        let server_name = plan.tls.server_name.as_deref().map(tls::server_name).transpose()?;
+        let mut endpoints = Endpoints::new(plan.connection.proxy.clone(), server_name);
+        // The same order as when the requests were made ready, so that their endpoint numbers hold.
+        self.requests.teach(&mut endpoints, plan);
+        for (host, port, addresses) in early {
+            if let Some(id) = endpoints.find_name(host, *port) {
+                endpoints.name(id).state = Known::Addresses(addresses.clone(), origin);
+            }
+        }
+        let end = plan.stop.duration.map_or(Instant::FAR, |time| origin + plan.stop.warmup + time);
+        let epoch_ms = wall_ms().saturating_sub(self.clock.now().since_epoch().as_nanos() / 1_000_000);
+        let (most_open, feed) = self.feed(share, origin, end)?;
+        let ramp = plan.connection.ramp;
+        Ok(Setup {
+            plan: plan.clone(),
+            clock: self.clock,
+            times: Times { origin, end, grace: plan.stop.grace },
+            feed,
+            chooser: Chooser::new(&self.requests, epoch_ms),
+            endpoints,
+            tls: self.tls.clone(),
+            dialer: Dialer::new(&plan.connection, index as usize),
+            asker: resolver.asker(waker),
+            control: control.clone(),
+            body_file: self.body_file.clone(),
+            same: same.clone(),
+            most_open,
+            open_gap: ramp.map_or(Picos::ZERO, |rate| rate.due(u64::from(self.threads))),
+            spin: self.spin,
+        })
+    }
+
+    /// The most open connections of a share, and its departures.
+    fn feed(&self, share: Share, origin: Instant, end: Instant) -> Result<(usize, Feed), EngineError> {
+        let part = |whole: u32| {
+            let (of, index) = (self.threads, share.index());
+            (whole / of + u32::from(index < whole % of)) as usize
+        };
+        let plan = &self.plan;
+        match &plan.load {
+            Load::Open { arrivals, connections } => {
+                let schedule = schedule::share(arrivals, limits(plan), plan.seed, origin, share)?;
+                let most = part(connections.unwrap_or(plan.connection.max_open));
+                Ok((most.max(1), Feed::open(schedule)))
+            }
+            Load::Closed { connections } => {
+                let count = part(*connections);
+                let depth = plan.connection.pipeline as usize;
+                let begins = |place: usize| {
+                    let index =
+                        (place % count.max(1)) as u64 * u64::from(self.threads) + u64::from(share.index());
+                    origin + plan.connection.ramp.map_or(Picos::ZERO, |rate: Rate| rate.due(index))
+                };
+                let places = (0..count * depth).map(begins);
+                let end_seq = plan.stop.requests.map_or(u64::MAX, units::Count::get);
+                let (first, step) = (u64::from(share.index()), u64::from(self.threads));
+                Ok((count.max(1), Feed::closed(places, first, step, end_seq, end)))
+            }
+        }
+    }
+
+    /// Asks for the names that are known to be needed, all at once, so that the first requests do not wait.
+    /// What fails here is asked again in the run, where it becomes an outcome.
+    fn look_up_early(&self) -> Vec<(Box<str>, u16, Vec<std::net::SocketAddr>)> {
+        let names = self.requests.names(&self.plan);
+        let family = self.plan.resolve.family;
+        std::thread::scope(|scope| {
+            let asked: Vec<_> = names
+                .into_iter()
+                .take(EARLY_NAMES)
+                .map(|(host, port)| {
+                    scope.spawn(move || {
+                        let found = look_up(&host, port).map(|all| of_family(all, family));
+                        found.ok().filter(|all| !all.is_empty()).map(|all| (host, port, all))
+                    })
+                })
+                .collect();
+            asked.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
+        })
+    }
+}
+
+fn spawn<D: Driver, R: Record + Send + 'static>(
+    index: usize,
+    plan: &Arc<Plan>,
+    setup: Setup,
+    driver: impl FnOnce() -> Result<D, rustix::io::Errno> + Send + 'static,
+    recorder: R,
+) -> std::io::Result<JoinHandle<Notes>> {
+    let cpus = &plan.engine.cpus;
+    let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
+    std::thread::Builder::new().name(format!("tare-http-{index}")).spawn(move || {
+        let mut notes = Notes::default();
+        if let Some(cpu) = cpu {
+            if let Err(error) = pin(cpu) {
+                notes.detail(&format!("thread {index} could not be pinned to CPU {cpu}: {error}"));
+            }
+        }
+        if let Err(error) = clock::set_timer_slack_ns(1) {
+            notes.detail(&format!("the timer slack could not be lowered: {error}"));
+        }
+        match driver() {
+            Ok(driver) => notes.merge(Worker::new(setup, driver, recorder).run()),
+            Err(errno) => setup.control.fail(EngineError::Driver(errno).to_string()),
+        }
+        notes
+    })
+}
+
+impl Running {
+    pub fn is_over(&self) -> bool {
+        self.threads.iter().all(JoinHandle::is_finished)
+    }
+
+    /// Waits for the threads. Bad lines are named by their numbers.
+    pub fn join(self) -> (Notes, Vec<String>) {
+        let mut notes = Notes::default();
+        for thread in self.threads {
+            match thread.join() {
+                Ok(own) => notes.merge(own),
+                Err(_) => notes.detail("a thread of the generator ended by a fault of its own"),
+            }
+        }
+        let describe = |(offset, problem): &(u64, String)| {
+            format!("{}: {problem}", self.requests.describe_line(*offset))
+        };
+        let bad_lines = notes.bad_lines.iter().map(describe).collect();
+        (notes, bad_lines)
+    }
+}
+
+fn limits(plan: &Plan) -> Limits {
+    let end = plan.stop.duration.map(|time| time + plan.stop.warmup);
+    Limits { end, requests: plan.stop.requests }
+}
+
+/// Spinning pays in an open loop, if a CPU is left for everything else.
+fn decide_spin(plan: &Plan, threads: u32) -> bool {
+    match plan.engine.spin {
+        Spin::Always => true,
+        Spin::Never => false,
+        Spin::Auto => {
+            matches!(plan.load, Load::Open { .. }) && online_cpus() > threads && usable_cpus() >= threads
+        }
+    }
+}
+
+/// CPUs that this process may use.
+fn usable_cpus() -> u32 {
+    rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count()).max(1)
+}
+
+/// CPUs of the machine.
+fn online_cpus() -> u32 {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let count = |range: &str| match range.split_once('-') {
+        Some((from, to)) => Some(to.trim().parse::<u32>().ok()? - from.parse::<u32>().ok()? + 1),
+        None => range.trim().parse::<u32>().ok().map(|_| 1),
+    };
+    text.split(',').map(count).sum::<Option<u32>>().unwrap_or_else(usable_cpus)
+}
+
+fn check_cpus(plan: &Plan) -> Result<(), EngineError> {
+    let allowed = rustix::thread::sched_getaffinity(None)
+        .map_err(|errno| EngineError::Cpu { cpu: 0, problem: errno.to_string() })?;
+    for cpu in &plan.engine.cpus {
+        let known = (*cpu as usize) < rustix::thread::CpuSet::MAX_CPU && allowed.is_set(*cpu as usize);
+        if !known {
+            let have = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
+            let have = have.map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(", ");
+            let problem = format!("this process may not use that CPU; it may use {have}");
+            return Err(EngineError::Cpu { cpu: *cpu, problem });
+        }
+    }
+    Ok(())
+}
+
+fn pin(cpu: u32) -> Result<(), rustix::io::Errno> {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(cpu as usize);
+    rustix::thread::sched_setaffinity(None, &set)
+}
+
+/// Takes every descriptor that the hard limit allows.
+fn raise_descriptor_limit() {
+    let mut limit = rustix::process::getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Refused: then the soft limit holds, and running into it is a miss that says so.
+    let _ = rustix::process::setrlimit(Resource::Nofile, limit);
+}
+
+fn wall_ms() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |time| time.as_millis() as u64)
+}

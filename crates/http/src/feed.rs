@@ -1,0 +1,175 @@
+//! What is to leave next: the open loop's schedule, or the closed loop's free places.
+
+use schedule::Schedule;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use units::{Departure, Instant, Picos};
+
+/// The departures of one thread, the next in front.
+pub enum Feed {
+    Open(OpenFeed),
+    Closed(ClosedFeed),
+}
+
+/// An open loop: the schedule alone decides.
+pub struct OpenFeed {
+    schedule: Box<dyn Schedule>,
+    head: Option<Departure>,
+}
+
+/// A closed loop: a departure is due when the one before it on its place has ended.
+pub struct ClosedFeed {
+    /// Since when each free place is free.
+    free: VecDeque<Instant>,
+    /// Places that wait a while after a failure, or for their turn to open.
+    delayed: BinaryHeap<Reverse<Instant>>,
+    next_seq: u64,
+    step: u64,
+    /// No departure from this one on.
+    end_seq: u64,
+    /// No departure that is due then or later.
+    end: Instant,
+}
+
+impl Feed {
+    pub fn open(mut schedule: Box<dyn Schedule>) -> Self {
+        let head = schedule.next();
+        Self::Open(OpenFeed { schedule, head })
+    }
+
+    /// Places that are free at these times; sequence numbers `first`, `first + step`… below `end_seq`.
+    pub fn closed(
+        places: impl Iterator<Item = Instant>,
+        first: u64,
+        step: u64,
+        end_seq: u64,
+        end: Instant,
+    ) -> Self {
+        Self::Closed(ClosedFeed {
+            free: VecDeque::new(),
+            delayed: places.map(Reverse).collect(),
+            next_seq: first,
+            step,
+            end_seq,
+            end,
+        })
+    }
+
+    pub fn is_closed(&self) -> bool {
+        matches!(self, Self::Closed(_))
+    }
+
+    /// The next departure, which may lie in the future; `None` if there is none now.
+    pub fn head(&mut self) -> Option<Departure> {
+        match self {
+            Self::Open(open) => open.head,
+            Self::Closed(closed) => closed.head(),
+        }
+    }
+
+    /// Takes the departure that `head` showed.
+    pub fn take(&mut self) {
+        match self {
+            Self::Open(open) => open.head = open.schedule.next(),
+            Self::Closed(closed) => closed.take(),
+        }
+    }
+
+    /// A departure has ended, at `at`; in a closed loop its place is free from then on, or `delay` later.
+    pub fn freed(&mut self, at: Instant, delay: Picos) {
+        let Self::Closed(closed) = self else { return };
+        if delay.is_zero() {
+            closed.free.push_back(at);
+        } else {
+            closed.delayed.push(Reverse(at + delay));
+        }
+    }
+
+    /// Whether nothing will ever come again, apart from places that are busy now.
+    pub fn is_over(&mut self, now: Instant) -> bool {
+        match self {
+            Self::Open(open) => open.head.is_none(),
+            Self::Closed(closed) => closed.next_seq >= closed.end_seq || now >= closed.end,
+        }
+    }
+
+    /// Drops what is due before `end` and has not been taken, and says how much that was.
+    pub fn skip_before(&mut self, end: Instant) -> u64 {
+        let Self::Open(open) = self else { return 0 };
+        match open.head.take_if(|head| head.due < end) {
+            Some(_) => 1 + open.schedule.skip_before(end),
+            None => 0,
+        }
+    }
+}
+
+impl ClosedFeed {
+    fn head(&mut self) -> Option<Departure> {
+        let delayed = self.delayed.peek().map(|Reverse(at)| *at);
+        let due = match (self.free.front(), delayed) {
+            (Some(free), Some(delayed)) => (*free).min(delayed),
+            (Some(free), None) => *free,
+            (None, delayed) => delayed?,
+        };
+        (self.next_seq < self.end_seq && due < self.end).then_some(Departure { seq: self.next_seq, due })
+    }
+
+    fn take(&mut self) {
+        let delayed_first = match (self.free.front(), self.delayed.peek()) {
+            (Some(free), Some(Reverse(delayed))) => delayed < free,
+            (None, _) => true,
+            (Some(_), None) => false,
+        };
+        if delayed_first {
+            self.delayed.pop();
+        } else {
+            self.free.pop_front();
+        }
+        self.next_seq += self.step;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: u64) -> Instant {
+        Instant::EPOCH + Picos::from_secs(secs)
+    }
+
+    #[test]
+    fn a_closed_loop_counts_its_share_and_stops() {
+        // Thread 1 of 3, sequence numbers below 8: 1, 4 and 7.
+        let mut feed = Feed::closed([at(0), at(0)].into_iter(), 1, 3, 8, at(100));
+        let mut seqs = Vec::new();
+        while let Some(head) = feed.head() {
+            feed.take();
+            seqs.push(head.seq);
+            feed.freed(at(1), Picos::ZERO);
+        }
+        assert_eq!(seqs, [1, 4, 7]);
+        assert!(feed.is_over(at(1)));
+    }
+
+    #[test]
+    fn a_delayed_place_comes_back_in_its_time() {
+        let mut feed = Feed::closed([at(0), at(0)].into_iter(), 0, 1, u64::MAX, at(100));
+        feed.take();
+        feed.take();
+        assert_eq!(feed.head(), None);
+        feed.freed(at(5), Picos::from_secs(10));
+        feed.freed(at(7), Picos::ZERO);
+        assert_eq!(feed.head().unwrap().due, at(7));
+        feed.take();
+        assert_eq!(feed.head().unwrap().due, at(15));
+    }
+
+    #[test]
+    fn nothing_is_due_at_or_after_the_end() {
+        let mut feed = Feed::closed(std::iter::once(at(0)), 0, 1, u64::MAX, at(10));
+        feed.take();
+        feed.freed(at(10), Picos::ZERO);
+        assert_eq!(feed.head(), None);
+        assert!(feed.is_over(at(10)));
+    }
+}

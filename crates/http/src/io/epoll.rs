@@ -1,0 +1,251 @@
+//! Sockets by epoll, edge-triggered: one `epoll_ctl` a connection, one `recv` and one `send` a request.
+//!
+//! A short read means that the socket is drained (epoll(7), «edge-triggered»), unless the target has shut down its side;
+//! then one more read brings the end of file without another wait.
+
+use super::{Driver, Opening, Ready, Wait, reset_on_close};
+use rustix::event::epoll;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, SocketAddrAny, recv, send};
+use rustix::time::Timespec;
+
+/// The most events taken in one wait.
+const BATCH: usize = 256;
+/// The token of the waker.
+const WAKER: u64 = u64::MAX;
+
+const READABLE: epoll::EventFlags =
+    epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::HUP);
+const HUNG_UP: epoll::EventFlags =
+    epoll::EventFlags::RDHUP.union(epoll::EventFlags::HUP).union(epoll::EventFlags::ERR);
+
+/// One registered socket.
+#[derive(Default)]
+struct Socket {
+    fd: Option<OwnedFd>,
+    /// Told apart from an earlier socket of the same slot.
+    generation: u32,
+    registered: bool,
+    connecting: bool,
+    wants_write: bool,
+    paused: bool,
+    /// Something arrived while paused.
+    held: bool,
+}
+
+/// See the module.
+pub struct Epoll {
+    poll: OwnedFd,
+    waker: OwnedFd,
+    sockets: Vec<Socket>,
+    events: Vec<epoll::Event>,
+    /// What is ready and not handed out, in order; taken from the front.
+    ready: Vec<(u32, u32, epoll::EventFlags)>,
+    taken: usize,
+}
+
+impl Epoll {
+    /// `waker` is an eventfd that ends a wait. Fails if the process may have no more descriptors.
+    pub fn new(waker: OwnedFd) -> Result<Self, Errno> {
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&poll, &waker, epoll::EventData::new_u64(WAKER), epoll::EventFlags::IN)?;
+        Ok(Self {
+            poll,
+            waker,
+            sockets: Vec::new(),
+            events: Vec::with_capacity(BATCH),
+            ready: Vec::with_capacity(BATCH),
+            taken: 0,
+        })
+    }
+
+    fn register(&mut self, slot: u32) -> Result<(), Errno> {
+        let socket = &mut self.sockets[slot as usize];
+        let Some(fd) = socket.fd.as_ref() else { return Err(Errno::BADF) };
+        let token = u64::from(socket.generation) << 32 | u64::from(slot);
+        let flags = READABLE | epoll::EventFlags::OUT | epoll::EventFlags::ET;
+        epoll::add(&self.poll, fd, epoll::EventData::new_u64(token), flags)?;
+        socket.registered = true;
+        Ok(())
+    }
+
+    fn collect(&mut self) {
+        if self.taken == self.ready.len() {
+            self.ready.clear();
+            self.taken = 0;
+        } else if self.taken >= BATCH {
+            self.ready.drain(..self.taken);
+            self.taken = 0;
+        }
+        for event in &self.events {
+            let token = event.data.u64();
+            if token == WAKER {
+                let mut count = [0u8; 8];
+                // The count does not matter; an empty waker was read by someone else.
+                let _ = rustix::io::read(&self.waker, &mut count);
+                continue;
+            }
+            self.ready.push((token as u32, (token >> 32) as u32, event.flags));
+        }
+        self.events.clear();
+    }
+
+    /// One step with the event at `at`; `None` if nothing (more) comes of it.
+    fn step(&mut self, at: usize, buffer: &mut [u8]) -> Option<Ready> {
+        let (slot, generation, flags) = self.ready[at];
+        let socket = self.sockets.get_mut(slot as usize)?;
+        let fd = socket.fd.as_ref().filter(|_| socket.generation == generation)?;
+        let done = |ready: &mut Vec<(u32, u32, epoll::EventFlags)>, left: epoll::EventFlags| {
+            ready[at].2 = left;
+        };
+        if socket.connecting && flags.intersects(epoll::EventFlags::OUT | HUNG_UP) {
+            socket.connecting = false;
+            socket.wants_write = false;
+            done(&mut self.ready, flags - epoll::EventFlags::OUT);
+            return Some(match rustix::net::sockopt::socket_error(fd) {
+                Ok(Ok(())) => Ready::Connected,
+                Ok(Err(errno)) | Err(errno) => Ready::Failed(errno),
+            });
+        }
+        if flags.contains(epoll::EventFlags::OUT) && socket.wants_write {
+            socket.wants_write = false;
+            done(&mut self.ready, flags - epoll::EventFlags::OUT);
+            return Some(Ready::Writable);
+        }
+        if !flags.intersects(READABLE | epoll::EventFlags::ERR) {
+            return None;
+        }
+        if socket.paused {
+            socket.held = true;
+            return None;
+        }
+        match recv(fd, &mut *buffer, RecvFlags::empty()) {
+            Ok((0, _)) => {
+                done(&mut self.ready, epoll::EventFlags::empty());
+                Some(Ready::Eof)
+            }
+            Ok((count, _)) => {
+                let drained = count < buffer.len() && !flags.intersects(HUNG_UP);
+                done(&mut self.ready, if drained { epoll::EventFlags::empty() } else { flags });
+                Some(Ready::Data(count))
+            }
+            Err(Errno::AGAIN) => None,
+            Err(Errno::INTR) => Some(Ready::Data(0)),
+            Err(errno) => {
+                done(&mut self.ready, epoll::EventFlags::empty());
+                Some(Ready::Failed(errno))
+            }
+        }
+    }
+}
+
+impl Driver for Epoll {
+    fn name(&self) -> &'static str {
+        "epoll"
+    }
+
+    fn open(&mut self, slot: u32, fd: OwnedFd, to: &SocketAddrAny) -> Result<Opening, Errno> {
+        let opening = match rustix::net::connect(&fd, to) {
+            Ok(()) => Opening::Done,
+            Err(Errno::INPROGRESS) => Opening::Started,
+            Err(errno) => return Err(errno),
+        };
+        if self.sockets.len() <= slot as usize {
+            self.sockets.resize_with(slot as usize + 1, Socket::default);
+        }
+        let socket = &mut self.sockets[slot as usize];
+        let generation = socket.generation.wrapping_add(1);
+        let connecting = opening == Opening::Started;
+        *socket = Socket { fd: Some(fd), generation, connecting, ..Socket::default() };
+        Ok(opening)
+    }
+
+    fn send(&mut self, slot: u32, bytes: &[u8]) -> Result<usize, Errno> {
+        let socket = &mut self.sockets[slot as usize];
+        let Some(fd) = socket.fd.as_ref() else { return Err(Errno::BADF) };
+        let sent = loop {
+            match send(fd, bytes, SendFlags::NOSIGNAL) {
+                Err(Errno::INTR) => continue,
+                other => break other,
+            }
+        };
+        match sent {
+            Ok(count) => {
+                socket.connecting = false;
+                socket.wants_write = count < bytes.len();
+            }
+            Err(Errno::AGAIN) => socket.wants_write = true,
+            Err(_) => {}
+        }
+        // Registered after the first send: on loopback the connection is up by then, and no event is wasted.
+        self.watch(slot)?;
+        sent
+    }
+
+    fn watch(&mut self, slot: u32) -> Result<(), Errno> {
+        if self.sockets[slot as usize].registered { Ok(()) } else { self.register(slot) }
+    }
+
+    fn pause(&mut self, slot: u32, paused: bool) {
+        let socket = &mut self.sockets[slot as usize];
+        socket.paused = paused;
+        if !paused && std::mem::take(&mut socket.held) {
+            self.ready.push((slot, socket.generation, READABLE));
+        }
+    }
+
+    fn close(&mut self, slot: u32, abort: bool) {
+        let socket = &mut self.sockets[slot as usize];
+        if let Some(fd) = socket.fd.take() {
+            if abort {
+                reset_on_close(&fd);
+            }
+            // Closing the only descriptor of a socket takes it out of the epoll set.
+            drop(fd);
+        }
+        socket.generation = socket.generation.wrapping_add(1);
+    }
+
+    fn wait(&mut self, wait: Wait) -> Result<usize, Errno> {
+        let pending = self.ready.len() - self.taken;
+        let timeout = match wait {
+            _ if pending > 0 => Some(Timespec { tv_sec: 0, tv_nsec: 0 }),
+            Wait::Poll => Some(Timespec { tv_sec: 0, tv_nsec: 0 }),
+            Wait::Forever => None,
+            Wait::AtMost(time) => Some(timespec(time)),
+        };
+        match epoll::wait(&self.poll, rustix::buffer::spare_capacity(&mut self.events), timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+        self.collect();
+        Ok(self.ready.len() - self.taken)
+    }
+
+    fn next(&mut self, buffer: &mut [u8], choose: impl Fn(u32) -> bool) -> Option<(u32, Ready)> {
+        let mut at = self.taken;
+        while at < self.ready.len() {
+            let slot = self.ready[at].0;
+            if !choose(slot) {
+                at += 1;
+                continue;
+            }
+            match self.step(at, buffer) {
+                Some(Ready::Data(0)) => continue,
+                Some(ready) => return Some((slot, ready)),
+                None => {
+                    self.ready.swap(at, self.taken);
+                    self.taken += 1;
+                    at = at.max(self.taken);
+                }
+            }
+        }
+        None
+    }
+}
+
+fn timespec(time: units::Picos) -> Timespec {
+    let nanos = time.as_nanos();
+    Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as _ }
+}

@@ -1,0 +1,87 @@
+//! Sockets in and out, behind one small trait: what the loop needs of a kernel interface, and no more.
+//!
+//! A driver owns the sockets, by slot number. Bytes come out through `next`, into the caller's buffer; whether
+//! the kernel reported readiness (epoll) or completion (io_uring) stays inside.
+
+pub mod choose;
+pub mod epoll;
+pub mod uring;
+
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::SocketAddrAny;
+use units::Picos;
+
+/// What became ready on one socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ready {
+    /// The connection that `open` began is up.
+    Connected,
+    /// The last `send` took less than it was given; it may go on.
+    Writable,
+    /// This many bytes are in the buffer.
+    Data(usize),
+    /// The target will send no more.
+    Eof,
+    /// The socket failed.
+    Failed(Errno),
+}
+
+/// How far `open` got at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// `Ready::Connected` or `Ready::Failed` will come. Sending may be tried before: on loopback it works.
+    Started,
+    /// It is up (Unix sockets).
+    Done,
+}
+
+/// Why a loop shall stop waiting without any socket being ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Do not wait at all.
+    Poll,
+    /// At most this long.
+    AtMost(Picos),
+    /// Until something happens.
+    Forever,
+}
+
+/// A kernel interface for many sockets.
+pub trait Driver {
+    /// The name in `environment.json`.
+    fn name(&self) -> &'static str;
+
+    /// Takes a socket that is not connected yet and begins to connect it.
+    fn open(&mut self, slot: u32, socket: OwnedFd, to: &SocketAddrAny) -> Result<Opening, Errno>;
+
+    /// Sends what fits now; `Errno::AGAIN` if nothing does, then `Ready::Writable` (or `Connected`) will come.
+    fn send(&mut self, slot: u32, bytes: &[u8]) -> Result<usize, Errno>;
+
+    /// Makes sure that what happens on the socket is seen, also if nothing was sent yet.
+    fn watch(&mut self, slot: u32) -> Result<(), Errno>;
+
+    /// Stops or goes on reading from a socket.
+    fn pause(&mut self, slot: u32, paused: bool);
+
+    /// Forgets the socket and closes it. With `abort` it is reset rather than shut down.
+    fn close(&mut self, slot: u32, abort: bool);
+
+    /// Waits for something to be ready and says how many things are.
+    fn wait(&mut self, wait: Wait) -> Result<usize, Errno>;
+
+    /// The next ready thing for which `choose` holds, with its bytes read into `buffer`.
+    fn next(&mut self, buffer: &mut [u8], choose: impl Fn(u32) -> bool) -> Option<(u32, Ready)>;
+}
+
+/// An eventfd: written to by other threads to end a driver's wait.
+pub fn waker() -> Result<OwnedFd, Errno> {
+    use rustix::event::{EventfdFlags, eventfd};
+    eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+}
+
+/// Makes a close of this socket a reset, so that no TIME_WAIT is left behind.
+pub(crate) fn reset_on_close(socket: &OwnedFd) {
+    // A socket that refuses the option is closed in the ordinary way, which is right as well.
+    let _ = rustix::net::sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO));
+}

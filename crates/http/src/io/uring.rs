@@ -1,0 +1,2 @@
+//! placeholder
+pub type Uring = super::epoll::Epoll;

@@ -1,0 +1,418 @@
+//! Launching: from a departure to bytes on a connection.
+
+use rustix::io::Errno;
+use std::cmp::Reverse;
+use std::net::SocketAddr;
+use std::os::unix::fs::FileExt;
+use units::{Cause, Departure, Instant, Miss, Picos, Record};
+
+use crate::connection::{Connection, Route, Stage};
+use crate::control::Halt;
+use crate::dial;
+use crate::endpoint::{EndpointId, Known, of_family};
+use crate::exchange::Exchange;
+use crate::io::{Driver, Opening};
+use crate::outgoing::Body;
+use crate::request::connect_request;
+use crate::source::Staged;
+use crate::tls::Layer;
+use crate::worker::{Later, Pending, Worker};
+
+/// How long a 100 (Continue) is waited for.
+const CONTINUE: Picos = Picos::from_secs(1);
+/// A streamed body is read in pieces of this size.
+const STREAM: usize = 32 * 1024;
+
+/// A connection for a request, or why there is none.
+enum Acquired {
+    /// It has been free since then.
+    Idle(u32, Instant),
+    /// It may be opened; the place for it has been free since then.
+    MayOpen(Instant),
+    /// The plan's limits hold it back.
+    Blocked,
+}
+
+impl<D: Driver, R: Record> Worker<D, R> {
+    /// Carries one departure out; false if it has to wait.
+    pub(crate) fn launch(&mut self, departure: Departure, now: Instant) -> bool {
+        let Some(pending) = self.pending.take().or_else(|| self.stage(departure, now)) else {
+            return self.setup.control.halt() == Halt::No;
+        };
+        let available = match self.acquire(pending.staged.endpoint, now) {
+            Acquired::Blocked => {
+                self.blocked = true;
+                self.pending = Some(pending);
+                return false;
+            }
+            Acquired::Idle(slot, since) => (Some(slot), since),
+            Acquired::MayOpen(since) => (None, since),
+        };
+        let held = self.blocked || self.blocked_until >= departure.due;
+        if std::mem::take(&mut self.blocked) {
+            self.blocked_until = now;
+        }
+        let blocked = if held { available.1.since(departure.due) } else { Picos::ZERO };
+        match available.0 {
+            Some(slot) => self.begin(slot, pending, blocked),
+            None => self.open(pending, blocked),
+        }
+        true
+    }
+
+    /// Takes the departure from the feed and writes its request.
+    fn stage(&mut self, departure: Departure, now: Instant) -> Option<Pending> {
+        self.setup.feed.take();
+        self.gauges.offered += 1;
+        let setup = &mut self.setup;
+        let staged =
+            setup.chooser.stage(departure.seq, now, &setup.plan, &mut setup.endpoints, &mut self.staged);
+        match staged {
+            Ok(staged) => Some(Pending { departure, staged }),
+            Err(miss) => {
+                if let Some(lost) = self.setup.chooser.lost.take() {
+                    self.setup.control.lose_source(lost);
+                }
+                self.miss(departure, miss, now);
+                self.setup.feed.freed(now, Picos::from_micros(100));
+                None
+            }
+        }
+    }
+
+    fn acquire(&mut self, endpoint: EndpointId, now: Instant) -> Acquired {
+        if let Some((slot, since)) = self.idle(endpoint) {
+            return Acquired::Idle(slot, since);
+        }
+        if self.slots.open() >= self.setup.most_open && !self.evict(endpoint) {
+            return Acquired::Blocked;
+        }
+        if now < self.next_open {
+            return Acquired::Blocked;
+        }
+        let gap = self.setup.open_gap;
+        let since = if gap.is_zero() { self.freed_at } else { self.freed_at.max(self.next_open) };
+        if !gap.is_zero() {
+            self.next_open = self.next_open.max(now.saturating_sub(gap)) + gap;
+        }
+        Acquired::MayOpen(since)
+    }
+
+    /// An idle connection to the endpoint. With a limit the longest idle, so that all are used; without, the
+    /// last used, so that no more stay open than are needed.
+    fn idle(&mut self, endpoint: EndpointId) -> Option<(u32, Instant)> {
+        let spread = matches!(self.setup.plan.load, plan::Load::Open { connections: Some(_), .. });
+        let list = &mut self.setup.endpoints.get(endpoint).idle;
+        let slot = if spread { list.pop_front() } else { list.pop_back() }?;
+        let place = self.slots.get(slot).expect("a listed connection is open");
+        place.listed = false;
+        Some((slot, place.idle_since))
+    }
+
+    /// Closes an idle connection to another endpoint, to make room.
+    fn evict(&mut self, wanted: EndpointId) -> bool {
+        let victim = self
+            .slots
+            .iter()
+            .find(|(_, place)| place.listed && place.connection.in_flight() == 0 && place.endpoint != wanted)
+            .map(|(slot, _)| slot);
+        let Some(slot) = victim else { return false };
+        self.unlist(slot);
+        self.close(slot, false);
+        true
+    }
+
+    /// Takes a connection out of its endpoint's list of idle ones.
+    pub(crate) fn unlist(&mut self, slot: u32) {
+        let Some(place) = self.slots.get(slot).filter(|place| place.listed) else { return };
+        place.listed = false;
+        let endpoint = place.endpoint;
+        self.setup.endpoints.get(endpoint).idle.retain(|idle| *idle != slot);
+    }
+
+    /// Begins the request on an open connection.
+    fn begin(&mut self, slot: u32, pending: Pending, blocked: Picos) {
+        let now = self.now();
+        let exchange = self.exchange(&pending, now, blocked);
+        self.put(slot, exchange, pending.staged.body);
+        self.arm(slot, now);
+        self.flush(slot);
+        self.list_if_free(slot);
+    }
+
+    fn exchange(&mut self, pending: &Pending, now: Instant, blocked: Picos) -> Exchange {
+        let Staged { meta, url, .. } = &pending.staged;
+        let rules = &self.setup.chooser.requests().rules[usize::from(meta.rules)];
+        let check = rules.needs_body().then(|| {
+            let mut check = self.checks.pop().unwrap_or_default();
+            rules.begin(&mut check);
+            check
+        });
+        let late = now.since(pending.departure.due) - blocked;
+        self.count_late(late);
+        Exchange {
+            departure: pending.departure,
+            sent: now,
+            first_byte: Instant::FAR,
+            blocked,
+            bytes_out: self.staged.len() as u64 + meta.body_bytes,
+            bytes_in: 0,
+            group: meta.group,
+            asked: meta.asked,
+            status: 0,
+            rules: meta.rules,
+            redirects: 0,
+            check,
+            url: url.clone(),
+        }
+    }
+
+    /// Queues the staged bytes on the connection.
+    pub(crate) fn put(&mut self, slot: u32, exchange: Exchange, body: Body) {
+        let held = matches!(body, Body::Held(_));
+        let Some(place) = self.slots.get(slot) else { return };
+        place.streamed = 0;
+        place.connection.begin(exchange, &self.staged, body);
+        let generation = place.generation;
+        let served = place.connection.served();
+        if self.setup.plan.connection.requests_per_connection.is_some_and(|most| served >= most)
+            || !self.setup.plan.connection.keep_alive
+        {
+            place.connection.retire();
+        }
+        if held {
+            let at = self.now() + CONTINUE;
+            self.later.push(Reverse((at, slot, generation, Later::Continue)));
+        }
+    }
+
+    /// Opens a connection for the request.
+    fn open(&mut self, pending: Pending, blocked: Picos) {
+        let now = self.now();
+        let endpoint = pending.staged.endpoint;
+        let exchange = self.exchange(&pending, now, blocked);
+        self.open_with(endpoint, exchange, pending.staged.body, now);
+    }
+
+    pub(crate) fn open_with(&mut self, endpoint: EndpointId, exchange: Exchange, body: Body, now: Instant) {
+        let route = match self.route(endpoint) {
+            Ok(route) => route,
+            Err(detail) => {
+                self.notes.detail(&detail);
+                self.recorder.event(&exchange.event(units::Outcome::Failed(Cause::TlsProtocol), now));
+                self.setup.feed.freed(now, self.pause());
+                return;
+            }
+        };
+        let slot = self.slots.insert(Connection::new(route, Stage::Lookup, now), endpoint, now);
+        self.gauges.open += 1;
+        self.gauges.open_peak = self.gauges.open_peak.max(self.gauges.open);
+        self.gauges.opened += 1;
+        self.put(slot, exchange, body);
+        self.arm(slot, now);
+        self.connect(slot, now);
+    }
+
+    fn route(&mut self, endpoint: EndpointId) -> Result<Route, String> {
+        let proxied = self.setup.plan.connection.proxy.is_some();
+        let endpoint = self.setup.endpoints.get(endpoint);
+        let connect = (proxied && endpoint.key.tls).then(|| connect_request(&endpoint.key));
+        let tls = match (&endpoint.server_name, &self.setup.tls) {
+            (Some(name), Some(config)) => {
+                Some(Box::new(Layer::new(config, name).map_err(|error| error.to_string())?))
+            }
+            _ => None,
+        };
+        Ok(Route { connect, tls })
+    }
+
+    /// Connects the socket of a place, asking for the address first if it is not known.
+    pub(crate) fn connect(&mut self, slot: u32, now: Instant) {
+        if let Some(path) = self.setup.plan.connection.unix.clone() {
+            return self.dial(slot, dial::unix(&path), now);
+        }
+        let Some(place) = self.slots.peek(slot) else { return };
+        let name = self.setup.endpoints.get(place.endpoint).name;
+        let entry = self.setup.endpoints.name(name);
+        match entry.address() {
+            Some(address) => {
+                let made = self.setup.dialer.tcp(address);
+                self.dial(slot, made, now);
+            }
+            None => {
+                entry.waiting.push(slot);
+                if !std::mem::replace(&mut entry.asked, true) {
+                    self.setup.asker.ask(&entry.host, entry.port);
+                }
+            }
+        }
+    }
+
+    fn dial(
+        &mut self,
+        slot: u32,
+        made: Result<(rustix::fd::OwnedFd, rustix::net::SocketAddrAny), Errno>,
+        now: Instant,
+    ) {
+        let opened = made.and_then(|(socket, to)| {
+            // Before the connect, so that it is not charged to the look-up.
+            if let Some(place) = self.slots.get(slot) {
+                let took = place.connection.connecting(now);
+                if !took.1.is_zero() {
+                    self.recorder.phase(took.0, took.1);
+                }
+            }
+            self.driver.open(slot, socket, &to)
+        });
+        match opened {
+            Ok(Opening::Done) => self.connected(slot, now),
+            Ok(Opening::Started) => {
+                self.flush(slot);
+                if self.slots.peek(slot).is_some() {
+                    if let Err(errno) = self.driver.watch(slot) {
+                        self.failed(slot, errno, now);
+                    }
+                }
+            }
+            Err(errno) => self.not_opened(slot, errno, now),
+        }
+    }
+
+    /// The generator's own limits are misses; everything else is an outcome.
+    fn not_opened(&mut self, slot: u32, errno: Errno, now: Instant) {
+        let miss = match errno {
+            Errno::MFILE | Errno::NFILE => Miss::NoDescriptor,
+            Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => Miss::NoPort,
+            Errno::NOBUFS | Errno::NOMEM => Miss::NoMemory,
+            _ => return self.failed(slot, errno, now),
+        };
+        let Some(mut place) = self.slots.remove(slot) else { return };
+        self.gauges.open -= 1;
+        self.gauges.opened -= 1;
+        let pause = self.pause();
+        for exchange in place.connection.abandon() {
+            self.miss(exchange.departure, miss, now);
+            self.setup.feed.freed(now, pause);
+        }
+    }
+
+    pub(crate) fn connected(&mut self, slot: u32, now: Instant) {
+        if let Some(took) = self.slots.get(slot).and_then(|place| place.connection.connected(now)) {
+            self.recorder.phase(took.0, took.1);
+        }
+        self.flush(slot);
+    }
+
+    /// Sends what the connection has to send, as far as the kernel takes it.
+    pub(crate) fn flush(&mut self, slot: u32) {
+        loop {
+            let Some(place) = self.slots.get(slot) else { return };
+            if place.connection.wants_body() && !self.fill(slot) {
+                return;
+            }
+            let place = self.slots.get(slot).expect("filling a body keeps its connection");
+            let output = place.connection.output();
+            if output.is_empty() {
+                return;
+            }
+            let length = output.len();
+            match self.driver.send(slot, output) {
+                Ok(count) => {
+                    self.gauges.wire_out += count as u64;
+                    place.connection.wrote(count);
+                    if place.connection.stage() == Stage::Connecting {
+                        let now = self.setup.clock_now();
+                        if let Some(took) = place.connection.connected(now) {
+                            self.recorder.phase(took.0, took.1);
+                        }
+                    }
+                    if count < length {
+                        return;
+                    }
+                }
+                Err(Errno::AGAIN) => return,
+                Err(errno) => {
+                    let now = self.now();
+                    return self.failed(slot, errno, now);
+                }
+            }
+        }
+    }
+
+    /// Reads the next piece of a streamed body; false if the file can not be read.
+    fn fill(&mut self, slot: u32) -> bool {
+        let mut piece = vec![0u8; STREAM];
+        let Some(place) = self.slots.get(slot) else { return false };
+        let read = match &self.setup.body_file {
+            Some(file) => file.read_at(&mut piece, place.streamed),
+            None => Ok(0),
+        };
+        match read {
+            Ok(0) => place.connection.outgoing().stream(b"0\r\n\r\n", true),
+            Ok(count) => {
+                place.streamed += count as u64;
+                let mut framed = format!("{count:x}\r\n").into_bytes();
+                framed.extend_from_slice(&piece[..count]);
+                framed.extend_from_slice(b"\r\n");
+                place.connection.outgoing().stream(&framed, false);
+            }
+            Err(error) => {
+                self.setup.control.fail(format!("reading the streamed body failed: {error}"));
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Answers of the resolver.
+    pub(crate) fn take_answers(&mut self, now: Instant) {
+        while let Some(answer) = self.setup.asker.answer() {
+            let Some(id) = self.setup.endpoints.find_name(&answer.host, answer.port) else { continue };
+            let family = self.setup.plan.resolve.family;
+            let entry = self.setup.endpoints.name(id);
+            entry.asked = false;
+            let waiting = std::mem::take(&mut entry.waiting);
+            let found: Result<Vec<SocketAddr>, String> =
+                answer.result.map(|all| of_family(all, family)).and_then(|all| match all.is_empty() {
+                    true => Err("has no address of the wanted family".to_owned()),
+                    false => Ok(all),
+                });
+            match found {
+                Ok(all) => {
+                    entry.state = Known::Addresses(all, now);
+                    waiting.into_iter().for_each(|slot| self.connect_if_waiting(slot, now));
+                }
+                Err(problem) => {
+                    let detail = format!("{}: {problem}", answer.host);
+                    self.notes.detail(&detail);
+                    for slot in waiting {
+                        self.fail(slot, Cause::Lookup, now);
+                    }
+                }
+            }
+        }
+        self.ask_again(now);
+    }
+
+    fn connect_if_waiting(&mut self, slot: u32, now: Instant) {
+        if self.slots.peek(slot).is_some_and(|place| place.connection.stage() == Stage::Lookup) {
+            self.connect(slot, now);
+        }
+    }
+
+    /// Names whose answer is older than the plan allows are asked for again, beside the traffic.
+    fn ask_again(&mut self, now: Instant) {
+        let Some(every) = self.setup.plan.resolve.every else { return };
+        let asker = &self.setup.asker;
+        for name in self.setup.endpoints.names() {
+            if let Known::Addresses(_, since) = &mut name.state {
+                let literal = name.host.parse::<std::net::IpAddr>().is_ok();
+                if !literal && !name.asked && now.since(*since) >= every {
+                    name.asked = true;
+                    *since = now;
+                    asker.ask(&name.host, name.port);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Lines in bytes: where they begin and end, and which of them are requests.
+
+use memchr::{memchr, memchr_iter, memrchr};
+
+/// End of the line that begins at `start`, without its newline.
+pub(super) fn line_end(bytes: &[u8], start: usize) -> usize {
+    memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |length| start + length)
+}
+
+/// Beginning of the line after the one that holds `at`; the length of `bytes` if there is none.
+pub(super) fn next_line(bytes: &[u8], at: usize) -> usize {
+    memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |length| at + length + 1)
+}
+
+/// Beginning of the line that holds `at`.
+pub(super) fn line_start(bytes: &[u8], at: usize) -> usize {
+    memrchr(b'\n', &bytes[..at]).map_or(0, |newline| newline + 1)
+}
+
+/// Whether the line that begins at `start` is a request: not blank, and not a comment.
+pub(super) fn is_request(bytes: &[u8], start: usize) -> bool {
+    match bytes.get(start) {
+        Some(byte) if *byte > b' ' => *byte != b'#',
+        Some(_) => {
+            let rest = bytes[start..].iter();
+            let first = rest.copied().find(|byte| *byte == b'\n' || !is_blank(*byte));
+            !matches!(first, None | Some(b'\n' | b'#'))
+        }
+        None => false,
+    }
+}
+
+/// The first request that begins at `at`, which is the beginning of a line, or later.
+pub(super) fn first_request(bytes: &[u8], mut at: usize) -> Option<usize> {
+    while at < bytes.len() {
+        if is_request(bytes, at) {
+            return Some(at);
+        }
+        at = next_line(bytes, at);
+    }
+    None
+}
+
+/// Without white space at both ends; this takes the CR of a CRLF as well.
+pub(super) fn trimmed(line: &[u8]) -> &[u8] {
+    let start = line.iter().position(|byte| !is_blank(*byte)).unwrap_or(line.len());
+    let end = line.iter().rposition(|byte| !is_blank(*byte)).map_or(start, |last| last + 1);
+    &line[start..end]
+}
+
+const fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r')
+}
+
+pub(super) fn newlines(bytes: &[u8]) -> u64 {
+    memchr_iter(b'\n', bytes).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blank_lines_and_comments_are_no_requests() {
+        let text = b"a\n\n  \r\n# no\n  # no\n  b \r\n\t\nc";
+        let mut at = 0;
+        let mut found = Vec::new();
+        while let Some(start) = first_request(text, at) {
+            found.push(trimmed(&text[start..line_end(text, start)]));
+            at = next_line(text, start);
+        }
+        assert_eq!(found, [&b"a"[..], b"b", b"c"]);
+        assert_eq!(newlines(text), 7);
+        assert_eq!((line_start(text, 0), line_start(text, 2), line_start(text, 5)), (0, 2, 3));
+    }
+}

@@ -1,0 +1,215 @@
+//! What a connection still has to send: heads, then bodies, in order, without copying large bodies.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Bodies up to this size are copied beside their head, so that one write carries both.
+pub const COPY_LIMIT: usize = 16 * 1024;
+/// Memory that a connection keeps for its next request.
+const KEEP: usize = 4 * 1024;
+
+/// The body that follows a request's head.
+#[derive(Clone, Debug, Default)]
+pub enum Body {
+    /// There is none, or it stands with the head.
+    #[default]
+    Inside,
+    /// These bytes follow.
+    Shared(Arc<[u8]>),
+    /// Pieces come from elsewhere, each already with its chunk framing.
+    Streamed,
+    /// This many of the last bytes given with the head wait for a 100 (Continue).
+    Held(usize),
+}
+
+/// Requests on their way out.
+#[derive(Debug, Default)]
+pub struct Outgoing {
+    /// Bytes of heads and small bodies, sent up to `at`.
+    bytes: Vec<u8>,
+    at: usize,
+    /// The end of what may leave now: less than `bytes.len()` while a body is held.
+    held: usize,
+    /// A body that follows `bytes`.
+    body: Option<(Arc<[u8]>, usize)>,
+    streaming: bool,
+    /// Requests that stand behind a body.
+    later: VecDeque<(Vec<u8>, Body)>,
+    /// A CONNECT request, sent before all else.
+    first: Vec<u8>,
+}
+
+impl Outgoing {
+    /// Queues a request.
+    pub fn push(&mut self, request: &[u8], body: Body) {
+        if self.body.is_some() || self.streaming || self.held > 0 {
+            self.later.push_back((request.to_vec(), body));
+            return;
+        }
+        self.bytes.extend_from_slice(request);
+        match body {
+            Body::Inside => {}
+            Body::Shared(shared) if shared.len() <= COPY_LIMIT => self.bytes.extend_from_slice(&shared),
+            Body::Shared(shared) => self.body = Some((shared, 0)),
+            Body::Streamed => self.streaming = true,
+            Body::Held(count) => self.held = count,
+        }
+    }
+
+    /// The next piece to send; empty if there is none now.
+    pub fn next_piece(&mut self) -> &[u8] {
+        let end = self.bytes.len() - self.held;
+        if self.at < end {
+            return &self.bytes[self.at..end];
+        }
+        match &self.body {
+            Some((shared, at)) => &shared[*at..],
+            None => &[],
+        }
+    }
+
+    /// `count` bytes of `next_piece` are gone.
+    pub fn took(&mut self, count: usize) {
+        if self.at < self.bytes.len() - self.held {
+            self.at += count;
+        } else if let Some((_, at)) = &mut self.body {
+            *at += count;
+        }
+        if self.held == 0 && self.at == self.bytes.len() {
+            self.bytes.clear();
+            self.at = 0;
+            if self.bytes.capacity() > KEEP {
+                self.bytes = Vec::new();
+            }
+        }
+        if self.body.as_ref().is_some_and(|(shared, at)| *at == shared.len()) {
+            self.body = None;
+        }
+        self.advance();
+    }
+
+    fn advance(&mut self) {
+        let clear = self.bytes.is_empty() && self.body.is_none() && !self.streaming && self.held == 0;
+        if clear {
+            if let Some((request, body)) = self.later.pop_front() {
+                self.push(&request, body);
+            }
+        }
+    }
+
+    /// Whether a streamed body waits for its next piece.
+    pub fn wants_body(&self) -> bool {
+        self.streaming && self.bytes.is_empty()
+    }
+
+    /// The next piece of a streamed body, framed; `last` ends it.
+    pub fn stream(&mut self, piece: &[u8], last: bool) {
+        self.bytes.extend_from_slice(piece);
+        self.streaming = !last;
+    }
+
+    /// Whether a body waits for a 100 (Continue).
+    pub fn is_held(&self) -> bool {
+        self.held > 0
+    }
+    pub fn release(&mut self) {
+        self.held = 0;
+    }
+    /// Gives up the body that is held.
+    pub fn drop_held(&mut self) {
+        self.bytes.truncate(self.bytes.len() - self.held);
+        self.held = 0;
+        self.took(0);
+    }
+
+    /// Whether something is sent in part.
+    pub fn is_partly_sent(&self) -> bool {
+        self.at > 0 || self.streaming || self.body.as_ref().is_some_and(|(_, at)| *at > 0)
+    }
+
+    pub fn push_first(&mut self, request: &[u8]) {
+        self.first = request.to_vec();
+    }
+    pub fn first(&self) -> &[u8] {
+        &self.first
+    }
+    pub fn took_first(&mut self, count: usize) {
+        self.first.drain(..count);
+    }
+
+    /// Heap bytes held.
+    pub fn memory(&self) -> usize {
+        self.bytes.capacity()
+            + self.first.capacity()
+            + self.later.iter().map(|(r, _)| r.capacity()).sum::<usize>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn drain(outgoing: &mut Outgoing, step: usize) -> Vec<u8> {
+        let mut all = Vec::new();
+        loop {
+            let piece = outgoing.next_piece();
+            if piece.is_empty() {
+                return all;
+            }
+            let count = piece.len().min(step);
+            all.extend_from_slice(&piece[..count]);
+            outgoing.took(count);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn everything_leaves_in_order(sizes in proptest::collection::vec(0usize..40_000, 1..6), step in 1usize..20_000) {
+            let mut outgoing = Outgoing::default();
+            let mut expected = Vec::new();
+            for (i, size) in sizes.iter().enumerate() {
+                let head = format!("head {i};").into_bytes();
+                let body: Arc<[u8]> = vec![b'a' + i as u8; *size].into();
+                expected.extend_from_slice(&head);
+                expected.extend_from_slice(&body);
+                outgoing.push(&head, if *size == 0 { Body::Inside } else { Body::Shared(body) });
+            }
+            prop_assert_eq!(drain(&mut outgoing, step), expected);
+        }
+    }
+
+    #[test]
+    fn a_held_body_waits_for_its_release() {
+        let mut outgoing = Outgoing::default();
+        outgoing.push(b"headBODY", Body::Held(4));
+        assert_eq!(drain(&mut outgoing, 3), b"head");
+        assert!(outgoing.is_held());
+        outgoing.release();
+        assert_eq!(drain(&mut outgoing, 3), b"BODY");
+    }
+
+    #[test]
+    fn a_held_body_that_is_dropped_never_leaves() {
+        let mut outgoing = Outgoing::default();
+        outgoing.push(b"headBODY", Body::Held(4));
+        drain(&mut outgoing, 100);
+        outgoing.drop_held();
+        outgoing.push(b"next", Body::Inside);
+        assert_eq!(drain(&mut outgoing, 100), b"next");
+    }
+
+    #[test]
+    fn a_stream_leaves_piece_by_piece() {
+        let mut outgoing = Outgoing::default();
+        outgoing.push(b"head", Body::Streamed);
+        assert!(!outgoing.wants_body());
+        assert_eq!(drain(&mut outgoing, 100), b"head");
+        assert!(outgoing.wants_body());
+        outgoing.stream(b"1\r\nx\r\n", false);
+        assert_eq!(drain(&mut outgoing, 100), b"1\r\nx\r\n");
+        outgoing.stream(b"0\r\n\r\n", true);
+        assert_eq!(drain(&mut outgoing, 100), b"0\r\n\r\n");
+        assert!(!outgoing.wants_body());
+    }
+}

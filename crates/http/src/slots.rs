@@ -1,0 +1,182 @@
+//! The connections of one thread: numbered places, and a list of them in the order of their deadlines.
+//!
+//! Every deadline is «now + the plan's time-out» when it is set, so appending keeps the list sorted: setting and
+//! clearing cost O(1), whatever the number of connections.
+
+use units::Instant;
+
+use crate::connection::Connection;
+use crate::endpoint::EndpointId;
+
+const NONE: u32 = u32::MAX;
+
+/// A place for a connection.
+#[derive(Debug)]
+pub struct Slot {
+    pub connection: Connection,
+    pub endpoint: EndpointId,
+    /// Told apart from an earlier connection in the same place.
+    pub generation: u32,
+    /// When it last became free for a request.
+    pub idle_since: Instant,
+    /// Whether it stands in its endpoint's list of idle connections.
+    pub listed: bool,
+    /// When it may be read again, if reading is throttled.
+    pub read_at: Instant,
+    /// How far a streamed body has been read.
+    pub streamed: u64,
+    deadline: Instant,
+    before: u32,
+    after: u32,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Slots {
+    all: Vec<Option<Slot>>,
+    free: Vec<u32>,
+    generations: Vec<u32>,
+    first: u32,
+    last: u32,
+}
+
+impl Default for Slots {
+    fn default() -> Self {
+        Self { all: Vec::new(), free: Vec::new(), generations: Vec::new(), first: NONE, last: NONE }
+    }
+}
+
+impl Slots {
+    pub fn get(&mut self, index: u32) -> Option<&mut Slot> {
+        self.all.get_mut(index as usize)?.as_mut()
+    }
+    pub fn peek(&self, index: u32) -> Option<&Slot> {
+        self.all.get(index as usize)?.as_ref()
+    }
+    pub fn open(&self) -> usize {
+        self.all.len() - self.free.len()
+    }
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Slot)> {
+        self.all.iter().enumerate().filter_map(|(index, slot)| Some((index as u32, slot.as_ref()?)))
+    }
+
+    /// The number that `insert` will use next.
+    pub fn insert(&mut self, connection: Connection, endpoint: EndpointId, now: Instant) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.all.push(None);
+            self.generations.push(0);
+            self.all.len() as u32 - 1
+        });
+        let generation = self.generations[index as usize];
+        self.all[index as usize] = Some(Slot {
+            connection,
+            endpoint,
+            generation,
+            idle_since: now,
+            listed: false,
+            read_at: Instant::EPOCH,
+            streamed: 0,
+            deadline: Instant::FAR,
+            before: NONE,
+            after: NONE,
+        });
+        index
+    }
+
+    pub fn remove(&mut self, index: u32) -> Option<Slot> {
+        self.clear_deadline(index);
+        let slot = self.all.get_mut(index as usize)?.take()?;
+        self.generations[index as usize] = slot.generation.wrapping_add(1);
+        self.free.push(index);
+        Some(slot)
+    }
+
+    /// Must not be earlier than any deadline that is set.
+    pub fn set_deadline(&mut self, index: u32, deadline: Instant) {
+        self.clear_deadline(index);
+        let last = self.last;
+        let Some(slot) = self.get(index) else { return };
+        slot.deadline = deadline;
+        slot.before = last;
+        match self.get(last) {
+            Some(previous) => previous.after = index,
+            None => self.first = index,
+        }
+        self.last = index;
+    }
+
+    pub fn clear_deadline(&mut self, index: u32) {
+        let Some(slot) = self.get(index) else { return };
+        if slot.deadline == Instant::FAR {
+            return;
+        }
+        let (before, after) = (slot.before, slot.after);
+        (slot.deadline, slot.before, slot.after) = (Instant::FAR, NONE, NONE);
+        match self.get(before) {
+            Some(previous) => previous.after = after,
+            None => self.first = after,
+        }
+        match self.get(after) {
+            Some(next) => next.before = before,
+            None => self.last = before,
+        }
+    }
+
+    /// The connection whose deadline is the next, and that deadline.
+    pub fn next_deadline(&self) -> Option<(u32, Instant)> {
+        self.peek(self.first).map(|slot| (self.first, slot.deadline))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::{Route, Stage};
+    use proptest::prelude::*;
+    use units::Picos;
+
+    fn at(secs: u64) -> Instant {
+        Instant::EPOCH + Picos::from_secs(secs)
+    }
+
+    fn insert(slots: &mut Slots) -> u32 {
+        let connection = Connection::new(Route::default(), Stage::Open, Instant::EPOCH);
+        slots.insert(connection, EndpointId(0), Instant::EPOCH)
+    }
+
+    proptest! {
+        /// Against a plain list of (slot, deadline) in the order in which they were set.
+        #[test]
+        fn deadlines_come_in_order(steps in proptest::collection::vec((0u32..8, 0u8..3), 1..60)) {
+            let mut slots = Slots::default();
+            (0..8).for_each(|_| { insert(&mut slots); });
+            let mut model: Vec<(u32, Instant)> = Vec::new();
+            for (time, (index, action)) in steps.into_iter().enumerate() {
+                model.retain(|(known, _)| *known != index);
+                match action {
+                    0 => slots.clear_deadline(index),
+                    1 => {
+                        slots.set_deadline(index, at(time as u64));
+                        model.push((index, at(time as u64)));
+                    }
+                    _ => {
+                        slots.remove(index);
+                        prop_assert_eq!(insert(&mut slots), index);
+                    }
+                }
+                prop_assert_eq!(slots.next_deadline(), model.first().copied());
+            }
+        }
+    }
+
+    #[test]
+    fn a_place_that_is_used_again_has_another_generation() {
+        let mut slots = Slots::default();
+        let first = insert(&mut slots);
+        let before = slots.peek(first).unwrap().generation;
+        slots.remove(first);
+        let second = insert(&mut slots);
+        assert_eq!((first, slots.open()), (second, 1));
+        assert_ne!(before, slots.peek(second).unwrap().generation);
+    }
+}

@@ -1,0 +1,287 @@
+//! TLS by rustls, which does no I/O of its own: bytes in, bytes out, never a wait.
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WantsClientCert};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, ClientConnection, ConfigBuilder, DigitallySignedStruct, SignatureScheme};
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use units::Cause;
+
+use crate::outgoing::Outgoing;
+use plan::{TlsPlan, TlsVersion};
+
+/// The most plaintext that is encrypted at once.
+const PIECE: usize = 16 * 1024;
+
+/// Why TLS could not be set up; found before anything is sent.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    #[error("{flag} {path}: {problem}; expected a PEM file with {expected}")]
+    File { flag: &'static str, path: PathBuf, problem: String, expected: &'static str },
+    #[error("--ciphers: '{name}' is not known here; expected one of {known}")]
+    Cipher { name: String, known: String },
+    #[error("--ciphers: none of them fits the TLS versions {min} to {max}")]
+    NoCipher { min: &'static str, max: &'static str },
+    #[error("--cert and --key: {problem}")]
+    Client { problem: String },
+    #[error(
+        "the host's store of trusted certificates is empty or unreadable ({problem}); give --ca FILE or --insecure"
+    )]
+    NoRoots { problem: String },
+    #[error("'{name}' can not be a TLS server name; give one with --server-name")]
+    ServerName { name: String },
+}
+
+/// One TLS session on a connection.
+#[derive(Debug)]
+pub struct Layer {
+    session: ClientConnection,
+    /// Encrypted bytes for the wire, sent up to `at`.
+    cipher: Vec<u8>,
+    at: usize,
+    problem: Option<Box<str>>,
+}
+
+impl Layer {
+    /// What a session holds on the heap, measured with 1 000 idle TLS 1.3 connections.
+    pub const MEMORY: usize = 12 * 1024;
+
+    pub fn new(config: &Arc<ClientConfig>, name: &ServerName<'static>) -> Result<Self, rustls::Error> {
+        let session = ClientConnection::new(config.clone(), name.clone())?;
+        Ok(Self { session, cipher: Vec::new(), at: 0, problem: None })
+    }
+
+    pub fn is_handshaking(&self) -> bool {
+        self.session.is_handshaking()
+    }
+
+    /// In rustls' words, why the session failed.
+    pub fn problem(&mut self) -> Option<Box<str>> {
+        self.problem.take()
+    }
+
+    /// The next bytes for the wire; takes plaintext from `plain` once the handshake is over.
+    pub fn output(&mut self, plain: Option<&mut Outgoing>) -> &[u8] {
+        if self.at == self.cipher.len() {
+            self.cipher.clear();
+            self.at = 0;
+            if let Some(plain) = plain {
+                self.encrypt(plain);
+            }
+            while self.session.wants_write() {
+                self.session.write_tls(&mut self.cipher).expect("writing to memory does not fail");
+            }
+        }
+        &self.cipher[self.at..]
+    }
+
+    fn encrypt(&mut self, plain: &mut Outgoing) {
+        let piece = plain.next_piece();
+        if piece.is_empty() {
+            return;
+        }
+        let count = piece.len().min(PIECE);
+        let taken = self.session.writer().write(&piece[..count]).expect("writing to memory does not fail");
+        plain.took(taken);
+    }
+
+    /// `count` bytes of `output` are with the kernel.
+    pub fn wrote(&mut self, count: usize) {
+        self.at += count;
+        if self.at == self.cipher.len() && self.cipher.capacity() > PIECE {
+            self.cipher = Vec::new();
+            self.at = 0;
+        }
+    }
+
+    /// Bytes from the wire; plaintext goes to `plain`. True if the target has closed the session.
+    pub fn received(&mut self, mut bytes: &[u8], mut plain: impl FnMut(&[u8])) -> Result<bool, Cause> {
+        let mut closed = false;
+        while !bytes.is_empty() {
+            self.session.read_tls(&mut bytes).map_err(|_| Cause::TlsProtocol)?;
+            let state = match self.session.process_new_packets() {
+                Ok(state) => state,
+                Err(error) => return Err(self.failed(&error)),
+            };
+            closed = state.peer_has_closed();
+            let mut left = state.plaintext_bytes_to_read();
+            while left > 0 {
+                let mut reader = self.session.reader();
+                let piece = reader.fill_buf().map_err(|_| Cause::TlsProtocol)?;
+                let count = piece.len();
+                plain(piece);
+                reader.consume(count);
+                left = left.saturating_sub(count.max(1));
+            }
+            if closed {
+                break;
+            }
+        }
+        Ok(closed)
+    }
+
+    fn failed(&mut self, error: &rustls::Error) -> Cause {
+        self.problem = Some(error.to_string().into());
+        match error {
+            rustls::Error::AlertReceived(_) => Cause::TlsAlert,
+            rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
+                Cause::TlsCertificate
+            }
+            _ => Cause::TlsProtocol,
+        }
+    }
+}
+
+/// Makes the configuration that all connections of one thread share.
+pub fn configure(plan: &TlsPlan) -> Result<Arc<ClientConfig>, TlsError> {
+    let provider = Arc::new(provider(plan)?);
+    let versions: Vec<_> =
+        [(TlsVersion::Tls12, &rustls::version::TLS12), (TlsVersion::Tls13, &rustls::version::TLS13)]
+            .into_iter()
+            .filter(|(version, _)| (plan.min_version..=plan.max_version).contains(version))
+            .map(|(_, version)| version)
+            .collect();
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(&versions)
+        .map_err(|_| TlsError::NoCipher { min: name(plan.min_version), max: name(plan.max_version) })?;
+    let builder = if plan.insecure {
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
+    } else {
+        builder.with_root_certificates(roots(plan.ca.as_deref())?)
+    };
+    let mut config = client_identity(builder, plan)?;
+    config.alpn_protocols = plan.alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
+    if !plan.resumption {
+        config.resumption = Resumption::disabled();
+    }
+    Ok(Arc::new(config))
+}
+
+/// The name that is sent as SNI and checked in the certificate.
+pub fn server_name(host: &str) -> Result<ServerName<'static>, TlsError> {
+    ServerName::try_from(host.to_owned()).map_err(|_| TlsError::ServerName { name: host.to_owned() })
+}
+
+const fn name(version: TlsVersion) -> &'static str {
+    match version {
+        TlsVersion::Tls12 => "1.2",
+        TlsVersion::Tls13 => "1.3",
+    }
+}
+
+fn provider(plan: &TlsPlan) -> Result<CryptoProvider, TlsError> {
+    let mut provider = aws_lc_rs::default_provider();
+    if plan.ciphers.is_empty() {
+        return Ok(provider);
+    }
+    let suite_name =
+        |suite: &rustls::SupportedCipherSuite| format!("{:?}", suite.suite()).replace("TLS13_", "TLS_");
+    let known = provider.cipher_suites;
+    provider.cipher_suites = Vec::new();
+    for wanted in &plan.ciphers {
+        let suite = known.iter().find(|suite| suite_name(suite) == wanted.replace("TLS13_", "TLS_"));
+        provider.cipher_suites.push(*suite.ok_or_else(|| TlsError::Cipher {
+            name: wanted.clone(),
+            known: known.iter().map(suite_name).collect::<Vec<_>>().join(", "),
+        })?);
+    }
+    Ok(provider)
+}
+
+fn roots(ca: Option<&Path>) -> Result<rustls::RootCertStore, TlsError> {
+    let mut store = rustls::RootCertStore::empty();
+    let native = rustls_native_certs::load_native_certs();
+    store.add_parsable_certificates(native.certs);
+    if let Some(path) = ca {
+        for certificate in certificates("--ca", path)? {
+            store
+                .add(certificate)
+                .map_err(|error| file_error("--ca", path, error.to_string(), CERTIFICATE))?;
+        }
+    }
+    if store.is_empty() {
+        let problem = native.errors.first().map_or_else(|| "no certificates".to_owned(), ToString::to_string);
+        return Err(TlsError::NoRoots { problem });
+    }
+    Ok(store)
+}
+
+const CERTIFICATE: &str = "one or more certificates";
+
+fn certificates(flag: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let all: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    match all {
+        Ok(all) if all.is_empty() => {
+            Err(file_error(flag, path, "has no certificate".to_owned(), CERTIFICATE))
+        }
+        Ok(all) => Ok(all),
+        Err(error) => Err(file_error(flag, path, pem_problem(path, &error), CERTIFICATE)),
+    }
+}
+
+fn pem_problem(path: &Path, error: &rustls::pki_types::pem::Error) -> String {
+    match std::fs::metadata(path) {
+        Err(io) => io.to_string(),
+        Ok(_) => format!("is not readable as PEM ({error})"),
+    }
+}
+
+fn file_error(flag: &'static str, path: &Path, problem: String, expected: &'static str) -> TlsError {
+    TlsError::File { flag, path: path.to_owned(), problem, expected }
+}
+
+fn client_identity(
+    builder: ConfigBuilder<ClientConfig, WantsClientCert>,
+    plan: &TlsPlan,
+) -> Result<ClientConfig, TlsError> {
+    let Some((certificate, key)) = &plan.client else { return Ok(builder.with_no_client_auth()) };
+    let chain = certificates("--cert", certificate)?;
+    let private = PrivateKeyDer::from_pem_file(key)
+        .map_err(|error| file_error("--key", key, pem_problem(key, &error), "a private key"))?;
+    builder
+        .with_client_auth_cert(chain, private)
+        .map_err(|error| TlsError::Client { problem: error.to_string() })
+}
+
+/// `--insecure`: every certificate will do, and its signature is not looked at.
+#[derive(Debug)]
+struct AcceptAny(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AcceptAny {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

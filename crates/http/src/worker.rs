@@ -1,0 +1,431 @@
+//! One thread's loop: its own connections, clock, share of the schedule and recorder; nothing is shared.
+//!
+//! ```text
+//!   ┌─► launch what is due ─► end what took too long ─► hand the interval over ─► wait ─► handle what is ready ─┐
+//!   └──────────────────────────────────────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! Between two ready sockets the loop looks at the clock, so that a batch of answers does not make a departure
+//! late. Sockets in a TLS handshake come last and one at a time: their arithmetic takes longer than all the rest.
+
+use clock::{Clock, HostClock};
+use plan::Plan;
+use rustls::ClientConfig;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::sync::Arc;
+use units::{Event, Gauges, Group, Instant, Miss, Outcome, Picos, Record};
+
+use crate::connection::{Finished, Stage};
+use crate::control::{Control, Halt};
+use crate::dial::Dialer;
+use crate::endpoint::Endpoints;
+use crate::exchange::BodyCheck;
+use crate::feed::Feed;
+use crate::io::{Driver, Ready, Wait};
+use crate::notes::Notes;
+use crate::resolver::Asker;
+use crate::same::SameBodies;
+use crate::slots::Slots;
+use crate::source::{Chooser, Staged};
+
+/// Bytes read at once.
+const READ: usize = 64 * 1024;
+/// Departures launched before the sockets are looked at again.
+const LAUNCHES: usize = 64;
+/// No socket is handled when the next departure is closer than this: about the cost of handling one.
+const GUARD: Picos = Picos::from_micros(4);
+/// Before a due time, this long is spun; waking from sleep is later than that only rarely (FACTS: p99 187 µs).
+const SPIN: Picos = Picos::from_micros(250);
+/// The longest wait, so that intervals are handed over in time.
+const LONGEST_WAIT: Picos = Picos::from_millis(20);
+/// Own lateness above this is counted as late.
+const LATE: Picos = Picos::from_millis(1);
+
+/// When the run begins and ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    pub origin: Instant,
+    /// Nothing is due from then on; `FAR` if only the number of requests ends the run.
+    pub end: Instant,
+    pub grace: Picos,
+}
+
+/// What a thread is made with.
+pub struct Setup {
+    pub plan: Arc<Plan>,
+    pub clock: HostClock,
+    pub times: Times,
+    pub feed: Feed,
+    pub chooser: Chooser,
+    pub endpoints: Endpoints,
+    pub tls: Option<Arc<ClientConfig>>,
+    pub dialer: Dialer,
+    pub asker: Asker,
+    pub control: Arc<Control>,
+    pub body_file: Option<Arc<File>>,
+    pub same: Option<Arc<SameBodies>>,
+    /// The most connections that may be open on this thread.
+    pub most_open: usize,
+    /// Least time between two openings on this thread.
+    pub open_gap: Picos,
+    pub spin: bool,
+}
+
+impl Setup {
+    pub(crate) fn clock_now(&self) -> Instant {
+        self.clock.now()
+    }
+}
+
+/// A departure that has been taken and waits for a connection.
+pub(crate) struct Pending {
+    pub departure: units::Departure,
+    pub staged: Staged,
+}
+
+/// What shall be looked at again at a certain time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Later {
+    /// The 100 (Continue) has not come: send the body without it.
+    Continue,
+    /// Reading may go on.
+    Read,
+}
+
+/// See the module.
+pub struct Worker<D, R> {
+    pub(crate) setup: Setup,
+    pub(crate) driver: D,
+    pub(crate) recorder: R,
+    pub(crate) gauges: Gauges,
+    pub(crate) slots: Slots,
+    pub(crate) staged: Vec<u8>,
+    pub(crate) pending: Option<Pending>,
+    pub(crate) later: BinaryHeap<Reverse<(Instant, u32, u32, Later)>>,
+    pub(crate) finished: Vec<Finished>,
+    pub(crate) checks: Vec<Box<BodyCheck>>,
+    /// The last time until which the plan's limits held departures back.
+    pub(crate) blocked_until: Instant,
+    pub(crate) blocked: bool,
+    /// When a place under the limit became free last.
+    pub(crate) freed_at: Instant,
+    pub(crate) next_open: Instant,
+    /// Failures in a row, for the closed loop's pause.
+    pub(crate) failures: u32,
+    pub(crate) notes: Notes,
+    buffer: Box<[u8]>,
+    /// When the last departure of the schedule was taken.
+    drained_at: Option<Instant>,
+    slow: usize,
+}
+
+impl<D: Driver, R: Record> Worker<D, R> {
+    pub fn new(setup: Setup, driver: D, recorder: R) -> Self {
+        let throttle = setup.plan.connection.throttle;
+        let read = throttle.map_or(READ, |limit| (limit.get() as usize / 10).clamp(64, READ));
+        Self {
+            driver,
+            recorder,
+            gauges: Gauges::default(),
+            slots: Slots::default(),
+            staged: Vec::new(),
+            pending: None,
+            later: BinaryHeap::new(),
+            finished: Vec::new(),
+            checks: Vec::new(),
+            blocked_until: Instant::EPOCH,
+            blocked: false,
+            freed_at: setup.times.origin,
+            next_open: setup.times.origin,
+            failures: 0,
+            notes: Notes::default(),
+            buffer: vec![0; read].into(),
+            drained_at: None,
+            slow: 0,
+            setup,
+        }
+    }
+
+    /// Runs to the end. What is worth telling besides the events is in the notes.
+    pub fn run(mut self) -> Notes {
+        loop {
+            let now = self.now();
+            if self.setup.control.halt() != Halt::No || self.is_done(now) {
+                break;
+            }
+            self.launch_due(now);
+            self.expire(now);
+            self.take_answers(now);
+            self.recorder.tick(now, &self.gauges);
+            let wait = self.next_wait(now);
+            match self.driver.wait(wait) {
+                Ok(ready) => {
+                    self.gauges.waits += 1;
+                    self.gauges.ready += ready as u64;
+                    self.handle_ready();
+                    if ready == 0 && wait == Wait::Poll {
+                        self.gauges.spun += self.now().since(now);
+                    }
+                }
+                Err(errno) => {
+                    self.setup.control.fail(format!("waiting for sockets failed: {errno}"));
+                }
+            }
+        }
+        self.wind_up();
+        self.notes
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.setup.clock.now()
+    }
+
+    fn handle_ready(&mut self) {
+        // Ready sockets that are not in a handshake, then one that is.
+        while let Some((slot, ready)) = {
+            let slots = &self.slots;
+            self.driver.next(&mut self.buffer, |slot| !is_slow(slots, slot))
+        } {
+            self.handle(slot, ready);
+            self.keep_time();
+        }
+        self.slow = 0;
+        if let Some((slot, ready)) = self.driver.next(&mut self.buffer, |_| true) {
+            self.handle(slot, ready);
+            self.keep_time();
+            self.slow = 1;
+        }
+    }
+
+    fn handle(&mut self, slot: u32, ready: Ready) {
+        let now = self.now();
+        match ready {
+            Ready::Connected => self.connected(slot, now),
+            Ready::Writable => self.flush(slot),
+            Ready::Data(count) => self.data(slot, count, now),
+            Ready::Eof => self.eof(slot, now),
+            Ready::Failed(errno) => self.failed(slot, errno, now),
+        }
+    }
+
+    fn data(&mut self, slot: u32, count: usize, now: Instant) {
+        self.gauges.wire_in += count as u64;
+        let Some(place) = self.slots.get(slot) else { return };
+        let rules = &self.setup.chooser.requests().rules;
+        let took = place.connection.received(&self.buffer[..count], rules, now, &mut self.finished);
+        if let Some(took) = took {
+            self.recorder.phase(took.0, took.1);
+        }
+        if self.setup.plan.connection.throttle.is_some() {
+            self.throttle(slot, count, now);
+        }
+        if self.setup.plan.request.idle_timeout {
+            self.arm(slot, now);
+        }
+        self.settle(slot, now);
+    }
+
+    /// If a departure is due, or nearly so, it goes before the next socket is handled.
+    fn keep_time(&mut self) {
+        if self.blocked {
+            return;
+        }
+        let waiting = self.pending.as_ref().map(|pending| pending.departure);
+        let Some(next) = waiting.or_else(|| self.setup.feed.head()) else { return };
+        let mut now = self.now();
+        if self.setup.spin && next.due > now && next.due.since(now) <= GUARD {
+            now = self.spin_until(next.due, now);
+        }
+        if next.due <= now {
+            self.launch_due(now);
+        }
+    }
+
+    fn spin_until(&mut self, due: Instant, from: Instant) -> Instant {
+        let mut now = from;
+        while now < due {
+            std::hint::spin_loop();
+            now = self.now();
+        }
+        self.gauges.spun += now.since(from);
+        now
+    }
+
+    /// Launches departures whose time has come, a bounded number of them.
+    pub(crate) fn launch_due(&mut self, mut now: Instant) {
+        if self.blocked && (now < self.next_open || self.slots.open() >= self.setup.most_open) {
+            return;
+        }
+        for _ in 0..LAUNCHES {
+            let departure =
+                match self.pending.as_ref().map(|pending| pending.departure).or(self.setup.feed.head()) {
+                    Some(departure) if departure.due <= now => departure,
+                    _ => return,
+                };
+            if !self.launch(departure, now) {
+                return;
+            }
+            now = self.now();
+        }
+    }
+
+    fn next_wait(&mut self, now: Instant) -> Wait {
+        if self.slow > 0 {
+            return Wait::Poll;
+        }
+        let mut until = now + LONGEST_WAIT;
+        if let Some((_, deadline)) = self.slots.next_deadline() {
+            until = until.min(deadline);
+        }
+        if let Some(Reverse((at, ..))) = self.later.peek() {
+            until = until.min(*at);
+        }
+        if self.setup.times.end > now {
+            until = until.min(self.setup.times.end);
+        }
+        let due = match &self.pending {
+            Some(pending) => Some(self.pending_wake(pending.departure.due)),
+            None => self.setup.feed.head().map(|head| head.due),
+        };
+        match due {
+            Some(due) if due <= now => Wait::Poll,
+            Some(due) if self.setup.spin && due.since(now) <= SPIN => {
+                self.near(due, now);
+                Wait::Poll
+            }
+            Some(due) if self.setup.spin => Wait::AtMost(until.min(due.saturating_sub(SPIN)).since(now)),
+            Some(due) => Wait::AtMost(until.min(due).since(now)),
+            None if self.setup.spin && self.setup.feed.is_closed() => Wait::Poll,
+            None => Wait::AtMost(until.since(now)),
+        }
+    }
+
+    /// When a departure that is held back is to be looked at: when it may open a connection, or is given up.
+    fn pending_wake(&self, due: Instant) -> Instant {
+        let given_up = due + self.setup.plan.request.timeout;
+        if self.next_open > self.freed_at && self.slots.open() < self.setup.most_open {
+            given_up.min(self.next_open)
+        } else {
+            given_up
+        }
+    }
+
+    /// Very close to a due time, the sockets wait.
+    fn near(&mut self, due: Instant, now: Instant) {
+        if due.since(now) <= GUARD && !self.blocked {
+            let now = self.spin_until(due, now);
+            self.launch_due(now);
+        }
+    }
+
+    fn is_done(&mut self, now: Instant) -> bool {
+        let times = self.setup.times;
+        if times.end != Instant::FAR && now >= times.end + times.grace {
+            return true;
+        }
+        if self.pending.is_some() || !self.setup.feed.is_over(now) {
+            return false;
+        }
+        let drained_at = *self.drained_at.get_or_insert(now);
+        let busy = self.slots.next_deadline().is_some();
+        !busy || now >= drained_at + times.grace
+    }
+
+    /// Gives everything that has not ended an end, so that the totals add up.
+    fn wind_up(&mut self) {
+        let now = self.now();
+        let halt = self.setup.control.halt();
+        let late = if self.blocked { Miss::NoConnection } else { Miss::NotReached };
+        let why = if halt == Halt::SourceLost { Miss::SourceLost } else { late };
+        if let Some(pending) = self.pending.take() {
+            self.miss(pending.departure, why, now);
+        }
+        // After a halt, what was not due yet was never offered.
+        let until = if halt == Halt::No { Instant::FAR } else { now };
+        let left = self.setup.feed.skip_before(until);
+        self.gauges.offered += left;
+        self.recorder.missed(why, left);
+        let open: Vec<u32> = self.slots.iter().map(|(slot, _)| slot).collect();
+        for slot in open {
+            let Some(mut place) = self.slots.remove(slot) else { continue };
+            for exchange in place.connection.abandon() {
+                self.recorder.event(&exchange.event(Outcome::CutOff, now));
+            }
+            self.driver.close(slot, true);
+        }
+        self.gauges.open = 0;
+        self.notes.bad_lines = std::mem::take(&mut self.setup.chooser.bad_lines);
+        self.recorder.tick(now, &self.gauges);
+    }
+
+    /// A departure that never left.
+    pub(crate) fn miss(&mut self, departure: units::Departure, why: Miss, now: Instant) {
+        self.recorder.event(&Event {
+            seq: departure.seq,
+            due: departure.due,
+            sent: Instant::FAR,
+            first_byte: Instant::FAR,
+            done: now,
+            bytes_out: units::Bytes::ZERO,
+            bytes_in: units::Bytes::ZERO,
+            outcome: Outcome::Missed(why),
+            blocked: Picos::ZERO,
+            group: Group(0),
+        });
+    }
+
+    pub(crate) fn count_late(&mut self, own_lateness: Picos) {
+        self.gauges.late += u64::from(own_lateness > LATE);
+    }
+
+    pub(crate) fn arm(&mut self, slot: u32, now: Instant) {
+        let busy = self.slots.peek(slot).is_some_and(|place| place.connection.in_flight() > 0);
+        if busy {
+            self.slots.set_deadline(slot, now + self.setup.plan.request.timeout);
+        } else {
+            self.slots.clear_deadline(slot);
+        }
+    }
+
+    fn expire(&mut self, now: Instant) {
+        while let Some((slot, deadline)) = self.slots.next_deadline() {
+            if deadline > now {
+                break;
+            }
+            if let Some(place) = self.slots.get(slot) {
+                place.connection.time_out(&mut self.finished);
+            }
+            self.settle(slot, now);
+        }
+        while let Some(Reverse((at, slot, generation, what))) = self.later.peek().copied() {
+            if at > now {
+                break;
+            }
+            self.later.pop();
+            let Some(place) = self.slots.get(slot).filter(|place| place.generation == generation) else {
+                continue;
+            };
+            match what {
+                Later::Continue => {
+                    place.connection.release_body();
+                    self.flush(slot);
+                }
+                Later::Read => self.driver.pause(slot, false),
+            }
+        }
+        if let Some(pending) = &self.pending {
+            if self.blocked && pending.departure.due + self.setup.plan.request.timeout <= now {
+                let departure = pending.departure;
+                self.pending = None;
+                self.miss(departure, Miss::NoConnection, now);
+                self.setup.feed.freed(now, Picos::ZERO);
+            }
+        }
+    }
+}
+
+fn is_slow(slots: &Slots, slot: u32) -> bool {
+    slots.peek(slot).is_some_and(|place| place.connection.stage() == Stage::Handshake)
+}
