@@ -3,7 +3,7 @@
 //! Events are made beforehand, in chunks that fit in the cache, and look like an open loop at 100 000/s whose answers
 //! take 50 µs to 5 ms and overtake each other. The best of many chunks is told: the cost without interruptions.
 
-use measure::{IntervalRow, Settings, recorders};
+use measure::{IntervalRow, Probe, Settings, recorders};
 use units::{Bytes, Event, Gauges, Group, Instant, Outcome, Picos, Record};
 
 const CHUNK: u64 = 4_096;
@@ -58,10 +58,26 @@ fn main() {
         totals.conservation().expect("every event was counted");
         costs.sort_by(f64::total_cmp);
         let (best, median) = (costs[0], costs[costs.len() / 2]);
-        println!(
-            "groups {groups:>2}, gaps {gaps:>5}: {median:.1} ns an event (best {best:.1})"
-        );
+        println!("groups {groups:>2}, gaps {gaps:>5}: {median:.1} ns an event (best {best:.1})");
     }
+    probe_cost();
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().filter(|line| line.starts_with("RssAnon")).for_each(|line| println!("{line}"));
+}
+
+/// What the collector pays for one row with a look at the generator itself, with one engine thread.
+fn probe_cost() {
+    let (mut collector, mut recorder) = recorders(Settings::from_origin(Instant::EPOCH));
+    collector.watch(Probe::new(Instant::EPOCH, 1));
+    let mut costs = Vec::new();
+    for second in 1..100 {
+        let now = Instant::EPOCH + Picos::from_secs(second);
+        recorder[0].event(&event(second, 1));
+        recorder[0].tick(now, &Gauges::default());
+        let before = std::time::Instant::now();
+        collector.poll(now, &mut |row| assert!(row.health.is_some()));
+        costs.push(before.elapsed().as_nanos() as f64 / 1e3);
+    }
+    costs.sort_by(f64::total_cmp);
+    println!("a row with its probe: {:.0} µs (worst {:.0})", costs[costs.len() / 2], costs[costs.len() - 1]);
 }

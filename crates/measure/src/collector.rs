@@ -68,6 +68,8 @@ pub struct Collector {
     probe: Option<Probe>,
     summary: HealthSummary,
     last: Instant,
+    /// Whether departures fell into the rows since the last sample.
+    loaded: bool,
 }
 
 impl Collector {
@@ -81,6 +83,7 @@ impl Collector {
             probe: None,
             summary: HealthSummary::default(),
             last: settings.origin,
+            loaded: false,
         }
     }
 
@@ -208,6 +211,7 @@ impl Collector {
             }
             let mut pending = entry.remove();
             let is_last = self.pending.keys().next().is_none_or(|next| *next >= complete_before);
+            self.loaded |= pending.row.offered() > 0;
             // Rows that became complete together have one sample between them, in the last.
             pending.row.health = if is_last { self.sample(now, &pending.row) } else { None };
             sink(&pending.row);
@@ -221,12 +225,12 @@ impl Collector {
     fn sample(&mut self, now: Instant, row: &IntervalRow) -> Option<HealthSample> {
         let seen: Vec<ThreadRef> = self.threads.iter().map(|thread| thread.seen).collect();
         let sample = self.probe.as_mut()?.sample(now, &seen, row.gauges.open)?;
-        self.summary.add(&sample, row.offered() > 0);
+        self.summary.add(&sample, std::mem::take(&mut self.loaded));
         Some(sample)
     }
 
     fn add_to_totals(&mut self, row: &IntervalRow) {
-        self.totals.merge(&row.data);
+        self.totals.merge(&row.data, self.settings.measured_from);
         self.totals.intervals += 1;
         self.totals.starved += row.starved;
         self.totals.spark.push(row);

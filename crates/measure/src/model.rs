@@ -9,7 +9,7 @@ use crate::series::{
 };
 use serde::Serialize;
 use std::ops::AddAssign;
-use units::{Bytes, Cause, Event, Gauges, Group, Miss, Outcome, Phase, Picos};
+use units::{Bytes, Cause, Event, Gauges, Group, Instant, Miss, Outcome, Phase, Picos};
 
 /// Significant digits of the series' histograms, for those who write them out.
 pub const HISTOGRAM_DIGITS: u8 = DIGITS;
@@ -174,6 +174,9 @@ pub struct IntervalData {
     pub warmup: Tally,
     /// Departures that were given up together ([`units::Record::missed`]); also in `outcomes` and `tally`.
     pub bulk_missed: u64,
+    /// The latest due time and the latest complete answer of the measured part; the epoch if there was none.
+    pub last_due: Instant,
+    pub last_done: Instant,
     /// Empty when there is only one group: then it is the whole.
     groups: Vec<(Tally, Histogram<u32>)>,
 }
@@ -189,6 +192,8 @@ impl IntervalData {
             tally: Tally::default(),
             warmup: Tally::default(),
             bulk_missed: 0,
+            last_due: Instant::EPOCH,
+            last_done: Instant::EPOCH,
             groups: std::iter::repeat_with(group).take(kept).collect(),
         }
     }
@@ -196,6 +201,7 @@ impl IntervalData {
     /// A departure of the measured part ended.
     #[inline]
     pub fn event(&mut self, event: &Event) {
+        self.last_due = self.last_due.max(event.due);
         self.outcomes.add(event.outcome, 1);
         self.tally.record(event);
         if let (Some(lateness), Some(own)) = (event.lateness(), event.own_lateness()) {
@@ -204,9 +210,10 @@ impl IntervalData {
         }
         match event.outcome {
             Outcome::Status(_) => {
+                self.last_done = self.last_done.max(event.done);
                 self.series.record(Series::Latency, event.latency());
                 self.series.record(Series::Service, event.service());
-                if event.first_byte != units::Instant::FAR {
+                if event.first_byte != Instant::FAR {
                     self.series.record(Series::FirstByte, event.first_byte.since(event.sent));
                 }
             }
@@ -256,6 +263,8 @@ impl IntervalData {
         self.tally += other.tally;
         self.warmup += other.warmup;
         self.bulk_missed += other.bulk_missed;
+        self.last_due = self.last_due.max(other.last_due);
+        self.last_done = self.last_done.max(other.last_done);
         for (into, from) in self.groups.iter_mut().zip(&other.groups) {
             into.0 += from.0;
             merge_histogram(&mut into.1, &from.1);
@@ -269,6 +278,7 @@ impl IntervalData {
         self.tally = Tally::default();
         self.warmup = Tally::default();
         self.bulk_missed = 0;
+        (self.last_due, self.last_done) = (Instant::EPOCH, Instant::EPOCH);
         for (tally, latency) in &mut self.groups {
             *tally = Tally::default();
             latency.reset();
@@ -411,8 +421,12 @@ pub struct RunTotals {
     pub starved: u64,
     /// Threads that ended without handing their last interval over.
     pub lost_threads: u64,
-    /// From the start of the measured part to the last hand-over.
+    /// From the start of the measured part to the last hand-over, the grace after the last departure included.
     pub measured: Picos,
+    /// From the start of the measured part to the latest due time and to the latest complete answer: what
+    /// offered and achieved rates are over. Zero if there was none.
+    pub until_last_due: Picos,
+    pub until_last_done: Picos,
     pub spark: Spark,
     groups: Vec<GroupTally>,
 }
@@ -434,13 +448,17 @@ impl RunTotals {
             starved: 0,
             lost_threads: 0,
             measured: Picos::ZERO,
+            until_last_due: Picos::ZERO,
+            until_last_done: Picos::ZERO,
             spark: Spark::default(),
             groups: std::iter::repeat_with(group).take(kept).collect(),
         }
     }
 
-    /// Adds the data of an interval.
-    pub fn merge(&mut self, data: &IntervalData) {
+    /// Adds the data of an interval. The measured part began at `measured_from`.
+    pub fn merge(&mut self, data: &IntervalData, measured_from: Instant) {
+        self.until_last_due = self.until_last_due.max(data.last_due.since(measured_from));
+        self.until_last_done = self.until_last_done.max(data.last_done.since(measured_from));
         self.series.merge(&data.series);
         self.outcomes.merge(&data.outcomes);
         self.tally += data.tally;

@@ -13,8 +13,7 @@ fn put(root: &Path, files: &[(&str, String)]) {
 }
 
 /// /proc of a machine with one core that has been busy and stolen for so many ticks, and so on.
-fn proc_files(ticks: u64, steal: u64, counter: u64, tid: u32) -> Vec<(&'static str, String)> {
-    let _ = tid;
+fn proc_files(ticks: u64, steal: u64, counter: u64) -> Vec<(&'static str, String)> {
     vec![
         ("proc/stat", format!("cpu  0\ncpu0 {ticks} 0 0 5 5 0 0 {steal} 0 0\nintr 1\n")),
         ("proc/self/status", "VmRSS:\t 100 kB\nRssAnon:\t 40 kB\n".into()),
@@ -43,11 +42,11 @@ fn proc_files(ticks: u64, steal: u64, counter: u64, tid: u32) -> Vec<(&'static s
 #[test]
 fn a_sample_tells_what_was_gained() {
     let root = tempfile::tempdir().unwrap();
-    put(root.path(), &proc_files(100, 10, 5, 1));
+    put(root.path(), &proc_files(100, 10, 5));
     let second = Picos::from_secs(1);
     let (mut collector, mut threads) = recorders(Settings::from_origin(Instant::EPOCH));
     collector.watch(Probe::at_root(root.path(), Instant::EPOCH, 2));
-    put(root.path(), &proc_files(160, 13, 9, 1));
+    put(root.path(), &proc_files(160, 13, 9));
     threads[0].tick(Instant::EPOCH, &Gauges::default());
     threads[0].tick(Instant::EPOCH + second, &Gauges { offered: 1, open: 30, ..Gauges::default() });
     let mut samples = Vec::new();
@@ -108,4 +107,36 @@ fn without_proc_there_is_no_sample_and_it_is_told() {
     drop(threads);
     let (_, health) = collector.finish(Instant::EPOCH, &mut |row| assert!(row.health.is_none()));
     assert_eq!(health.samples, 0);
+}
+
+#[test]
+fn a_thread_behind_others_on_its_core_shows_both() {
+    // tid 7 on core 0: 0.2 s at work, 0.5 s waiting; the core was busy for 0.9 s, so 0.7 s went to others.
+    let root = tempfile::tempdir().unwrap();
+    put(root.path(), &proc_files(100, 0, 0));
+    let tid = rustix::thread::gettid().as_raw_pid();
+    let own = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    let (mut collector, mut threads) = recorders(Settings::from_origin(Instant::EPOCH));
+    collector.watch(Probe::at_root(root.path(), Instant::EPOCH, 1));
+    // The recorder itself reads the real /proc when it begins; the fixture continues from there.
+    threads[0].tick(Instant::EPOCH, &Gauges::default());
+    let born: Vec<u64> = own.split_ascii_whitespace().map(|word| word.parse().unwrap()).collect();
+    put(root.path(), &proc_files(190, 0, 0));
+    let mut stat: Vec<String> = (0..50).map(|_| "0".to_owned()).collect();
+    stat[0] = "7 (x) R".to_owned();
+    let folder = format!("proc/self/task/{tid}");
+    let file = |name: &str| root.path().join(&folder).join(name);
+    std::fs::create_dir_all(root.path().join(&folder)).unwrap();
+    std::fs::write(file("stat"), stat.join(" ")).unwrap();
+    std::fs::write(file("status"), "voluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t0\n").unwrap();
+    let schedstat = format!("{} {} 1\n", born[0] + 200_000_000, born[1] + 500_000_000);
+    std::fs::write(file("schedstat"), schedstat).unwrap();
+    let second = Instant::EPOCH + Picos::from_secs(1);
+    threads[0].tick(second, &Gauges { offered: 1, ..Gauges::default() });
+    collector.poll(second, &mut |_| ());
+    let thread = &collector.health().threads[0];
+    // Between reading our own file and the recorder's reading lies a little work.
+    assert!((thread.cpu_share() - 0.2).abs() < 0.02, "{}", thread.cpu_share());
+    assert!((thread.runqueue_share() - 0.5).abs() < 0.02, "{}", thread.runqueue_share());
+    assert!((thread.others_share() - 0.7).abs() < 0.02, "{}", thread.others_share());
 }

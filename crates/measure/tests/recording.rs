@@ -115,7 +115,7 @@ proptest! {
         drop(threads);
         let (totals, _) = collector.finish(at(1_000 * MS), &mut sink);
         let mut single = RunTotals::new(3);
-        single.merge(&expected);
+        single.merge(&expected, Instant::EPOCH);
         assert_same(&totals, &single);
         prop_assert_eq!(totals.conservation(), Ok(()));
         prop_assert_eq!(totals.offered(), totals.tally.ended());
@@ -205,6 +205,31 @@ fn a_row_waits_for_every_thread_and_has_its_place_in_time() {
 }
 
 #[test]
+fn a_run_may_begin_at_any_time() {
+    // Origin at 5 s, warm-up of 10 ms: the clock's epoch is long past, the first tick comes before the origin.
+    let origin = at(5_000 * MS);
+    let from = |ms| 5_000 * MS + ms * MS;
+    let (mut collector, mut threads) =
+        recorders(Settings { origin, measured_from: at(from(10)), ..settings(1) });
+    let mut rows = Vec::new();
+    let mut note =
+        |row: &IntervalRow| rows.push((row.index, row.start.as_nanos() / MS, row.length.as_nanos() / MS));
+    threads[0].tick(at(from(0) - 1), &offered(0));
+    threads[0].event(&answer(0, from(5), from(5), from(6)));
+    threads[0].event(&answer(1, from(12), from(12), from(14)));
+    threads[0].tick(at(from(14)), &offered(2));
+    collector.poll(at(from(14)), &mut note);
+    threads[0].tick(at(from(17)), &offered(2));
+    drop(threads);
+    let (totals, _) = collector.finish(at(from(18)), &mut note);
+    assert_eq!(rows, [(0, 0, 10), (1, 10, 7)]);
+    assert_eq!((totals.warmup.done, totals.tally.done), (1, 1));
+    // From 10 ms on: due at 12, done at 14, last tick at 17.
+    let spans = [totals.until_last_due, totals.until_last_done, totals.measured];
+    assert_eq!(spans.map(|span| span.as_nanos() / MS), [2, 4, 7]);
+}
+
+#[test]
 fn the_warm_up_is_split_by_due_time() {
     let (collector, mut threads) = recorders(Settings { measured_from: at(50), ..settings(1) });
     // Due in the warm-up and done after it; due at its very end.
@@ -268,7 +293,7 @@ fn a_group_beyond_the_table_is_other() {
     let mut data = IntervalData::new(3);
     (0..10).for_each(|seq| data.event(&answer(seq, 0, 0, 1_000)));
     let mut totals = RunTotals::new(3);
-    totals.merge(&data);
+    totals.merge(&data, Instant::EPOCH);
     // Groups are seq mod 5: 0 → 0 and 5, 1 → 1 and 6, other → the six of 2, 3 and 4.
     let done: Vec<_> = totals.groups().iter().map(|group| (group.tally.done, group.latency.len())).collect();
     assert_eq!(done, [(2, 2), (2, 2), (6, 6)]);

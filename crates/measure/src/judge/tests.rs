@@ -4,7 +4,7 @@ use super::*;
 use crate::model::IntervalData;
 use crate::testing::{answer, failed};
 use crate::verdict::{Ending, ExitStatus, Word};
-use units::{Gauges, Phase};
+use units::{Gauges, Instant, Phase};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -20,7 +20,7 @@ fn totals(n: u64, late_ns: u64, latency_ns: u64) -> RunTotals {
         data.event(&answer(i, i * 1_000_000, i * 1_000_000 + late_ns, i * 1_000_000 + latency_ns))
     });
     let mut totals = RunTotals::new(1);
-    totals.merge(&data);
+    totals.merge(&data, Instant::EPOCH);
     totals.gauges.offered = n;
     totals.intervals = 10;
     totals
@@ -57,7 +57,7 @@ fn conditions() -> Conditions {
 fn add(totals: &mut RunTotals, fill: impl FnOnce(&mut IntervalData)) {
     let mut data = IntervalData::new(1);
     fill(&mut data);
-    totals.merge(&data);
+    totals.merge(&data, Instant::EPOCH);
 }
 
 /// Breaks one thing, and expects exactly one criterion to fail, with this word and a piece of advice.
