@@ -16,7 +16,8 @@ use super::text;
 use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use units::{Bytes, Count, Fraction, Picos, Rate};
+use std::str::FromStr;
+use units::{Bytes, Count, Fraction, ParseError, Picos, Rate};
 
 /// Longest delay that can be programmed.
 pub(crate) const LONGEST_DELAY: Picos = Picos::from_secs(3_600);
@@ -183,6 +184,29 @@ pub struct Window {
     pub at: Picos,
     #[serde(rename = "for", deserialize_with = "text::one")]
     pub length: Picos,
+}
+
+/// `503=5%`.
+impl FromStr for ErrorShare {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let wrong = |problem| ParseError { input: text.to_owned(), problem, expected: "503=5%" };
+        let (status, share) = text.split_once('=').ok_or_else(|| wrong("has no '='"))?;
+        let status = status.parse().map_err(|_| wrong("does not begin with a status code"))?;
+        Ok(Self { status, share: share.parse()? })
+    }
+}
+
+/// `3s,1s`: at 3 s, for 1 s.
+impl FromStr for Window {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let wrong = |problem| ParseError { input: text.to_owned(), problem, expected: "3s,1s (at, for)" };
+        let (at, length) = text.split_once(',').ok_or_else(|| wrong("has no comma"))?;
+        Ok(Self { at: at.parse()?, length: length.parse()? })
+    }
 }
 
 /// Where programmed times are counted from.
@@ -367,6 +391,9 @@ mod tests {
         assert_eq!(config.faults.half.millionths(), 10_000);
         assert_eq!(config.tls.as_ref().unwrap().versions, TlsVersions::Only13);
         config.check().unwrap();
+        assert_eq!("3s,1s".parse::<Window>().unwrap(), config.stall[0]);
+        assert_eq!("503=5%".parse::<ErrorShare>().unwrap(), config.faults.errors[0]);
+        assert!("503".parse::<ErrorShare>().is_err() && "3s".parse::<Window>().is_err());
     }
 
     #[test]

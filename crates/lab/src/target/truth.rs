@@ -258,10 +258,45 @@ impl Truth {
         serde_json::to_string_pretty(self).expect("plain numbers and words always have a JSON form") + "\n"
     }
 
+    /// A few lines for people; what makes the truth doubtful comes first.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        if self.truth_lost > 0 {
+            text += &format!(
+                "TRUTH LOST: {} requests are in no record and in no figure below\n",
+                self.truth_lost
+            );
+        }
+        if let Some(error) = &self.write_error {
+            text += &format!("TRUTH FILE INCOMPLETE: {error}\n");
+        }
+        let answers: Vec<String> = self.answers.iter().map(|(s, n)| format!("{n} × {s}")).collect();
+        let ended: Vec<String> = self.ended.iter().map(|(how, n)| format!("{n} {how}")).collect();
+        text += &format!("requests   {} ({})\n", self.requests, ended.join(", "));
+        text += &format!("answers    {}\n", answers.join(", "));
+        text +=
+            &format!("accepted   {} connections, {} open at once at most\n", self.accepted, self.open_peak);
+        if let Some(arrivals) = &self.arrivals {
+            text += &format!("arrivals   {:.3}/s\n", arrivals.rate_per_s);
+            text += &line("gap", arrivals.gap_ns);
+            text += &line("gap error", arrivals.gap_error_ns);
+            text += &line("off line", arrivals.line_deviation_ns);
+        }
+        text + &line("service", self.service_ns)
+    }
+
     /// Requests that ended in this way.
     pub fn ended_as(&self, how: How) -> u64 {
         self.ended.iter().find(|(word, _)| *word == how.word()).map_or(0, |(_, count)| *count)
     }
+}
+
+fn line(name: &str, spread: Option<Spread>) -> String {
+    let Some(s) = spread else { return String::new() };
+    let time = |ns| format!("{:#}", Picos::from_nanos(ns));
+    let mean = time(s.mean as u64);
+    let [p50, p95, p99, max] = [s.p50, s.p95, s.p99, s.max].map(time);
+    format!("{name:<10} mean {mean}  p50 {p50}  p95 {p95}  p99 {p99}  max {max}\n")
 }
 
 #[cfg(test)]
