@@ -47,16 +47,16 @@ impl Scale {
         Self::Linear { high: (high * 1.02 / step).ceil() * step, step }
     }
 
-    /// The decades that hold all of `values`; zeros are drawn at the foot.
+    /// From a round number below the smallest of `values` to one above the largest; zeros are drawn at the foot.
     pub fn log(values: impl Iterator<Item = f64>) -> Self {
         let positive = values.filter(|value| *value > 0.0 && value.is_finite());
         let (low, high) = positive.fold((f64::MAX, 0.0f64), |(low, high), v| (low.min(v), high.max(v)));
         if high == 0.0 {
             return Self::Log { low: 1.0, high: 10.0 };
         }
-        let low = 10f64.powf(low.log10().floor());
-        let high = 10f64.powf(high.log10().ceil());
-        Self::Log { low, high: if high > low { high } else { low * 10.0 } }
+        // A round number is at most 2.5 times the number that it is above, so this one is not over the smallest value.
+        let low = nice_step(low / 2.5);
+        Self::Log { low, high: nice_step(high * 1.05).max(low * 10.0) }
     }
 
     /// 0 at the foot, 1 at the top.
@@ -74,9 +74,17 @@ impl Scale {
                 (0..=(high / step).round() as u32).map(|n| f64::from(n) * step).collect()
             }
             Self::Log { low, high } => {
-                let decades = (high / low).log10().round() as i32;
-                let each = (decades + 5) / 6;
-                (0..=decades).step_by(each.max(1) as usize).map(|n| low * 10f64.powi(n)).collect()
+                let decades = (high / low).log10();
+                let first = (low.log10() - 1e-9).ceil() as i32;
+                let last = (high.log10() + 1e-9).floor() as i32;
+                let each = (decades / 6.0).ceil().max(1.0) as usize;
+                let powers = (first..=last).step_by(each).map(|n| 10f64.powi(n));
+                if decades > 2.5 {
+                    return powers.collect();
+                }
+                let between =
+                    (first - 1..=last).flat_map(|n| [1.0, 2.0, 5.0].map(|step| step * 10f64.powi(n)));
+                between.filter(|tick| (low * 0.999..=high * 1.001).contains(tick)).collect()
             }
         }
     }
@@ -95,7 +103,21 @@ pub struct Line {
     pub name: &'static str,
     /// CSS class that gives it its colour.
     pub class: &'static str,
-    pub points: Vec<Option<(f64, f64)>>,
+    pub points: Vec<Option<Point>>,
+}
+
+/// A value at x, or a stretch of values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    pub x: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Point {
+    pub const fn one(x: f64, y: f64) -> Self {
+        Self { x, low: y, high: y }
+    }
 }
 
 /// Says its text while the pointer is over this stretch of x.
@@ -141,8 +163,10 @@ impl Chart {
         writeln!(out, "<svg viewBox=\"{view}\" preserveAspectRatio=\"none\" aria-hidden=\"true\">")?;
         self.write_ground(out)?;
         for line in &self.lines {
-            let path = self.path(&line.points);
-            writeln!(out, "<path class=\"line {}\" d=\"{path}\"/>", line.class)?;
+            let is_band = line.points.iter().flatten().any(|point| point.low < point.high);
+            let path: String = runs(&line.points).map(|run| self.path(run, is_band)).collect();
+            let class = if is_band { "line band" } else { "line" };
+            writeln!(out, "<path class=\"{class} {}\" d=\"{path}\"/>", line.class)?;
         }
         self.write_tips(out)?;
         writeln!(out, "</svg>")?;
@@ -200,24 +224,22 @@ impl Chart {
         writeln!(out, "<path class=\"grid\" d=\"{path}\"/>")
     }
 
-    fn path(&self, points: &[Option<(f64, f64)>]) -> String {
-        let mut path = String::new();
-        let mut pen_is_down = false;
-        for (index, point) in points.iter().enumerate() {
-            let Some((x, y)) = point else {
-                pen_is_down = false;
-                continue;
-            };
-            let (x, y) = (self.x_share(*x) * WIDTH, self.y_at(*y));
-            let _ = write!(path, "{}{x:.1} {y:.1}", if pen_is_down { 'L' } else { 'M' });
-            // A point alone is a line of no length, which round caps make a dot.
-            let is_alone = !pen_is_down && points.get(index + 1).is_none_or(Option::is_none);
-            if is_alone {
-                path.push_str("h0");
-            }
-            pen_is_down = true;
+    /// A line through the points of one run, or the outline of the band between their ends.
+    fn path(&self, run: &[Option<Point>], is_band: bool) -> String {
+        let points = || run.iter().flatten();
+        let at = |x: f64, y: f64| format!("{:.1} {:.1}", self.x_share(x) * WIDTH, self.y_at(y));
+        if let [Some(alone)] = run {
+            // A point would be invisible: a stroke 24 wide, from the lowest to the highest.
+            let (x, low) = (self.x_share(alone.x) * WIDTH - 12.0, self.y_at(alone.low));
+            let high = self.y_at(alone.high);
+            return format!("M{x:.1} {low:.1}h24M{x:.1} {high:.1}h24");
         }
-        path
+        let there = points().map(|point| at(point.x, point.high));
+        let mut stops: Vec<String> = there.collect();
+        if is_band {
+            stops.extend(points().rev().map(|point| at(point.x, point.low)));
+        }
+        format!("M{}{}", stops.join("L"), if is_band { "Z" } else { "" })
     }
 
     fn write_tips(&self, out: &mut String) -> std::fmt::Result {
@@ -241,6 +263,11 @@ impl Chart {
     fn y_at(&self, y: f64) -> f64 {
         (1.0 - self.y.at(y)) * HEIGHT
     }
+}
+
+/// Stretches of points without a gap.
+fn runs(points: &[Option<Point>]) -> impl Iterator<Item = &[Option<Point>]> {
+    points.split(Option::is_none).filter(|run| !run.is_empty())
 }
 
 /// Round times from `from` to `to`, at most nine of them.
@@ -281,8 +308,9 @@ mod tests {
     fn scales_hold_their_values() {
         assert_eq!(Scale::linear(20_000.0), Scale::Linear { high: 25_000.0, step: 5_000.0 });
         assert_eq!(Scale::linear(0.0).ticks().first(), Some(&0.0));
+        assert_eq!(Scale::log([1.5e6, 9e8].into_iter()), Scale::Log { low: 1e6, high: 1e9 });
         assert_eq!(Scale::log([1.5e6, 9e8].into_iter()).ticks(), [1e6, 1e7, 1e8, 1e9]);
-        assert_eq!(Scale::log([1e6].into_iter()).at(1e6), 0.0);
+        assert_eq!(Scale::log([1e6].into_iter()).ticks(), [5e5, 1e6, 2e6, 5e6]);
         assert_eq!(Scale::log(std::iter::empty()).at(0.0), 0.0);
         let many = Scale::log([1.0, 1e12].into_iter()).ticks();
         assert!(many.len() <= 7, "{many:?}");

@@ -1,14 +1,14 @@
 //! The report's charts, made of bins and of the distributions' curves.
 
 use crate::bins::{Bin, Kind};
-use crate::chart::{Chart, Line, Scale, Tip, time_ticks};
+use crate::chart::{Chart, Line, Point, Scale, Tip, time_ticks};
 use crate::words;
 use store::RunResult;
 
 /// Offered and achieved rate over time.
 pub fn rates(bins: &[Bin], result: &RunResult) -> Chart {
     let of = |value: fn(&Bin) -> f64| -> Vec<_> {
-        bins.iter().map(|bin| Some((bin.middle_s(), value(bin)))).collect()
+        bins.iter().map(|bin| Some(Point::one(bin.middle_s(), value(bin)))).collect()
     };
     let highest = bins.iter().map(|bin| bin.offered_per_s().max(bin.done_per_s()).max(bin.bad_per_s()));
     let mut lines = vec![
@@ -93,23 +93,15 @@ fn ranges_over_time(
         if said.is_empty() { "nothing".to_owned() } else { said.join(", ") }
     };
     let lines = kinds.iter().map(line).filter(|line| line.points.iter().any(Option::is_some)).collect();
-    over_time(bins, result, title, caption, scale, words::time_f64, lines, tip)
+    over_time(bins, result, title, caption, scale, words::round_time, lines, tip)
 }
 
-/// One point for each bin, or the lowest and the highest where it holds several values.
-fn range_points(bins: &[Bin], kind: Kind) -> Vec<Option<(f64, f64)>> {
-    let mut points = Vec::with_capacity(bins.len());
-    for (index, bin) in bins.iter().enumerate() {
-        let at = bin.middle_s();
-        match bin.range(kind) {
-            None => points.push(None),
-            Some(range) if range.low == range.high => points.push(Some((at, range.low))),
-            // Up in one bin, down in the next: fewer strokes.
-            Some(range) if index % 2 == 0 => points.extend([Some((at, range.low)), Some((at, range.high))]),
-            Some(range) => points.extend([Some((at, range.high)), Some((at, range.low))]),
-        }
-    }
-    points
+/// One point for each bin: a band from the lowest to the highest where it holds several values.
+fn range_points(bins: &[Bin], kind: Kind) -> Vec<Option<Point>> {
+    let point = |bin: &Bin| {
+        bin.range(kind).map(|range| Point { x: bin.middle_s(), low: range.low, high: range.high })
+    };
+    bins.iter().map(point).collect()
 }
 
 #[expect(clippy::too_many_arguments, reason = "the parts of one chart, each used once")]
@@ -161,7 +153,7 @@ pub fn by_percentile(result: &RunResult) -> Chart {
     let line = |(name, class, curve): &(&'static str, &'static str, &Vec<(f64, u64)>)| Line {
         name,
         class,
-        points: curve.iter().map(|(share, nanos)| Some((place(*share), *nanos as f64))).collect(),
+        points: curve.iter().map(|(share, nanos)| Some(Point::one(place(*share), *nanos as f64))).collect(),
     };
     let values = || curves.iter().flat_map(|(_, _, curve)| curve.iter().map(|(_, nanos)| *nanos as f64));
     let labels =
@@ -181,7 +173,7 @@ pub fn by_percentile(result: &RunResult) -> Chart {
         x: (0.0, end),
         x_ticks: ticks.filter(|(at, _)| *at <= end).collect(),
         y: Scale::log(values()),
-        y_text: words::time_f64,
+        y_text: words::round_time,
         lines: curves.iter().filter(|(_, _, curve)| !curve.is_empty()).map(line).collect(),
         shade: None,
         tips: tips.collect(),

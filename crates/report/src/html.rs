@@ -87,11 +87,10 @@ fn verdict(out: &mut String, result: &RunResult) -> fmt::Result {
     let verdict = &result.verdict;
     let word = verdict.word.as_str();
     let failing = verdict.criteria.iter().filter(|criterion| !criterion.holds).count();
-    let sentence = words::verdict(verdict.word, failing, verdict.criteria.len());
+    let sentence = words::verdict(verdict.word, failing, 0);
     writeln!(out, "<section class=\"verdict {word}\"><p><strong>{word}</strong>{sentence}</p>")?;
-    let broken: Vec<&Criterion> = verdict.criteria.iter().filter(|criterion| !criterion.holds).collect();
-    if !broken.is_empty() {
-        criteria(out, &broken)?;
+    for criterion in verdict.criteria.iter().filter(|criterion| !criterion.holds) {
+        broken(out, criterion)?;
     }
     let held: Vec<&Criterion> = verdict.criteria.iter().filter(|criterion| criterion.holds).collect();
     if !held.is_empty() {
@@ -123,29 +122,33 @@ fn verdict(out: &mut String, result: &RunResult) -> fmt::Result {
     writeln!(out, "</section>")
 }
 
+/// One that does not hold, and what to do about it.
+fn broken(out: &mut String, criterion: &Criterion) -> fmt::Result {
+    let (class, said, limit) = match criterion.severity {
+        Word::Invalid => ("fails", "INVALID", criterion.invalid_limit.unwrap_or(criterion.limit)),
+        Word::Degraded => ("doubt", "DEGRADED", criterion.limit),
+        Word::Valid => ("doubt", "warning", criterion.limit),
+    };
+    writeln!(
+        out,
+        "<div><p><code>{}</code> {}, {} <span class=\"{class}\">{said}</span></p><p class=soft>{}</p></div>",
+        escape(&criterion.name),
+        escape(&words::in_unit(criterion.value, &criterion.unit)),
+        escape(&words::limit(limit, criterion)),
+        escape(&criterion.advice)
+    )
+}
+
 fn criteria(out: &mut String, criteria: &[&Criterion]) -> fmt::Result {
     writeln!(
         out,
-        "<div class=\"scroll\"><table><tr><th>criterion</th><th class=n>value</th><th class=n>limit</th><th></th></tr>"
+        "<div class=scroll><table><tr><th>criterion</th><th class=n>value</th><th class=n>limit</th></tr>"
     )?;
     for criterion in criteria {
-        let (class, said) = match (criterion.holds, criterion.severity) {
-            (true, _) => ("holds", "holds"),
-            (false, Word::Invalid) => ("fails", "INVALID"),
-            (false, Word::Degraded) => ("doubt", "DEGRADED"),
-            (false, Word::Valid) => ("doubt", "warning"),
-        };
         let value = escape(&words::in_unit(criterion.value, &criterion.unit));
         let limit = escape(&words::limit(criterion.limit, criterion));
         let name = escape(&criterion.name);
-        let advice = match criterion.advice.as_str() {
-            "" => String::new(),
-            advice => format!("<div class=\"advice\">{}</div>", escape(advice)),
-        };
-        writeln!(
-            out,
-            "<tr><td>{name}{advice}</td><td class=n>{value}</td><td class=n>{limit}</td><td class=\"{class}\">{said}</td></tr>"
-        )?;
+        writeln!(out, "<tr><td>{name}</td><td class=n>{value}</td><td class=n>{limit}</td></tr>")?;
     }
     writeln!(out, "</table></div>")
 }
@@ -186,11 +189,13 @@ fn cards(out: &mut String, result: &RunResult) -> fmt::Result {
 }
 
 fn times(out: &mut String, result: &RunResult) -> fmt::Result {
+    let same_lateness = result.own_lateness_ns == result.lateness_ns;
+    let own = if same_lateness { Distribution::default() } else { result.own_lateness_ns };
     let rows: [(&str, &Distribution); 10] = [
         ("latency", &result.latency_ns),
         ("service time", &result.service_ns),
         ("lateness", &result.lateness_ns),
-        ("own lateness", &result.own_lateness_ns),
+        ("own lateness", &own),
         ("first byte", &result.first_byte_ns),
         ("connect", &result.connect_ns),
         ("TLS handshake", &result.tls_ns),
@@ -281,7 +286,7 @@ fn generator(out: &mut String, result: &RunResult) -> fmt::Result {
     if !health.threads.is_empty() {
         write!(out, "<tr>")?;
         for (index, head) in
-            ["thread", "on CPU", "busy", "spinning", "waited for a CPU", "gave way", "was made to"]
+            ["thread", "CPU", "busy", "spinning", "waited for a CPU", "gave way", "was made to"]
                 .into_iter()
                 .enumerate()
         {
@@ -305,7 +310,7 @@ fn generator(out: &mut String, result: &RunResult) -> fmt::Result {
         }
         writeln!(out, "</tr>")?;
     }
-    writeln!(out, "</table></div><div class=\"scroll\"><table>")?;
+    writeln!(out, "</table></div><div class=\"scroll\"><table class=kv>")?;
     let optional = |name: &'static str, value: Option<String>| value.map(|value| (name, value));
     let rows = [
         optional(

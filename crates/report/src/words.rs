@@ -12,6 +12,15 @@ pub fn time_f64(nanos: f64) -> String {
     format!("{:#}", Picos::from_secs_f64(nanos / 1e9))
 }
 
+/// `10 ms`: of a round number, for an axis.
+pub fn round_time(nanos: f64) -> String {
+    let text = time_f64(nanos);
+    match text.split_once(' ') {
+        Some((number, unit)) => format!("{} {unit}", trimmed(number.to_owned())),
+        None => text,
+    }
+}
+
 /// `12.3 s` of a length in seconds.
 pub fn seconds(seconds: f64) -> String {
     format!("{:#}", Picos::from_secs_f64(seconds))
