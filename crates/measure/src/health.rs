@@ -107,6 +107,9 @@ pub struct HealthSummary {
     /// Intervals sampled, and the time they cover.
     pub samples: u64,
     pub span_ns: u64,
+    /// CPU time of all engine threads over the whole run, and the part of it spent spinning.
+    pub cpu_ns: u64,
+    pub spun_ns: u64,
     /// Sums over the intervals that had departures, one for each engine thread in their order.
     pub threads: Vec<ThreadHealth>,
     /// Sums over the run.
@@ -131,6 +134,8 @@ impl HealthSummary {
     pub fn add(&mut self, sample: &HealthSample, loaded: bool) {
         self.samples += 1;
         self.span_ns += sample.span_ns;
+        self.cpu_ns += sample.threads.iter().map(|thread| thread.cpu_ns).sum::<u64>();
+        self.spun_ns += sample.threads.iter().map(|thread| thread.spun_ns).sum::<u64>();
         if loaded {
             self.threads.resize(self.threads.len().max(sample.threads.len()), ThreadHealth::default());
             self.threads.iter_mut().zip(&sample.threads).for_each(|(into, from)| into.add(from));
@@ -164,5 +169,30 @@ fn least(known: Option<u64>, new: Option<u64>) -> Option<u64> {
     match (known, new) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quiet_intervals_do_not_dilute_the_shares() {
+        let second = |cpu_ns, ports| HealthSample {
+            span_ns: 1_000,
+            threads: vec![ThreadHealth { span_ns: 1_000, cpu_ns, ..ThreadHealth::default() }],
+            cores: vec![CoreHealth { core: 1, busy_ns: cpu_ns, steal_ns: 3 }],
+            ports_left: ports,
+            rss_bytes: cpu_ns,
+            ..HealthSample::default()
+        };
+        let mut summary = HealthSummary::default();
+        summary.add(&second(900, None), true);
+        summary.add(&second(800, Some(70)), true);
+        summary.add(&second(10, Some(90)), false);
+        assert_eq!(summary.threads[0].work_share(), 0.85);
+        assert_eq!((summary.cpu_ns, summary.span_ns, summary.samples), (1_710, 3_000, 3));
+        assert_eq!(summary.cores, [CoreHealth { core: 1, busy_ns: 1_710, steal_ns: 9 }]);
+        assert_eq!((summary.ports_left_least, summary.rss_peak_bytes), (Some(70), 900));
     }
 }

@@ -59,7 +59,7 @@ pub struct Conditions {
 
 /// Lateness below this is never a matter: it is what a woken or interrupted CPU costs at any time.
 const LATENESS_FLOOR: Picos = Picos::from_micros(50);
-/// Median lateness below this is never a matter: two system calls take as long.
+/// Median lateness below this is never a matter: handling another answer meanwhile takes as long.
 const MEDIAN_FLOOR: Picos = Picos::from_micros(10);
 /// Below this, lateness does not make a run INVALID.
 const INVALID_FLOOR: Picos = Picos::from_millis(1);

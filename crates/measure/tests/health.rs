@@ -111,7 +111,7 @@ fn without_proc_there_is_no_sample_and_it_is_told() {
 
 #[test]
 fn a_thread_behind_others_on_its_core_shows_both() {
-    // tid 7 on core 0: 0.2 s at work, 0.5 s waiting; the core was busy for 0.9 s, so 0.7 s went to others.
+    // In 100 s on core 0: 20 s at work, 50 s waiting; the core was busy for 90 s, so 70 s went to others.
     let root = tempfile::tempdir().unwrap();
     put(root.path(), &proc_files(100, 0, 0));
     let tid = rustix::thread::gettid().as_raw_pid();
@@ -121,7 +121,7 @@ fn a_thread_behind_others_on_its_core_shows_both() {
     // The recorder itself reads the real /proc when it begins; the fixture continues from there.
     threads[0].tick(Instant::EPOCH, &Gauges::default());
     let born: Vec<u64> = own.split_ascii_whitespace().map(|word| word.parse().unwrap()).collect();
-    put(root.path(), &proc_files(190, 0, 0));
+    put(root.path(), &proc_files(9_100, 0, 0));
     let mut stat: Vec<String> = (0..50).map(|_| "0".to_owned()).collect();
     stat[0] = "7 (x) R".to_owned();
     let folder = format!("proc/self/task/{tid}");
@@ -129,11 +129,11 @@ fn a_thread_behind_others_on_its_core_shows_both() {
     std::fs::create_dir_all(root.path().join(&folder)).unwrap();
     std::fs::write(file("stat"), stat.join(" ")).unwrap();
     std::fs::write(file("status"), "voluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t0\n").unwrap();
-    let schedstat = format!("{} {} 1\n", born[0] + 200_000_000, born[1] + 500_000_000);
+    let schedstat = format!("{} {} 1\n", born[0] + 20_000_000_000, born[1] + 50_000_000_000);
     std::fs::write(file("schedstat"), schedstat).unwrap();
-    let second = Instant::EPOCH + Picos::from_secs(1);
-    threads[0].tick(second, &Gauges { offered: 1, ..Gauges::default() });
-    collector.poll(second, &mut |_| ());
+    let end = Instant::EPOCH + Picos::from_secs(100);
+    threads[0].tick(end, &Gauges { offered: 1, ..Gauges::default() });
+    collector.poll(end, &mut |_| ());
     let thread = &collector.health().threads[0];
     // Between reading our own file and the recorder's reading lies a little work.
     assert!((thread.cpu_share() - 0.2).abs() < 0.02, "{}", thread.cpu_share());
