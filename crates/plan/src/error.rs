@@ -50,15 +50,15 @@ pub enum PlanError {
 
     /// A value that cannot be what it stands for.
     #[error("{place}: '{value}' {problem}; expected {expected}")]
-    Value { place: Place, value: String, problem: String, expected: String },
+    Value { place: Box<Place>, value: String, problem: String, expected: String },
 
     /// Two values that cannot both hold.
     #[error("{place} contradicts {other}: {why}")]
-    Contradiction { place: Place, other: Place, why: String },
+    Contradiction { place: Box<Place>, other: Box<Place>, why: String },
 
     /// A value that cannot do without another.
     #[error("{place} needs {needs}: {why}")]
-    Missing { place: Place, needs: String, why: String },
+    Missing { place: Box<Place>, needs: String, why: String },
 
     /// There is nothing to send.
     #[error("no target: give a URL (http://host/), a file of URLs, or [[requests]] in a plan")]

@@ -144,8 +144,8 @@ impl Resolver<'_> {
         self.notes.push(Note(text.into()));
     }
 
-    fn place(&self, field: &str) -> Place {
-        self.file.place(field)
+    fn place(&self, field: &str) -> Box<Place> {
+        Box::new(self.file.place(field))
     }
 
     fn value(&self, field: &str, typed: &str, problem: Problem) -> PlanError {
