@@ -4,9 +4,10 @@
 //! added to the totals, cleared, and given back to the thread it came from; nothing is kept for an interval.
 
 use crate::health::{HealthSample, HealthSummary};
-use crate::model::{IntervalData, IntervalRow, RunTotals};
+use crate::interval::{IntervalData, IntervalRow};
 use crate::probe::{Probe, ThreadRef};
 use crate::recorder::{Handover, Recorder, Settings};
+use crate::totals::RunTotals;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use units::{Gauges, Instant};

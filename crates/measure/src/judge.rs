@@ -4,8 +4,8 @@
 //! limit on connections held back or gave up are the target's slowness, and are not counted here.
 
 use crate::health::{HealthSummary, ThreadHealth};
-use crate::model::RunTotals;
 use crate::series::Series;
+use crate::totals::RunTotals;
 use crate::verdict::{Criterion, Sense, Verdict};
 use clock::Agreement;
 use units::{Cause, Miss, Outcome, Picos};

@@ -16,12 +16,15 @@ mod collector;
 mod environment;
 mod gaps;
 mod health;
+mod interval;
 mod judge;
-mod model;
 mod probe;
 mod procfs;
 mod recorder;
 mod series;
+mod spark;
+mod tally;
+mod totals;
 mod verdict;
 
 #[cfg(test)]
@@ -30,12 +33,12 @@ mod testing;
 pub use collector::{Collector, recorders};
 pub use environment::{Choice, ClockReport, Environment, Limit, Stated};
 pub use health::{CoreHealth, HealthSample, HealthSummary, ThreadHealth};
+pub use interval::{IntervalData, IntervalRow};
 pub use judge::{CRITERIA, Conditions, Loop, judge, unreachable};
-pub use model::{
-    GroupTally, HISTOGRAM_DIGITS, Imbalance, IntervalData, IntervalRow, OutcomeCount, Outcomes, RunTotals,
-    Spark, SparkPoint, Tally,
-};
 pub use probe::Probe;
 pub use recorder::{Recorder, Settings};
-pub use series::{Histogram, Series, SeriesSet, Summary};
+pub use series::{HISTOGRAM_DIGITS, Histogram, Series, SeriesSet, Summary};
+pub use spark::{Spark, SparkPoint};
+pub use tally::{OutcomeCount, Outcomes, Tally};
+pub use totals::{GroupTally, Imbalance, RunTotals};
 pub use verdict::{Criterion, Ending, ExitStatus, Sense, Verdict, Word};

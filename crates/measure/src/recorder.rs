@@ -12,7 +12,7 @@
 //! recording into the one it has (nothing is lost, two intervals become one) and counts it as *starved*.
 
 use crate::gaps::Gaps;
-use crate::model::IntervalData;
+use crate::interval::IntervalData;
 use crate::procfs::ThreadTimes;
 use crate::series::Series;
 use std::sync::mpsc::{Receiver, SyncSender};

@@ -96,7 +96,10 @@ impl<C: Counter> SeriesSet<C> {
         let room =
             |series: &Series| if series.is_per_request() { Picos::from_millis(16) } else { Picos::ZERO };
         Self {
-            histograms: Series::ALL.iter().map(|series| empty_histogram(room(series), DIGITS)).collect(),
+            histograms: Series::ALL
+                .iter()
+                .map(|series| empty_histogram(room(series), HISTOGRAM_DIGITS))
+                .collect(),
             clamped: [0; Series::ALL.len()],
         }
     }
@@ -147,8 +150,8 @@ impl<C: Counter> Default for SeriesSet<C> {
     }
 }
 
-/// Significant decimal digits of the series' histograms.
-pub const DIGITS: u8 = 3;
+/// Significant decimal digits of the series' histograms, also for those who write them out.
+pub const HISTOGRAM_DIGITS: u8 = 3;
 
 /// An empty histogram that covers `room` and grows when it must.
 pub(crate) fn empty_histogram<C: Counter>(room: Picos, digits: u8) -> Histogram<C> {

@@ -1,7 +1,7 @@
 //! Each criterion is made to fail alone by an input whose value is worked out by hand.
 
 use super::*;
-use crate::model::IntervalData;
+use crate::interval::IntervalData;
 use crate::testing::{answer, failed};
 use crate::verdict::{Ending, ExitStatus, Word};
 use units::{Gauges, Instant, Phase};

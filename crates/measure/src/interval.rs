@@ -1,0 +1,168 @@
+//! What one interval held.
+//!
+//! A departure's outcome counts either in the warm-up or in the measured part, by its due time. The figures
+//! (histograms, outcomes, groups) are of the measured part; the warm-up is a tally beside it. Connections live
+//! on, so their look-up, connect and handshake times are kept from the warm-up too.
+
+use crate::health::HealthSample;
+use crate::series::{
+    Histogram, LONGEST, Series, SeriesSet, Summary, empty_histogram, merge_histogram, record_ns,
+};
+use crate::tally::{Outcomes, Tally};
+use units::{Event, Gauges, Instant, Miss, Outcome, Phase, Picos};
+
+/// Significant digits of a group's histogram: within 1 %.
+pub(crate) const GROUP_DIGITS: u8 = 2;
+
+/// What one thread learned within one interval, or several threads once merged.
+#[derive(Clone, Debug)]
+pub struct IntervalData {
+    /// Histograms of the measured part.
+    pub series: SeriesSet<u32>,
+    /// Outcomes of the measured part, one by one and in sums.
+    pub outcomes: Outcomes,
+    pub tally: Tally,
+    /// Sums of the warm-up.
+    pub warmup: Tally,
+    /// Departures that were given up together ([`units::Record::missed`]); also in `outcomes` and `tally`.
+    pub bulk_missed: u64,
+    /// The latest due time and the latest complete answer of the measured part; the epoch if there was none.
+    pub last_due: Instant,
+    pub last_done: Instant,
+    /// Empty when there is only one group: then it is the whole.
+    pub(crate) groups: Vec<(Tally, Histogram<u32>)>,
+}
+
+impl IntervalData {
+    /// Room for `groups` groups, the last of which is «other»; with 0 or 1 none is kept apart.
+    pub fn new(groups: u16) -> Self {
+        let kept = if groups > 1 { usize::from(groups) } else { 0 };
+        let group = || (Tally::default(), empty_histogram(Picos::from_millis(16), GROUP_DIGITS));
+        Self {
+            series: SeriesSet::new(),
+            outcomes: Outcomes::new(),
+            tally: Tally::default(),
+            warmup: Tally::default(),
+            bulk_missed: 0,
+            last_due: Instant::EPOCH,
+            last_done: Instant::EPOCH,
+            groups: std::iter::repeat_with(group).take(kept).collect(),
+        }
+    }
+
+    /// A departure of the measured part ended.
+    #[inline]
+    pub fn event(&mut self, event: &Event) {
+        self.last_due = self.last_due.max(event.due);
+        self.outcomes.add(event.outcome, 1);
+        self.tally.record(event);
+        if let (Some(lateness), Some(own)) = (event.lateness(), event.own_lateness()) {
+            self.series.record(Series::Lateness, lateness);
+            self.series.record(Series::OwnLateness, own);
+        }
+        match event.outcome {
+            Outcome::Status(_) => {
+                self.last_done = self.last_done.max(event.done);
+                self.series.record(Series::Latency, event.latency());
+                self.series.record(Series::Service, event.service());
+                if event.first_byte != Instant::FAR {
+                    self.series.record(Series::FirstByte, event.first_byte.since(event.sent));
+                }
+            }
+            Outcome::Failed(_) => self.series.record(Series::Failed, event.latency()),
+            Outcome::Missed(_) | Outcome::CutOff => {}
+        }
+        self.group(event);
+    }
+
+    #[inline]
+    fn group(&mut self, event: &Event) {
+        let Some(last) = self.groups.len().checked_sub(1) else { return };
+        let (tally, latency) = &mut self.groups[usize::from(event.group.0).min(last)];
+        tally.record(event);
+        if matches!(event.outcome, Outcome::Status(_)) {
+            record_ns(latency, event.latency().min(LONGEST));
+        }
+    }
+
+    /// A departure of the warm-up ended.
+    pub fn warmup_event(&mut self, event: &Event) {
+        self.warmup.record(event);
+    }
+
+    /// `count` departures were given up together.
+    pub fn missed(&mut self, why: Miss, count: u64) {
+        self.outcomes.add(Outcome::Missed(why), count);
+        self.tally.missed += count;
+        self.bulk_missed += count;
+    }
+
+    /// A phase of a connection's life took this long; phases of a single request are known from its event.
+    pub fn phase(&mut self, phase: Phase, took: Picos) {
+        let series = match phase {
+            Phase::Lookup => Series::Lookup,
+            Phase::Connect => Series::Connect,
+            Phase::Tls => Series::Tls,
+            Phase::Send | Phase::FirstByte | Phase::Body => return,
+        };
+        self.series.record(series, took);
+    }
+
+    /// Adds what another thread learned.
+    pub fn merge(&mut self, other: &Self) {
+        self.series.merge(&other.series);
+        self.outcomes.merge(&other.outcomes);
+        self.tally += other.tally;
+        self.warmup += other.warmup;
+        self.bulk_missed += other.bulk_missed;
+        self.last_due = self.last_due.max(other.last_due);
+        self.last_done = self.last_done.max(other.last_done);
+        for (into, from) in self.groups.iter_mut().zip(&other.groups) {
+            into.0 += from.0;
+            merge_histogram(&mut into.1, &from.1);
+        }
+    }
+
+    /// Forgets everything; keeps the memory.
+    pub fn clear(&mut self) {
+        self.series.clear();
+        self.outcomes.clear();
+        self.tally = Tally::default();
+        self.warmup = Tally::default();
+        self.bulk_missed = 0;
+        (self.last_due, self.last_done) = (Instant::EPOCH, Instant::EPOCH);
+        for (tally, latency) in &mut self.groups {
+            *tally = Tally::default();
+            latency.reset();
+        }
+    }
+}
+
+/// One interval of the whole run, all threads together. Handed to a sink, then its memory is used again.
+#[derive(Clone, Debug)]
+pub struct IntervalRow {
+    /// Number of the interval, from 0 at the run's origin.
+    pub index: u64,
+    /// Its start after the origin, and its length (longer than usual when a thread handed over late).
+    pub start: Picos,
+    pub length: Picos,
+    pub data: Box<IntervalData>,
+    /// Running totals as gains within the interval, levels (`open`, `open_peak`, `connection_bytes`) as they
+    /// are at its end, summed over threads.
+    pub gauges: Gauges,
+    /// Hand-overs that were late because no empty interval was at hand.
+    pub starved: u64,
+    /// The generator itself, where /proc could be read.
+    pub health: Option<HealthSample>,
+}
+
+impl IntervalRow {
+    /// Departures that fell into it: taken from the schedule, or given up together.
+    pub fn offered(&self) -> u64 {
+        self.gauges.offered + self.data.bulk_missed
+    }
+    /// The usual figures of one series.
+    pub fn summary(&self, series: Series) -> Summary {
+        self.data.series.summary(series)
+    }
+}

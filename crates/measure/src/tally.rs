@@ -1,0 +1,143 @@
+//! How departures ended: in four sums, and one by one.
+
+use serde::Serialize;
+use std::ops::AddAssign;
+use units::{Bytes, Cause, Event, Miss, Outcome};
+
+/// How departures ended, in four sums, and their bytes of HTTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub done: u64,
+    pub failed: u64,
+    pub missed: u64,
+    pub cut_off: u64,
+    pub bytes_out: Bytes,
+    pub bytes_in: Bytes,
+}
+
+impl Tally {
+    /// done + failed + missed + cut_off.
+    pub fn ended(&self) -> u64 {
+        self.done + self.failed + self.missed + self.cut_off
+    }
+    /// Those that left: done + failed + cut_off.
+    pub fn sent(&self) -> u64 {
+        self.done + self.failed + self.cut_off
+    }
+
+    #[inline]
+    pub(crate) fn record(&mut self, event: &Event) {
+        match event.outcome {
+            Outcome::Status(_) => self.done += 1,
+            Outcome::Failed(_) => self.failed += 1,
+            Outcome::Missed(_) => self.missed += 1,
+            Outcome::CutOff => self.cut_off += 1,
+        }
+        self.bytes_out += event.bytes_out;
+        self.bytes_in += event.bytes_in;
+    }
+}
+
+impl AddAssign for Tally {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        self.done += other.done;
+        self.failed += other.failed;
+        self.missed += other.missed;
+        self.cut_off += other.cut_off;
+        self.bytes_out += other.bytes_out;
+        self.bytes_in += other.bytes_in;
+    }
+}
+
+/// Counts of every single outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcomes {
+    status: Box<[u64; 1000]>,
+    failed: [u64; Cause::ALL.len()],
+    missed: [u64; Miss::ALL.len()],
+    cut_off: u64,
+}
+
+/// One line of `outcomes` in `result.json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OutcomeCount {
+    /// `status`, `error`, `missed` or `cut_off`.
+    pub class: &'static str,
+    /// `200`, `connect.refused`, `missed.no_port`, `cut_off`.
+    pub key: String,
+    pub count: u64,
+}
+
+impl Outcomes {
+    pub fn new() -> Self {
+        Self {
+            status: Box::new([0; 1000]),
+            failed: [0; Cause::ALL.len()],
+            missed: [0; Miss::ALL.len()],
+            cut_off: 0,
+        }
+    }
+
+    /// `count` departures ended like this. A status over 999 counts as 0.
+    #[inline]
+    pub fn add(&mut self, outcome: Outcome, count: u64) {
+        *match outcome {
+            Outcome::Status(code) => &mut self.status[usize::from(if code < 1000 { code } else { 0 })],
+            Outcome::Failed(cause) => &mut self.failed[cause.index()],
+            Outcome::Missed(why) => &mut self.missed[why.index()],
+            Outcome::CutOff => &mut self.cut_off,
+        } += count;
+    }
+
+    pub fn of(&self, outcome: Outcome) -> u64 {
+        match outcome {
+            Outcome::Status(code) => self.status.get(usize::from(code)).copied().unwrap_or(0),
+            Outcome::Failed(cause) => self.failed[cause.index()],
+            Outcome::Missed(why) => self.missed[why.index()],
+            Outcome::CutOff => self.cut_off,
+        }
+    }
+
+    /// Answers whose status is `class`00 to `class`99.
+    pub fn status_class(&self, class: u16) -> u64 {
+        let from = usize::from(class) * 100;
+        self.status.get(from..from + 100).map_or(0, |codes| codes.iter().sum())
+    }
+
+    /// Departures that the generator's own limits kept from leaving.
+    pub fn missed_by_generator(&self) -> u64 {
+        Miss::ALL.iter().filter(|why| why.is_generators()).map(|why| self.missed[why.index()]).sum()
+    }
+
+    /// Those that are not zero, statuses first.
+    pub fn rows(&self) -> Vec<OutcomeCount> {
+        let row = |class, key: String, count| OutcomeCount { class, key, count };
+        let statuses = self.status.iter().enumerate().map(|(code, n)| row("status", code.to_string(), *n));
+        let errors = Cause::ALL.iter().map(|c| row("error", c.key().to_owned(), self.failed[c.index()]));
+        let missed = Miss::ALL.iter().map(|m| row("missed", m.key().to_owned(), self.missed[m.index()]));
+        let cut_off = std::iter::once(row("cut_off", "cut_off".to_owned(), self.cut_off));
+        statuses.chain(errors).chain(missed).chain(cut_off).filter(|row| row.count > 0).collect()
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let add = |into: &mut [u64], from: &[u64]| into.iter_mut().zip(from).for_each(|(a, b)| *a += b);
+        add(&mut self.status[..], &other.status[..]);
+        add(&mut self.failed, &other.failed);
+        add(&mut self.missed, &other.missed);
+        self.cut_off += other.cut_off;
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.status.fill(0);
+        self.failed.fill(0);
+        self.missed.fill(0);
+        self.cut_off = 0;
+    }
+}
+
+impl Default for Outcomes {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,123 @@
+//! What the whole run came to.
+
+use crate::interval::{GROUP_DIGITS, IntervalData};
+use crate::series::{Histogram, Series, SeriesSet, Summary, empty_histogram, merge_histogram};
+use crate::spark::Spark;
+use crate::tally::{Outcomes, Tally};
+use units::{Gauges, Group, Instant, Picos};
+
+/// One name or URL group: how its departures ended, and the latency of its complete answers (within 1 %).
+#[derive(Clone, Debug)]
+pub struct GroupTally {
+    pub tally: Tally,
+    pub latency: Histogram<u64>,
+}
+
+/// What the whole run came to, all threads together.
+#[derive(Clone, Debug)]
+pub struct RunTotals {
+    /// Histograms of the measured part.
+    pub series: SeriesSet<u64>,
+    /// Outcomes of the measured part, one by one and in sums.
+    pub outcomes: Outcomes,
+    pub tally: Tally,
+    /// Sums of the warm-up, excluded from every other figure.
+    pub warmup: Tally,
+    /// Departures given up together; also in `outcomes` and `tally`.
+    pub bulk_missed: u64,
+    /// Last gauges of each thread, summed (warm-up included).
+    pub gauges: Gauges,
+    /// Intervals merged, and hand-overs that were late.
+    pub intervals: u64,
+    pub starved: u64,
+    /// Threads that ended without handing their last interval over.
+    pub lost_threads: u64,
+    /// From the start of the measured part to the last hand-over, the grace after the last departure included.
+    pub measured: Picos,
+    /// From the start of the measured part to the latest due time and to the latest complete answer: what
+    /// offered and achieved rates are over. Zero if there was none.
+    pub until_last_due: Picos,
+    pub until_last_done: Picos,
+    pub spark: Spark,
+    groups: Vec<GroupTally>,
+}
+
+impl RunTotals {
+    /// Room for `groups` groups, the last of which is «other».
+    pub fn new(groups: u16) -> Self {
+        let kept = if groups > 1 { usize::from(groups) } else { 0 };
+        let group =
+            || GroupTally { tally: Tally::default(), latency: empty_histogram(Picos::ZERO, GROUP_DIGITS) };
+        Self {
+            series: SeriesSet::new(),
+            outcomes: Outcomes::new(),
+            tally: Tally::default(),
+            warmup: Tally::default(),
+            bulk_missed: 0,
+            gauges: Gauges::default(),
+            intervals: 0,
+            starved: 0,
+            lost_threads: 0,
+            measured: Picos::ZERO,
+            until_last_due: Picos::ZERO,
+            until_last_done: Picos::ZERO,
+            spark: Spark::default(),
+            groups: std::iter::repeat_with(group).take(kept).collect(),
+        }
+    }
+
+    /// Adds the data of an interval. The measured part began at `measured_from`.
+    pub fn merge(&mut self, data: &IntervalData, measured_from: Instant) {
+        self.until_last_due = self.until_last_due.max(data.last_due.since(measured_from));
+        self.until_last_done = self.until_last_done.max(data.last_done.since(measured_from));
+        self.series.merge(&data.series);
+        self.outcomes.merge(&data.outcomes);
+        self.tally += data.tally;
+        self.warmup += data.warmup;
+        self.bulk_missed += data.bulk_missed;
+        for (into, (tally, latency)) in self.groups.iter_mut().zip(&data.groups) {
+            into.tally += *tally;
+            merge_histogram(&mut into.latency, latency);
+        }
+    }
+
+    /// The usual figures of one series.
+    pub fn summary(&self, series: Series) -> Summary {
+        self.series.summary(series)
+    }
+
+    /// One name or URL group; `None` when only one group was declared (then it is the whole).
+    pub fn group(&self, group: Group) -> Option<&GroupTally> {
+        self.groups.get(usize::from(group.0))
+    }
+
+    /// All groups that are kept apart, in the order of their indices; the last is «other».
+    pub fn groups(&self) -> &[GroupTally] {
+        &self.groups
+    }
+
+    /// Departures of the measured part: those counted by the engines and those given up together, less the
+    /// warm-up's.
+    pub fn offered(&self) -> u64 {
+        self.offered_with_warmup().saturating_sub(self.warmup.ended())
+    }
+
+    /// Departures of the whole run, counted apart from their outcomes.
+    pub fn offered_with_warmup(&self) -> u64 {
+        self.gauges.offered + self.bulk_missed
+    }
+
+    /// Offered = done + failed + missed + cut_off over the whole run; `Err` with both sides otherwise.
+    pub fn conservation(&self) -> Result<(), Imbalance> {
+        let (offered, ended) = (self.offered_with_warmup(), self.tally.ended() + self.warmup.ended());
+        if offered == ended { Ok(()) } else { Err(Imbalance { offered, ended }) }
+    }
+}
+
+/// Departures and outcomes do not add up: a fault of the generator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{offered} departures were offered but {ended} outcomes were recorded")]
+pub struct Imbalance {
+    pub offered: u64,
+    pub ended: u64,
+}
