@@ -22,9 +22,13 @@ impl Range {
 
     fn join(a: Option<Self>, b: Option<Self>) -> Option<Self> {
         match (a, b) {
-            (Some(a), Some(b)) => Some(Self { low: a.low.min(b.low), high: a.high.max(b.high) }),
+            (Some(a), Some(b)) => Some(a.joined(b)),
             (a, b) => a.or(b),
         }
+    }
+
+    fn joined(self, other: Self) -> Self {
+        Self { low: self.low.min(other.low), high: self.high.max(other.high) }
     }
 }
 
@@ -66,23 +70,34 @@ pub struct Bin {
     offered: u64,
     done: u64,
     bad: u64,
+    /// Lowest and highest rate of answers of a row.
+    done_per_s: Range,
     ranges: [Option<Range>; Kind::ALL.len()],
 }
 
 impl Bin {
     fn of(row: &Interval) -> Self {
+        let ended = row.done + row.warmup;
+        let rate = if row.length_s > 0.0 { ended as f64 / row.length_s } else { 0.0 };
         Self {
             from_s: row.t_s,
             to_s: row.t_s + row.length_s,
             length_s: row.length_s,
             offered: row.offered,
-            done: row.done + row.warmup,
+            done: ended,
             bad: row.failed + row.missed,
+            done_per_s: Range { low: rate, high: rate },
             ranges: Kind::ALL.map(|kind| kind.of(row).map(Range::of)),
         }
     }
 
     fn absorb(&mut self, later: &Self) {
+        self.absorb_counts(later);
+        self.done_per_s = self.done_per_s.joined(later.done_per_s);
+    }
+
+    /// Everything but the range of rates.
+    fn absorb_counts(&mut self, later: &Self) {
         self.to_s = later.to_s;
         self.length_s += later.length_s;
         self.offered += later.offered;
@@ -102,6 +117,10 @@ impl Bin {
     /// Answers, those of the warm-up included.
     pub fn done_per_s(&self) -> f64 {
         self.per_second(self.done)
+    }
+    /// The same of the slowest and of the fastest row.
+    pub fn done_range_per_s(&self) -> Range {
+        self.done_per_s
     }
     /// Failed and missed.
     pub fn bad_per_s(&self) -> f64 {
@@ -153,7 +172,7 @@ fn drop_sliver(bins: &mut Vec<Bin>) {
     let usual = bins.first().map_or(0.0, |bin| bin.length_s);
     if bins.len() > 2 && bins.last().is_some_and(|last| last.length_s < usual / 4.0) {
         let last = bins.pop().expect("there are more than two");
-        bins.last_mut().expect("there were more than two").absorb(&last);
+        bins.last_mut().expect("there were more than two").absorb_counts(&last);
     }
 }
 
@@ -165,7 +184,7 @@ mod tests {
         (0..count).map(|n| Interval {
             t_s: n as f64,
             length_s: 1.0,
-            done: 10,
+            done: if n == 777 { 0 } else { 10 },
             latency_max_ns: Some(if n == 777 { 1_000_000 } else { 5 }),
             ..Interval::default()
         })
@@ -179,7 +198,11 @@ mod tests {
             assert!(count == 0 || bins.len() as u64 >= count.min(MOST as u64 / 2), "{count}: {}", bins.len());
             let seconds: f64 = bins.iter().map(|bin| bin.length_s).sum();
             assert_eq!(seconds, count as f64);
-            assert!(bins.iter().all(|bin| bin.done_per_s() == 10.0));
+            let done: f64 = bins.iter().map(|bin| bin.done_per_s() * bin.length_s).sum();
+            let expected = if count > 777 { count - 1 } else { count } * 10;
+            assert_eq!(done.round(), expected as f64);
+            let slowest = bins.iter().map(|bin| bin.done_range_per_s().low).fold(10.0, f64::min);
+            assert_eq!(slowest, if count > 777 { 0.0 } else { 10.0 });
             let most = bins.iter().filter_map(|bin| bin.range(Kind::Max)).map(|r| r.high).fold(0.0, f64::max);
             assert!(count <= 777 || most == 1_000_000.0);
             assert!(bins.windows(2).all(|pair| pair[0].to_s == pair[1].from_s));

@@ -106,6 +106,12 @@ pub struct Line {
     pub points: Vec<Option<Point>>,
 }
 
+impl Line {
+    fn is_band(&self) -> bool {
+        self.points.iter().flatten().any(|point| point.low < point.high)
+    }
+}
+
 /// A value at x, or a stretch of values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
@@ -163,7 +169,7 @@ impl Chart {
         writeln!(out, "<svg viewBox=\"{view}\" preserveAspectRatio=\"none\" aria-hidden=\"true\">")?;
         self.write_ground(out)?;
         for line in &self.lines {
-            let is_band = line.points.iter().flatten().any(|point| point.low < point.high);
+            let is_band = line.is_band();
             let path: String = runs(&line.points).map(|run| self.path(run, is_band)).collect();
             let class = if is_band { "line band" } else { "line" };
             writeln!(out, "<path class=\"{class} {}\" d=\"{path}\"/>", line.class)?;
@@ -181,6 +187,9 @@ impl Chart {
         }
         if let Some((_, _, what)) = self.shade {
             write!(out, "<span><i class=\"shade\"></i>{what}</span>")?;
+        }
+        if self.lines.iter().any(Line::is_band) {
+            write!(out, "<span>bands: lowest to highest of several intervals</span>")?;
         }
         writeln!(out, "</p>")
     }

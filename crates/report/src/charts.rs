@@ -1,6 +1,6 @@
 //! The report's charts, made of bins and of the distributions' curves.
 
-use crate::bins::{Bin, Kind};
+use crate::bins::{Bin, Kind, Range};
 use crate::chart::{Chart, Line, Point, Scale, Tip, time_ticks};
 use crate::words;
 use store::RunResult;
@@ -10,10 +10,15 @@ pub fn rates(bins: &[Bin], result: &RunResult) -> Chart {
     let of = |value: fn(&Bin) -> f64| -> Vec<_> {
         bins.iter().map(|bin| Some(Point::one(bin.middle_s(), value(bin)))).collect()
     };
-    let highest = bins.iter().map(|bin| bin.offered_per_s().max(bin.done_per_s()).max(bin.bad_per_s()));
+    let answered = bins.iter().map(|bin| {
+        let Range { low, high } = bin.done_range_per_s();
+        Some(Point { x: bin.middle_s(), low, high })
+    });
+    let highest =
+        bins.iter().map(|bin| bin.offered_per_s().max(bin.done_range_per_s().high).max(bin.bad_per_s()));
     let mut lines = vec![
         Line { name: "offered", class: "grey", points: of(Bin::offered_per_s) },
-        Line { name: "answered", class: "c1", points: of(Bin::done_per_s) },
+        Line { name: "answered", class: "c1", points: answered.collect() },
     ];
     if bins.iter().any(|bin| bin.bad_per_s() > 0.0) {
         lines.push(Line { name: "failed or missed", class: "c4", points: of(Bin::bad_per_s) });

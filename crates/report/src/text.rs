@@ -93,12 +93,13 @@ impl Page {
 
 fn head(page: &mut Page, result: &RunResult) {
     let name = format!("tare {}", result.engine);
-    let target = page.style.paint(Ink::Strong, &result.target);
+    let target = page.style.paint(Ink::Strong, &words::printable(&result.target));
     page.gap();
     page.line(&name, &target);
     page.prose("", &result.load, None);
     for label in &result.labels {
-        page.prose("PARTIAL", label, Some(Ink::Doubtful));
+        let word = if result.partial { "PARTIAL" } else { "LABEL" };
+        page.prose(word, label, Some(Ink::Doubtful));
     }
     if result.partial && result.labels.is_empty() {
         page.prose("PARTIAL", "the run ended before it was complete", Some(Ink::Doubtful));
@@ -242,7 +243,7 @@ fn outcomes(page: &mut Page, result: &RunResult) {
             "status" | "cut_off" => Some(Ink::Doubtful),
             _ => Some(Ink::Bad),
         };
-        let name = if class == "cut_off" { "cut off" } else { key };
+        let name = if class == "cut_off" { "cut off".to_owned() } else { words::printable(key) };
         let padded = format!("{name:<key_width$}");
         let padded = ink.map_or(padded.clone(), |ink| page.style.paint(ink, &padded));
         let figures =
@@ -294,9 +295,10 @@ fn groups(page: &mut Page, result: &RunResult) {
 
 /// The end of a URL tells more than its beginning.
 fn shortened(name: &str, width: usize) -> String {
+    let name = words::printable(name);
     let length = name.chars().count();
     if length <= width {
-        return name.to_owned();
+        return name;
     }
     let end: String = name.chars().skip(length + 1 - width).collect();
     format!("…{end}")
@@ -349,7 +351,7 @@ fn thresholds(page: &mut Page, result: &RunResult) {
         let value = words::in_unit(threshold.value, &threshold.unit);
         let mark = page.style.paint(ink, mark);
         let label = if index == 0 { "Thresholds" } else { "" };
-        page.line(label, &format!("{mark}  {}   ({value})", threshold.expression));
+        page.line(label, &format!("{mark}  {}   ({value})", words::printable(&threshold.expression)));
     }
     if !result.thresholds.is_empty() {
         page.gap();

@@ -95,7 +95,7 @@ pub fn share(share: f64) -> String {
         p if p == 0.0 || p == 100.0 => format!("{p:.0}"),
         p if p < 0.001 => "< 0.001".to_owned(),
         p if p < 1.0 => trimmed(format!("{p:.3}")),
-        p if p < 99.0 || p > 100.0 => trimmed(format!("{p:.1}")),
+        p if !(99.0..=100.0).contains(&p) => trimmed(format!("{p:.1}")),
         p if p < 99.999 => trimmed(format!("{p:.3}")),
         _ => "> 99.999".to_owned(),
     };
@@ -183,16 +183,21 @@ pub fn verdict(word: store::schema::Word, failing: usize, all: usize) -> String 
     }
 }
 
+/// The text with control characters shown as `·`: names come from files, and must not steer a terminal.
+pub fn printable(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { '·' } else { letter }).collect()
+}
+
 /// Lines of at most `width` characters, broken at spaces.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
+    for word in text.split_whitespace().map(printable) {
         match lines.last_mut() {
             Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
                 line.push(' ');
-                line.push_str(word);
+                line.push_str(&word);
             }
-            _ => lines.push(word.to_owned()),
+            _ => lines.push(word),
         }
     }
     lines
@@ -241,6 +246,11 @@ mod tests {
         assert!(Cause::ALL.iter().all(|cause| !outcome("error", cause.key()).is_empty()));
         assert!(Miss::ALL.iter().all(|miss| !outcome("missed", miss.key()).is_empty()));
         assert_eq!(outcome("status", "200"), "");
+    }
+
+    #[test]
+    fn nothing_steers_the_terminal() {
+        assert_eq!(printable("a\u{1b}[2Jb\rc"), "a·[2Jb·c");
     }
 
     #[test]
