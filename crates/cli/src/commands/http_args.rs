@@ -1,0 +1,516 @@
+//! The flags of `tare http`: what was typed, put into a `PlanFile` as it is. Nothing is checked here but what
+//! clap can see; `PlanFile::resolve` says what is wrong with a value, and names the flag.
+//!
+//! Letters follow curl for the request (`-H -X -d -u -k`) and wrk for the load (`-c`, `-t`).
+
+use clap::{ArgAction, Args, ValueHint};
+use plan::{ExpectFile, HeaderList, HeaderTyped, PlanFile, Typed, TypedList};
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  tare http http://localhost:8080/                      10 connections for 10 s
+  tare http --rate 20k --duration 30s urls.txt          20 000/s, each a random line
+  tare http --parallel 64 --requests 1M http://host/    64 connections, a million requests
+  tare http --parallel 64 --rate 5k http://host/        what 64 cannot carry counts as missed
+  tare http --ramp 100..5k:30s http://host/             from 100/s to 5 000/s in 30 s
+  tare http -H 'Accept: text/html' -d '{\"n\":{seq}}' http://host/
+  tare http --rate 1k --no-resumption --no-keep-alive https://host/
+
+Quantities:
+  rates 400, 20k, 30/min, 1/7s; times 10s, 250ms, 1.5m; sizes 600, 64KiB; counts 10k, 5M
+
+Placeholders in URL, headers and body:
+  {seq} {random:hex:16} {random:dec:8} {random:alnum:12} {uuid} {now_ms} {line:FILE}
+  {{seq}} is the text {seq}
+
+Exit status:
+  0 valid; 2 bad input, nothing sent; 3 a threshold failed; 4 INVALID: the generator was the limit;
+  5 target unreachable; 130 interrupted";
+
+/// Load an HTTP or HTTPS target, and weigh the load itself.
+#[derive(Args, Clone, Debug, Default)]
+#[command(after_help = EXAMPLES)]
+pub struct HttpArgs {
+    /// A URL, or a file with one URL or one JSON object ({"url":…}) a line
+    #[arg(value_name = "URL | FILE", value_hint = ValueHint::Url)]
+    pub target: String,
+
+    #[command(flatten)]
+    pub load: LoadArgs,
+    #[command(flatten)]
+    pub stop: StopArgs,
+    #[command(flatten)]
+    pub request: RequestArgs,
+    #[command(flatten)]
+    pub connection: ConnectionArgs,
+    #[command(flatten)]
+    pub tls: TlsArgs,
+    #[command(flatten)]
+    pub names: NameArgs,
+    #[command(flatten)]
+    pub generator: GeneratorArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// When requests are due.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Load")]
+pub struct LoadArgs {
+    /// Open loop: requests are due at this rate, whatever the target does
+    #[arg(short = 'r', long, value_name = "RATE", allow_hyphen_values = true, value_parser = quantity)]
+    pub rate: Option<String>,
+    /// Closed loop over N connections; with a rate, the most connections that may be open
+    #[arg(short = 'c', long, visible_alias = "connections", value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
+    pub parallel: Option<String>,
+    /// Exponential gaps with the mean that --rate gives
+    #[arg(long)]
+    pub poisson: bool,
+    /// From one rate to another in a straight line, e.g. 100..5k:30s
+    #[arg(long, value_name = "FROM..TO:OVER", allow_hyphen_values = true, value_parser = quantity)]
+    pub ramp: Option<String>,
+    /// A higher rate after each step, e.g. 1k+500:10s..5k
+    #[arg(long, value_name = "FROM+BY:EVERY..TO", allow_hyphen_values = true, value_parser = quantity)]
+    pub step: Option<String>,
+    /// One target rate after another, each reached in a straight line, e.g. 100:10s,1k:30s,0:5s
+    #[arg(long, value_name = "RATE:OVER,…", allow_hyphen_values = true, value_parser = quantity)]
+    pub stages: Option<String>,
+    /// A rate that swings around its mean, e.g. 1k±500:60s or 1k+-500:60s
+    #[arg(long, value_name = "MEAN±AMPLITUDE:PERIOD", allow_hyphen_values = true, value_parser = quantity)]
+    pub sine: Option<String>,
+    /// So many requests at once, again and again, e.g. 100:1s
+    #[arg(long, value_name = "SIZE:EVERY", allow_hyphen_values = true, value_parser = quantity)]
+    pub burst: Option<String>,
+    /// Recorded times: a file with one offset in seconds a line
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub at: Option<String>,
+    /// Each due time moves by up to ± this share of the gap, e.g. 10%
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = quantity)]
+    pub jitter: Option<String>,
+    /// Which line of a file is next: random, sequential or shuffle [default: random]
+    #[arg(long, value_name = "ORDER")]
+    pub order: Option<String>,
+    /// Seed of every random choice [default: 1]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
+    pub seed: Option<String>,
+}
+
+/// When the run ends: the first that holds.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Stop")]
+pub struct StopArgs {
+    /// Length of the measured part [default: 10s if nothing else ends the run]
+    #[arg(short = 'z', long, value_name = "TIME", allow_hyphen_values = true, value_parser = quantity)]
+    pub duration: Option<String>,
+    /// Requests in the measured part
+    #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
+    pub requests: Option<String>,
+    /// How long stragglers may take after the last departure [default: the timeout, at most 5s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = quantity)]
+    pub grace: Option<String>,
+    /// First part that is sent but is not in the figures
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = quantity)]
+    pub warmup: Option<String>,
+}
+
+/// What each request is.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Request")]
+pub struct RequestArgs {
+    /// Method [default: GET, or POST with a body]
+    #[arg(short = 'X', long, value_name = "METHOD")]
+    pub method: Option<String>,
+    /// A header; may be given again
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", action = ArgAction::Append)]
+    pub headers: Vec<String>,
+    /// A body, or @FILE: read once and sent with its length
+    #[arg(
+        short = 'd',
+        long,
+        visible_alias = "data",
+        value_name = "TEXT | @FILE",
+        allow_hyphen_values = true
+    )]
+    pub body: Option<String>,
+    /// A body that is read while it is sent, in chunks
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub body_stream: Option<String>,
+    /// Basic auth
+    #[arg(short = 'u', long, value_name = "NAME:PASSWORD")]
+    pub user: Option<String>,
+    /// Host header instead of the URL's
+    #[arg(long, value_name = "NAME")]
+    pub host: Option<String>,
+    /// HTTP version: 1.1 or 1.0 [default: 1.1]
+    #[arg(long, value_name = "VERSION")]
+    pub http: Option<String>,
+    /// Send Expect: 100-continue, and the body after the 100
+    #[arg(long)]
+    pub expect_continue: bool,
+    /// Follow up to N redirects [default: 0]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
+    pub follow: Option<String>,
+    /// A request without its answer by then has failed [default: 30s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = quantity)]
+    pub timeout: Option<String>,
+    /// The timeout starts again with every byte that arrives
+    #[arg(long)]
+    pub idle_timeout: bool,
+    /// Acceptable statuses, e.g. 2xx,304,400-404; any other fails
+    #[arg(long, value_name = "STATUS,…", value_delimiter = ',', action = ArgAction::Append)]
+    pub expect_status: Vec<String>,
+    /// Text that each body must contain
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub expect_body: Option<String>,
+    /// MD5 that each body must have
+    #[arg(long, value_name = "HEX")]
+    pub expect_md5: Option<String>,
+    /// SHA-256 that each body must have
+    #[arg(long, value_name = "HEX")]
+    pub expect_sha256: Option<String>,
+    /// Each URL's body must stay what it was the first time
+    #[arg(long)]
+    pub same_checksum: bool,
+    /// Send {…} as it is
+    #[arg(long)]
+    pub no_templates: bool,
+}
+
+/// How connections live.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Connection")]
+pub struct ConnectionArgs {
+    /// A new connection for each request
+    #[arg(long, visible_alias = "disable-keepalive")]
+    pub no_keep_alive: bool,
+    /// Close a connection after N requests
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
+    pub requests_per_connection: Option<String>,
+    /// Requests on their way on one connection at once [default: 1]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
+    pub pipeline: Option<String>,
+    /// Open connections no faster than this
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = quantity)]
+    pub ramp_connections: Option<String>,
+    /// Most open connections of an open loop without --parallel [default: 10000]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
+    pub max_open: Option<String>,
+    /// Local addresses, used in turn; may be given again
+    #[arg(long = "source-ip", value_name = "ADDRESS,…", value_delimiter = ',', action = ArgAction::Append)]
+    pub source_ips: Vec<String>,
+    /// HTTP proxy; https goes through CONNECT
+    #[arg(long, value_name = "HOST:PORT")]
+    pub proxy: Option<String>,
+    /// Connect to this Unix socket, whatever the URL says
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub unix: Option<String>,
+    /// Leave Nagle's algorithm on (no TCP_NODELAY)
+    #[arg(long)]
+    pub nagle: bool,
+    /// Most bytes a second read from one connection
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = quantity)]
+    pub throttle: Option<String>,
+}
+
+/// TLS.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "TLS")]
+pub struct TlsArgs {
+    /// Trust these authorities (PEM) as well as the host's own
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub ca: Option<String>,
+    /// Client certificate chain (PEM); needs --key
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub cert: Option<String>,
+    /// Client key (PEM); needs --cert
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub key: Option<String>,
+    /// Accept any certificate
+    #[arg(short = 'k', long)]
+    pub insecure: bool,
+    /// Lowest version: 1.2 or 1.3 [default: 1.2]
+    #[arg(long, value_name = "VERSION")]
+    pub tls_min: Option<String>,
+    /// Highest version: 1.2 or 1.3 [default: 1.3]
+    #[arg(long, value_name = "VERSION")]
+    pub tls_max: Option<String>,
+    /// Cipher suites by their IANA names
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', action = ArgAction::Append)]
+    pub ciphers: Vec<String>,
+    /// Make every handshake a full one
+    #[arg(long)]
+    pub no_resumption: bool,
+    /// Name to send as SNI and to check in the certificate
+    #[arg(long, value_name = "NAME")]
+    pub sni: Option<String>,
+    /// Protocols to offer, in order; an empty text offers none [default: http/1.1]
+    #[arg(long, value_name = "NAME,…")]
+    pub alpn: Option<String>,
+}
+
+/// How names become addresses.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Names")]
+pub struct NameArgs {
+    /// Take these addresses for HOST:PORT instead of asking; may be given again
+    #[arg(long, value_name = "HOST:PORT:ADDRESS,…", action = ArgAction::Append)]
+    pub resolve: Vec<String>,
+    /// Ask again after this long [default: ask once]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = quantity)]
+    pub resolve_every: Option<String>,
+    /// IPv4 only
+    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    pub ipv4: bool,
+    /// IPv6 only
+    #[arg(short = '6', long)]
+    pub ipv6: bool,
+}
+
+/// How the generator runs.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Generator")]
+pub struct GeneratorArgs {
+    /// Threads that send [default: one for each CPU but one]
+    #[arg(short = 't', long, value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
+    pub threads: Option<String>,
+    /// CPUs to run on, e.g. 0,2-3
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<String>,
+    /// Spin the last stretch to a due time: auto, never or always [default: auto]
+    #[arg(long, value_name = "WHEN")]
+    pub spin: Option<String>,
+    /// How sockets are driven: auto, epoll or uring [default: auto]
+    #[arg(long, value_name = "WAY")]
+    pub io: Option<String>,
+}
+
+/// What is shown and kept.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Print the canonical plan and send nothing
+    #[arg(long)]
+    pub print_plan: bool,
+    /// Keep the run in this folder
+    #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "no_save")]
+    pub out: Option<PathBuf>,
+    /// Keep nothing
+    #[arg(long)]
+    pub no_save: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing but errors
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+    /// No progress line
+    #[arg(long)]
+    pub no_progress: bool,
+    /// Exit with status 0 even if the verdict is INVALID; the word stays
+    #[arg(long)]
+    pub accept_invalid: bool,
+}
+
+/// A target that is neither a URL nor a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoSuchTarget {
+    typed: String,
+    meant: Option<String>,
+}
+
+impl std::fmt::Display for NoSuchTarget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "'{}' is neither a URL (http://…) nor a file", self.typed)?;
+        self.meant.iter().try_for_each(|url| write!(f, "; did you mean {url} ?"))
+    }
+}
+
+impl std::error::Error for NoSuchTarget {}
+
+impl HttpArgs {
+    /// Everything that was typed, as a plan still to be resolved.
+    pub fn plan_file(&self) -> Result<PlanFile, NoSuchTarget> {
+        let mut file = PlanFile::default();
+        self.target(&mut file)?;
+        self.load.fill(&mut file);
+        self.stop.fill(&mut file);
+        self.request.fill(&mut file);
+        self.connection.fill(&mut file);
+        self.tls.fill(&mut file);
+        self.names.fill(&mut file);
+        self.generator.fill(&mut file);
+        Ok(file)
+    }
+
+    /// Whatever has `://` is a URL; the rest must be there as a file.
+    fn target(&self, file: &mut PlanFile) -> Result<(), NoSuchTarget> {
+        let typed = &self.target;
+        if typed.contains("://") && !Path::new(typed).is_file() {
+            file.url = Some(typed.clone());
+        } else if Path::new(typed).exists() {
+            file.file = Some(typed.clone());
+        } else {
+            return Err(NoSuchTarget { typed: typed.clone(), meant: url_meant(typed) });
+        }
+        Ok(())
+    }
+}
+
+/// The URL that `localhost:8080` or `example.org/path` stands for; nothing for what looks like a file.
+fn url_meant(typed: &str) -> Option<String> {
+    let url = format!("http://{typed}");
+    let parsed = plan::TargetUrl::parse(&url).ok()?;
+    let extension = Path::new(typed).extension().and_then(|extension| extension.to_str());
+    let is_file_name =
+        matches!(extension, Some("txt" | "json" | "jsonl" | "ndjson" | "toml" | "urls" | "csv"));
+    let looks_like_host = parsed.host == "localhost" || parsed.host.contains('.') || typed.contains(':');
+    if !looks_like_host || is_file_name {
+        return None;
+    }
+    let has_path = typed.contains(['/', '?']);
+    Some(if has_path { url } else { format!("{url}/") })
+}
+
+/// `-5` is a value, if a wrong one; `--rate --json` lacks a value.
+fn quantity(text: &str) -> Result<String, String> {
+    match text.strip_prefix('-').and_then(|rest| rest.chars().next()) {
+        Some(c) if c == '-' || c.is_alphabetic() => Err("this is a flag where a value should be".to_owned()),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+/// A switch that was not given leaves the default.
+fn switched(on: bool, value: bool) -> Option<bool> {
+    on.then_some(value)
+}
+
+fn typed(text: &Option<String>) -> Option<Typed> {
+    text.as_deref().map(Typed::from)
+}
+
+fn list(items: &[String]) -> Option<Vec<String>> {
+    (!items.is_empty()).then(|| items.to_vec())
+}
+
+impl LoadArgs {
+    fn fill(&self, file: &mut PlanFile) {
+        file.order.clone_from(&self.order);
+        file.seed = typed(&self.seed);
+        file.load.parallel = typed(&self.parallel);
+        file.load.rate = typed(&self.rate);
+        file.load.poisson = switched(self.poisson, true);
+        file.load.ramp.clone_from(&self.ramp);
+        file.load.step.clone_from(&self.step);
+        file.load.stages.clone_from(&self.stages);
+        file.load.sine.clone_from(&self.sine);
+        file.load.burst.clone_from(&self.burst);
+        file.load.at.clone_from(&self.at);
+        file.load.jitter = typed(&self.jitter);
+    }
+}
+
+impl StopArgs {
+    fn fill(&self, file: &mut PlanFile) {
+        file.stop.duration = typed(&self.duration);
+        file.stop.requests = typed(&self.requests);
+        file.stop.grace = typed(&self.grace);
+        file.stop.warmup = typed(&self.warmup);
+    }
+}
+
+impl RequestArgs {
+    fn fill(&self, file: &mut PlanFile) {
+        let request = &mut file.request;
+        request.method.clone_from(&self.method);
+        let headers: Vec<HeaderTyped> = self.headers.iter().cloned().map(HeaderTyped::Line).collect();
+        request.headers = (!headers.is_empty()).then_some(HeaderList(headers));
+        match self.body.as_deref().map(|body| (body, body.strip_prefix('@'))) {
+            Some((_, Some(path))) => request.body_file = Some(path.to_owned()),
+            Some((text, None)) => request.body = Some(text.to_owned()),
+            None => {}
+        }
+        request.body_stream.clone_from(&self.body_stream);
+        request.user.clone_from(&self.user);
+        request.host.clone_from(&self.host);
+        request.http = typed(&self.http);
+        request.expect_continue = switched(self.expect_continue, true);
+        request.follow = typed(&self.follow);
+        request.timeout = typed(&self.timeout);
+        request.idle_timeout = switched(self.idle_timeout, true);
+        request.same_checksum = switched(self.same_checksum, true);
+        request.templates = switched(self.no_templates, false);
+        let expect = self.expect();
+        request.expect = (expect != ExpectFile::default()).then_some(expect);
+    }
+
+    fn expect(&self) -> ExpectFile {
+        let status = list(&self.expect_status)
+            .map(|codes| TypedList(codes.iter().map(|code| Typed::from(code.as_str())).collect()));
+        ExpectFile {
+            status,
+            body_contains: self.expect_body.clone(),
+            md5: self.expect_md5.clone(),
+            sha256: self.expect_sha256.clone(),
+        }
+    }
+}
+
+impl ConnectionArgs {
+    fn fill(&self, file: &mut PlanFile) {
+        let connection = &mut file.connection;
+        connection.keep_alive = switched(self.no_keep_alive, false);
+        connection.requests_per_connection = typed(&self.requests_per_connection);
+        connection.pipeline = typed(&self.pipeline);
+        connection.ramp_connections = typed(&self.ramp_connections);
+        connection.max_open = typed(&self.max_open);
+        connection.source_ips = list(&self.source_ips);
+        connection.proxy.clone_from(&self.proxy);
+        connection.unix.clone_from(&self.unix);
+        connection.no_delay = switched(self.nagle, false);
+        connection.throttle = typed(&self.throttle);
+    }
+}
+
+impl TlsArgs {
+    fn fill(&self, file: &mut PlanFile) {
+        let tls = &mut file.tls;
+        tls.ca.clone_from(&self.ca);
+        tls.cert.clone_from(&self.cert);
+        tls.key.clone_from(&self.key);
+        tls.insecure = switched(self.insecure, true);
+        tls.min = typed(&self.tls_min);
+        tls.max = typed(&self.tls_max);
+        tls.ciphers = list(&self.ciphers);
+        tls.resumption = switched(self.no_resumption, false);
+        tls.server_name.clone_from(&self.sni);
+        let protocols =
+            |text: &str| text.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        tls.alpn = self.alpn.as_deref().map(protocols);
+    }
+}
+
+impl NameArgs {
+    fn fill(&self, file: &mut PlanFile) {
+        file.resolve.fixed = list(&self.resolve);
+        file.resolve.every = typed(&self.resolve_every);
+        file.resolve.family = match (self.ipv4, self.ipv6) {
+            (true, _) => Some("ipv4".to_owned()),
+            (_, true) => Some("ipv6".to_owned()),
+            _ => None,
+        };
+    }
+}
+
+impl GeneratorArgs {
+    fn fill(&self, file: &mut PlanFile) {
+        file.engine.threads = typed(&self.threads);
+        file.engine.cpus = typed(&self.cpus);
+        file.engine.spin.clone_from(&self.spin);
+        file.engine.io.clone_from(&self.io);
+    }
+}
+
+#[cfg(test)]
+#[path = "http_args_tests.rs"]
+mod tests;
