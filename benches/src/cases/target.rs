@@ -1,5 +1,6 @@
 //! `tare target` beside nginx as a server: requests per CPU-second of the server, wrk as the client of both.
 
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,7 @@ enum Server {
 }
 
 struct TareTarget {
+    name: &'static str,
     child: Child,
     port: u16,
 }
@@ -26,7 +28,8 @@ struct TareTarget {
 pub fn run(case: &Case, bench: &mut Bench) -> Result<()> {
     let mut servers = vec![Server::Nginx(Nginx::start(bench.scratch.path(), SERVER_CORE)?)];
     if let Some(tare) = bench.tare() {
-        servers.push(Server::Tare(TareTarget::start(tare)?));
+        servers.push(Server::Tare(TareTarget::start(tare, "tare", &[])?));
+        servers.push(Server::Tare(TareTarget::start(tare, "tare, no stamps", &["--no-truth"])?));
     }
     for round in 0..bench.options.rounds {
         for i in rotated(servers.len(), round) {
@@ -70,7 +73,7 @@ impl Server {
     fn name(&self) -> &'static str {
         match self {
             Self::Nginx(_) => "nginx",
-            Self::Tare(_) => "tare",
+            Self::Tare(target) => target.name,
         }
     }
 
@@ -90,14 +93,15 @@ impl Server {
 }
 
 impl TareTarget {
-    /// Starts it as it comes, with a body that makes answers about as long as nginx's.
-    fn start(tare: &std::path::Path) -> Result<Self> {
+    /// Starts it as it comes, stamping, with one worker like nginx and a body of the same size.
+    fn start(tare: &Path, name: &'static str, more: &[&str]) -> Result<Self> {
         let port = nginx::free_port()?;
         let mut command = Command::new(tare);
-        command.args(["target", "--listen", &format!("127.0.0.1:{port}"), "--body-size", "440"]);
+        command.args(["target", "--listen", &format!("127.0.0.1:{port}"), "--workers", "1", "--size", "440"]);
+        command.args(more);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = process::spawn_on(&mut command, Some(SERVER_CORE)).context("starting tare target")?;
-        let mut target = Self { child, port };
+        let mut target = Self { name, child, port };
         target.wait_until_it_listens()?;
         Ok(target)
     }
