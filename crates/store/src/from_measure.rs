@@ -10,9 +10,28 @@ use units::Picos;
 pub struct Spans {
     /// In which departures of the measured part were due: `offered_per_s = offered / offering`.
     pub offering: Picos,
-    /// Until the last answer, stragglers included: `achieved_per_s = done / answering`. Taken as `offering`
-    /// when it is shorter.
+    /// In which as many as were answered could have been due: `achieved_per_s = done / answering`. Taken as
+    /// `offering` when it is shorter.
     pub answering: Picos,
+}
+
+impl Spans {
+    /// `planned` is the length of the measured part if the run ran to its end, otherwise `None`.
+    ///
+    /// offering = `planned`, or the last due time and one mean gap: n departures at even gaps take n gaps.
+    /// answering = time of the last answer − the smallest latency: a target that takes 50 ms for each request but
+    /// keeps up has achieved what was offered; one that falls behind by a second each second has achieved half.
+    pub fn of(totals: &RunTotals, planned: Option<Picos>) -> Self {
+        let latency = totals.series.of(Kind::Latency);
+        let smallest = if latency.is_empty() { 0 } else { latency.min() };
+        let gaps = totals.offered().saturating_sub(1);
+        let last_due = totals.until_last_due;
+        let mean_gap = last_due.as_picos().checked_div(gaps).unwrap_or(0);
+        Self {
+            offering: planned.unwrap_or(last_due + Picos::from_picos(mean_gap)),
+            answering: totals.until_last_done - Picos::from_nanos(smallest),
+        }
+    }
 }
 
 impl RunResult {
@@ -163,12 +182,12 @@ impl Generator {
     /// `clock` and `io` are left as they are.
     fn fill(&mut self, totals: &RunTotals, health: &HealthSummary) {
         let seconds = |nanos: u64| nanos as f64 / 1e9;
-        let cpu_ns: u64 = health.threads.iter().map(|thread| thread.cpu_ns).sum();
-        let spun_ns = totals.gauges.spun.as_nanos().min(cpu_ns);
+        let cpu_ns = health.cpu_ns;
+        let spun_ns = health.spun_ns.min(cpu_ns);
         let ended = totals.tally.ended() + totals.warmup.ended();
         let worked_s = seconds(cpu_ns - spun_ns);
         *self = Self {
-            threads: health.threads.iter().map(|thread| thread_health(thread, health.span_ns)).collect(),
+            threads: health.threads.iter().map(ThreadHealth::from).collect(),
             cpu_s: seconds(cpu_ns),
             spun_s: seconds(spun_ns),
             cpu_s_per_million: (ended > 0 && cpu_ns > 0).then(|| worked_s / (ended as f64 / 1e6)),
@@ -193,15 +212,19 @@ impl Generator {
     }
 }
 
-fn thread_health(thread: &measure::ThreadHealth, span_ns: u64) -> ThreadHealth {
-    ThreadHealth {
-        tid: thread.tid,
-        core: thread.core,
-        cpu_share: share(thread.cpu_ns, span_ns),
-        spun_share: share(thread.spun_ns.min(thread.cpu_ns), span_ns),
-        run_queue_wait_ns: thread.runqueue_ns,
-        switches_voluntary: thread.voluntary,
-        switches_involuntary: thread.involuntary,
+impl From<&measure::ThreadHealth> for ThreadHealth {
+    fn from(thread: &measure::ThreadHealth) -> Self {
+        Self {
+            tid: thread.tid,
+            core: thread.core,
+            cpu_share: thread.cpu_share(),
+            spun_share: thread.cpu_share() - thread.work_share(),
+            run_queue_wait_ns: thread.runqueue_ns,
+            others_share: thread.others_share(),
+            stolen_share: thread.stolen_share(),
+            switches_voluntary: thread.voluntary,
+            switches_involuntary: thread.involuntary,
+        }
     }
 }
 

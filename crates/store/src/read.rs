@@ -2,7 +2,7 @@
 //! schema (unknown keys are ignored).
 
 use crate::error::StoreError;
-use crate::run_folder::{INTERVALS, RESULT};
+use crate::run_folder::{ENVIRONMENT, INTERVALS, PLAN, RESULT};
 use crate::schema::{Interval, RunResult, SCHEMA};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
@@ -25,12 +25,7 @@ pub fn load_run(path: &Path) -> Result<StoredRun, StoreError> {
     let file = if path.is_file() { path.to_owned() } else { folder.join(RESULT) };
     let result = read_result(&file, folder)?;
     let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
-    Ok(StoredRun {
-        folder: folder.to_owned(),
-        result,
-        plan: text("plan.toml"),
-        environment: text("environment.json"),
-    })
+    Ok(StoredRun { folder: folder.to_owned(), result, plan: text(PLAN), environment: text(ENVIRONMENT) })
 }
 
 fn read_result(file: &Path, folder: &Path) -> Result<RunResult, StoreError> {

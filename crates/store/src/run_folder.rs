@@ -33,6 +33,8 @@ use std::time::SystemTime;
 pub(crate) const INTERVALS: &str = "intervals.jsonl";
 const HLOG: &str = "latency.hlog";
 pub(crate) const RESULT: &str = "result.json";
+pub(crate) const PLAN: &str = "plan.toml";
+pub(crate) const ENVIRONMENT: &str = "environment.json";
 
 /// A run folder that is being written.
 pub struct RunFolder {
@@ -161,11 +163,14 @@ impl Sink for RunFolder {
         let histograms = self.histograms.finish();
         self.finish_log(HLOG, histograms);
         result.run.clone_from(&self.name);
+        if self.kept.contains(&ENVIRONMENT) {
+            result.environment = ENVIRONMENT.to_owned();
+        }
         result.store = self.status();
     }
 
     fn attach(&mut self, name: &'static str, contents: &[u8]) {
-        let private = name == "plan.toml";
+        let private = name == PLAN;
         let written = write_whole(&self.path, name, private, |to| to.write_all(contents));
         self.note(name, written.map_err(|why| why.to_string()));
     }

@@ -232,7 +232,7 @@ pub struct Connections {
 #[serde(default)]
 pub struct Generator {
     pub threads: Vec<ThreadHealth>,
-    /// CPU time of all engine threads.
+    /// CPU time of all engine threads over the whole run.
     #[serde(with = "number")]
     pub cpu_s: f64,
     /// The part of it spent waiting for a due time to come: not work.
@@ -275,7 +275,7 @@ pub struct Generator {
     pub io: String,
 }
 
-/// One engine thread over the run.
+/// One engine thread over the intervals that had departures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ThreadHealth {
@@ -290,6 +290,11 @@ pub struct ThreadHealth {
     pub spun_share: f64,
     /// Time ready to run but waiting for a CPU.
     pub run_queue_wait_ns: u64,
+    /// Share of the time that its CPU spent on others' work, and that the hypervisor took from its CPU.
+    #[serde(with = "number")]
+    pub others_share: f64,
+    #[serde(with = "number")]
+    pub stolen_share: f64,
     /// Context switches: gave way, and was made to.
     pub switches_voluntary: u64,
     pub switches_involuntary: u64,

@@ -138,6 +138,7 @@ pub fn valid() -> RunResult {
                 run_queue_wait_ns: 1_200_000,
                 switches_voluntary: 412,
                 switches_involuntary: 31,
+                ..ThreadHealth::default()
             }],
             cpu_s: 18.6,
             spun_s: 10.2,

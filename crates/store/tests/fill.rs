@@ -1,0 +1,123 @@
+//! A result filled from measure's totals, with events made by hand.
+
+use clock::Agreement;
+use measure::{Conditions, HealthSummary, IntervalData, Loop, RunTotals, ThreadHealth, judge};
+use store::schema::Word;
+use store::{RunResult, Spans};
+use units::{Bytes, Cause, Event, Gauges, Group, Instant, Miss, Outcome, Picos};
+
+fn at(millis: u64) -> Instant {
+    Instant::EPOCH + Picos::from_millis(millis)
+}
+
+fn event(due_ms: u64, took_ms: u64, outcome: Outcome, group: u16) -> Event {
+    Event {
+        seq: due_ms,
+        due: at(due_ms),
+        sent: at(due_ms),
+        first_byte: at(due_ms + took_ms),
+        done: at(due_ms + took_ms),
+        bytes_out: Bytes::new(90),
+        bytes_in: Bytes::new(600),
+        outcome,
+        blocked: Picos::ZERO,
+        group: Group(group),
+    }
+}
+
+/// Ten requests, 100 ms apart: eight answered after 50 ms, one refused, one without a port.
+fn totals() -> RunTotals {
+    let mut data = IntervalData::new(3);
+    (0..8).for_each(|n| data.event(&event(n * 100, 50, Outcome::Status(200), (n % 2) as u16)));
+    data.event(&event(800, 50, Outcome::Failed(Cause::ConnectRefused), 0));
+    data.event(&Event { sent: Instant::FAR, ..event(900, 50, Outcome::Missed(Miss::NoPort), 1) });
+    let mut totals = RunTotals::new(3);
+    totals.merge(&data, Instant::EPOCH);
+    totals.gauges = Gauges { offered: 10, opened: 4, open_peak: 2, late: 1, ..Gauges::default() };
+    totals
+}
+
+fn health() -> HealthSummary {
+    let thread = ThreadHealth {
+        tid: 7,
+        span_ns: 1_000_000_000,
+        cpu_ns: 400_000_000,
+        spun_ns: 100_000_000,
+        ..ThreadHealth::default()
+    };
+    HealthSummary {
+        samples: 1,
+        span_ns: 1_000_000_000,
+        cpu_ns: 400_000_000,
+        spun_ns: 100_000_000,
+        threads: vec![thread],
+        ..HealthSummary::default()
+    }
+}
+
+fn filled() -> RunResult {
+    let (totals, health) = (totals(), health());
+    let conditions = Conditions {
+        load: Loop::Open { gap: Some(Picos::from_millis(100)) },
+        clock: None::<Agreement>,
+        clock_precision: Picos::ZERO,
+        clock_refused: None,
+    };
+    let verdict = judge(&totals, &health, &conditions);
+    let mut result = RunResult::default();
+    let names = ["home".to_owned(), "search".to_owned(), "other".to_owned()];
+    result.fill(&totals, &verdict, &health, Spans::of(&totals, None), &names);
+    result
+}
+
+#[test]
+fn totals_add_up_and_rates_are_over_the_right_time() {
+    let result = filled();
+    let totals = result.totals;
+    assert_eq!((totals.offered, totals.done, totals.failed, totals.missed, totals.cut_off), (10, 8, 1, 1, 0));
+    assert_eq!(totals.offered, totals.done + totals.failed + totals.missed + totals.cut_off);
+    // Ten departures with nine gaps until 0.9 s: one second in all. Eight answers within it.
+    assert!((result.rate.offered_per_s - 10.0).abs() < 1e-6, "{:?}", result.rate);
+    assert!((result.rate.achieved_per_s - 8.0).abs() < 1e-6, "{:?}", result.rate);
+}
+
+#[test]
+fn times_outcomes_groups_and_generator() {
+    let result = filled();
+    assert_eq!(result.latency_ns.count, 8);
+    // 50 ms within the histogram's 0.1 %.
+    assert!((50_000_000..50_050_000).contains(&result.latency_ns.p50), "{}", result.latency_ns.p50);
+    assert_eq!(result.failed_ns.count, 1);
+    assert_eq!(result.lateness_ns.max, 0);
+    let rows: Vec<_> =
+        result.outcomes.iter().map(|row| (row.class.as_str(), row.key.as_str(), row.count)).collect();
+    assert_eq!(
+        rows,
+        [("status", "200", 8), ("error", "connect.refused", 1), ("missed", "missed.no_port", 1)]
+    );
+    let names: Vec<_> = result.groups.iter().map(|group| (group.name.as_str(), group.count)).collect();
+    assert_eq!(names, [("home", 5), ("search", 5)]);
+    let generator = &result.generator;
+    assert_eq!(generator.threads[0].cpu_share, 0.4);
+    assert!((generator.threads[0].spun_share - 0.1).abs() < 1e-9);
+    // (0.4 − 0.1) s for ten departures.
+    assert!((generator.cpu_s_per_million.unwrap() - 30_000.0).abs() < 1e-6);
+    assert_eq!((generator.late, result.connections.open_peak), (1, 2));
+    // A tenth of what was due did not leave, for want of a port: the generator's fault.
+    assert_ne!(result.verdict.word, Word::Valid);
+    assert!(result.verdict.criteria.iter().any(|criterion| !criterion.holds && !criterion.advice.is_empty()));
+}
+
+#[test]
+fn a_target_that_falls_behind_achieves_less() {
+    // Due each 100 ms, answered each 200 ms: the n-th answer at 200·(n + 1) ms.
+    let mut data = IntervalData::new(1);
+    (0..100).for_each(|n| data.event(&event(n * 100, 200 * (n + 1) - n * 100, Outcome::Status(200), 0)));
+    let mut totals = RunTotals::new(1);
+    totals.merge(&data, Instant::EPOCH);
+    totals.gauges.offered = 100;
+    let spans = Spans::of(&totals, Some(Picos::from_secs(10)));
+    assert_eq!(spans.offering, Picos::from_secs(10));
+    // The last answer came at 20 s, the quickest took 0.2 s: 19.8 s, within the histogram's 0.1 %.
+    assert!((spans.answering.as_secs_f64() - 19.8).abs() < 0.001, "{:?}", spans.answering);
+}
