@@ -72,7 +72,7 @@ impl Mind {
         let mut decision = self.usual();
         decision.seq = head.seq;
         if head.method == Method::Refused {
-            decision.answer = Answer::refusal(405);
+            decision.answer = page(405, "text/plain", b"405 Method Not Allowed\n".to_vec());
             decision.answer.fields.push_str("Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n");
         } else if path.starts_with("/.tare/") {
             decision = self.about_itself(path);

@@ -13,6 +13,8 @@ mod answer;
 mod body;
 mod config;
 mod conn;
+#[cfg(test)]
+mod conn_tests;
 mod distribution;
 mod entry;
 mod head;

@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn slots_are_one_gap_apart_and_do_not_save_up() {
         let config = TargetConfig { rate: Some("1000/s".parse().unwrap()), ..TargetConfig::default() };
-        let shared = Shared::new(config, HostClock::calibrate());
+        let shared = Shared::new(config, HostClock::monotonic());
         let at = |millis| Instant::EPOCH + Picos::from_millis(millis);
         let slots: Vec<Instant> = (0..3).map(|_| shared.slot(at(10))).collect();
         assert_eq!(slots, [at(10), at(11), at(12)]);
@@ -124,7 +124,7 @@ mod tests {
     fn a_stall_begins_with_the_first_request() {
         let window = Window { at: Picos::from_millis(5), length: Picos::from_millis(10) };
         let config = TargetConfig { stall: vec![window], ..TargetConfig::default() };
-        let shared = Shared::new(config, HostClock::calibrate());
+        let shared = Shared::new(config, HostClock::monotonic());
         let at = |millis| Instant::EPOCH + Picos::from_millis(millis);
         assert_eq!(shared.stalled_until(at(106)), None);
         shared.arrived(at(100));
