@@ -1,7 +1,7 @@
 //! Requests from a file of any size: nothing is loaded, and memory does not grow with it.
 //!
 //! ```text
-//!                 ┌── index: for each block of bytes, how many requests begin before it (≤ 2 MiB)
+//!                 ┌── index: for each block of bytes, how many requests begin before it (about 2 MiB)
 //! file ── mmap ──►┤
 //!                 └── (seed, seq) ── order ──► the i-th request ──► its bytes, copied into the cursor
 //! ```
