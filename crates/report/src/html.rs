@@ -260,6 +260,7 @@ fn outcomes(out: &mut String, result: &RunResult) -> fmt::Result {
 }
 
 fn groups(out: &mut String, result: &RunResult) -> fmt::Result {
+    const MOST: usize = 500;
     if result.groups.len() < 2 {
         return Ok(());
     }
@@ -268,7 +269,7 @@ fn groups(out: &mut String, result: &RunResult) -> fmt::Result {
         write!(out, "<th class=n>{head}</th>")?;
     }
     writeln!(out, "</tr>")?;
-    for group in &result.groups {
+    for group in result.groups.iter().take(MOST) {
         let figures = &group.latency_ns;
         write!(out, "<tr><td class=key>{}</td><td class=n>{}</td>", escape(&group.name), count(group.count))?;
         for nanos in [figures.p50, figures.p90, figures.p99, figures.max] {
@@ -277,7 +278,11 @@ fn groups(out: &mut String, result: &RunResult) -> fmt::Result {
         }
         writeln!(out, "<td class=n>{}</td></tr>", count(group.count - figures.count.min(group.count)))?;
     }
-    writeln!(out, "</table></div></section>")
+    writeln!(out, "</table></div>")?;
+    if let Some(more) = result.groups.len().checked_sub(MOST).filter(|more| *more > 0) {
+        writeln!(out, "<p class=soft>and {} in result.json</p>", words::counted(more as u64, "more name"))?;
+    }
+    writeln!(out, "</section>")
 }
 
 fn generator(out: &mut String, result: &RunResult) -> fmt::Result {

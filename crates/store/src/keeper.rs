@@ -65,6 +65,33 @@ fn rewind(file: &mut File, to: u64) -> io::Result<()> {
     file.seek(io::SeekFrom::Start(to)).map(|_| ())
 }
 
+/// Disk space held from the start of a run for the documents of its end, so that a disk that others fill meanwhile
+/// still takes the result. The file has no name, so nothing is left of it even if the program is killed.
+#[derive(Debug)]
+pub struct Reserve(Option<File>);
+
+impl Reserve {
+    /// A result with about 1 000 intervals.
+    const BYTES: usize = 512 * 1024;
+
+    /// Holds what it can get: all or nothing.
+    pub fn take(folder: &Path) -> Self {
+        let path = folder.join(".reserve");
+        let held = File::create_new(&path).and_then(|mut file| {
+            fs::remove_file(&path)?;
+            let zeros = [0; 64 * 1024];
+            (0..Self::BYTES / zeros.len()).try_for_each(|_| file.write_all(&zeros))?;
+            Ok(file)
+        });
+        Self(held.ok())
+    }
+
+    /// Gives the room back.
+    pub fn release(&mut self) {
+        self.0 = None;
+    }
+}
+
 /// Writes a whole document under its name, or nothing: a temporary file, synced, then renamed over the name.
 pub fn write_whole(
     folder: &Path,

@@ -18,7 +18,7 @@
 use crate::error::StoreError;
 use crate::hlog::Hlog;
 use crate::json::write_json;
-use crate::keeper::{Log, write_whole};
+use crate::keeper::{Log, Reserve, write_whole};
 use crate::schema::{Interval, Lost, RunResult, StoreStatus};
 use crate::series::BoundedIntervals;
 use crate::sink::{Sink, take_intervals};
@@ -44,6 +44,7 @@ pub struct RunFolder {
     rows: Log,
     histograms: Log,
     hlog: Hlog,
+    reserve: Reserve,
     intervals: BoundedIntervals,
     kept: Vec<&'static str>,
     lost: Vec<Lost>,
@@ -89,6 +90,7 @@ impl RunFolder {
         histograms.append(&hlog.head(&name, started));
         Self {
             rows: Log::create(&path.join(INTERVALS)),
+            reserve: Reserve::take(&path),
             histograms,
             hlog,
             path,
@@ -156,12 +158,13 @@ impl Sink for RunFolder {
     fn end_rows(&mut self, result: &mut RunResult) {
         take_intervals(&mut self.intervals, result);
         let rows = self.rows.finish();
-        if rows.is_ok() {
+        self.finish_log(INTERVALS, rows);
+        if self.kept.contains(&INTERVALS) {
             result.intervals_in = INTERVALS.to_owned();
         }
-        self.finish_log(INTERVALS, rows);
         let histograms = self.histograms.finish();
         self.finish_log(HLOG, histograms);
+        self.reserve.release();
         result.run.clone_from(&self.name);
         if self.kept.contains(&ENVIRONMENT) {
             result.environment = ENVIRONMENT.to_owned();

@@ -154,6 +154,55 @@ fn a_folder_that_disappears_is_told_and_the_result_is_complete() {
     assert!(load_run(&out).unwrap_err().to_string().starts_with("cannot read"));
 }
 
+/// The folder is a file system of 1 MiB, filled by somebody else while the run is under way.
+#[test]
+fn a_disk_that_others_fill_still_takes_the_result() {
+    if !is_root() {
+        println!("SKIPPED: mounting a file system needs root");
+        return;
+    }
+    let base = tempfile::tempdir().unwrap();
+    let mount = Mount::tmpfs(base.path(), "1m");
+    let out = base.path().join("run");
+    let mut sink = RunFolder::create(Some(&out), "http", now()).unwrap();
+    (0..3).for_each(|n| sink.row(&row(n)));
+    let filled = fs::write(base.path().join("filler"), vec![1u8; 2 << 20]);
+    assert_eq!(filled.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+    (3..60).for_each(|n| sink.row(&row(n)));
+    let mut result = result();
+    sink.end_rows(&mut result);
+    sink.save(&mut result);
+    let lost: Vec<&str> = result.store.lost.iter().map(|lost| lost.what.as_str()).collect();
+    assert_eq!(lost, ["intervals.jsonl", "latency.hlog"]);
+    let stored = load_run(&out).unwrap();
+    assert_eq!(stored.result, result);
+    assert_eq!(stored.intervals().count(), 60);
+    drop(mount);
+}
+
+fn is_root() -> bool {
+    let id = std::process::Command::new("id").arg("-u").output().unwrap();
+    id.stdout == b"0\n"
+}
+
+/// A mounted file system, unmounted when dropped.
+struct Mount<'a>(&'a Path);
+
+impl<'a> Mount<'a> {
+    fn tmpfs(at: &'a Path, size: &str) -> Self {
+        let options = format!("size={size}");
+        let mut mount = std::process::Command::new("mount");
+        assert!(mount.args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(at).status().unwrap().success());
+        Self(at)
+    }
+}
+
+impl Drop for Mount<'_> {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(self.0).status();
+    }
+}
+
 #[test]
 fn without_a_folder_the_result_has_the_same_rows() {
     let base = tempfile::tempdir().unwrap();
