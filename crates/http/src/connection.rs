@@ -55,6 +55,8 @@ pub struct Connection {
     route: Route,
     /// When the present stage began.
     since: Instant,
+    /// When connecting began.
+    opened_at: Instant,
     /// Requests begun on it.
     served: u32,
     keep_alive: bool,
@@ -69,6 +71,7 @@ impl Connection {
             outgoing: Outgoing::default(),
             route,
             since: now,
+            opened_at: now,
             served: 0,
             keep_alive: true,
         }
@@ -80,8 +83,9 @@ impl Connection {
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()
     }
-    pub fn oldest(&self) -> Option<&Exchange> {
-        self.in_flight.front()
+    /// When connecting began.
+    pub fn opened_at(&self) -> Instant {
+        self.opened_at
     }
     pub fn served(&self) -> u32 {
         self.served
@@ -119,6 +123,7 @@ impl Connection {
     pub fn connecting(&mut self, now: Instant) -> PhaseTook {
         let took = now.since(self.since);
         self.enter(Stage::Connecting, now);
+        self.opened_at = now;
         PhaseTook(Phase::Lookup, took)
     }
 

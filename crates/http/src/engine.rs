@@ -68,7 +68,9 @@ pub struct Engine {
 #[derive(Clone, Debug)]
 pub struct Facts {
     pub threads: u32,
+    pub threads_reason: String,
     pub spin: bool,
+    pub spin_reason: String,
     pub io: Choice,
     /// Names of the groups; empty if there is only one.
     pub groups: Vec<String>,
@@ -124,9 +126,25 @@ impl Engine {
     pub fn facts(&self) -> Facts {
         Facts {
             threads: self.threads,
+            threads_reason: match self.plan.engine.threads {
+                Some(_) => "asked for".to_owned(),
+                None => format!("{} CPUs may be used, one is left to the rest", usable_cpus()),
+            },
             spin: self.spin,
+            spin_reason: self.spin_reason(),
             io: self.io.clone(),
             groups: self.requests.groups.clone(),
+        }
+    }
+
+    fn spin_reason(&self) -> String {
+        match (self.plan.engine.spin, &self.plan.load) {
+            (Spin::Always | Spin::Never, _) => "asked for".to_owned(),
+            (Spin::Auto, Load::Closed { .. }) => "a closed loop has no due times to meet".to_owned(),
+            (Spin::Auto, Load::Open { .. }) if self.spin => "a CPU can be spared for each thread".to_owned(),
+            (Spin::Auto, Load::Open { .. }) => {
+                format!("{} threads on {} CPUs leave none to spare", self.threads, online_cpus())
+            }
         }
     }
 

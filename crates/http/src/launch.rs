@@ -297,9 +297,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     pub(crate) fn connected(&mut self, slot: u32, now: Instant) {
-        if let Some(took) = self.slots.get(slot).and_then(|place| place.connection.connected(now)) {
-            self.recorder.phase(took.0, took.1);
-        }
+        let took = self.slots.get(slot).and_then(|place| place.connection.connected(now));
+        self.record_phase(slot, took, now);
         self.flush(slot);
     }
 
@@ -322,9 +321,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
                     place.connection.wrote(count);
                     if place.connection.stage() == Stage::Connecting {
                         let now = self.setup.clock_now();
-                        if let Some(took) = place.connection.connected(now) {
-                            self.recorder.phase(took.0, took.1);
-                        }
+                        let took = place.connection.connected(now);
+                        self.record_phase(slot, took, now);
                     }
                     if count < length {
                         return;

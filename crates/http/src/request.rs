@@ -299,18 +299,8 @@ impl Writer {
         );
     }
 
-    pub fn method(&self) -> &str {
-        &self.method
-    }
     pub fn templates(&self) -> bool {
         self.templates
-    }
-}
-
-impl Prepared {
-    /// The method, as rendered.
-    pub fn is_head(&self) -> bool {
-        self.meta.asked.no_body
     }
 }
 

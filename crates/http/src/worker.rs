@@ -15,9 +15,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::sync::Arc;
-use units::{Event, Gauges, Group, Instant, Miss, Outcome, Picos, Record};
+use units::{Event, Gauges, Group, Instant, Miss, Outcome, Phase, Picos, Record};
 
-use crate::connection::{Finished, Stage};
+use crate::connection::{Finished, PhaseTook, Stage};
 use crate::control::{Control, Halt};
 use crate::dial::Dialer;
 use crate::endpoint::Endpoints;
@@ -215,9 +215,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let Some(place) = self.slots.get(slot) else { return };
         let rules = &self.setup.chooser.requests().rules;
         let took = place.connection.received(&self.buffer[..count], rules, now, &mut self.finished);
-        if let Some(took) = took {
-            self.recorder.phase(took.0, took.1);
-        }
+        self.record_phase(slot, took, now);
         if self.setup.plan.connection.throttle.is_some() {
             self.throttle(slot, count, now);
         }
@@ -225,6 +223,16 @@ impl<D: Driver, R: Record> Worker<D, R> {
             self.arm(slot, now);
         }
         self.settle(slot, now);
+    }
+
+    /// A phase that ended; with the last of them the connection is ready.
+    pub(crate) fn record_phase(&mut self, slot: u32, took: Option<PhaseTook>, now: Instant) {
+        let Some(PhaseTook(phase, time)) = took else { return };
+        self.recorder.phase(phase, time);
+        let Some(place) = self.slots.peek(slot) else { return };
+        if place.connection.stage() == Stage::Open {
+            self.recorder.phase(Phase::Ready, now.since(place.connection.opened_at()));
+        }
     }
 
     /// If a departure is due, or nearly so, it goes before the next socket is handled.
@@ -345,7 +353,6 @@ impl<D: Driver, R: Record> Worker<D, R> {
         // After a halt, what was not due yet was never offered.
         let until = if halt == Halt::No { Instant::FAR } else { now };
         let left = self.setup.feed.skip_before(until);
-        self.gauges.offered += left;
         self.recorder.missed(why, left);
         let open: Vec<u32> = self.slots.iter().map(|(slot, _)| slot).collect();
         for slot in open {

@@ -29,6 +29,8 @@ pub struct IntervalData {
     /// The latest due time and the latest complete answer of the measured part; the epoch if there was none.
     pub last_due: Instant,
     pub last_done: Instant,
+    /// The latest departure that really left.
+    pub last_sent: Instant,
     /// Empty when there is only one group: then it is the whole.
     pub(crate) groups: Vec<(Tally, Histogram<u32>)>,
 }
@@ -46,6 +48,7 @@ impl IntervalData {
             bulk_missed: 0,
             last_due: Instant::EPOCH,
             last_done: Instant::EPOCH,
+            last_sent: Instant::EPOCH,
             groups: std::iter::repeat_with(group).take(kept).collect(),
         }
     }
@@ -57,6 +60,7 @@ impl IntervalData {
         self.outcomes.add(event.outcome, 1);
         self.tally.record(event);
         if let (Some(lateness), Some(own)) = (event.lateness(), event.own_lateness()) {
+            self.last_sent = self.last_sent.max(event.sent);
             self.series.record(Series::Lateness, lateness);
             self.series.record(Series::OwnLateness, own);
         }
@@ -103,6 +107,7 @@ impl IntervalData {
             Phase::Lookup => Series::Lookup,
             Phase::Connect => Series::Connect,
             Phase::Tls => Series::Tls,
+            Phase::Ready => Series::Ready,
             Phase::Send | Phase::FirstByte | Phase::Body => return,
         };
         self.series.record(series, took);
@@ -117,6 +122,7 @@ impl IntervalData {
         self.bulk_missed += other.bulk_missed;
         self.last_due = self.last_due.max(other.last_due);
         self.last_done = self.last_done.max(other.last_done);
+        self.last_sent = self.last_sent.max(other.last_sent);
         for (into, from) in self.groups.iter_mut().zip(&other.groups) {
             into.0 += from.0;
             merge_histogram(&mut into.1, &from.1);
@@ -130,7 +136,7 @@ impl IntervalData {
         self.tally = Tally::default();
         self.warmup = Tally::default();
         self.bulk_missed = 0;
-        (self.last_due, self.last_done) = (Instant::EPOCH, Instant::EPOCH);
+        (self.last_due, self.last_done, self.last_sent) = (Instant::EPOCH, Instant::EPOCH, Instant::EPOCH);
         for (tally, latency) in &mut self.groups {
             *tally = Tally::default();
             latency.reset();

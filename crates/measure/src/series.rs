@@ -29,6 +29,8 @@ pub enum Series {
     Connect,
     /// TLS handshake, one for each connection.
     Tls,
+    /// Connect, proxy and handshake together, one for each connection.
+    Ready,
     /// Name look-up, one for each question asked.
     Lookup,
     /// `first_byte − sent` of complete answers.
@@ -48,6 +50,7 @@ impl Series {
         Self::OwnLateness,
         Self::Connect,
         Self::Tls,
+        Self::Ready,
         Self::Lookup,
         Self::FirstByte,
         Self::Failed,
@@ -63,6 +66,7 @@ impl Series {
             Self::OwnLateness => "own_lateness",
             Self::Connect => "connect",
             Self::Tls => "tls",
+            Self::Ready => "ready",
             Self::Lookup => "lookup",
             Self::FirstByte => "first_byte",
             Self::Failed => "failed",
@@ -78,7 +82,7 @@ impl Series {
 
     /// Whether every request adds to it, so that room for usual values is made at the start.
     const fn is_per_request(self) -> bool {
-        !matches!(self, Self::Connect | Self::Tls | Self::Lookup | Self::Failed)
+        !matches!(self, Self::Connect | Self::Tls | Self::Ready | Self::Lookup | Self::Failed)
     }
 }
 

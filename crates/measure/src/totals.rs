@@ -38,6 +38,8 @@ pub struct RunTotals {
     /// offered and achieved rates are over. Zero if there was none.
     pub until_last_due: Picos,
     pub until_last_done: Picos,
+    /// Likewise, to the latest departure that left.
+    pub until_last_sent: Picos,
     pub spark: Spark,
     groups: Vec<GroupTally>,
 }
@@ -61,6 +63,7 @@ impl RunTotals {
             measured: Picos::ZERO,
             until_last_due: Picos::ZERO,
             until_last_done: Picos::ZERO,
+            until_last_sent: Picos::ZERO,
             spark: Spark::default(),
             groups: std::iter::repeat_with(group).take(kept).collect(),
         }
@@ -70,6 +73,7 @@ impl RunTotals {
     pub fn merge(&mut self, data: &IntervalData, measured_from: Instant) {
         self.until_last_due = self.until_last_due.max(data.last_due.since(measured_from));
         self.until_last_done = self.until_last_done.max(data.last_done.since(measured_from));
+        self.until_last_sent = self.until_last_sent.max(data.last_sent.since(measured_from));
         self.series.merge(&data.series);
         self.outcomes.merge(&data.outcomes);
         self.tally += data.tally;

@@ -67,6 +67,7 @@ impl RunResult {
         self.lookup_ns = of(Kind::Lookup);
         self.connect_ns = of(Kind::Connect);
         self.tls_ns = of(Kind::Tls);
+        self.ready_ns = of(Kind::Ready);
         self.first_byte_ns = of(Kind::FirstByte);
         self.failed_ns = of(Kind::Failed);
         self.gap_error_ns = of(Kind::GapError);

@@ -55,6 +55,8 @@ pub struct RunResult {
     /// `connect()` to established, without TLS.
     pub connect_ns: Distribution,
     pub tls_ns: Distribution,
+    /// Connect, proxy and handshake together: how long until a new connection could carry a request.
+    pub ready_ns: Distribution,
     /// first byte − sent.
     pub first_byte_ns: Distribution,
     /// done − due, of requests that left and failed. Not in `latency_ns`.

@@ -90,6 +90,8 @@ pub enum Phase {
     Lookup,
     Connect,
     Tls,
+    /// From the first act of connecting until a request may be sent: connect, proxy and handshake together.
+    Ready,
     Send,
     FirstByte,
     Body,
@@ -219,7 +221,7 @@ pub trait Record {
     fn event(&mut self, event: &Event);
     /// `count` departures never left for the same reason; for the rest of a schedule that ends early.
     fn missed(&mut self, why: Miss, count: u64);
-    /// A phase of a connection's life took this long (`Lookup`, `Connect` and `Tls` are kept).
+    /// A phase of a connection's life took this long (`Lookup`, `Connect`, `Tls` and `Ready` are kept).
     fn phase(&mut self, phase: Phase, took: Picos);
     /// Called once a round: hands the interval over when it is over.
     fn tick(&mut self, now: Instant, gauges: &Gauges);

@@ -11,6 +11,12 @@ pub struct Choice {
     pub reason: String,
 }
 
+impl Choice {
+    pub fn name(&self) -> &'static str {
+        if self.uring { "io_uring" } else { "epoll" }
+    }
+}
+
 pub fn choose(_wanted: IoChoice, _clock: HostClock) -> Choice {
     Choice { uring: false, reason: String::new() }
 }

@@ -1,0 +1,6 @@
+//! The subcommands: one file each.
+
+pub mod http;
+pub mod http_args;
+pub mod run;
+pub mod target;

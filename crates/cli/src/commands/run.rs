@@ -1,0 +1,29 @@
+//! `tare run plan.toml`: everything from a plan.
+
+use crate::commands::http_args::OutputArgs;
+use crate::load::{self, Options};
+use crate::status::{Failure, Status};
+use anyhow::anyhow;
+use clap::{Args, ValueHint};
+use plan::PlanFile;
+use std::path::PathBuf;
+
+/// Run the load that a plan describes
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    /// A plan, such as `--print-plan` prints and every run folder has
+    #[arg(value_name = "PLAN.toml", value_hint = ValueHint::FilePath)]
+    plan: PathBuf,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Reads the plan and runs it.
+pub fn run(args: &RunArgs) -> Result<Status, Failure> {
+    let name = args.plan.display().to_string();
+    let text =
+        std::fs::read_to_string(&args.plan).map_err(|error| Failure::wrong(anyhow!("{name}: {error}")))?;
+    let file = PlanFile::from_toml(&text, &name).map_err(Failure::wrong)?;
+    let (plan, notes) = file.resolve_with_notes().map_err(Failure::wrong)?;
+    load::load(plan, notes, &Options::from(&args.output))
+}

@@ -1,0 +1,392 @@
+//! One run, from a plan to an exit status: the arrow, joined up.
+//!
+//! ```text
+//! Plan ─► Engine ─ Event ─► Recorder ─► Collector ─► Sink (run folder) ─► report
+//! ```
+
+use crate::commands::http_args::OutputArgs;
+use crate::describe;
+use crate::progress::Progress;
+use crate::status::{Failure, Status};
+use clock::{Agreement, Clock, HostClock};
+use http::{Control, Engine, Facts, Halt, Notes, Running};
+use measure::{
+    Choice, ClockReport, Collector, Conditions, Ending, Environment, ExitStatus, HealthSummary, Loop, Probe,
+    RunTotals, Settings, Stated, Word,
+};
+use plan::{Load, Note, Plan, Shape};
+use report::{Documents, Style};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+use store::{NoFolder, RunFolder, RunResult, Sink, Spans, StoreError};
+use units::{Instant, Picos};
+
+/// How often the main thread looks around.
+const PATIENCE: Duration = Duration::from_millis(100);
+const INTERVAL: Picos = Picos::from_secs(1);
+/// Longest line of the command that is kept.
+const COMMAND: usize = 4_000;
+
+/// What is to be done with the result.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub print_plan: bool,
+    pub out: Option<PathBuf>,
+    pub save: bool,
+    pub output: Output,
+    pub progress: bool,
+    pub accept_invalid: bool,
+}
+
+/// What is printed at the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    #[default]
+    Summary,
+    Json,
+    Nothing,
+}
+
+impl From<&OutputArgs> for Options {
+    fn from(args: &OutputArgs) -> Self {
+        let output = match (args.json, args.quiet) {
+            (true, _) => Output::Json,
+            (false, true) => Output::Nothing,
+            (false, false) => Output::Summary,
+        };
+        Self {
+            print_plan: args.print_plan,
+            out: args.out.clone(),
+            save: !args.no_save,
+            output,
+            progress: !args.no_progress && !args.quiet,
+            accept_invalid: args.accept_invalid,
+        }
+    }
+}
+
+/// A finished run.
+pub struct Finished {
+    pub result: RunResult,
+    pub status: ExitStatus,
+    pub totals: RunTotals,
+    /// Where the run folder is.
+    pub place: Option<String>,
+}
+
+/// Runs the plan, prints what is wanted, and says how the process shall end.
+pub fn load(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Status, Failure> {
+    if options.print_plan {
+        print!("{}", plan.to_toml());
+        return Ok(Status::Done);
+    }
+    let finished = run(plan, notes, options)?;
+    match options.output {
+        Output::Summary => {
+            print_all(&report::summary(&finished.result, style(std::io::stdout().is_terminal())))
+        }
+        Output::Json => print_all(&report::json(&finished.result)),
+        Output::Nothing => {}
+    }
+    Ok(Status::Run(finished.status))
+}
+
+/// Colour and width for standard output or standard error.
+pub fn style(is_terminal: bool) -> Style {
+    let (no_color, term) = (std::env::var_os("NO_COLOR"), std::env::var_os("TERM"));
+    let style = Style::choose(is_terminal, no_color.as_deref(), term.as_deref(), false);
+    match rustix::termios::tcgetwinsize(std::io::stderr()) {
+        Ok(size) if size.ws_col > 0 => style.with_width(usize::from(size.ws_col)),
+        _ => style,
+    }
+}
+
+/// A reader that has gone away (`| head`) is no reason to complain.
+fn print_all(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Runs the plan and keeps the result.
+pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, Failure> {
+    let started = SystemTime::now();
+    let clock = HostClock::calibrate();
+    let hash = plan.hash();
+    let plan_text = plan.to_toml();
+    let engine = Engine::prepare(plan.clone(), clock).map_err(Failure::wrong)?;
+    let facts = engine.facts();
+    let mut sink = sink(options, started)?;
+    sink.attach("plan.toml", plan_text.as_bytes());
+    let environment = environment(&clock, &facts);
+    sink.attach("environment.json", environment.as_bytes());
+    if options.progress && options.output == Output::Summary {
+        notes.iter().for_each(|note| eprintln!("tare: {note}"));
+    }
+
+    let mut progress = Progress::new(&plan, options.progress);
+    let watched = watch(engine, &plan, &facts, clock, sink.as_mut(), &mut progress)?;
+    progress.clear();
+
+    let verdict = measure::judge(&watched.totals, &watched.health, &conditions(&plan, &clock, &watched));
+    let ending = Ending {
+        unreachable: measure::unreachable(&watched.totals),
+        threshold_failed: false,
+        interrupted: watched.halt == Halt::Interrupted,
+        accept_invalid: options.accept_invalid,
+    };
+    let status = ExitStatus::of(&verdict, ending);
+    let mut result = RunResult {
+        engine: "http".to_owned(),
+        plan_hash: hash.to_string(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: command(),
+        target: describe::target(&plan),
+        load: describe::load(&plan),
+        started_at: store::rfc3339(started),
+        environment: "environment.json".to_owned(),
+        ..RunResult::default()
+    };
+    result.generator.clock = clock_in_words(&clock);
+    result.generator.io = format!("{}: {}", facts.io.name(), facts.io.reason);
+    result.fill(&watched.totals, &verdict, &watched.health, spans(&plan, &watched.totals), &facts.groups);
+    result.warmup.duration_s = plan.stop.warmup.as_secs_f64();
+    tell(&mut result, &watched, &notes, &plan, ending.unreachable);
+    if !options.save {
+        result.environment.clear();
+    }
+    sink.end_rows(&mut result);
+    let page = report::html(
+        &result,
+        result.intervals.iter().cloned(),
+        Documents { plan: &plan_text, environment: &environment },
+    );
+    sink.attach("report.html", page.as_bytes());
+    sink.save(&mut result);
+    debug_assert!(verdict.word() != Word::Valid || watched.totals.conservation().is_ok());
+    Ok(Finished { result, status, totals: watched.totals, place: sink.place() })
+}
+
+fn sink(options: &Options, started: SystemTime) -> Result<Box<dyn Sink>, Failure> {
+    if !options.save {
+        return Ok(Box::new(NoFolder::new()));
+    }
+    match RunFolder::create(options.out.as_deref(), "http", started) {
+        Ok(folder) => Ok(Box::new(folder)),
+        Err(error @ (StoreError::NotEmpty(_) | StoreError::NotAFolder(_))) => Err(Failure::wrong(error)),
+        // Full or read-only disk: the run is worth more than its folder, and the result says what is missing.
+        Err(error) => Ok(Box::new(NoFolder::instead_of(&error))),
+    }
+}
+
+/// What came of a run that was watched to its end.
+struct Watched {
+    totals: RunTotals,
+    health: HealthSummary,
+    agreement: Agreement,
+    halt: Halt,
+    why: Option<String>,
+    notes: Notes,
+    bad_lines: Vec<String>,
+}
+
+/// Starts the threads and stays with them: collects, keeps rows, shows progress, hears Ctrl-C.
+fn watch(
+    engine: Engine,
+    plan: &Plan,
+    facts: &Facts,
+    clock: HostClock,
+    sink: &mut dyn Sink,
+    progress: &mut Progress,
+) -> Result<Watched, Failure> {
+    let stop = on_interrupt()?;
+    let control = Arc::new(Control::default());
+    let mut collector = None;
+    let sources = plan.connection.source_ips.len().max(1) as u64;
+    let running: Running = engine
+        .start(control.clone(), |origin: Instant| {
+            let (mut joined, recorders) = measure::recorders(settings(plan, facts, origin));
+            joined.watch(Probe::new(origin, sources));
+            collector = Some(joined);
+            recorders
+        })
+        .map_err(Failure::wrong)?;
+    let mut collector: Collector = collector.expect("the engine makes its recorders when it starts");
+    let mut watch = clock.watch();
+    let mut worst = watch.check();
+    let mut row = |row: &measure::IntervalRow| {
+        sink.row(row);
+        progress.show(row);
+        let agreement = watch.check();
+        if worst.holds() && (!agreement.holds() || agreement.over > worst.over) {
+            worst = agreement;
+        }
+    };
+    while !running.is_over() {
+        if stop.load(Ordering::Relaxed) {
+            control.interrupt();
+        }
+        collector.poll_for(PATIENCE, || clock.now(), &mut row);
+    }
+    let (notes, bad_lines) = running.join();
+    let (totals, health) = collector.finish(clock.now(), &mut row);
+    let last = watch.check();
+    let agreement = if worst.holds() { last } else { worst };
+    Ok(Watched { totals, health, agreement, halt: control.halt(), why: control.why(), notes, bad_lines })
+}
+
+/// The first Ctrl-C (or SIGTERM) ends the run with a complete result; a second one quits at once.
+fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())
+            .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
+            .map_err(|error| Failure::wrong(anyhow::anyhow!("signals can not be handled: {error}")))?;
+    }
+    Ok(stop)
+}
+
+fn settings(plan: &Plan, facts: &Facts, origin: Instant) -> Settings {
+    Settings {
+        origin,
+        measured_from: origin + plan.stop.warmup,
+        interval: INTERVAL,
+        groups: facts.groups.len() as u16,
+        threads: facts.threads as u16,
+        gaps: matches!(plan.load, Load::Open { .. }),
+    }
+}
+
+fn conditions(plan: &Plan, clock: &HostClock, watched: &Watched) -> Conditions {
+    let load = match &plan.load {
+        Load::Closed { .. } => Loop::Closed,
+        Load::Open { arrivals, .. } => Loop::Open {
+            gap: match &arrivals.shape {
+                Shape::Constant(rate) => Some(rate.gap()),
+                _ => None,
+            },
+        },
+    };
+    Conditions {
+        load,
+        clock: Some(watched.agreement),
+        clock_precision: clock.precision().max(clock.overhead()),
+        clock_refused: clock.refused().map(|refused| refused.to_string()),
+    }
+}
+
+/// Rates of an open loop are over the time that the plan asks for, or as long as departures really were due.
+fn spans(plan: &Plan, totals: &RunTotals) -> Spans {
+    let planned = match (&plan.load, plan.stop) {
+        (_, plan::Stop { duration: Some(duration), requests: None, .. }) => duration,
+        (Load::Open { arrivals: plan::Arrivals { shape: Shape::Constant(rate), .. }, .. }, stop) => {
+            let span = stop.requests.map_or(Picos::MAX, |count| rate.due(count.get()));
+            span.min(stop.duration.unwrap_or(Picos::MAX))
+        }
+        _ => totals.until_last_due,
+    };
+    let interrupted = totals.measured < planned;
+    let offering = if interrupted { totals.measured } else { planned };
+    // Answers of the last departures come a little after the planned time: that is their latency, not a lower
+    // rate. Only when departures themselves left late did the load take longer.
+    let answering = match plan.load {
+        Load::Closed { .. } => totals.until_last_done,
+        Load::Open { .. } => totals.until_last_sent.max(offering),
+    };
+    Spans { offering, answering }
+}
+
+/// Labels and notes: what sets this run apart.
+fn tell(result: &mut RunResult, watched: &Watched, notes: &[Note], plan: &Plan, unreachable: bool) {
+    result.notes.extend(notes.iter().map(ToString::to_string));
+    result.partial = watched.halt != Halt::No;
+    match watched.halt {
+        Halt::No => {}
+        Halt::Interrupted => result.labels.push("interrupted".to_owned()),
+        Halt::SourceLost | Halt::Failed => result.labels.extend(watched.why.clone()),
+    }
+    if unreachable {
+        result.labels.push("target unreachable".to_owned());
+    }
+    if plan.tls.insecure {
+        result
+            .notes
+            .push("--insecure: certificates were NOT verified; anyone could have answered".to_owned());
+    }
+    let timeouts: u64 = result
+        .outcomes
+        .iter()
+        .filter(|outcome| outcome.key.ends_with(".timeout"))
+        .map(|outcome| outcome.count)
+        .sum();
+    if timeouts > 0 {
+        result.notes.push(format!(
+            "{timeouts} requests timed out after {} and are not in the latencies: the true percentiles are higher",
+            plan.request.timeout
+        ));
+    }
+    result.notes.extend(watched.notes.details.iter().cloned());
+    result.notes.extend(watched.bad_lines.iter().map(|line| format!("not a request: {line}")));
+}
+
+fn environment(clock: &HostClock, facts: &Facts) -> String {
+    let choice = |what: &str, chosen: &str, why: &str| Choice {
+        what: what.to_owned(),
+        chosen: chosen.to_owned(),
+        why: why.to_owned(),
+    };
+    let stated = Stated {
+        versions: BTreeMap::from([("tare".to_owned(), env!("CARGO_PKG_VERSION").to_owned())]),
+        clock: ClockReport {
+            source: clock.source().name().to_owned(),
+            refused: clock.refused().map(|refused| refused.to_string()),
+            precision_ns: clock.precision().as_nanos(),
+            overhead_ns: clock.overhead().as_nanos(),
+        },
+        choices: vec![
+            choice("io", facts.io.name(), &facts.io.reason),
+            choice("spin", if facts.spin { "yes" } else { "no" }, &facts.spin_reason),
+            choice("threads", &facts.threads.to_string(), &facts.threads_reason),
+        ],
+    };
+    let mut text = serde_json::to_string_pretty(&Environment::read(stated)).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn clock_in_words(clock: &HostClock) -> String {
+    match clock.refused() {
+        Some(refused) => format!("{}; {refused}", clock.source().name()),
+        None => clock.source().name().to_owned(),
+    }
+}
+
+/// The command as it was typed, without passwords.
+fn command() -> String {
+    let mut words: Vec<String> = std::env::args().collect();
+    if let Some(program) = words.first_mut() {
+        let name = std::path::Path::new(program).file_name().and_then(|name| name.to_str());
+        *program = name.unwrap_or("tare").to_owned();
+    }
+    let mut hide_next = false;
+    for word in &mut words {
+        if std::mem::take(&mut hide_next) {
+            *word = "***".to_owned();
+        } else if word == "-u" || word == "--user" {
+            hide_next = true;
+        } else if word.starts_with("--user=") {
+            *word = "--user=***".to_owned();
+        } else if word.to_ascii_lowercase().starts_with("authorization:") {
+            *word = "Authorization: ***".to_owned();
+        }
+    }
+    let quoted = words.iter().map(|word| match word.contains(|c: char| " '\"$&|;<>()*?{}\\".contains(c)) {
+        true => format!("'{}'", word.replace('\'', "'\\''")),
+        false => word.clone(),
+    });
+    quoted.collect::<Vec<_>>().join(" ").chars().take(COMMAND).collect()
+}
