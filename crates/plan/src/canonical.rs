@@ -34,7 +34,11 @@ impl Plan {
     pub fn to_toml(&self) -> String {
         let mut out = Writer(String::new());
         out.source(&self.source);
-        out.number("seed", self.seed);
+        // TOML's integers have a sign.
+        match i64::try_from(self.seed) {
+            Ok(seed) => out.number("seed", seed),
+            Err(_) => out.text("seed", self.seed),
+        }
         out.load(&self.load);
         out.stop(&self.stop);
         out.request(&self.request);
@@ -159,7 +163,10 @@ impl Writer {
             Some(Digest::Md5(bytes)) => parts.push(format!("md5 = \"{}\"", hex(bytes))),
             Some(Digest::Sha256(bytes)) => parts.push(format!("sha256 = \"{}\"", hex(bytes))),
         }
-        self.line(format_args!("expect = {{ {} }}", parts.join(", ")));
+        match parts.as_slice() {
+            [] => self.line(format_args!("expect = {{}}")),
+            parts => self.line(format_args!("expect = {{ {} }}", parts.join(", "))),
+        }
     }
 
     fn connection(&mut self, connection: &ConnectionPlan) {

@@ -100,7 +100,7 @@ pub enum Order {
     Shuffle,
 }
 
-/// One request as written in a JSON line or in `[[request]]`. Absent parts come from `RequestPlan`.
+/// One request as written in a JSON line or in `[[requests]]`. Absent parts come from `RequestPlan`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RequestLine {
     pub url: String,

@@ -9,6 +9,7 @@ use crate::model::{Expect, RequestLine};
 use crate::suggest::nearest;
 use crate::target_url::TargetUrl;
 use crate::template::Template;
+use crate::typed::HeaderTyped;
 use thiserror::Error;
 
 /// Why a line is not a request.
@@ -70,15 +71,20 @@ fn headers(typed: &RequestFile, templates: bool) -> Result<Vec<(String, String)>
     let mut all = Vec::with_capacity(list.len());
     for (index, header) in list.iter().enumerate() {
         let field = format!("headers[{index}]");
-        let wrong = |problem| value_error(&field, &header.to_string(), problem);
-        let (name, value) = checks::header(header).map_err(wrong)?;
-        if let Some(instead) = checks::owned_by_plan(&name) {
-            return Err(wrong(Problem::new("is not for a plan to set", instead)));
-        }
-        placeholder_problem(&value, templates).map_or(Ok(()), |problem| Err(wrong(problem)))?;
+        let checked = checked_header(header, templates);
+        let (name, value) = checked.map_err(|problem| value_error(&field, &header.to_string(), problem))?;
         all.push((name, value));
     }
     Ok(all)
+}
+
+/// Splits and checks a header that the plan may set, with its placeholders.
+pub(crate) fn checked_header(typed: &HeaderTyped, templates: bool) -> Result<(String, String), Problem> {
+    let (name, value) = checks::header(typed)?;
+    if let Some(instead) = checks::owned_by_plan(&name) {
+        return Err(Problem::new("is not for a plan to set", instead));
+    }
+    placeholder_problem(&value, templates).map_or(Ok((name, value)), Err)
 }
 
 fn weight(typed: &RequestFile) -> Result<Option<u32>, LineError> {

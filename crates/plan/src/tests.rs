@@ -481,3 +481,58 @@ proptest! {
         let _ = PlanFile::from_toml(&text, "x").and_then(PlanFile::resolve);
     }
 }
+
+/// The layout, which people read and other tools may parse.
+#[test]
+fn the_canonical_text_of_a_small_plan() {
+    let plan = resolved("url = 'http://h/'\n[load]\nrate = '20k'\n[stop]\nduration = '1m'");
+    let expected = r#"url = "http://h/"
+seed = 1
+
+[load]
+rate = "20000/s"
+poisson = false
+jitter = "0%"
+
+[stop]
+duration = "60s"
+grace = "5s"
+warmup = "0s"
+
+[request]
+method = "GET"
+headers = []
+http = "1.1"
+expect_continue = false
+follow = 0
+expect = {}
+templates = true
+timeout = "30s"
+idle_timeout = false
+same_checksum = false
+
+[connection]
+keep_alive = true
+pipeline = 1
+max_open = 10000
+source_ips = []
+no_delay = true
+
+[tls]
+insecure = false
+min = "1.2"
+max = "1.3"
+ciphers = []
+resumption = true
+alpn = ["http/1.1"]
+
+[resolve]
+fixed = []
+family = "any"
+
+[engine]
+spin = "auto"
+io = "auto"
+"#;
+    assert_eq!(plan.to_toml(), expected);
+}

@@ -4,11 +4,14 @@ use super::Resolver;
 use crate::checks::{self, Problem};
 use crate::error::PlanError;
 use crate::model::{Body, Expect, HttpVersion, RequestPlan};
-use crate::request_line::{LineError, expect, placeholder_problem, shortened};
+use crate::request_line::{LineError, checked_header, expect, placeholder_problem, shortened};
 use units::{Count, Picos};
 
 const DEFAULT_TIMEOUT: Picos = Picos::from_secs(30);
 const MOST_REDIRECTS: u64 = 100;
+
+/// Names and values, as `RequestPlan` keeps them.
+type HeaderPairs = Vec<(String, String)>;
 
 impl Resolver<'_> {
     pub(super) fn request(&mut self) -> Result<RequestPlan, PlanError> {
@@ -78,18 +81,13 @@ impl Resolver<'_> {
     }
 
     /// The headers, and a Host header taken out of them.
-    #[allow(clippy::type_complexity)]
-    fn headers(&self, templates: bool) -> Result<(Vec<(String, String)>, Option<String>), PlanError> {
+    fn headers(&self, templates: bool) -> Result<(HeaderPairs, Option<String>), PlanError> {
         let list = self.file.request.headers.as_ref().map_or(&[][..], |list| &list.0);
         let (mut headers, mut host) = (Vec::with_capacity(list.len()), None);
         for (index, typed) in list.iter().enumerate() {
             let field = format!("request.headers[{index}]");
-            let wrong = |problem| self.value(&field, &typed.to_string(), problem);
-            let (name, value) = checks::header(typed).map_err(wrong)?;
-            if let Some(instead) = checks::owned_by_plan(&name) {
-                return Err(wrong(Problem::new("is not for a plan to set", instead)));
-            }
-            placeholder_problem(&value, templates).map_or(Ok(()), |problem| Err(wrong(problem)))?;
+            let checked = checked_header(typed, templates);
+            let (name, value) = checked.map_err(|problem| self.value(&field, &typed.to_string(), problem))?;
             if name.eq_ignore_ascii_case("authorization") && self.file.request.user.is_some() {
                 return Err(self.contradiction(&field, "request.user", "both would send Authorization"));
             }
