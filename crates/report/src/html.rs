@@ -191,7 +191,9 @@ fn cards(out: &mut String, result: &RunResult) -> fmt::Result {
 fn times(out: &mut String, result: &RunResult) -> fmt::Result {
     let same_lateness = result.own_lateness_ns == result.lateness_ns;
     let own = if same_lateness { Distribution::default() } else { result.own_lateness_ns };
-    let rows: [(&str, &Distribution); 10] = [
+    // Without a handshake or a proxy it says the same as connect.
+    let ready = if result.tls_ns.is_empty() { Distribution::default() } else { result.ready_ns };
+    let rows: [(&str, &Distribution); 11] = [
         ("latency", &result.latency_ns),
         ("service time", &result.service_ns),
         ("lateness", &result.lateness_ns),
@@ -199,6 +201,7 @@ fn times(out: &mut String, result: &RunResult) -> fmt::Result {
         ("first byte", &result.first_byte_ns),
         ("connect", &result.connect_ns),
         ("TLS handshake", &result.tls_ns),
+        ("connection ready", &ready),
         ("look-up", &result.lookup_ns),
         ("failed", &result.failed_ns),
         ("gap error", &result.gap_error_ns),

@@ -15,32 +15,10 @@ pub struct HttpLoad {
     pub bytes: Bytes,
     /// From the first request to the last answer.
     pub elapsed: Picos,
-    /// Connect and, where there was one, handshake: mean, max, min of each connection.
-    pub connect: Spread,
     /// `-checksum` was given: a body that differs counts as a bad checksum, not a bad byte count.
     pub checksum: bool,
     /// Answers whose body is of another length than the first of the same URL.
     pub bad_byte_counts: Count,
-}
-
-/// The three figures that http_load prints of a time.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Spread {
-    pub count: Count,
-    pub mean_ns: f64,
-    pub max: Picos,
-    pub min: Picos,
-}
-
-impl From<&Distribution> for Spread {
-    fn from(from: &Distribution) -> Self {
-        Self {
-            count: Count::new(from.count),
-            mean_ns: from.mean,
-            max: Picos::from_nanos(from.max),
-            min: Picos::from_nanos(from.min),
-        }
-    }
 }
 
 /// The whole output. With `checksum`, `expect.checksum` outcomes are the bad checksums; every `*.timeout` is a timeout.
@@ -68,8 +46,8 @@ fn write_lines(out: &mut String, result: &RunResult, extras: &HttpLoad) -> std::
     if seconds > 0.01 {
         writeln!(out, "{} fetches/sec, {} bytes/sec", g(fetches as f64 / seconds), g(bytes / seconds))?;
     }
-    write_spread(out, "connect", &extras.connect)?;
-    write_spread(out, "first-response", &Spread::from(&result.first_byte_ns))?;
+    write_times(out, "connect", &result.ready_ns)?;
+    write_times(out, "first-response", &result.first_byte_ns)?;
     let timeouts = count_errors(result, |key| key.ends_with(".timeout"));
     if timeouts > 0 {
         writeln!(out, "{timeouts} timeouts")?;
@@ -89,13 +67,13 @@ fn write_lines(out: &mut String, result: &RunResult, extras: &HttpLoad) -> std::
     Ok(())
 }
 
-fn write_spread(out: &mut String, name: &str, times: &Spread) -> std::fmt::Result {
-    if times.count.get() == 0 {
+fn write_times(out: &mut String, name: &str, times: &Distribution) -> std::fmt::Result {
+    if times.is_empty() {
         return Ok(());
     }
-    let millis = |time: Picos| percent_g(time.as_nanos() as f64 / 1e6);
-    let mean = percent_g(times.mean_ns / 1e6);
-    writeln!(out, "msecs/{name}: {mean} mean, {} max, {} min", millis(times.max), millis(times.min))
+    let millis = |nanos: f64| percent_g(nanos / 1e6);
+    let (mean, max, min) = (millis(times.mean), millis(times.max as f64), millis(times.min as f64));
+    writeln!(out, "msecs/{name}: {mean} mean, {max} max, {min} min")
 }
 
 fn count_errors(result: &RunResult, is: impl Fn(&str) -> bool) -> u64 {
@@ -115,6 +93,13 @@ mod tests {
         RunResult {
             totals: Totals { done: 49, ..Totals::default() },
             connections: Connections { opened: 49, open_peak: 2 },
+            ready_ns: Distribution {
+                count: 49,
+                mean: 28_894_200.0,
+                max: 44_243_000,
+                min: 24_488_000,
+                ..Distribution::default()
+            },
             first_byte_ns: Distribution {
                 count: 49,
                 mean: 21_536_100.0,
@@ -139,12 +124,6 @@ mod tests {
         let extras = HttpLoad {
             bytes: Bytes::new(289_884),
             elapsed: Picos::from_micros(10_014_800),
-            connect: Spread {
-                count: Count::new(49),
-                mean_ns: 28_894_200.0,
-                max: Picos::from_nanos(44_243_000),
-                min: Picos::from_nanos(24_488_000),
-            },
             checksum: true,
             bad_byte_counts: Count::new(9),
         };

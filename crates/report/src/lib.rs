@@ -22,7 +22,7 @@ mod text;
 mod words;
 
 pub use html::{Documents, html};
-pub use http_load::{HttpLoad, Spread, http_load};
+pub use http_load::{HttpLoad, http_load};
 pub use json::json;
 pub use printf::percent_g;
 pub use progress::{Progress, progress_line};
