@@ -39,11 +39,15 @@ fn a_unix_socket_with_two_workers_replaces_a_stale_file() {
 
 #[test]
 fn a_taken_port_is_named() {
-    let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let addr = holder.local_addr().unwrap();
-    let config = lab::target::TargetConfig { listen: vec![addr], ..Default::default() };
-    let error = lab::target::spawn(config).err().unwrap().to_string();
-    assert!(error.contains(&addr.to_string()), "{error}");
+    let holder = start("workers = 2");
+    let addr = holder.addrs()[0];
+    // Two targets on one port would share its connections between them.
+    for workers in [1, 2] {
+        let text = format!("listen = [\"{addr}\"]\nworkers = {workers}");
+        let config = lab::target::TargetConfig::from_toml(&text).unwrap();
+        let error = lab::target::spawn(config).err().unwrap().to_string();
+        assert!(error.contains(&addr.to_string()), "{error}");
+    }
 }
 
 #[test]

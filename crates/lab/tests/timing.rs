@@ -98,7 +98,7 @@ fn a_stall_stops_everything_and_then_all_goes_on() {
     assert!(after < Duration::from_millis(600));
     let quick = Instant::now();
     ask_once(addr, "/");
-    assert!(quick.elapsed() < Duration::from_millis(100));
+    assert!(quick.elapsed() < Duration::from_millis(250));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn the_rate_limit_holds_over_all_connections_and_workers() {
     }
     // 200 requests at 1 ms: the last begins 199 ms after the first, if none of the slots was missed.
     let took = before.elapsed();
-    assert!(took >= Duration::from_millis(199) && took < Duration::from_millis(600), "{took:?}");
+    assert!(took >= Duration::from_millis(199) && took < Duration::from_secs(1), "{took:?}");
 }
 
 #[test]
@@ -195,17 +195,17 @@ fn a_trickled_answer_takes_its_time_and_others_do_not_wait_for_it() {
     let addr = target.addrs()[0];
     let mut slow = connect(addr);
     let before = Instant::now();
-    slow.write_all(request("/?size=20&trickle=1&gap=2ms").as_bytes()).unwrap();
+    slow.write_all(request("/?size=20&trickle=1&gap=10ms").as_bytes()).unwrap();
     let quick = Instant::now();
     for _ in 0..50 {
         ask_once(addr, "/");
     }
-    assert!(quick.elapsed() < Duration::from_millis(200), "{:?}", quick.elapsed());
+    assert!(quick.elapsed() < Duration::from_millis(600), "{:?}", quick.elapsed());
     let answer = read_answer(&mut slow).unwrap();
     assert_eq!(answer.body.len(), 20);
-    // Head and body are a byte each 2 ms; the first comes at once.
+    // Head and body are a byte each 10 ms; the first comes at once.
     let bytes = answer.head.len() + 20;
-    assert!(before.elapsed() >= Duration::from_millis(2) * (bytes as u32 - 1));
+    assert!(before.elapsed() >= Duration::from_millis(10) * (bytes as u32 - 1));
 }
 
 #[test]

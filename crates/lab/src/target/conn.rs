@@ -41,6 +41,8 @@ enum Reading {
     Body(Box<Incoming>),
     /// Nothing more is read: the last request has been seen.
     Over,
+    /// What comes belongs to a tunnel.
+    Tunnel,
 }
 
 /// A request whose body is being read.
@@ -144,6 +146,7 @@ impl Conn {
         while at < bytes.len() {
             match &mut self.reading {
                 Reading::Over => return bytes.len(),
+                Reading::Tunnel => return at,
                 Reading::Head if self.pending.len() >= MOST_PENDING => return at,
                 Reading::Head => match head::parse(&bytes[at..]) {
                     Parsed::Partial => return at,
@@ -180,8 +183,10 @@ impl Conn {
 
     /// A head is complete. `last`: no byte of a body came with it.
     fn begin(&mut self, head: &head::Head<'_>, length: usize, now: Instant, mind: &mut Mind, last: bool) {
-        mind.shared.arrived(now);
         let decision = mind.decide(head, self.served);
+        if decision.counted {
+            mind.shared.arrived(now);
+        }
         self.served += 1;
         let bytes_in = length as u64;
         match BodyReader::new(head.framing) {
@@ -214,7 +219,9 @@ impl Conn {
         if counted {
             add(&mind.counters().requests, 1);
         }
-        if answer.close || answer.fault == Fault::Tunnel {
+        if answer.fault == Fault::Tunnel {
+            self.reading = Reading::Tunnel;
+        } else if answer.close {
             self.reading = Reading::Over;
         }
         let due = if delay.is_zero() { from } else { from + delay };

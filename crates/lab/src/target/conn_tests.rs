@@ -317,4 +317,5 @@ fn authentication_and_proxying() {
     assert!(bench.text().contains("401") && bench.text().contains("WWW-Authenticate: Basic"));
     bench.feed(b"CONNECT localhost:1 HTTP/1.1\r\nHost: localhost:1\r\n\r\nearly");
     assert_eq!(bench.last, Next::Tunnel("localhost:1".into()));
+    assert_eq!(bench.conn.take_input(), b"early");
 }

@@ -105,7 +105,7 @@ fn method_of(name: &str) -> Method {
 /// What the fields say, as they are read.
 #[derive(Default)]
 struct Facts<'a> {
-    host: bool,
+    hosts: u32,
     length: Option<u64>,
     chunked: bool,
     keep_alive: Option<bool>,
@@ -118,11 +118,7 @@ impl<'a> Facts<'a> {
     fn note(&mut self, name: &str, value: &'a [u8]) -> Result<(), u16> {
         let is = |other: &str| name.eq_ignore_ascii_case(other);
         match name.len() {
-            4 if is("host") => {
-                if std::mem::replace(&mut self.host, true) {
-                    return Err(400);
-                }
-            }
+            4 if is("host") => self.hosts += 1,
             6 if is("expect") => self.expect = value.eq_ignore_ascii_case(b"100-continue"),
             10 if is("connection") => {
                 for option in value.split(|b| *b == b',').map(<[u8]>::trim_ascii) {
@@ -153,7 +149,7 @@ impl<'a> Facts<'a> {
     }
 
     fn framing(&self, minor: u8) -> Result<Framing, u16> {
-        if minor == 1 && !self.host {
+        if self.hosts > 1 || (minor == 1 && self.hosts == 0) {
             return Err(400);
         }
         match (self.chunked, self.length) {

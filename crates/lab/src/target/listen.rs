@@ -22,12 +22,19 @@ pub(crate) fn open(
     let backlog = i32::try_from(backlog).unwrap_or(i32::MAX);
     for addr in addrs {
         let failed = |source| TargetError::Listen { at: addr.to_string(), source };
-        let mut actual = *addr;
-        for listeners in &mut all {
-            let fd = tcp(actual, backlog).map_err(failed)?;
-            let std = TcpListener::from(fd);
-            actual = std.local_addr().map_err(failed)?;
-            listeners.push(Arc::new(std.into()));
+        // The first takes the port for itself and shares it only then: a port that another program shares
+        // as well would split the load between the two.
+        let first = TcpListener::from(bind(*addr, false).map_err(failed)?);
+        let actual = first.local_addr().map_err(failed)?;
+        let first = OwnedFd::from(first);
+        if workers > 1 {
+            sockopt::set_socket_reuseport(&first, true).map_err(|e| failed(e.into()))?;
+        }
+        let others = (1..workers).map(|_| bind(actual, true));
+        for (listeners, fd) in all.iter_mut().zip(std::iter::once(Ok(first)).chain(others)) {
+            let fd = fd.map_err(failed)?;
+            net::listen(&fd, backlog).map_err(|e| failed(e.into()))?;
+            listeners.push(Arc::new(fd));
         }
         bound.push(actual);
     }
@@ -45,18 +52,19 @@ pub(crate) fn open(
 
 const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 
-fn tcp(addr: SocketAddr, backlog: i32) -> std::io::Result<OwnedFd> {
+fn bind(addr: SocketAddr, shared: bool) -> std::io::Result<OwnedFd> {
     let family = if addr.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
     let fd = net::socket_with(family, SocketType::STREAM, FLAGS, None)?;
     sockopt::set_socket_reuseaddr(&fd, true)?;
-    sockopt::set_socket_reuseport(&fd, true)?;
+    if shared {
+        sockopt::set_socket_reuseport(&fd, true)?;
+    }
     if addr.is_ipv6() {
         sockopt::set_ipv6_v6only(&fd, true)?;
     }
     // Accepted sockets inherit it: no system call for each.
     sockopt::set_tcp_nodelay(&fd, true)?;
     net::bind(&fd, &addr)?;
-    net::listen(&fd, backlog)?;
     Ok(fd)
 }
 

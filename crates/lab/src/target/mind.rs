@@ -114,7 +114,7 @@ impl Mind {
 
     fn route(&self, path: &str, head: &Head<'_>, decision: &mut Decision) {
         if path == "/echo" {
-            let page = Page { bytes: head.raw.to_vec(), kind: "text/plain", ..Page::default() };
+            let page = Page { bytes: head.raw.to_vec(), kind: "text/plain" };
             decision.answer.body = Body::Page(Box::new(page));
             decision.echo = true;
         } else if let Some(count) = path.strip_prefix("/redirect/") {

@@ -165,7 +165,8 @@ impl Running {
         // An eventfd takes 2⁶⁴ − 1 wake-ups before it is full.
         let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
         for worker in self.workers.drain(..) {
-            worker.join().expect("a worker panics only on a broken invariant");
+            let panicked = worker.join().is_err();
+            assert!(!panicked || std::thread::panicking(), "a worker panics only on a broken invariant");
         }
         self.writer_stop.store(true, Ordering::Relaxed);
         let writer = self.writer.take()?;
@@ -224,6 +225,15 @@ fn one_cpu(cpu: u32) -> Option<CpuSet> {
     Some(set)
 }
 
+/// As many descriptors as this process may have: tens of thousands of connections are usual.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // With the old limit the target works as well, until it is reached; then it rests and tries again.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
 /// Serves until SIGINT, SIGTERM, or the configured duration is over: what `tare target` does.
 pub fn run(config: TargetConfig) -> Result<Truth, TargetError> {
     run_until(config, signal::stop_flag())
@@ -232,6 +242,7 @@ pub fn run(config: TargetConfig) -> Result<Truth, TargetError> {
 /// Serves until `stop` is set or the configured duration is over. Says on standard output where it listens.
 pub fn run_until(config: TargetConfig, stop: &AtomicBool) -> Result<Truth, TargetError> {
     let (duration, port_file, unix) = (config.duration, config.port_file.clone(), config.unix.clone());
+    raise_descriptor_limit();
     let running = spawn(config)?;
     if let Some(path) = port_file {
         let ports: String = running.addrs().iter().map(|addr| format!("{}\n", addr.port())).collect();

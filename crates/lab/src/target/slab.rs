@@ -43,8 +43,9 @@ impl Slab {
         slot.entry.take()
     }
 
-    pub fn drain(&mut self) -> Vec<Box<Entry>> {
+    /// Takes all out. For the end only: generations begin anew.
+    pub fn drain(&mut self) -> impl Iterator<Item = Box<Entry>> {
         self.free.clear();
-        self.slots.drain(..).filter_map(|slot| slot.entry).collect()
+        self.slots.drain(..).filter_map(|slot| slot.entry)
     }
 }

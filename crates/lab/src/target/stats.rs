@@ -8,7 +8,6 @@ const STATUSES: usize = 1_000;
 /// One worker's counters.
 pub(crate) struct Counters {
     pub accepted: AtomicU64,
-    pub closed: AtomicU64,
     /// Requests read to their end.
     pub requests: AtomicU64,
     /// Requests that ended without a complete answer.
@@ -28,7 +27,6 @@ impl Counters {
         let zero = || AtomicU64::new(0);
         Self {
             accepted: zero(),
-            closed: zero(),
             requests: zero(),
             unanswered: zero(),
             bytes_in: zero(),

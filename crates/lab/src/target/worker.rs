@@ -305,7 +305,6 @@ impl Core {
     }
 
     fn count_close(&self) {
-        add(&self.mind.counters().closed, 1);
         self.mind.shared.board.closed();
     }
 
