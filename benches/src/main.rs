@@ -14,6 +14,7 @@ mod options;
 mod peers;
 mod proc;
 mod process;
+mod quiet;
 mod runs;
 mod scratch;
 mod stamps;
@@ -31,6 +32,7 @@ use bars::{BARS, Judged};
 use cases::Bench;
 use facts::Facts;
 use options::Options;
+use quiet::Patience;
 use runs::Runs;
 
 fn main() -> ExitCode {
@@ -65,7 +67,8 @@ fn bench(options: Options) -> Result<bool> {
     peers::install()?;
     let facts = Facts::gather(tare);
     println!("{}", facts.header());
-    let mut bench = Bench { options, scratch: scratch::Scratch::new()?, runs: Runs::default() };
+    let patience = Patience::new(options.patience);
+    let mut bench = Bench { options, patience, scratch: scratch::Scratch::new()?, runs: Runs::default() };
     let mut judged = Vec::new();
     for case in bench.options.cases.clone() {
         (case.run)(case, &mut bench).with_context(|| format!("case {}", case.name))?;

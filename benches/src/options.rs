@@ -1,6 +1,7 @@
 //! The command line of `bench-http`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
@@ -18,6 +19,8 @@ pub struct Options {
     /// Measure the peers alone; no bar is judged.
     pub peers_only: bool,
     pub list: bool,
+    /// The longest to wait for a quiet machine and to repeat disturbed runs, all together.
+    pub patience: Duration,
 }
 
 pub const HELP: &str = "bench-http: tare http beside wrk, h2load, oha and httperf
@@ -28,6 +31,7 @@ pub const HELP: &str = "bench-http: tare http beside wrk, h2load, oha and httper
   --json FILE      write every run, the medians and the bars there
   --tare PATH      the program to judge (default target/release/tare)
   --peers-only     measure the peers alone; judge nothing
+  --patience N     seconds, all together, to wait for a quiet machine and to repeat disturbed runs (default 300)
   --list           name the cases and their bars, run nothing
 
 Exit status: 0 all bars hold, 1 a bar fails, 2 the command is wrong or a tool could not be run.
@@ -44,6 +48,7 @@ impl Options {
             tare: crate::peers::repository().join("target/release/tare"),
             peers_only: false,
             list: false,
+            patience: Duration::from_secs(300),
         };
         let mut words = words.into_iter().peekable();
         while let Some(word) = words.next() {
@@ -51,6 +56,7 @@ impl Options {
             match word.as_str() {
                 "--rounds" => options.rounds = positive(&word, &value()?)?,
                 "--seconds" => options.seconds = positive(&word, &value()?)?.into(),
+                "--patience" => options.patience = Duration::from_secs(whole(&word, &value()?)?.into()),
                 "--json" => options.json = Some(value()?.into()),
                 "--tare" => options.tare = value()?.into(),
                 "--peers-only" => options.peers_only = true,
@@ -83,6 +89,10 @@ fn positive(flag: &str, text: &str) -> Result<u32> {
     }
 }
 
+fn whole(flag: &str, text: &str) -> Result<u32> {
+    text.parse().ok().with_context(|| format!("{flag} {text}: expected a whole number"))
+}
+
 fn case(name: &str) -> Result<&'static Case> {
     let names = || cases::CASES.iter().map(|c| c.name).collect::<Vec<_>>().join(", ");
     cases::CASES
@@ -101,8 +111,8 @@ mod tests {
 
     #[test]
     fn cases_and_numbers_are_read() {
-        let options =
-            parse("--rounds 2 --case keep-alive even-2000 --seconds 1 --peers-only").expect("a good line");
+        let options = parse("--patience 0 --rounds 2 --case keep-alive even-2000 --seconds 1 --peers-only")
+            .expect("a good line");
         assert_eq!((options.rounds, options.seconds, options.open_seconds()), (2, 1, 2));
         assert_eq!(options.cases.iter().map(|c| c.name).collect::<Vec<_>>(), ["keep-alive", "even-2000"]);
         assert!(options.peers_only);

@@ -51,8 +51,7 @@ pub fn rounds(case: &Case, bench: &mut Bench, tools: &[Box<dyn Tool>], load: Loa
     for round in 0..bench.options.rounds {
         for i in rotated(tools.len(), round) {
             ask.url = url();
-            std::thread::sleep(Duration::from_millis(200));
-            let run = measure(case, bench, &*tools[i], &ask, &nginx, round)?;
+            let run = bench.patience.undisturbed(|| measure(case, bench, &*tools[i], &ask, &nginx, round))?;
             bench.keep(run);
         }
     }

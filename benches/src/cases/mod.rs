@@ -11,6 +11,7 @@ use anyhow::Result;
 
 use crate::options::Options;
 use crate::proc::Cores;
+use crate::quiet::Patience;
 use crate::runs::{Run, Runs};
 use crate::scratch::Scratch;
 
@@ -41,6 +42,7 @@ const fn column(figure: &'static str, head: &'static str, decimals: usize) -> Co
 /// What every case works with.
 pub struct Bench {
     pub options: Options,
+    pub patience: Patience,
     pub scratch: Scratch,
     pub runs: Runs,
 }
@@ -167,6 +169,7 @@ pub const CASES: &[Case] = &[
             column("rss_mb", "RSS MB", 1),
             column("extra_first_s", "more s", 3),
             column("extra_private_mb", "more private MB", 2),
+            column("other_cpu", "other CPU", 2),
         ],
         run: urls::run,
     },

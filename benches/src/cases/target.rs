@@ -33,7 +33,7 @@ pub fn run(case: &Case, bench: &mut Bench) -> Result<()> {
     }
     for round in 0..bench.options.rounds {
         for i in rotated(servers.len(), round) {
-            let run = measure(case, bench, &servers[i], round)?;
+            let run = bench.patience.undisturbed(|| measure(case, bench, &servers[i], round))?;
             bench.keep(run);
         }
     }
@@ -45,7 +45,6 @@ fn measure(case: &Case, bench: &Bench, server: &Server, round: u32) -> Result<Ru
     let ask =
         Ask { url: server.url(), load: Load::KeepAlive, seconds: bench.options.seconds, expected_per_s: 0.0 };
     let argv = wrk.command(&ask).map_err(anyhow::Error::msg)?;
-    std::thread::sleep(Duration::from_millis(200));
     let (server_cpu_s, cores) = (server.cpu_s(), Cores::now());
     let limit = Duration::from_secs(2 * ask.seconds + 10);
     let ended = process::run(&argv, GENERATOR_CORE, limit, bench.scratch.path())?;

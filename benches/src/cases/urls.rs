@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::{Bench, Case, GENERATOR_CORE, SERVER_CORE};
+use super::{Bench, Case, GENERATOR_CORE, SERVER_CORE, others};
+use crate::proc::Cores;
 use crate::process;
 use crate::runs::Run;
 use crate::stamps::Stamps;
@@ -21,8 +22,9 @@ pub fn run(case: &Case, bench: &mut Bench) -> Result<()> {
     let Some(path) = bench.tare().map(ToOwned::to_owned) else { return Ok(()) };
     let tare = Tare::new(&path);
     for round in 0..bench.options.rounds.min(3) {
-        let few = measure(case, bench, &tare, "10 URLs", FEW, round)?;
-        let many = measure(case, bench, &tare, "5 000 000 URLs", MANY, round)?;
+        let few = bench.patience.undisturbed(|| measure(case, bench, &tare, "10 URLs", FEW, round))?;
+        let many =
+            bench.patience.undisturbed(|| measure(case, bench, &tare, "5 000 000 URLs", MANY, round))?;
         let mut judged = Run::new(case.name, "tare", round);
         for (extra, figure) in [("extra_first_s", "first_s"), ("extra_private_mb", "private_mb")] {
             if let (Some(many), Some(few)) = (many.figure(figure), few.figure(figure)) {
@@ -42,10 +44,12 @@ fn measure(case: &Case, bench: &Bench, tare: &Tare, row: &str, lines: u32, round
     let mut argv = tare.start();
     argv.extend(["--parallel".to_owned(), CONNECTIONS.to_string(), "--duration".to_owned(), "1s".to_owned()]);
     argv.push(file.display().to_string());
+    let (stamps_cpu_s, cores) = (stamps.cpu_s(), Cores::now());
     let ended = process::run(&argv, GENERATOR_CORE, Duration::from_secs(30), bench.scratch.path())?;
+    let (stamps_cpu_s, spent) = (stamps.cpu_s() - stamps_cpu_s, Cores::now().since(cores));
     let arrivals = stamps.stop()?;
     std::fs::remove_file(&file)?;
-    let mut run = Run::new(case.name, row, round)
+    let mut run = others(Run::new(case.name, row, round), spent, ended.cpu_s() + stamps_cpu_s, ended.wall_s)
         .with("private_mb", ended.peak_private_kib as f64 * 1024.0 / 1e6)
         .with("rss_mb", ended.peak_rss_kib as f64 * 1024.0 / 1e6);
     run.command = argv.join(" ");

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::process;
+use crate::{proc, process};
 
 /// A running stamping server.
 pub struct Stamps {
@@ -26,7 +26,7 @@ pub struct Stamps {
 }
 
 impl Stamps {
-    /// Starts the server on `core`; it listens on a free port of 127.0.0.1 and 127.0.0.2…8 are not served.
+    /// Starts the server on `core`; it listens on a free port of 127.0.0.1.
     pub fn start(scratch: &Path, core: usize) -> Result<Self> {
         let file = scratch.join("arrivals.u64");
         let port_file = scratch.join("arrivals.port");
@@ -42,6 +42,11 @@ impl Stamps {
     /// Where to send requests.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}/", self.port)
+    }
+
+    /// CPU seconds of the server so far: one for each second, unless it had to share its core.
+    pub fn cpu_s(&self) -> f64 {
+        proc::cpu_ns(self.child.id()).unwrap_or(0) as f64 / 1e9
     }
 
     /// Stops the server and reads what it stamped: ns of CLOCK_MONOTONIC, in order of arrival.
