@@ -127,3 +127,40 @@ fn hundreds_of_connections_stay_open() {
     }
     assert_eq!(target.stats().open, 0);
 }
+
+#[test]
+fn it_ends_by_itself_or_when_told_and_says_its_port() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let dir = tempfile::tempdir().unwrap();
+    let (port_file, summary) = (dir.path().join("port"), dir.path().join("truth.json"));
+    let text = format!("port_file = {port_file:?}\ntruth = {{ summary = {summary:?} }}\n");
+    let config = |more: &str| lab::target::TargetConfig::from_toml(&format!("{more}\n{text}")).unwrap();
+    let never = AtomicBool::new(false);
+    let before = std::time::Instant::now();
+    let truth = lab::target::run_until(config("duration = \"100ms\""), &never).unwrap();
+    assert_eq!(truth.requests, 0);
+    assert!(before.elapsed() >= std::time::Duration::from_millis(100));
+    std::fs::remove_file(&port_file).unwrap();
+
+    let stop = std::sync::Arc::new(AtomicBool::new(false));
+    let (flag, config) = (stop.clone(), config(""));
+    let runner = std::thread::spawn(move || lab::target::run_until(config, &flag));
+    let port: u16 = loop {
+        match std::fs::read_to_string(&port_file).ok().and_then(|text| text.trim().parse().ok()) {
+            Some(port) => break port,
+            None => std::thread::sleep(std::time::Duration::from_millis(5)),
+        }
+    };
+    assert_eq!(ask_once(([127, 0, 0, 1], port).into(), "/").status, 200);
+    stop.store(true, Ordering::Relaxed);
+    assert_eq!(runner.join().unwrap().unwrap().requests, 1);
+    let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&summary).unwrap()).unwrap();
+    assert_eq!((&json["schema"], &json["requests"]), (&"tare.truth/1".into(), &1.into()));
+}
+
+#[test]
+fn a_cpu_that_is_not_there_is_named() {
+    let config = lab::target::TargetConfig::from_toml("cpus = [1000]").unwrap();
+    let error = lab::target::spawn(config).err().unwrap().to_string();
+    assert!(error.contains("1000"), "{error}");
+}

@@ -81,10 +81,10 @@ pub enum DistributionError {
     Descending(String),
     #[error("in '{0}' sigma must be a number from 0 to 10")]
     Sigma(String),
-    #[error("cannot read {path}: {source}")]
-    Unreadable { path: String, source: std::io::Error },
-    #[error("{path} line {line}: {source}")]
-    Line { path: String, line: usize, source: ParseError },
+    #[error("cannot read {path}: {why}")]
+    Unreadable { path: String, why: std::io::Error },
+    #[error("{path} line {line}: {why}")]
+    Line { path: String, line: usize, why: ParseError },
     #[error("{0} has no values")]
     Empty(String),
     #[error("'{0}': a request cannot name a file; use it in the target's own settings")]
@@ -123,17 +123,17 @@ impl<T: Quantity> Distribution<T> {
 
     fn load(path: &str, in_order: bool) -> Result<Self, DistributionError> {
         let text = std::fs::read_to_string(path)
-            .map_err(|source| DistributionError::Unreadable { path: path.to_owned(), source })?;
+            .map_err(|why| DistributionError::Unreadable { path: path.to_owned(), why })?;
         let mut values = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let value = line.parse().map_err(|source| DistributionError::Line {
+            let value = line.parse().map_err(|why| DistributionError::Line {
                 path: path.to_owned(),
                 line: index + 1,
-                source,
+                why,
             })?;
             values.push(value);
         }

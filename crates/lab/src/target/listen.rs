@@ -21,7 +21,7 @@ pub(crate) fn open(
     let mut bound = Vec::new();
     let backlog = i32::try_from(backlog).unwrap_or(i32::MAX);
     for addr in addrs {
-        let failed = |source| TargetError::Listen { at: addr.to_string(), source };
+        let failed = |why| TargetError::Listen { at: addr.to_string(), why };
         // The first takes the port for itself and shares it only then: a port that another program shares
         // as well would split the load between the two.
         let first = TcpListener::from(bind(*addr, false).map_err(failed)?);
@@ -41,7 +41,7 @@ pub(crate) fn open(
     if let Some(path) = unix {
         // One queue for all workers: Unix sockets cannot share a path.
         let listener = unix_socket(path, backlog)
-            .map_err(|source| TargetError::Listen { at: path.display().to_string(), source })?;
+            .map_err(|why| TargetError::Listen { at: path.display().to_string(), why })?;
         let listener = Arc::new(listener);
         for listeners in &mut all {
             listeners.push(listener.clone());

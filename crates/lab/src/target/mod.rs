@@ -66,14 +66,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Why a target could not start or end in order.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
-    #[error("target settings: {0}")]
+    #[error(transparent)]
     Config(#[from] ConfigError),
-    #[error("target cannot listen on {at}: {source}")]
-    Listen { at: String, source: std::io::Error },
-    #[error("target TLS: {0}")]
+    #[error("target cannot listen on {at}: {why}")]
+    Listen { at: String, why: std::io::Error },
+    #[error(transparent)]
     Tls(#[from] TlsError),
-    #[error("target cannot write {path}: {source}")]
-    Write { path: PathBuf, source: std::io::Error },
+    #[error("target cannot write {path}: {why}")]
+    Write { path: PathBuf, why: std::io::Error },
     #[error("target cannot set up its threads: {0}")]
     Setup(std::io::Error),
     #[error("CPU {0} is not one that this process may use")]
@@ -108,10 +108,8 @@ pub fn spawn(config: TargetConfig) -> Result<Running, TargetError> {
         }
     }
     let records = config.truth.records.as_deref();
-    let writer = truth::Writer::new(clock, consumers, records).map_err(|source| TargetError::Write {
-        path: records.map_or_else(PathBuf::new, Into::into),
-        source,
-    })?;
+    let writer = truth::Writer::new(clock, consumers, records)
+        .map_err(|why| TargetError::Write { path: records.map_or_else(PathBuf::new, Into::into), why })?;
     let setup = |error: rustix::io::Errno| TargetError::Setup(error.into());
     let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(setup)?);
     let shared = Arc::new(Shared::new(config, clock));
@@ -155,7 +153,7 @@ impl Running {
         let truth = writer.finish(self.shared.board.read_all(), config.expected_rate);
         if let Some(path) = &config.summary {
             std::fs::write(path, truth.to_json())
-                .map_err(|source| TargetError::Write { path: path.clone(), source })?;
+                .map_err(|why| TargetError::Write { path: path.clone(), why })?;
         }
         Ok(truth)
     }
@@ -246,7 +244,7 @@ pub fn run_until(config: TargetConfig, stop: &AtomicBool) -> Result<Truth, Targe
     let running = spawn(config)?;
     if let Some(path) = port_file {
         let ports: String = running.addrs().iter().map(|addr| format!("{}\n", addr.port())).collect();
-        std::fs::write(&path, ports).map_err(|source| TargetError::Write { path, source })?;
+        std::fs::write(&path, ports).map_err(|why| TargetError::Write { path, why })?;
     }
     let mut says = String::new();
     let scheme = if running.shared.config.tls.is_some() { "https" } else { "http" };

@@ -49,3 +49,28 @@ impl Slab {
         self.slots.drain(..).filter_map(|slot| slot.entry)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::conn::Conn;
+    use super::super::entry::Life;
+    use super::*;
+    use rustix::event::{EventfdFlags, eventfd};
+    use units::Instant;
+
+    #[test]
+    fn a_late_key_does_not_reach_the_next_in_its_slot() {
+        let entry = || {
+            let fd = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+            Box::new(Entry::new(fd, Conn::new(0, Instant::EPOCH), None, Life::Serving))
+        };
+        let mut slab = Slab::default();
+        let first = slab.insert(entry());
+        assert!(slab.remove(first).is_some());
+        let second = slab.insert(entry());
+        assert_eq!(first as u32, second as u32);
+        assert!(slab.find(first).is_none() && slab.remove(first).is_none());
+        assert!(slab.find(second).is_some());
+        assert!(second < RESERVED);
+    }
+}

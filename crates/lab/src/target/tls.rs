@@ -21,14 +21,26 @@ const RECORD_OVERHEAD: usize = 64;
 pub enum TlsError {
     #[error("cannot read {path}: {why}")]
     Pem { path: String, why: String },
-    #[error("cannot write {path}: {source}")]
-    Write { path: String, source: std::io::Error },
+    #[error("cannot write {path}: {why}")]
+    Write { path: String, why: std::io::Error },
     #[error("cannot make a certificate: {0}")]
-    Make(#[from] rcgen::Error),
+    Make(String),
     #[error("certificate or key cannot be used: {0}")]
-    Use(#[from] rustls::Error),
+    Use(String),
     #[error("client authority cannot be used: {0}")]
     ClientCa(String),
+}
+
+impl From<rcgen::Error> for TlsError {
+    fn from(why: rcgen::Error) -> Self {
+        Self::Make(why.to_string())
+    }
+}
+
+impl From<rustls::Error> for TlsError {
+    fn from(why: rustls::Error) -> Self {
+        Self::Use(why.to_string())
+    }
 }
 
 /// rustls' settings for a target.
@@ -64,8 +76,7 @@ pub(crate) fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, TlsError> {
         }
     };
     if let (Some(path), Some(pem)) = (&tls.write_cert, trusted) {
-        std::fs::write(path, pem)
-            .map_err(|source| TlsError::Write { path: path.display().to_string(), source })?;
+        std::fs::write(path, pem).map_err(|why| TlsError::Write { path: path.display().to_string(), why })?;
     }
     let mut config = builder.with_single_cert(chain, key)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec(), b"http/1.0".to_vec()];
