@@ -259,6 +259,10 @@ impl Connection {
             };
             if exchange.first_byte == Instant::FAR && !input.is_empty() {
                 exchange.first_byte = now;
+                // Begun before the connection was ready, so it waited for that first.
+                if self.stage == Stage::Open && exchange.sent <= self.since {
+                    exchange.waited = now.since(self.since);
+                }
             }
             let before = input.len();
             let item = self.reader.next(&mut input, exchange.asked);
@@ -276,6 +280,7 @@ impl Connection {
                     }
                 }
                 Ok(Item::Data(data)) => {
+                    exchange.body_in += data.len() as u64;
                     if let Some(check) = exchange.check.as_deref_mut() {
                         rules[usize::from(exchange.rules)].update(check, data);
                     }

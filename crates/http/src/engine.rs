@@ -109,7 +109,7 @@ impl Engine {
         check_cpus(&plan)?;
         let threads = plan.engine.threads.unwrap_or_else(|| cpus.saturating_sub(1).max(1)).max(1);
         let spin = decide_spin(&plan, threads);
-        let io = choose::choose(plan.engine.io, clock);
+        let io = choose::choose(&plan);
         raise_descriptor_limit();
         Ok(Self {
             plan: Arc::new(plan),

@@ -16,6 +16,10 @@ pub struct Exchange {
     pub blocked: Picos,
     pub bytes_out: u64,
     pub bytes_in: u64,
+    /// The part of `bytes_in` that is body.
+    pub body_in: u64,
+    /// From its new connection being ready until the first byte; zero on a connection that was there before.
+    pub waited: Picos,
     pub group: Group,
     pub asked: Asked,
     /// The final status, once its head has come.

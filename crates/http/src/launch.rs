@@ -157,6 +157,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
             blocked,
             bytes_out: self.staged.len() as u64 + meta.body_bytes,
             bytes_in: 0,
+            body_in: 0,
+            waited: Picos::ZERO,
             group: meta.group,
             asked: meta.asked,
             status: 0,

@@ -3,7 +3,7 @@
 use plan::TargetUrl;
 use rustix::io::Errno;
 use std::cmp::Reverse;
-use units::{Cause, Instant, Outcome, Picos, Record};
+use units::{Cause, Instant, Outcome, Phase, Picos, Record};
 
 use crate::connection::{Finished, Stage};
 use crate::endpoint::EndpointId;
@@ -103,6 +103,10 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     fn conclude(&mut self, mut exchange: Exchange, outcome: Outcome, now: Instant) {
         self.recorder.event(&exchange.event(outcome, now));
+        self.gauges.body_in += exchange.body_in;
+        if !exchange.waited.is_zero() {
+            self.recorder.phase(Phase::FirstByte, exchange.waited);
+        }
         self.checks.extend(exchange.check.take());
         let pause = match outcome {
             Outcome::Failed(cause) => {

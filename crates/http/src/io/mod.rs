@@ -3,6 +3,7 @@
 //! A driver owns the sockets, by slot number. Bytes come out through `next`, into the caller's buffer; whether
 //! the kernel reported readiness (epoll) or completion (io_uring) stays inside.
 
+mod buffers;
 pub mod choose;
 pub mod epoll;
 pub mod uring;
