@@ -108,7 +108,8 @@ impl IntervalData {
             Phase::Connect => Series::Connect,
             Phase::Tls => Series::Tls,
             Phase::Ready => Series::Ready,
-            Phase::Send | Phase::FirstByte | Phase::Body => return,
+            Phase::FirstByte => Series::FirstResponse,
+            Phase::Send | Phase::Body => return,
         };
         self.series.record(series, took);
     }

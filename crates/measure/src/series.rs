@@ -35,6 +35,8 @@ pub enum Series {
     Lookup,
     /// `first_byte − sent` of complete answers.
     FirstByte,
+    /// From a new connection being ready until the first byte of its first answer, one for each connection.
+    FirstResponse,
     /// `done − due` of requests that left and failed.
     Failed,
     /// |gap between two consecutive `sent`s − gap between their due times|, within one thread.
@@ -53,6 +55,7 @@ impl Series {
         Self::Ready,
         Self::Lookup,
         Self::FirstByte,
+        Self::FirstResponse,
         Self::Failed,
         Self::GapError,
     ];
@@ -69,6 +72,7 @@ impl Series {
             Self::Ready => "ready",
             Self::Lookup => "lookup",
             Self::FirstByte => "first_byte",
+            Self::FirstResponse => "first_response",
             Self::Failed => "failed",
             Self::GapError => "gap_error",
         }
@@ -82,7 +86,10 @@ impl Series {
 
     /// Whether every request adds to it, so that room for usual values is made at the start.
     const fn is_per_request(self) -> bool {
-        !matches!(self, Self::Connect | Self::Tls | Self::Ready | Self::Lookup | Self::Failed)
+        !matches!(
+            self,
+            Self::Connect | Self::Tls | Self::Ready | Self::Lookup | Self::FirstResponse | Self::Failed
+        )
     }
 }
 

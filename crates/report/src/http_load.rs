@@ -1,7 +1,8 @@
 //! http_load's output, line for line, so that scripts that parse it go on working.
 //!
 //! Figures come from the same histograms as everything else. Means, extremes and counts are http_load's; its
-//! `msecs/connect` left the TLS handshake out and charged it to `msecs/first-response`, here it is in.
+//! `msecs/connect` left the TLS handshake out and charged it to `msecs/first-response`, here it is in. Fetches are
+//! all that ended, as http_load counted: answered, failed and timed out.
 
 use crate::printf::percent_g;
 use std::fmt::Write;
@@ -31,7 +32,8 @@ pub fn http_load(result: &RunResult, extras: &HttpLoad) -> String {
 
 fn write_lines(out: &mut String, result: &RunResult, extras: &HttpLoad) -> std::fmt::Result {
     let g = percent_g;
-    let (fetches, bytes) = (result.totals.done, extras.bytes.get() as f64);
+    let fetches = result.totals.done + result.totals.failed;
+    let bytes = extras.bytes.get() as f64;
     let seconds = extras.elapsed.as_secs_f64();
     let parallel = result.connections.open_peak;
     writeln!(
@@ -47,7 +49,7 @@ fn write_lines(out: &mut String, result: &RunResult, extras: &HttpLoad) -> std::
         writeln!(out, "{} fetches/sec, {} bytes/sec", g(fetches as f64 / seconds), g(bytes / seconds))?;
     }
     write_times(out, "connect", &result.ready_ns)?;
-    write_times(out, "first-response", &result.first_byte_ns)?;
+    write_times(out, "first-response", &result.first_response_ns)?;
     let timeouts = count_errors(result, |key| key.ends_with(".timeout"));
     if timeouts > 0 {
         writeln!(out, "{timeouts} timeouts")?;
@@ -91,7 +93,7 @@ mod tests {
 
     fn result() -> RunResult {
         RunResult {
-            totals: Totals { done: 49, ..Totals::default() },
+            totals: Totals { done: 42, failed: 7, ..Totals::default() },
             connections: Connections { opened: 49, open_peak: 2 },
             ready_ns: Distribution {
                 count: 49,
@@ -100,7 +102,7 @@ mod tests {
                 min: 24_488_000,
                 ..Distribution::default()
             },
-            first_byte_ns: Distribution {
+            first_response_ns: Distribution {
                 count: 49,
                 mean: 21_536_100.0,
                 max: 40_021_000,
@@ -108,7 +110,7 @@ mod tests {
                 ..Distribution::default()
             },
             outcomes: vec![
-                outcome("status", "200", 48),
+                outcome("status", "200", 41),
                 outcome("status", "404", 1),
                 outcome("error", "connect.timeout", 2),
                 outcome("error", "first_byte.timeout", 1),
@@ -137,7 +139,7 @@ mod tests {
              3 timeouts\n\
              4 bad checksums\n\
              HTTP response codes:\n  \
-             code 200 -- 48\n  \
+             code 200 -- 41\n  \
              code 404 -- 1\n"
         );
         let without = HttpLoad { checksum: false, ..extras };

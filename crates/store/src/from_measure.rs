@@ -69,6 +69,7 @@ impl RunResult {
         self.tls_ns = of(Kind::Tls);
         self.ready_ns = of(Kind::Ready);
         self.first_byte_ns = of(Kind::FirstByte);
+        self.first_response_ns = of(Kind::FirstResponse);
         self.failed_ns = of(Kind::Failed);
         self.gap_error_ns = of(Kind::GapError);
         self.curves = Curves {
@@ -111,6 +112,7 @@ impl Totals {
             bytes_in: tally.bytes_in.get(),
             wire_out: totals.gauges.wire_out,
             wire_in: totals.gauges.wire_in,
+            body_in: totals.gauges.body_in,
         }
     }
 }

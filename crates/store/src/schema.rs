@@ -59,6 +59,8 @@ pub struct RunResult {
     pub ready_ns: Distribution,
     /// first byte − sent.
     pub first_byte_ns: Distribution,
+    /// From a new connection being ready until the first byte of its first answer.
+    pub first_response_ns: Distribution,
     /// done − due, of requests that left and failed. Not in `latency_ns`.
     pub failed_ns: Distribution,
     /// |measured − requested gap|; packet engines.
@@ -169,6 +171,8 @@ pub struct Totals {
     /// Bytes on the wire side, TLS and warm-up included.
     pub wire_out: u64,
     pub wire_in: u64,
+    /// Bytes of bodies received, of what was answered or failed; warm-up included.
+    pub body_in: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

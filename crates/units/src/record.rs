@@ -211,6 +211,8 @@ pub struct Gauges {
     /// Bytes on the wire side (TLS included).
     pub wire_out: u64,
     pub wire_in: u64,
+    /// Bytes of answers' bodies, heads and chunk framing left out, of everything that was answered or failed.
+    pub body_in: u64,
     /// Bytes of memory that connections hold now.
     pub connection_bytes: u64,
 }
@@ -221,7 +223,8 @@ pub trait Record {
     fn event(&mut self, event: &Event);
     /// `count` departures never left for the same reason; for the rest of a schedule that ends early.
     fn missed(&mut self, why: Miss, count: u64);
-    /// A phase of a connection's life took this long (`Lookup`, `Connect`, `Tls` and `Ready` are kept).
+    /// A phase of a connection's life took this long (`Lookup`, `Connect`, `Tls` and `Ready`
+    /// are kept, and `FirstByte` of a connection's first request: from `Ready` until the first byte).
     fn phase(&mut self, phase: Phase, took: Picos);
     /// Called once a round: hands the interval over when it is over.
     fn tick(&mut self, now: Instant, gauges: &Gauges);
