@@ -156,6 +156,23 @@ fn uploads_are_counted_and_dropped() {
 }
 
 #[test]
+fn ten_thousand_pipelined_requests_are_all_answered_in_order() {
+    let target = start("");
+    let stream = connect(target.addrs()[0]);
+    let mut reader = std::io::BufReader::new(stream.try_clone().unwrap());
+    let mut writer = stream;
+    let sender = std::thread::spawn(move || {
+        let all: String = (0..10_000).map(|n| request(&format!("/?size={n}&seq={n}"))).collect();
+        writer.write_all(all.as_bytes()).unwrap();
+    });
+    for n in 0..10_000 {
+        assert_eq!(read_answer(&mut reader).unwrap().body.len(), n);
+    }
+    sender.join().unwrap();
+    assert_eq!(target.stop().unwrap().ended_as(How::Whole), 10_000);
+}
+
+#[test]
 fn stats_over_http_and_their_reset() {
     let target = start("");
     let addr = target.addrs()[0];
