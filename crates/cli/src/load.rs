@@ -107,7 +107,7 @@ pub fn style(is_terminal: bool) -> Style {
 }
 
 /// A reader that has gone away (`| head`) is no reason to complain.
-fn print_all(text: &str) {
+pub fn print_all(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

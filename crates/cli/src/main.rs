@@ -9,6 +9,7 @@ mod progress;
 mod status;
 
 use clap::{Parser, Subcommand};
+use commands::demo::DemoArgs;
 use commands::http_args::HttpArgs;
 use commands::run::RunArgs;
 use commands::target::TargetArgs;
@@ -31,12 +32,14 @@ enum Command {
     Http(Box<HttpArgs>),
     Run(RunArgs),
     Target(Box<TargetArgs>),
+    Demo(DemoArgs),
 }
 
 fn main() -> ExitCode {
     let outcome: Result<ExitCode, Failure> = match Tare::parse().command {
         Command::Http(args) => commands::http::run(&args).map(Into::into),
         Command::Run(args) => commands::run::run(&args).map(Into::into),
+        Command::Demo(args) => commands::demo::run(args).map(Into::into),
         Command::Target(args) => commands::target::run(*args).map_err(Failure::from),
     };
     outcome.unwrap_or_else(|failure| failure.report())

@@ -1,5 +1,6 @@
 //! The subcommands: one file each.
 
+pub mod demo;
 pub mod http;
 pub mod http_args;
 pub mod run;
