@@ -178,7 +178,10 @@ fn cards(out: &mut String, result: &RunResult) -> fmt::Result {
         (time(latency, latency.p99), "latency, 99th percentile"),
         (time(latency, latency.max), "latency, largest"),
         (words::rate(result.rate.achieved_per_s), "answered"),
-        (time(&result.lateness_ns, result.lateness_ns.p99), "lateness, 99th percentile"),
+        (
+            time(&result.own_lateness_ns, result.own_lateness_ns.p99),
+            "the generator’s own lateness, 99th percentile",
+        ),
         (count(not_done), "failed, missed or cut off"),
     ];
     writeln!(out, "<div class=\"cards\">")?;
