@@ -1,0 +1,82 @@
+//! Whole-system tests: the harness. The suites are the files in `tests/`, one for each theme.
+//!
+//! ```text
+//! test ─► Tare (arguments, limits, namespaces) ─► Run { status, result }  every one checked for conservation
+//!   │
+//!   ├──► Target   `tare target`, with the truth that it writes
+//!   ├──► Nginx    the real one, with its own access log
+//!   └──► Wire     a scripted TCP server for what no decent server does
+//! ```
+//!
+//! - The binary is `target/release/tare`; `cargo build --release -p tare` makes it.
+//! - Everything listens on loopback, or in a namespace that the test made; every process is ended by its pid,
+//!   also when a test panics.
+//! - A test that measures time takes [`alone`]; every other takes [`beside_others`]. So a measurement never
+//!   shares the machine with another test, not even of another binary.
+//! - A test that cannot run fails and says what is missing: nothing is skipped.
+
+#![forbid(unsafe_code)]
+
+pub mod check;
+pub mod lock;
+pub mod nginx;
+pub mod process;
+pub mod run;
+pub mod target;
+pub mod wire;
+
+pub use lock::{alone, beside_others};
+pub use nginx::Nginx;
+pub use process::Process;
+pub use run::{Run, Running, Tare};
+pub use target::Target;
+
+use std::path::PathBuf;
+
+/// The release binary, beside this test's own executable: `target/release/deps/x` → `target/release/tare`.
+pub fn binary() -> PathBuf {
+    let own = std::env::current_exe().expect("a running test knows its file");
+    let release = own.ancestors().find(|dir| dir.join("tare").is_file());
+    release.expect("no `tare` beside the tests: run cargo build --release -p tare first").join("tare")
+}
+
+/// Fails the test if `program` is not installed.
+pub fn need(program: &str) {
+    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+    let found = path.split(':').any(|dir| PathBuf::from(dir).join(program).is_file());
+    assert!(
+        found,
+        "{program} is not installed: apt-get install -y nginx-light iproute2 libfaketime util-linux"
+    );
+}
+
+/// Fails the test if it does not run as root, which namespaces, mounts and raised limits need.
+pub fn need_root() {
+    assert!(
+        rustix::process::geteuid().is_root(),
+        "this test makes namespaces or raises limits: run it as root"
+    );
+}
+
+/// A scratch folder that is removed at the end.
+pub fn scratch() -> tempfile::TempDir {
+    tempfile::Builder::new().prefix("tare-system-").tempdir().expect("a scratch folder can be made")
+}
+
+/// CLOCK_MONOTONIC in nanoseconds: what `tare target` stamps with.
+pub fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Fails unless `value` is within `share` of `expected`.
+#[track_caller]
+pub fn assert_close(what: &str, value: f64, expected: f64, share: f64) {
+    let off = (value - expected).abs() / expected.abs();
+    assert!(
+        off <= share,
+        "{what} is {value}, {:.2} % off {expected} (allowed {:.2} %)",
+        off * 100.0,
+        share * 100.0
+    );
+}

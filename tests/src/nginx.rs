@@ -1,0 +1,120 @@
+//! The real nginx: one worker, its own folder and port, an access log with one line for each request.
+
+use crate::process::{Process, signal_pid, text_of, wait_until};
+use rustix::process::Signal;
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// An nginx at work; master and worker are ended when it is dropped, even if the worker is stopped.
+pub struct Nginx {
+    master: Process,
+    worker: u32,
+    port: u16,
+    folder: TempDir,
+}
+
+/// One line of the access log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Logged {
+    /// When the answer was complete, by nginx's clock (whole milliseconds), s.
+    pub at_s: f64,
+    pub status: u16,
+    pub uri: String,
+}
+
+impl Nginx {
+    pub fn start() -> Self {
+        crate::need("nginx");
+        let folder = crate::scratch();
+        let port = free_port();
+        std::fs::write(folder.path().join("nginx.conf"), configuration(port)).expect("a scratch file");
+        // As root, nginx would run its worker as `nobody`, who may not enter the scratch folder.
+        let prefix = folder.path().display().to_string();
+        let argv = ["nginx", "-p", &prefix, "-c", "nginx.conf", "-e", "error.log"].map(str::to_owned);
+        let master = Process::start(&argv, |_| {});
+        let mut nginx = Self { master, worker: 0, port, folder };
+        wait_until("nginx", || {
+            assert!(nginx.master.is_running(), "nginx ended: {}", text_of(&nginx.path("error.log")));
+            nginx.worker = nginx.children().first().copied().unwrap_or(0);
+            nginx.worker != 0 && TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        nginx
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/", self.port)
+    }
+
+    /// The worker's pid, for signals.
+    pub fn worker(&self) -> u32 {
+        self.worker
+    }
+
+    /// Ends it after the requests that it has, and reads its log.
+    pub fn log(mut self) -> Vec<Logged> {
+        self.master.signal(Signal::QUIT);
+        let ended = self.master.wait(std::time::Duration::from_secs(5));
+        assert!(ended.is_some(), "nginx did not end on SIGQUIT");
+        text_of(&self.path("access.log")).lines().map(Logged::read).collect()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn children(&self) -> Vec<u32> {
+        let pid = self.master.pid();
+        let text = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        let children = self.children();
+        if self.master.is_running() {
+            for child in &children {
+                signal_pid(*child, Signal::CONT);
+            }
+            self.master.end();
+        }
+    }
+}
+
+impl Logged {
+    /// `msec status request_uri`
+    fn read(line: &str) -> Self {
+        let mut words = line.split(' ');
+        let mut next = || words.next().unwrap_or_else(|| panic!("a short line in the access log: {line:?}"));
+        let (at, status) = (next(), next());
+        Self {
+            at_s: at.parse().expect("a time"),
+            status: status.parse().expect("a status"),
+            uri: next().to_owned(),
+        }
+    }
+}
+
+/// Answers 600 bytes from memory. Connections live as long as the client wants.
+fn configuration(port: u16) -> String {
+    let body = "x".repeat(600);
+    format!(
+        "daemon off; user root; worker_processes 1; pid nginx.pid; error_log error.log;
+events {{ worker_connections 16384; }}
+http {{
+  log_format lines '$msec $status $request_uri';
+  access_log access.log lines;
+  keepalive_requests 100000000; keepalive_timeout 300s;
+  client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
+  server {{ listen 127.0.0.1:{port} backlog=4096; location / {{ return 200 '{body}'; }} }}
+}}
+"
+    )
+}
+
+/// A port that nobody listens on now.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    listener.local_addr().expect("a bound socket has an address").port()
+}
