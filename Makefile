@@ -1,0 +1,84 @@
+# Every habit of this repository; `make help` lists them.
+
+SHELL := /bin/sh
+export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/sbin:/sbin
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+TARE := $(TARGET)/release/tare
+
+# PROGRAM=PACKAGE: what the Debian package is needed for. aws-lc (the cryptography under TLS) is compiled by cc.
+NEEDS_BUILD := cc=gcc /usr/include/stdlib.h=libc6-dev
+NEEDS_TEST := nginx=nginx-light curl=curl openssl=openssl ip=iproute2 strace=strace prlimit=util-linux \
+	mount=mount pgrep=procps python3=python3 /usr/lib/*/faketime/libfaketime.so.1=libfaketime
+
+FUZZ_TARGETS := http_response target_url request_line plan_toml
+FUZZ_SECONDS := 20
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test run build lint bench bench-http fuzz formal sim man completions clean need-build need-test
+
+help: ## list what can be done
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: need-build ## a load on a target with a known one-second stall, and what the report says of it
+	cargo build --release --bin tare
+	@$(TARE) demo
+
+test: need-build need-test ## install what the tests need, run them all, print the totals
+	@scripts/test.sh
+
+run: need-build ## the tare command: make run ARGS='http http://127.0.0.1:8080/'
+	cargo build --release --bin tare
+	@$(TARE) $(ARGS)
+
+build: need-build ## everything that can be compiled
+	cargo build --release --workspace
+
+lint: need-build ## formatting and lints
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets -- -D warnings
+	@echo 'Rust is clean; there is no hdl/ yet to lint'
+
+bench: bench-http ## all benchmarks
+
+bench-http: need-build ## tare http beside wrk, h2load, oha, httperf: a table, and target/bench-http.json
+	cargo build --release -p tare -p tare-benches
+	$(TARGET)/release/bench-http --json $(TARGET)/bench-http.json $(BENCH_ARGS)
+
+fuzz: need-build ## look for bytes that break a parser, FUZZ_SECONDS (20) for each
+	@cargo fuzz --version >/dev/null 2>&1 || \
+		{ echo 'installing cargo-fuzz'; cargo install --quiet --locked cargo-fuzz --version 0.13.2; }
+	@rustup toolchain list | grep -q '^nightly' || \
+		{ echo 'installing the nightly toolchain, which has the sanitizers'; rustup toolchain install nightly --profile minimal; }
+	@cd fuzz && for target in $(FUZZ_TARGETS); do \
+		mkdir -p corpus/$$target; \
+		cargo +nightly fuzz run $$target corpus/$$target seeds/$$target -- \
+			-max_total_time=$(FUZZ_SECONDS) -timeout=5 -print_final_stats=0 || exit 1; \
+	done
+
+formal: ## proofs of the hardware modules
+	@echo 'nothing was proved: there is no hdl/ yet'
+
+sim: ## simulation of the hardware modules
+	@echo 'nothing was simulated: there is no hdl/ yet'
+
+man: need-build ## man pages, in target/man
+	cargo build --release --bin tare
+	$(TARE) man $(TARGET)/man
+
+completions: need-build ## shell completions, in target/completions
+	cargo build --release --bin tare
+	@mkdir -p $(TARGET)/completions
+	@for shell in bash zsh fish elvish powershell; do \
+		$(TARE) completions $$shell >$(TARGET)/completions/tare.$$shell || exit 1; \
+	done
+	@ls $(TARGET)/completions/tare.*
+
+clean: ## remove all that was built
+	cargo clean
+	rm -rf fuzz/target fuzz/corpus fuzz/artifacts
+
+need-build:
+	@scripts/need.sh $(NEEDS_BUILD)
+
+need-test:
+	@scripts/need.sh $(NEEDS_TEST)
