@@ -6,7 +6,7 @@
 
 use crate::commands::http_args::OutputArgs;
 use crate::describe;
-use crate::progress::Progress;
+use crate::progress::{Progress, Shown};
 use crate::status::{Failure, Status};
 use clock::{Agreement, Clock, HostClock};
 use http::{Control, Engine, Facts, Halt, Notes, Running};
@@ -39,7 +39,7 @@ pub struct Options {
     pub out: Option<PathBuf>,
     pub save: bool,
     pub output: Output,
-    pub progress: bool,
+    pub progress: Shown,
     pub accept_invalid: bool,
 }
 
@@ -64,7 +64,7 @@ impl From<&OutputArgs> for Options {
             out: args.out.clone(),
             save: !args.no_save,
             output,
-            progress: !args.no_progress && !args.quiet,
+            progress: if args.no_progress || args.quiet { Shown::Nothing } else { Shown::Line },
             accept_invalid: args.accept_invalid,
         }
     }
@@ -124,7 +124,7 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
     sink.attach("plan.toml", plan_text.as_bytes());
     let environment = environment(&clock, &facts);
     sink.attach("environment.json", environment.as_bytes());
-    if options.progress && options.output == Output::Summary {
+    if options.progress == Shown::Line && options.output == Output::Summary {
         notes.iter().for_each(|note| eprintln!("tare: {note}"));
     }
 
@@ -153,7 +153,7 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
     };
     result.generator.clock = clock_in_words(&clock);
     result.generator.io = format!("{}: {}", facts.io.name(), facts.io.reason);
-    result.fill(&watched.totals, &verdict, &watched.health, spans(&plan, &watched.totals), &facts.groups);
+    result.fill(&watched.totals, &verdict, &watched.health, spans(&plan, &watched), &facts.groups);
     result.warmup.duration_s = plan.stop.warmup.as_secs_f64();
     tell(&mut result, &watched, &notes, &plan, ending.unreachable);
     if !options.save {
@@ -280,17 +280,27 @@ fn conditions(plan: &Plan, clock: &HostClock, watched: &Watched) -> Conditions {
 }
 
 /// Rates of an open loop are over the time that the plan asks for, or as long as departures really were due.
-fn spans(plan: &Plan, totals: &RunTotals) -> Spans {
-    let planned = match (&plan.load, plan.stop) {
+fn spans(plan: &Plan, watched: &Watched) -> Spans {
+    let totals = &watched.totals;
+    let shape = match &plan.load {
+        Load::Open { arrivals, .. } => Some(&arrivals.shape),
+        Load::Closed { .. } => None,
+    };
+    let planned = match (shape, plan.stop) {
+        (Some(Shape::Stages(stages)), plan::Stop { duration: Some(duration), requests: None, .. }) => {
+            let whole = stages.iter().fold(Picos::ZERO, |sum, stage| sum + stage.over);
+            duration.min(whole.saturating_sub(plan.stop.warmup))
+        }
         (_, plan::Stop { duration: Some(duration), requests: None, .. }) => duration,
-        (Load::Open { arrivals: plan::Arrivals { shape: Shape::Constant(rate), .. }, .. }, stop) => {
+        (Some(Shape::Constant(rate)), stop) => {
             let span = stop.requests.map_or(Picos::MAX, |count| rate.due(count.get()));
             span.min(stop.duration.unwrap_or(Picos::MAX))
         }
         _ => totals.until_last_due,
     };
-    let interrupted = totals.measured < planned;
-    let offering = if interrupted { totals.measured } else { planned };
+    // A run is over when its last answer is there, a gap before the planned time; the gap belongs to the load.
+    let cut_short = watched.halt != Halt::No || matches!(shape, Some(Shape::At(_)));
+    let offering = if cut_short { planned.min(totals.measured) } else { planned };
     // Answers of the last departures come a little after the planned time: that is their latency, not a lower
     // rate. Only when departures themselves left late did the load take longer.
     let answering = match plan.load {

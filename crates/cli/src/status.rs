@@ -29,6 +29,11 @@ impl Failure {
         Self(error.into())
     }
 
+    /// What was wrong.
+    pub fn into_error(self) -> anyhow::Error {
+        self.0
+    }
+
     /// Says what was wrong on standard error.
     pub fn report(&self) -> ExitCode {
         eprintln!("tare: {:#}", self.0);

@@ -3,5 +3,9 @@
 pub mod demo;
 pub mod http;
 pub mod http_args;
+pub mod http_load;
+pub mod http_load_args;
+pub mod http_load_cipher;
+pub mod papers;
 pub mod run;
 pub mod target;
