@@ -91,14 +91,6 @@ impl Connection {
         self.served
     }
 
-    /// Heap bytes held, TLS sessions estimated.
-    pub fn memory(&self) -> usize {
-        self.reader.memory()
-            + self.in_flight.capacity() * size_of::<Exchange>()
-            + self.outgoing.memory()
-            + self.route.tls.as_ref().map_or(0, |_| Layer::MEMORY)
-    }
-
     /// Whether another request may begin on it, given the plan's depth of pipelining.
     pub fn may_begin(&self, depth: usize) -> bool {
         self.keep_alive

@@ -25,14 +25,15 @@ pub struct EndpointKey {
     pub port: u16,
 }
 
-/// One endpoint and its idle connections, the longest idle first.
+/// One endpoint and its idle connections, the longest idle first. A connection that was closed meanwhile stays
+/// until it is met: it is known by its generation.
 #[derive(Debug)]
 pub struct Endpoint {
     pub key: EndpointKey,
     /// The name to ask for: the proxy's, if there is one.
     pub name: NameId,
     pub server_name: Option<ServerName<'static>>,
-    pub idle: VecDeque<u32>,
+    pub idle: VecDeque<(u32, u32)>,
 }
 
 /// A name and what is known of its addresses.
@@ -72,6 +73,8 @@ pub struct Endpoints {
     names: Vec<Name>,
     by_authority: [HashMap<Box<str>, EndpointId>; 2],
     by_name: HashMap<(Box<str>, u16), NameId>,
+    /// Where the search for idle connections went last.
+    turn: usize,
     proxy: Option<(String, u16)>,
     server_name: Option<ServerName<'static>>,
 }
@@ -83,6 +86,7 @@ impl Endpoints {
             names: Vec::new(),
             by_authority: [HashMap::new(), HashMap::new()],
             by_name: HashMap::new(),
+            turn: 0,
             proxy,
             server_name,
         }
@@ -93,6 +97,15 @@ impl Endpoints {
     }
     pub fn name(&mut self, id: NameId) -> &mut Name {
         &mut self.names[id.0 as usize]
+    }
+    /// An endpoint other than `wanted` that has idle connections, each in turn.
+    pub fn other_with_idle(&mut self, wanted: EndpointId) -> Option<EndpointId> {
+        let count = self.all.len();
+        let found = (1..=count)
+            .map(|step| (self.turn + step) % count)
+            .find(|index| *index != wanted.0 as usize && !self.all[*index].idle.is_empty())?;
+        self.turn = found;
+        Some(EndpointId(found as u32))
     }
     pub fn names(&mut self) -> impl Iterator<Item = &mut Name> {
         self.names.iter_mut()

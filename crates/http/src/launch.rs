@@ -20,6 +20,8 @@ use crate::worker::{Later, Pending, Worker};
 
 /// How long a 100 (Continue) is waited for.
 const CONTINUE: Picos = Picos::from_secs(1);
+/// Openings that the plan's ramp allowed and the generator was too busy for are made up for this long.
+const CATCH_UP: Picos = Picos::from_millis(10);
 /// A streamed body is read in pieces of this size.
 const STREAM: usize = 32 * 1024;
 
@@ -81,8 +83,13 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     fn acquire(&mut self, endpoint: EndpointId, now: Instant) -> Acquired {
-        if let Some((slot, since)) = self.idle(endpoint) {
-            return Acquired::Idle(slot, since);
+        // A closed loop opens all its connections before it uses one again.
+        let rather_new =
+            self.setup.feed.is_closed() && self.slots.open() < self.setup.most_open && now >= self.next_open;
+        if !rather_new {
+            if let Some((slot, since)) = self.idle(endpoint) {
+                return Acquired::Idle(slot, since);
+            }
         }
         if self.slots.open() >= self.setup.most_open && !self.evict(endpoint) {
             return Acquired::Blocked;
@@ -93,7 +100,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let gap = self.setup.open_gap;
         let since = if gap.is_zero() { self.freed_at } else { self.freed_at.max(self.next_open) };
         if !gap.is_zero() {
-            self.next_open = self.next_open.max(now.saturating_sub(gap)) + gap;
+            self.next_open = self.next_open.max(now.saturating_sub(CATCH_UP)) + gap;
         }
         Acquired::MayOpen(since)
     }
@@ -103,31 +110,27 @@ impl<D: Driver, R: Record> Worker<D, R> {
     fn idle(&mut self, endpoint: EndpointId) -> Option<(u32, Instant)> {
         let spread = matches!(self.setup.plan.load, plan::Load::Open { connections: Some(_), .. });
         let list = &mut self.setup.endpoints.get(endpoint).idle;
-        let slot = if spread { list.pop_front() } else { list.pop_back() }?;
-        let place = self.slots.get(slot).expect("a listed connection is open");
-        place.listed = false;
-        Some((slot, place.idle_since))
+        while let Some((slot, generation)) = if spread { list.pop_front() } else { list.pop_back() } {
+            let listed = self.slots.get(slot).filter(|place| place.generation == generation && place.listed);
+            if let Some(place) = listed {
+                place.listed = false;
+                return Some((slot, place.idle_since));
+            }
+        }
+        None
     }
 
     /// Closes an idle connection to another endpoint, to make room.
     fn evict(&mut self, wanted: EndpointId) -> bool {
-        let victim = self
-            .slots
-            .iter()
-            .find(|(_, place)| place.listed && place.connection.in_flight() == 0 && place.endpoint != wanted)
-            .map(|(slot, _)| slot);
-        let Some(slot) = victim else { return false };
-        self.unlist(slot);
-        self.close(slot, false);
-        true
-    }
-
-    /// Takes a connection out of its endpoint's list of idle ones.
-    pub(crate) fn unlist(&mut self, slot: u32) {
-        let Some(place) = self.slots.get(slot).filter(|place| place.listed) else { return };
-        place.listed = false;
-        let endpoint = place.endpoint;
-        self.setup.endpoints.get(endpoint).idle.retain(|idle| *idle != slot);
+        while let Some(other) = self.setup.endpoints.other_with_idle(wanted) {
+            let Some((slot, _)) = self.idle(other) else { continue };
+            let busy = self.slots.peek(slot).is_some_and(|place| place.connection.in_flight() > 0);
+            if !busy {
+                self.close(slot, false);
+                return true;
+            }
+        }
+        false
     }
 
     /// Begins the request on an open connection.

@@ -136,13 +136,6 @@ impl Outgoing {
     pub fn took_first(&mut self, count: usize) {
         self.first.drain(..count);
     }
-
-    /// Heap bytes held.
-    pub fn memory(&self) -> usize {
-        self.bytes.capacity()
-            + self.first.capacity()
-            + self.later.iter().map(|(r, _)| r.capacity()).sum::<usize>()
-    }
 }
 
 #[cfg(test)]

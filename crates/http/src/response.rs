@@ -154,11 +154,6 @@ impl ResponseReader {
         self.location.take()
     }
 
-    /// Heap bytes held.
-    pub fn memory(&self) -> usize {
-        self.partial.capacity()
-    }
-
     /// Takes the next item from the front of `input`. After an error the connection is of no more use.
     pub fn next<'a>(&mut self, input: &mut &'a [u8], asked: Asked) -> Result<Item<'a>, FramingError> {
         match self.state {

@@ -10,6 +10,7 @@ use crate::endpoint::EndpointId;
 use crate::exchange::Exchange;
 use crate::io::Driver;
 use crate::outgoing::Body;
+use crate::slots::Slot;
 use crate::worker::{Later, Worker};
 
 /// The shortest and the longest pause of a closed loop's place after failures in a row.
@@ -32,7 +33,6 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 if let Some(detail) = detail {
                     self.notes.detail(&detail);
                 }
-                self.unlist(slot);
                 return self.close(slot, false);
             }
             _ if in_flight == 0 => {
@@ -53,8 +53,15 @@ impl<D: Driver, R: Record> Worker<D, R> {
             return;
         }
         place.listed = true;
-        let endpoint = place.endpoint;
-        self.setup.endpoints.get(endpoint).idle.push_back(slot);
+        let (endpoint, generation) = (place.endpoint, place.generation);
+        let (slots, list) = (&self.slots, &mut self.setup.endpoints.get(endpoint).idle);
+        list.push_back((slot, generation));
+        if list.len() > 2 * slots.open() + 64 {
+            let is_listed = |place: &Slot, generation| place.generation == generation && place.listed;
+            list.retain(|(slot, generation)| {
+                slots.peek(*slot).is_some_and(|place| is_listed(place, *generation))
+            });
+        }
         self.free_place(slot);
     }
 

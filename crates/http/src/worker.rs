@@ -338,7 +338,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
         let drained_at = *self.drained_at.get_or_insert(now);
         let busy = self.slots.next_deadline().is_some();
-        !busy || now >= drained_at + times.grace
+        // A run of a certain length has all of it, the gap after its last departure included.
+        let by_time_alone = times.end != Instant::FAR && self.setup.plan.stop.requests.is_none();
+        !busy || (!by_time_alone && now >= drained_at + times.grace)
     }
 
     /// Gives everything that has not ended an end, so that the totals add up.

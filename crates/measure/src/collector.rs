@@ -262,7 +262,6 @@ fn gain(now: &Gauges, before: &Gauges) -> Gauges {
         wire_out: now.wire_out.saturating_sub(before.wire_out),
         wire_in: now.wire_in.saturating_sub(before.wire_in),
         body_in: now.body_in.saturating_sub(before.body_in),
-        connection_bytes: now.connection_bytes,
     }
 }
 
@@ -278,5 +277,4 @@ fn add_gauges(into: &mut Gauges, from: &Gauges) {
     into.wire_out += from.wire_out;
     into.wire_in += from.wire_in;
     into.body_in += from.body_in;
-    into.connection_bytes += from.connection_bytes;
 }

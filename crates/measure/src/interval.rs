@@ -154,7 +154,7 @@ pub struct IntervalRow {
     pub start: Picos,
     pub length: Picos,
     pub data: Box<IntervalData>,
-    /// Running totals as gains within the interval, levels (`open`, `open_peak`, `connection_bytes`) as they
+    /// Running totals as gains within the interval, levels (`open`, `open_peak`) as they
     /// are at its end, summed over threads.
     pub gauges: Gauges,
     /// Hand-overs that were late because no empty interval was at hand.

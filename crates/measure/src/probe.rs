@@ -80,6 +80,7 @@ impl Probe {
         let span_ns = now.since(self.at).as_nanos();
         self.at = now;
         let cores = self.sample_cores();
+        let descriptors_left = self.descriptors_left(threads);
         let threads = self.sample_threads(now, threads, &cores);
         let (net, net_before) = (self.read_net(), self.net);
         self.net = net;
@@ -97,7 +98,7 @@ impl Probe {
             listen_drops: net.listen_drops.saturating_sub(net_before.listen_drops),
             time_wait: sockstat.and_then(|text| procfs::time_wait(&text)).unwrap_or(0),
             ports_left: self.ports().map(|ports| ports.saturating_sub(open)),
-            descriptors_left: self.descriptors_left(),
+            descriptors_left,
             rss_bytes: kib("VmRSS:"),
             anon_bytes: kib("RssAnon:"),
             throttled: throttled.0.saturating_sub(throttled_before.0),
@@ -191,9 +192,14 @@ impl Probe {
         Some((u64::from(last.saturating_sub(first)) + 1).saturating_mul(self.source_addresses))
     }
 
-    fn descriptors_left(&self) -> Option<u64> {
+    /// In the fullest table: engine threads may have one of their own, and the limit is for each.
+    fn descriptors_left(&self, threads: &[ThreadRef]) -> Option<u64> {
         let limit = procfs::soft_limit(&read(&self.root, "proc/self/limits")?, "Max open files")?;
-        Some(limit.saturating_sub(procfs::open_descriptors(&self.root)?))
+        let own = procfs::open_descriptors(&self.root, "self")?;
+        let of_threads = threads
+            .iter()
+            .filter_map(|thread| procfs::open_descriptors(&self.root, &format!("self/task/{}", thread.tid)));
+        Some(limit.saturating_sub(of_threads.fold(own, u64::max)))
     }
 }
 

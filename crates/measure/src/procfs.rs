@@ -142,10 +142,10 @@ pub(crate) fn cpu_quota(folder: &Path) -> Option<f64> {
     (quota > 0.0).then_some(quota / period)
 }
 
-/// How many descriptors are open. Since Linux 6.2 the size of the folder says so; before, and on other file
+/// How many descriptors are open in the table of a thread (`self`, or `self/task/TID`). Since Linux 6.2 the size of the folder says so; before, and on other file
 /// systems, its entries are counted.
-pub(crate) fn open_descriptors(root: &Path) -> Option<u64> {
-    let folder = root.join("proc/self/fd");
+pub(crate) fn open_descriptors(root: &Path, of: &str) -> Option<u64> {
+    let folder = root.join("proc").join(of).join("fd");
     let size = std::fs::metadata(&folder).ok()?.len();
     if root == Path::new("/") && size > 0 {
         return Some(size);

@@ -213,8 +213,6 @@ pub struct Gauges {
     pub wire_in: u64,
     /// Bytes of answers' bodies, heads and chunk framing left out, of everything that was answered or failed.
     pub body_in: u64,
-    /// Bytes of memory that connections hold now.
-    pub connection_bytes: u64,
 }
 
 /// Where an engine thread puts what it learns. One per thread; nothing here locks or allocates.
