@@ -1,0 +1,172 @@
+//! Every recipe of docs/http.md works as it stands there.
+//!
+//! Each block that begins with ```` ```sh ```` is run by `bash -eu` in one scratch folder, from top to bottom, against
+//! `tare target`. Runs that it saves must have lost nothing and, unless the block says ```` ```sh fails ````, failed
+//! nothing.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tare_system_tests::{Target, beside_others, binary, need, scratch};
+
+struct Recipe {
+    line: usize,
+    fails: bool,
+    script: String,
+}
+
+fn recipes() -> Vec<Recipe> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/http.md");
+    let page = std::fs::read_to_string(&page).expect("docs/http.md is in the repository");
+    let mut recipes: Vec<Recipe> = Vec::new();
+    let mut fence: Option<&str> = None;
+    for (index, line) in page.lines().enumerate() {
+        match (fence, line.strip_prefix("```")) {
+            (None, Some(words)) => {
+                fence = Some(words);
+                if words == "sh" || words == "sh fails" {
+                    recipes.push(Recipe {
+                        line: index + 2,
+                        fails: words.ends_with("fails"),
+                        script: String::new(),
+                    });
+                }
+            }
+            (Some(_), Some("")) => fence = None,
+            (Some("sh" | "sh fails"), _) => {
+                let recipe = recipes.last_mut().expect("its fence was seen");
+                recipe.script += line;
+                recipe.script.push('\n');
+            }
+            _ => {}
+        }
+    }
+    recipes
+}
+
+/// Servers for every recipe, and what is in the environment for them.
+struct Kitchen {
+    folder: tempfile::TempDir,
+    #[expect(dead_code, reason = "held so that they serve")]
+    targets: Vec<Target>,
+    environment: Vec<(&'static str, String)>,
+}
+
+impl Kitchen {
+    fn open() -> Self {
+        let folder = scratch();
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        // The client's own certificate is its authority.
+        need("openssl");
+        let made = Command::new("openssl")
+            .args([
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:P-256",
+                "-nodes",
+                "-days",
+                "2",
+            ])
+            .args(["-subj", "/CN=client", "-addext", "basicConstraints=critical,CA:FALSE"])
+            .args(["-addext", "extendedKeyUsage=clientAuth"])
+            .args(["-keyout", &at("client.key"), "-out", &at("client.pem")])
+            .output()
+            .expect("openssl can be run");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+
+        let plain = Target::start("--no-truth");
+        let tls = Target::start(&format!("--no-truth --tls-write-cert {}", at("ca.pem")));
+        let mutual_ca = at("mutual-ca.pem");
+        let mutual = Target::start(&format!(
+            "--no-truth --tls-write-cert {mutual_ca} --client-ca {}",
+            at("client.pem")
+        ));
+        let proxy = Target::start("--no-truth --proxy-mode");
+        let socket = at("target.sock");
+        let unix = Target::start(&format!("--no-truth --listen 0 --unix {socket}"));
+        let both =
+            [at("ca.pem"), mutual_ca].map(|path| std::fs::read_to_string(path).expect("the target wrote it"));
+        std::fs::write(at("ca.pem"), both.concat()).expect("a scratch file");
+
+        let bin = folder.path().join("bin");
+        std::fs::create_dir(&bin).expect("a scratch folder");
+        std::os::unix::fs::symlink(binary(), bin.join("tare")).expect("a scratch folder takes links");
+        let path = std::env::var("PATH").unwrap_or_default();
+        let environment = vec![
+            ("PATH", format!("{}:{path}", bin.display())),
+            ("URL", plain.url()),
+            ("PORT", plain.port().to_string()),
+            ("TLS_URL", tls.url()),
+            ("MUTUAL_TLS_URL", mutual.url()),
+            ("PROXY", format!("127.0.0.1:{}", proxy.port())),
+            ("SOCKET", socket),
+        ];
+        Self { folder, targets: vec![plain, tls, mutual, proxy, unix], environment }
+    }
+
+    /// Runs one and checks what it left behind.
+    fn cook(&self, recipe: &Recipe) -> Result<(), String> {
+        let state = scratch();
+        let said = Command::new("bash")
+            .args(["-euc", &recipe.script])
+            .current_dir(self.folder.path())
+            .envs(self.environment.iter().map(|(key, value)| (*key, value.as_str())))
+            .env("XDG_STATE_HOME", state.path())
+            .stdin(Stdio::null())
+            .output()
+            .expect("bash can be run");
+        let text = [said.stdout, said.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
+        // On a machine that is too busy for the rate, a run may well be INVALID: the recipe is right all the same.
+        if !matches!(said.status.code(), Some(0 | 4)) {
+            return Err(format!("{}\n{text}", said.status));
+        }
+        let results = results_under(state.path());
+        results
+            .iter()
+            .try_for_each(|result| check(result, recipe.fails))
+            .map_err(|why| format!("{why}\n{text}"))
+    }
+}
+
+fn results_under(folder: &Path) -> Vec<Value> {
+    let Ok(entries) = std::fs::read_dir(folder.join("tare/runs")) else { return Vec::new() };
+    let files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path().join("result.json")).collect();
+    let read = |path: &PathBuf| std::fs::read_to_string(path).expect("every run folder has its result");
+    files.iter().map(|path| serde_json::from_str(&read(path)).expect("result.json is JSON")).collect()
+}
+
+/// offered = done + failed + missed + cut off; and what is done is all that is offered, unless it may fail.
+fn check(result: &Value, fails: bool) -> Result<(), String> {
+    let total = |key: &str| result["totals"][key].as_u64().unwrap_or(u64::MAX);
+    let ended = ["done", "failed", "missed", "cut_off"].map(total);
+    if total("offered") != ended.iter().sum::<u64>() || total("offered") == 0 {
+        return Err(format!("the totals do not add up: {}", result["totals"]));
+    }
+    if !fails && total("failed") > 0 {
+        return Err(format!("requests failed: {}", result["outcomes"]));
+    }
+    if !fails && result["partial"] == false && total("done") == 0 {
+        return Err(format!("nothing was answered: {}", result["outcomes"]));
+    }
+    Ok(())
+}
+
+#[test]
+fn every_recipe_works_as_it_stands() {
+    let _shared = beside_others();
+    let kitchen = Kitchen::open();
+    let recipes = recipes();
+    assert!(recipes.len() >= 25, "the page has its recipes: {} found", recipes.len());
+    let wrong: Vec<String> = recipes
+        .iter()
+        .filter_map(|recipe| {
+            let why = kitchen.cook(recipe).err()?;
+            Some(format!("docs/http.md:{}\n{}{why}", recipe.line, recipe.script))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{} of {} recipes fail:\n\n{}", wrong.len(), recipes.len(), wrong.join("\n\n"));
+}
