@@ -63,7 +63,7 @@ sim: ## simulation of the hardware modules
 
 man: need-build ## man pages, in target/man
 	cargo build --release --bin tare
-	$(TARE) man $(TARGET)/man
+	$(TARE) man --out $(TARGET)/man
 
 completions: need-build ## shell completions, in target/completions
 	cargo build --release --bin tare

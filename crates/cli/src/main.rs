@@ -8,11 +8,11 @@ mod load;
 mod progress;
 mod status;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::demo::DemoArgs;
+use commands::generate::{CompletionsArgs, ManArgs};
 use commands::http_args::HttpArgs;
 use commands::http_load::HttpLoadWords;
-use commands::papers::{CompletionsArgs, ManArgs};
 use commands::run::RunArgs;
 use commands::target::TargetArgs;
 use status::Failure;
@@ -43,6 +43,29 @@ enum Command {
     Completions(CompletionsArgs),
 }
 
+/// The subcommands in the groups and the order in which help shows them.
+const GROUPS: [(&str, &[&str]); 3] = [
+    ("Load", &["http", "http_load", "run"]),
+    ("Try out", &["demo", "target"]),
+    ("Tools", &["man", "completions", "help"]),
+];
+
+/// The command line, its subcommands in groups.
+fn command_line() -> clap::Command {
+    let mut tare = Tare::command();
+    tare.build();
+    let mut commands = String::new();
+    for (group, names) in GROUPS {
+        commands.push_str(&format!("\n\n{group}:"));
+        for command in names.iter().filter_map(|name| tare.find_subcommand(name)) {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            commands.push_str(&format!("\n  {:<11}  {about}", command.get_name()));
+        }
+    }
+    let usage = "{about-with-newline}\n{usage-heading} {usage}";
+    Tare::command().help_template(format!("{usage}{commands}\n\nOptions:\n{{options}}{{after-help}}"))
+}
+
 /// The words of http_load's own command line, and what messages begin with, if that is what was called.
 fn called_as_http_load() -> Option<(&'static str, Vec<OsString>)> {
     let mut words = std::env::args_os();
@@ -58,13 +81,15 @@ fn main() -> ExitCode {
     if let Some((program, words)) = called_as_http_load() {
         return commands::http_load::main(program, words);
     }
-    let outcome: Result<ExitCode, Failure> = match Tare::parse().command {
+    let typed = command_line().get_matches();
+    let command = Tare::from_arg_matches(&typed).unwrap_or_else(|error| error.exit()).command;
+    let outcome: Result<ExitCode, Failure> = match command {
         Command::Http(args) => commands::http::run(&args).map(Into::into),
         Command::Run(args) => commands::run::run(&args).map(Into::into),
         Command::Demo(args) => commands::demo::run(args).map(Into::into),
         Command::HttpLoad(HttpLoadWords { words }) => Ok(commands::http_load::main("tare http_load", words)),
-        Command::Man(args) => commands::papers::man(Tare::command(), &args).map(Into::into),
-        Command::Completions(args) => commands::papers::completions(Tare::command(), &args).map(Into::into),
+        Command::Man(args) => commands::generate::man(&args, Tare::command()).map_err(Failure::from),
+        Command::Completions(args) => Ok(commands::generate::completions(&args, Tare::command())),
         Command::Target(args) => commands::target::run(*args).map_err(Failure::from),
     };
     outcome.unwrap_or_else(|failure| failure.report())
@@ -73,10 +98,20 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
-
     #[test]
     fn the_flags_are_consistent() {
-        Tare::command().debug_assert();
+        command_line().debug_assert();
+    }
+
+    #[test]
+    fn every_subcommand_is_in_a_group_of_the_help() {
+        let mut tare = Tare::command();
+        tare.build();
+        let grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        for command in tare.get_subcommands() {
+            assert!(grouped.contains(&command.get_name()), "{}", command.get_name());
+        }
+        let help = command_line().render_long_help().to_string();
+        assert!(help.contains("\nTools:\n  man "), "{help}");
     }
 }

@@ -28,7 +28,7 @@ const STALL: Picos = Picos::from_secs(1);
 /// The target ends by itself after this long, should nobody be left to end it.
 const TARGET_LIFE: &str = "60s";
 
-/// See a run on a target whose fault is known: 8 s of load, a stall of 1 s, and what the figures say
+/// Load a target that stalls for 1 s, and see what the figures make of it
 #[derive(Args, Debug)]
 pub struct DemoArgs {
     /// Keep the run in this folder

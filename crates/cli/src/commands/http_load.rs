@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 use store::RunResult;
 use store::schema::Word;
-use units::Bytes;
+use units::{Bytes, Picos};
 
 /// Help, in http_load's own layout.
 pub const HELP: &str = "\
@@ -223,9 +223,14 @@ fn names_https(path: &Path) -> bool {
 
 /// Standard output, line for line as http_load wrote it.
 fn figures(args: &HttpLoadArgs, finished: &Finished) -> String {
+    // Nothing may have been due at the very end of -seconds.
+    let asked_for = match args.stop {
+        Stop::Seconds(time) if !finished.result.partial => time,
+        _ => Picos::ZERO,
+    };
     let extras = HttpLoad {
         bytes: Bytes::new(finished.result.totals.body_in),
-        elapsed: finished.totals.measured,
+        elapsed: finished.totals.measured.max(asked_for),
         checksum: args.checksum,
         ..HttpLoad::default()
     };
@@ -248,7 +253,8 @@ fn doubts(program: &str, result: &RunResult) -> String {
         let _ = writeln!(text, "{program}: {note}");
     }
     if result.verdict.word != Word::Valid {
-        let _ = writeln!(text, "{program}: verdict {}", result.verdict.word.as_str());
+        let word = result.verdict.word.as_str();
+        let _ = writeln!(text, "{program}: verdict {word} (options with two dashes are those of tare http)");
         for criterion in result.verdict.criteria.iter().filter(|criterion| criterion.severity != Word::Valid)
         {
             let _ = writeln!(text, "{program}: {}: {}", criterion.name, own_words(&criterion.advice));
@@ -261,7 +267,7 @@ fn in_own_words(error: &anyhow::Error) -> anyhow::Error {
     anyhow!(own_words(&format!("{error:#}")))
 }
 
-/// Names of options as they are called here. What http_load has no option for is named as one of `tare http`.
+/// Names of options as they are called here; the rest are those of `tare http`.
 fn own_words(message: &str) -> String {
     const OWN: [(&str, &str); 7] = [
         ("--source-ip", "-sip"),
@@ -272,12 +278,7 @@ fn own_words(message: &str) -> String {
         ("--ciphers", "-cipher"),
         ("--timeout", "-timeout"),
     ];
-    let own = OWN.iter().fold(message.to_owned(), |text, (flag, option)| text.replace(flag, option));
-    if own.contains(" --") || own.contains("(--") {
-        own + " (options with two dashes are those of tare http)"
-    } else {
-        own
-    }
+    OWN.iter().fold(message.to_owned(), |text, (flag, option)| text.replace(flag, option))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use super::*;
 use plan::{HttpVersion, Load, Order, Shape, Source};
-use units::{Fraction, Picos};
+use units::Fraction;
 
 fn planned(line: &str) -> Plan {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
@@ -49,7 +49,7 @@ fn two_runs_take_different_lines() {
 #[test]
 fn advice_speaks_of_the_options_that_http_load_has() {
     assert_eq!(own_words("lower --parallel"), "lower -parallel");
-    assert_eq!(own_words("add --threads"), "add --threads (options with two dashes are those of tare http)");
+    assert_eq!(own_words("add --threads, or lower --rate"), "add --threads, or lower -rate");
 }
 
 #[test]

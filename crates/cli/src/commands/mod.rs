@@ -1,11 +1,11 @@
 //! The subcommands: one file each.
 
 pub mod demo;
+pub mod generate;
 pub mod http;
 pub mod http_args;
 pub mod http_load;
 pub mod http_load_args;
 pub mod http_load_cipher;
-pub mod papers;
 pub mod run;
 pub mod target;
