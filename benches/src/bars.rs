@@ -1,6 +1,7 @@
 //! The bars: what must be shown, in one table, and how it is judged.
 //!
-//! A ratio is `tare / peer` within one round, and the median over rounds decides; its range is shown beside it.
+//! A ratio is `tare / peer` within one round, and the median over rounds decides; its range is shown beside it. Rounds in
+//! which other programs disturbed either side are left out, unless there is no other; then the line says so.
 
 use serde::Serialize;
 
@@ -113,38 +114,47 @@ pub struct Judged {
     pub holds: bool,
     /// The ratio, or the figure itself; `None` when a round with both sides is missing.
     pub found: Option<Spread>,
+    /// Others took more of the cores in every round than a figure bears (see `quiet`): no judgement of tare.
+    pub disturbed: bool,
 }
 
 impl Bar {
     pub fn judge(&self, runs: &Runs) -> Judged {
-        let found = Spread::of(&self.found(runs));
+        let quiet = Spread::of(&self.found(runs, Run::undisturbed));
+        let found = quiet.or_else(|| Spread::of(&self.found(runs, |_| true)));
         let holds = found.is_some_and(|f| match self.sense {
             Sense::AtLeast => f.median >= self.limit,
             Sense::AtMost => f.median <= self.limit,
         });
-        Judged { case: self.case, says: self.says, limit: self.limit, holds, found }
-    }
-
-    fn found(&self, runs: &Runs) -> Vec<f64> {
-        let ours = runs.of(self.case, JUDGED).filter_map(|run| Some((run.round, run.figure(self.figure)?)));
-        match self.against {
-            Against::Nobody => ours.map(|(_, figure)| figure).collect(),
-            Against::Row(row) => {
-                let theirs = |round| runs.of(self.case, row).find(|r| r.round == round)?.figure(self.figure);
-                ratios(&ours.filter_map(|(round, figure)| Some((figure, theirs(round)?))).collect::<Vec<_>>())
-            }
-            Against::LowestPeer => ratios(
-                &ours
-                    .filter_map(|(round, figure)| Some((figure, self.lowest_peer(runs, round)?)))
-                    .collect::<Vec<_>>(),
-            ),
+        Judged {
+            case: self.case,
+            says: self.says,
+            limit: self.limit,
+            holds,
+            found,
+            disturbed: quiet.is_none() && found.is_some(),
         }
     }
 
-    fn lowest_peer(&self, runs: &Runs, round: u32) -> Option<f64> {
+    /// The figures or ratios of the rounds whose runs, all of them, are `fit`.
+    fn found(&self, runs: &Runs, fit: fn(&Run) -> bool) -> Vec<f64> {
+        let fit = |run: &&Run| fit(run);
+        let ours =
+            runs.of(self.case, JUDGED).filter(fit).filter_map(|r| Some((r.round, r.figure(self.figure)?)));
+        let theirs = |round: u32| match self.against {
+            Against::Nobody => Some(1.0),
+            Against::Row(row) => {
+                runs.of(self.case, row).filter(fit).find(|r| r.round == round)?.figure(self.figure)
+            }
+            Against::LowestPeer => self.lowest_peer(runs.in_case(self.case).filter(fit), round),
+        };
+        ratios(&ours.filter_map(|(round, figure)| Some((figure, theirs(round)?))).collect::<Vec<_>>())
+    }
+
+    fn lowest_peer<'a>(&self, runs: impl Iterator<Item = &'a Run>, round: u32) -> Option<f64> {
         let kept_rate = |run: &&Run| run.figure("rate_error").is_none_or(|e| e <= RATE_KEPT);
-        let peers = runs.in_case(self.case).filter(|r| r.row != JUDGED && r.round == round);
-        peers.filter(kept_rate).filter_map(|r| r.figure(self.figure)).min_by(f64::total_cmp)
+        let peers = runs.filter(|r| r.row != JUDGED && r.round == round).filter(kept_rate);
+        peers.filter_map(|r| r.figure(self.figure)).min_by(f64::total_cmp)
     }
 }
 
@@ -156,7 +166,8 @@ impl Judged {
             Some(f) => format!("{} ({} … {})", figure(f.median), figure(f.min), figure(f.max)),
             None => "no figures".to_owned(),
         };
-        format!("{word}  {}: {found}", self.says)
+        let doubt = if self.disturbed { "; every round was disturbed by other programs" } else { "" };
+        format!("{word}  {}: {found}{doubt}", self.says)
     }
 }
 
@@ -206,6 +217,23 @@ mod tests {
         let bar = BARS.iter().find(|b| b.case == "even-2000").expect("a bar");
         let judged = bar.judge(&runs);
         assert_eq!((judged.holds, judged.found.map(|f| f.median)), (true, Some(0.04)));
+    }
+
+    #[test]
+    fn disturbed_rounds_count_only_when_there_is_no_other() {
+        let run = |row: &str, round, per_s, others| {
+            Run::new("keep-alive", row, round).with("per_s", per_s).with("other_cpu", others)
+        };
+        let mut runs = Runs::default();
+        // Round 0: wrk had to share its core, ratio 3. Round 1: quiet, ratio 1.1.
+        runs.push(run("wrk", 0, 50.0, 0.9));
+        runs.push(run("tare", 0, 150.0, 0.0));
+        let judged = BARS[0].judge(&runs);
+        assert!(judged.disturbed && judged.line().ends_with("disturbed by other programs"));
+        runs.push(run("wrk", 1, 100.0, 0.1));
+        runs.push(run("tare", 1, 110.0, 0.02));
+        let judged = BARS[0].judge(&runs);
+        assert_eq!((judged.disturbed, judged.found.map(|f| f.median)), (false, Some(1.1)));
     }
 
     #[test]

@@ -17,12 +17,14 @@ pub struct Facts {
     /// The load average over one minute at the start: who else was at work.
     pub load_average: f64,
     pub memory_gib: f64,
+    /// Generators and servers ran ahead of everything else.
+    pub priority: bool,
     pub tare: String,
     pub peers: Vec<(String, String)>,
 }
 
 impl Facts {
-    pub fn gather(tare: String) -> Self {
+    pub fn gather(tare: String, priority: bool) -> Self {
         let cpuinfo = read("/proc/cpuinfo");
         let field = |key: &str| {
             let line = cpuinfo.lines().find(|l| l.starts_with(key)).unwrap_or_default();
@@ -50,6 +52,7 @@ impl Facts {
                 .and_then(|n| n.parse().ok())
                 .unwrap_or(f64::NAN),
             memory_gib: memory_gib(),
+            priority,
             tare,
             peers: peers::versions(),
         }
@@ -67,7 +70,7 @@ impl Facts {
         };
         format!(
             "{} × {}, {:.0} GiB, Linux {}, governor: {}, load average {:.2} at the start\n{kind}\n{}; {}\n\
-             generator on core 0, server on core 1, loopback\n",
+             generator on core 0, server on core 1, loopback{}\n",
             self.cores,
             self.cpu,
             self.memory_gib,
@@ -76,6 +79,7 @@ impl Facts {
             self.load_average,
             self.tare,
             peers.join(", "),
+            if self.priority { ", both at niceness -19" } else { "" },
         )
     }
 }

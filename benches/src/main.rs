@@ -65,7 +65,10 @@ fn bench(options: Options) -> Result<bool> {
     }
     let tare = tare_version(&options)?;
     peers::install()?;
-    let facts = Facts::gather(tare);
+    if options.priority {
+        process::take_priority();
+    }
+    let facts = Facts::gather(tare, options.priority);
     println!("{}", facts.header());
     let patience = Patience::new(options.patience);
     let mut bench = Bench { options, patience, scratch: scratch::Scratch::new()?, runs: Runs::default() };

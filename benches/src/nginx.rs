@@ -42,7 +42,7 @@ impl Nginx {
         std::fs::write(scratch.join("nginx.conf"), configuration(&ports))?;
         let mut command = Command::new("nginx");
         command.arg("-p").arg(scratch).args(["-c", "nginx.conf"]).stdin(Stdio::null());
-        let child = process::spawn_on(&mut command, Some(core)).context("starting nginx")?;
+        let child = process::spawn_on(&mut command, core).context("starting nginx")?;
         let mut nginx = Self { child, worker: 0, ports, asked: Cell::new(0), next_address: Cell::new(0) };
         nginx.worker = nginx.wait_for_worker(scratch)?;
         Ok(nginx)

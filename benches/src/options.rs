@@ -19,6 +19,8 @@ pub struct Options {
     /// Measure the peers alone; no bar is judged.
     pub peers_only: bool,
     pub list: bool,
+    /// Run generators and servers ahead of what else the machine does.
+    pub priority: bool,
     /// The longest to wait for a quiet machine and to repeat disturbed runs, all together.
     pub patience: Duration,
 }
@@ -32,6 +34,7 @@ pub const HELP: &str = "bench-http: tare http beside wrk, h2load, oha and httper
   --tare PATH      the program to judge (default target/release/tare)
   --peers-only     measure the peers alone; judge nothing
   --patience N     seconds, all together, to wait for a quiet machine and to repeat disturbed runs (default 300)
+  --priority       run generators and servers at niceness -19, on a machine that has other work (root)
   --list           name the cases and their bars, run nothing
 
 Exit status: 0 all bars hold, 1 a bar fails, 2 the command is wrong or a tool could not be run.
@@ -48,6 +51,7 @@ impl Options {
             tare: crate::peers::repository().join("target/release/tare"),
             peers_only: false,
             list: false,
+            priority: false,
             patience: Duration::from_secs(300),
         };
         let mut words = words.into_iter().peekable();
@@ -60,6 +64,7 @@ impl Options {
                 "--json" => options.json = Some(value()?.into()),
                 "--tare" => options.tare = value()?.into(),
                 "--peers-only" => options.peers_only = true,
+                "--priority" => options.priority = true,
                 "--list" => options.list = true,
                 "--case" => {
                     options.cases.push(case(&value()?)?);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::quiet;
 use crate::stats::median;
 
 /// One run of one tool (or server) in one round of one case.
@@ -30,6 +31,11 @@ impl Run {
     pub fn with(mut self, name: &'static str, value: f64) -> Self {
         self.figures.insert(name, value);
         self
+    }
+
+    /// Other programs left the cores alone, as far as was looked at.
+    pub fn undisturbed(&self) -> bool {
+        self.figure("other_cpu").is_none_or(|others| others <= quiet::OTHERS_AT_MOST)
     }
 
     pub fn figure(&self, name: &str) -> Option<f64> {

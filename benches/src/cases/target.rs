@@ -99,7 +99,7 @@ impl TareTarget {
         command.args(["target", "--listen", &format!("127.0.0.1:{port}"), "--workers", "1", "--size", "440"]);
         command.args(more);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = process::spawn_on(&mut command, Some(SERVER_CORE)).context("starting tare target")?;
+        let child = process::spawn_on(&mut command, SERVER_CORE).context("starting tare target")?;
         let mut target = Self { name, child, port };
         target.wait_until_it_listens()?;
         Ok(target)

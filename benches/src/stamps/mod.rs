@@ -33,7 +33,7 @@ impl Stamps {
         let _ = std::fs::remove_file(&port_file);
         let mut command = std::process::Command::new(std::env::current_exe()?);
         command.arg(server::WORD).arg(&file).arg(&port_file).stdin(Stdio::piped());
-        let child = process::spawn_on(&mut command, Some(core)).context("starting the stamping server")?;
+        let child = process::spawn_on(&mut command, core).context("starting the stamping server")?;
         let mut stamps = Self { child, file, port: 0 };
         stamps.port = wait_for_port(&port_file)?;
         Ok(stamps)
