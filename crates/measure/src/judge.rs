@@ -1,7 +1,8 @@
 //! From what a run came to, to its verdict. Every limit and its reason: docs/verdict.md.
 //!
 //! A verdict is about the generator: a slow or broken target never lowers it. Departures that the plan's own
-//! limit on connections held back or gave up are the target's slowness, and are not counted here.
+//! limit on connections held back or gave up are the target's slowness, and are not counted here, unless an engine
+//! thread had no time to spare: then connections are busy because the generator does not get to their answers.
 
 use crate::health::{HealthSummary, ThreadHealth};
 use crate::series::Series;
@@ -64,18 +65,22 @@ const MEDIAN_FLOOR: Picos = Picos::from_micros(10);
 /// Below this, lateness does not make a run INVALID.
 const INVALID_FLOOR: Picos = Picos::from_millis(1);
 
+/// A thread that works or waits for its CPU for more than this share of the time has none to spare.
+const SATURATED: f64 = 0.95;
+
 /// The only way to a verdict.
 pub fn judge(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions) -> Verdict {
     let open = conditions.load != Loop::Closed;
-    let lateness_p99 = lateness_p99(totals, open);
+    let own = own_lateness(health, open);
+    let lateness_p99 = lateness_p99(totals, own, open);
     let behind = !lateness_p99.holds;
     let mut criteria = vec![departures(totals)];
     if open {
-        criteria.push(achieved(totals));
+        criteria.push(achieved(totals, health));
     }
-    criteria.extend([missed(totals), lateness_p50(totals), lateness_p99]);
+    criteria.extend([missed(totals), lateness_p50(totals, own), lateness_p99]);
     if let Loop::Open { gap: Some(gap) } = conditions.load {
-        criteria.push(lateness_gap(totals, gap));
+        criteria.push(lateness_gap(totals, own, gap));
     }
     criteria.extend([
         cpu(health, open, behind),
@@ -104,9 +109,21 @@ fn departures(totals: &RunTotals) -> Criterion {
     )
 }
 
+/// Whether an engine thread had no time to spare: then it cannot be told from the target, so it is not excused.
+fn saturated(health: &HealthSummary) -> bool {
+    worst_thread(health, |thread| thread.work_share() + thread.runqueue_share()).1 > SATURATED
+}
+
+/// What counts as the generator's own lateness.
+fn own_lateness(health: &HealthSummary, open: bool) -> Series {
+    if open && saturated(health) { Series::Lateness } else { Series::OwnLateness }
+}
+
 /// The share of departures that the generator did not itself keep from leaving.
-fn achieved(totals: &RunTotals) -> Criterion {
-    let kept = totals.outcomes.missed_by_generator();
+fn achieved(totals: &RunTotals, health: &HealthSummary) -> Criterion {
+    let held_back =
+        if saturated(health) { totals.outcomes.of(Outcome::Missed(Miss::NoConnection)) } else { 0 };
+    let kept = totals.outcomes.missed_by_generator() + held_back;
     let ratio = 1.0 - share(kept, totals.offered());
     Criterion::new("achieved.ratio", "share", ratio, Sense::AtLeast, 0.9999)
         .invalid_beyond(Some(0.99))
@@ -140,16 +157,16 @@ fn missed(totals: &RunTotals) -> Criterion {
 const LATE: &str = "let it spin (--spin always), pin it to a CPU of its own (--cpus), or add --threads";
 
 /// The generator's share of the median latency.
-fn lateness_p50(totals: &RunTotals) -> Criterion {
-    let (own, latency) = (totals.summary(Series::OwnLateness), totals.summary(Series::Latency));
+fn lateness_p50(totals: &RunTotals, own: Series) -> Criterion {
+    let (own, latency) = (totals.summary(own), totals.summary(Series::Latency));
     let limit = at_least(MEDIAN_FLOOR, latency.p50 as f64 / 10.0);
     Criterion::new("lateness.p50", "ns", own.p50 as f64, Sense::AtMost, limit)
         .advise(|| format!("the usual request leaves so late that the median latency shows it: {LATE}"))
 }
 
 /// How late the generator is at its worst, against the latency that it is contained in.
-fn lateness_p99(totals: &RunTotals, open: bool) -> Criterion {
-    let (own, latency) = (totals.summary(Series::OwnLateness), totals.summary(Series::Latency));
+fn lateness_p99(totals: &RunTotals, own: Series, open: bool) -> Criterion {
+    let (own, latency) = (totals.summary(own), totals.summary(Series::Latency));
     let limit = at_least(LATENESS_FLOOR, latency.p50 as f64 / 10.0);
     // Nothing was answered: then there is no latency for the lateness to hide in.
     let half_of_p99 = at_least(INVALID_FLOOR, latency.p99 as f64 / 2.0).max(limit);
@@ -159,8 +176,8 @@ fn lateness_p99(totals: &RunTotals, open: bool) -> Criterion {
 }
 
 /// Whether an even schedule left evenly.
-fn lateness_gap(totals: &RunTotals, gap: Picos) -> Criterion {
-    let own = totals.summary(Series::OwnLateness);
+fn lateness_gap(totals: &RunTotals, own: Series, gap: Picos) -> Criterion {
+    let own = totals.summary(own);
     let limit = at_least(LATENESS_FLOOR, gap.as_nanos() as f64 / 4.0);
     Criterion::new("lateness.gap", "ns", own.p99 as f64, Sense::AtMost, limit)
         .advise(|| format!("requests leave in clumps instead of evenly: {LATE}"))

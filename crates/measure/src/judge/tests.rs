@@ -95,6 +95,41 @@ fn a_closed_loop_has_no_schedule_to_keep() {
     assert_eq!(verdict.criteria().len(), CRITERIA.len() - 2);
 }
 
+/// 10 s at 1 000/s over few connections: each left 300 ms late because all were busy, and 200 never left.
+fn held_back(health: HealthSummary) -> Verdict {
+    let mut data = IntervalData::new(1);
+    for i in 0..10_000 {
+        let due = i * 1_000_000;
+        let mut event = answer(i, due, due + 300_000_000, due + 301_000_000);
+        event.blocked = Picos::from_millis(300);
+        data.event(&event);
+    }
+    data.missed(Miss::NoConnection, 200);
+    let mut totals = RunTotals::new(1);
+    totals.merge(&data, Instant::EPOCH);
+    totals.gauges.offered = 10_000;
+    judge(&totals, &health, &conditions())
+}
+
+#[test]
+fn what_the_limit_on_connections_holds_back_is_the_targets_only_if_the_generator_had_time() {
+    assert_eq!(held_back(health()).word(), Word::Valid);
+    // 4 s of work and 5.6 s of waiting for the CPU in 10 s: 0.96. With 5.4 s it is 0.94, and only the wait is told.
+    let crowded = |runqueue_ns| {
+        let mut health = health();
+        let thread = &mut health.threads[0];
+        (thread.cpu_ns, thread.spun_ns, thread.runqueue_ns) = (4_000_000_000, 0, runqueue_ns);
+        health
+    };
+    let failing = |verdict: &Verdict| -> Vec<&str> { verdict.failing().iter().map(|c| c.name).collect() };
+    assert_eq!(failing(&held_back(crowded(5_400_000_000))), ["runqueue"]);
+    let verdict = held_back(crowded(5_600_000_000));
+    // 200 of 10 200 are 2 %, over 1 %; 300 ms are over half of a p99 of 301 ms; 0.56 is over 0.5. The gravest come first.
+    let grave = ["achieved.ratio", "lateness.p99", "runqueue"];
+    assert_eq!(failing(&verdict), [&grave[..], &["lateness.p50", "lateness.gap"]].concat());
+    assert!(verdict.failing()[..3].iter().all(|criterion| criterion.severity == Word::Invalid));
+}
+
 #[test]
 fn departures_that_did_not_leave() {
     // 5 of 10 005 is 0.05 %: over 0.01 %, under 1 %. 200 of 10 200 is 2 %.
