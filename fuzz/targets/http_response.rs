@@ -7,7 +7,7 @@
 
 #![no_main]
 
-use http::response::{Asked, Framing, FramingError, HEAD_LIMIT, Head, Item, ResponseReader};
+use http::response::{Asked, Framing, FramingError, Head, Item, ResponseReader};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Debug, PartialEq, Eq)]
