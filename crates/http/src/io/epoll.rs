@@ -196,7 +196,8 @@ impl Driver for Epoll {
     }
 
     fn close(&mut self, slot: u32, abort: bool) {
-        let socket = &mut self.sockets[slot as usize];
+        // Absent if its name was never found, or connecting failed at once.
+        let Some(socket) = self.sockets.get_mut(slot as usize) else { return };
         if let Some(fd) = socket.fd.take() {
             if abort {
                 reset_on_close(&fd);

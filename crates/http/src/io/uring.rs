@@ -352,7 +352,8 @@ impl Driver for Uring {
     }
 
     fn close(&mut self, slot: u32, abort: bool) {
-        let socket = &mut self.sockets[slot as usize];
+        // Absent if its name was never found, or connecting failed at once.
+        let Some(socket) = self.sockets.get_mut(slot as usize) else { return };
         let (generation, receiving) = (socket.generation, socket.receiving || socket.connecting);
         let Some(fd) = socket.fd.take() else { return };
         if abort {
