@@ -86,10 +86,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
         // A closed loop opens all its connections before it uses one again.
         let rather_new =
             self.setup.feed.is_closed() && self.slots.open() < self.setup.most_open && now >= self.next_open;
-        if !rather_new {
-            if let Some((slot, since)) = self.idle(endpoint) {
-                return Acquired::Idle(slot, since);
-            }
+        if !rather_new && let Some((slot, since)) = self.idle(endpoint) {
+            return Acquired::Idle(slot, since);
         }
         if self.slots.open() >= self.setup.most_open && !self.evict(endpoint) {
             return Acquired::Blocked;
@@ -273,10 +271,10 @@ impl<D: Driver, R: Record> Worker<D, R> {
             Ok(Opening::Done) => self.connected(slot, now),
             Ok(Opening::Started) => {
                 self.flush(slot);
-                if self.slots.peek(slot).is_some() {
-                    if let Err(errno) = self.driver.watch(slot) {
-                        self.failed(slot, errno, now);
-                    }
+                if self.slots.peek(slot).is_some()
+                    && let Err(errno) = self.driver.watch(slot)
+                {
+                    self.failed(slot, errno, now);
                 }
             }
             Err(errno) => self.not_opened(slot, errno, now),

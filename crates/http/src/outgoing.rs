@@ -90,10 +90,8 @@ impl Outgoing {
 
     fn advance(&mut self) {
         let clear = self.bytes.is_empty() && self.body.is_none() && !self.streaming && self.held == 0;
-        if clear {
-            if let Some((request, body)) = self.later.pop_front() {
-                self.push(&request, body);
-            }
+        if clear && let Some((request, body)) = self.later.pop_front() {
+            self.push(&request, body);
         }
     }
 

@@ -77,14 +77,15 @@ impl<D: Driver, R: Record> Worker<D, R> {
     fn end(&mut self, slot: u32, ended: Finished, now: Instant) {
         let Finished { mut exchange, result, location } = ended;
         let follow = self.setup.plan.request.follow;
-        if let (Ok(()), Some(location)) = (result, location) {
-            if follow > 0 && matches!(exchange.status, 301 | 302 | 303 | 307 | 308) {
-                if u32::from(exchange.redirects) >= follow {
-                    return self.conclude(exchange, Outcome::Failed(Cause::RedirectLimit), now);
-                }
-                exchange.redirects += 1;
-                return self.follow(slot, exchange, &location, now);
+        if let (Ok(()), Some(location)) = (result, location)
+            && follow > 0
+            && matches!(exchange.status, 301 | 302 | 303 | 307 | 308)
+        {
+            if u32::from(exchange.redirects) >= follow {
+                return self.conclude(exchange, Outcome::Failed(Cause::RedirectLimit), now);
             }
+            exchange.redirects += 1;
+            return self.follow(slot, exchange, &location, now);
         }
         let outcome = match result {
             Ok(()) => self.judge(&mut exchange),

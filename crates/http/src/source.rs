@@ -2,7 +2,7 @@
 //! the same plan and seed send the same requests with any number of threads.
 
 use plan::{Order, Plan, RequestLine, Source, TargetUrl, TemplateContext, UrlProblem};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::{Group, Instant, Miss};
 
@@ -170,7 +170,7 @@ impl Requests {
 type Opened = (Vec<RequestLine>, Order, Option<(Arc<LineFile>, LineKind)>);
 
 /// A short file becomes its lines; a long one is read while it runs.
-fn open_file(path: &PathBuf, order: Order, plan: &Plan) -> Result<Opened, SourceError> {
+fn open_file(path: &Path, order: Order, plan: &Plan) -> Result<Opened, SourceError> {
     let file = LineFile::open(path, order, plan.seed)?;
     let mut first = Vec::new();
     let mut kind = None;
@@ -183,7 +183,7 @@ fn open_file(path: &PathBuf, order: Order, plan: &Plan) -> Result<Opened, Source
     let kind = kind.unwrap_or(LineKind::Url);
     if first.len() >= CHECKED_FIRST {
         if first.iter().any(|line| line.weight.is_some()) {
-            return Err(SourceError::Weights { path: path.clone() });
+            return Err(SourceError::Weights { path: path.to_owned() });
         }
         return Ok((Vec::new(), order, Some((Arc::new(file), kind))));
     }
