@@ -7,8 +7,8 @@ TARE := $(TARGET)/release/tare
 
 # PROGRAM=PACKAGE: what the Debian package is needed for. aws-lc (the cryptography under TLS) is compiled by cc.
 NEEDS_BUILD := cc=gcc /usr/include/stdlib.h=libc6-dev
-NEEDS_TEST := nginx=nginx-light curl=curl openssl=openssl ip=iproute2 strace=strace prlimit=util-linux \
-	mount=mount pgrep=procps python3=python3 /usr/lib/*/faketime/libfaketime.so.1=libfaketime
+NEEDS_TEST := nginx=nginx-light curl=curl openssl=openssl ip=iproute2 setpriv=util-linux \
+	mount=mount python3=python3 /usr/lib/*/faketime/libfaketime.so.1=libfaketime
 
 FUZZ_TARGETS := http_response target_url request_line plan_toml
 FUZZ_SECONDS := 20
