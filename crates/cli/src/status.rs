@@ -36,7 +36,7 @@ impl Failure {
 
     /// Says what was wrong on standard error.
     pub fn report(&self) -> ExitCode {
-        eprintln!("tare: {:#}", self.0);
+        eprintln!("tare: {}", said_once(&self.0));
         ExitCode::from(2)
     }
 }
@@ -44,5 +44,29 @@ impl Failure {
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Self(error)
+    }
+}
+
+/// An error and its causes, each said once: many messages have their cause in them already.
+pub fn said_once(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.as_str() {
+        "" => cause,
+        text if text.contains(&cause) => said,
+        text => format!("{text}: {cause}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+
+    #[test]
+    fn a_cause_that_was_said_is_not_said_again() {
+        assert_eq!(
+            said_once(&anyhow!("no such file").context("--at x: no such file")),
+            "--at x: no such file"
+        );
+        assert_eq!(said_once(&anyhow!("no such file").context("--at x")), "--at x: no such file");
     }
 }

@@ -5,6 +5,7 @@ use crate::commands::http_load_args::{self as args, Asked, HttpLoadArgs, Start, 
 use crate::commands::http_load_cipher as cipher;
 use crate::load::{self, Finished, Options, Output};
 use crate::progress::Shown;
+use crate::status::said_once;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use plan::{HeaderList, HeaderTyped, Note, Plan, PlanFile, Typed};
@@ -92,7 +93,7 @@ pub fn main(program: &str, words: impl IntoIterator<Item = OsString>) -> ExitCod
             Asked::Load(args) => run(program, &args),
         });
     result.unwrap_or_else(|error| {
-        eprintln!("{program}: {error:#}");
+        eprintln!("{program}: {}", said_once(&error));
         eprintln!("{program} -h shows every option");
         ExitCode::from(2)
     })
@@ -232,7 +233,6 @@ fn figures(args: &HttpLoadArgs, finished: &Finished) -> String {
         bytes: Bytes::new(finished.result.totals.body_in),
         elapsed: finished.totals.measured.max(asked_for),
         checksum: args.checksum,
-        ..HttpLoad::default()
     };
     report::http_load(&finished.result, &extras)
 }
@@ -264,7 +264,7 @@ fn doubts(program: &str, result: &RunResult) -> String {
 }
 
 fn in_own_words(error: &anyhow::Error) -> anyhow::Error {
-    anyhow!(own_words(&format!("{error:#}")))
+    anyhow!(own_words(&said_once(error)))
 }
 
 /// Names of options as they are called here; the rest are those of `tare http`.

@@ -23,7 +23,18 @@ pub fn run(args: &RunArgs) -> Result<Status, Failure> {
     let name = args.plan.display().to_string();
     let text =
         std::fs::read_to_string(&args.plan).map_err(|error| Failure::wrong(anyhow!("{name}: {error}")))?;
-    let file = PlanFile::from_toml(&text, &name).map_err(Failure::wrong)?;
+    let file = PlanFile::from_toml(&text, &name).map_err(|error| match has_urls(&text) {
+        true => {
+            Failure::wrong(anyhow!("{name} is a file of URLs, not a plan; did you mean tare http {name} ?"))
+        }
+        false => Failure::wrong(error),
+    })?;
     let (plan, notes) = file.resolve_with_notes().map_err(Failure::wrong)?;
     load::load(plan, notes, &Options::from(&args.output))
+}
+
+/// Whether the first line that is not empty is a request of a URL file.
+fn has_urls(text: &str) -> bool {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    ["http://", "https://", "{"].iter().any(|start| first.starts_with(start))
 }
