@@ -367,3 +367,6 @@ impl Connection {
         self.in_flight.drain(..)
     }
 }
+
+#[cfg(test)]
+mod tests;

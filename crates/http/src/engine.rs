@@ -33,6 +33,9 @@ use crate::worker::{Setup, Times, Worker};
 /// Names that are looked up before the run begins; further ones when they are needed.
 const EARLY_NAMES: usize = 64;
 
+/// About as long as a sleeping thread takes to wake: sleeping for less gains nothing.
+const LINGER: Picos = Picos::from_micros(20);
+
 /// Why a run could not begin; nothing was sent.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -137,6 +140,15 @@ impl Engine {
         }
     }
 
+    /// A closed loop polls a little before it sleeps, if a CPU can be spared.
+    fn linger(&self) -> Picos {
+        let spare = online_cpus() > self.threads && usable_cpus() >= self.threads;
+        match self.plan.engine.spin {
+            Spin::Auto if spare && matches!(self.plan.load, Load::Closed { .. }) => LINGER,
+            _ => Picos::ZERO,
+        }
+    }
+
     fn spin_reason(&self) -> String {
         match (self.plan.engine.spin, &self.plan.load) {
             (Spin::Always | Spin::Never, _) => "asked for".to_owned(),
@@ -220,6 +232,7 @@ impl Engine {
             most_open,
             open_gap: ramp.map_or(Picos::ZERO, |rate| rate.due(u64::from(self.threads))),
             spin: self.spin,
+            linger: self.linger(),
         })
     }
 
@@ -284,10 +297,10 @@ fn spawn<D: Driver, R: Record + Send + 'static>(
     let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
     std::thread::Builder::new().name(format!("tare-http-{index}")).spawn(move || {
         let mut notes = Notes::default();
-        if let Some(cpu) = cpu {
-            if let Err(error) = pin(cpu) {
-                notes.detail(&format!("thread {index} could not be pinned to CPU {cpu}: {error}"));
-            }
+        if let Some(cpu) = cpu
+            && let Err(error) = pin(cpu)
+        {
+            notes.detail(&format!("thread {index} could not be pinned to CPU {cpu}: {error}"));
         }
         if let Err(errno) = own_descriptors() {
             notes.detail(&format!("thread {index} shares its descriptors with the others: {errno}"));

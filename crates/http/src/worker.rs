@@ -71,6 +71,9 @@ pub struct Setup {
     /// Least time between two openings on this thread.
     pub open_gap: Picos,
     pub spin: bool,
+    /// After the last ready socket, the sockets are polled for this long before the thread sleeps: an answer that
+    /// comes soon costs nobody a wake-up, and is seen when it comes.
+    pub linger: Picos,
 }
 
 impl Setup {
@@ -105,6 +108,7 @@ pub struct Worker<D, R> {
     pub(crate) pending: Option<Pending>,
     pub(crate) later: BinaryHeap<Reverse<(Instant, u32, u32, Later)>>,
     pub(crate) finished: Vec<Finished>,
+    #[expect(clippy::vec_box, reason = "exchanges have them boxed; here they wait to be used again")]
     pub(crate) checks: Vec<Box<BodyCheck>>,
     /// The last time until which the plan's limits held departures back.
     pub(crate) blocked_until: Instant,
@@ -119,6 +123,8 @@ pub struct Worker<D, R> {
     /// When the last departure of the schedule was taken.
     drained_at: Option<Instant>,
     slow: usize,
+    /// When a socket was ready last.
+    active: Instant,
 }
 
 impl<D: Driver, R: Record> Worker<D, R> {
@@ -144,6 +150,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             buffer: vec![0; read].into(),
             drained_at: None,
             slow: 0,
+            active: Instant::EPOCH,
             setup,
         }
     }
@@ -164,8 +171,10 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 Ok(ready) => {
                     self.gauges.waits += 1;
                     self.gauges.ready += ready as u64;
-                    self.handle_ready();
-                    if ready == 0 && wait == Wait::Poll {
+                    if ready > 0 {
+                        self.handle_ready();
+                        self.active = self.now();
+                    } else if wait == Wait::Poll {
                         self.gauges.spun += self.now().since(now);
                     }
                 }
@@ -306,6 +315,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             Some(due) if self.setup.spin => Wait::AtMost(until.min(due.saturating_sub(SPIN)).since(now)),
             Some(due) => Wait::AtMost(until.min(due).since(now)),
             None if self.setup.spin && self.setup.feed.is_closed() => Wait::Poll,
+            None if now.since(self.active) < self.setup.linger => Wait::Poll,
             None => Wait::AtMost(until.since(now)),
         }
     }
@@ -424,13 +434,14 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 Later::Read => self.driver.pause(slot, false),
             }
         }
-        if let Some(pending) = &self.pending {
-            if self.blocked && pending.departure.due + self.setup.plan.request.timeout <= now {
-                let departure = pending.departure;
-                self.pending = None;
-                self.miss(departure, Miss::NoConnection, now);
-                self.setup.feed.freed(now, Picos::ZERO);
-            }
+        if let Some(pending) = &self.pending
+            && self.blocked
+            && pending.departure.due + self.setup.plan.request.timeout <= now
+        {
+            let departure = pending.departure;
+            self.pending = None;
+            self.miss(departure, Miss::NoConnection, now);
+            self.setup.feed.freed(now, Picos::ZERO);
         }
     }
 }

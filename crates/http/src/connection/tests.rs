@@ -1,0 +1,301 @@
+//! A connection's life without a socket: bytes and times go in by hand.
+
+use super::*;
+use crate::outgoing::Body;
+use plan::{Expect, TlsPlan, TlsVersion};
+use units::{Departure, Group};
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+fn at(millis: u64) -> Instant {
+    Instant::EPOCH + Picos::from_millis(millis)
+}
+
+fn exchange(seq: u64) -> Exchange {
+    Exchange {
+        departure: Departure { seq, due: at(0) },
+        sent: at(0),
+        first_byte: Instant::FAR,
+        blocked: Picos::ZERO,
+        bytes_out: 0,
+        bytes_in: 0,
+        body_in: 0,
+        waited: Picos::ZERO,
+        group: Group(0),
+        asked: Asked::default(),
+        status: 0,
+        rules: 0,
+        redirects: 0,
+        check: None,
+        url: None,
+    }
+}
+
+fn rules() -> Vec<Rules> {
+    vec![Rules::new(&Expect::default(), false)]
+}
+
+/// A plain connection that is open since 1 ms.
+fn open() -> Connection {
+    let mut connection = Connection::new(Route::default(), Stage::Lookup, at(0));
+    connection.connecting(at(0));
+    connection.connected(at(1));
+    connection
+}
+
+fn begin(connection: &mut Connection, seq: u64) {
+    connection.begin(exchange(seq), b"GET / HTTP/1.1\r\n\r\n", Body::Inside);
+    drain(connection);
+}
+
+/// Everything that it has to send now.
+fn drain(connection: &mut Connection) -> Vec<u8> {
+    let mut all = Vec::new();
+    loop {
+        let piece = connection.output().to_vec();
+        if piece.is_empty() {
+            return all;
+        }
+        connection.wrote(piece.len());
+        all.extend(piece);
+    }
+}
+
+fn receive(connection: &mut Connection, bytes: &[u8], now: Instant) -> Vec<Finished> {
+    let mut finished = Vec::new();
+    connection.received(bytes, &rules(), now, &mut finished);
+    finished
+}
+
+fn results(finished: &[Finished]) -> Vec<(u64, Result<(), Cause>)> {
+    finished.iter().map(|ended| (ended.exchange.departure.seq, ended.result)).collect()
+}
+
+#[test]
+fn phases_take_the_time_between_their_events() {
+    let mut connection = Connection::new(Route::default(), Stage::Lookup, at(0));
+    assert_eq!(connection.connecting(at(3)), PhaseTook(Phase::Lookup, Picos::from_millis(3)));
+    assert_eq!(connection.connected(at(10)), Some(PhaseTook(Phase::Connect, Picos::from_millis(7))));
+    assert_eq!(connection.connected(at(11)), None);
+    assert_eq!(connection.opened_at(), at(3));
+}
+
+#[test]
+fn a_request_may_wait_in_a_connection_that_is_not_up() {
+    let mut connection = Connection::new(Route::default(), Stage::Lookup, at(0));
+    connection.begin(exchange(0), b"GET", Body::Inside);
+    assert!(connection.output().is_empty());
+    connection.connecting(at(1));
+    // Sending may be tried before the kernel says that the connection is up.
+    assert_eq!(drain(&mut connection), b"GET");
+}
+
+#[test]
+fn keep_alive_until_the_target_says_otherwise() {
+    let mut connection = open();
+    begin(&mut connection, 0);
+    assert_eq!(results(&receive(&mut connection, OK, at(5))), [(0, Ok(()))]);
+    assert!(connection.may_begin(1));
+    begin(&mut connection, 1);
+    let last = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(results(&receive(&mut connection, last, at(6))), [(1, Ok(()))]);
+    assert_eq!(connection.stage(), Stage::Closed);
+}
+
+#[test]
+fn pipelined_answers_belong_to_their_requests_in_order() {
+    let mut connection = open();
+    (0..3).for_each(|seq| begin(&mut connection, seq));
+    assert!(connection.may_begin(4) && !connection.may_begin(3));
+    let both = [OK, OK].concat();
+    let finished = receive(&mut connection, &both, at(7));
+    assert_eq!(results(&finished), [(0, Ok(())), (1, Ok(()))]);
+    assert!(finished.iter().all(|ended| ended.exchange.bytes_in == OK.len() as u64));
+    // The one that is left has had no byte.
+    let mut rest = Vec::new();
+    connection.eof(at(8), &mut rest);
+    assert_eq!(results(&rest), [(2, Err(Cause::FirstByteClosed))]);
+}
+
+#[test]
+fn what_ends_a_connection_is_told_by_phase() {
+    type End = fn(&mut Connection, &mut Vec<Finished>);
+    let (reset, eof, late): (End, End, End) =
+        (|c, f| c.reset(f), |c, f| c.eof(at(9), f), |c, f| c.time_out(f));
+    let head: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf";
+    for (received, end, cause) in [
+        (&b""[..], reset, Cause::FirstByteReset),
+        (b"", eof, Cause::FirstByteClosed),
+        (b"", late, Cause::FirstByteTimeout),
+        (head, reset, Cause::BodyReset),
+        (head, eof, Cause::BodyClosed),
+        (head, late, Cause::BodyTimeout),
+    ] {
+        let mut connection = open();
+        begin(&mut connection, 0);
+        receive(&mut connection, received, at(5));
+        let mut finished = Vec::new();
+        end(&mut connection, &mut finished);
+        assert_eq!(results(&finished), [(0, Err(cause))]);
+        assert_eq!(connection.stage(), Stage::Closed);
+    }
+    let mut connecting = Connection::new(Route::default(), Stage::Lookup, at(0));
+    connecting.begin(exchange(0), b"GET", Body::Inside);
+    let mut finished = Vec::new();
+    connecting.time_out(&mut finished);
+    assert_eq!(results(&finished), [(0, Err(Cause::LookupTimeout))]);
+}
+
+#[test]
+fn a_body_until_close_is_complete_at_close() {
+    let mut connection = open();
+    begin(&mut connection, 0);
+    receive(&mut connection, b"HTTP/1.0 200 OK\r\n\r\nall of it", at(5));
+    let mut finished = Vec::new();
+    connection.eof(at(6), &mut finished);
+    assert_eq!(results(&finished), [(0, Ok(()))]);
+    assert_eq!(connection.stage(), Stage::Closed);
+}
+
+#[test]
+fn bytes_that_nobody_asked_for_end_the_connection() {
+    let mut connection = open();
+    assert!(receive(&mut connection, OK, at(5)).is_empty());
+    assert_eq!(connection.stage(), Stage::Closed);
+}
+
+#[test]
+fn broken_framing_is_the_first_requests_outcome() {
+    let mut connection = open();
+    (0..2).for_each(|seq| begin(&mut connection, seq));
+    let finished = receive(&mut connection, b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", at(5));
+    assert_eq!(results(&finished), [(0, Err(Cause::FramingLength)), (1, Err(Cause::FirstByteClosed))]);
+}
+
+#[test]
+fn a_body_waits_for_the_100_and_is_given_up_at_a_final_answer() {
+    let mut connection = open();
+    connection.begin(exchange(0), b"headBODY", Body::Held(4));
+    assert_eq!(drain(&mut connection), b"head");
+    receive(&mut connection, b"HTTP/1.1 100 Continue\r\n\r\n", at(5));
+    assert_eq!(drain(&mut connection), b"BODY");
+
+    let mut refused = open();
+    refused.begin(exchange(0), b"headBODY", Body::Held(4));
+    drain(&mut refused);
+    let answer = b"HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(results(&receive(&mut refused, answer, at(5))), [(0, Ok(()))]);
+    assert!(drain(&mut refused).is_empty());
+    assert_eq!(refused.stage(), Stage::Closed);
+}
+
+#[test]
+fn a_tunnel_comes_before_everything_else() {
+    let route = Route { connect: Some(b"CONNECT h:443 HTTP/1.1\r\n\r\n".to_vec()), tls: None };
+    let mut connection = Connection::new(route, Stage::Lookup, at(0));
+    connection.connecting(at(0));
+    connection.begin(exchange(0), b"GET", Body::Inside);
+    assert!(connection.output().is_empty(), "the proxy is not connected");
+    connection.connected(at(1));
+    assert_eq!(drain(&mut connection), b"CONNECT h:443 HTTP/1.1\r\n\r\n");
+    assert!(receive(&mut connection, b"HTTP/1.1 200 Connection established\r\n\r\n", at(2)).is_empty());
+    assert_eq!(drain(&mut connection), b"GET");
+
+    let route = Route { connect: Some(b"CONNECT".to_vec()), tls: None };
+    let mut refused = Connection::new(route, Stage::Connecting, at(0));
+    refused.begin(exchange(0), b"GET", Body::Inside);
+    refused.connected(at(1));
+    let finished = receive(&mut refused, b"HTTP/1.1 403 Forbidden\r\n\r\n", at(2));
+    assert_eq!(results(&finished), [(0, Err(Cause::ProxyRefused))]);
+}
+
+/// A rustls server on the other end, in memory.
+struct Server(rustls::ServerConnection);
+
+impl Server {
+    fn new() -> Self {
+        let made = rcgen::generate_simple_self_signed(vec!["target.test".to_owned()]).unwrap();
+        let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+        let provider = rustls::crypto::aws_lc_rs::default_provider().into();
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .unwrap();
+        Self(rustls::ServerConnection::new(config.into()).unwrap())
+    }
+
+    /// Takes bytes, gives bytes.
+    fn turn(&mut self, mut bytes: &[u8]) -> Vec<u8> {
+        while !bytes.is_empty() {
+            self.0.read_tls(&mut bytes).unwrap();
+            self.0.process_new_packets().unwrap();
+        }
+        let mut out = Vec::new();
+        while self.0.wants_write() {
+            self.0.write_tls(&mut out).unwrap();
+        }
+        out
+    }
+}
+
+fn tls_plan() -> TlsPlan {
+    TlsPlan {
+        ca: None,
+        client: None,
+        insecure: true,
+        min_version: TlsVersion::Tls12,
+        max_version: TlsVersion::Tls13,
+        ciphers: Vec::new(),
+        resumption: true,
+        server_name: None,
+        alpn: Vec::new(),
+    }
+}
+
+#[test]
+fn tls_carries_requests_and_answers_however_the_bytes_are_split() {
+    use std::io::{Read, Write};
+    for step in [1, 7, 100_000] {
+        let config = crate::tls::configure(&tls_plan()).unwrap();
+        let name = crate::tls::server_name("target.test").unwrap();
+        let tls = Some(Box::new(Layer::new(&config, &name).unwrap()));
+        let mut connection = Connection::new(Route { connect: None, tls }, Stage::Lookup, at(0));
+        let mut server = Server::new();
+        connection.connecting(at(0));
+        connection.begin(exchange(0), b"GET / HTTP/1.1\r\n\r\n", Body::Inside);
+        connection.connected(at(1));
+        let (mut handshake, mut finished) = (None, Vec::new());
+        for turn in 2..8 {
+            let from_server = server.turn(&drain(&mut connection));
+            for piece in from_server.chunks(step) {
+                let took = connection.received(piece, &rules(), at(turn), &mut finished);
+                handshake = handshake.or(took);
+            }
+            let mut request = [0u8; 64];
+            if server.0.reader().read(&mut request).is_ok_and(|count| count > 0) {
+                assert!(request.starts_with(b"GET / HTTP/1.1"));
+                server.0.writer().write_all(OK).unwrap();
+            }
+        }
+        let Some(PhaseTook(Phase::Tls, took)) = handshake else { panic!("no handshake: {handshake:?}") };
+        assert!(took >= Picos::from_millis(1), "connected at 1 ms, done later");
+        assert_eq!(results(&finished), [(0, Ok(()))], "in pieces of {step}");
+        let judged = finished.remove(0);
+        assert_eq!((judged.exchange.body_in, judged.exchange.status), (2, 200));
+    }
+}
+
+#[test]
+fn bytes_that_are_not_tls_fail_the_handshake() {
+    let config = crate::tls::configure(&tls_plan()).unwrap();
+    let name = crate::tls::server_name("target.test").unwrap();
+    let tls = Some(Box::new(Layer::new(&config, &name).unwrap()));
+    let mut connection = Connection::new(Route { connect: None, tls }, Stage::Connecting, at(0));
+    connection.begin(exchange(0), b"GET", Body::Inside);
+    connection.connected(at(1));
+    let finished = receive(&mut connection, b"HTTP/1.1 400 Bad Request\r\n\r\n", at(2));
+    assert_eq!(results(&finished), [(0, Err(Cause::TlsProtocol))]);
+    assert!(connection.take_problem().is_some());
+}
