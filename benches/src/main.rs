@@ -65,9 +65,7 @@ fn bench(options: Options) -> Result<bool> {
     }
     let tare = tare_version(&options)?;
     peers::install()?;
-    if options.priority {
-        process::take_priority();
-    }
+    let _priority = options.priority.then(process::Priority::take).transpose()?;
     let facts = Facts::gather(tare, options.priority);
     println!("{}", facts.header());
     let patience = Patience::new(options.patience);

@@ -20,9 +20,31 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 /// The niceness of every program that is started: generators and servers alike.
 static NICE: AtomicI32 = AtomicI32::new(0);
 
-/// Starts all programs from now on ahead of what else the machine does (niceness −19).
-pub fn take_priority() {
-    NICE.store(-19, Ordering::Relaxed);
+/// How far ahead `--priority` puts them.
+const AHEAD: i32 = -19;
+
+/// Where the kernel keeps the niceness of a session against other sessions (sched(7), «The autogroup feature»): while that
+/// feature is on, a process's own niceness counts within its session only.
+const AUTOGROUP: &str = "/proc/self/autogroup";
+
+/// Starts all programs, as long as it lives, ahead of what else the machine does.
+pub struct Priority(());
+
+impl Priority {
+    pub fn take() -> Result<Self> {
+        if Path::new(AUTOGROUP).exists() {
+            std::fs::write(AUTOGROUP, AHEAD.to_string()).context("--priority needs root")?;
+        }
+        NICE.store(AHEAD, Ordering::Relaxed);
+        Ok(Self(()))
+    }
+}
+
+impl Drop for Priority {
+    fn drop(&mut self) {
+        NICE.store(0, Ordering::Relaxed);
+        let _ = std::fs::write(AUTOGROUP, "0");
+    }
 }
 
 /// A program that ran to its end, and what it took.
