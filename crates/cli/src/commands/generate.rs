@@ -129,6 +129,30 @@ fn write_all(pages: &[Command], folder: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn every_subcommand_has_a_page_that_man_can_read() {
+        let pages = pages(crate::Tare::command());
+        let names: Vec<&str> = pages.iter().map(Command::get_name).collect();
+        for name in ["tare", "tare-http", "tare-http_load", "tare-run", "tare-target", "tare-man"] {
+            assert!(names.contains(&name), "{names:?}");
+        }
+        for page in &pages {
+            let text = rendered(page).unwrap();
+            let title = page.get_name().to_uppercase();
+            assert!(text.contains(&format!(".TH {title} 1")) && text.contains(".SH NAME\n"), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_shell_has_completions_that_know_the_flags() {
+        for shell in ShellName::value_variants() {
+            let mut text = Vec::new();
+            clap_complete::generate(Shell::from(*shell), &mut crate::Tare::command(), "tare", &mut text);
+            assert!(String::from_utf8(text).unwrap().contains("ramp-connections"), "{shell:?}");
+        }
+    }
 
     #[test]
     fn examples_keep_their_lines() {
