@@ -8,6 +8,7 @@ use rustix::net::{
 };
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use units::{Instant, Picos};
 
 /// Makes sockets as the plan wants them; source addresses are used in turn.
 #[derive(Debug)]
@@ -15,12 +16,17 @@ pub struct Dialer {
     sources: Vec<IpAddr>,
     next: usize,
     no_delay: bool,
+    /// When this machine last had no socket to give.
+    refused: Option<Instant>,
 }
+
+/// After that, connections that exist are used again before further ones are tried.
+const REST: Picos = Picos::from_millis(100);
 
 impl Dialer {
     /// `index` lets each thread begin with another source address.
     pub fn new(plan: &ConnectionPlan, index: usize) -> Self {
-        Self { sources: plan.source_ips.clone(), next: index, no_delay: plan.no_delay }
+        Self { sources: plan.source_ips.clone(), next: index, no_delay: plan.no_delay, refused: None }
     }
 
     /// A non-blocking TCP socket for that address, bound to the next source address if there are any.
@@ -35,6 +41,16 @@ impl Dialer {
             bind(&fd, &SocketAddr::new(source, 0))?;
         }
         Ok((fd, to.into()))
+    }
+
+    /// No descriptor, port or memory was free.
+    pub fn refused(&mut self, now: Instant) {
+        self.refused = Some(now);
+    }
+
+    /// Whether a further connection is likely to be had.
+    pub fn has_room(&self, now: Instant) -> bool {
+        self.refused.is_none_or(|at| now.since(at) >= REST)
     }
 
     fn source(&mut self, to: SocketAddr) -> Option<IpAddr> {

@@ -83,9 +83,11 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     fn acquire(&mut self, endpoint: EndpointId, now: Instant) -> Acquired {
-        // A closed loop opens all its connections before it uses one again.
-        let rather_new =
-            self.setup.feed.is_closed() && self.slots.open() < self.setup.most_open && now >= self.next_open;
+        // A closed loop opens all its connections before it uses one again, as long as there are any to be had.
+        let rather_new = self.setup.feed.is_closed()
+            && self.slots.open() < self.setup.most_open
+            && now >= self.next_open
+            && self.setup.dialer.has_room(now);
         if !rather_new && let Some((slot, since)) = self.idle(endpoint) {
             return Acquired::Idle(slot, since);
         }
@@ -292,6 +294,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let Some(mut place) = self.slots.remove(slot) else { return };
         self.gauges.open -= 1;
         self.gauges.opened -= 1;
+        self.setup.dialer.refused(now);
+        self.failures = self.failures.saturating_add(1);
         let pause = self.pause();
         for exchange in place.connection.abandon() {
             self.miss(exchange.departure, miss, now);
