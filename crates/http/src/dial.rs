@@ -64,6 +64,16 @@ impl Dialer {
     }
 }
 
+/// Fails with the first source address that this host does not have.
+pub fn check_sources(plan: &ConnectionPlan) -> Result<(), (IpAddr, Errno)> {
+    for source in &plan.source_ips {
+        let family = if source.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let bound = stream(family).and_then(|fd| bind(&fd, &SocketAddr::new(*source, 0)));
+        bound.map_err(|errno| (*source, errno))?;
+    }
+    Ok(())
+}
+
 /// A non-blocking Unix socket for that path.
 pub fn unix(path: &Path) -> Result<(OwnedFd, SocketAddrAny), Errno> {
     let address = SocketAddrUnix::new(path)?;

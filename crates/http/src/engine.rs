@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use units::{Instant, Picos, Rate, Record};
 
 use crate::control::Control;
-use crate::dial::Dialer;
+use crate::dial::{self, Dialer};
 use crate::endpoint::{Endpoints, Known, of_family};
 use crate::feed::Feed;
 use crate::io::choose::{self, Choice};
@@ -51,6 +51,8 @@ pub enum EngineError {
     Thread(std::io::Error),
     #[error("sockets can not be waited for: {0}; raise ulimit -n")]
     Driver(rustix::io::Errno),
+    #[error("--source-ip {address}: {error}; expected an address of this host (see `ip address`)")]
+    SourceAddress { address: std::net::IpAddr, error: rustix::io::Errno },
     #[error("--cpus {cpu}: {problem}")]
     Cpu { cpu: u32, problem: String },
 }
@@ -110,6 +112,8 @@ impl Engine {
         }
         let cpus = usable_cpus();
         check_cpus(&plan)?;
+        dial::check_sources(&plan.connection)
+            .map_err(|(address, error)| EngineError::SourceAddress { address, error })?;
         let threads = plan.engine.threads.unwrap_or_else(|| cpus.saturating_sub(1).max(1)).max(1);
         let spin = decide_spin(&plan, threads);
         let io = choose::choose(&plan);

@@ -211,11 +211,12 @@ impl<D: Driver, R: Record> Worker<D, R> {
         };
         let slot = self.slots.insert(Connection::new(route, Stage::Lookup, now), endpoint, now);
         self.gauges.open += 1;
-        self.gauges.open_peak = self.gauges.open_peak.max(self.gauges.open);
         self.gauges.opened += 1;
         self.put(slot, exchange, body);
         self.arm(slot, now);
         self.connect(slot, now);
+        // Now, since one for which there was no port never was open.
+        self.gauges.open_peak = self.gauges.open_peak.max(self.gauges.open);
     }
 
     fn route(&mut self, endpoint: EndpointId) -> Result<Route, String> {

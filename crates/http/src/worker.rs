@@ -159,11 +159,12 @@ impl<D: Driver, R: Record> Worker<D, R> {
     pub fn run(mut self) -> Notes {
         loop {
             let now = self.now();
+            // First, so that a request whose time-out and grace end together has timed out.
+            self.expire(now);
             if self.setup.control.halt() != Halt::No || self.is_done(now) {
                 break;
             }
             self.launch_due(now);
-            self.expire(now);
             self.take_answers(now);
             self.recorder.tick(now, &self.gauges);
             let wait = self.next_wait(now);
