@@ -8,6 +8,7 @@ use crate::commands::http_args::OutputArgs;
 use crate::describe;
 use crate::progress::{Progress, Shown};
 use crate::status::{Failure, Status};
+use crate::terminal::style;
 use clock::{Agreement, Clock, HostClock};
 use http::{Control, Engine, Facts, Halt, Notes, Running};
 use measure::{
@@ -15,7 +16,7 @@ use measure::{
     RunTotals, Settings, Stated, Word,
 };
 use plan::{Load, Note, Plan, Shape};
-use report::{Documents, Style};
+use report::Documents;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
@@ -96,16 +97,6 @@ pub fn load(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Status, F
     Ok(Status::Run(finished.status))
 }
 
-/// Colour and width for standard output or standard error.
-pub fn style(is_terminal: bool) -> Style {
-    let (no_color, term) = (std::env::var_os("NO_COLOR"), std::env::var_os("TERM"));
-    let style = Style::choose(is_terminal, no_color.as_deref(), term.as_deref(), false);
-    match rustix::termios::tcgetwinsize(std::io::stderr()) {
-        Ok(size) if size.ws_col > 0 => style.with_width(usize::from(size.ws_col)),
-        _ => style,
-    }
-}
-
 /// A reader that has gone away (`| head`) is no reason to complain.
 pub fn print_all(text: &str) {
     let mut out = std::io::stdout().lock();
@@ -153,7 +144,8 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
     };
     result.generator.clock = clock_in_words(&clock);
     result.generator.io = format!("{}: {}", facts.io.name(), facts.io.reason);
-    result.fill(&watched.totals, &verdict, &watched.health, spans(&plan, &watched), &facts.groups);
+    let spans = Spans::of(&watched.totals, planned(&plan).filter(|_| watched.halt == Halt::No));
+    result.fill(&watched.totals, &verdict, &watched.health, spans, &facts.groups);
     result.warmup.duration_s = plan.stop.warmup.as_secs_f64();
     tell(&mut result, &watched, &notes, &plan, ending.unreachable);
     if !options.save {
@@ -254,6 +246,7 @@ fn settings(plan: &Plan, facts: &Facts, origin: Instant) -> Settings {
     Settings {
         origin,
         measured_from: origin + plan.stop.warmup,
+        measured_until: planned(plan).map_or(Instant::FAR, |planned| origin + plan.stop.warmup + planned),
         interval: INTERVAL,
         groups: facts.groups.len() as u16,
         threads: facts.threads as u16,
@@ -279,35 +272,17 @@ fn conditions(plan: &Plan, clock: &HostClock, watched: &Watched) -> Conditions {
     }
 }
 
-/// Rates of an open loop are over the time that the plan asks for, or as long as departures really were due.
-fn spans(plan: &Plan, watched: &Watched) -> Spans {
-    let totals = &watched.totals;
-    let shape = match &plan.load {
-        Load::Open { arrivals, .. } => Some(&arrivals.shape),
-        Load::Closed { .. } => None,
-    };
-    let planned = match (shape, plan.stop) {
-        (Some(Shape::Stages(stages)), plan::Stop { duration: Some(duration), requests: None, .. }) => {
-            let whole = stages.iter().fold(Picos::ZERO, |sum, stage| sum + stage.over);
-            duration.min(whole.saturating_sub(plan.stop.warmup))
+/// Length of the measured part, where the plan says it: by its duration, or by so many requests at an even rate.
+fn planned(plan: &Plan) -> Option<Picos> {
+    let by_requests = match (&plan.load, plan.stop.requests) {
+        (_, None) => None,
+        (Load::Open { arrivals: plan::Arrivals { shape: Shape::Constant(rate), .. }, .. }, Some(count)) => {
+            Some(rate.due(count.get()))
         }
-        (_, plan::Stop { duration: Some(duration), requests: None, .. }) => duration,
-        (Some(Shape::Constant(rate)), stop) => {
-            let span = stop.requests.map_or(Picos::MAX, |count| rate.due(count.get()));
-            span.min(stop.duration.unwrap_or(Picos::MAX))
-        }
-        _ => totals.until_last_due,
+        // Whichever comes first is not known beforehand.
+        (_, Some(_)) => return None,
     };
-    // A run is over when its last answer is there, a gap before the planned time; the gap belongs to the load.
-    let cut_short = watched.halt != Halt::No || matches!(shape, Some(Shape::At(_)));
-    let offering = if cut_short { planned.min(totals.measured) } else { planned };
-    // Answers of the last departures come a little after the planned time: that is their latency, not a lower
-    // rate. Only when departures themselves left late did the load take longer.
-    let answering = match plan.load {
-        Load::Closed { .. } => totals.until_last_done,
-        Load::Open { .. } => totals.until_last_sent.max(offering),
-    };
-    Spans { offering, answering }
+    [by_requests, plan.stop.duration].into_iter().flatten().min()
 }
 
 /// Labels and notes: what sets this run apart.

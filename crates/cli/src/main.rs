@@ -7,6 +7,7 @@ mod describe;
 mod load;
 mod progress;
 mod status;
+mod terminal;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::demo::DemoArgs;

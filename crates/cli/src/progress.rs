@@ -1,7 +1,7 @@
 //! What is shown while a run goes on: a line rewritten in place on a terminal, one line a second otherwise; or
 //! http_load's own line each minute. Standard error only.
 
-use crate::load::style;
+use crate::terminal::style;
 use measure::IntervalRow;
 use plan::Plan;
 use report::{Style, percent_g};

@@ -234,7 +234,6 @@ impl Collector {
         self.totals.merge(&row.data, self.settings.measured_from);
         self.totals.intervals += 1;
         self.totals.starved += row.starved;
-        self.totals.spark.push(row);
     }
 
     fn give_back(&mut self, thread: usize, mut data: Box<IntervalData>) {

@@ -29,8 +29,8 @@ pub struct IntervalData {
     /// The latest due time and the latest complete answer of the measured part; the epoch if there was none.
     pub last_due: Instant,
     pub last_done: Instant,
-    /// The latest departure that really left.
-    pub last_sent: Instant,
+    /// How long after the end of the measured part late answers came.
+    pub(crate) after: Histogram<u32>,
     /// Empty when there is only one group: then it is the whole.
     pub(crate) groups: Vec<(Tally, Histogram<u32>)>,
 }
@@ -48,7 +48,7 @@ impl IntervalData {
             bulk_missed: 0,
             last_due: Instant::EPOCH,
             last_done: Instant::EPOCH,
-            last_sent: Instant::EPOCH,
+            after: empty_histogram(Picos::ZERO, GROUP_DIGITS),
             groups: std::iter::repeat_with(group).take(kept).collect(),
         }
     }
@@ -60,7 +60,6 @@ impl IntervalData {
         self.outcomes.add(event.outcome, 1);
         self.tally.record(event);
         if let (Some(lateness), Some(own)) = (event.lateness(), event.own_lateness()) {
-            self.last_sent = self.last_sent.max(event.sent);
             self.series.record(Series::Lateness, lateness);
             self.series.record(Series::OwnLateness, own);
         }
@@ -87,6 +86,11 @@ impl IntervalData {
         if matches!(event.outcome, Outcome::Status(_)) {
             record_ns(latency, event.latency().min(LONGEST));
         }
+    }
+
+    /// A complete answer came this long after the end of the measured part.
+    pub fn answered_after(&mut self, by: Picos) {
+        record_ns(&mut self.after, by.min(LONGEST));
     }
 
     /// A departure of the warm-up ended.
@@ -117,13 +121,13 @@ impl IntervalData {
     /// Adds what another thread learned.
     pub fn merge(&mut self, other: &Self) {
         self.series.merge(&other.series);
+        merge_histogram(&mut self.after, &other.after);
         self.outcomes.merge(&other.outcomes);
         self.tally += other.tally;
         self.warmup += other.warmup;
         self.bulk_missed += other.bulk_missed;
         self.last_due = self.last_due.max(other.last_due);
         self.last_done = self.last_done.max(other.last_done);
-        self.last_sent = self.last_sent.max(other.last_sent);
         for (into, from) in self.groups.iter_mut().zip(&other.groups) {
             into.0 += from.0;
             merge_histogram(&mut into.1, &from.1);
@@ -133,11 +137,12 @@ impl IntervalData {
     /// Forgets everything; keeps the memory.
     pub fn clear(&mut self) {
         self.series.clear();
+        self.after.reset();
         self.outcomes.clear();
         self.tally = Tally::default();
         self.warmup = Tally::default();
         self.bulk_missed = 0;
-        (self.last_due, self.last_done, self.last_sent) = (Instant::EPOCH, Instant::EPOCH, Instant::EPOCH);
+        (self.last_due, self.last_done) = (Instant::EPOCH, Instant::EPOCH);
         for (tally, latency) in &mut self.groups {
             *tally = Tally::default();
             latency.reset();

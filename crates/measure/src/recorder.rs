@@ -16,7 +16,7 @@ use crate::interval::IntervalData;
 use crate::procfs::ThreadTimes;
 use crate::series::Series;
 use std::sync::mpsc::{Receiver, SyncSender};
-use units::{Event, Gauges, Instant, Miss, Phase, Picos, Record};
+use units::{Event, Gauges, Instant, Miss, Outcome, Phase, Picos, Record};
 
 /// How a run is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Settings {
     pub origin: Instant,
     /// End of the warm-up: what is due earlier is not in the figures.
     pub measured_from: Instant,
+    /// End of the measured part, if the plan says when that is; `FAR` otherwise. Answers that come later are kept apart.
+    pub measured_until: Instant,
     /// Length of an interval; greater than zero.
     pub interval: Picos,
     /// Name or URL groups, the last of which is «other»; 0 or 1 keeps none apart.
@@ -39,7 +41,15 @@ impl Settings {
     /// One thread, intervals of a second, no warm-up, no groups, no gaps.
     pub fn from_origin(origin: Instant) -> Self {
         let interval = Picos::from_secs(1);
-        Self { origin, measured_from: origin, interval, groups: 1, threads: 1, gaps: false }
+        Self {
+            origin,
+            measured_from: origin,
+            measured_until: Instant::FAR,
+            interval,
+            groups: 1,
+            threads: 1,
+            gaps: false,
+        }
     }
 
     /// End of the interval with this number.
@@ -188,7 +198,11 @@ impl Record for Recorder {
             self.active().warmup_event(event);
             return;
         }
+        let until = self.settings.measured_until;
         self.active().event(event);
+        if event.done > until && matches!(event.outcome, Outcome::Status(_)) {
+            self.active().answered_after(event.done.since(until));
+        }
         if let Some(gaps) = &mut self.gaps {
             let data = self.active.as_mut().expect("only dropping takes the active interval away");
             for error in gaps.push(event).into_iter().flatten() {

@@ -2,7 +2,6 @@
 
 use crate::interval::{GROUP_DIGITS, IntervalData};
 use crate::series::{Histogram, Series, SeriesSet, Summary, empty_histogram, merge_histogram};
-use crate::spark::Spark;
 use crate::tally::{Outcomes, Tally};
 use units::{Gauges, Group, Instant, Picos};
 
@@ -38,10 +37,9 @@ pub struct RunTotals {
     /// offered and achieved rates are over. Zero if there was none.
     pub until_last_due: Picos,
     pub until_last_done: Picos,
-    /// Likewise, to the latest departure that left.
-    pub until_last_sent: Picos,
-    pub spark: Spark,
     groups: Vec<GroupTally>,
+    /// How long after the end of the measured part late answers came.
+    after: Histogram<u64>,
 }
 
 impl RunTotals {
@@ -63,9 +61,8 @@ impl RunTotals {
             measured: Picos::ZERO,
             until_last_due: Picos::ZERO,
             until_last_done: Picos::ZERO,
-            until_last_sent: Picos::ZERO,
-            spark: Spark::default(),
             groups: std::iter::repeat_with(group).take(kept).collect(),
+            after: empty_histogram(Picos::ZERO, GROUP_DIGITS),
         }
     }
 
@@ -73,8 +70,8 @@ impl RunTotals {
     pub fn merge(&mut self, data: &IntervalData, measured_from: Instant) {
         self.until_last_due = self.until_last_due.max(data.last_due.since(measured_from));
         self.until_last_done = self.until_last_done.max(data.last_done.since(measured_from));
-        self.until_last_sent = self.until_last_sent.max(data.last_sent.since(measured_from));
         self.series.merge(&data.series);
+        merge_histogram(&mut self.after, &data.after);
         self.outcomes.merge(&data.outcomes);
         self.tally += data.tally;
         self.warmup += data.warmup;
@@ -83,6 +80,19 @@ impl RunTotals {
             into.tally += *tally;
             merge_histogram(&mut into.latency, latency);
         }
+    }
+
+    /// Complete answers that came before the end of the measured part, or no later after it than the quickest answer
+    /// took: of a target that keeps up all, of one that falls behind what it could do in the time.
+    pub fn done_in_time(&self) -> u64 {
+        let quickest = self.series.of(Series::Latency).min();
+        let in_time: u64 = self
+            .after
+            .iter_recorded()
+            .filter(|bucket| bucket.value_iterated_to() <= quickest)
+            .map(|bucket| bucket.count_at_value())
+            .sum();
+        self.tally.done - (self.after.len() - in_time)
     }
 
     /// The usual figures of one series.

@@ -302,31 +302,6 @@ fn a_group_beyond_the_table_is_other() {
 }
 
 #[test]
-fn the_sparkline_stays_small_and_keeps_its_sums() {
-    let mut totals = RunTotals::new(1);
-    for index in 0..1_000u64 {
-        let mut data = Box::new(IntervalData::new(1));
-        data.event(&answer(index, 0, 0, 1 + index));
-        let second = Picos::from_secs(1);
-        let start = second.saturating_mul(index);
-        let row =
-            IntervalRow { index, start, length: second, data, gauges: offered(1), starved: 0, health: None };
-        totals.spark.push(&row);
-        assert!(totals.spark.points().len() <= measure::Spark::MOST);
-    }
-    let points = totals.spark.points();
-    // 128 points of 1, 2, 4, then 8 rows: 1 000 / 8 = 125.
-    assert_eq!(points.len(), 125);
-    assert!(
-        points
-            .iter()
-            .all(|point| point.tally.done == 8 && point.offered == 8 && point.length == Picos::from_secs(8))
-    );
-    assert_eq!(points[124].start, Picos::from_secs(992));
-    assert_eq!(points[124].latency_max.as_nanos(), 1_000);
-}
-
-#[test]
 fn a_thread_that_panics_still_hands_over_and_is_told() {
     let (collector, mut threads) = recorders(settings(2));
     let mut second = threads.pop().unwrap();

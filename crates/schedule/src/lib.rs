@@ -25,7 +25,6 @@ mod curve;
 mod error;
 mod jitter;
 mod line;
-mod pace;
 mod poisson;
 mod ramp;
 mod random;
@@ -40,7 +39,6 @@ mod step;
 mod stream;
 
 pub use error::ScheduleError;
-pub use pace::Pace;
 pub use rates::{expected_per_second_at, smallest_gap};
 pub use recorded::{Recorded, RecordedTimes, check_recorded};
 pub use share::{Limits, Share, share};

@@ -102,7 +102,12 @@ impl<R: BufRead> RecordedTimes<R> {
         }
         let offset: Picos = match text.parse() {
             Ok(offset) => offset,
-            Err(error) => return Err(self.wrong(format!("{error} (an offset in seconds)"))),
+            Err(error) => {
+                let (typed, problem) = (error.input, error.problem);
+                return Err(
+                    self.wrong(format!("'{typed}' {problem}; expected an offset in seconds such as 0.25"))
+                );
+            }
         };
         if offset < self.last {
             let last = self.last;
@@ -160,7 +165,7 @@ mod tests {
         assert_eq!(read(text), expected);
         assert_eq!(read(b"0.000000000001\n1e3"), [
             Ok(1),
-            Err("times.txt, line 2: '1e3' has an unknown unit of time; expected something like 10s, 250ms, 1.5m, 2h, 800us, 40ns (an offset in seconds)".to_owned())
+            Err("times.txt, line 2: '1e3' has an unknown unit of time; expected an offset in seconds such as 0.25".to_owned())
         ]);
     }
 

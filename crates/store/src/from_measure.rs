@@ -10,27 +10,30 @@ use units::Picos;
 pub struct Spans {
     /// In which departures of the measured part were due: `offered_per_s = offered / offering`.
     pub offering: Picos,
-    /// In which as many as were answered could have been due: `achieved_per_s = done / answering`. Taken as
-    /// `offering` when it is shorter.
+    /// Complete answers, and the time in which they came: `achieved_per_s = answered / answering`.
+    pub answered: u64,
     pub answering: Picos,
 }
 
 impl Spans {
-    /// `planned` is the length of the measured part if the run ran to its end, otherwise `None`.
+    /// `planned` is the length of the measured part, if the plan says it and the run was not stopped.
     ///
     /// offering = `planned`, or the last due time and one mean gap: n departures at even gaps take n gaps.
-    /// answering = time of the last answer − the smallest latency: a target that takes 50 ms for each request but
-    /// keeps up has achieved what was offered; one that falls behind by a second each second has achieved half.
+    /// With `planned`, answers in that time count ([`RunTotals::done_in_time`]): a single slow one at the end changes next
+    /// to nothing, and a target that falls behind by a second each second has achieved half. Without, all count, until
+    /// the last one less the smallest latency.
     pub fn of(totals: &RunTotals, planned: Option<Picos>) -> Self {
+        if let Some(offering) = planned {
+            return Self { offering, answered: totals.done_in_time(), answering: offering };
+        }
         let latency = totals.series.of(Kind::Latency);
         let smallest = if latency.is_empty() { 0 } else { latency.min() };
         let gaps = totals.offered().saturating_sub(1);
         let last_due = totals.until_last_due;
         let mean_gap = last_due.as_picos().checked_div(gaps).unwrap_or(0);
-        Self {
-            offering: planned.unwrap_or(last_due + Picos::from_picos(mean_gap)),
-            answering: totals.until_last_done - Picos::from_nanos(smallest),
-        }
+        let offering = last_due + Picos::from_picos(mean_gap);
+        let answering = (totals.until_last_done - Picos::from_nanos(smallest)).max(offering);
+        Self { offering, answered: totals.tally.done, answering }
     }
 }
 
@@ -89,10 +92,9 @@ impl Spans {
         let per_second = |count: u64, span: Picos| {
             if span.is_zero() { 0.0 } else { count as f64 / span.as_secs_f64() }
         };
-        let answering = self.answering.max(self.offering);
         Rates {
             offered_per_s: per_second(totals.offered, self.offering),
-            achieved_per_s: per_second(totals.done, answering),
+            achieved_per_s: per_second(self.answered, self.answering),
             duration_s: self.offering.as_secs_f64(),
         }
     }

@@ -112,12 +112,20 @@ fn times_outcomes_groups_and_generator() {
 fn a_target_that_falls_behind_achieves_less() {
     // Due each 100 ms, answered each 200 ms: the n-th answer at 200·(n + 1) ms.
     let mut data = IntervalData::new(1);
-    (0..100).for_each(|n| data.event(&event(n * 100, 200 * (n + 1) - n * 100, Outcome::Status(200), 0)));
+    (0..100).for_each(|n| {
+        data.event(&event(n * 100, 200 * (n + 1) - n * 100, Outcome::Status(200), 0));
+        if 200 * (n + 1) > 10_000 {
+            data.answered_after(Picos::from_millis(200 * (n + 1) - 10_000));
+        }
+    });
     let mut totals = RunTotals::new(1);
     totals.merge(&data, Instant::EPOCH);
     totals.gauges.offered = 100;
     let spans = Spans::of(&totals, Some(Picos::from_secs(10)));
-    assert_eq!(spans.offering, Picos::from_secs(10));
-    // The last answer came at 20 s, the quickest took 0.2 s: 19.8 s, within the histogram's 0.1 %.
-    assert!((spans.answering.as_secs_f64() - 19.8).abs() < 0.001, "{:?}", spans.answering);
+    // 50 answers by 10 s; the 51st came 0.2 s later, which is what the quickest took: it was as good as in time.
+    assert_eq!((spans.answered, spans.answering), (51, Picos::from_secs(10)));
+    // Stopped before its time, nobody knows when it would have ended: all 100, the last at 20 s less 0.2 s.
+    let stopped = Spans::of(&totals, None);
+    assert_eq!(stopped.answered, 100);
+    assert!((stopped.answering.as_secs_f64() - 19.8).abs() < 0.001, "{:?}", stopped.answering);
 }

@@ -49,7 +49,7 @@ pub fn run(args: DemoArgs) -> Result<Status, Failure> {
     let output = OutputArgs { out: args.out, accept_invalid: true, ..OutputArgs::default() };
     let finished = load::run(plan, notes, &Options::from(&output))?;
     let truth = target.end()?;
-    let style = load::style(std::io::stdout().is_terminal());
+    let style = crate::terminal::style(std::io::stdout().is_terminal());
     load::print_all(&report::summary(&finished.result, style));
     if !finished.result.partial {
         load::print_all(&explained(&finished, &truth));

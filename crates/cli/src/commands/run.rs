@@ -5,7 +5,8 @@ use crate::load::{self, Options};
 use crate::status::{Failure, Status};
 use anyhow::anyhow;
 use clap::{Args, ValueHint};
-use plan::PlanFile;
+use plan::{PlanError, PlanFile};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// Run the load that a plan describes
@@ -21,16 +22,28 @@ pub struct RunArgs {
 /// Reads the plan and runs it.
 pub fn run(args: &RunArgs) -> Result<Status, Failure> {
     let name = args.plan.display().to_string();
-    let text =
-        std::fs::read_to_string(&args.plan).map_err(|error| Failure::wrong(anyhow!("{name}: {error}")))?;
+    let text = std::fs::read_to_string(&args.plan).map_err(|error| unreadable(&name, &error))?;
     let file = PlanFile::from_toml(&text, &name).map_err(|error| match has_urls(&text) {
         true => {
             Failure::wrong(anyhow!("{name} is a file of URLs, not a plan; did you mean tare http {name} ?"))
         }
         false => Failure::wrong(error),
     })?;
-    let (plan, notes) = file.resolve_with_notes().map_err(Failure::wrong)?;
+    let (plan, notes) = file.resolve_with_notes().map_err(|error| match error {
+        error @ PlanError::NoTarget => Failure::wrong(anyhow!("{name}: {error}")),
+        error => Failure::wrong(error),
+    })?;
     load::load(plan, notes, &Options::from(&args.output))
+}
+
+fn unreadable(name: &str, error: &std::io::Error) -> Failure {
+    const EXPECTED: &str = "expected a plan in TOML, such as tare http --print-plan prints";
+    let problem = match error.kind() {
+        ErrorKind::InvalidData => "is not text".to_owned(),
+        ErrorKind::IsADirectory => "is a folder".to_owned(),
+        _ => error.to_string(),
+    };
+    Failure::wrong(anyhow!("{name}: {problem}; {EXPECTED}"))
 }
 
 /// Whether the first line that is not empty is a request of a URL file.
