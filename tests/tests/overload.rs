@@ -28,7 +28,8 @@ fn names_the_generator(run: &Run) {
 #[test]
 fn asked_for_ten_times_what_one_thread_can_do_the_run_is_invalid() {
     let _alone = alone();
-    let target = Target::start("--no-truth --size 100");
+    // Two workers against one generator thread, so that it is the target that waits.
+    let target = Target::start("--no-truth --size 100 --workers 2");
     let rate = 10 * most_per_thread(&target.url());
     let load = format!("--rate {rate} --threads 1 --duration 2s --grace 1s {}", target.url());
 
