@@ -10,7 +10,7 @@ use rustix::process::Resource;
 use rustls::ClientConfig;
 use schedule::{Limits, ScheduleError, Share};
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use units::{Instant, Picos, Rate, Record};
@@ -45,6 +45,8 @@ pub enum EngineError {
     Tls(#[from] TlsError),
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
+    #[error("--at: {0}")]
+    At(ScheduleError),
     #[error("--body-stream {}: {error}", .path.display())]
     Body { path: PathBuf, error: std::io::Error },
     #[error("a thread could not be started: {0}")]
@@ -96,7 +98,7 @@ impl Engine {
         let requests = Requests::open(&plan, &mut endpoints)?;
         let body_file = match &plan.request.body {
             Body::Streamed(path) => Some(Arc::new(
-                File::open(path).map_err(|error| EngineError::Body { path: path.clone(), error })?,
+                open_body(path).map_err(|error| EngineError::Body { path: path.clone(), error })?,
             )),
             _ => None,
         };
@@ -105,10 +107,10 @@ impl Engine {
         let tls = (secure || requests.may_need_tls()).then(|| tls::configure(&plan.tls)).transpose()?;
         if let Load::Open { arrivals, .. } = &plan.load {
             // A file of recorded times is read through once, so that a bad line is found before the start.
-            schedule::share(arrivals, limits(&plan), plan.seed, Instant::EPOCH, Share::WHOLE)?;
             if let plan::Shape::At(path) = &arrivals.shape {
-                schedule::check_recorded(path)?;
+                schedule::check_recorded(path).map_err(EngineError::At)?;
             }
+            schedule::share(arrivals, limits(&plan), plan.seed, Instant::EPOCH, Share::WHOLE)?;
         }
         let cpus = usable_cpus();
         check_cpus(&plan)?;
@@ -249,9 +251,9 @@ impl Engine {
         let plan = &self.plan;
         match &plan.load {
             Load::Open { arrivals, connections } => {
-                let schedule = schedule::share(arrivals, limits(plan), plan.seed, origin, share)?;
+                let schedule = || schedule::share(arrivals, limits(plan), plan.seed, origin, share);
                 let most = part(connections.unwrap_or(plan.connection.max_open));
-                Ok((most.max(1), Feed::open(schedule)))
+                Ok((most.max(1), Feed::open(schedule()?, schedule()?)))
             }
             Load::Closed { connections } => {
                 let count = part(*connections);
@@ -392,6 +394,14 @@ fn pin(cpu: u32) -> Result<(), rustix::io::Errno> {
     let mut set = rustix::thread::CpuSet::new();
     set.set(cpu as usize);
     rustix::thread::sched_setaffinity(None, &set)
+}
+
+/// A body is read once for each request, from its beginning: a pipe or a folder will not do.
+fn open_body(path: &Path) -> std::io::Result<File> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("is a folder or a pipe; expected a regular file"));
+    }
+    File::open(path)
 }
 
 /// Gives this thread a table of descriptors of its own: the limit on open files then is for each thread, and the

@@ -24,12 +24,24 @@ const REMEMBERED: usize = 16;
 pub enum SourceError {
     #[error(transparent)]
     Lines(#[from] LinesError),
+    #[error("{{line:{name}}}: {}", placeholder_file(.error))]
+    Placeholder { name: String, error: LinesError },
     #[error(transparent)]
     Request(#[from] RequestError),
     #[error("{}: weights need a file of fewer than {CHECKED_FIRST} requests", .path.display())]
     Weights { path: PathBuf },
     #[error("more than 65536 different targets")]
     TooManyTargets,
+}
+
+/// A file of `{line:FILE}` holds any text, not requests.
+fn placeholder_file(error: &LinesError) -> String {
+    match error {
+        LinesError::Empty { .. } => "the file has no line; expected some text on each line".to_owned(),
+        LinesError::NotAFile { .. } => "not a regular file; expected a file of lines".to_owned(),
+        LinesError::Open { source, .. } => format!("{source}; expected a file of lines"),
+        other => other.to_string(),
+    }
 }
 
 /// The requests of a run, shared by its threads.
@@ -77,7 +89,10 @@ impl Requests {
         }
         let files = names
             .iter()
-            .map(|name| LineFile::open(name.as_ref(), Order::Sequential, plan.seed).map(Arc::new))
+            .map(|name| {
+                let file = LineFile::open(name.as_ref(), Order::Sequential, plan.seed).map(Arc::new);
+                file.map_err(|error| SourceError::Placeholder { name: name.clone(), error })
+            })
             .collect::<Result<_, _>>()?;
         let keep_url = plan.request.follow > 0 || plan.request.same_checksum;
         let weights = weights(&lines);
@@ -449,7 +464,10 @@ mod tests {
             assert_eq!(three(order, 7).preview(200), three(order, 7).preview(200));
             assert_ne!(three(order, 7).preview(200), three(order, 8).preview(200));
         }
-        assert_eq!(three("sequential", 1).preview(4), ["http://h/a", "http://h/b", "http://h/c", "http://h/a"]);
+        assert_eq!(
+            three("sequential", 1).preview(4),
+            ["http://h/a", "http://h/b", "http://h/c", "http://h/a"]
+        );
     }
 
     #[test]

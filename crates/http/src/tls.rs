@@ -3,7 +3,7 @@
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WantsClientCert};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ClientConnection, ConfigBuilder, DigitallySignedStruct, SignatureScheme};
 use std::io::{BufRead, Write};
@@ -32,7 +32,7 @@ pub enum TlsError {
         "the host's store of trusted certificates is empty or unreadable ({problem}); give --ca FILE or --insecure"
     )]
     NoRoots { problem: String },
-    #[error("'{name}' can not be a TLS server name; give one with --server-name")]
+    #[error("'{name}' can not be a TLS server name; give one with --sni")]
     ServerName { name: String },
 }
 
@@ -218,14 +218,16 @@ fn certificates(flag: &'static str, path: &Path) -> Result<Vec<CertificateDer<'s
             Err(file_error(flag, path, "has no certificate".to_owned(), CERTIFICATE))
         }
         Ok(all) => Ok(all),
-        Err(error) => Err(file_error(flag, path, pem_problem(path, &error), CERTIFICATE)),
+        Err(error) => Err(file_error(flag, path, pem_problem(path, &error, "certificate"), CERTIFICATE)),
     }
 }
 
-fn pem_problem(path: &Path, error: &rustls::pki_types::pem::Error) -> String {
-    match std::fs::metadata(path) {
-        Err(io) => io.to_string(),
-        Ok(_) => format!("is not readable as PEM ({error})"),
+fn pem_problem(path: &Path, error: &pem::Error, wanted: &str) -> String {
+    match (std::fs::metadata(path), error) {
+        (Err(io), _) => io.to_string(),
+        (Ok(meta), _) if meta.is_dir() => "is a folder".to_owned(),
+        (Ok(_), pem::Error::NoItemsFound) => format!("has no {wanted}"),
+        (Ok(_), error) => format!("is not readable as PEM ({error})"),
     }
 }
 
@@ -239,11 +241,21 @@ fn client_identity(
 ) -> Result<ClientConfig, TlsError> {
     let Some((certificate, key)) = &plan.client else { return Ok(builder.with_no_client_auth()) };
     let chain = certificates("--cert", certificate)?;
-    let private = PrivateKeyDer::from_pem_file(key)
-        .map_err(|error| file_error("--key", key, pem_problem(key, &error), "a private key"))?;
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| {
+        file_error("--key", key, pem_problem(key, &error, "private key"), "a private key")
+    })?;
     builder
         .with_client_auth_cert(chain, private)
-        .map_err(|error| TlsError::Client { problem: error.to_string() })
+        .map_err(|error| TlsError::Client { problem: client_problem(&error) })
+}
+
+fn client_problem(error: &rustls::Error) -> String {
+    match error {
+        rustls::Error::InconsistentKeys(_) => {
+            "the key is not that of the certificate; expected the key that it was made with".to_owned()
+        }
+        other => other.to_string(),
+    }
 }
 
 /// `--insecure`: every certificate will do, and its signature is not looked at.

@@ -49,7 +49,7 @@ pub enum PlanError {
     WrongType { file: String, line: usize, key: String, problem: String },
 
     /// A value that cannot be what it stands for.
-    #[error("{place}: '{value}' {problem}; expected {expected}")]
+    #[error("{place}: '{}' {problem}; expected {expected}", on_one_line(.value))]
     Value { place: Box<Place>, value: String, problem: String, expected: String },
 
     /// Two values that cannot both hold.
@@ -63,6 +63,17 @@ pub enum PlanError {
     /// There is nothing to send.
     #[error("no target: give a URL (http://host/), a file of URLs, or [[requests]] in a plan")]
     NoTarget,
+}
+
+/// Control characters as escapes, so that what was typed does not break the message.
+fn on_one_line(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut line, c| {
+        match c.is_control() {
+            true => line.extend(c.escape_debug()),
+            false => line.push(c),
+        }
+        line
+    })
 }
 
 fn hint(suggestion: &Option<String>) -> String {

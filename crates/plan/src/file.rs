@@ -276,7 +276,9 @@ fn key_error(text: &str, name: &str, spans: &[KeySpan], error: &toml::de::Error)
     let inside = |found: &&KeySpan| found.value.start <= span.start && span.end <= found.value.end;
     let narrowest = spans.iter().filter(inside).min_by_key(|found| found.value.len());
     let key = narrowest.map_or_else(|| "the file".to_owned(), |found| found.path.clone());
-    PlanError::WrongType { file, line, key, problem: error.message().to_owned() }
+    let problem = error.message();
+    let problem = problem.strip_prefix("invalid type: ").unwrap_or(problem).to_owned();
+    PlanError::WrongType { file, line, key, problem }
 }
 
 /// The nearest key of the same section, or the same key of another section.

@@ -101,7 +101,7 @@ pub(crate) fn expect(typed: &ExpectFile) -> Result<Expect, LineError> {
         checks::statuses(list).map_err(|(value, problem)| value_error("expect.status", &value, problem))?;
     let digest = match (&typed.md5, &typed.sha256) {
         (Some(_), Some(sha256)) => {
-            let problem = Problem::new("comes with an MD5 digest", "one digest, expect.md5 or expect.sha256");
+            let problem = Problem::new("comes with an MD5 digest", "one digest, either MD5 or SHA-256");
             return Err(value_error("expect.sha256", sha256, problem));
         }
         (Some(text), None) => Some(checks::md5(text).map_err(|p| value_error("expect.md5", text, p))?),

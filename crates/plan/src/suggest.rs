@@ -9,6 +9,8 @@ pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .into_iter()
         .map(|candidate| (edits(&typed, &plain(candidate)), candidate))
         .filter(|(distance, candidate)| *distance <= (candidate.len().max(typed.len()) / 3).max(1))
+        // With every character another, it is not the same word.
+        .filter(|(distance, _)| *distance < typed.chars().count().max(1))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
@@ -45,6 +47,7 @@ mod tests {
             ("Duration", Some("duration")),
             ("requests-per-connection", Some("requests_per_connection")),
             ("colour", None),
+            ("x", None),
         ] {
             assert_eq!(nearest(typed, known), meant, "{typed}");
         }

@@ -83,7 +83,7 @@ impl Resolver<'_> {
                 return Err(self.value(
                     &field,
                     text,
-                    Problem::new("is not a cipher suite that can be had", expected),
+                    Problem::new("is no cipher suite that Tare has", expected),
                 ));
             };
             if all.contains(&name) {
