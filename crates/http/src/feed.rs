@@ -15,6 +15,9 @@ pub enum Feed {
 pub struct OpenFeed {
     schedule: Box<dyn Schedule>,
     head: Option<Departure>,
+    /// The same schedule once more, to count what is due while departures wait for their turn.
+    counter: Box<dyn Schedule>,
+    counted: u64,
 }
 
 /// A closed loop: a departure is due when the one before it on its place has ended.
@@ -32,9 +35,20 @@ pub struct ClosedFeed {
 }
 
 impl Feed {
-    pub fn open(mut schedule: Box<dyn Schedule>) -> Self {
+    /// `counter` is a second, untouched copy of `schedule`.
+    pub fn open(mut schedule: Box<dyn Schedule>, counter: Box<dyn Schedule>) -> Self {
         let head = schedule.next();
-        Self::Open(OpenFeed { schedule, head })
+        Self::Open(OpenFeed { schedule, head, counter, counted: 0 })
+    }
+
+    /// How many departures have been due before `now`, of which `taken` were taken.
+    pub fn due_before(&mut self, now: Instant, taken: u64) -> u64 {
+        let Self::Open(open) = self else { return taken };
+        if open.head.is_none_or(|head| head.due >= now) {
+            return taken;
+        }
+        open.counted += open.counter.skip_before(now);
+        open.counted
     }
 
     /// Places that are free at these times; sequence numbers `first`, `first + step`… below `end_seq`.
@@ -135,6 +149,27 @@ mod tests {
 
     fn at(secs: u64) -> Instant {
         Instant::EPOCH + Picos::from_secs(secs)
+    }
+
+    /// One departure each second.
+    fn each_second() -> Box<dyn Schedule> {
+        let shape = plan::Shape::Constant(units::Rate::per_second(1).unwrap());
+        let arrivals = plan::Arrivals { shape, jitter: units::Fraction::ZERO };
+        let limits = schedule::Limits { end: Some(Picos::from_secs(10)), requests: None };
+        schedule::share(&arrivals, limits, 0, at(0), schedule::Share::WHOLE).unwrap()
+    }
+
+    #[test]
+    fn what_is_due_counts_whether_it_can_leave_or_not() {
+        let mut feed = Feed::open(each_second(), each_second());
+        feed.take();
+        feed.take();
+        assert_eq!(feed.due_before(at(2), 2), 2, "none waits");
+        // The third, due at 2 s, waits; at 7 s those of 0 to 6 s have been due.
+        assert_eq!(feed.due_before(at(7), 2), 7);
+        assert_eq!(feed.due_before(at(7), 2), 7);
+        assert_eq!(feed.skip_before(Instant::FAR), 8);
+        assert_eq!(feed.due_before(at(20), 10), 10);
     }
 
     #[test]

@@ -166,6 +166,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             }
             self.launch_due(now);
             self.take_answers(now);
+            self.gauges.due = self.setup.feed.due_before(now, self.gauges.offered);
             self.recorder.tick(now, &self.gauges);
             let wait = self.next_wait(now);
             match self.driver.wait(wait) {
@@ -366,6 +367,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         // After a halt, what was not due yet was never offered.
         let until = if halt == Halt::No { Instant::FAR } else { now };
         let left = self.setup.feed.skip_before(until);
+        self.gauges.due = self.gauges.offered + left;
         self.recorder.missed(why, left);
         let open: Vec<u32> = self.slots.iter().map(|(slot, _)| slot).collect();
         for slot in open {

@@ -251,6 +251,7 @@ impl Collector {
 fn gain(now: &Gauges, before: &Gauges) -> Gauges {
     Gauges {
         offered: now.offered.saturating_sub(before.offered),
+        due: now.due.saturating_sub(before.due),
         open: now.open,
         open_peak: now.open_peak,
         opened: now.opened.saturating_sub(before.opened),
@@ -266,6 +267,7 @@ fn gain(now: &Gauges, before: &Gauges) -> Gauges {
 
 fn add_gauges(into: &mut Gauges, from: &Gauges) {
     into.offered += from.offered;
+    into.due += from.due;
     into.open += from.open;
     into.open_peak += from.open_peak;
     into.opened += from.opened;

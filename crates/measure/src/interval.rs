@@ -169,9 +169,9 @@ pub struct IntervalRow {
 }
 
 impl IntervalRow {
-    /// Departures that fell into it: taken from the schedule, or given up together.
+    /// Departures that were due in it, whether they could leave then or not.
     pub fn offered(&self) -> u64 {
-        self.gauges.offered + self.data.bulk_missed
+        self.gauges.due
     }
     /// The usual figures of one series.
     pub fn summary(&self, series: Series) -> Summary {

@@ -48,7 +48,7 @@ fn a_sample_tells_what_was_gained() {
     collector.watch(Probe::at_root(root.path(), Instant::EPOCH, 2));
     put(root.path(), &proc_files(160, 13, 9));
     threads[0].tick(Instant::EPOCH, &Gauges::default());
-    threads[0].tick(Instant::EPOCH + second, &Gauges { offered: 1, open: 30, ..Gauges::default() });
+    threads[0].tick(Instant::EPOCH + second, &Gauges { offered: 1, due: 1, open: 30, ..Gauges::default() });
     let mut samples = Vec::new();
     collector.poll(Instant::EPOCH + second, &mut |row| samples.push(row.health.clone().unwrap()));
     let sample = &samples[0];
@@ -86,7 +86,7 @@ fn a_thread_that_has_ended_is_still_accounted_for() {
         let spun = Picos::from_millis(10);
         recorder.tick(
             Instant::EPOCH + Picos::from_millis(100),
-            &Gauges { offered: 1, spun, ..Gauges::default() },
+            &Gauges { offered: 1, due: 1, spun, ..Gauges::default() },
         );
     });
     engine.join().unwrap();
@@ -132,7 +132,7 @@ fn a_thread_behind_others_on_its_core_shows_both() {
     let schedstat = format!("{} {} 1\n", born[0] + 20_000_000_000, born[1] + 50_000_000_000);
     std::fs::write(file("schedstat"), schedstat).unwrap();
     let end = Instant::EPOCH + Picos::from_secs(100);
-    threads[0].tick(end, &Gauges { offered: 1, ..Gauges::default() });
+    threads[0].tick(end, &Gauges { offered: 1, due: 1, ..Gauges::default() });
     collector.poll(end, &mut |_| ());
     let thread = &collector.health().threads[0];
     // Between reading our own file and the recorder's reading lies a little work.

@@ -38,7 +38,7 @@ fn settings(threads: u16) -> Settings {
 }
 
 fn offered(count: u64) -> Gauges {
-    Gauges { offered: count, ..Gauges::default() }
+    Gauges { offered: count, due: count, ..Gauges::default() }
 }
 
 /// Any event within the first 100 ms.

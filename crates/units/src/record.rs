@@ -197,6 +197,8 @@ impl Miss {
 pub struct Gauges {
     /// Departures taken from the schedule.
     pub offered: u64,
+    /// Departures that have been due, taken or not: at the end those taken and those given up together.
+    pub due: u64,
     /// Connections open now, the most there ever were, and all that were opened.
     pub open: u64,
     pub open_peak: u64,
