@@ -71,7 +71,7 @@ impl Progress {
     /// What is to be shown after this interval.
     fn line(&mut self, row: &IntervalRow) -> Option<String> {
         let tally = row.data.tally;
-        self.started += row.offered();
+        self.started += row.gauges.offered;
         self.completed += tally.done + tally.failed;
         self.bad += tally.failed + tally.missed;
         let elapsed = row.start + row.length;

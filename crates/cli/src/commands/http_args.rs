@@ -25,7 +25,7 @@ Placeholders in URL, headers and body:
   {{seq}} is the text {seq}
 
 Exit status:
-  0 valid; 2 bad input, nothing sent; 3 a threshold failed; 4 INVALID: the generator was the limit;
+  0 valid; 2 bad input, nothing sent; 4 INVALID: the generator was the limit;
   5 target unreachable; 130 interrupted";
 
 /// Load an HTTP or HTTPS target, and weigh the load itself.
