@@ -5,6 +5,7 @@
 //!   │
 //!   ├──► Target   `tare target`, with the truth that it writes
 //!   ├──► Nginx    the real one, with its own access log
+//!   ├──► Recorder a server that writes down what it was sent
 //!   └──► Wire     a scripted TCP server for what no decent server does
 //! ```
 //!
@@ -21,6 +22,7 @@ pub mod check;
 pub mod lock;
 pub mod nginx;
 pub mod process;
+pub mod recorder;
 pub mod run;
 pub mod target;
 pub mod wire;
@@ -28,6 +30,7 @@ pub mod wire;
 pub use lock::{alone, beside_others};
 pub use nginx::Nginx;
 pub use process::Process;
+pub use recorder::Recorder;
 pub use run::{Run, Running, Tare};
 pub use target::Target;
 

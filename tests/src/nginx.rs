@@ -25,10 +25,17 @@ pub struct Logged {
 
 impl Nginx {
     pub fn start() -> Self {
+        let body = "x".repeat(600);
+        Self::start_with("", &format!("location / {{ return 200 '{body}'; }}"))
+    }
+
+    /// With these words after the address in `listen`, and these directives in the server's block.
+    pub fn start_with(listen: &str, server: &str) -> Self {
         crate::need("nginx");
         let folder = crate::scratch();
         let port = free_port();
-        std::fs::write(folder.path().join("nginx.conf"), configuration(port)).expect("a scratch file");
+        let text = configuration(port, listen, server);
+        std::fs::write(folder.path().join("nginx.conf"), text).expect("a scratch file");
         // As root, nginx would run its worker as `nobody`, who may not enter the scratch folder.
         let prefix = folder.path().display().to_string();
         let argv = ["nginx", "-p", &prefix, "-c", "nginx.conf", "-e", "error.log"].map(str::to_owned);
@@ -40,6 +47,10 @@ impl Nginx {
             nginx.worker != 0 && TcpStream::connect(("127.0.0.1", port)).is_ok()
         });
         nginx
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     pub fn url(&self) -> String {
@@ -96,9 +107,8 @@ impl Logged {
     }
 }
 
-/// Answers 600 bytes from memory. Connections live as long as the client wants.
-fn configuration(port: u16) -> String {
-    let body = "x".repeat(600);
+/// Connections live as long as the client wants.
+fn configuration(port: u16, listen: &str, server: &str) -> String {
     format!(
         "daemon off; user root; worker_processes 1; pid nginx.pid; error_log error.log;
 events {{ worker_connections 16384; }}
@@ -107,7 +117,7 @@ http {{
   access_log access.log lines;
   keepalive_requests 100000000; keepalive_timeout 300s;
   client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
-  server {{ listen 127.0.0.1:{port} backlog=4096; location / {{ return 200 '{body}'; }} }}
+  server {{ listen 127.0.0.1:{port} backlog=4096 {listen}; {server} }}
 }}
 "
     )
