@@ -33,9 +33,6 @@ use crate::worker::{Setup, Times, Worker};
 /// Names that are looked up before the run begins; further ones when they are needed.
 const EARLY_NAMES: usize = 64;
 
-/// About as long as a sleeping thread takes to wake: sleeping for less gains nothing.
-const LINGER: Picos = Picos::from_micros(20);
-
 /// Why a run could not begin; nothing was sent.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -146,19 +143,18 @@ impl Engine {
         }
     }
 
-    /// A closed loop polls a little before it sleeps, if a CPU can be spared.
-    fn linger(&self) -> Picos {
-        let spare = online_cpus() > self.threads && usable_cpus() >= self.threads;
-        match self.plan.engine.spin {
-            Spin::Auto if spare && matches!(self.plan.load, Load::Closed { .. }) => LINGER,
-            _ => Picos::ZERO,
-        }
+    /// Whether a closed loop may sleep while answers gather.
+    fn gathers(&self) -> bool {
+        self.plan.engine.spin == Spin::Auto && matches!(self.plan.load, Load::Closed { .. })
     }
 
     fn spin_reason(&self) -> String {
         match (self.plan.engine.spin, &self.plan.load) {
             (Spin::Always | Spin::Never, _) => "asked for".to_owned(),
-            (Spin::Auto, Load::Closed { .. }) => "a closed loop has no due times to meet".to_owned(),
+            (Spin::Auto, Load::Closed { .. }) => {
+                "a closed loop has no due times to meet; where answers come thick it naps while they gather"
+                    .to_owned()
+            }
             (Spin::Auto, Load::Open { .. }) if self.spin => "a CPU can be spared for each thread".to_owned(),
             (Spin::Auto, Load::Open { .. }) => {
                 format!("{} threads on {} CPUs leave none to spare", self.threads, online_cpus())
@@ -238,7 +234,7 @@ impl Engine {
             most_open,
             open_gap: ramp.map_or(Picos::ZERO, |rate| rate.due(u64::from(self.threads))),
             spin: self.spin,
-            linger: self.linger(),
+            gather: self.gathers(),
         })
     }
 

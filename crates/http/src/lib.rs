@@ -15,6 +15,7 @@ mod endpoint;
 mod engine;
 mod exchange;
 mod feed;
+mod gather;
 pub mod io;
 mod launch;
 pub mod lines;

@@ -23,6 +23,7 @@ use crate::dial::Dialer;
 use crate::endpoint::Endpoints;
 use crate::exchange::BodyCheck;
 use crate::feed::Feed;
+use crate::gather::Gather;
 use crate::io::{Driver, Ready, Wait};
 use crate::notes::Notes;
 use crate::resolver::Asker;
@@ -71,9 +72,8 @@ pub struct Setup {
     /// Least time between two openings on this thread.
     pub open_gap: Picos,
     pub spin: bool,
-    /// After the last ready socket, the sockets are polled for this long before the thread sleeps: an answer that
-    /// comes soon costs nobody a wake-up, and is seen when it comes.
-    pub linger: Picos,
+    /// Whether a closed loop may sleep while answers gather.
+    pub gather: bool,
 }
 
 impl Setup {
@@ -123,8 +123,7 @@ pub struct Worker<D, R> {
     /// When the last departure of the schedule was taken.
     drained_at: Option<Instant>,
     slow: usize,
-    /// When a socket was ready last.
-    active: Instant,
+    gather: Gather,
 }
 
 impl<D: Driver, R: Record> Worker<D, R> {
@@ -150,7 +149,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             buffer: vec![0; read].into(),
             drained_at: None,
             slow: 0,
-            active: Instant::EPOCH,
+            gather: Gather::new(setup.gather),
             setup,
         }
     }
@@ -168,14 +167,14 @@ impl<D: Driver, R: Record> Worker<D, R> {
             self.take_answers(now);
             self.gauges.due = self.setup.feed.due_before(now, self.gauges.offered);
             self.recorder.tick(now, &self.gauges);
-            let wait = self.next_wait(now);
+            let wait = self.nap(now);
             match self.driver.wait(wait) {
                 Ok(ready) => {
                     self.gauges.waits += 1;
                     self.gauges.ready += ready as u64;
+                    self.gather.saw(ready as u64, now);
                     if ready > 0 {
                         self.handle_ready();
-                        self.active = self.now();
                     } else if wait == Wait::Poll {
                         self.gauges.spun += self.now().since(now);
                     }
@@ -290,6 +289,18 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
     }
 
+    /// How to wait, after the nap that comes before it where answers gather.
+    fn nap(&mut self, now: Instant) -> Wait {
+        let wait = self.next_wait(now);
+        match (wait, self.gather.nap(self.gauges.open)) {
+            (Wait::AtMost(most), Some(nap)) if nap < most => {
+                self.setup.clock.sleep_until(now + nap);
+                Wait::AtMost(Picos::ZERO)
+            }
+            _ => wait,
+        }
+    }
+
     fn next_wait(&mut self, now: Instant) -> Wait {
         if self.slow > 0 {
             return Wait::Poll;
@@ -317,7 +328,6 @@ impl<D: Driver, R: Record> Worker<D, R> {
             Some(due) if self.setup.spin => Wait::AtMost(until.min(due.saturating_sub(SPIN)).since(now)),
             Some(due) => Wait::AtMost(until.min(due).since(now)),
             None if self.setup.spin && self.setup.feed.is_closed() => Wait::Poll,
-            None if now.since(self.active) < self.setup.linger => Wait::Poll,
             None => Wait::AtMost(until.since(now)),
         }
     }
