@@ -24,13 +24,23 @@ pub struct Logged {
 }
 
 impl Nginx {
+    /// Answers 600 bytes from memory.
     pub fn start() -> Self {
+        Self::start_through(&[])
+    }
+
+    /// By way of these words, which must end in a call of what follows them.
+    pub fn start_through(wrapper: &[&str]) -> Self {
         let body = "x".repeat(600);
-        Self::start_with("", &format!("location / {{ return 200 '{body}'; }}"))
+        Self::launch(wrapper, "", &format!("location / {{ return 200 '{body}'; }}"))
     }
 
     /// With these words after the address in `listen`, and these directives in the server's block.
     pub fn start_with(listen: &str, server: &str) -> Self {
+        Self::launch(&[], listen, server)
+    }
+
+    fn launch(wrapper: &[&str], listen: &str, server: &str) -> Self {
         crate::need("nginx");
         let folder = crate::scratch();
         let port = free_port();
@@ -38,7 +48,8 @@ impl Nginx {
         std::fs::write(folder.path().join("nginx.conf"), text).expect("a scratch file");
         // As root, nginx would run its worker as `nobody`, who may not enter the scratch folder.
         let prefix = folder.path().display().to_string();
-        let argv = ["nginx", "-p", &prefix, "-c", "nginx.conf", "-e", "error.log"].map(str::to_owned);
+        let command = ["nginx", "-p", &prefix, "-c", "nginx.conf", "-e", "error.log"];
+        let argv: Vec<String> = wrapper.iter().chain(&command).map(|word| (*word).to_owned()).collect();
         let master = Process::start(&argv, |_| {});
         let mut nginx = Self { master, worker: 0, port, folder };
         wait_until("nginx", || {
