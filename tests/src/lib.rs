@@ -66,6 +66,18 @@ pub fn scratch() -> tempfile::TempDir {
     tempfile::Builder::new().prefix("tare-system-").tempdir().expect("a scratch folder can be made")
 }
 
+/// Makes a measurement again if it fails, at most `tries` times: a pause of the machine, or another program's work, may
+/// be in one of them. Only for what depends on time; what is counted must be right at once.
+pub fn patiently(tries: usize, measure: impl Fn()) {
+    for _ in 1..tries {
+        // The message of a failure is printed; the last try is not caught.
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(&measure)).is_ok() {
+            return;
+        }
+    }
+    measure();
+}
+
 /// CLOCK_MONOTONIC in nanoseconds: what `tare target` stamps with.
 pub fn monotonic_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);

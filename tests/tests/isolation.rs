@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::net::UdpSocket;
 use std::path::Path;
 use std::time::Duration;
+use tare_system_tests::run::AHEAD;
 use tare_system_tests::wire::{Wire, answer_all};
 use tare_system_tests::{Run, Tare, Target, alone, need, need_root, scratch};
 
@@ -54,20 +55,20 @@ fn handshakes_that_take_2_s_do_not_move_other_requests() {
     let _alone = alone();
     let folder = scratch();
     let (ca, file) = (folder.path().join("ca.pem"), folder.path().join("requests.jsonl"));
-    let quick = Target::start("--delay 5ms --no-truth");
+    let quick = Target::start_through(&AHEAD, "--delay 5ms --no-truth");
     let slow = Target::start(&format!(
         "--slow-handshake 2s --no-tickets --no-truth --tls-write-cert {}",
         ca.display()
     ));
     let load =
-        format!("--rate 300 --duration 3s --grace 4s --threads 1 --ca {} {}", ca.display(), file.display());
+        format!("--rate 300 --duration 2s --grace 4s --threads 1 --ca {} {}", ca.display(), file.display());
     let run = |other: &str| {
         lines(&file, &[("a", &quick.url(), 4), ("b", other, 1)]);
-        Tare::http(&load).run()
+        Tare::http(&load).ahead().run()
     };
     let other = format!("{}other", quick.url());
     let with = not_moved(Duration::from_secs(2), || run(&other), || run(&slow.url()));
-    // About a fifth of 900 requests are b's; each waits for a handshake of 2 s, or for the end of another's.
+    // About a fifth of 600 requests are b's; each waits for a handshake of 2 s, or for the end of another's.
     assert!(with.group("b")["latency_ns"]["count"].as_u64() > Some(100), "{with}");
     let (tls, count) = (with.int("tls_ns.min"), with.int("tls_ns.count"));
     assert!(tls >= 1_950_000_000 && count > 50, "{count} handshakes of {tls} ns and more: {with}");
@@ -89,16 +90,16 @@ fn names_that_take_seconds_to_resolve_do_not_move_other_requests() {
     std::fs::write(&script, text).expect("a scratch file");
     let wrapper = format!("unshare --mount --propagation private sh {}", script.display());
 
-    let quick = Target::start("--delay 5ms --no-truth");
+    let quick = Target::start_through(&AHEAD, "--delay 5ms --no-truth");
     // Leads to a name that was not known before the run, so that it is looked up in the middle of it.
     let away = Wire::start(answer_all(
         b"HTTP/1.1 302 Found\r\nLocation: http://slow.tare-test.example/\r\nContent-Length: 0\r\n\r\n",
     ));
     let file = folder.path().join("requests.jsonl");
-    let load = format!("--rate 300 --duration 3s --grace 4s --threads 1 --follow 1 {}", file.display());
+    let load = format!("--rate 300 --duration 2s --grace 4s --threads 1 --follow 1 {}", file.display());
     let run = |other: &str| {
         lines(&file, &[("a", &quick.url(), 2), ("b", other, 1)]);
-        Tare::http(&load).through(&wrapper).run()
+        Tare::http(&load).ahead().through(&wrapper).run()
     };
     let other = format!("{}other", quick.url());
     let with = not_moved(Duration::from_secs(2), || run(&other), || run(&away.url()));
@@ -122,13 +123,13 @@ fn addresses_that_do_not_answer_do_not_move_other_requests() {
     // A network with a link to nowhere: what is sent to 10.99.0.2 is never answered (its neighbour is made up).
     let network = "set -e; ip link set lo up; ip link add nowhere type veth peer name end; ip link set end up; \
                    ip addr add 10.99.0.1/24 dev nowhere; ip link set nowhere up; ip neigh add 10.99.0.2 lladdr 02:00:00:00:00:02 dev nowhere; exec \"$@\"";
-    let wrapper = ["unshare", "--net", "sh", "-c", network, "sh"];
+    let wrapper = [&["unshare", "--net", "sh", "-c", network, "sh"], &AHEAD[..]].concat();
     let quick = Target::start_through(&wrapper, "--delay 5ms --no-truth");
     let file = folder.path().join("requests.jsonl");
-    let load = format!("--rate 300 --duration 3s --timeout 2s --grace 3s --threads 1 {}", file.display());
+    let load = format!("--rate 300 --duration 2s --timeout 2s --grace 3s --threads 1 {}", file.display());
     let run = |other: &str| {
         lines(&file, &[("a", &quick.url(), 2), ("b", other, 1)]);
-        Tare::http(&load).in_network_of(quick.process.pid()).run()
+        Tare::http(&load).in_network_of(quick.process.pid()).ahead().run()
     };
     let other = format!("{}other", quick.url());
     let with = not_moved(Duration::from_secs(2), || run(&other), || run("http://10.99.0.2/"));

@@ -60,20 +60,20 @@ fn fifty_thousand_connections_cost_less_than_8_kb_each() {
     const FEW: u64 = 100;
     let (raise, many) = room_for_connections();
     let target = Target::start_through(&raise, "--delay 5s --no-truth --backlog 65535");
-    let run = |connections: u64| {
+    let run = |connections: u64, time: &str| {
         // 28 232 ports for each source address: two would do.
         let sources = "--source-ip 127.0.0.2,127.0.0.3,127.0.0.4";
         let load =
-            format!("--parallel {connections} --ramp-connections 12k --duration 11s --grace 1s {sources}");
+            format!("--parallel {connections} --ramp-connections 12k --duration {time} --grace 1s {sources}");
         let tare = Tare::http(&format!("{load} {}", target.url())).through(&raise.join(" "));
         watched(tare.limit(Duration::from_secs(40)))
     };
-    let (crowd, crowd_anon, _) = run(many);
+    let (crowd, crowd_anon, _) = run(many, "11s");
     assert_eq!(crowd.int("connections.open_peak"), many, "{crowd}");
     assert_eq!((crowd.total("failed"), crowd.total("missed")), (0, 0), "{crowd}");
     // Each has carried requests: opened within 4.2 s, answered 5 s later.
     assert!(crowd.total("done") > many / 2, "{crowd}");
-    let (few, few_anon, _) = run(FEW);
+    let (few, few_anon, _) = run(FEW, "6s");
     assert_eq!(few.int("connections.open_peak"), FEW, "{few}");
     let each = (crowd_anon - few_anon) as f64 * 1024.0 / (many - FEW) as f64;
     println!("{each:.0} bytes for each of {many} connections ({few_anon} KiB with {FEW}, {crowd_anon} KiB)");

@@ -1,5 +1,6 @@
 //! Who was the limit? Asked for more than it can do, the generator says so; a slow target it does not take on itself.
 
+use tare_system_tests::run::AHEAD;
 use tare_system_tests::{Run, Tare, Target, alone, assert_close};
 
 /// Requests a second that one generator thread does in a closed loop here and now.
@@ -54,8 +55,9 @@ fn a_slow_target_leaves_the_verdict_valid() {
     let mut told = Vec::new();
     // Three tries, since a pause of the machine at the wrong time rightly makes a run DEGRADED. INVALID never is right.
     for _ in 0..3 {
-        let target = Target::start("--delay 200ms");
-        let run = Tare::http(&format!("--rate 100 --duration 2s --spin never {}", target.url())).run();
+        let target = Target::start_through(&AHEAD, "--delay 200ms");
+        let run =
+            Tare::http(&format!("--rate 100 --duration 2s --spin never {}", target.url())).ahead().run();
         assert_ne!(run.word(), "INVALID", "{run}");
         assert_eq!((run.code, run.total("done")), (Some(0), 200), "{run}");
         // The target's own record of its service times, and the delay on the way: a wake-up or two on either side.
