@@ -174,8 +174,13 @@ impl Connection {
     pub fn wants_body(&self) -> bool {
         self.stage == Stage::Open && self.outgoing.wants_body()
     }
-    pub fn outgoing(&mut self) -> &mut Outgoing {
-        &mut self.outgoing
+    /// The next piece of a streamed body, framed; it counts for the exchange that it belongs to.
+    pub fn stream(&mut self, framed: &[u8], last: bool) {
+        let behind = self.outgoing.behind() + 1;
+        if let Some(index) = self.in_flight.len().checked_sub(behind) {
+            self.in_flight[index].bytes_out += framed.len() as u64;
+        }
+        self.outgoing.stream(framed, last);
     }
     /// Sends the body that waits for a 100 (Continue) without it.
     pub fn release_body(&mut self) {
@@ -261,7 +266,9 @@ impl Connection {
             exchange.bytes_in += (before - input.len()) as u64;
             match item {
                 Ok(Item::More) => return,
-                Ok(Item::Informational(_)) => self.outgoing.release(),
+                // Others say nothing about the body (RFC 9110 §15.2).
+                Ok(Item::Informational(100)) => self.outgoing.release(),
+                Ok(Item::Informational(_)) => {}
                 Ok(Item::Head(head)) => {
                     exchange.status = head.status;
                     self.keep_alive &= head.keep_alive;

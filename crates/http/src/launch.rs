@@ -174,9 +174,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     /// Queues the staged bytes on the connection.
     pub(crate) fn put(&mut self, slot: u32, exchange: Exchange, body: Body) {
-        let held = matches!(body, Body::Held(_));
+        let held = matches!(body, Body::Held(_) | Body::HeldStream);
         let Some(place) = self.slots.get(slot) else { return };
-        place.streamed = 0;
         place.connection.begin(exchange, &self.staged, body);
         let generation = place.generation;
         let served = place.connection.served();
@@ -354,13 +353,17 @@ impl<D: Driver, R: Record> Worker<D, R> {
             None => Ok(0),
         };
         match read {
-            Ok(0) => place.connection.outgoing().stream(b"0\r\n\r\n", true),
+            Ok(0) => {
+                // The next request's body begins at its beginning.
+                place.streamed = 0;
+                place.connection.stream(b"0\r\n\r\n", true);
+            }
             Ok(count) => {
                 place.streamed += count as u64;
                 let mut framed = format!("{count:x}\r\n").into_bytes();
                 framed.extend_from_slice(&piece[..count]);
                 framed.extend_from_slice(b"\r\n");
-                place.connection.outgoing().stream(&framed, false);
+                place.connection.stream(&framed, false);
             }
             Err(error) => {
                 self.setup.control.fail(format!("reading the streamed body failed: {error}"));

@@ -20,6 +20,8 @@ pub enum Body {
     Streamed,
     /// This many of the last bytes given with the head wait for a 100 (Continue).
     Held(usize),
+    /// As `Streamed`, but the first piece waits for a 100 (Continue).
+    HeldStream,
 }
 
 /// Requests on their way out.
@@ -33,6 +35,8 @@ pub struct Outgoing {
     /// A body that follows `bytes`.
     body: Option<(Arc<[u8]>, usize)>,
     streaming: bool,
+    /// Streaming waits for a 100 (Continue).
+    stream_held: bool,
     /// Requests that stand behind a body.
     later: VecDeque<(Vec<u8>, Body)>,
     /// A CONNECT request, sent before all else.
@@ -53,6 +57,7 @@ impl Outgoing {
             Body::Shared(shared) => self.body = Some((shared, 0)),
             Body::Streamed => self.streaming = true,
             Body::Held(count) => self.held = count,
+            Body::HeldStream => (self.streaming, self.stream_held) = (true, true),
         }
     }
 
@@ -97,7 +102,11 @@ impl Outgoing {
 
     /// Whether a streamed body waits for its next piece.
     pub fn wants_body(&self) -> bool {
-        self.streaming && self.bytes.is_empty()
+        self.streaming && !self.stream_held && self.bytes.is_empty()
+    }
+    /// Requests that stand behind a body, of those that were begun.
+    pub fn behind(&self) -> usize {
+        self.later.len()
     }
 
     /// The next piece of a streamed body, framed; `last` ends it.
@@ -108,15 +117,19 @@ impl Outgoing {
 
     /// Whether a body waits for a 100 (Continue).
     pub fn is_held(&self) -> bool {
-        self.held > 0
+        self.held > 0 || self.stream_held
     }
     pub fn release(&mut self) {
         self.held = 0;
+        self.stream_held = false;
     }
     /// Gives up the body that is held.
     pub fn drop_held(&mut self) {
         self.bytes.truncate(self.bytes.len() - self.held);
         self.held = 0;
+        if std::mem::take(&mut self.stream_held) {
+            self.streaming = false;
+        }
         self.took(0);
     }
 
@@ -186,6 +199,24 @@ mod tests {
         outgoing.push(b"headBODY", Body::Held(4));
         drain(&mut outgoing, 100);
         outgoing.drop_held();
+        outgoing.push(b"next", Body::Inside);
+        assert_eq!(drain(&mut outgoing, 100), b"next");
+    }
+
+    #[test]
+    fn a_held_stream_waits_for_its_release() {
+        let mut outgoing = Outgoing::default();
+        outgoing.push(b"head", Body::HeldStream);
+        assert_eq!(drain(&mut outgoing, 100), b"head");
+        assert!(outgoing.is_held() && !outgoing.wants_body());
+        outgoing.release();
+        assert!(!outgoing.is_held() && outgoing.wants_body());
+        outgoing.stream(b"0\r\n\r\n", true);
+        drain(&mut outgoing, 100);
+        outgoing.push(b"head", Body::HeldStream);
+        drain(&mut outgoing, 100);
+        outgoing.drop_held();
+        assert!(!outgoing.is_held() && !outgoing.wants_body());
         outgoing.push(b"next", Body::Inside);
         assert_eq!(drain(&mut outgoing, 100), b"next");
     }

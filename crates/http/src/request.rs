@@ -155,6 +155,7 @@ impl Writer {
             (PlanBody::Bytes(bytes), None) if self.expect_continue => (Body::Held(bytes.len()), 0),
             (PlanBody::Bytes(bytes), None) if bytes.len() <= COPY_LIMIT => (Body::Inside, 0),
             (PlanBody::Bytes(bytes), None) => (Body::Shared(bytes.clone()), bytes.len() as u64),
+            (PlanBody::Streamed, None) if self.expect_continue => (Body::HeldStream, 0),
             (PlanBody::Streamed, None) => (Body::Streamed, 0),
         };
         Meta { group, asked, rules, body, body_bytes }

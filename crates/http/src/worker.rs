@@ -239,9 +239,12 @@ impl<D: Driver, R: Record> Worker<D, R> {
     pub(crate) fn record_phase(&mut self, slot: u32, took: Option<PhaseTook>, now: Instant) {
         let Some(PhaseTook(phase, time)) = took else { return };
         self.recorder.phase(phase, time);
-        let Some(place) = self.slots.peek(slot) else { return };
+        let Some(place) = self.slots.get(slot) else { return };
         if place.connection.stage() == Stage::Open {
             self.recorder.phase(Phase::Ready, now.since(place.connection.opened_at()));
+            place.idle_since = now;
+            // With pipelining it carries more than the request that it was opened for.
+            self.list_if_free(slot);
         }
     }
 
