@@ -167,7 +167,9 @@ pub fn known_without_asking(host: &str, port: u16, resolve: &ResolvePlan) -> Opt
     if !fixed.is_empty() {
         return Some(fixed);
     }
-    host.parse::<IpAddr>().ok().map(|address| vec![SocketAddr::new(address, port)])
+    // A literal address of the other family is left to the look-up, which says that there is none.
+    let literal = SocketAddr::new(host.parse::<IpAddr>().ok()?, port);
+    Some(of_family(vec![literal], resolve.family)).filter(|all| !all.is_empty())
 }
 
 /// Keeps the addresses of the family that the plan wants.
