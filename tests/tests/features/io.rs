@@ -91,7 +91,7 @@ fn answers_of_1_mb() {
 fn uploads_of_1_mb() {
     let _shared = beside_others();
     let folder = scratch();
-    let bytes: Vec<u8> = (0..1_000_000_u32).map(|at| (at * 31 >> 3) as u8).collect();
+    let bytes: Vec<u8> = (0..1_000_000_u32).map(|at| ((at * 31) >> 3) as u8).collect();
     let file = write(&folder, "upload", &bytes).display().to_string();
     for way in WAYS {
         for flags in [format!("-d @{file}"), format!("--body-stream {file}")] {
