@@ -170,6 +170,7 @@ pub struct IntervalRow {
 
 impl IntervalRow {
     /// Departures that were due in it, whether they could leave then or not.
+    #[expect(clippy::misnamed_getters, reason = "what was due is what was offered, taken or not")]
     pub fn offered(&self) -> u64 {
         self.gauges.due
     }
