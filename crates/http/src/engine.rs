@@ -5,7 +5,7 @@
 //! ```
 
 use clock::{Clock, HostClock};
-use plan::{Body, Load, Plan, Spin};
+use plan::{Arrivals, Body, Load, Plan, Spin};
 use rustix::process::Resource;
 use rustls::ClientConfig;
 use schedule::{Limits, ScheduleError, Share};
@@ -13,7 +13,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use units::{Instant, Picos, Rate, Record};
+use units::{Count, Instant, Picos, Rate, Record};
 
 use crate::control::Control;
 use crate::dial::{self, Dialer};
@@ -107,7 +107,7 @@ impl Engine {
             if let plan::Shape::At(path) = &arrivals.shape {
                 schedule::check_recorded(path).map_err(EngineError::At)?;
             }
-            schedule::share(arrivals, limits(&plan), plan.seed, Instant::EPOCH, Share::WHOLE)?;
+            schedule::share(arrivals, limits(&plan, arrivals)?, plan.seed, Instant::EPOCH, Share::WHOLE)?;
         }
         let cpus = usable_cpus();
         check_cpus(&plan)?;
@@ -247,7 +247,8 @@ impl Engine {
         let plan = &self.plan;
         match &plan.load {
             Load::Open { arrivals, connections } => {
-                let schedule = || schedule::share(arrivals, limits(plan), plan.seed, origin, share);
+                let limits = limits(plan, arrivals)?;
+                let schedule = || schedule::share(arrivals, limits, plan.seed, origin, share);
                 let most = part(connections.unwrap_or(plan.connection.max_open));
                 Ok((most.max(1), Feed::open(schedule()?, schedule()?)))
             }
@@ -260,9 +261,13 @@ impl Engine {
                     origin + plan.connection.ramp.map_or(Picos::ZERO, |rate: Rate| rate.due(index))
                 };
                 let places = (0..count * depth).map(begins);
-                let end_seq = plan.stop.requests.map_or(u64::MAX, units::Count::get);
-                let (first, step) = (u64::from(share.index()), u64::from(self.threads));
-                Ok((count.max(1), Feed::closed(places, first, step, end_seq, end)))
+                let (of, index) = (u64::from(self.threads), u64::from(share.index()));
+                let most = plan
+                    .stop
+                    .requests
+                    .map_or(u64::MAX, |all| all.get() / of + u64::from(index < all.get() % of));
+                let counted_from = origin + plan.stop.warmup;
+                Ok((count.max(1), Feed::closed(places, (index, of), most, counted_from, end)))
             }
         }
     }
@@ -340,9 +345,17 @@ impl Running {
     }
 }
 
-fn limits(plan: &Plan) -> Limits {
-    let end = plan.stop.duration.map(|time| time + plan.stop.warmup);
-    Limits { end, requests: plan.stop.requests }
+/// Where an open loop's schedule ends. The plan counts the requests of the measured part; the schedule, all.
+fn limits(plan: &Plan, arrivals: &Arrivals) -> Result<Limits, ScheduleError> {
+    let (warmup, origin) = (plan.stop.warmup, Instant::EPOCH);
+    let end = plan.stop.duration.map(|time| time + warmup);
+    let Some(requests) = plan.stop.requests.filter(|_| !warmup.is_zero()) else {
+        return Ok(Limits { end, requests: plan.stop.requests });
+    };
+    let before = Limits { end: Some(warmup), requests: None };
+    let warming =
+        schedule::share(arrivals, before, plan.seed, origin, Share::WHOLE)?.skip_before(Instant::FAR);
+    Ok(Limits { end, requests: Some(Count::new(requests.get().saturating_add(warming))) })
 }
 
 /// Spinning pays in an open loop, if a CPU is left for everything else.

@@ -28,8 +28,9 @@ pub struct ClosedFeed {
     delayed: BinaryHeap<Reverse<Instant>>,
     next_seq: u64,
     step: u64,
-    /// No departure from this one on.
-    end_seq: u64,
+    /// Departures left that count; those due before `counted_from` (the warm-up) do not.
+    left: u64,
+    counted_from: Instant,
     /// No departure that is due then or later.
     end: Instant,
 }
@@ -51,12 +52,13 @@ impl Feed {
         open.counted
     }
 
-    /// Places that are free at these times; sequence numbers `first`, `first + step`… below `end_seq`.
+    /// Places that are free at these times; sequence numbers `first`, `first + step`…. `most` departures that are due
+    /// at or after `counted_from`, none at or after `end`.
     pub fn closed(
         places: impl Iterator<Item = Instant>,
-        first: u64,
-        step: u64,
-        end_seq: u64,
+        (first, step): (u64, u64),
+        most: u64,
+        counted_from: Instant,
         end: Instant,
     ) -> Self {
         Self::Closed(ClosedFeed {
@@ -64,7 +66,8 @@ impl Feed {
             delayed: places.map(Reverse).collect(),
             next_seq: first,
             step,
-            end_seq,
+            left: most,
+            counted_from,
             end,
         })
     }
@@ -103,7 +106,7 @@ impl Feed {
     pub fn is_over(&mut self, now: Instant) -> bool {
         match self {
             Self::Open(open) => open.head.is_none(),
-            Self::Closed(closed) => closed.next_seq >= closed.end_seq || now >= closed.end,
+            Self::Closed(closed) => closed.left == 0 || now >= closed.end,
         }
     }
 
@@ -125,10 +128,14 @@ impl ClosedFeed {
             (Some(free), None) => *free,
             (None, delayed) => delayed?,
         };
-        (self.next_seq < self.end_seq && due < self.end).then_some(Departure { seq: self.next_seq, due })
+        (self.left > 0 && due < self.end).then_some(Departure { seq: self.next_seq, due })
     }
 
     fn take(&mut self) {
+        let due = self.head().map(|head| head.due);
+        if due.is_some_and(|due| due >= self.counted_from) {
+            self.left -= 1;
+        }
         let delayed_first = match (self.free.front(), self.delayed.peek()) {
             (Some(free), Some(Reverse(delayed))) => delayed < free,
             (None, _) => true,
@@ -174,8 +181,8 @@ mod tests {
 
     #[test]
     fn a_closed_loop_counts_its_share_and_stops() {
-        // Thread 1 of 3, sequence numbers below 8: 1, 4 and 7.
-        let mut feed = Feed::closed([at(0), at(0)].into_iter(), 1, 3, 8, at(100));
+        // Thread 1 of 3, of 8 requests: 1, 4 and 7.
+        let mut feed = Feed::closed([at(0), at(0)].into_iter(), (1, 3), 3, at(0), at(100));
         let mut seqs = Vec::new();
         while let Some(head) = feed.head() {
             feed.take();
@@ -188,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_delayed_place_comes_back_in_its_time() {
-        let mut feed = Feed::closed([at(0), at(0)].into_iter(), 0, 1, u64::MAX, at(100));
+        let mut feed = Feed::closed([at(0), at(0)].into_iter(), (0, 1), u64::MAX, at(0), at(100));
         feed.take();
         feed.take();
         assert_eq!(feed.head(), None);
@@ -200,8 +207,21 @@ mod tests {
     }
 
     #[test]
+    fn the_warm_up_does_not_count() {
+        let mut feed = Feed::closed(std::iter::once(at(0)), (0, 1), 2, at(3), at(100));
+        let mut dues = Vec::new();
+        while let Some(head) = feed.head() {
+            feed.take();
+            dues.push(head.due);
+            feed.freed(head.due + Picos::from_secs(1), Picos::ZERO);
+        }
+        // 0, 1 and 2 s are warm-up; two more follow.
+        assert_eq!(dues, [at(0), at(1), at(2), at(3), at(4)]);
+    }
+
+    #[test]
     fn nothing_is_due_at_or_after_the_end() {
-        let mut feed = Feed::closed(std::iter::once(at(0)), 0, 1, u64::MAX, at(10));
+        let mut feed = Feed::closed(std::iter::once(at(0)), (0, 1), u64::MAX, at(0), at(10));
         feed.take();
         feed.freed(at(10), Picos::ZERO);
         assert_eq!(feed.head(), None);

@@ -317,6 +317,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 return;
             }
             let place = self.slots.get(slot).expect("filling a body keeps its connection");
+            // If it can send while it connects, it was connected before.
+            let connected = (place.connection.stage() == Stage::Connecting).then(|| self.setup.clock_now());
             let output = place.connection.output();
             if output.is_empty() {
                 return;
@@ -326,10 +328,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 Ok(count) => {
                     self.gauges.wire_out += count as u64;
                     place.connection.wrote(count);
-                    if place.connection.stage() == Stage::Connecting {
-                        let now = self.setup.clock_now();
-                        let took = place.connection.connected(now);
-                        self.record_phase(slot, took, now);
+                    if let Some(at) = connected {
+                        let took = place.connection.connected(at);
+                        self.record_phase(slot, took, at);
                     }
                     if count < length {
                         return;

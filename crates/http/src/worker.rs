@@ -39,6 +39,8 @@ const LAUNCHES: usize = 64;
 const GUARD: Picos = Picos::from_micros(4);
 /// Before a due time, this long is spun; waking from sleep is later than that only rarely (FACTS: p99 187 µs).
 const SPIN: Picos = Picos::from_micros(250);
+/// No round of looking for work takes longer, unless something else had the CPU.
+const ROUND: Picos = Picos::from_micros(5);
 /// The longest wait, so that intervals are handed over in time.
 const LONGEST_WAIT: Picos = Picos::from_millis(20);
 /// Own lateness above this is counted as late.
@@ -176,7 +178,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
                     if ready > 0 {
                         self.handle_ready();
                     } else if wait == Wait::Poll {
-                        self.gauges.spun += self.now().since(now);
+                        self.count_spun(now, self.now());
                     }
                 }
                 Err(errno) => {
@@ -270,8 +272,13 @@ impl<D: Driver, R: Record> Worker<D, R> {
             std::hint::spin_loop();
             now = self.now();
         }
-        self.gauges.spun += now.since(from);
+        self.count_spun(from, now);
         now
+    }
+
+    /// Time spent waiting on the CPU. A round that took far longer was not spinning but preempted.
+    fn count_spun(&mut self, from: Instant, to: Instant) {
+        self.gauges.spun += to.since(from).min(ROUND);
     }
 
     /// Launches departures whose time has come, a bounded number of them.
