@@ -305,7 +305,7 @@ impl Connection {
 
     /// The target will send no more.
     pub fn eof(&mut self, _now: Instant, finished: &mut Vec<Finished>) {
-        let in_body = self.reader.is_in_body();
+        let (in_body, foreign) = (self.reader.is_in_body(), self.reader.is_foreign());
         if self.stage == Stage::Open && self.reader.close() && !self.in_flight.is_empty() {
             self.keep_alive = false;
             return self.complete(finished);
@@ -315,6 +315,7 @@ impl Connection {
             Stage::Proxy => Cause::ProxyRefused,
             Stage::Handshake => Cause::TlsClosed,
             _ if in_body => Cause::BodyClosed,
+            _ if foreign => Cause::FramingHead,
             _ => Cause::FirstByteClosed,
         };
         self.fail_first(cause, Cause::FirstByteClosed, finished);

@@ -50,6 +50,8 @@ pub enum EngineError {
     Thread(std::io::Error),
     #[error("sockets can not be waited for: {0}; raise ulimit -n")]
     Driver(rustix::io::Errno),
+    #[error("--unix {}: there is no such socket; expected the path of one that a server listens on", .0.display())]
+    Unix(PathBuf),
     #[error("--source-ip {address}: {error}; expected an address of this host (see `ip address`)")]
     SourceAddress { address: std::net::IpAddr, error: rustix::io::Errno },
     #[error("--cpus {cpu}: {problem}")]
@@ -101,7 +103,10 @@ impl Engine {
         };
         let secure = endpoints.iter_mut().any(|endpoint| endpoint.key.tls);
         // A huge file may name https anywhere: then TLS is made ready too.
-        let tls = (secure || requests.may_need_tls()).then(|| tls::configure(&plan.tls)).transpose()?;
+        // Certificates that are named are read even if no target wants them, so that a wrong name is found.
+        let named = plan.tls.ca.is_some() || plan.tls.client.is_some();
+        let tls =
+            (secure || named || requests.may_need_tls()).then(|| tls::configure(&plan.tls)).transpose()?;
         if let Load::Open { arrivals, .. } = &plan.load {
             // A file of recorded times is read through once, so that a bad line is found before the start.
             if let plan::Shape::At(path) = &arrivals.shape {
@@ -110,6 +115,9 @@ impl Engine {
             schedule::share(arrivals, limits(&plan, arrivals)?, plan.seed, Instant::EPOCH, Share::WHOLE)?;
         }
         let cpus = usable_cpus();
+        if let Some(path) = plan.connection.unix.as_ref().filter(|path| !path.exists()) {
+            return Err(EngineError::Unix(path.clone()));
+        }
         check_cpus(&plan)?;
         dial::check_sources(&plan.connection)
             .map_err(|(address, error)| EngineError::SourceAddress { address, error })?;

@@ -154,6 +154,13 @@ impl ResponseReader {
         self.location.take()
     }
 
+    /// Whether what has come of a head can not be the beginning of one.
+    pub fn is_foreign(&self) -> bool {
+        const START: &[u8] = b"HTTP/";
+        let seen = &self.partial[..self.partial.len().min(START.len())];
+        !START.starts_with(seen)
+    }
+
     /// Takes the next item from the front of `input`. After an error the connection is of no more use.
     pub fn next<'a>(&mut self, input: &mut &'a [u8], asked: Asked) -> Result<Item<'a>, FramingError> {
         match self.state {

@@ -126,6 +126,8 @@ fn what_ends_a_connection_is_told_by_phase() {
     for (received, end, cause) in [
         (&b""[..], reset, Cause::FirstByteReset),
         (b"", eof, Cause::FirstByteClosed),
+        (b"HTT", eof, Cause::FirstByteClosed),
+        (b"\0\x01\x02", eof, Cause::FramingHead),
         (b"", late, Cause::FirstByteTimeout),
         (head, reset, Cause::BodyReset),
         (head, eof, Cause::BodyClosed),
