@@ -185,6 +185,31 @@ fn lateness() {
 }
 
 #[test]
+fn fewer_than_ten_late_departures_do_not_make_a_run_invalid() {
+    // Latency 1 ms, so INVALID is beyond 1 ms; `late` of `count` leave 3 ms late (and are answered 1 ms after that).
+    let of = |count: u64, late: u64| {
+        let mut run = totals(count - late, 1_000, 1_000_000);
+        add(&mut run, |d| (0..late).for_each(|i| d.event(&answer(i, 0, 3_000_000, 4_000_000))));
+        run.gauges.offered = count;
+        let (_, health, conditions) = good();
+        let verdict = judge(&run, &health, &conditions);
+        let found = verdict.criteria().iter().find(|c| c.name == "lateness.p99").unwrap();
+        (verdict.word(), found.severity, found.invalid_limit.is_some())
+    };
+    // Rank ⌈0.99·n⌉: of 99 the 99th, which is the latest; of 100 the 99th, which is late with 2.
+    assert_eq!(of(99, 1), (Word::Degraded, Word::Degraded, false));
+    assert_eq!(of(100, 1), (Word::Valid, Word::Valid, true));
+    assert_eq!(of(100, 2), (Word::Degraded, Word::Degraded, false));
+    // Of 1 000 the 990th: with 9 late it is in time, with 11 (ranks 990 to 1 000) it is late; latency's p99 is then
+    // 4 ms, half of it 2 ms.
+    assert_eq!(of(1_000, 9), (Word::Valid, Word::Valid, true));
+    assert_eq!(of(1_000, 11), (Word::Invalid, Word::Invalid, true));
+    // Of 500 the 495th: late with 6 or more, but nine are too few and ten are enough.
+    assert_eq!(of(500, 9), (Word::Degraded, Word::Degraded, false));
+    assert_eq!(of(500, 10), (Word::Invalid, Word::Invalid, true));
+}
+
+#[test]
 fn a_generator_that_cannot_keep_up_is_invalid_and_named() {
     // Ten times too much: a tenth left, seconds late; the rest never did. One thread at 99.5 %.
     let (_, mut health, conditions) = good();
