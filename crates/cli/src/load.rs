@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
-use store::{NoFolder, RunFolder, RunResult, Sink, Spans, StoreError};
+use store::{Measured, NoFolder, RunFolder, RunResult, Sink, Spans, StoreError};
 use units::{Instant, Picos};
 
 /// How often the main thread looks around.
@@ -123,7 +123,7 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
     let watched = watch(engine, &plan, &facts, clock, sink.as_mut(), &mut progress)?;
     progress.clear();
 
-    let verdict = measure::judge(&watched.totals, &watched.health, &conditions(&plan, &clock, &watched));
+    let verdict = measure::judge(&watched.totals, &watched.health, &conditions(&plan, &facts, &clock, &watched));
     let ending = Ending {
         unreachable: measure::unreachable(&watched.totals),
         threshold_failed: false,
@@ -144,7 +144,7 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
     };
     result.generator.clock = clock_in_words(&clock);
     result.generator.io = format!("{}: {}", facts.io.name(), facts.io.reason);
-    let spans = Spans::of(&watched.totals, planned(&plan).filter(|_| watched.halt == Halt::No));
+    let spans = Spans::of(&watched.totals, length(&plan, watched.halt));
     result.fill(&watched.totals, &verdict, &watched.health, spans, &facts.groups);
     result.warmup.duration_s = plan.stop.warmup.as_secs_f64();
     tell(&mut result, &watched, &notes, &plan, ending.unreachable);
@@ -254,7 +254,7 @@ fn settings(plan: &Plan, facts: &Facts, origin: Instant) -> Settings {
     }
 }
 
-fn conditions(plan: &Plan, clock: &HostClock, watched: &Watched) -> Conditions {
+fn conditions(plan: &Plan, facts: &Facts, clock: &HostClock, watched: &Watched) -> Conditions {
     let load = match &plan.load {
         Load::Closed { .. } => Loop::Closed,
         Load::Open { arrivals, .. } => Loop::Open {
@@ -269,7 +269,17 @@ fn conditions(plan: &Plan, clock: &HostClock, watched: &Watched) -> Conditions {
         clock: Some(watched.agreement),
         clock_precision: clock.precision().max(clock.overhead()),
         clock_refused: clock.refused().map(|refused| refused.to_string()),
+        spins: facts.spin,
+        cpus: cpus(plan),
+        parallel: Some(plan.load.parallel()),
     }
+}
+
+/// CPUs that the engine threads may run on.
+fn cpus(plan: &Plan) -> u32 {
+    let all = || std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    let count = if plan.engine.cpus.is_empty() { all() } else { plan.engine.cpus.len() };
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// Length of the measured part, where the plan says it: by its duration, or by so many requests at an even rate.
@@ -283,6 +293,15 @@ fn planned(plan: &Plan) -> Option<Picos> {
         (_, Some(_)) => return None,
     };
     [by_requests, plan.stop.duration].into_iter().flatten().min()
+}
+
+/// How long the measured part was, for the rates.
+fn length(plan: &Plan, halt: Halt) -> Measured {
+    match (planned(plan).filter(|_| halt == Halt::No), &plan.load) {
+        (Some(planned), _) => Measured::Planned(planned),
+        (None, Load::Open { .. }) => Measured::Departures,
+        (None, Load::Closed { .. }) => Measured::Answers,
+    }
 }
 
 /// Labels and notes: what sets this run apart.

@@ -119,18 +119,28 @@ fn totals(page: &mut Page, result: &RunResult) {
         format!("{} achieved", words::rate(rate.achieved_per_s))
     };
     let offered = format!("{} offered", words::rate(rate.offered_per_s));
-    page.parts("Rate", &[offered, achieved, format!("for {}", words::seconds(rate.duration_s))]);
+    let mut parts = vec![offered, achieved];
+    if rate.duration_s > 0.0 {
+        parts.push(format!("for {}", words::seconds(rate.duration_s)));
+    }
+    page.parts("Rate", &parts);
     let part =
         |number: u64, word: &str, ink| (format!("{} {word}", count(number)), (number > 0).then_some(ink));
+    let mut done = part(totals.done, "done", Ink::Strong);
+    // A few that are on their way when the time is over are every run's.
+    if rate.done_after_end as f64 > totals.done as f64 * 0.001 && rate.done_after_end > 1 {
+        done.0.push_str(&format!(" ({} answered after the end)", count(rate.done_after_end)));
+    }
     let ended = [
         (format!("{} offered", count(totals.offered)), None),
-        part(totals.done, "done", Ink::Strong),
+        done,
         part(totals.failed, "failed", Ink::Bad),
         part(totals.missed, "missed", Ink::Bad),
         part(totals.cut_off, "cut off", Ink::Doubtful),
     ];
     page.inked("Requests", &ended);
-    let over = result.rate.duration_s;
+    // An older result has no time of its own for bytes.
+    let over = rate.bytes_over_s.max(rate.duration_s);
     page.parts(
         "Bytes",
         &[

@@ -5,6 +5,17 @@ use crate::schema::*;
 use measure::{HealthSample, HealthSummary, IntervalRow, RunTotals, Series as Kind};
 use units::Picos;
 
+/// How long the measured part was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measured {
+    /// The plan says it, and the run was not stopped.
+    Planned(Picos),
+    /// Known only from the departures: an open loop that was stopped, or whose shape has no even rate.
+    Departures,
+    /// A closed loop until its last answer: a number of requests, or stopped.
+    Answers,
+}
+
 /// Lengths of time that rates are computed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spans {
@@ -13,27 +24,43 @@ pub struct Spans {
     /// Complete answers, and the time in which they came: `achieved_per_s = answered / answering`.
     pub answered: u64,
     pub answering: Picos,
+    /// Until the last answer, if that came after `answering`: what bytes a second are over.
+    pub until_last: Picos,
 }
 
 impl Spans {
-    /// `planned` is the length of the measured part, if the plan says it and the run was not stopped.
+    /// - Planned: answers in that time count ([`RunTotals::done_in_time`]): a single slow one at the end changes next to
+    ///   nothing, and a target that falls behind by a second each second has achieved half.
+    /// - From departures: offering lasts until the last due time and one mean gap (n departures at even gaps take n
+    ///   gaps). All answers count, until the last one less the smallest latency.
+    /// - From answers: a closed loop offers as long as it is answered, so both last until the last answer.
     ///
-    /// offering = `planned`, or the last due time and one mean gap: n departures at even gaps take n gaps.
-    /// With `planned`, answers in that time count ([`RunTotals::done_in_time`]): a single slow one at the end changes next
-    /// to nothing, and a target that falls behind by a second each second has achieved half. Without, all count, until
-    /// the last one less the smallest latency.
-    pub fn of(totals: &RunTotals, planned: Option<Picos>) -> Self {
-        if let Some(offering) = planned {
-            return Self { offering, answered: totals.done_in_time(), answering: offering };
+    /// None is zero if anything was answered: a single departure has no gap, and lasts as long as its answer took.
+    pub fn of(totals: &RunTotals, measured: Measured) -> Self {
+        let whole = totals.until_last_done.max(totals.until_last_due);
+        let whole = if whole.is_zero() { totals.measured } else { whole };
+        let all = |offering, answering: Picos| Self {
+            offering,
+            answered: totals.tally.done,
+            answering,
+            until_last: whole.max(answering),
+        };
+        match measured {
+            Measured::Planned(length) => Self { answered: totals.done_in_time(), ..all(length, length) },
+            Measured::Answers => all(whole, whole),
+            Measured::Departures => {
+                let gaps = totals.offered().saturating_sub(1);
+                let mean_gap = totals.until_last_due.as_picos().checked_div(gaps).unwrap_or(0);
+                let offering = totals.until_last_due + Picos::from_picos(mean_gap);
+                if offering.is_zero() {
+                    return all(whole, whole);
+                }
+                let latency = totals.series.of(Kind::Latency);
+                let smallest = if latency.is_empty() { 0 } else { latency.min() };
+                let answering = totals.until_last_done.saturating_sub(Picos::from_nanos(smallest));
+                all(offering, answering.max(offering))
+            }
         }
-        let latency = totals.series.of(Kind::Latency);
-        let smallest = if latency.is_empty() { 0 } else { latency.min() };
-        let gaps = totals.offered().saturating_sub(1);
-        let last_due = totals.until_last_due;
-        let mean_gap = last_due.as_picos().checked_div(gaps).unwrap_or(0);
-        let offering = last_due + Picos::from_picos(mean_gap);
-        let answering = (totals.until_last_done - Picos::from_nanos(smallest)).max(offering);
-        Self { offering, answered: totals.tally.done, answering }
     }
 }
 
@@ -96,6 +123,8 @@ impl Spans {
             offered_per_s: per_second(totals.offered, self.offering),
             achieved_per_s: per_second(self.answered, self.answering),
             duration_s: self.offering.as_secs_f64(),
+            bytes_over_s: self.until_last.as_secs_f64(),
+            done_after_end: totals.done.saturating_sub(self.answered),
         }
     }
 }

@@ -27,7 +27,7 @@ mod wall;
 
 pub use distribution::{Curve, Distribution};
 pub use error::StoreError;
-pub use from_measure::Spans;
+pub use from_measure::{Measured, Spans};
 pub use json::write_json;
 pub use read::{Intervals, StoredRun, load_run};
 pub use run_folder::{RunFolder, state_dir};

@@ -185,6 +185,11 @@ pub struct Rates {
     /// Length of the measured part, warm-up excluded.
     #[serde(with = "number")]
     pub duration_s: f64,
+    /// Until the last answer, where that came after the end: all bytes came in this time.
+    #[serde(with = "number")]
+    pub bytes_over_s: f64,
+    /// Of those done, the ones answered after the end of the measured part: not in `achieved_per_s`.
+    pub done_after_end: u64,
 }
 
 /// What was sent before the figures begin.

@@ -3,7 +3,7 @@
 use clock::Agreement;
 use measure::{Conditions, HealthSummary, IntervalData, Loop, RunTotals, ThreadHealth, judge};
 use store::schema::Word;
-use store::{RunResult, Spans};
+use store::{Measured, RunResult, Spans};
 use units::{Bytes, Cause, Event, Gauges, Group, Instant, Miss, Outcome, Picos};
 
 fn at(millis: u64) -> Instant {
@@ -62,11 +62,14 @@ fn filled() -> RunResult {
         clock: None::<Agreement>,
         clock_precision: Picos::ZERO,
         clock_refused: None,
+        spins: false,
+        cpus: 2,
+        parallel: None,
     };
     let verdict = judge(&totals, &health, &conditions);
     let mut result = RunResult::default();
     let names = ["home".to_owned(), "search".to_owned(), "other".to_owned()];
-    result.fill(&totals, &verdict, &health, Spans::of(&totals, None), &names);
+    result.fill(&totals, &verdict, &health, Spans::of(&totals, Measured::Departures), &names);
     result
 }
 
@@ -121,11 +124,36 @@ fn a_target_that_falls_behind_achieves_less() {
     let mut totals = RunTotals::new(1);
     totals.merge(&data, Instant::EPOCH);
     totals.gauges.offered = 100;
-    let spans = Spans::of(&totals, Some(Picos::from_secs(10)));
+    let spans = Spans::of(&totals, Measured::Planned(Picos::from_secs(10)));
     // 50 answers by 10 s; the 51st came 0.2 s later, which is what the quickest took: it was as good as in time.
     assert_eq!((spans.answered, spans.answering), (51, Picos::from_secs(10)));
+    // All bytes of all 100 came within 20 s.
+    assert_eq!(spans.until_last, Picos::from_secs(20));
     // Stopped before its time, nobody knows when it would have ended: all 100, the last at 20 s less 0.2 s.
-    let stopped = Spans::of(&totals, None);
+    let stopped = Spans::of(&totals, Measured::Departures);
     assert_eq!(stopped.answered, 100);
     assert!((stopped.answering.as_secs_f64() - 19.8).abs() < 0.001, "{:?}", stopped.answering);
+}
+
+#[test]
+fn a_closed_loop_lasts_until_its_last_answer() {
+    // One request, answered after 55 ms: 1 / 0.055 s = 18.18/s.
+    let mut data = IntervalData::new(1);
+    data.event(&event(0, 55, Outcome::Status(200), 0));
+    let mut totals = RunTotals::new(1);
+    totals.merge(&data, Instant::EPOCH);
+    totals.gauges.offered = 1;
+    for measured in [Measured::Answers, Measured::Departures] {
+        let spans = Spans::of(&totals, measured);
+        let span = Picos::from_millis(55);
+        assert_eq!((spans.offering, spans.answered, spans.answering), (span, 1, span), "{measured:?}");
+    }
+    // Ten connections, three requests each, one after another, 10 ms each: 30 in 30 ms.
+    let mut data = IntervalData::new(1);
+    (0..30).for_each(|n| data.event(&event(n / 10 * 10, 10, Outcome::Status(200), 0)));
+    let mut totals = RunTotals::new(1);
+    totals.merge(&data, Instant::EPOCH);
+    totals.gauges.offered = 30;
+    let spans = Spans::of(&totals, Measured::Answers);
+    assert_eq!((spans.offering, spans.answering), (Picos::from_millis(30), Picos::from_millis(30)));
 }

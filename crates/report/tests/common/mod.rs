@@ -100,7 +100,7 @@ pub fn valid() -> RunResult {
         verdict: Verdict {
             word: Word::Valid,
             criteria: vec![
-                Criterion { sense: Sense::AtLeast, ..criterion("achieved.ratio", 0.99998, 0.9999, "share") },
+                Criterion { sense: Sense::AtLeast, ..criterion("departures.made", 0.99998, 0.9999, "share") },
                 criterion("lateness.p99", 8_120.0, 50_000.0, "ns"),
                 criterion("cpu.thread", 0.42, 0.9, "share"),
                 criterion("steal", 0.001, 0.01, "share"),
@@ -114,7 +114,12 @@ pub fn valid() -> RunResult {
             bytes_in: 240_000_000,
             ..Totals::default()
         },
-        rate: Rates { offered_per_s: 20_000.0, achieved_per_s: 19_999.6, duration_s: 20.0 },
+        rate: Rates {
+            offered_per_s: 20_000.0,
+            achieved_per_s: 19_999.6,
+            duration_s: 20.0,
+            ..Rates::default()
+        },
         warmup: Warmup { count: 40_000, duration_s: 2.0 },
         latency_ns: figures(400_000, MS, 1_004 * MS),
         service_ns: figures(400_000, MS - 20_000, 1_003 * MS),
@@ -243,7 +248,7 @@ pub fn invalid() -> RunResult {
         sense: Sense::AtLeast,
         invalid_limit: Some(0.95),
         advice: "The generator sent 37.1 % of what was asked: add --threads, or ask for less.".into(),
-        ..criterion("achieved.ratio", 0.0, 0.9999, "share")
+        ..criterion("departures.made", 0.0, 0.9999, "share")
     };
     result.verdict.criteria[2] = Criterion {
         value: 0.998,
@@ -254,7 +259,8 @@ pub fn invalid() -> RunResult {
     };
     result.totals =
         Totals { offered: 6_000_000, sent: 2_226_000, done: 2_226_000, missed: 3_774_000, ..result.totals };
-    result.rate = Rates { offered_per_s: 300_000.0, achieved_per_s: 111_300.0, duration_s: 20.0 };
+    result.rate =
+        Rates { offered_per_s: 300_000.0, achieved_per_s: 111_300.0, duration_s: 20.0, ..Rates::default() };
     result.outcomes =
         vec![outcome("status", "200", 2_226_000), outcome("missed", "missed.not_reached", 3_774_000)];
     result.lateness_ns = figures(2_226_000, 4_000 * MS, 12_000 * MS);
@@ -316,7 +322,8 @@ pub fn interrupted() -> RunResult {
     result.labels = vec!["interrupted after 1.00 s of 20 s".into()];
     result.warmup = Warmup::default();
     result.totals = Totals { offered: 20_000, sent: 20_000, done: 19_990, cut_off: 10, ..result.totals };
-    result.rate = Rates { offered_per_s: 20_000.0, achieved_per_s: 19_990.0, duration_s: 1.0 };
+    result.rate =
+        Rates { offered_per_s: 20_000.0, achieved_per_s: 19_990.0, duration_s: 1.0, ..Rates::default() };
     result.outcomes = vec![outcome("status", "200", 19_990), outcome("cut_off", "cut_off", 10)];
     result.intervals = intervals(1, 20_000);
     result.tls_ns = figures(64, 900_000, 4 * MS);
