@@ -14,7 +14,7 @@ fn most_per_thread(url: &str) -> u64 {
 #[track_caller]
 fn names_the_generator(run: &Run) {
     const GENERATOR: [&str; 5] =
-        ["achieved.ratio", "cpu.thread", "lateness.p50", "lateness.p99", "missed.generator"];
+        ["departures.made", "cpu.thread", "lateness.p50", "lateness.p99", "missed.generator"];
     assert_eq!(run.word(), "INVALID", "{run}");
     let grave: Vec<_> = run.failing().into_iter().filter(|c| c.severity == "INVALID").collect();
     assert!(!grave.is_empty(), "{run}");

@@ -271,7 +271,10 @@ fn conditions(plan: &Plan, facts: &Facts, clock: &HostClock, watched: &Watched) 
         clock_refused: clock.refused().map(|refused| refused.to_string()),
         spins: facts.spin,
         cpus: cpus(plan),
-        parallel: Some(plan.load.parallel()),
+        parallel: match plan.load {
+            Load::Closed { connections } => Some(connections),
+            Load::Open { connections, .. } => connections,
+        },
     }
 }
 

@@ -45,8 +45,9 @@ impl ThreadHealth {
         self.share(self.stolen_ns)
     }
 
+    /// At most 1: the parts and the span are read at times a little apart, and some parts in ticks of 10 ms.
     fn share(&self, part_ns: u64) -> f64 {
-        if self.span_ns == 0 { 0.0 } else { part_ns as f64 / self.span_ns as f64 }
+        if self.span_ns == 0 { 0.0 } else { (part_ns as f64 / self.span_ns as f64).min(1.0) }
     }
 
     fn add(&mut self, other: &Self) {

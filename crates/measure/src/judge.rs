@@ -4,17 +4,21 @@
 //! limit on connections held back or gave up are the target's slowness, and are not counted here, unless an engine
 //! thread had no time to spare: then connections are busy because the generator does not get to their answers.
 
-use crate::health::{HealthSummary, ThreadHealth};
+use crate::health::HealthSummary;
+use crate::judge::machine::Machine;
 use crate::series::Series;
 use crate::totals::RunTotals;
 use crate::verdict::{Criterion, Sense, Verdict};
 use clock::Agreement;
 use units::{Cause, Miss, Outcome, Picos};
 
+mod machine;
+
 /// Every criterion, in the order of docs/verdict.md.
 pub const CRITERIA: &[&str] = &[
     "departures",
-    "achieved.ratio",
+    "departures.made",
+    "achieved.share",
     "missed.generator",
     "lateness.p50",
     "lateness.p99",
@@ -56,6 +60,12 @@ pub struct Conditions {
     pub clock_precision: Picos,
     /// Why a better clock was refused, in words.
     pub clock_refused: Option<String>,
+    /// Engine threads spin towards due times.
+    pub spins: bool,
+    /// CPUs that the engine threads may run on; 0 if unknown.
+    pub cpus: u32,
+    /// Connections that the plan allows at once.
+    pub parallel: Option<u32>,
 }
 
 /// Lateness below this is never a matter: it is what a woken or interrupted CPU costs at any time.
@@ -67,29 +77,23 @@ const INVALID_FLOOR: Picos = Picos::from_millis(1);
 /// Fewer late departures than this do not make a run INVALID.
 const ENOUGH_LATE: u64 = 10;
 
-/// A thread that works or waits for its CPU for more than this share of the time has none to spare.
-const SATURATED: f64 = 0.95;
-
 /// The only way to a verdict.
 pub fn judge(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions) -> Verdict {
     let open = conditions.load != Loop::Closed;
-    let own = own_lateness(health, open);
-    let lateness_p99 = lateness_p99(totals, own, open);
+    let machine = Machine::of(health, conditions);
+    let own = own_lateness(&machine, open);
+    let lateness_p99 = lateness_p99(totals, own, &machine, open);
     let behind = !lateness_p99.holds;
     let mut criteria = vec![departures(totals)];
     if open {
-        criteria.push(achieved(totals, health));
+        criteria.extend([made(totals, &machine), achieved(totals, conditions)]);
     }
-    criteria.extend([missed(totals), lateness_p50(totals, own), lateness_p99]);
+    criteria.extend([missed(totals), lateness_p50(totals, own, &machine), lateness_p99]);
     if let Loop::Open { gap: Some(gap) } = conditions.load {
-        criteria.push(lateness_gap(totals, own, gap));
+        criteria.push(lateness_gap(totals, own, gap, &machine));
     }
+    criteria.extend(machine.criteria(behind));
     criteria.extend([
-        cpu(health, open, behind),
-        runqueue(health, open),
-        same_core(health),
-        steal(health),
-        throttled(health),
         clock_agreement(conditions),
         clock_precision(conditions),
         conservation(totals),
@@ -111,30 +115,45 @@ fn departures(totals: &RunTotals) -> Criterion {
     )
 }
 
-/// Whether an engine thread had no time to spare: then it cannot be told from the target, so it is not excused.
-fn saturated(health: &HealthSummary) -> bool {
-    worst_thread(health, |thread| thread.work_share() + thread.runqueue_share()).1 > SATURATED
-}
-
 /// What counts as the generator's own lateness.
-fn own_lateness(health: &HealthSummary, open: bool) -> Series {
-    if open && saturated(health) { Series::Lateness } else { Series::OwnLateness }
+fn own_lateness(machine: &Machine, open: bool) -> Series {
+    if open && machine.saturated() { Series::Lateness } else { Series::OwnLateness }
 }
 
 /// The share of departures that the generator did not itself keep from leaving.
-fn achieved(totals: &RunTotals, health: &HealthSummary) -> Criterion {
+fn made(totals: &RunTotals, machine: &Machine) -> Criterion {
     let held_back =
-        if saturated(health) { totals.outcomes.of(Outcome::Missed(Miss::NoConnection)) } else { 0 };
+        if machine.saturated() { totals.outcomes.of(Outcome::Missed(Miss::NoConnection)) } else { 0 };
     let kept = totals.outcomes.missed_by_generator() + held_back;
     let ratio = 1.0 - share(kept, totals.offered());
-    Criterion::new("achieved.ratio", "share", ratio, Sense::AtLeast, 0.9999)
+    Criterion::new("departures.made", "share", ratio, Sense::AtLeast, 0.9999)
         .invalid_beyond(Some(0.99))
         .advise(|| {
             format!(
-                "the generator did not get {kept} of {} departures out: add --threads, or lower --rate",
-                totals.offered()
+                "the generator did not get {kept} of {} departures out: {}",
+                totals.offered(),
+                machine.more_room()
             )
         })
+}
+
+/// The share of what was offered that was answered in time, whoever is to blame for the rest.
+fn achieved(totals: &RunTotals, conditions: &Conditions) -> Criterion {
+    let (offered, done) = (totals.offered(), totals.done_in_time());
+    let share = if offered == 0 { 1.0 } else { share(done, offered) };
+    Criterion::new("achieved.share", "share", share, Sense::AtLeast, 0.99).only_warns().advise(|| {
+        let counted = format!("{done} of {offered} departures were answered in time");
+        let (failed, own) = (totals.tally.failed, totals.outcomes.missed_by_generator());
+        let rest = offered.saturating_sub(done);
+        if 2 * own > rest {
+            format!("the generator did not keep up: {counted}; see departures.made")
+        } else if 2 * failed > rest {
+            format!("requests failed: {counted} and {failed} failed; the outcomes say how")
+        } else {
+            let limit = conditions.parallel.map_or_else(String::new, |n| format!(" (or --parallel {n})"));
+            format!("the target{limit} did not keep up: {counted}; latency counts the wait, so lower --rate for its usual latency")
+        }
+    })
 }
 
 /// Departures that found no port, descriptor or memory.
@@ -156,18 +175,17 @@ fn missed(totals: &RunTotals) -> Criterion {
         })
 }
 
-const LATE: &str = "let it spin (--spin always), pin it to a CPU of its own (--cpus), or add --threads";
-
 /// The generator's share of the median latency.
-fn lateness_p50(totals: &RunTotals, own: Series) -> Criterion {
+fn lateness_p50(totals: &RunTotals, own: Series, machine: &Machine) -> Criterion {
     let (own, latency) = (totals.summary(own), totals.summary(Series::Latency));
     let limit = at_least(MEDIAN_FLOOR, latency.p50 as f64 / 10.0);
-    Criterion::new("lateness.p50", "ns", own.p50 as f64, Sense::AtMost, limit)
-        .advise(|| format!("the usual request leaves so late that the median latency shows it: {LATE}"))
+    Criterion::new("lateness.p50", "ns", own.p50 as f64, Sense::AtMost, limit).advise(|| {
+        format!("the usual request leaves so late that the median latency shows it: {}", machine.in_time())
+    })
 }
 
 /// How late the generator is at its worst, against the latency that it is contained in.
-fn lateness_p99(totals: &RunTotals, series: Series, open: bool) -> Criterion {
+fn lateness_p99(totals: &RunTotals, series: Series, machine: &Machine, open: bool) -> Criterion {
     let (own, latency) = (totals.summary(series), totals.summary(Series::Latency));
     let limit = at_least(LATENESS_FLOOR, latency.p50 as f64 / 10.0);
     // Nothing was answered: then there is no latency for the lateness to hide in.
@@ -176,7 +194,7 @@ fn lateness_p99(totals: &RunTotals, series: Series, open: bool) -> Criterion {
     let rests_on_few = own.p99 as f64 > half_of_p99 && later_than(totals, series, half_of_p99) < ENOUGH_LATE;
     Criterion::new("lateness.p99", "ns", own.p99 as f64, Sense::AtMost, limit)
         .invalid_beyond((open && !rests_on_few).then_some(half_of_p99))
-        .advise(|| format!("requests leave late, and latency counts it: {LATE}"))
+        .advise(|| format!("requests leave late, and latency counts it: {}", machine.in_time()))
 }
 
 /// Departures that were later than so many nanoseconds, within the histogram's 0.1 %.
@@ -187,61 +205,11 @@ fn later_than(totals: &RunTotals, series: Series, ns: f64) -> u64 {
 }
 
 /// Whether an even schedule left evenly.
-fn lateness_gap(totals: &RunTotals, own: Series, gap: Picos) -> Criterion {
+fn lateness_gap(totals: &RunTotals, own: Series, gap: Picos, machine: &Machine) -> Criterion {
     let own = totals.summary(own);
     let limit = at_least(LATENESS_FLOOR, gap.as_nanos() as f64 / 4.0);
     Criterion::new("lateness.gap", "ns", own.p99 as f64, Sense::AtMost, limit)
-        .advise(|| format!("requests leave in clumps instead of evenly: {LATE}"))
-}
-
-fn cpu(health: &HealthSummary, open: bool, behind: bool) -> Criterion {
-    let (index, busiest) = worst_thread(health, ThreadHealth::work_share);
-    Criterion::new("cpu.thread", "share", busiest, Sense::AtMost, 0.90)
-        .invalid_beyond((open && behind).then_some(0.98))
-        .advise(|| {
-            let consequence =
-                if open { "it cannot offer much more" } else { "the rate is its limit, not the target's" };
-            format!(
-                "engine thread {index} works {:.0} % of the time, so {consequence}: add --threads",
-                busiest * 100.0
-            )
-        })
-}
-
-fn runqueue(health: &HealthSummary, open: bool) -> Criterion {
-    let (index, share) = worst_thread(health, ThreadHealth::runqueue_share);
-    Criterion::new("runqueue", "share", share, Sense::AtMost, 0.05).invalid_beyond(open.then_some(0.5)).advise(|| {
-        format!(
-            "engine thread {index} waits for a CPU {:.0} % of the time: use fewer --threads, or stop other work here",
-            share * 100.0
-        )
-    })
-}
-
-/// A thread waits for its CPU while others' work fills it.
-fn same_core(health: &HealthSummary) -> Criterion {
-    let crowded = |thread: &ThreadHealth| {
-        if thread.runqueue_share() > 0.05 { thread.others_share() } else { 0.0 }
-    };
-    let (index, share) = worst_thread(health, crowded);
-    Criterion::new("same_core", "share", share, Sense::AtMost, 0.25).advise(|| {
-        let core = health.threads.get(index).map_or(0, |thread| thread.core);
-        format!("the target, or other work, is on the same core ({core}) as engine thread {index}: part them with --cpus")
-    })
-}
-
-fn steal(health: &HealthSummary) -> Criterion {
-    let (_, share) = worst_thread(health, ThreadHealth::stolen_share);
-    Criterion::new("steal", "share", share, Sense::AtMost, 0.01).invalid_beyond(Some(0.2)).advise(|| {
-        "the hypervisor gave this machine's CPU to others: run on a quieter or dedicated machine".into()
-    })
-}
-
-fn throttled(health: &HealthSummary) -> Criterion {
-    let share = share(health.throttled_ns, health.span_ns);
-    Criterion::new("throttled", "share", share, Sense::AtMost, 0.001).invalid_beyond(Some(0.05)).advise(
-        || "the control group's CPU quota stopped the generator: raise cpu.max, or lower --threads".into(),
-    )
+        .advise(|| format!("requests leave in clumps instead of evenly: {}", machine.in_time()))
 }
 
 fn clock_agreement(conditions: &Conditions) -> Criterion {
@@ -319,12 +287,6 @@ fn samples(totals: &RunTotals) -> Criterion {
     Criterion::new("samples", "count", done as f64, Sense::AtLeast, 1_000.0).only_warns().advise(|| {
         format!("p99 of {done} answers rests on fewer than ten of them: raise --duration or --rate")
     })
-}
-
-/// The engine thread for which `measure` is largest, and how large.
-fn worst_thread(health: &HealthSummary, measure: impl Fn(&ThreadHealth) -> f64) -> (usize, f64) {
-    let all = health.threads.iter().map(measure).enumerate();
-    all.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0))
 }
 
 fn at_least(floor: Picos, ns: f64) -> f64 {

@@ -81,7 +81,7 @@ impl Probe {
         self.at = now;
         let cores = self.sample_cores();
         let descriptors_left = self.descriptors_left(threads);
-        let threads = self.sample_threads(now, threads, &cores);
+        let threads = self.sample_threads(now, span_ns, threads, &cores);
         let (net, net_before) = (self.read_net(), self.net);
         self.net = net;
         let (throttled, throttled_before) = (self.read_throttling(), self.throttled);
@@ -123,6 +123,7 @@ impl Probe {
     fn sample_threads(
         &mut self,
         now: Instant,
+        span_ns: u64,
         seen: &[ThreadRef],
         cores: &[CoreHealth],
     ) -> Vec<ThreadHealth> {
@@ -140,9 +141,9 @@ impl Probe {
             })
             .collect();
         for (thread, (others_ns, stolen_ns)) in gained.iter_mut().zip(others) {
-            // A thread that ended earlier has no part in what its CPU does now.
-            (thread.others_ns, thread.stolen_ns) =
-                if thread.span_ns == 0 { (0, 0) } else { (others_ns, stolen_ns) };
+            // A thread that began late or ended early has only its part in what its CPU did meanwhile.
+            let its_part = |ns| scaled(ns, thread.span_ns, span_ns);
+            (thread.others_ns, thread.stolen_ns) = (its_part(others_ns), its_part(stolen_ns));
         }
         gained
     }
@@ -203,6 +204,11 @@ impl Probe {
     }
 }
 
+/// `ns` of `whole` for a thread that was there for `part`; all of it if it was there throughout.
+fn scaled(ns: u64, part: u64, whole: u64) -> u64 {
+    if part >= whole { ns } else { (u128::from(ns) * u128::from(part) / u128::from(whole)) as u64 }
+}
+
 fn gain(tid: u32, before: &Reading, now: &Reading) -> ThreadHealth {
     let (old, new) = (&before.times, &now.times);
     ThreadHealth {
@@ -220,4 +226,18 @@ fn gain(tid: u32, before: &Reading, now: &Reading) -> ThreadHealth {
 
 fn read(root: &Path, path: &str) -> Option<String> {
     std::fs::read_to_string(root.join(path)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_has_only_its_part_of_what_its_cpu_did() {
+        // Others had the CPU for 600 ms of 1 s; a thread that was there for a quarter of it met 150 ms of that.
+        assert_eq!(scaled(600_000_000, 250_000_000, 1_000_000_000), 150_000_000);
+        assert_eq!(scaled(600_000_000, 1_000_000_000, 1_000_000_000), 600_000_000);
+        assert_eq!(scaled(600_000_000, 0, 1_000_000_000), 0);
+        assert_eq!(scaled(600_000_000, 0, 0), 600_000_000);
+    }
 }

@@ -124,7 +124,8 @@ proptest! {
         prop_assert!(rows.windows(2).all(|pair| pair[0].0 < pair[1].0));
         let all = events.len() as u64 + given_up;
         prop_assert_eq!(rows.iter().map(|row| row.1).sum::<u64>(), all);
-        prop_assert_eq!(rows.iter().map(|row| row.2).sum::<u64>(), all);
+        // Offered is what the gauges said was due, which those given up together were not.
+        prop_assert_eq!(rows.iter().map(|row| row.2).sum::<u64>(), events.len() as u64);
     }
 }
 

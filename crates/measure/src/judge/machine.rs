@@ -1,0 +1,145 @@
+//! The machine under the generator: what the engine threads' time went to, and what would give them more.
+
+use super::{Conditions, Loop, share};
+use crate::health::{HealthSummary, ThreadHealth};
+use crate::verdict::{Criterion, Sense};
+
+/// Shares of a shorter time are not judged: the kernel counts a CPU's work and steal in ticks of 10 ms.
+const LEAST_SPAN_NS: u64 = 100_000_000;
+/// A thread that works or waits for its CPU for more than this share of the time has none to spare.
+const SATURATED: f64 = 0.95;
+/// A thread that works for more than this share of the time is busy: queues in it grow.
+const BUSY: f64 = 0.90;
+/// A thread that waits for its CPU for more than this share of the time is crowded.
+const CROWDED: f64 = 0.05;
+
+pub(super) struct Machine<'a> {
+    health: &'a HealthSummary,
+    conditions: &'a Conditions,
+    open: bool,
+}
+
+impl<'a> Machine<'a> {
+    pub fn of(health: &'a HealthSummary, conditions: &'a Conditions) -> Self {
+        Self { health, conditions, open: conditions.load != Loop::Closed }
+    }
+
+    /// Those that were watched long enough to be judged, in the order of docs/verdict.md. `behind`: `lateness.p99` fails.
+    pub fn criteria(&self, behind: bool) -> Vec<Criterion> {
+        [self.cpu(behind), self.runqueue(), self.same_core(), self.steal(), self.throttled()]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    /// Whether an engine thread had no time to spare: then it cannot be told from the target, so it is not excused.
+    pub fn saturated(&self) -> bool {
+        self.share_of_worst(|thread| thread.work_share() + thread.runqueue_share()) > SATURATED
+    }
+
+    /// What lets requests leave in time.
+    pub fn in_time(&self) -> String {
+        let busy = self.share_of_worst(ThreadHealth::work_share) > BUSY;
+        if busy && !self.crowded() {
+            return self.more_room();
+        }
+        if self.conditions.spins || self.crowded() {
+            return "other work shares this CPU: stop it, or pin with --cpus to a CPU of its own".into();
+        }
+        let threads = if self.has_free_cpus() { ", or add --threads" } else { "" };
+        if self.open {
+            format!("let it spin (--spin always), or pin it to a CPU of its own (--cpus){threads}")
+        } else {
+            format!("stop other work on this machine, or pin it to a CPU of its own (--cpus){threads}")
+        }
+    }
+
+    /// What lets the generator send more.
+    pub fn more_room(&self) -> String {
+        match (self.has_free_cpus(), self.open) {
+            (true, true) => "add --threads, or lower --rate".into(),
+            (true, false) => "add --threads".into(),
+            (false, true) => "lower --rate, or give it more or quieter CPUs".into(),
+            (false, false) => "give it more or quieter CPUs".into(),
+        }
+    }
+
+    /// Whether one more engine thread would find a CPU.
+    fn has_free_cpus(&self) -> bool {
+        let cpus = self.conditions.cpus as usize;
+        (cpus == 0 || self.health.threads.len() < cpus) && !self.crowded()
+    }
+
+    fn crowded(&self) -> bool {
+        self.share_of_worst(ThreadHealth::runqueue_share) > CROWDED
+    }
+
+    fn cpu(&self, behind: bool) -> Option<Criterion> {
+        let (index, busiest) = self.worst(ThreadHealth::work_share)?;
+        let criterion = Criterion::new("cpu.thread", "share", busiest, Sense::AtMost, BUSY);
+        Some(criterion.invalid_beyond((self.open && behind).then_some(0.98)).advise(|| {
+            let consequence = if self.open {
+                "it cannot offer much more"
+            } else {
+                "the rate is its limit, not the target's"
+            };
+            let percent = busiest * 100.0;
+            format!(
+                "engine thread {index} works {percent:.0} % of the time, so {consequence}: {}",
+                self.more_room()
+            )
+        }))
+    }
+
+    fn runqueue(&self) -> Option<Criterion> {
+        let (index, share) = self.worst(ThreadHealth::runqueue_share)?;
+        let criterion = Criterion::new("runqueue", "share", share, Sense::AtMost, CROWDED);
+        Some(criterion.invalid_beyond(self.open.then_some(0.5)).advise(|| {
+            let fewer = if self.health.threads.len() > 1 { "use fewer --threads" } else { "pin it with --cpus" };
+            let percent = share * 100.0;
+            format!("engine thread {index} waits for a CPU {percent:.0} % of the time: {fewer}, or stop other work here")
+        }))
+    }
+
+    /// A thread waits for its CPU while others' work fills it.
+    fn same_core(&self) -> Option<Criterion> {
+        let crowded = |thread: &ThreadHealth| {
+            if thread.runqueue_share() > CROWDED { thread.others_share() } else { 0.0 }
+        };
+        let (index, share) = self.worst(crowded)?;
+        Some(Criterion::new("same_core", "share", share, Sense::AtMost, 0.25).advise(|| {
+            let core = self.health.threads[index].core;
+            format!("the target, or other work, is on the same core ({core}) as engine thread {index}: part them with --cpus")
+        }))
+    }
+
+    fn steal(&self) -> Option<Criterion> {
+        let (_, share) = self.worst(ThreadHealth::stolen_share)?;
+        let criterion = Criterion::new("steal", "share", share, Sense::AtMost, 0.01);
+        Some(criterion.invalid_beyond(Some(0.2)).advise(|| {
+            "the hypervisor gave this machine's CPU to others: run on a quieter or dedicated machine".into()
+        }))
+    }
+
+    fn throttled(&self) -> Option<Criterion> {
+        if self.health.span_ns < LEAST_SPAN_NS {
+            return None;
+        }
+        let share = share(self.health.throttled_ns, self.health.span_ns).min(1.0);
+        let criterion = Criterion::new("throttled", "share", share, Sense::AtMost, 0.001);
+        Some(criterion.invalid_beyond(Some(0.05)).advise(|| {
+            "the control group's CPU quota stopped the generator: raise cpu.max, or lower --threads".into()
+        }))
+    }
+
+    /// The engine thread for which `measure` is largest, of those watched long enough, and how large.
+    fn worst(&self, measure: impl Fn(&ThreadHealth) -> f64) -> Option<(usize, f64)> {
+        let watched =
+            self.health.threads.iter().enumerate().filter(|(_, thread)| thread.span_ns >= LEAST_SPAN_NS);
+        watched.map(|(index, thread)| (index, measure(thread))).max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    fn share_of_worst(&self, measure: impl Fn(&ThreadHealth) -> f64) -> f64 {
+        self.worst(measure).map_or(0.0, |(_, share)| share)
+    }
+}
