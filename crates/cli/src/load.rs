@@ -7,7 +7,7 @@
 use crate::commands::http_args::OutputArgs;
 use crate::describe;
 use crate::progress::{Progress, Shown};
-use crate::status::{Failure, Status};
+use crate::status::{Failure, Status, complain};
 use crate::terminal::style;
 use clock::{Agreement, Clock, HostClock};
 use http::{Control, Engine, Facts, Halt, Notes, Running};
@@ -19,7 +19,7 @@ use plan::{Load, Note, Plan, Shape};
 use report::Documents;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -83,24 +83,37 @@ pub struct Finished {
 /// Runs the plan, prints what is wanted, and says how the process shall end.
 pub fn load(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Status, Failure> {
     if options.print_plan {
-        print!("{}", plan.to_toml());
+        print_all(&plan.to_toml())?;
         return Ok(Status::Done);
     }
     let finished = run(plan, notes, options)?;
     match options.output {
         Output::Summary => {
-            print_all(&report::summary(&finished.result, style(std::io::stdout().is_terminal())))
+            print_all(&report::summary(&finished.result, style(std::io::stdout().is_terminal())))?;
         }
-        Output::Json => print_all(&report::json(&finished.result)),
+        Output::Json => print_all(&report::json(&finished.result))?,
         Output::Nothing => {}
     }
     Ok(Status::Run(finished.status))
 }
 
-/// A reader that has gone away (`| head`) is no reason to complain.
-pub fn print_all(text: &str) {
+/// Prints text that somebody asked for: that it could not be printed is a failure. A reader that has gone away
+/// (`| head`) is no reason to complain.
+pub fn print_all(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::wrong(anyhow::anyhow!("standard output could not be written: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What could not be kept, where no summary says it.
+fn tell_of_losses(result: &RunResult) {
+    for lost in &result.store.lost {
+        complain(&format!("tare: {} could not be kept: {}", lost.what, lost.why));
+    }
 }
 
 /// Runs the plan and keeps the result.
@@ -116,14 +129,15 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
     let environment = environment(&clock, &facts);
     sink.attach("environment.json", environment.as_bytes());
     if options.progress == Shown::Line && options.output == Output::Summary {
-        notes.iter().for_each(|note| eprintln!("tare: {note}"));
+        notes.iter().for_each(|note| complain(&format!("tare: {note}")));
     }
 
     let mut progress = Progress::new(&plan, options.progress);
     let watched = watch(engine, &plan, &facts, clock, sink.as_mut(), &mut progress)?;
     progress.clear();
 
-    let verdict = measure::judge(&watched.totals, &watched.health, &conditions(&plan, &facts, &clock, &watched));
+    let verdict =
+        measure::judge(&watched.totals, &watched.health, &conditions(&plan, &facts, &clock, &watched));
     let ending = Ending {
         unreachable: measure::unreachable(&watched.totals),
         threshold_failed: false,
@@ -159,6 +173,9 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
     );
     sink.attach("report.html", page.as_bytes());
     sink.save(&mut result);
+    if options.output != Output::Summary {
+        tell_of_losses(&result);
+    }
     debug_assert!(verdict.word() != Word::Valid || watched.totals.conservation().is_ok());
     Ok(Finished { result, status, totals: watched.totals, place: sink.place() })
 }
@@ -169,9 +186,17 @@ fn sink(options: &Options, started: SystemTime) -> Result<Box<dyn Sink>, Failure
     }
     match RunFolder::create(options.out.as_deref(), "http", started) {
         Ok(folder) => Ok(Box::new(folder)),
-        Err(error @ (StoreError::NotEmpty(_) | StoreError::NotAFolder(_))) => Err(Failure::wrong(error)),
-        // Full or read-only disk: the run is worth more than its folder, and the result says what is missing.
+        Err(error) if options.out.is_some() => Err(in_outs_words(error)),
+        // The folder was not asked for: the run is worth more than it, and the result says what is missing.
         Err(error) => Ok(Box::new(NoFolder::instead_of(&error))),
+    }
+}
+
+/// A folder that was asked for and cannot be had: without it the run would be for nothing.
+fn in_outs_words(error: StoreError) -> Failure {
+    match error.is_users() {
+        true => Failure::wrong(error),
+        false => Failure::wrong(anyhow::anyhow!("--out: {error}; name a folder that can be written")),
     }
 }
 
@@ -319,11 +344,6 @@ fn tell(result: &mut RunResult, watched: &Watched, notes: &[Note], plan: &Plan, 
     if unreachable {
         result.labels.push("target unreachable".to_owned());
     }
-    if plan.tls.insecure {
-        result
-            .notes
-            .push("--insecure: certificates were NOT verified; anyone could have answered".to_owned());
-    }
     let timeouts: u64 = result
         .outcomes
         .iter()
@@ -331,8 +351,10 @@ fn tell(result: &mut RunResult, watched: &Watched, notes: &[Note], plan: &Plan, 
         .map(|outcome| outcome.count)
         .sum();
     if timeouts > 0 {
+        let are = if timeouts == 1 { "is" } else { "are" };
         result.notes.push(format!(
-            "{timeouts} requests timed out after {} and are not in the latencies: the true percentiles are higher",
+            "{} timed out after {} and {are} not in the latencies: the true percentiles are higher",
+            report::counted(timeouts, "request"),
             plan.request.timeout
         ));
     }

@@ -89,9 +89,9 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(&args).map(Into::into),
         Command::Demo(args) => commands::demo::run(args).map(Into::into),
         Command::HttpLoad(HttpLoadWords { words }) => Ok(commands::http_load::main("tare http_load", words)),
-        Command::Man(args) => commands::generate::man(&args, Tare::command()).map_err(Failure::from),
-        Command::Completions(args) => Ok(commands::generate::completions(&args, Tare::command())),
-        Command::Target(args) => commands::target::run(*args).map_err(Failure::from),
+        Command::Man(args) => commands::generate::man(&args, Tare::command()),
+        Command::Completions(args) => commands::generate::completions(&args, Tare::command()),
+        Command::Target(args) => commands::target::run(*args),
     };
     outcome.unwrap_or_else(|failure| failure.report())
 }

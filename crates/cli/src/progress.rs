@@ -1,16 +1,20 @@
 //! What is shown while a run goes on: a line rewritten in place on a terminal, one line a second otherwise; or
 //! http_load's own line each minute. Standard error only.
 
-use crate::terminal::style;
+use crate::terminal::{self, style};
 use measure::IntervalRow;
 use plan::Plan;
 use report::{Style, percent_g};
+use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
 use store::schema::Interval;
 use units::Picos;
 
 /// http_load's `PROGRESS_SECS`.
 const MINUTE: Picos = Picos::from_secs(60);
+
+/// A shorter interval is the stub at the end of a run: its rate says nothing.
+const STUB: Picos = Picos::from_millis(100);
 
 /// Which progress is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +29,8 @@ pub enum Shown {
 /// See the module.
 pub struct Progress {
     shown: Shown,
-    on_terminal: bool,
+    /// On a terminal whose cursor can be moved.
+    in_place: bool,
     style: Style,
     warmup: Picos,
     whole: Option<Picos>,
@@ -42,7 +47,7 @@ impl Progress {
         let on_terminal = std::io::stderr().is_terminal();
         Self {
             shown,
-            on_terminal,
+            in_place: on_terminal && has_cursor(std::env::var_os("TERM").as_deref()),
             style: style(on_terminal),
             warmup: plan.stop.warmup,
             whole: plan.stop.duration.map(|duration| duration + plan.stop.warmup),
@@ -57,7 +62,8 @@ impl Progress {
     /// Shows one interval.
     pub fn show(&mut self, row: &IntervalRow) {
         let Some(line) = self.line(row) else { return };
-        let in_place = self.on_terminal && self.shown == Shown::Line;
+        let line = if self.in_place { cut(line, terminal::columns()) } else { line };
+        let in_place = self.in_place && self.shown == Shown::Line;
         let mut err = std::io::stderr().lock();
         // Progress is a courtesy: a terminal that is gone does not end the run.
         let _ = match in_place {
@@ -77,6 +83,7 @@ impl Progress {
         let elapsed = row.start + row.length;
         match self.shown {
             Shown::Nothing => None,
+            Shown::Line if row.length < STUB => None,
             Shown::Line => Some(self.line_of(row, elapsed)),
             Shown::EachMinute if elapsed < self.next_minute => None,
             Shown::EachMinute => {
@@ -106,9 +113,24 @@ impl Progress {
     /// Takes the line away before the summary.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.dirty) {
-            eprint!("\r\x1b[2K");
+            let _ = std::io::stderr().lock().write_all(b"\r\x1b[2K");
         }
     }
+}
+
+/// Whether such a terminal moves its cursor when it is told to.
+fn has_cursor(term: Option<&OsStr>) -> bool {
+    term.is_some_and(|term| !term.is_empty() && term != "dumb")
+}
+
+/// At most so many columns, so that the line does not wrap: only a line that fits can be rewritten in place. Colours,
+/// which take no columns, go when it is cut.
+fn cut(line: String, columns: Option<usize>) -> String {
+    let Some(columns) = columns else { return line };
+    let mut parts = line.split('\x1b');
+    let first = parts.next().unwrap_or_default().to_owned();
+    let plain = parts.fold(first, |plain, part| plain + part.split_once('m').map_or("", |(_, text)| text));
+    if plain.chars().count() <= columns { line } else { plain.chars().take(columns).collect() }
 }
 
 #[cfg(test)]
@@ -145,5 +167,18 @@ mod tests {
                 "--- 120 secs, 48000 fetches started, 47760 completed, 7 current"
             ]
         );
+    }
+
+    #[test]
+    fn a_stub_has_no_line_and_a_narrow_terminal_no_second_one() {
+        let plan = PlanFile { url: Some("http://a/".to_owned()), ..PlanFile::default() }.resolve().unwrap();
+        let mut progress = Progress::new(&plan, Shown::Line);
+        assert!(progress.line(&second(0)).is_some());
+        let stub = IntervalRow { length: Picos::from_millis(99), ..second(1) };
+        assert_eq!(progress.line(&stub), None);
+        let line = || "a \x1b[1;31mbcd\x1b[0m e".to_owned();
+        assert_eq!(cut(line(), Some(4)), "a bc");
+        assert_eq!((cut(line(), Some(7)), cut(line(), None)), (line(), line()));
+        assert!(has_cursor(Some(OsStr::new("xterm"))) && !has_cursor(Some(OsStr::new("dumb"))));
     }
 }

@@ -1,6 +1,7 @@
 //! How the process ends: DESIGN's exit statuses.
 
 use measure::ExitStatus;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// The status of a command that did its work.
@@ -19,7 +20,7 @@ impl From<Status> for ExitCode {
     }
 }
 
-/// A command that could not do its work; nothing was sent.
+/// A command that could not do its work: nothing was sent, or what came of it could not be told.
 #[derive(Debug)]
 pub struct Failure(anyhow::Error);
 
@@ -36,7 +37,7 @@ impl Failure {
 
     /// Says what was wrong on standard error.
     pub fn report(&self) -> ExitCode {
-        eprintln!("tare: {}", said_once(&self.0));
+        complain(&format!("tare: {}", said_once(&self.0)));
         ExitCode::from(2)
     }
 }
@@ -45,6 +46,11 @@ impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Self(error)
     }
+}
+
+/// A line on standard error. If that is gone too, there is nobody left to tell.
+pub fn complain(line: &str) {
+    let _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }
 
 /// An error and its causes, each said once: many messages have their cause in them already.

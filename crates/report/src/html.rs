@@ -87,9 +87,12 @@ fn verdict(out: &mut String, result: &RunResult) -> fmt::Result {
     let verdict = &result.verdict;
     let word = verdict.word.as_str();
     let failing = verdict.criteria.iter().filter(|criterion| !criterion.holds).count();
-    let sentence = words::verdict(verdict.word, failing, 0);
+    let unreachable = words::unreachable(result);
+    let is_reached = unreachable.is_none();
+    let sentence = unreachable.unwrap_or_else(|| words::verdict(verdict.word, failing, 0));
+    let sentence = escape(&sentence);
     writeln!(out, "<section class=\"verdict {word}\"><p><strong>{word}</strong>{sentence}</p>")?;
-    for criterion in verdict.criteria.iter().filter(|criterion| !criterion.holds) {
+    for criterion in verdict.criteria.iter().filter(|criterion| is_reached && !criterion.holds) {
         broken(out, criterion)?;
     }
     let held: Vec<&Criterion> = verdict.criteria.iter().filter(|criterion| criterion.holds).collect();

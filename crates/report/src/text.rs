@@ -99,7 +99,10 @@ fn head(page: &mut Page, result: &RunResult) {
     page.prose("", &result.load, None);
     for label in &result.labels {
         let word = if result.partial { "PARTIAL" } else { "LABEL" };
-        page.prose(word, label, Some(Ink::Doubtful));
+        match words::unreachable(result).filter(|_| label == words::UNREACHABLE) {
+            Some(sentence) => page.prose("UNREACHABLE", &sentence, Some(Ink::Bad)),
+            None => page.prose(word, label, Some(Ink::Doubtful)),
+        }
     }
     if result.partial && result.labels.is_empty() {
         page.prose("PARTIAL", "the run ended before it was complete", Some(Ink::Doubtful));
@@ -259,8 +262,12 @@ fn outcomes(page: &mut Page, result: &RunResult) {
         let figures =
             format!("{:>14} {:>10}", count(*number), words::share(*number as f64 / all.max(1) as f64));
         let fits = key_width + 27 + words::outcome(class, key).chars().count() <= page.room();
-        let said = if fits { words::outcome(class, key) } else { "" };
+        let words = words::outcome(class, key);
+        let said = if fits { words } else { "" };
         page.line(if index == 0 { "Outcomes" } else { "" }, &format!("{padded}{figures}   {said}"));
+        if !fits {
+            page.prose("", words, Some(Ink::Quiet));
+        }
     }
     page.gap();
 }
@@ -398,12 +405,23 @@ fn verdict(page: &mut Page, result: &RunResult) {
     let ink = ink_of(verdict.word);
     let mut failing: Vec<&Criterion> = verdict.criteria.iter().filter(|criterion| !criterion.holds).collect();
     failing.sort_by_key(|criterion| std::cmp::Reverse(rank(criterion.severity)));
-    for criterion in &failing {
+    gather(&mut failing);
+    if let Some(sentence) = words::unreachable(result) {
+        let word = page.style.paint(ink, &format!("{:<LABEL$}", verdict.word.as_str()));
+        for (index, line) in words::wrap(&sentence, page.room()).iter().enumerate() {
+            page.raw(&format!("  {}{line}", if index == 0 { word.clone() } else { " ".repeat(LABEL) }));
+        }
+        return;
+    }
+    for (index, criterion) in failing.iter().enumerate() {
         let name = page.style.paint(ink_of(criterion.severity), &criterion.name);
         let said = format!("{}, {}", words::in_unit(criterion.value, &criterion.unit), limit_of(criterion));
         let pad = 18usize.saturating_sub(criterion.name.chars().count());
         page.raw(&format!("  {:<LABEL$}{name}{:pad$}  {said}", "", ""));
-        page.prose("", &criterion.advice, Some(Ink::Quiet));
+        // Said once, below the last of those that it is for: they stand together.
+        if failing.get(index + 1).is_none_or(|next| next.advice != criterion.advice) {
+            page.prose("", &criterion.advice, Some(Ink::Quiet));
+        }
     }
     if !failing.is_empty() {
         page.gap();
@@ -411,6 +429,17 @@ fn verdict(page: &mut Page, result: &RunResult) {
     let word = page.style.paint(ink, &format!("{:<LABEL$}", verdict.word.as_str()));
     let sentence = words::verdict(verdict.word, failing.len(), verdict.criteria.len());
     page.raw(&format!("  {word}{sentence}"));
+}
+
+/// Moves criteria with the same advice below the first of them.
+fn gather(failing: &mut [&Criterion]) {
+    let mut at = 0;
+    while at < failing.len() {
+        let advice = &failing[at].advice;
+        let (first, rest) = (at, &mut failing[at + 1..]);
+        rest.sort_by_key(|criterion| criterion.advice != *advice);
+        at = first + 1 + rest.iter().take_while(|criterion| criterion.advice == *advice).count();
+    }
 }
 
 /// `, at most 50.0 µs`: the limit that was broken worst.

@@ -137,7 +137,9 @@ pub fn outcome(class: &str, key: &str) -> &'static str {
         (_, "connect.other") => "could not connect",
         (_, "connect.proxy") => "the proxy refused to connect",
         (_, "tls.alert") => "the target ended the handshake with an alert",
-        (_, "tls.certificate") => "the certificate is not trusted",
+        (_, "tls.certificate") => {
+            "the certificate is not trusted; give --ca FILE, or --insecure to accept any"
+        }
         (_, "tls.protocol") => "the handshake broke TLS",
         (_, "tls.closed") => "closed during the handshake",
         (_, "tls.timeout") => "no handshake in time",
@@ -169,6 +171,26 @@ pub fn outcome(class: &str, key: &str) -> &'static str {
         (_, "missed.source_lost") => "the URL file shrank",
         _ => "",
     }
+}
+
+/// The label of a run in which the target never answered.
+pub const UNREACHABLE: &str = "target unreachable";
+
+/// Why the target could not be reached, if it could not: the most frequent failure. The generator is then not the
+/// matter, and its advice would lead astray.
+pub fn unreachable(result: &store::RunResult) -> Option<String> {
+    if !result.labels.iter().any(|label| label == UNREACHABLE) {
+        return None;
+    }
+    let failures = result.outcomes.iter().filter(|row| row.class == "error");
+    let said = failures.max_by_key(|row| row.count).map_or_else(
+        || "nothing was answered".to_owned(),
+        |row| match outcome(&row.class, &row.key) {
+            "" => printable(&row.key),
+            words => format!("{words} ({})", row.key),
+        },
+    );
+    Some(format!("the target could not be reached: {said}"))
 }
 
 /// What the verdict says, in a sentence.

@@ -54,3 +54,28 @@ fn without_escapes(text: &str) -> String {
     let plain = parts.fold(first, |plain, part| plain + part.split_once('m').unwrap().1);
     plain.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
+
+#[test]
+fn advice_that_several_criteria_share_is_said_once() {
+    let mut result = common::all().into_iter().find(|(name, _)| *name == "invalid").unwrap().1;
+    let failing: Vec<usize> =
+        (0..result.verdict.criteria.len()).filter(|n| !result.verdict.criteria[*n].holds).collect();
+    assert!(failing.len() >= 2);
+    let last = failing[failing.len() - 1];
+    for n in [failing[0], last] {
+        result.verdict.criteria[n].advice = "Do this.".into();
+    }
+    assert_eq!(summary(&result, Style::PLAIN).matches("Do this.").count(), 1);
+}
+
+#[test]
+fn an_unreachable_target_is_the_matter_and_not_the_generator() {
+    let mut result = common::all().into_iter().find(|(name, _)| *name == "invalid").unwrap().1;
+    result.labels = vec!["target unreachable".into()];
+    result.outcomes =
+        vec![store::schema::OutcomeCount { class: "error".into(), key: "connect.refused".into(), count: 3 }];
+    let text = summary(&result, Style::PLAIN);
+    let sentence = "the target could not be reached: nothing listens there (connect.refused)";
+    assert_eq!(text.matches(sentence).count(), 2, "{text}");
+    assert!(!text.contains("the generator, not the target") && !text.contains("add --threads"), "{text}");
+}

@@ -22,6 +22,11 @@ impl Log {
         Self { file, good: 0, lost_records: 0, first_failure }
     }
 
+    /// Why there is no file, if there is none.
+    pub fn creation_error(&self) -> Option<io::Error> {
+        self.file.as_ref().err().map(|why| io::Error::from(why.kind()))
+    }
+
     pub fn append(&mut self, record: &[u8]) {
         let Ok(file) = &mut self.file else {
             self.lost_records += 1;

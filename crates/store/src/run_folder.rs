@@ -59,7 +59,11 @@ impl RunFolder {
                 let made = fs::create_dir_all(path);
                 check_empty(path)?;
                 made.map_err(|why| StoreError::Create { path: path.to_owned(), why })?;
-                Ok(Self::in_folder(path.to_owned(), name, now))
+                let folder = Self::in_folder(path.to_owned(), name, now);
+                match folder.rows.creation_error() {
+                    Some(why) => Err(StoreError::Create { path: path.to_owned(), why }),
+                    None => Ok(folder),
+                }
             }
             None => Self::create_under(&state_dir()?.join("tare/runs"), engine, now),
         }

@@ -119,7 +119,7 @@ fn insecure_works_and_is_said_loudly() {
     let served = serve("");
     let run = served.load("-c 2 -n 4 --insecure");
     assert_eq!(run.outcome("200"), 4, "{run}");
-    assert!(run.remarks().contains("certificates were NOT verified"), "{run}");
+    assert!(run.remarks().contains("certificates are NOT verified"), "{run}");
     let url = served.target.url();
     let shown = Tare::new(&format!("http --no-save -n 4 -k {url}")).start().finish_unchecked();
     assert!(

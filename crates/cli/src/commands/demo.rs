@@ -39,20 +39,20 @@ pub struct DemoArgs {
 /// Starts the target, loads it, and explains the result.
 pub fn run(args: DemoArgs) -> Result<Status, Failure> {
     let target = Target::start()?;
-    println!(
-        "tare target answers at {}; {STALL_AT} after the first request it stands still for {STALL}.",
+    load::print_all(&format!(
+        "tare target answers at {}; {STALL_AT} after the first request it stands still for {STALL}.\n\
+         tare http sends it {RATE} requests a second for {DURATION} over {CONNECTIONS} connections.\n",
         target.url
-    );
-    println!("tare http sends it {RATE} requests a second for {DURATION} over {CONNECTIONS} connections.");
+    ))?;
     let (plan, notes) = plan_file(&target.url).resolve_with_notes().map_err(Failure::wrong)?;
     // On a machine that is too busy the demo says so, and has shown what it is for.
     let output = OutputArgs { out: args.out, accept_invalid: true, ..OutputArgs::default() };
     let finished = load::run(plan, notes, &Options::from(&output))?;
     let truth = target.end()?;
     let style = crate::terminal::style(std::io::stdout().is_terminal());
-    load::print_all(&report::summary(&finished.result, style));
+    load::print_all(&report::summary(&finished.result, style))?;
     if !finished.result.partial {
-        load::print_all(&explained(&finished, &truth));
+        load::print_all(&explained(&finished, &truth))?;
     }
     Ok(Status::Run(finished.status))
 }

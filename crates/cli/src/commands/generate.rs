@@ -1,7 +1,8 @@
 //! `tare man` and `tare completions`: made from the same flags as everything else, so that they cannot be wrong.
 
 use crate::load::print_all;
-use anyhow::{Context, Result, bail};
+use crate::status::Failure;
+use anyhow::{Context, Result, anyhow};
 use clap::{Args, Command, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use clap_mangen::Man;
@@ -62,28 +63,29 @@ impl From<ShellName> for Shell {
 }
 
 /// Prints the page asked for, or writes all of them.
-pub fn man(args: &ManArgs, tare: Command) -> Result<ExitCode> {
+pub fn man(args: &ManArgs, tare: Command) -> Result<ExitCode, Failure> {
     let pages = pages(tare);
     if let Some(folder) = &args.out {
         write_all(&pages, folder)?;
-        print_all(&format!("{} pages in {}\n", pages.len(), folder.display()));
+        print_all(&format!("{} pages in {}\n", pages.len(), folder.display()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let wanted = args.page.as_ref().map_or_else(|| "tare".to_owned(), |name| format!("tare-{name}"));
     let Some(page) = pages.iter().find(|page| page.get_name() == wanted) else {
         let names = pages.iter().filter_map(|page| page.get_name().strip_prefix("tare-"));
-        bail!("no page about '{}'; expected one of {}", &wanted[5..], names.collect::<Vec<_>>().join(", "));
+        let names = names.collect::<Vec<_>>().join(", ");
+        return Err(Failure::wrong(anyhow!("no page about '{}'; expected one of {names}", &wanted[5..])));
     };
-    print_all(&rendered(page)?);
+    print_all(&rendered(page)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Prints the completions.
-pub fn completions(args: &CompletionsArgs, mut tare: Command) -> ExitCode {
+pub fn completions(args: &CompletionsArgs, mut tare: Command) -> Result<ExitCode, Failure> {
     let mut text = Vec::new();
     clap_complete::generate(Shell::from(args.shell), &mut tare, "tare", &mut text);
-    print_all(&String::from_utf8_lossy(&text));
-    ExitCode::SUCCESS
+    print_all(&String::from_utf8_lossy(&text))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The command itself and its subcommands, named as their pages are.

@@ -5,7 +5,7 @@ use crate::commands::http_load_args::{self as args, Asked, HttpLoadArgs, Start, 
 use crate::commands::http_load_cipher as cipher;
 use crate::load::{self, Finished, Options, Output};
 use crate::progress::Shown;
-use crate::status::said_once;
+use crate::status::{Failure, said_once};
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use plan::{HeaderList, HeaderTyped, Note, Plan, PlanFile, Typed};
@@ -88,8 +88,8 @@ pub fn main(program: &str, words: impl IntoIterator<Item = OsString>) -> ExitCod
         .collect::<Result<Vec<String>>>()
         .and_then(|words| args::parse(&words))
         .and_then(|asked| match asked {
-            Asked::Help => Ok(say(&format!("{HELP}\n"))),
-            Asked::Version => Ok(say(&format!("{program} (tare {})\n", env!("CARGO_PKG_VERSION")))),
+            Asked::Help => say(&format!("{HELP}\n")),
+            Asked::Version => say(&format!("{program} (tare {})\n", env!("CARGO_PKG_VERSION"))),
             Asked::Load(args) => run(program, &args),
         });
     result.unwrap_or_else(|error| {
@@ -99,9 +99,9 @@ pub fn main(program: &str, words: impl IntoIterator<Item = OsString>) -> ExitCod
     })
 }
 
-fn say(text: &str) -> ExitCode {
-    load::print_all(text);
-    ExitCode::SUCCESS
+fn say(text: &str) -> Result<ExitCode> {
+    load::print_all(text).map_err(Failure::into_error)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn run(program: &str, args: &HttpLoadArgs) -> Result<ExitCode> {
@@ -123,7 +123,7 @@ fn run(program: &str, args: &HttpLoadArgs) -> Result<ExitCode> {
     if !warned && !finished.result.tls_ns.is_empty() {
         warn_of_certificates(program);
     }
-    load::print_all(&figures(args, &finished));
+    load::print_all(&figures(args, &finished)).map_err(Failure::into_error)?;
     eprint!("{}", doubts(program, &finished.result));
     Ok(ExitCode::from(finished.status.code()))
 }

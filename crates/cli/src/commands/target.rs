@@ -1,5 +1,7 @@
 //! `tare target`: flags → `lab::target::TargetConfig`. A file given with `--config` comes first, flags override it.
 
+use crate::load::print_all;
+use crate::status::Failure;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use lab::target::{self, Distribution, ErrorShare, Origin, TargetConfig, Tls, TlsVersions, Window};
@@ -192,9 +194,9 @@ enum VersionsArg {
 }
 
 /// Serves until it is told to end, then prints what happened.
-pub fn run(args: TargetArgs) -> Result<ExitCode> {
-    let truth = target::run(args.into_config()?)?;
-    print!("{}", truth.to_text());
+pub fn run(args: TargetArgs) -> Result<ExitCode, Failure> {
+    let truth = target::run(args.into_config()?).map_err(Failure::wrong)?;
+    print_all(&truth.to_text())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -32,7 +32,7 @@ impl Resolver<'_> {
         }
         let insecure = typed.insecure.unwrap_or(false);
         if insecure {
-            self.note("INSECURE: certificates are not checked; anyone may answer for the target");
+            self.note("INSECURE: certificates are NOT verified; anyone may answer for the target");
         }
         Ok(TlsPlan {
             ca: self.path("tls.ca", typed.ca.as_deref())?,
