@@ -213,7 +213,7 @@ fn contradictions_name_both() {
                 (f.load.rate, f.load.poisson, f.load.jitter) =
                     (Some("1".into()), Some(true), Some("1%".into()))
             },
-            "--jitter contradicts --rate: Poisson",
+            "--jitter contradicts --poisson: Poisson",
         ),
         (
             |f| (f.load.stages, f.stop.warmup) = (text("1:5s"), Some("5s".into())),

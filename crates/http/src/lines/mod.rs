@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Which lines are requests: all but those that are blank and those that begin with `#`. White space around a
-//! line does not belong to it.
+//! line does not belong to it, nor does a byte order mark before it.
 //!
 //! | order | up to 1 GiB | larger |
 //! |---|---|---|

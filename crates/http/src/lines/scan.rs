@@ -19,6 +19,7 @@ pub(super) fn line_start(bytes: &[u8], at: usize) -> usize {
 
 /// Whether the line that begins at `start` is a request: not blank, and not a comment.
 pub(super) fn is_request(bytes: &[u8], start: usize) -> bool {
+    let start = start + mark_length(bytes, start);
     match bytes.get(start) {
         Some(byte) if *byte > b' ' => *byte != b'#',
         Some(_) => {
@@ -41,8 +42,17 @@ pub(super) fn first_request(bytes: &[u8], mut at: usize) -> Option<usize> {
     None
 }
 
-/// Without white space at both ends; this takes the CR of a CRLF as well.
+/// Bytes of the byte order mark that a line may begin with: editors of Windows put it before the first line of a file,
+/// and joined files have it within.
+fn mark_length(bytes: &[u8], start: usize) -> usize {
+    const MARK: &[u8] = "\u{feff}".as_bytes();
+    // The first byte alone tells most lines apart.
+    if bytes.get(start) == Some(&MARK[0]) && bytes[start..].starts_with(MARK) { MARK.len() } else { 0 }
+}
+
+/// Without byte order mark, and without white space at both ends; this takes the CR of a CRLF as well.
 pub(super) fn trimmed(line: &[u8]) -> &[u8] {
+    let line = &line[mark_length(line, 0)..];
     let start = line.iter().position(|byte| !is_blank(*byte)).unwrap_or(line.len());
     let end = line.iter().rposition(|byte| !is_blank(*byte)).map_or(start, |last| last + 1);
     &line[start..end]
@@ -59,6 +69,14 @@ pub(super) fn newlines(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_line() {
+        let text = "\u{feff}http://a/\r\n\u{feff}# no\n\u{feff}\n".as_bytes();
+        assert_eq!(first_request(text, 0), Some(0));
+        assert_eq!(trimmed(&text[..line_end(text, 0)]), b"http://a/");
+        assert_eq!(first_request(text, next_line(text, 0)), None);
+    }
 
     #[test]
     fn blank_lines_and_comments_are_no_requests() {

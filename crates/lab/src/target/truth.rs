@@ -274,8 +274,11 @@ impl Truth {
         }
         let answers: Vec<String> = self.answers.iter().map(|(s, n)| format!("{n} × {s}")).collect();
         let ended: Vec<String> = self.ended.iter().map(|(how, n)| format!("{n} {how}")).collect();
-        text += &format!("requests   {} ({})\n", self.requests, ended.join(", "));
-        text += &format!("answers    {}\n", answers.join(", "));
+        let ended = if ended.is_empty() { String::new() } else { format!(" ({})", ended.join(", ")) };
+        text += &format!("requests   {}{ended}\n", self.requests);
+        if !answers.is_empty() {
+            text += &format!("answers    {}\n", answers.join(", "));
+        }
         text +=
             &format!("accepted   {} connections, {} open at once at most\n", self.accepted, self.open_peak);
         if let Some(arrivals) = &self.arrivals {

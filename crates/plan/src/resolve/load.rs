@@ -90,6 +90,7 @@ impl Resolver<'_> {
             Shape::At(_) => "recorded times are taken as they are",
             _ => return Ok(jitter),
         };
+        let field = if matches!(shape, Shape::Poisson(_)) { "load.poisson" } else { field };
         Err(self.contradiction("load.jitter", field, why))
     }
 
