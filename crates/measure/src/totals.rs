@@ -85,11 +85,13 @@ impl RunTotals {
     /// Complete answers that came before the end of the measured part, or no later after it than the quickest answer
     /// took: of a target that keeps up all, of one that falls behind what it could do in the time.
     pub fn done_in_time(&self) -> u64 {
-        let quickest = self.series.of(Series::Latency).min();
+        let latency = self.series.of(Series::Latency);
+        // Within a bucket the two histograms cannot be told apart.
+        let quickest = latency.highest_equivalent(latency.min());
         let in_time: u64 = self
             .after
             .iter_recorded()
-            .filter(|bucket| bucket.value_iterated_to() <= quickest)
+            .filter(|bucket| self.after.lowest_equivalent(bucket.value_iterated_to()) <= quickest)
             .map(|bucket| bucket.count_at_value())
             .sum();
         self.tally.done - (self.after.len() - in_time)
