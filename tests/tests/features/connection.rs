@@ -197,8 +197,12 @@ fn a_unix_socket_takes_the_place_of_the_address() {
     let run = Tare::http(&format!("-c 2 -n 50 --unix {socket} http://shop.invalid/")).run();
     assert_eq!((run.outcome("200"), run.int("connections.opened")), (50, 2), "{run}");
     assert_eq!(target.truth().int("requests"), 50);
-    let run = Tare::http(&format!("-c 1 -n 2 --unix {socket}.none http://shop.invalid/")).run();
+    // A socket that nobody listens on any more, and a path with none.
+    drop(std::os::unix::net::UnixListener::bind(format!("{socket}.left")).unwrap());
+    let run = Tare::http(&format!("-c 1 -n 2 --unix {socket}.left http://shop.invalid/")).run();
     assert_eq!((run.total("failed"), run.code), (2, Some(5)), "{run}");
+    let none = Tare::http(&format!("-c 1 -n 2 --unix {socket}.none http://shop.invalid/")).start();
+    assert_eq!(none.finish_unchecked().code, Some(2));
 }
 
 #[test]
