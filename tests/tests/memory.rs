@@ -41,7 +41,10 @@ fn memory_does_not_grow_with_the_length_of_the_run() {
 fn tables_for(connections: u64) -> u64 {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum.unwrap_or(u64::MAX);
     let tables = connections.div_ceil(limit - 300);
-    assert!(tables <= 8, "a limit of {limit} descriptors is too few to tell: run with ulimit -Hn 10000 or more");
+    assert!(
+        tables <= 8,
+        "a limit of {limit} descriptors is too few to tell: run with ulimit -Hn 10000 or more"
+    );
     tables
 }
 
