@@ -358,6 +358,13 @@ fn tell(result: &mut RunResult, watched: &Watched, notes: &[Note], plan: &Plan, 
             plan.request.timeout
         ));
     }
+    let gauges = &watched.totals.gauges;
+    if let Some(nap) = gauges.napped.as_picos().checked_div(gauges.naps) {
+        result.notes.push(format!(
+            "answers came thick and were gathered in naps of {:#} on average: service times may be longer by up to that (--spin never takes each as it comes)",
+            Picos::from_picos(nap)
+        ));
+    }
     result.notes.extend(watched.notes.details.iter().cloned());
     result.notes.extend(watched.bad_lines.iter().map(|line| format!("not a request: {line}")));
 }

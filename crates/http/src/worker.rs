@@ -305,6 +305,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
         match (wait, self.gather.nap(self.gauges.open)) {
             (Wait::AtMost(most), Some(nap)) if nap < most => {
                 self.setup.clock.sleep_until(now + nap);
+                self.gauges.naps += 1;
+                self.gauges.napped += self.now().since(now);
                 Wait::AtMost(Picos::ZERO)
             }
             _ => wait,

@@ -256,6 +256,8 @@ fn gain(now: &Gauges, before: &Gauges) -> Gauges {
         open_peak: now.open_peak,
         opened: now.opened.saturating_sub(before.opened),
         spun: now.spun - before.spun,
+        napped: now.napped - before.napped,
+        naps: now.naps.saturating_sub(before.naps),
         waits: now.waits.saturating_sub(before.waits),
         ready: now.ready.saturating_sub(before.ready),
         late: now.late.saturating_sub(before.late),
@@ -272,6 +274,8 @@ fn add_gauges(into: &mut Gauges, from: &Gauges) {
     into.open_peak += from.open_peak;
     into.opened += from.opened;
     into.spun += from.spun;
+    into.napped += from.napped;
+    into.naps += from.naps;
     into.waits += from.waits;
     into.ready += from.ready;
     into.late += from.late;

@@ -205,6 +205,9 @@ pub struct Gauges {
     pub opened: u64,
     /// Time spent spinning towards a due time: CPU time that is not work.
     pub spun: Picos,
+    /// Time slept by the clock while answers gathered, and how often: answers were seen later by as much.
+    pub napped: Picos,
+    pub naps: u64,
     /// Times that the loop waited in the kernel, and the events it got.
     pub waits: u64,
     pub ready: u64,

@@ -3,7 +3,7 @@
 //! A short read means that the socket is drained (epoll(7), «edge-triggered»), unless the target has shut down its side;
 //! then one more read brings the end of file without another wait.
 
-use super::{Driver, Opening, Ready, Wait, reset_on_close};
+use super::{Driver, Opening, Ready, Wait, begin, reset_on_close};
 use rustix::event::epoll;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -146,11 +146,7 @@ impl Driver for Epoll {
     }
 
     fn open(&mut self, slot: u32, fd: OwnedFd, to: &SocketAddrAny) -> Result<Opening, Errno> {
-        let opening = match rustix::net::connect(&fd, to) {
-            Ok(()) => Opening::Done,
-            Err(Errno::INPROGRESS) => Opening::Started,
-            Err(errno) => return Err(errno),
-        };
+        let opening = begin(&fd, to)?;
         if self.sockets.len() <= slot as usize {
             self.sockets.resize_with(slot as usize + 1, Socket::default);
         }

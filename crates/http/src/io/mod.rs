@@ -81,6 +81,15 @@ pub fn waker() -> Result<OwnedFd, Errno> {
     eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
 }
 
+/// Begins to connect a non-blocking socket.
+pub(crate) fn begin(socket: &OwnedFd, to: &SocketAddrAny) -> Result<Opening, Errno> {
+    match rustix::net::connect(socket, to) {
+        Ok(()) => Ok(Opening::Done),
+        Err(Errno::INPROGRESS) => Ok(Opening::Started),
+        Err(errno) => Err(errno),
+    }
+}
+
 /// Makes a close of this socket a reset, so that no TIME_WAIT is left behind.
 pub(crate) fn reset_on_close(socket: &OwnedFd) {
     // A socket that refuses the option is closed in the ordinary way, which is right as well.

@@ -4,7 +4,7 @@
 //! returned. What is not worth a ring (connecting, the first send) uses plain system calls.
 
 use super::buffers::{Buffers, GROUP};
-use super::{Driver, Opening, Ready, Wait, reset_on_close};
+use super::{Driver, Opening, Ready, Wait, begin, reset_on_close};
 use io_uring::squeue::Entry;
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode};
@@ -291,11 +291,7 @@ impl Driver for Uring {
     }
 
     fn open(&mut self, slot: u32, fd: OwnedFd, to: &SocketAddrAny) -> Result<Opening, Errno> {
-        let opening = match rustix::net::connect(&fd, to) {
-            Ok(()) => Opening::Done,
-            Err(Errno::INPROGRESS) => Opening::Started,
-            Err(errno) => return Err(errno),
-        };
+        let opening = begin(&fd, to)?;
         if self.sockets.len() <= slot as usize {
             self.sockets.resize_with(slot as usize + 1, Socket::default);
         }
