@@ -112,7 +112,10 @@ fn verdict(out: &mut String, result: &RunResult) -> fmt::Result {
         )?;
         for threshold in &result.thresholds {
             let (class, said) = if threshold.holds { ("holds", "holds") } else { ("fails", "failed") };
-            let value = escape(&words::in_unit(threshold.value, &threshold.unit));
+            let value = threshold
+                .value
+                .map_or("nothing to measure".to_owned(), |v| words::in_unit(v, &threshold.unit));
+            let value = escape(&value);
             writeln!(
                 out,
                 "<tr><td>{}</td><td class=n>{value}</td><td class=\"{class}\">{said}</td></tr>",

@@ -365,7 +365,8 @@ fn generator(page: &mut Page, result: &RunResult) {
 fn thresholds(page: &mut Page, result: &RunResult) {
     for (index, threshold) in result.thresholds.iter().enumerate() {
         let (mark, ink) = if threshold.holds { ("holds ", Ink::Good) } else { ("failed", Ink::Bad) };
-        let value = words::in_unit(threshold.value, &threshold.unit);
+        let value =
+            threshold.value.map_or("nothing to measure".to_owned(), |v| words::in_unit(v, &threshold.unit));
         let mark = page.style.paint(ink, mark);
         let label = if index == 0 { "Thresholds" } else { "" };
         page.line(label, &format!("{mark}  {}   ({value})", words::printable(&threshold.expression)));

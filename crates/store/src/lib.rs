@@ -23,6 +23,7 @@ mod run_folder;
 pub mod schema;
 mod series;
 mod sink;
+pub mod timeline;
 mod wall;
 
 pub use distribution::{Curve, Distribution};
@@ -34,4 +35,5 @@ pub use run_folder::{RunFolder, state_dir};
 pub use schema::RunResult;
 pub use series::{BoundedIntervals, MAX_INTERVALS};
 pub use sink::{NoFolder, Sink};
+pub use timeline::{Bin, HeatCell, Timeline};
 pub use wall::rfc3339;

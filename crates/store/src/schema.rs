@@ -73,6 +73,9 @@ pub struct RunResult {
     pub connections: Connections,
     pub generator: Generator,
     pub thresholds: Vec<Threshold>,
+    /// Where else the figures went (`--to`), and what did not get there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sinks: Vec<SinkStatus>,
     /// Sentences for people.
     pub notes: Vec<String>,
     /// What was kept on disk, and what could not be.
@@ -311,18 +314,50 @@ pub struct ThreadHealth {
     pub switches_involuntary: u64,
 }
 
-/// A limit that the user set.
+/// A limit that the user set: what makes the run fail (`--fail-if`) or end early (`--abort-if`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Threshold {
-    /// As written: `p99 < 20ms`.
+    /// As written: `latency.p99 > 50ms`.
     pub expression: String,
-    #[serde(with = "number")]
-    pub value: f64,
+    /// The value that decided: of the whole run, or of the window that was worst. `None`: there was nothing to measure.
+    #[serde(with = "number::option")]
+    pub value: Option<f64>,
+    /// In the unit of `value`.
     #[serde(with = "number")]
     pub limit: f64,
+    /// `ns`, `share`, `count`, `/s`, `bytes/s`.
     pub unit: String,
+    /// The condition did not come true.
     pub holds: bool,
+    /// It ends the run early.
+    #[serde(skip_serializing_if = "is_false")]
+    pub aborts: bool,
+    /// Which requests: the name of a group; empty for all.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Length of the window over which the value is taken; `None`: the whole run.
+    #[serde(with = "number::option", skip_serializing_if = "Option::is_none")]
+    pub window_s: Option<f64>,
+    /// End of the window that decided, from the origin of the run.
+    #[serde(with = "number::option", skip_serializing_if = "Option::is_none")]
+    pub at_s: Option<f64>,
+}
+
+/// One place that `--to` named.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SinkStatus {
+    /// The URL as it was given, without its password.
+    pub url: String,
+    /// Interval rows and single events that arrived, and those that did not.
+    pub rows: u64,
+    pub rows_lost: u64,
+    pub events: u64,
+    pub events_lost: u64,
+    /// The first failure in words, with what to do; empty if there was none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub trouble: String,
 }
 
 /// What the store kept.
@@ -387,6 +422,8 @@ pub struct Interval {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_p99_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_p99_9_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_max_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_p50_ns: Option<u64>,
@@ -401,6 +438,21 @@ pub struct Interval {
     /// The 99th percentile of the generator's own part of the lateness.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_lateness_p99_ns: Option<u64>,
+    /// Medians of the phases: look-up, connect and handshake of the connections that were opened, first byte
+    /// (first byte − sent) and body (done − first byte) of the complete answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lookup_p50_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connect_p50_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_p50_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_byte_p50_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body_p50_ns: Option<u64>,
+    /// How its departures ended, one by one; those that are not zero.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outcomes: Vec<OutcomeCount>,
     /// Connections open at the end; the most of the rows that were merged.
     pub open: u64,
     /// CPU share of the busiest thread, spinning included, and the part that was spinning.
@@ -415,8 +467,41 @@ pub struct Interval {
     pub run_queue_wait_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rss_bytes: Option<u64>,
+    /// Gain of the kernel's counter, of all sockets of this network namespace.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub retransmits: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ports_left: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub descriptors_left: Option<u64>,
+    /// Sockets in TIME_WAIT at the end.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub time_wait: u64,
+    /// One for each engine thread, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<IntervalThread>,
+}
+
+/// One engine thread within an interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IntervalThread {
+    /// CPU time ÷ time, spinning included, and the part that was spinning.
+    #[serde(with = "number")]
+    pub cpu_share: f64,
+    #[serde(with = "number")]
+    pub spun_share: f64,
+    /// Time ready to run but waiting for a CPU.
+    pub run_queue_wait_ns: u64,
+    /// Share of the time that the hypervisor took from its CPU.
+    #[serde(with = "number")]
+    pub stolen_share: f64,
 }
 
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }

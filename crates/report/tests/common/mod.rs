@@ -213,17 +213,19 @@ pub fn degraded() -> RunResult {
     result.thresholds = vec![
         Threshold {
             expression: "p99 < 20ms".into(),
-            value: 151.5 * MS as f64,
+            value: Some(151.5 * MS as f64),
             limit: 20.0 * MS as f64,
             unit: "ns".into(),
             holds: false,
+            ..Threshold::default()
         },
         Threshold {
             expression: "errors < 1%".into(),
-            value: 0.0035,
+            value: Some(0.0035),
             limit: 0.01,
             unit: "share".into(),
             holds: true,
+            ..Threshold::default()
         },
     ];
     result.notes = vec![

@@ -1,0 +1,15 @@
+//! Other places for a run's figures (`--to URL`): one file each, behind one trait.
+//!
+//! ```text
+//! main thread ─ IntervalRow ─► Hub ─ bounded queue ─► a thread for each sink ─► Exporter (redis, parquet, …)
+//! engine threads ─ Event batches ─► Tap ─┘ (only if a sink wants events)
+//! ```
+//!
+//! Nothing here ever makes the load wait: what does not fit into a queue is counted as lost, told in
+//! `result.sinks`, and lowers the verdict to DEGRADED.
+
+#![forbid(unsafe_code)]
+
+mod exporter;
+
+pub use exporter::{Exporter, IntervalHistograms, RunInfo, SinkError, SinkRow};
