@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod csv;
 mod distribution;
 mod error;
 mod from_measure;
