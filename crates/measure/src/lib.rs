@@ -23,6 +23,7 @@ mod procfs;
 mod recorder;
 mod series;
 mod tally;
+mod tap;
 mod totals;
 mod verdict;
 
@@ -38,5 +39,6 @@ pub use probe::Probe;
 pub use recorder::{Recorder, Settings};
 pub use series::{HISTOGRAM_DIGITS, Histogram, Series, SeriesSet, Summary};
 pub use tally::{OutcomeCount, Outcomes, Tally};
+pub use tap::{BATCH, Batch, Batches, Tapped, taps};
 pub use totals::{GroupTally, Imbalance, RunTotals};
 pub use verdict::{Criterion, Ending, ExitStatus, Sense, Verdict, Word};
