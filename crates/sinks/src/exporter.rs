@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use measure::Series;
 use store::RunResult;
 use store::schema::Interval;
-use units::Event;
+use units::{Event, Picos};
 
 /// What is known of a run when it starts; a sink labels all that it sends with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct RunInfo {
     pub version: String,
     /// Wall-clock time of the run's origin, nanoseconds since 1970.
     pub origin_unix_ns: u64,
+    /// Length of the warm-up: an event that is due earlier than this after the origin is not in the figures.
+    pub warmup: Picos,
     /// Names of the groups, in the order of `Event::group`; the last stands for «other». Empty or one: no groups.
     pub groups: Vec<String>,
     /// Text of `plan.toml` and of `environment.json`.
@@ -54,8 +56,9 @@ pub trait Exporter: Send {
         false
     }
 
-    /// Some events, of one engine thread and in its order. `Err`: none of them arrived.
-    fn events(&mut self, _events: &[Event]) -> Result<(), SinkError> {
+    /// Some events, of one engine thread (its index) and in its order; times are since the run's origin. `Err`:
+    /// none of them arrived.
+    fn events(&mut self, _thread: u16, _events: &[Event]) -> Result<(), SinkError> {
         Ok(())
     }
 
