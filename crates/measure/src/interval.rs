@@ -70,6 +70,7 @@ impl IntervalData {
                 self.series.record(Series::Service, event.service());
                 if event.first_byte != Instant::FAR {
                     self.series.record(Series::FirstByte, event.first_byte.since(event.sent));
+                    self.series.record(Series::Body, event.done.since(event.first_byte));
                 }
             }
             Outcome::Failed(_) => self.series.record(Series::Failed, event.latency()),

@@ -35,6 +35,8 @@ pub enum Series {
     Lookup,
     /// `first_byte − sent` of complete answers.
     FirstByte,
+    /// `done − first_byte` of complete answers.
+    Body,
     /// From a new connection being ready until the first byte of its first answer, one for each connection.
     FirstResponse,
     /// `done − due` of requests that left and failed.
@@ -55,6 +57,7 @@ impl Series {
         Self::Ready,
         Self::Lookup,
         Self::FirstByte,
+        Self::Body,
         Self::FirstResponse,
         Self::Failed,
         Self::GapError,
@@ -72,6 +75,7 @@ impl Series {
             Self::Ready => "ready",
             Self::Lookup => "lookup",
             Self::FirstByte => "first_byte",
+            Self::Body => "body",
             Self::FirstResponse => "first_response",
             Self::Failed => "failed",
             Self::GapError => "gap_error",

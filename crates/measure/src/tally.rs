@@ -112,12 +112,14 @@ impl Outcomes {
 
     /// Those that are not zero, statuses first.
     pub fn rows(&self) -> Vec<OutcomeCount> {
-        let row = |class, key: String, count| OutcomeCount { class, key, count };
-        let statuses = self.status.iter().enumerate().map(|(code, n)| row("status", code.to_string(), *n));
-        let errors = Cause::ALL.iter().map(|c| row("error", c.key().to_owned(), self.failed[c.index()]));
-        let missed = Miss::ALL.iter().map(|m| row("missed", m.key().to_owned(), self.missed[m.index()]));
-        let cut_off = std::iter::once(row("cut_off", "cut_off".to_owned(), self.cut_off));
-        statuses.chain(errors).chain(missed).chain(cut_off).filter(|row| row.count > 0).collect()
+        let row = |class, key: &dyn ToString, count| {
+            (count > 0).then(|| OutcomeCount { class, key: key.to_string(), count })
+        };
+        let statuses = self.status.iter().enumerate().filter_map(|(code, n)| row("status", &code, *n));
+        let errors = Cause::ALL.iter().filter_map(|c| row("error", &c.key(), self.failed[c.index()]));
+        let missed = Miss::ALL.iter().filter_map(|m| row("missed", &m.key(), self.missed[m.index()]));
+        let cut_off = row("cut_off", &"cut_off", self.cut_off);
+        statuses.chain(errors).chain(missed).chain(cut_off).collect()
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {

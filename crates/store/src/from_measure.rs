@@ -1,6 +1,7 @@
 //! What `measure` hands over, turned into rows of the schema.
 
 use crate::distribution::{Curve, Distribution};
+use crate::figures::FIGURES;
 use crate::schema::*;
 use measure::{HealthSample, HealthSummary, IntervalRow, RunTotals, Series as Kind};
 use units::Picos;
@@ -99,6 +100,7 @@ impl RunResult {
         self.tls_ns = of(Kind::Tls);
         self.ready_ns = of(Kind::Ready);
         self.first_byte_ns = of(Kind::FirstByte);
+        self.body_ns = of(Kind::Body);
         self.first_response_ns = of(Kind::FirstResponse);
         self.failed_ns = of(Kind::Failed);
         self.gap_error_ns = of(Kind::GapError);
@@ -262,6 +264,17 @@ impl From<&measure::ThreadHealth> for ThreadHealth {
     }
 }
 
+impl From<&measure::ThreadHealth> for IntervalThread {
+    fn from(thread: &measure::ThreadHealth) -> Self {
+        Self {
+            cpu_share: thread.cpu_share(),
+            spun_share: thread.cpu_share() - thread.work_share(),
+            run_queue_wait_ns: thread.runqueue_ns,
+            stolen_share: thread.stolen_share(),
+        }
+    }
+}
+
 /// Of all CPUs together; `None` where no CPU was sampled.
 fn steal_share(cores: &[measure::CoreHealth], span_ns: u64) -> Option<f64> {
     let stolen: u64 = cores.iter().map(|core| core.steal_ns).sum();
@@ -275,12 +288,7 @@ fn share(part: u64, whole: u64) -> f64 {
 impl From<&IntervalRow> for Interval {
     fn from(row: &IntervalRow) -> Self {
         let tally = row.data.tally;
-        let figures = |kind| row.data.series.of(kind);
-        let at = |kind, quantile| {
-            let histogram = figures(kind);
-            (!histogram.is_empty()).then(|| histogram.value_at_quantile(quantile).min(histogram.max()))
-        };
-        Self {
+        let mut interval = Self {
             t_s: row.start.as_secs_f64(),
             length_s: row.length.as_secs_f64(),
             offered: row.offered(),
@@ -292,20 +300,16 @@ impl From<&IntervalRow> for Interval {
             warmup: row.data.warmup.ended(),
             bytes_out: tally.bytes_out.get(),
             bytes_in: tally.bytes_in.get(),
-            latency_p50_ns: at(Kind::Latency, 0.5),
-            latency_p90_ns: at(Kind::Latency, 0.9),
-            latency_p99_ns: at(Kind::Latency, 0.99),
-            latency_max_ns: at(Kind::Latency, 1.0),
-            service_p50_ns: at(Kind::Service, 0.5),
-            service_p99_ns: at(Kind::Service, 0.99),
-            lateness_p50_ns: at(Kind::Lateness, 0.5),
-            lateness_p99_ns: at(Kind::Lateness, 0.99),
-            lateness_max_ns: at(Kind::Lateness, 1.0),
-            own_lateness_p99_ns: at(Kind::OwnLateness, 0.99),
+            outcomes: outcomes(&row.data.outcomes),
             open: row.gauges.open,
             ..Self::default()
+        };
+        for figure in &FIGURES {
+            let histogram = row.data.series.of(figure.of);
+            *(figure.field)(&mut interval) = (!histogram.is_empty())
+                .then(|| histogram.value_at_quantile(figure.quantile).min(histogram.max()));
         }
-        .with_health(row.health.as_ref())
+        interval.with_health(row.health.as_ref())
     }
 }
 
@@ -320,6 +324,11 @@ impl Interval {
             steal_share: steal_share(&health.cores, health.span_ns),
             run_queue_wait_ns: health.threads.iter().map(|thread| thread.runqueue_ns).max(),
             rss_bytes: Some(health.rss_bytes),
+            retransmits: health.retransmits,
+            ports_left: health.ports_left,
+            descriptors_left: health.descriptors_left,
+            time_wait: health.time_wait,
+            threads: health.threads.iter().map(IntervalThread::from).collect(),
             ..self
         }
     }

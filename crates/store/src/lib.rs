@@ -14,6 +14,7 @@
 pub mod csv;
 mod distribution;
 mod error;
+mod figures;
 mod from_measure;
 mod hlog;
 mod json;

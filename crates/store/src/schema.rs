@@ -59,6 +59,8 @@ pub struct RunResult {
     pub ready_ns: Distribution,
     /// first byte − sent.
     pub first_byte_ns: Distribution,
+    /// done − first byte, of complete answers.
+    pub body_ns: Distribution,
     /// From a new connection being ready until the first byte of its first answer.
     pub first_response_ns: Distribution,
     /// done − due, of requests that left and failed. Not in `latency_ns`.

@@ -1,0 +1,53 @@
+//! Which percentiles an interval row has, in one table: the row's field, the series and the quantile it is of.
+
+use crate::schema::Interval;
+use measure::Series as Kind;
+
+/// One percentile of a row.
+pub struct Figure {
+    pub of: Kind,
+    pub quantile: f64,
+    pub field: fn(&mut Interval) -> &mut Option<u64>,
+}
+
+const fn figure(of: Kind, quantile: f64, field: fn(&mut Interval) -> &mut Option<u64>) -> Figure {
+    Figure { of, quantile, field }
+}
+
+/// All percentiles of a row; quantiles of one series are neighbours and ascend.
+pub const FIGURES: [Figure; 16] = [
+    figure(Kind::Latency, 0.5, |row| &mut row.latency_p50_ns),
+    figure(Kind::Latency, 0.9, |row| &mut row.latency_p90_ns),
+    figure(Kind::Latency, 0.99, |row| &mut row.latency_p99_ns),
+    figure(Kind::Latency, 0.999, |row| &mut row.latency_p99_9_ns),
+    figure(Kind::Latency, 1.0, |row| &mut row.latency_max_ns),
+    figure(Kind::Service, 0.5, |row| &mut row.service_p50_ns),
+    figure(Kind::Service, 0.99, |row| &mut row.service_p99_ns),
+    figure(Kind::Lateness, 0.5, |row| &mut row.lateness_p50_ns),
+    figure(Kind::Lateness, 0.99, |row| &mut row.lateness_p99_ns),
+    figure(Kind::Lateness, 1.0, |row| &mut row.lateness_max_ns),
+    figure(Kind::OwnLateness, 0.99, |row| &mut row.own_lateness_p99_ns),
+    figure(Kind::Lookup, 0.5, |row| &mut row.lookup_p50_ns),
+    figure(Kind::Connect, 0.5, |row| &mut row.connect_p50_ns),
+    figure(Kind::Tls, 0.5, |row| &mut row.tls_p50_ns),
+    figure(Kind::FirstByte, 0.5, |row| &mut row.first_byte_p50_ns),
+    figure(Kind::Body, 0.5, |row| &mut row.body_p50_ns),
+];
+
+/// The series that `FIGURES` are of, and the heat map: no other is needed to draw a run.
+pub const DRAWN: [Kind; 9] = [
+    Kind::Latency,
+    Kind::Service,
+    Kind::Lateness,
+    Kind::OwnLateness,
+    Kind::Lookup,
+    Kind::Connect,
+    Kind::Tls,
+    Kind::FirstByte,
+    Kind::Body,
+];
+
+/// Position of a series in [`DRAWN`].
+pub fn drawn(kind: Kind) -> Option<usize> {
+    DRAWN.iter().position(|drawn| *drawn == kind)
+}
