@@ -18,9 +18,9 @@ pub struct RunInfo {
     pub target: String,
     /// Version of this program.
     pub version: String,
-    /// Wall-clock time of the run's origin, nanoseconds since 1970.
-    pub origin_unix_ns: u64,
-    /// Length of the warm-up: an event that is due earlier than this after the origin is not in the figures.
+    /// RFC 3339, UTC.
+    pub started_at: String,
+    /// What is due earlier than this after the run's origin is warm-up: not in the figures, but among the events.
     pub warmup: Picos,
     /// Names of the groups, in the order of `Event::group`; the last stands for «other». Empty or one: no groups.
     pub groups: Vec<String>,
@@ -35,44 +35,78 @@ pub struct SinkRow {
     /// Number of the interval, from 0.
     pub index: u64,
     pub row: Interval,
+    /// Empty for a sink that does not want them.
     pub histograms: IntervalHistograms,
 }
 
 /// Nanoseconds; only series that have values. Three significant digits.
 pub type IntervalHistograms = Vec<(Series, Histogram<u32>)>;
 
-/// One kind of place. All calls come from one thread that belongs to this sink alone, in this order: `begin`, then
-/// `interval` and `events` as they come, `end` once. A call may block up to the sink's own time-outs (at most some
-/// seconds); meanwhile its queue fills, and what does not fit is lost and counted by the hub.
+/// One kind of place. All calls come from one thread that belongs to this sink alone, in this order: `begin` until it
+/// succeeds, `start` once, then `interval` and `events` as they come, `flush` once, `end` once. A call may block up
+/// to the sink's own time-outs (at most some seconds); meanwhile its queue fills, and what does not fit is lost and
+/// counted by the hub.
 pub trait Exporter: Send {
-    /// Connects or opens. A failure here is told at once, before any load is sent.
+    /// Connects or opens. A failure here is told at once, before any load is sent; `Unreachable`: it is tried again
+    /// while the run goes on.
     fn begin(&mut self, run: &RunInfo) -> Result<(), SinkError>;
 
-    /// An interval is over. `Err`: this row did not arrive; the hub counts it and goes on with the next.
+    /// The load begins. `origin_unix_ns` is what all times of the run count from (`Interval::t_s`, and in events
+    /// `Instant::EPOCH`), in nanoseconds since 1970.
+    fn start(&mut self, _origin_unix_ns: u64) {}
+
+    /// An interval is over. `Refused`: this row did not arrive, the hub counts it and goes on with the next;
+    /// `Unreachable`: the hub gives the same row again a little later, as long as there is time.
     fn interval(&mut self, row: &SinkRow) -> Result<(), SinkError>;
+
+    /// Whether its rows need histograms.
+    fn wants_histograms(&self) -> bool {
+        true
+    }
 
     /// Whether it takes single events; those that do not are never given any.
     fn wants_events(&self) -> bool {
         false
     }
 
-    /// Some events, of one engine thread (its index) and in its order; times are since the run's origin. `Err`:
-    /// none of them arrived.
+    /// Some events of one engine thread (from 0), in its order. Errors as with `interval`, of all of them together.
     fn events(&mut self, _thread: u16, _events: &[Event]) -> Result<(), SinkError> {
         Ok(())
     }
 
-    /// Everything given before is to be on its way; the result is complete but for `sinks` and `verdict`'s word on them.
+    /// There are no more rows and events: all that was given is to be there now. It decides the verdict. `Err`: nothing
+    /// of it can be relied on, and the hub counts it all as lost.
+    fn flush(&mut self) -> Result<(), SinkError> {
+        Ok(())
+    }
+
+    /// Rows and events that had arrived and were found gone since the last time this was asked (a store that was started
+    /// again without its last writes).
+    fn gone(&mut self) -> Gone {
+        Gone::default()
+    }
+
+    /// The result is complete but for `sinks`.
     fn end(&mut self, result: &RunResult) -> Result<(), SinkError>;
 }
 
+/// What a place took and lost again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gone {
+    pub rows: u64,
+    pub events: u64,
+}
+
 /// Why something did not arrive. The text names the sink's host or file, says what was wrong and what to do.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SinkError {
-    /// The URL itself is wrong: nothing is sent, status 2.
+    /// The URL itself is wrong: nothing is sent, status 2. `url` is without its password.
     #[error("--to {url}: {problem}")]
     Url { url: String, problem: String },
-    /// It can not be reached or opened, or refuses.
+    /// It can not be opened, or answers that it does not take this: to try the same again is of no use.
     #[error("{sink}: {problem}")]
     Refused { sink: String, problem: String },
+    /// Nobody answers now, or says that it is busy: the same may be tried again, and is.
+    #[error("{sink}: {problem}")]
+    Unreachable { sink: String, problem: String },
 }

@@ -11,5 +11,9 @@
 #![forbid(unsafe_code)]
 
 mod exporter;
+mod kinds;
+mod place;
 
-pub use exporter::{Exporter, IntervalHistograms, RunInfo, SinkError, SinkRow};
+pub use exporter::{Exporter, Gone, IntervalHistograms, RunInfo, SinkError, SinkRow};
+pub use kinds::KINDS;
+pub use place::{Address, Kind, Place, without_secrets};
