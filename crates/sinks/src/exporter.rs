@@ -110,3 +110,17 @@ pub enum SinkError {
     #[error("{sink}: {problem}")]
     Unreachable { sink: String, problem: String },
 }
+
+impl SinkError {
+    /// Whether to try the same again may help.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreachable { .. })
+    }
+
+    /// What was wrong, without the name of the sink.
+    pub fn problem(&self) -> String {
+        let (Self::Url { problem, .. } | Self::Refused { problem, .. } | Self::Unreachable { problem, .. }) =
+            self;
+        problem.clone()
+    }
+}

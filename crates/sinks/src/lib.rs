@@ -11,9 +11,12 @@
 #![forbid(unsafe_code)]
 
 mod exporter;
+mod hub;
 mod kinds;
 mod place;
+mod queue;
 
 pub use exporter::{Exporter, Gone, IntervalHistograms, RunInfo, SinkError, SinkRow};
+pub use hub::Hub;
 pub use kinds::KINDS;
 pub use place::{Address, Kind, Place, without_secrets};

@@ -7,7 +7,7 @@
 
 use crate::exporter::{Exporter, SinkError};
 use crate::kinds::KINDS;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use units::Picos;
 use url::Url;
 
@@ -40,7 +40,7 @@ pub struct Place {
     kind: &'static Kind,
     shown: String,
     scheme: String,
-    path: String,
+    path: PathBuf,
     url: Option<Url>,
     options: Vec<(String, String)>,
 }
@@ -58,7 +58,7 @@ impl Place {
             kind,
             shown: without_secrets(text),
             scheme: scheme.to_ascii_lowercase(),
-            path: String::new(),
+            path: PathBuf::new(),
             url: None,
             options: Vec::new(),
         };
@@ -71,6 +71,22 @@ impl Place {
         Ok(place)
     }
 
+    /// A file of this kind, whatever is in its name.
+    ///
+    /// # Panics
+    /// If there is no kind of file with this scheme.
+    pub fn of_file(scheme: &str, path: &Path) -> Self {
+        let kind = kind_of(scheme).filter(|kind| kind.address == Address::File);
+        Self {
+            kind: kind.expect("the scheme is one of a kind of file"),
+            shown: format!("{scheme}:{}", path.display()),
+            scheme: scheme.to_owned(),
+            path: path.to_owned(),
+            url: None,
+            options: Vec::new(),
+        }
+    }
+
     fn file(&mut self, rest: &str) -> Result<(), String> {
         let rest = rest.strip_prefix("//").unwrap_or(rest);
         let (path, options) = match rest.rsplit_once('?') {
@@ -80,7 +96,7 @@ impl Place {
         if path.is_empty() {
             return Err(format!("names no file; write {}, or - for standard output", self.kind.form));
         }
-        self.path = path.to_owned();
+        self.path = PathBuf::from(path);
         self.options = pairs(options);
         Ok(())
     }
@@ -123,12 +139,12 @@ impl Place {
 
     /// The file of a kind with [`Address::File`]; empty for others.
     pub fn path(&self) -> &Path {
-        Path::new(&self.path)
+        &self.path
     }
 
     /// Whether it is `-`.
     pub fn is_stdout(&self) -> bool {
-        self.path == "-"
+        self.path == Path::new("-")
     }
 
     /// The URL of a kind with [`Address::Url`], with everything in it.
