@@ -24,7 +24,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
-use store::{Measured, NoFolder, RunFolder, RunResult, Sink, Spans, StoreError};
+use store::timeline::MAX_BINS;
+use store::{Measured, NoFolder, RunFolder, RunResult, Sink, Spans, StoreError, Timeline, TimelineBuilder};
 use units::{Instant, Picos};
 
 /// How often the main thread looks around.
@@ -166,11 +167,8 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
         result.environment.clear();
     }
     sink.end_rows(&mut result);
-    let page = report::html(
-        &result,
-        result.intervals.iter().cloned(),
-        Documents { plan: &plan_text, environment: &environment },
-    );
+    let documents = Documents { plan: &plan_text, environment: &environment };
+    let page = report::html(&result, &watched.timeline, documents);
     sink.attach("report.html", page.as_bytes());
     sink.save(&mut result);
     if options.output != Output::Summary {
@@ -204,6 +202,8 @@ fn in_outs_words(error: StoreError) -> Failure {
 struct Watched {
     totals: RunTotals,
     health: HealthSummary,
+    /// The run over time, for the report.
+    timeline: Timeline,
     agreement: Agreement,
     halt: Halt,
     why: Option<String>,
@@ -235,8 +235,10 @@ fn watch(
     let mut collector: Collector = collector.expect("the engine makes its recorders when it starts");
     let mut watch = clock.watch();
     let mut worst = watch.check();
+    let mut timeline = TimelineBuilder::expecting(MAX_BINS, intervals(plan));
     let mut row = |row: &measure::IntervalRow| {
         sink.row(row);
+        timeline.push(row);
         progress.show(row);
         let agreement = watch.check();
         if worst.holds() && (!agreement.holds() || agreement.over > worst.over) {
@@ -253,7 +255,17 @@ fn watch(
     let (totals, health) = collector.finish(clock.now(), &mut row);
     let last = watch.check();
     let agreement = if worst.holds() { last } else { worst };
-    Ok(Watched { totals, health, agreement, halt: control.halt(), why: control.why(), notes, bad_lines })
+    let timeline = timeline.view();
+    Ok(Watched {
+        totals,
+        health,
+        timeline,
+        agreement,
+        halt: control.halt(),
+        why: control.why(),
+        notes,
+        bad_lines,
+    })
 }
 
 /// The first Ctrl-C (or SIGTERM) ends the run with a complete result; a second one quits at once.
@@ -321,6 +333,12 @@ fn planned(plan: &Plan) -> Option<Picos> {
         (_, Some(_)) => return None,
     };
     [by_requests, plan.stop.duration].into_iter().flatten().min()
+}
+
+/// How many intervals the run will have; 0 where that is not known beforehand.
+fn intervals(plan: &Plan) -> u64 {
+    let length = planned(plan).map_or(Picos::ZERO, |planned| planned + plan.stop.warmup);
+    length.as_picos().div_ceil(INTERVAL.as_picos())
 }
 
 /// How long the measured part was, for the rates.

@@ -1,312 +1,281 @@
-//! Line charts as SVG, drawn without a library.
+//! A picture as data: what is drawn, before anyone draws it.
 //!
 //! ```text
-//! ┌ y labels ┬──────────── plot ────────────┐   The plot is an SVG stretched to any width; all text is HTML beside
-//! │          │  lines, grid, shade, tips    │   it, so that it is as legible on a phone as on a wide screen.
-//! └──────────┴─────────── x labels ─────────┘
+//! RunResult, Timeline ──► charts.rs ──► Chart ──► svg.rs         the HTML report and the live page
+//!                                             └─► chart_text.rs  the terminal
 //! ```
+//!
+//! Values keep their own units (nanoseconds, counts, shares of 1); [`Unit`] says how they are written. A value that
+//! was not measured is `None` and breaks a line, so that a gap is seen as one.
 
-use std::fmt::Write;
+pub use crate::scale::Scale;
+use crate::scale::time_ticks;
+use crate::words;
+use store::HeatCell;
 
-/// Units of the stretched drawing.
-const WIDTH: f64 = 1000.0;
-const HEIGHT: f64 = 300.0;
-
-/// Escapes text for HTML, in elements and in quoted attributes; control characters become spaces.
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            '\n' => escaped.push('\n'),
-            control if control.is_control() => escaped.push(' '),
-            other => escaped.push(other),
-        }
-    }
-    escaped
+/// One picture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    /// Letters, digits and hyphens; one of its kind in a page: `latency`.
+    pub id: String,
+    /// With the unit, where the labels of the axis do not say it.
+    pub title: String,
+    /// What the eye should look for; plain text.
+    pub caption: String,
+    pub x: Axis,
+    pub y: Scale,
+    pub unit: Unit,
+    pub body: Body,
+    pub shade: Option<Shade>,
+    /// Half as high, and beside another where there is room.
+    pub is_small: bool,
 }
 
-/// How values become heights.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Scale {
-    /// From 0.
-    Linear { high: f64, step: f64 },
-    /// Whole decades.
-    Log { low: f64, high: f64 },
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// Lines through the middles of their points.
+    Lines(Vec<Series>),
+    /// Bars on top of each other, the first at the foot. All series have the same stretches of x.
+    Stacked(Vec<Series>),
+    Heat(Vec<HeatColumn>),
 }
 
-impl Scale {
-    /// From 0 to a round number above `high`.
-    pub fn linear(high: f64) -> Self {
-        let high = if high.is_finite() && high > 0.0 { high } else { 1.0 };
-        let step = nice_step(high / 4.0);
-        Self::Linear { high: (high * 1.02 / step).ceil() * step, step }
-    }
-
-    /// From a round number below the smallest of `values` to one above the largest; zeros are drawn at the foot.
-    pub fn log(values: impl Iterator<Item = f64>) -> Self {
-        let positive = values.filter(|value| *value > 0.0 && value.is_finite());
-        let (low, high) = positive.fold((f64::MAX, 0.0f64), |(low, high), v| (low.min(v), high.max(v)));
-        if high == 0.0 {
-            return Self::Log { low: 1.0, high: 10.0 };
-        }
-        // A round number is at most 2.5 times the number that it is above, so this one is not over the smallest value.
-        let low = nice_step(low / 2.5);
-        Self::Log { low, high: nice_step(high * 1.05).max(low * 10.0) }
-    }
-
-    /// 0 at the foot, 1 at the top.
-    fn at(self, value: f64) -> f64 {
-        match self {
-            Self::Linear { high, .. } => value / high,
-            Self::Log { low, high } => (value.max(low) / low).log10() / (high / low).log10(),
-        }
-        .clamp(0.0, 1.0)
-    }
-
-    fn ticks(self) -> Vec<f64> {
-        match self {
-            Self::Linear { high, step } => {
-                (0..=(high / step).round() as u32).map(|n| f64::from(n) * step).collect()
-            }
-            Self::Log { low, high } => {
-                let decades = (high / low).log10();
-                let first = (low.log10() - 1e-9).ceil() as i32;
-                let last = (high.log10() + 1e-9).floor() as i32;
-                let each = (decades / 6.0).ceil().max(1.0) as usize;
-                let powers = (first..=last).step_by(each).map(|n| 10f64.powi(n));
-                if decades > 2.5 {
-                    return powers.collect();
-                }
-                let between =
-                    (first - 1..=last).flat_map(|n| [1.0, 2.0, 5.0].map(|step| step * 10f64.powi(n)));
-                between.filter(|tick| (low * 0.999..=high * 1.001).contains(tick)).collect()
-            }
-        }
-    }
+/// Values of one kind along x.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    pub name: String,
+    pub tone: Tone,
+    /// Ascending in x.
+    pub points: Vec<Point>,
 }
 
-/// 1, 2 or 5 times a power of ten, not below `least`.
-fn nice_step(least: f64) -> f64 {
-    let power = 10f64.powf(least.log10().floor());
-    let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
-    steps.into_iter().find(|step| *step >= least * 0.999_999).unwrap_or(power * 10.0)
-}
-
-/// One line; `None` breaks it.
-#[derive(Debug)]
-pub struct Line {
-    pub name: &'static str,
-    /// CSS class that gives it its colour.
-    pub class: &'static str,
-    pub points: Vec<Option<Point>>,
-}
-
-impl Line {
-    fn is_band(&self) -> bool {
-        self.points.iter().flatten().any(|point| point.low < point.high)
-    }
-}
-
-/// A value at x, or a stretch of values.
+/// A value that holds for a stretch of x, or at one x (`from == to`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    pub x: f64,
-    pub low: f64,
-    pub high: f64,
-}
-
-impl Point {
-    pub const fn one(x: f64, y: f64) -> Self {
-        Self { x, low: y, high: y }
-    }
-}
-
-/// Says its text while the pointer is over this stretch of x.
-#[derive(Debug)]
-pub struct Tip {
     pub from: f64,
     pub to: f64,
-    pub text: String,
+    pub y: Option<f64>,
 }
 
-#[derive(Debug)]
-pub struct Chart {
-    pub title: &'static str,
-    /// What the eye should look for; plain text.
-    pub caption: &'static str,
-    pub x: (f64, f64),
-    pub x_ticks: Vec<(f64, String)>,
-    pub y: Scale,
-    pub y_text: fn(f64) -> String,
-    pub lines: Vec<Line>,
-    /// A stretch of x in another shade, and what it is.
-    pub shade: Option<(f64, f64, &'static str)>,
-    pub tips: Vec<Tip>,
+/// One step of time of a heat map.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeatColumn {
+    pub from: f64,
+    pub to: f64,
+    /// Ascending, none empty.
+    pub cells: Vec<HeatCell>,
+}
+
+/// A stretch of x in another shade, and what it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shade {
+    pub from: f64,
+    pub to: f64,
+    pub what: String,
+}
+
+/// What lies along x.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Axis {
+    /// Seconds since the origin of the run.
+    Time { from: f64, to: f64 },
+    /// Shares of 1; each further nine (90 %, 99 %, 99.9 %…) takes as much room as the last. The share 1 itself is at
+    /// the end, `nines` from 0 %.
+    Nines { nines: f64 },
+}
+
+/// Colours by number, and grey. Each has a stroke of its own, so that lines can be told apart without colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// 1 to 8; others begin again.
+    Color(usize),
+    /// Beside what matters.
+    Quiet,
+}
+
+/// How values are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds.
+    Time,
+    PerSecond,
+    /// Of 1, written in percent.
+    Share,
+    Count,
+    Bytes,
 }
 
 impl Chart {
-    pub fn html(&self) -> String {
-        let mut out = String::new();
-        // Writing to a String does not fail.
-        let _ = self.write(&mut out);
-        out
+    /// Names and colours of what is drawn; nothing for a heat map.
+    pub fn series(&self) -> &[Series] {
+        match &self.body {
+            Body::Lines(series) | Body::Stacked(series) => series,
+            Body::Heat(_) => &[],
+        }
     }
 
-    fn write(&self, out: &mut String) -> std::fmt::Result {
-        writeln!(out, "<figure><figcaption><h2>{}</h2><p>{}</p>", self.title, self.caption)?;
-        if self.lines.iter().all(|line| line.points.iter().all(Option::is_none)) {
-            return writeln!(out, "</figcaption><p class=\"empty\">No values to draw.</p></figure>");
+    /// Whether there is no value at all.
+    pub fn is_empty(&self) -> bool {
+        match &self.body {
+            Body::Lines(series) | Body::Stacked(series) => series.iter().all(Series::is_empty),
+            Body::Heat(columns) => columns.iter().all(|column| column.cells.is_empty()),
         }
-        self.write_legend(out)?;
-        writeln!(out, "</figcaption><div class=\"chart\" role=\"img\" aria-label=\"{}\">", self.title)?;
-        self.write_y_labels(out)?;
-        let view = format!("0 0 {WIDTH} {HEIGHT}");
-        writeln!(out, "<svg viewBox=\"{view}\" preserveAspectRatio=\"none\" aria-hidden=\"true\">")?;
-        self.write_ground(out)?;
-        for line in &self.lines {
-            let is_band = line.is_band();
-            let path: String = runs(&line.points).map(|run| self.path(run, is_band)).collect();
-            let class = if is_band { "line band" } else { "line" };
-            writeln!(out, "<path class=\"{class} {}\" d=\"{path}\"/>", line.class)?;
-        }
-        self.write_tips(out)?;
-        writeln!(out, "</svg>")?;
-        self.write_x_labels(out)?;
-        writeln!(out, "</div></figure>")
     }
 
-    fn write_legend(&self, out: &mut String) -> std::fmt::Result {
-        write!(out, "<p class=\"legend\">")?;
-        for line in &self.lines {
-            write!(out, "<span><i class=\"{}\"></i>{}</span>", line.class, line.name)?;
-        }
-        if let Some((_, _, what)) = self.shade {
-            write!(out, "<span><i class=\"shade\"></i>{what}</span>")?;
-        }
-        if self.lines.iter().any(Line::is_band) {
-            write!(out, "<span>bands: lowest to highest of several intervals</span>")?;
-        }
-        writeln!(out, "</p>")
-    }
-
-    fn write_y_labels(&self, out: &mut String) -> std::fmt::Result {
-        write!(out, "<div class=\"ys\">")?;
-        for value in self.y.ticks() {
-            let top = (1.0 - self.y.at(value)) * 100.0;
-            write!(out, "<span style=\"top:{top:.2}%\">{}</span>", escape(&(self.y_text)(value)))?;
-        }
-        writeln!(out, "</div>")
-    }
-
-    fn write_x_labels(&self, out: &mut String) -> std::fmt::Result {
-        write!(out, "<div class=\"xs\">")?;
-        for (index, (value, text)) in self.x_ticks.iter().enumerate() {
-            let left = self.x_share(*value) * 100.0;
-            let class = if index % 2 == 1 { " class=\"odd\"" } else { "" };
-            write!(out, "<span{class} style=\"left:{left:.2}%\">{}</span>", escape(text))?;
-        }
-        writeln!(out, "</div>")
-    }
-
-    /// Shade and grid.
-    fn write_ground(&self, out: &mut String) -> std::fmt::Result {
-        if let Some((from, to, _)) = self.shade {
-            let (left, right) = (self.x_share(from) * WIDTH, self.x_share(to) * WIDTH);
-            let width = right - left;
-            writeln!(
-                out,
-                "<rect class=\"shade\" x=\"{left:.1}\" width=\"{width:.1}\" height=\"{HEIGHT}\"/>"
-            )?;
-        }
-        let mut path = String::new();
-        for value in self.y.ticks() {
-            write!(path, "M0 {:.1}H{WIDTH}", self.y_at(value))?;
-        }
-        for (value, _) in &self.x_ticks {
-            write!(path, "M{:.1} 0V{HEIGHT}", self.x_share(*value) * WIDTH)?;
-        }
-        writeln!(out, "<path class=\"grid\" d=\"{path}\"/>")
-    }
-
-    /// A line through the points of one run, or the outline of the band between their ends.
-    fn path(&self, run: &[Option<Point>], is_band: bool) -> String {
-        let points = || run.iter().flatten();
-        let at = |x: f64, y: f64| format!("{:.1} {:.1}", self.x_share(x) * WIDTH, self.y_at(y));
-        if let [Some(alone)] = run {
-            // A point would be invisible: a stroke 24 wide, from the lowest to the highest.
-            let (x, low) = (self.x_share(alone.x) * WIDTH - 12.0, self.y_at(alone.low));
-            let high = self.y_at(alone.high);
-            return format!("M{x:.1} {low:.1}h24M{x:.1} {high:.1}h24");
-        }
-        let there = points().map(|point| at(point.x, point.high));
-        let mut stops: Vec<String> = there.collect();
-        if is_band {
-            stops.extend(points().rev().map(|point| at(point.x, point.low)));
-        }
-        format!("M{}{}", stops.join("L"), if is_band { "Z" } else { "" })
-    }
-
-    fn write_tips(&self, out: &mut String) -> std::fmt::Result {
-        for tip in &self.tips {
-            let (left, right) = (self.x_share(tip.from) * WIDTH, self.x_share(tip.to) * WIDTH);
-            let width = (right - left).max(0.5);
-            let text = escape(&tip.text);
-            writeln!(
-                out,
-                "<rect class=\"tip\" x=\"{left:.1}\" width=\"{width:.1}\" height=\"{HEIGHT}\"><title>{text}</title></rect>"
-            )?;
-        }
-        Ok(())
-    }
-
-    fn x_share(&self, x: f64) -> f64 {
-        let (from, to) = self.x;
-        if to > from { ((x - from) / (to - from)).clamp(0.0, 1.0) } else { 0.5 }
-    }
-
-    fn y_at(&self, y: f64) -> f64 {
-        (1.0 - self.y.at(y)) * HEIGHT
+    pub fn is_over_time(&self) -> bool {
+        matches!(self.x, Axis::Time { .. })
     }
 }
 
-/// Stretches of points without a gap.
-fn runs(points: &[Option<Point>]) -> impl Iterator<Item = &[Option<Point>]> {
-    points.split(Option::is_none).filter(|run| !run.is_empty())
+impl Series {
+    pub fn new(name: impl Into<String>, tone: Tone, points: Vec<Point>) -> Self {
+        Self { name: name.into(), tone, points }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.points.iter().all(|point| point.y.is_none())
+    }
+
+    /// Values that are there.
+    pub fn values(&self) -> impl Iterator<Item = f64> {
+        self.points.iter().filter_map(|point| point.y)
+    }
 }
 
-/// Round times from `from` to `to`, at most nine of them.
-pub fn time_ticks(from: f64, to: f64) -> Vec<(f64, String)> {
-    const STEPS: [f64; 18] = [
-        1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 14400.0,
-        21600.0, 43200.0, 86400.0,
-    ];
-    let span = (to - from).max(0.0);
-    let step = if span <= 8.0 {
-        if span < 1.0 { nice_step((span / 5.0).max(1e-6)) } else { 1.0 }
-    } else {
-        STEPS.into_iter().find(|step| span / step <= 8.0).unwrap_or_else(|| nice_step(span / 8.0))
+impl Point {
+    pub const fn middle(&self) -> f64 {
+        (self.from + self.to) / 2.0
+    }
+}
+
+impl Axis {
+    /// 0 at the left, 1 at the right.
+    pub fn at(self, x: f64) -> f64 {
+        let share = match self {
+            Self::Time { from, to } if to > from => (x - from) / (to - from),
+            Self::Time { .. } => 0.5,
+            Self::Nines { nines } => nines_of(x) / nines,
+        };
+        share.clamp(0.0, 1.0)
+    }
+
+    /// Round places and what stands at them.
+    pub fn ticks(self) -> Vec<(f64, String)> {
+        match self {
+            Self::Time { from, to } => time_ticks(from, to),
+            Self::Nines { nines } => nines_ticks(nines),
+        }
+    }
+
+    /// What x is, as the head of a column; its unit is in it.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Time { .. } => "from (s)",
+            Self::Nines { .. } => "percentile (%)",
+        }
+    }
+
+    /// A place in the unit of [`Self::title`], exactly.
+    pub fn cell(self, x: f64) -> String {
+        match self {
+            Self::Time { .. } => decimals(x, 6),
+            Self::Nines { .. } => decimals(x * 100.0, 10),
+        }
+    }
+}
+
+/// 0 % → 0, 90 % → 1, 99 % → 2…; 100 % is beyond all.
+pub fn nines_of(share: f64) -> f64 {
+    if share < 1.0 { -(1.0 - share).log10() } else { f64::INFINITY }
+}
+
+fn nines_ticks(nines: f64) -> Vec<(f64, String)> {
+    let text = |n: usize| match n {
+        0 => "0 %".to_owned(),
+        1 => "90 %".to_owned(),
+        2 => "99 %".to_owned(),
+        n => format!("99.{} %", "9".repeat(n - 2)),
     };
-    let first = (from / step).ceil() as i64;
-    let last = ((to / step) + 1e-9).floor() as i64;
-    (first..=last).take(10).map(|n| n as f64 * step).map(|at| (at, clock(at, step))).collect()
+    let whole = (0..=nines.floor().clamp(0.0, 12.0) as usize).map(|n| (1.0 - 0.1f64.powi(n as i32), text(n)));
+    let mut ticks: Vec<(f64, String)> = whole.collect();
+    ticks.insert(1, (0.5, "50 %".to_owned()));
+    ticks
 }
 
-/// `12 s`, `0.25 s`, `1:30`, `2:00:00`.
-fn clock(at: f64, step: f64) -> String {
-    if step < 1.0 {
-        return format!("{} s", crate::words::number(at));
+impl Tone {
+    /// Class in the page.
+    pub fn class(self) -> &'static str {
+        const CLASSES: [&str; 8] = ["t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8"];
+        match self {
+            Self::Color(number) => CLASSES[(number.max(1) - 1) % CLASSES.len()],
+            Self::Quiet => "t0",
+        }
     }
-    let seconds = at.round() as u64;
-    match seconds {
-        s if s < 60 => format!("{s} s"),
-        s if s < 3600 => format!("{}:{:02}", s / 60, s % 60),
-        s => format!("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60),
+}
+
+impl Unit {
+    /// For people, three significant digits: `1.23 ms`.
+    pub fn text(self, value: f64) -> String {
+        match self {
+            Self::Time => words::time_f64(value),
+            Self::PerSecond => words::rate(value),
+            Self::Share => words::share(value),
+            Self::Count => words::number(value),
+            Self::Bytes => words::bytes(value.max(0.0).round() as u64),
+        }
     }
+
+    /// Of a round number on an axis: `10 ms`.
+    pub fn tick(self, value: f64) -> String {
+        match self {
+            Self::Time => words::round_time(value),
+            Self::PerSecond | Self::Count => words::number(value),
+            Self::Share => format!("{} %", decimals(value * 100.0, 3)),
+            Self::Bytes => words::round_bytes(value),
+        }
+    }
+
+    /// What stands behind a column's name.
+    pub const fn of_cells(self) -> &'static str {
+        match self {
+            Self::Time => " (ms)",
+            Self::PerSecond => " (/s)",
+            Self::Share => " (%)",
+            Self::Count => "",
+            Self::Bytes => " (MB)",
+        }
+    }
+
+    /// In the unit of [`Self::of_cells`], exactly: times to the nanosecond.
+    pub fn cell(self, value: f64) -> String {
+        match self {
+            Self::Time | Self::Bytes => decimals(value / 1e6, 6),
+            Self::PerSecond => decimals(value, 3),
+            Self::Share => decimals(value * 100.0, 4),
+            Self::Count => decimals(value, 0),
+        }
+    }
+
+    /// What a script reads.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::PerSecond => "rate",
+            Self::Share => "share",
+            Self::Count => "count",
+            Self::Bytes => "bytes",
+        }
+    }
+}
+
+/// With at most so many decimals, without zeros behind; nothing for what is no number.
+pub fn decimals(value: f64, most: usize) -> String {
+    if !value.is_finite() {
+        return String::new();
+    }
+    let text = format!("{value:.most$}");
+    let text = if most > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
 #[cfg(test)]
@@ -314,30 +283,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scales_hold_their_values() {
-        assert_eq!(Scale::linear(20_000.0), Scale::Linear { high: 25_000.0, step: 5_000.0 });
-        assert_eq!(Scale::linear(0.0).ticks().first(), Some(&0.0));
-        assert_eq!(Scale::log([1.5e6, 9e8].into_iter()), Scale::Log { low: 1e6, high: 1e9 });
-        assert_eq!(Scale::log([1.5e6, 9e8].into_iter()).ticks(), [1e6, 1e7, 1e8, 1e9]);
-        assert_eq!(Scale::log([1e6].into_iter()).ticks(), [5e5, 1e6, 2e6, 5e6]);
-        assert_eq!(Scale::log(std::iter::empty()).at(0.0), 0.0);
-        let many = Scale::log([1.0, 1e12].into_iter()).ticks();
-        assert!(many.len() <= 7, "{many:?}");
-    }
-
-    #[test]
-    fn time_ticks_are_round_and_few() {
-        let texts = |from, to| time_ticks(from, to).into_iter().map(|(_, text)| text).collect::<Vec<_>>();
-        assert_eq!(texts(0.0, 20.0), ["0 s", "5 s", "10 s", "15 s", "20 s"]);
-        assert_eq!(texts(0.0, 3600.0).last().unwrap(), "1:00:00");
-        assert_eq!(texts(0.0, 0.5), ["0 s", "0.1 s", "0.2 s", "0.3 s", "0.4 s", "0.5 s"]);
-        for span in [0.0, 0.001, 1.0, 9.0, 100.0, 86_400.0, 1e7] {
-            assert!((1..=10).contains(&time_ticks(0.0, span).len()), "{span}");
+    fn each_nine_takes_as_much_room() {
+        let axis = Axis::Nines { nines: 4.0 };
+        for (share, place) in [(0.0, 0.0), (0.9, 0.25), (0.99, 0.5), (0.999, 0.75), (1.0, 1.0)] {
+            assert!((axis.at(share) - place).abs() < 1e-9, "{share}");
         }
+        let texts: Vec<String> = axis.ticks().into_iter().map(|(_, text)| text).collect();
+        assert_eq!(texts, ["0 %", "50 %", "90 %", "99 %", "99.9 %", "99.99 %"]);
     }
 
     #[test]
-    fn escapes_all_that_html_gives_a_meaning() {
-        assert_eq!(escape("<a b=\"c\">&'\u{1b}["), "&lt;a b=&quot;c&quot;&gt;&amp;&#39; [");
+    fn time_that_has_no_length_is_in_the_middle() {
+        assert_eq!(Axis::Time { from: 0.0, to: 0.0 }.at(0.0), 0.5);
+        assert_eq!(Axis::Time { from: 10.0, to: 20.0 }.at(15.0), 0.5);
+    }
+
+    #[test]
+    fn cells_are_exact() {
+        assert_eq!(Unit::Time.cell(1_234_567.0), "1.234567");
+        assert_eq!(Unit::Time.cell(10_000_000.0), "10");
+        assert_eq!(Unit::Time.cell(1.0), "0.000001");
+        assert_eq!(Unit::Share.cell(0.93), "93");
+        assert_eq!(Unit::Count.cell(100.0), "100");
+        assert_eq!(Unit::PerSecond.cell(f64::NAN), "");
+        assert_eq!(Axis::Nines { nines: 3.0 }.cell(0.999), "99.9");
+    }
+
+    #[test]
+    fn ticks_name_their_unit() {
+        assert_eq!(Unit::Time.tick(1e7), "10 ms");
+        assert_eq!(Unit::Share.tick(0.25), "25 %");
+        assert_eq!(Unit::Bytes.tick(2e6), "2 MB");
+    }
+
+    #[test]
+    fn a_chart_without_values_is_empty() {
+        let nothing = Series::new("p99", Tone::Color(3), vec![Point { from: 0.0, to: 1.0, y: None }]);
+        assert!(nothing.is_empty());
+        assert_eq!(nothing.values().count(), 0);
     }
 }

@@ -1,186 +1,441 @@
-//! The report's charts, made of bins and of the distributions' curves.
+//! The report's charts, made of a timeline and of the distributions' curves.
 
-use crate::bins::{Bin, Kind, Range};
-use crate::chart::{Chart, Line, Point, Scale, Tip, time_ticks};
-use crate::words;
-use store::RunResult;
+use crate::chart::{Axis, Body, Chart, HeatColumn, Point, Scale, Series, Shade, Tone, Unit, nines_of};
+use std::collections::BTreeMap;
+use store::schema::{Interval, OutcomeCount};
+use store::{Bin, Curve, RunResult, Timeline};
+
+/// Outcomes over time are shown one by one up to so many; the rest is one series.
+const MOST_OUTCOMES: usize = 7;
+/// Threads are shown one by one up to so many.
+const MOST_THREADS: usize = 8;
 
 /// Offered and achieved rate over time.
-pub fn rates(bins: &[Bin], result: &RunResult) -> Chart {
-    let of = |value: fn(&Bin) -> f64| -> Vec<_> {
-        bins.iter().map(|bin| Some(Point::one(bin.middle_s(), value(bin)))).collect()
+pub fn rates(timeline: &Timeline, result: &RunResult) -> Chart {
+    let per_second = |count: fn(&Interval) -> u64| {
+        points(timeline, move |row| (row.length_s > 0.0).then(|| count(row) as f64 / row.length_s))
     };
-    let answered = bins.iter().map(|bin| {
-        let Range { low, high } = bin.done_range_per_s();
-        Some(Point { x: bin.middle_s(), low, high })
-    });
-    let highest =
-        bins.iter().map(|bin| bin.offered_per_s().max(bin.done_range_per_s().high).max(bin.bad_per_s()));
-    let mut lines = vec![
-        Line { name: "offered", class: "grey", points: of(Bin::offered_per_s) },
-        Line { name: "answered", class: "c1", points: answered.collect() },
+    let mut series = vec![
+        Series::new("offered", Tone::Quiet, per_second(|row| row.offered)),
+        // Answers of the warm-up are answers too; the warm-up's stretch is marked as such.
+        Series::new("achieved", Tone::Color(1), per_second(|row| row.done + row.warmup)),
     ];
-    if bins.iter().any(|bin| bin.bad_per_s() > 0.0) {
-        lines.push(Line { name: "failed or missed", class: "c4", points: of(Bin::bad_per_s) });
+    let bad = Series::new("failed or missed", Tone::Color(4), per_second(|row| row.failed + row.missed));
+    if bad.values().any(|value| value > 0.0) {
+        series.push(bad);
     }
-    let tip = |bin: &Bin| {
-        format!(
-            "{} offered, {} answered, {} failed or missed",
-            words::rate(bin.offered_per_s()),
-            words::rate(bin.done_per_s()),
-            words::rate(bin.bad_per_s())
-        )
-    };
     over_time(
-        bins,
+        timeline,
         result,
-        "Requests per second",
-        "What was asked for, and what came back. Where the lines part, someone could not keep up.",
-        Scale::linear(highest.fold(0.0, f64::max)),
-        words::number,
-        lines,
-        tip,
+        Chart {
+            id: "rate".into(),
+            title: "Offered and achieved rate (requests per second)".into(),
+            caption:
+                "What was asked for, and what came back. Where the lines part, someone could not keep up."
+                    .into(),
+            y: Scale::linear(highest(&series)),
+            unit: Unit::PerSecond,
+            body: Body::Lines(series),
+            ..blank()
+        },
+    )
+}
+
+/// The generator's lateness over time.
+pub fn lateness(timeline: &Timeline, result: &RunResult) -> Chart {
+    let kinds: [(&str, Tone, fn(&Interval) -> Option<u64>); 4] = [
+        ("p50", Tone::Color(1), |row| row.lateness_p50_ns),
+        ("p99", Tone::Color(3), |row| row.lateness_p99_ns),
+        ("max", Tone::Color(4), |row| row.lateness_max_ns),
+        ("own p99", Tone::Quiet, |row| {
+            row.own_lateness_p99_ns.filter(|own| Some(*own) != row.lateness_p99_ns)
+        }),
+    ];
+    times_over_time(
+        timeline,
+        result,
+        "lateness",
+        "Lateness over time",
+        "From the moment a request was due until it left. It is part of the latency below; «own» is the generator's \
+         part, what the plan's limit on connections does not explain.",
+        &kinds,
     )
 }
 
 /// Percentiles of the latency over time.
-pub fn latency(bins: &[Bin], result: &RunResult) -> Chart {
-    let kinds = [
-        ("p50", "c1", Kind::P50),
-        ("p90", "c2", Kind::P90),
-        ("p99", "c3", Kind::P99),
-        ("max", "c4", Kind::Max),
+pub fn latency(timeline: &Timeline, result: &RunResult) -> Chart {
+    let kinds: [(&str, Tone, fn(&Interval) -> Option<u64>); 5] = [
+        ("p50", Tone::Color(1), |row| row.latency_p50_ns),
+        ("p90", Tone::Color(2), |row| row.latency_p90_ns),
+        ("p99", Tone::Color(3), |row| row.latency_p99_ns),
+        ("p99.9", Tone::Color(5), |row| row.latency_p99_9_ns),
+        ("max", Tone::Color(4), |row| row.latency_max_ns),
     ];
-    ranges_over_time(
-        bins,
+    times_over_time(
+        timeline,
         result,
+        "latency",
         "Latency over time",
         "From the moment a request was due until its answer was complete, on a logarithmic scale.",
         &kinds,
     )
 }
 
-/// The generator's lateness over time.
-pub fn lateness(bins: &[Bin], result: &RunResult) -> Chart {
-    let kinds = [
-        ("p50", "c1", Kind::LatenessP50),
-        ("p99", "c3", Kind::LatenessP99),
-        ("max", "c4", Kind::LatenessMax),
-    ];
-    ranges_over_time(
-        bins,
+/// How many latencies fell where, over time.
+pub fn heat(timeline: &Timeline, result: &RunResult) -> Chart {
+    let column = |bin: &Bin| HeatColumn {
+        from: bin.row.t_s,
+        to: bin.row.t_s + bin.row.length_s,
+        cells: bin.heat.clone(),
+    };
+    let columns: Vec<HeatColumn> = timeline.bins.iter().map(column).collect();
+    let cells = || columns.iter().flat_map(|column| &column.cells);
+    over_time(
+        timeline,
         result,
-        "Lateness over time",
-        "From the moment a request was due until it left. It is part of the latency above.",
-        &kinds,
+        Chart {
+            id: "heat".into(),
+            title: "All latencies".into(),
+            caption: "How many requests took how long, in each step of time. Two bands are two kinds of answer, which \
+                      percentiles would hide."
+                .into(),
+            y: Scale::log(cells().flat_map(|cell| [cell.from_ns as f64, cell.to_ns as f64 / 1.05])),
+            unit: Unit::Time,
+            body: Body::Heat(columns),
+            ..blank()
+        },
     )
 }
 
-fn ranges_over_time(
-    bins: &[Bin],
-    result: &RunResult,
-    title: &'static str,
-    caption: &'static str,
-    kinds: &[(&'static str, &'static str, Kind)],
-) -> Chart {
-    let all = bins.iter().flat_map(|bin| kinds.iter().filter_map(|(_, _, kind)| bin.range(*kind)));
-    let scale = Scale::log(all.flat_map(|range| [range.low, range.high]));
-    let line = |(name, class, kind): &(&'static str, &'static str, Kind)| Line {
-        name,
-        class,
-        points: range_points(bins, *kind),
-    };
-    let tip = |bin: &Bin| {
-        let of = |(name, _, kind): &(&str, &str, Kind)| {
-            bin.range(*kind).map(|range| format!("{name} {}", words::time_f64(range.high)))
-        };
-        let said: Vec<String> = kinds.iter().filter_map(of).collect();
-        if said.is_empty() { "nothing".to_owned() } else { said.join(", ") }
-    };
-    let lines = kinds.iter().map(line).filter(|line| line.points.iter().any(Option::is_some)).collect();
-    over_time(bins, result, title, caption, scale, words::round_time, lines, tip)
-}
-
-/// One point for each bin: a band from the lowest to the highest where it holds several values.
-fn range_points(bins: &[Bin], kind: Kind) -> Vec<Option<Point>> {
-    let point = |bin: &Bin| {
-        bin.range(kind).map(|range| Point { x: bin.middle_s(), low: range.low, high: range.high })
-    };
-    bins.iter().map(point).collect()
-}
-
-#[expect(clippy::too_many_arguments, reason = "the parts of one chart, each used once")]
-fn over_time(
-    bins: &[Bin],
-    result: &RunResult,
-    title: &'static str,
-    caption: &'static str,
-    y: Scale,
-    y_text: fn(f64) -> String,
-    lines: Vec<Line>,
-    tip: impl Fn(&Bin) -> String,
-) -> Chart {
-    let from = bins.first().map_or(0.0, |bin| bin.from_s);
-    let to = bins.last().map_or(0.0, |bin| bin.to_s);
-    let warmup = result.warmup.duration_s.min(to);
-    let tips = bins.iter().map(|bin| Tip {
-        from: bin.from_s,
-        to: bin.to_s,
-        text: format!("{} – {}: {}", words::seconds(bin.from_s), words::seconds(bin.to_s), tip(bin)),
-    });
-    Chart {
-        title,
-        caption,
-        x: (from, to),
-        x_ticks: time_ticks(from, to),
-        y,
-        y_text,
-        lines,
-        shade: (warmup > from).then_some((from, warmup, "warm-up")),
-        tips: tips.collect(),
-    }
-}
-
-/// Latency and service time by percentile: each further nine takes as much room as the last.
+/// Latency, service time and lateness by percentile: each further nine takes as much room as the last.
 pub fn by_percentile(result: &RunResult) -> Chart {
-    let curves = [
-        ("latency", "c3", &result.curves.latency_ns.0),
-        ("service time", "c1", &result.curves.service_ns.0),
-        ("lateness", "grey", &result.curves.lateness_ns.0),
-    ];
-    let nines = |share: f64| -(1.0 - share).log10();
-    let below_all = |curve: &[(f64, u64)]| {
-        curve.iter().rev().find(|(share, _)| *share < 1.0).map_or(0.0, |(share, _)| nines(*share))
+    let curves = &result.curves;
+    percentiles(
+        "percentiles",
+        "Latency by percentile",
+        "The share of answers that came within a time. Latency counts from when a request was due, service time from \
+         when it left: what lies between the lines is waiting before it left.",
+        &[
+            ("latency", Tone::Color(3), &curves.latency_ns),
+            ("service time", Tone::Color(1), &curves.service_ns),
+            ("lateness", Tone::Quiet, &curves.lateness_ns),
+        ],
+    )
+}
+
+/// Cumulative distributions in one picture, up to the last nine there is. Curves without points are left out.
+pub fn percentiles(id: &str, title: &str, caption: &str, curves: &[(&str, Tone, &Curve)]) -> Chart {
+    let below_all = |curve: &Curve| {
+        curve.0.iter().rev().find(|(share, _)| *share < 1.0).map_or(0.0, |(share, _)| nines_of(*share))
     };
-    let most = curves.iter().map(|(_, _, curve)| below_all(curve)).fold(1.0, f64::max);
-    let end = most + 0.15;
-    let place = |share: f64| if share < 1.0 { nines(share).min(end) } else { end };
-    let line = |(name, class, curve): &(&'static str, &'static str, &Vec<(f64, u64)>)| Line {
-        name,
-        class,
-        points: curve.iter().map(|(share, nanos)| Some(Point::one(place(*share), *nanos as f64))).collect(),
-    };
-    let values = || curves.iter().flat_map(|(_, _, curve)| curve.iter().map(|(_, nanos)| *nanos as f64));
-    let labels =
-        [(0.0, "0 %"), (0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %"), (0.9999, "99.99 %")];
-    let more = [(0.99999, "99.999 %"), (0.999_999, "99.9999 %"), (0.999_999_9, "99.99999 %")];
-    let ticks = labels.into_iter().chain(more).map(|(share, text)| (nines(share).max(0.0), text.to_owned()));
-    let latency = &result.curves.latency_ns.0;
-    let tips = latency.windows(2).map(|pair| Tip {
-        from: place(pair[0].0),
-        to: place(pair[1].0),
-        text: format!("{} of the answers took at most {}", words::share(pair[1].0), words::time(pair[1].1)),
-    });
+    let nines = curves.iter().map(|(_, _, curve)| below_all(curve)).fold(1.0, f64::max) + 0.15;
+    let series: Vec<Series> = curves
+        .iter()
+        .filter(|(_, _, curve)| !curve.0.is_empty())
+        .map(|(name, tone, curve)| {
+            let point =
+                |(share, nanos): &(f64, u64)| Point { from: *share, to: *share, y: Some(*nanos as f64) };
+            Series::new(*name, *tone, curve.0.iter().map(point).collect())
+        })
+        .collect();
     Chart {
-        title: "Latency by percentile",
-        caption: "The share of answers that came within a time. Latency counts from when a request was due, service \
-                  time from when it left: what lies between is waiting before it left.",
-        x: (0.0, end),
-        x_ticks: ticks.filter(|(at, _)| *at <= end).collect(),
-        y: Scale::log(values()),
-        y_text: words::round_time,
-        lines: curves.iter().filter(|(_, _, curve)| !curve.is_empty()).map(line).collect(),
-        shade: None,
-        tips: tips.collect(),
+        id: id.to_owned(),
+        title: title.to_owned(),
+        caption: caption.to_owned(),
+        x: Axis::Nines { nines },
+        y: Scale::log(series.iter().flat_map(Series::values)),
+        unit: Unit::Time,
+        body: Body::Lines(series),
+        ..blank()
     }
+}
+
+/// Outcomes over time by code and cause, as bars on each other.
+pub fn outcomes(timeline: &Timeline, result: &RunResult) -> Chart {
+    let shown = most_frequent(timeline);
+    let of = |row: &Interval, wanted: &dyn Fn(&OutcomeCount) -> bool| -> u64 {
+        row.outcomes.iter().filter(|outcome| wanted(outcome)).map(|outcome| outcome.count).sum()
+    };
+    let per_second = |row: &Interval, count: u64| (row.length_s > 0.0).then(|| count as f64 / row.length_s);
+    let mut series: Vec<Series> = Vec::new();
+    for (index, (class, key)) in shown.iter().enumerate() {
+        let is_it = |outcome: &OutcomeCount| outcome.class == *class && outcome.key == *key;
+        let name = if class == "cut_off" { "cut off".to_owned() } else { crate::words::printable(key) };
+        let points = points(timeline, |row| per_second(row, of(row, &is_it)));
+        series.push(Series::new(name, Tone::Color(index + 1), points));
+    }
+    let is_other = |outcome: &OutcomeCount| {
+        !shown.iter().any(|(class, key)| *class == outcome.class && *key == outcome.key)
+    };
+    let other =
+        Series::new("other", Tone::Quiet, points(timeline, |row| per_second(row, of(row, &is_other))));
+    if other.values().any(|value| value > 0.0) {
+        series.push(other);
+    }
+    stacked_over_time(
+        timeline,
+        result,
+        Chart {
+            id: "outcomes".into(),
+            title: "Outcomes over time (per second)".into(),
+            caption:
+                "How requests ended, in the second in which it was known; the most frequent at the foot. \
+                      The warm-up is not in it."
+                    .into(),
+            unit: Unit::PerSecond,
+            body: Body::Stacked(series),
+            ..blank()
+        },
+    )
+}
+
+/// Class and key of the most frequent outcomes, the most frequent first.
+fn most_frequent(timeline: &Timeline) -> Vec<(String, String)> {
+    let mut sums: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for outcome in timeline.bins.iter().flat_map(|bin| &bin.row.outcomes) {
+        *sums.entry((&outcome.class, &outcome.key)).or_default() += outcome.count;
+    }
+    let mut sorted: Vec<_> = sums.into_iter().filter(|(_, count)| *count > 0).collect();
+    sorted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    // If only one is left over, it has a name too.
+    let most = if sorted.len() == MOST_OUTCOMES + 1 { MOST_OUTCOMES + 1 } else { MOST_OUTCOMES };
+    sorted.into_iter().take(most).map(|((class, key), _)| (class.to_owned(), key.to_owned())).collect()
+}
+
+/// Medians of the phases of a request, on each other.
+pub fn phases(timeline: &Timeline, result: &RunResult) -> Chart {
+    let kinds: [(&str, Tone, fn(&Interval) -> Option<u64>); 5] = [
+        ("look-up", Tone::Color(5), |row| row.lookup_p50_ns),
+        ("connect", Tone::Color(2), |row| row.connect_p50_ns),
+        ("TLS handshake", Tone::Color(3), |row| row.tls_p50_ns),
+        ("first byte", Tone::Color(1), |row| row.first_byte_p50_ns),
+        ("body", Tone::Color(6), |row| row.body_p50_ns),
+    ];
+    let series = kinds.iter().map(|(name, tone, of)| Series::new(*name, *tone, time_points(timeline, *of)));
+    stacked_over_time(
+        timeline,
+        result,
+        Chart {
+            id: "phases".into(),
+            title: "Phases over time (medians)".into(),
+            caption: "Where the time goes: the median of each phase, on each other. Look-up, connect and handshake are \
+                      of the connections that were opened in that step; a request on an open connection has only the \
+                      last two."
+                .into(),
+            unit: Unit::Time,
+            body: Body::Stacked(series.filter(|series| !series.is_empty()).collect()),
+            ..blank()
+        },
+    )
+}
+
+/// CPU, waiting, steal, retransmits, ports and memory of the generator over time; those that were measured.
+pub fn generator(timeline: &Timeline, result: &RunResult) -> Vec<Chart> {
+    let gauge = |id: &str, title: &str, caption: &str, unit: Unit, series: Vec<Series>| {
+        let most = highest(&series);
+        let chart = Chart {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            caption: caption.to_owned(),
+            y: if unit == Unit::Count { Scale::whole(most) } else { Scale::linear(most) },
+            unit,
+            body: Body::Lines(series),
+            is_small: true,
+            ..blank()
+        };
+        over_time(timeline, result, chart)
+    };
+    let one = |name: &str, tone: usize, of: fn(&Interval) -> Option<f64>| {
+        Series::new(name, Tone::Color(tone), points(timeline, of))
+    };
+    let count = |value: u64| value as f64;
+    let ports = vec![
+        one("local ports", 1, |row| row.ports_left.map(|left| left as f64)),
+        one("descriptors", 2, |row| row.descriptors_left.map(|left| left as f64)),
+    ];
+    let sockets = vec![
+        Series::new("open connections", Tone::Color(1), points(timeline, |row| Some(count(row.open)))),
+        Series::new("in TIME_WAIT", Tone::Color(3), points(timeline, |row| Some(count(row.time_wait)))),
+    ];
+    let memory = vec![one("resident", 1, |row| row.rss_bytes.map(|bytes| bytes as f64))];
+    let resent = vec![one("retransmits", 4, |row| Some(row.retransmits as f64))];
+    let charts = vec![
+        gauge(
+            "cpu",
+            "CPU (share of one CPU)",
+            "Work of each engine thread; spinning is waiting, not work.",
+            Unit::Share,
+            cpu(timeline),
+        ),
+        gauge(
+            "wait",
+            "Run-queue wait in each step",
+            "Time that a thread was ready to run but waited for a CPU.",
+            Unit::Time,
+            waits(timeline),
+        ),
+        gauge(
+            "steal",
+            "Steal (share of time)",
+            "Time that the hypervisor gave to others.",
+            Unit::Share,
+            vec![one("steal", 4, |row| row.steal_share)],
+        ),
+        gauge(
+            "retransmits",
+            "TCP retransmits in each step",
+            "Of all sockets of this network namespace.",
+            Unit::Count,
+            resent,
+        ),
+        gauge(
+            "left",
+            "Ports and descriptors left",
+            "What further connections could use.",
+            Unit::Count,
+            ports,
+        ),
+        gauge(
+            "sockets",
+            "Connections",
+            "Open ones, and local ports that rest after a close.",
+            Unit::Count,
+            sockets,
+        ),
+        gauge("memory", "Memory", "Of the generator.", Unit::Bytes, memory),
+    ];
+    charts.into_iter().filter(|chart| !chart.is_empty()).collect()
+}
+
+/// The work of each thread, or of the busiest where there are many; and the most that one spun.
+fn cpu(timeline: &Timeline) -> Vec<Series> {
+    let threads = timeline.bins.iter().map(|bin| bin.row.threads.len()).max().unwrap_or(0);
+    let work = |cpu: f64, spun: f64| Some((cpu - spun).max(0.0));
+    let busiest = || {
+        let points = points(timeline, |row| match row.threads.len() {
+            0 => work(row.cpu_share, row.spun_share),
+            _ => row
+                .threads
+                .iter()
+                .filter_map(|thread| work(thread.cpu_share, thread.spun_share))
+                .reduce(f64::max),
+        });
+        let name = if threads > 1 { format!("the busiest of {threads} threads") } else { "work".to_owned() };
+        Series::new(name, Tone::Color(1), points)
+    };
+    let mut series: Vec<Series> = match threads {
+        2..=MOST_THREADS => (0..threads)
+            .map(|index| {
+                let of = |row: &Interval| {
+                    row.threads.get(index).and_then(|thread| work(thread.cpu_share, thread.spun_share))
+                };
+                Series::new(format!("thread {}", index + 1), Tone::Color(index + 1), points(timeline, of))
+            })
+            .collect(),
+        _ => vec![busiest()],
+    };
+    let spun = points(timeline, |row| {
+        row.threads.iter().map(|thread| thread.spun_share).reduce(f64::max).or(Some(row.spun_share))
+    });
+    let name = if threads > 1 { "spinning, most" } else { "spinning" };
+    let spun = Series::new(name, Tone::Quiet, spun);
+    if spun.values().any(|share| share > 0.0) {
+        series.push(spun);
+    }
+    series
+}
+
+fn waits(timeline: &Timeline) -> Vec<Series> {
+    let threads = timeline.bins.iter().map(|bin| bin.row.threads.len()).max().unwrap_or(0);
+    match threads {
+        2..=MOST_THREADS => (0..threads)
+            .map(|index| {
+                let of = |row: &Interval| row.threads.get(index).map(|thread| thread.run_queue_wait_ns);
+                Series::new(
+                    format!("thread {}", index + 1),
+                    Tone::Color(index + 1),
+                    time_points(timeline, of),
+                )
+            })
+            .collect(),
+        _ => {
+            let of = |row: &Interval| row.run_queue_wait_ns;
+            vec![Series::new("the longest", Tone::Color(1), time_points(timeline, of))]
+        }
+    }
+}
+
+fn times_over_time(
+    timeline: &Timeline,
+    result: &RunResult,
+    id: &str,
+    title: &str,
+    caption: &str,
+    kinds: &[(&str, Tone, fn(&Interval) -> Option<u64>)],
+) -> Chart {
+    let series = kinds.iter().map(|(name, tone, of)| Series::new(*name, *tone, time_points(timeline, *of)));
+    let series: Vec<Series> = series.filter(|series| !series.is_empty()).collect();
+    over_time(
+        timeline,
+        result,
+        Chart {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            caption: caption.to_owned(),
+            y: Scale::log(series.iter().flat_map(Series::values)),
+            unit: Unit::Time,
+            body: Body::Lines(series),
+            ..blank()
+        },
+    )
+}
+
+/// With a scale that holds all bars.
+fn stacked_over_time(timeline: &Timeline, result: &RunResult, chart: Chart) -> Chart {
+    let series = chart.series();
+    let sum = |at: usize| -> f64 { series.iter().filter_map(|series| series.points[at].y).sum() };
+    let most = (0..timeline.bins.len()).map(sum).fold(0.0, f64::max);
+    over_time(timeline, result, Chart { y: Scale::linear(most), ..chart })
+}
+
+/// Over the time of the whole run, with the warm-up in another shade.
+fn over_time(timeline: &Timeline, result: &RunResult, chart: Chart) -> Chart {
+    let ends = |bin: &Bin| bin.row.t_s + bin.row.length_s;
+    let from = timeline.bins.first().map_or(0.0, |bin| bin.row.t_s);
+    let to = timeline.bins.last().map_or(0.0, ends);
+    let warmup = result.warmup.duration_s.min(to);
+    let shade = (warmup > from).then(|| Shade { from, to: warmup, what: "warm-up".into() });
+    Chart { x: Axis::Time { from, to }, shade, ..chart }
+}
+
+/// What the charts have in common.
+pub fn blank() -> Chart {
+    Chart {
+        id: String::new(),
+        title: String::new(),
+        caption: String::new(),
+        x: Axis::Time { from: 0.0, to: 0.0 },
+        y: Scale::linear(1.0),
+        unit: Unit::Count,
+        body: Body::Lines(Vec::new()),
+        shade: None,
+        is_small: false,
+    }
+}
+
+fn points(timeline: &Timeline, of: impl Fn(&Interval) -> Option<f64>) -> Vec<Point> {
+    let point = |bin: &Bin| Point {
+        from: bin.row.t_s,
+        to: bin.row.t_s + bin.row.length_s,
+        y: of(&bin.row).filter(|value| value.is_finite()),
+    };
+    timeline.bins.iter().map(point).collect()
+}
+
+fn time_points(timeline: &Timeline, of: impl Fn(&Interval) -> Option<u64>) -> Vec<Point> {
+    points(timeline, |row| of(row).map(|nanos| nanos as f64))
+}
+
+fn highest(series: &[Series]) -> f64 {
+    series.iter().flat_map(Series::values).fold(0.0, f64::max)
 }

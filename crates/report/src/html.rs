@@ -3,13 +3,12 @@
 //! Everything that came from outside (URLs, names, the plan, the environment) is escaped. Lines of the plan that
 //! carry credentials are not shown, as a report is a thing to send around.
 
-use crate::bins::bins;
-use crate::chart::escape;
 use crate::charts;
+use crate::markup::{escape, without_secrets};
 use crate::words::{self, count};
 use std::fmt::{self, Write};
-use store::Distribution;
-use store::schema::{Criterion, Interval, RunResult, Word};
+use store::schema::{Criterion, RunResult, Word};
+use store::{Distribution, Timeline};
 
 /// What the report is made of besides the result.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,18 +19,18 @@ pub struct Documents<'a> {
     pub environment: &'a str,
 }
 
-/// The whole page. `rows` may be of any number; at most 400 columns are drawn.
-pub fn html(result: &RunResult, rows: impl Iterator<Item = Interval>, documents: Documents<'_>) -> String {
+/// The whole page.
+pub fn html(result: &RunResult, timeline: &Timeline, documents: Documents<'_>) -> String {
     let mut page = String::with_capacity(128 * 1024);
     // Writing to a String does not fail.
-    let _ = write_page(&mut page, result, rows, documents);
+    let _ = write_page(&mut page, result, timeline, documents);
     page
 }
 
 fn write_page(
     out: &mut String,
     result: &RunResult,
-    rows: impl Iterator<Item = Interval>,
+    timeline: &Timeline,
     documents: Documents<'_>,
 ) -> fmt::Result {
     let title = format!("{} · tare {}", result.target, result.engine);
@@ -52,11 +51,16 @@ fn write_page(
     head(out, result)?;
     verdict(out, result)?;
     cards(out, result)?;
-    let bins = bins(rows);
-    out.push_str(&charts::latency(&bins, result).html());
-    out.push_str(&charts::rates(&bins, result).html());
-    out.push_str(&charts::lateness(&bins, result).html());
+    for chart in [charts::rates, charts::lateness, charts::latency, charts::heat] {
+        out.push_str(&chart(timeline, result).html());
+    }
     out.push_str(&charts::by_percentile(result).html());
+    for chart in [charts::outcomes, charts::phases] {
+        out.push_str(&chart(timeline, result).html());
+    }
+    for chart in charts::generator(timeline, result) {
+        out.push_str(&chart.html());
+    }
     times(out, result)?;
     outcomes(out, result)?;
     groups(out, result)?;
@@ -370,28 +374,6 @@ fn plan_and_environment(out: &mut String, result: &RunResult, documents: Documen
     Ok(())
 }
 
-/// The text without what stands behind a word that announces a credential, line by line.
-fn without_secrets(text: &str) -> String {
-    const ANNOUNCERS: [&str; 7] =
-        ["authorization", "cookie", "basic_auth", "basic-auth", "api-key", "api_key", "password"];
-    let mut shown = String::with_capacity(text.len());
-    for line in text.lines() {
-        let lower = line.to_ascii_lowercase();
-        let at = ANNOUNCERS.iter().filter_map(|word| lower.find(word).map(|at| at + word.len())).min();
-        match at {
-            Some(at) => {
-                shown.push_str(&line[..at]);
-                shown.push_str(" … (not shown in a report)\n");
-            }
-            None => {
-                shown.push_str(line);
-                shown.push('\n');
-            }
-        }
-    }
-    shown
-}
-
 fn definitions(out: &mut String) -> fmt::Result {
     const WORDS: [(&str, &str); 9] = [
         ("due", "when a request should have left, from the schedule"),
@@ -415,17 +397,4 @@ fn definitions(out: &mut String) -> fmt::Result {
         writeln!(out, "<dt>{word}</dt><dd>{meaning}</dd>")?;
     }
     writeln!(out, "</dl></section>")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn secrets_stay_in_the_plan() {
-        let plan =
-            "basic_auth = \"me:secret\"\nmethod = \"GET\"\nheaders = [\"Authorization: Bearer secret\"]\n";
-        let shown = without_secrets(plan);
-        assert!(!shown.contains("secret") && shown.contains("method = \"GET\""), "{shown}");
-    }
 }

@@ -8,16 +8,19 @@
 
 #![forbid(unsafe_code)]
 
-mod bins;
-mod chart;
+pub mod chart;
+mod chart_table;
 mod charts;
 mod html;
 mod http_load;
 mod json;
+mod markup;
 mod printf;
 mod progress;
+mod scale;
 mod spark;
 mod style;
+mod svg;
 mod text;
 mod words;
 

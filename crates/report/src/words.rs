@@ -31,6 +31,15 @@ pub fn bytes(count: u64) -> String {
     format!("{:#}", Bytes::new(count))
 }
 
+/// `2 MB`: of a round number, for an axis.
+pub fn round_bytes(count: f64) -> String {
+    let text = bytes(count.max(0.0).round() as u64);
+    match text.split_once(' ') {
+        Some((number, unit)) => format!("{} {unit}", trimmed(number.to_owned())),
+        None => text,
+    }
+}
+
 /// `12.3 MB/s`.
 pub fn bytes_per_second(count: u64, over_s: f64) -> String {
     let rate = if over_s > 0.0 { count as f64 / over_s } else { 0.0 };
