@@ -7,6 +7,7 @@
 //! | shape | file | n-th due time |
 //! |---|---|---|
 //! | constant | `constant.rs` | closed form, exact |
+//! | constant, its rate changed while it runs | `steered.rs` | closed form between changes, exact |
 //! | ramp, stages | `line.rs` (`ramp.rs`, `stages.rs`) | inverse of the cumulative count, exact |
 //! | step | `step.rs` | closed form, exact |
 //! | burst | `burst.rs` | closed form, exact |
@@ -35,6 +36,7 @@ mod search;
 mod share;
 mod sine;
 mod stages;
+mod steered;
 mod step;
 mod stream;
 
@@ -42,6 +44,7 @@ pub use error::ScheduleError;
 pub use rates::{expected_per_second_at, smallest_gap};
 pub use recorded::{Recorded, RecordedTimes, check_recorded};
 pub use share::{Limits, Share, share};
+pub use steered::{Change, Steered};
 
 use units::{Departure, Instant};
 
@@ -56,6 +59,11 @@ pub trait Schedule: Send {
 
     /// Why a schedule ended before its time: only a file of recorded times can fail on the way.
     fn failure(&self) -> Option<&ScheduleError> {
+        None
+    }
+
+    /// Itself, if its rate may be changed while it runs: even gaps without jitter.
+    fn as_steered(&mut self) -> Option<&mut Steered> {
         None
     }
 }

@@ -7,11 +7,12 @@ use crate::jitter::{Jitter, Moved, Ordered};
 use crate::poisson::Poisson;
 use crate::recorded::RecordedTimes;
 use crate::sine::Sine;
+use crate::steered::Steered;
 use crate::step::Step;
 use crate::stream::{Offset, Streamed};
 use crate::{Schedule, ScheduleError, ramp, stages};
 use plan::{Arrivals, Shape};
-use units::{Count, Fraction, Instant, Picos};
+use units::{Count, Fraction, Instant, Picos, Rate};
 
 /// Every `of`-th departure from the `index`-th on: threads now, machines later. The shares 0 to `of − 1`
 /// together are the whole.
@@ -76,6 +77,7 @@ pub fn share(
         share,
     };
     Ok(match &load.shape {
+        Shape::Constant(rate) if cut.jitter == Fraction::ZERO => Box::new(cut.steered(*rate)),
         Shape::Constant(rate) => cut.curve(Constant(*rate)),
         Shape::Ramp { from, to, over } => cut.curve(ramp::ramp(*from, *to, *over)?),
         Shape::Step { from, by, every, to } => cut.curve(Step::new(*from, *by, *every, *to)?),
@@ -104,6 +106,10 @@ impl Cut {
         }
         let jittered = Jitter::new(curve, self.jitter, self.seed);
         self.indexed(jittered)
+    }
+
+    fn steered(self, rate: Rate) -> Steered {
+        Steered::new(rate, self.end, self.requests, self.origin, self.share)
     }
 
     /// A burst moves as a whole: the gap that jitter is a share of is the one between bursts.
