@@ -82,6 +82,11 @@ impl Series {
         }
     }
 
+    /// The series with this key.
+    pub fn of_key(key: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|series| series.key() == key)
+    }
+
     /// Position in `ALL`.
     #[inline]
     pub const fn index(self) -> usize {

@@ -12,11 +12,13 @@
 #![forbid(unsafe_code)]
 
 pub mod csv;
+mod buckets;
 mod distribution;
 mod error;
 mod figures;
 mod from_measure;
 mod hlog;
+mod hlog_read;
 mod json;
 mod keeper;
 mod number;
@@ -25,17 +27,19 @@ mod run_folder;
 pub mod schema;
 mod series;
 mod sink;
+mod stored_timeline;
 pub mod timeline;
 mod wall;
 
 pub use distribution::{Curve, Distribution};
 pub use error::StoreError;
 pub use from_measure::{Measured, Spans};
+pub use hlog_read::{HlogEntry, HlogReader, read_hlog};
 pub use json::write_json;
 pub use read::{Intervals, StoredRun, load_run};
 pub use run_folder::{RunFolder, state_dir};
 pub use schema::RunResult;
 pub use series::{BoundedIntervals, MAX_INTERVALS};
 pub use sink::{NoFolder, Sink};
-pub use timeline::{Bin, HeatCell, Timeline};
+pub use timeline::{Bin, HeatCell, Timeline, TimelineBuilder};
 pub use wall::rfc3339;

@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 pub(crate) const INTERVALS: &str = "intervals.jsonl";
-const HLOG: &str = "latency.hlog";
+pub(crate) const HLOG: &str = "latency.hlog";
 pub(crate) const RESULT: &str = "result.json";
 pub(crate) const PLAN: &str = "plan.toml";
 pub(crate) const ENVIRONMENT: &str = "environment.json";

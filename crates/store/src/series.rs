@@ -4,11 +4,11 @@
 //! rows 1 s each:  ▪▪▪▪▪▪▪▪ … 3 600   one more ──►  pairs added up: 1 800 rows of 2 s, then 3 600, then 4 s…
 //! ```
 //!
-//! Merging adds counts and takes the largest of maxima and gauges: both are exact. A percentile of two rows
+//! Merging adds counts and takes the largest of maxima and gauges (of what is left, the least): both are exact. A percentile of two rows
 //! cannot be had from two percentiles, so a merged row has none; `intervals.jsonl` in the run folder keeps
 //! every row as it was.
 
-use crate::schema::{Interval, Series};
+use crate::schema::{Interval, IntervalThread, OutcomeCount, Series};
 
 /// Rows of `result.json` at most: one hour at one a second (about 0.9 MB of memory).
 pub const MAX_INTERVALS: usize = 3_600;
@@ -81,32 +81,72 @@ impl BoundedIntervals {
 
 /// `first` followed by `second`, as one row without percentiles.
 pub fn merge(first: Interval, second: &Interval) -> Interval {
-    let share = |a: f64, b: f64| a.max(b);
     Interval {
         t_s: first.t_s,
         length_s: first.length_s + second.length_s,
-        offered: first.offered + second.offered,
-        sent: first.sent + second.sent,
-        done: first.done + second.done,
-        failed: first.failed + second.failed,
-        missed: first.missed + second.missed,
-        cut_off: first.cut_off + second.cut_off,
-        warmup: first.warmup + second.warmup,
-        bytes_out: first.bytes_out + second.bytes_out,
-        bytes_in: first.bytes_in + second.bytes_in,
+        offered: first.offered.saturating_add(second.offered),
+        sent: first.sent.saturating_add(second.sent),
+        done: first.done.saturating_add(second.done),
+        failed: first.failed.saturating_add(second.failed),
+        missed: first.missed.saturating_add(second.missed),
+        cut_off: first.cut_off.saturating_add(second.cut_off),
+        warmup: first.warmup.saturating_add(second.warmup),
+        bytes_out: first.bytes_out.saturating_add(second.bytes_out),
+        bytes_in: first.bytes_in.saturating_add(second.bytes_in),
         latency_max_ns: first.latency_max_ns.max(second.latency_max_ns),
         lateness_max_ns: first.lateness_max_ns.max(second.lateness_max_ns),
+        outcomes: add_outcomes(first.outcomes, &second.outcomes),
         open: first.open.max(second.open),
-        cpu_share: share(first.cpu_share, second.cpu_share),
-        spun_share: share(first.spun_share, second.spun_share),
-        steal_share: match (first.steal_share, second.steal_share) {
-            (Some(a), Some(b)) => Some(share(a, b)),
-            (a, b) => a.or(b),
-        },
+        cpu_share: first.cpu_share.max(second.cpu_share),
+        spun_share: first.spun_share.max(second.spun_share),
+        steal_share: by(f64::max, first.steal_share, second.steal_share),
         run_queue_wait_ns: first.run_queue_wait_ns.max(second.run_queue_wait_ns),
         rss_bytes: first.rss_bytes.max(second.rss_bytes),
+        retransmits: first.retransmits.saturating_add(second.retransmits),
+        ports_left: by(u64::min, first.ports_left, second.ports_left),
+        descriptors_left: by(u64::min, first.descriptors_left, second.descriptors_left),
+        time_wait: first.time_wait.max(second.time_wait),
+        threads: most_of_threads(first.threads, &second.threads),
         ..Interval::default()
     }
+}
+
+fn by<T>(choose: impl Fn(T, T) -> T, a: Option<T>, b: Option<T>) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(choose(a, b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// Counts of the same outcome added, in the order statuses, errors, missed, cut off.
+pub fn add_outcomes(mut into: Vec<OutcomeCount>, from: &[OutcomeCount]) -> Vec<OutcomeCount> {
+    for outcome in from {
+        match into.iter_mut().find(|known| known.class == outcome.class && known.key == outcome.key) {
+            Some(known) => known.count = known.count.saturating_add(outcome.count),
+            None => {
+                let place = into.partition_point(|known| rank(known) <= rank(outcome));
+                into.insert(place, outcome.clone());
+            }
+        }
+    }
+    into
+}
+
+fn rank(outcome: &OutcomeCount) -> (usize, &str) {
+    let classes = ["status", "error", "missed", "cut_off"];
+    let class = classes.iter().position(|class| *class == outcome.class).unwrap_or(classes.len());
+    (class, if class == 0 { &outcome.key } else { "" })
+}
+
+fn most_of_threads(mut into: Vec<IntervalThread>, from: &[IntervalThread]) -> Vec<IntervalThread> {
+    into.resize(into.len().max(from.len()), IntervalThread::default());
+    for (into, from) in into.iter_mut().zip(from) {
+        into.cpu_share = into.cpu_share.max(from.cpu_share);
+        into.spun_share = into.spun_share.max(from.spun_share);
+        into.run_queue_wait_ns = into.run_queue_wait_ns.max(from.run_queue_wait_ns);
+        into.stolen_share = into.stolen_share.max(from.stolen_share);
+    }
+    into
 }
 
 impl Series {

@@ -7,7 +7,7 @@ use measure::{HealthSample, IntervalData, IntervalRow};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
-use store::{NoFolder, RunFolder, RunResult, Sink, load_run};
+use store::{NoFolder, RunFolder, RunResult, Sink, TimelineBuilder, load_run};
 use units::{Bytes, Event, Gauges, Group, Instant, Miss, Outcome, Picos};
 
 /// A request due at `due_ms` that left 1 ms late and was answered `service_ms` later.
@@ -230,4 +230,95 @@ fn older_and_newer_results_are_read() {
     assert!(load_run(base.path()).unwrap_err().to_string().contains("not a result"));
     fs::remove_file(&file).unwrap();
     assert!(load_run(base.path()).unwrap_err().to_string().contains("no result.json"));
+}
+
+#[test]
+fn a_stored_run_and_a_running_one_have_the_same_timeline() {
+    let base = tempfile::tempdir().unwrap();
+    let out = base.path().join("run");
+    let stored = store_run(&out, 7);
+    let run = load_run(&out).unwrap();
+    for most in [3, 7, 400] {
+        let mut builder = TimelineBuilder::expecting(most, 7);
+        (0..7).for_each(|n| builder.push(&row(n)));
+        let live = builder.view();
+        assert_eq!(run.timeline(most), live, "{most}");
+        assert!(live.bins.iter().all(|bin| bin.exact && !bin.heat.is_empty()));
+        assert_eq!(live.bins.iter().map(|bin| bin.row.done).sum::<u64>(), 28);
+    }
+    let bins = run.timeline(400).bins;
+    assert!(bins.iter().map(|bin| &bin.row).eq(&stored.intervals));
+    fs::remove_file(out.join("latency.hlog")).unwrap();
+    assert!(run.timeline(400).bins.iter().all(|bin| bin.exact && bin.heat.is_empty()));
+    assert!(run.timeline(3).bins[..2].iter().all(|bin| !bin.exact));
+}
+
+#[test]
+fn the_log_reads_back() {
+    let base = tempfile::tempdir().unwrap();
+    let out = base.path().join("run");
+    store_run(&out, 3);
+    let entries = |path: &Path| store::read_hlog(path).unwrap().collect::<Vec<_>>();
+    let log = out.join("latency.hlog");
+    let latencies: Vec<_> = entries(&log).into_iter().filter(|entry| entry.series == "latency").collect();
+    assert_eq!(latencies.iter().map(|entry| entry.histogram.len()).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(latencies[2].start, Picos::from_secs(2));
+    let p50 = latencies[2].histogram.value_at_quantile(0.5);
+    assert!((10_000_000..=10_010_000).contains(&p50), "{p50}");
+    // Cut off anywhere, it has the lines before that, and one that is damaged at most.
+    let whole = fs::read(&log).unwrap();
+    let cut = base.path().join("cut.hlog");
+    for length in (0..whole.len()).step_by(7) {
+        fs::write(&cut, &whole[..length]).unwrap();
+        let mut reader = store::read_hlog(&cut).unwrap();
+        let ends = whole[..length].split(|byte| *byte == b'\n').collect::<Vec<_>>();
+        let lines = ends[..ends.len() - 1].iter().filter(|line| line.starts_with(b"Tag=")).count();
+        assert_eq!(reader.by_ref().count(), lines);
+        assert!(reader.damaged() <= 1);
+    }
+}
+
+/// A line of 200 bytes that claims a histogram of 2^32 bytes, and one that inflates to 64 MiB of zeros.
+#[test]
+fn a_log_that_claims_too_much_is_not_believed() {
+    use base64::Engine;
+    use std::io::Write;
+    let line = |bytes: &[u8]| {
+        let text = base64::engine::general_purpose::STANDARD.encode(bytes);
+        format!("Tag=latency,0.000,1.000,1.000,{text}\n")
+    };
+    let header = |length: u32, digits: u32| {
+        let mut bytes = 0x1c84_9313u32.to_be_bytes().to_vec();
+        [length, 0, digits].iter().for_each(|word| bytes.extend(word.to_be_bytes()));
+        bytes.extend(1u64.to_be_bytes());
+        bytes.extend(u64::MAX.to_be_bytes());
+        bytes.extend(1.0f64.to_be_bytes());
+        bytes
+    };
+    let deflated = |bytes: &[u8]| {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(bytes).unwrap();
+        let body = encoder.finish().unwrap();
+        let mut all = 0x1c84_9314u32.to_be_bytes().to_vec();
+        all.extend((body.len() as u32).to_be_bytes());
+        all.extend(body);
+        all
+    };
+    let bomb = vec![0u8; 64 << 20];
+    // One value of 5 ns: five empty buckets (−5 is 9 in zigzag), then a count of 1 (2).
+    let sound = [header(2, 3), vec![9, 2]].concat();
+    let far = [header(10, 3), vec![0xff; 9], vec![2]].concat();
+    let text = [
+        line(&header(u32::MAX, 5)),
+        line(&deflated(&[header(bomb.len() as u32, 3), bomb].concat())),
+        line(&far),
+        "Tag=latency,0.000,1.000\n".to_owned(),
+        "Tag=latency,nan,1.000,1.000,AAAA\n".to_owned(),
+        line(&sound),
+        line(&deflated(&sound)),
+    ]
+    .concat();
+    let mut reader = store::HlogReader::new(text.as_bytes());
+    let values: Vec<u64> = reader.by_ref().map(|entry| entry.histogram.max()).collect();
+    assert_eq!((values, reader.damaged()), (vec![5, 5], 5));
 }

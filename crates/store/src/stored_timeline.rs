@@ -1,0 +1,72 @@
+//! Rows and histograms of a stored run, joined by their start and streamed into a timeline: one line of each file is in
+//! memory at a time.
+
+use crate::figures::drawn;
+use crate::hlog_read::{Decoder, Lines};
+use crate::run_folder::HLOG;
+use crate::schema::Interval;
+use crate::timeline::{Timeline, TimelineBuilder};
+use measure::Series as Kind;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+/// `rows` of the run in `folder`, of which there are about `expected`, in at most `most` bins.
+pub fn stored_timeline(
+    rows: impl Iterator<Item = Interval>,
+    expected: u64,
+    folder: &Path,
+    most: usize,
+) -> Timeline {
+    let mut builder = TimelineBuilder::expecting(most, expected);
+    let file = File::open(folder.join(HLOG)).ok();
+    let mut log = file.map(|file| Log::new(BufReader::with_capacity(1 << 16, file)));
+    let mut rows = rows.peekable();
+    while let Some(row) = rows.next() {
+        // A row that stands for several has the lines of all of them.
+        let until_ms = rows.peek().map_or(u64::MAX, |next| start_ms(next));
+        builder.begin(row);
+        if let Some(log) = &mut log {
+            log.add_until(until_ms, &mut builder);
+        }
+        builder.end();
+    }
+    builder.view()
+}
+
+fn start_ms(row: &Interval) -> u64 {
+    (row.t_s * 1e3).round() as u64
+}
+
+/// A log that is read as far as rows have come.
+struct Log<R> {
+    lines: Lines<R>,
+    decoder: Decoder,
+    /// The line that was read last belongs to a later row.
+    ahead: bool,
+}
+
+impl<R: BufRead> Log<R> {
+    fn new(from: R) -> Self {
+        Self { lines: Lines::new(from), decoder: Decoder::new(), ahead: false }
+    }
+
+    /// Adds the lines that begin before `until_ms` to the builder's open bin. Lines that cannot be read are missing there,
+    /// and the bin notices.
+    fn add_until(&mut self, until_ms: u64, builder: &mut TimelineBuilder) {
+        loop {
+            let read =
+                if std::mem::take(&mut self.ahead) { self.lines.current() } else { self.lines.advance() };
+            let line = match read {
+                None => return,
+                Some(Err(_)) => continue,
+                Some(Ok(line)) if line.start_ms >= until_ms => break,
+                Some(Ok(line)) => line,
+            };
+            if let Some(index) = Kind::of_key(line.tag).and_then(drawn) {
+                let _ = self.decoder.add_to(&line, builder.counts(index));
+            }
+        }
+        self.ahead = true;
+    }
+}
