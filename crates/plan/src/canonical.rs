@@ -1,12 +1,13 @@
 //! The canonical form: every value written out, in one order, so that equal plans have equal texts and hashes.
 
+use crate::limits::Limits;
 use crate::model::*;
 use crate::shapes::short_form;
 use sha2::{Digest as _, Sha256};
 use std::fmt::{self, Display, Write};
 use std::path::Path;
 
-/// SHA-256 of a plan's canonical text.
+/// SHA-256 of a plan's canonical text without its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PlanHash([u8; 32]);
 
@@ -32,6 +33,15 @@ impl Plan {
     /// The canonical text. `PlanFile::from_toml` and `resolve` make the same plan of it, as long as every path
     /// is UTF-8 (`resolve` makes no others).
     pub fn to_toml(&self) -> String {
+        self.written(&self.limits)
+    }
+
+    /// Of the load alone: runs of the same load compare, whatever they are judged by.
+    pub fn hash(&self) -> PlanHash {
+        PlanHash(Sha256::digest(self.written(&Limits::default())).into())
+    }
+
+    fn written(&self, limits: &Limits) -> String {
         let mut out = Writer(String::new());
         out.source(&self.source);
         // TOML's integers have a sign.
@@ -46,14 +56,11 @@ impl Plan {
         out.tls(&self.tls);
         out.resolve(&self.resolve);
         out.engine(&self.engine);
+        out.limits(limits);
         if let Source::Inline { requests, .. } = &self.source {
             requests.iter().for_each(|request| out.request_line(request));
         }
         out.0
-    }
-
-    pub fn hash(&self) -> PlanHash {
-        PlanHash(Sha256::digest(self.to_toml()).into())
     }
 }
 
@@ -246,6 +253,15 @@ impl Writer {
                 IoChoice::IoUring => "uring",
             },
         );
+    }
+
+    fn limits(&mut self, limits: &Limits) {
+        if limits.is_empty() {
+            return;
+        }
+        self.section("limits");
+        self.list("fail_if", &limits.fail_if);
+        self.list("abort_if", &limits.abort_if);
     }
 
     fn request_line(&mut self, request: &RequestLine) {

@@ -91,7 +91,7 @@ pub(crate) fn statuses(list: &[Typed]) -> Result<Vec<(u16, u16)>, (String, Probl
     Ok(merged)
 }
 
-fn status(text: &str) -> Result<(u16, u16), Problem> {
+pub(crate) fn status(text: &str) -> Result<(u16, u16), Problem> {
     let wrong = || Problem::new("is not a status", STATUS);
     let code = |text: &str| text.trim().parse::<u16>().ok().filter(|code| (100..=999).contains(code));
     if let Some(class) = text.to_ascii_lowercase().strip_suffix("xx") {

@@ -1,6 +1,7 @@
 //! What can be wrong with a plan: where it stands, what was typed, what is wrong, what would be right.
 
 use crate::fields::flag_of;
+use crate::limits::LimitError;
 use std::fmt;
 use thiserror::Error;
 
@@ -59,6 +60,10 @@ pub enum PlanError {
     /// A value that cannot do without another.
     #[error("{place} needs {needs}: {why}")]
     Missing { place: Box<Place>, needs: String, why: String },
+
+    /// A limit that cannot be read, with a caret under the place.
+    #[error("{place}: {error}")]
+    Limit { place: Box<Place>, error: Box<LimitError> },
 
     /// There is nothing to send.
     #[error("no target: give a URL (http://host/), a file of URLs, or [[requests]] in a plan")]

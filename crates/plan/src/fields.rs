@@ -66,6 +66,8 @@ pub const FIELDS: &[(&str, &str)] = &[
     ("engine.cpus", "--cpus"),
     ("engine.spin", "--spin"),
     ("engine.io", "--io"),
+    ("limits.fail_if", "--fail-if"),
+    ("limits.abort_if", "--abort-if"),
 ];
 
 /// The flag for a TOML path. `request.headers[2]` has the flag of `request.headers`; what stands in

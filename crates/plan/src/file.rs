@@ -45,6 +45,8 @@ pub struct PlanFile {
     pub resolve: ResolveFile,
     #[serde(default)]
     pub engine: EngineFile,
+    #[serde(default)]
+    pub limits: LimitsFile,
     #[serde(skip)]
     /// The file it was read from; `None` for flags.
     pub origin: Option<Origin>,
@@ -183,6 +185,15 @@ pub struct EngineFile {
     pub spin: Option<String>,
     /// `auto`, `epoll`, `uring`
     pub io: Option<String>,
+}
+
+/// `[limits]`: what makes the run fail or end early.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitsFile {
+    /// `latency.p99 > 50ms`, or a list of these.
+    pub fail_if: Option<TypedList>,
+    pub abort_if: Option<TypedList>,
 }
 
 /// The file that a plan was read from, and the line of each of its keys.

@@ -16,6 +16,7 @@ mod checks;
 mod error;
 mod fields;
 mod file;
+mod limits;
 mod model;
 mod request_line;
 mod resolve;
@@ -29,8 +30,12 @@ pub use canonical::PlanHash;
 pub use error::{Note, Place, PlanError};
 pub use fields::FIELDS;
 pub use file::{
-    ConnectionFile, EngineFile, ExpectFile, LoadFile, Origin, PlanFile, RequestFile, RequestSection,
-    ResolveFile, StopFile, TlsFile,
+    ConnectionFile, EngineFile, ExpectFile, LimitsFile, LoadFile, Origin, PlanFile, RequestFile,
+    RequestSection, ResolveFile, StopFile, TlsFile,
+};
+pub use limits::{
+    Bound, Comparison, Figure, LOWEST_ERROR_STATUS, Limit, LimitError, Limits, Percentile, Requests,
+    Statistic, Time, Way,
 };
 pub use model::*;
 pub use request_line::LineError;

@@ -1,5 +1,6 @@
 //! The plan itself: plain data, with no value in it that could be invalid.
 
+use crate::limits::Limits;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use units::{Bytes, Count, Fraction, Picos, Rate};
@@ -17,6 +18,8 @@ pub struct Plan {
     pub engine: EnginePlan,
     /// Seed of every random choice: same plan and same seed, same sequence of requests.
     pub seed: u64,
+    /// What the load is judged by; no part of it, nor of the hash.
+    pub limits: Limits,
 }
 
 /// When requests are due.

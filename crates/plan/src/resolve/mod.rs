@@ -13,6 +13,7 @@
 //! | TLS | 1.2 to 1.3, ALPN `http/1.1`, sessions resumed |
 
 mod connection;
+mod limits;
 mod load;
 mod request;
 mod source;
@@ -63,6 +64,7 @@ impl Resolver<'_> {
             resolve: self.names()?,
             engine: self.engine()?,
             seed: self.seed()?,
+            limits: self.limits(&stop)?,
             source,
             request,
             load,
