@@ -109,3 +109,8 @@ fn folders(home: &Path) -> Result<Vec<PathBuf>, CatalogueError> {
     all.extend(elsewhere::read(home).into_iter().filter(|folder| seen.insert(folder.clone())));
     Ok(all)
 }
+
+/// The tags of the run in `folder`, sorted.
+pub fn tags(folder: &Path) -> Result<Vec<String>, CatalogueError> {
+    tags::of(folder)
+}

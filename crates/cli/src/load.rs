@@ -183,7 +183,13 @@ fn sink(options: &Options, started: SystemTime) -> Result<Box<dyn Sink>, Failure
         return Ok(Box::new(NoFolder::new()));
     }
     match RunFolder::create(options.out.as_deref(), "http", started) {
-        Ok(folder) => Ok(Box::new(folder)),
+        Ok(folder) => {
+            if options.out.is_some() {
+                // The run is where its user wants it; that `tare runs` lists it, too, is a convenience.
+                let _ = catalogue::register(folder.path());
+            }
+            Ok(Box::new(folder))
+        }
         Err(error) if options.out.is_some() => Err(in_outs_words(error)),
         // The folder was not asked for: the run is worth more than it, and the result says what is missing.
         Err(error) => Ok(Box::new(NoFolder::instead_of(&error))),

@@ -15,6 +15,7 @@ use commands::generate::{CompletionsArgs, ManArgs};
 use commands::http_args::HttpArgs;
 use commands::http_load::HttpLoadWords;
 use commands::run::RunArgs;
+use commands::runs::RunsArgs;
 use commands::target::TargetArgs;
 use status::Failure;
 use std::ffi::OsString;
@@ -36,6 +37,7 @@ struct Tare {
 enum Command {
     Http(Box<HttpArgs>),
     Run(RunArgs),
+    Runs(RunsArgs),
     Target(Box<TargetArgs>),
     Demo(DemoArgs),
     #[command(name = "http_load")]
@@ -45,8 +47,9 @@ enum Command {
 }
 
 /// The subcommands in the groups and the order in which help shows them.
-const GROUPS: [(&str, &[&str]); 3] = [
+const GROUPS: [(&str, &[&str]); 4] = [
     ("Load", &["http", "http_load", "run"]),
+    ("Results", &["runs"]),
     ("Try out", &["demo", "target"]),
     ("Tools", &["man", "completions", "help"]),
 ];
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
     let outcome: Result<ExitCode, Failure> = match command {
         Command::Http(args) => commands::http::run(&args).map(Into::into),
         Command::Run(args) => commands::run::run(&args).map(Into::into),
+        Command::Runs(args) => commands::runs::run(&args).map(Into::into),
         Command::Demo(args) => commands::demo::run(args).map(Into::into),
         Command::HttpLoad(HttpLoadWords { words }) => Ok(commands::http_load::main("tare http_load", words)),
         Command::Man(args) => commands::generate::man(&args, Tare::command()),

@@ -31,4 +31,4 @@ pub use printf::percent_g;
 pub use progress::{Progress, progress_line};
 pub use style::{Ink, Style};
 pub use text::summary;
-pub use words::{count, counted};
+pub use words::{count, counted, number, printable, rate, share, time};

@@ -8,4 +8,5 @@ pub mod http_load;
 pub mod http_load_args;
 pub mod http_load_cipher;
 pub mod run;
+pub mod runs;
 pub mod target;

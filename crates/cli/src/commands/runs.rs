@@ -1,0 +1,414 @@
+//! `tare runs`: the runs that were kept.
+
+use crate::load::print_all;
+use crate::status::{Failure, Status, complain};
+use crate::terminal::style;
+use anyhow::anyhow;
+use catalogue::{Catalogue, Entry, State, Tag, short_names};
+use clap::{Args, Subcommand, ValueEnum};
+use report::{Ink, Style, counted};
+use serde::Serialize;
+use std::io::IsTerminal;
+use units::Bytes;
+
+/// How many are listed unless --limit says otherwise.
+const LIMIT: usize = 20;
+/// Columns that a target needs at least.
+const NARROWEST_TARGET: usize = 16;
+
+const EXAMPLES: &str = "\
+A RUN is its name, a unique beginning or end of it (7f3a), last, last~1 (the one before), a tag, or a path (./out).
+
+Examples:
+  tare runs --tag nightly --verdict valid
+  tare runs show last
+  tare runs tag last +before -draft
+  tare runs prune --keep 20 --dry-run";
+
+/// List the runs that were kept; show, tag and remove them
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+pub struct RunsArgs {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    Show(ShowArgs),
+    Tag(TagArgs),
+    Rm(RmArgs),
+    Prune(PruneArgs),
+}
+
+#[derive(Args, Debug)]
+struct ListArgs {
+    /// Only runs with this tag (repeatable: with all of them)
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
+    /// Only runs that ended, or stand, so (repeatable, or a list with commas)
+    #[arg(long, value_name = "WORD", value_delimiter = ',', ignore_case = true)]
+    verdict: Vec<Wanted>,
+    /// Only runs with this text in their name, target, load or command
+    #[arg(long = "match", value_name = "TEXT")]
+    text: Option<String>,
+    /// At most so many, the newest; 0 lists all [default: 20, with --json all]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Wanted {
+    Valid,
+    Degraded,
+    Invalid,
+    Running,
+    Killed,
+    Unreadable,
+}
+
+/// Print the summary of a kept run
+#[derive(Args, Debug)]
+struct ShowArgs {
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Print its result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Give words to a run, or take them away
+#[derive(Args, Debug)]
+struct TagArgs {
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// +WORD or WORD adds it, -WORD takes it away; without any, its tags are printed
+    #[arg(value_name = "±WORD", allow_hyphen_values = true, trailing_var_arg = true)]
+    words: Vec<String>,
+}
+
+/// Remove runs for good
+#[derive(Args, Debug)]
+struct RmArgs {
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<String>,
+}
+
+/// Remove all but the newest runs; runs with a tag are left alone
+///
+/// Removes runs that have ended from the folder in which runs are kept; never those that --out put elsewhere.
+#[derive(Args, Debug)]
+struct PruneArgs {
+    /// How many to keep
+    #[arg(long, value_name = "N")]
+    keep: usize,
+    /// Look only at runs with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<Tag>,
+    /// Runs with a tag count and go like the others
+    #[arg(long, conflicts_with = "tag")]
+    tagged: bool,
+    /// Say what would be removed, and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub fn run(args: &RunsArgs) -> Result<Status, Failure> {
+    match &args.action {
+        None => list(&args.list),
+        Some(Action::Show(args)) => show(args),
+        Some(Action::Tag(args)) => tag(args),
+        Some(Action::Rm(args)) => rm(args),
+        Some(Action::Prune(args)) => prune(args),
+    }
+}
+
+fn list(args: &ListArgs) -> Result<Status, Failure> {
+    let catalogue = Catalogue::open().map_err(Failure::wrong)?;
+    let wanted: Vec<&Entry> = catalogue.entries().iter().filter(|entry| args.wants(entry)).collect();
+    let limit = match args.limit {
+        Some(0) => usize::MAX,
+        Some(limit) => limit,
+        None if args.json => usize::MAX,
+        None => LIMIT,
+    };
+    let shown = &wanted[..wanted.len().min(limit)];
+    if args.json {
+        print_all(&as_json(shown))?;
+    } else if catalogue.entries().is_empty() {
+        print_all(&format!(
+            "No run is kept yet: tare http URL makes one. They are kept in {}\n",
+            catalogue.runs_folder().display()
+        ))?;
+    } else if shown.is_empty() {
+        print_all(&format!("None of {} is such.\n", counted(catalogue.entries().len() as u64, "run")))?;
+    } else {
+        let names = short_names(catalogue.entries());
+        let rows: Vec<Row> = shown.iter().map(|entry| Row::of(entry, names.of(entry))).collect();
+        let mut text = table(&rows, style(std::io::stdout().is_terminal()));
+        if wanted.len() > shown.len() {
+            let more = counted((wanted.len() - shown.len()) as u64, "older run");
+            text.push_str(&format!("\n  and {more}: --limit 0 lists all\n"));
+        }
+        print_all(&text)?;
+    }
+    Ok(Status::Done)
+}
+
+impl ListArgs {
+    fn wants(&self, entry: &Entry) -> bool {
+        self.tag.iter().all(|tag| entry.has_tag(tag))
+            && (self.verdict.is_empty() || self.verdict.iter().any(|wanted| wanted.is(entry)))
+            && self.text.as_ref().is_none_or(|text| entry.mentions(text))
+    }
+}
+
+impl Wanted {
+    fn is(self, entry: &Entry) -> bool {
+        let name = self.to_possible_value().expect("no word is hidden");
+        name.get_name().eq_ignore_ascii_case(entry.word())
+    }
+}
+
+#[derive(Serialize)]
+struct Listing<'a> {
+    schema: &'static str,
+    runs: &'a [&'a Entry],
+}
+
+fn as_json(entries: &[&Entry]) -> String {
+    let listing = Listing { schema: "tare.runs/1", runs: entries };
+    serde_json::to_string_pretty(&listing).expect("an entry has only keys that are strings") + "\n"
+}
+
+/// One line of the list.
+struct Row {
+    /// Name, when, target, rate, p99, word, tags.
+    cells: [String; 7],
+    ink: Option<Ink>,
+}
+
+impl Row {
+    fn of(entry: &Entry, name: &str) -> Self {
+        let none = || "–".to_owned();
+        let rate = entry.achieved_per_s.map_or_else(none, report::rate);
+        let p99 = entry.latency_p99_ns.map_or_else(none, report::time);
+        let when = entry.started_at.trim_end_matches('Z').replace('T', " ");
+        let target = report::printable(&entry.target);
+        let cells = [name.to_owned(), when, target, rate, p99, entry.word().to_owned(), remarks(entry)];
+        Self { cells, ink: ink(entry) }
+    }
+}
+
+/// Its tags, and what else should be known before its figures are used.
+fn remarks(entry: &Entry) -> String {
+    let mut words = entry.tags.clone();
+    if entry.partial && entry.state == State::Finished {
+        words.push("(partial)".to_owned());
+    }
+    if entry.thresholds_failed > 0 {
+        words.push(format!("({} failed)", counted(entry.thresholds_failed as u64, "threshold")));
+    }
+    words.join(" ")
+}
+
+fn ink(entry: &Entry) -> Option<Ink> {
+    match entry.word() {
+        "VALID" => Some(Ink::Good),
+        "DEGRADED" => Some(Ink::Doubtful),
+        "running" => Some(Ink::Strong),
+        _ => Some(Ink::Bad),
+    }
+}
+
+const HEADS: [&str; 7] = ["run", "when (UTC)", "target", "rate", "p99", "verdict", "tags"];
+const TARGET: usize = 2;
+const WORD: usize = 5;
+
+fn table(rows: &[Row], style: Style) -> String {
+    let mut widths = HEADS.map(str::len);
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(&row.cells) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let others: usize =
+        widths.iter().enumerate().filter(|(at, _)| *at != TARGET).map(|(_, width)| width).sum();
+    let room = style.width().saturating_sub(2 + others + 2 * (HEADS.len() - 1));
+    widths[TARGET] = widths[TARGET].min(room.max(NARROWEST_TARGET));
+    let mut text = style.paint(Ink::Quiet, &line(&HEADS.map(str::to_owned), &widths, style, None));
+    text.push('\n');
+    for row in rows {
+        text.push_str(&line(&row.cells, &widths, style, row.ink));
+        text.push('\n');
+    }
+    text
+}
+
+fn line(cells: &[String; 7], widths: &[usize; 7], style: Style, ink: Option<Ink>) -> String {
+    let mut text = String::new();
+    for (at, (cell, width)) in cells.iter().zip(widths).enumerate() {
+        let cell = shortened(cell, *width);
+        // Figures to the right.
+        let padded = if matches!(at, 3 | 4) { format!("{cell:>width$}") } else { format!("{cell:<width$}") };
+        text.push_str("  ");
+        match ink.filter(|_| at == WORD) {
+            Some(ink) => text.push_str(&style.paint(ink, &padded)),
+            None => text.push_str(&padded),
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+fn shortened(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let begin: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{begin}…")
+}
+
+fn show(args: &ShowArgs) -> Result<Status, Failure> {
+    let catalogue = Catalogue::open().map_err(Failure::wrong)?;
+    let folder = catalogue.folder_of(&args.run).map_err(Failure::wrong)?;
+    let run = store::load_run(&folder).map_err(Failure::wrong)?;
+    if args.json {
+        print_all(&report::json(&run.result))?;
+        return Ok(Status::Done);
+    }
+    let mut text = format!("\n  {:<13}{}\n", "Run", run.result.run);
+    text.push_str(&format!("  {:<13}{}\n", "Started", run.result.started_at));
+    let tags = catalogue::tags(&folder).map_err(Failure::wrong)?;
+    if !tags.is_empty() {
+        text.push_str(&format!("  {:<13}{}\n", "Tags", tags.join(" ")));
+    }
+    if !run.result.command.is_empty() {
+        text.push_str(&format!("  {:<13}{}\n", "Command", report::printable(&run.result.command)));
+    }
+    text.push_str(&report::summary(&run.result, style(std::io::stdout().is_terminal())));
+    print_all(&text)?;
+    Ok(Status::Done)
+}
+
+fn tag(args: &TagArgs) -> Result<Status, Failure> {
+    let catalogue = Catalogue::open().map_err(Failure::wrong)?;
+    let folder = catalogue.folder_of(&args.run).map_err(Failure::wrong)?;
+    let (mut add, mut remove) = (Vec::new(), Vec::new());
+    for word in &args.words {
+        let (list, word) = match word.strip_prefix('-') {
+            Some(word) => (&mut remove, word),
+            None => (&mut add, word.strip_prefix('+').unwrap_or(word)),
+        };
+        list.push(word.parse::<Tag>().map_err(Failure::wrong)?);
+    }
+    let tags = catalogue.tag(&folder, &add, &remove).map_err(Failure::wrong)?;
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let tags = if tags.is_empty() { "no tags".to_owned() } else { tags.join(" ") };
+    print_all(&format!("{name}: {tags}\n"))?;
+    Ok(Status::Done)
+}
+
+fn rm(args: &RmArgs) -> Result<Status, Failure> {
+    let catalogue = Catalogue::open().map_err(Failure::wrong)?;
+    // All names are looked up first: a slip in one of them removes nothing.
+    let folders = args.runs.iter().map(|run| catalogue.folder_of(run)).collect::<Result<Vec<_>, _>>();
+    let mut folders = folders.map_err(Failure::wrong)?;
+    folders.sort();
+    folders.dedup();
+    remove(&catalogue, &folders)
+}
+
+fn prune(args: &PruneArgs) -> Result<Status, Failure> {
+    let catalogue = Catalogue::open().map_err(Failure::wrong)?;
+    let prunable = catalogue.prunable(args.keep, args.tag.as_ref(), args.tagged);
+    if prunable.is_empty() {
+        print_all("There is nothing to remove.\n")?;
+        return Ok(Status::Done);
+    }
+    if args.dry_run {
+        let names = prunable.iter().map(|entry| format!("would remove {}\n", entry.name));
+        print_all(&names.collect::<String>())?;
+        return Ok(Status::Done);
+    }
+    let folders: Vec<_> = prunable.iter().map(|entry| entry.folder.clone()).collect();
+    remove(&catalogue, &folders)
+}
+
+/// Removes each, says so, and goes on where one cannot be removed.
+fn remove(catalogue: &Catalogue, folders: &[std::path::PathBuf]) -> Result<Status, Failure> {
+    let mut failed = 0;
+    for folder in folders {
+        match catalogue.remove(folder) {
+            Ok(removed) => {
+                let bytes = Bytes::new(removed.bytes);
+                print_all(&format!("removed {} ({bytes:#})\n", folder.display()))?;
+                if removed.left > 0 {
+                    let files = counted(removed.left as u64, "file");
+                    complain(&format!("tare: {} stays: {files} in it are not Tare's", folder.display()));
+                }
+            }
+            Err(error) => {
+                complain(&format!("tare: {error}"));
+                failed += 1;
+            }
+        }
+    }
+    match failed {
+        0 => Ok(Status::Done),
+        _ => Err(Failure::wrong(anyhow!("{} could not be removed", counted(failed, "run")))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(name: &str, target: &str, tags: &[&str]) -> Entry {
+        Entry {
+            name: name.to_owned(),
+            target: target.to_owned(),
+            started_at: "2026-11-20T12:00:00Z".to_owned(),
+            achieved_per_s: Some(2_000.0),
+            latency_p99_ns: Some(1_234_567),
+            verdict: Some(store::schema::Word::Valid),
+            tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+            ..Entry::default()
+        }
+    }
+
+    #[test]
+    fn a_line_for_each_run() {
+        let rows = [
+            Row::of(&entry("7f3a", "http://127.0.0.1:8080/", &["before"]), "7f3a"),
+            Row::of(&Entry { state: State::Running, ..Entry::default() }, "00aa"),
+        ];
+        let text = table(&rows, Style::PLAIN);
+        let expected = "  run   when (UTC)           target                     rate      p99  verdict  tags
+  7f3a  2026-11-20 12:00:00  http://127.0.0.1:8080/  2 000/s  1.23 ms  VALID    before
+  00aa                                                     –        –  running
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_long_target_is_cut_to_the_width() {
+        let long = format!("http://127.0.0.1:8080/{}", "x".repeat(200));
+        let text = table(&[Row::of(&entry("7f3a", &long, &["before"]), "7f3a")], Style::PLAIN);
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert!(text.contains('…') && text.contains("before"), "{text}");
+    }
+
+    #[test]
+    fn filters_by_word() {
+        let valid = entry("a", "t", &["x"]);
+        let killed =
+            Entry { state: State::Killed, verdict: Some(store::schema::Word::Invalid), ..valid.clone() };
+        assert!(Wanted::Valid.is(&valid) && !Wanted::Killed.is(&valid));
+        assert!(Wanted::Killed.is(&killed) && !Wanted::Invalid.is(&killed));
+    }
+}
