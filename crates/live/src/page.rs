@@ -1,0 +1,154 @@
+//! The live page: a server of its own thread, and the one drawing that all viewers share.
+//!
+//! ```text
+//! show(Update) ─► [latest only] ─► draw once ─► [latest only] ─► each viewer's event stream
+//! end(report)  ─► viewers are told, fetch the report, and the server goes: leave()
+//! ```
+
+use crate::aside::step_aside;
+use crate::limited::Limited;
+use crate::server::{Shared, State, router};
+use crate::{Address, LiveError, Token, Update};
+use std::future::IntoFuture;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::sync::{oneshot, watch};
+use units::Picos;
+
+/// How long viewers that are there at the end may take to fetch the report.
+const FETCH: Duration = Duration::from_secs(5);
+/// How long answers under way may take once the server closes.
+const CLOSE: Duration = Duration::from_secs(2);
+const STEP: Duration = Duration::from_millis(20);
+
+/// See the module.
+pub struct Page {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    updates: watch::Sender<Option<Update>>,
+    /// Viewers that were there when the run ended.
+    left_to_fetch: usize,
+    close: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Page {
+    /// Serves a page that says nothing yet. `cpus` are left to the engine. Refuses an address that others can reach,
+    /// unless there is a token.
+    pub fn start(address: Address, token: Option<Token>, cpus: &[u32]) -> Result<Self, LiveError> {
+        if !address.is_loopback() && token.is_none() {
+            return Err(LiveError::Open { address: address.with_port(0) });
+        }
+        let listener = address.listen()?;
+        let bound = listener.local_addr().map_err(LiveError::Thread)?;
+        listener.set_nonblocking(true).map_err(LiveError::Thread)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
+        let runtime = runtime.map_err(LiveError::Thread)?;
+        let listener = {
+            let _inside = runtime.enter();
+            Limited::new(tokio::net::TcpListener::from_std(listener).map_err(LiveError::Thread)?)
+        };
+        let shared = Arc::new(Shared::new(bound, token));
+        let (updates, latest) = watch::channel(None);
+        let (close, closed) = oneshot::channel();
+        let (there, cpus) = (shared.clone(), cpus.to_vec());
+        let thread = std::thread::Builder::new().name("tare-live".to_owned()).spawn(move || {
+            step_aside(&cpus);
+            serve(runtime, listener, there, latest, closed);
+        });
+        let thread = Some(thread.map_err(LiveError::Thread)?);
+        Ok(Self { address: bound, shared, updates, left_to_fetch: 0, close: Some(close), thread })
+    }
+
+    /// Where a browser finds it; with the token, which is a secret.
+    pub fn url(&self) -> String {
+        let host = match self.address.ip() {
+            ip if ip.is_unspecified() => rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            std::net::IpAddr::V6(ip) => format!("[{ip}]"),
+            ip => ip.to_string(),
+        };
+        let token = self.shared.token().map_or_else(String::new, |token| format!("?token={}", token.text()));
+        format!("http://{host}:{}/{token}", self.address.port())
+    }
+
+    /// Whether an update is wanted now: `is_new` if there is a newer one than the last that was shown.
+    pub fn wants(&self, is_new: bool) -> bool {
+        self.shared.was_asked() || (is_new && self.shared.viewers() > 0)
+    }
+
+    /// The run so far.
+    pub fn show(&self, update: Update) {
+        self.updates.send_replace(Some(update));
+    }
+
+    /// The run is over: from now on the page is the report.
+    pub fn end(&mut self, report_html: String) {
+        self.left_to_fetch = self.shared.viewers();
+        self.shared.state.send_replace(State::Ended { report: report_html.into() });
+    }
+
+    /// Waits until those who watched have the report (5 s at most) and for as long as is asked for beyond; at once when
+    /// `hurry` is set. Then closes.
+    pub fn leave(mut self, linger: Picos, hurry: &AtomicBool) {
+        let steps = |time: Duration| time.as_millis().div_ceil(STEP.as_millis());
+        let (fetching, whole) = (steps(FETCH), steps(linger.as_std()));
+        for step in 0..whole.max(fetching) {
+            let all_have_it = self.shared.fetched() >= self.left_to_fetch || step >= fetching;
+            if hurry.load(Ordering::Relaxed) || (all_have_it && step >= whole) {
+                break;
+            }
+            std::thread::sleep(STEP);
+        }
+        self.close();
+    }
+
+    fn close(&mut self) {
+        // Gone already: then there is nothing to close.
+        let _ = self.close.take().map(|close| close.send(()));
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn serve(
+    runtime: Runtime,
+    listener: Limited,
+    shared: Arc<Shared>,
+    latest: watch::Receiver<Option<Update>>,
+    closed: oneshot::Receiver<()>,
+) {
+    runtime.block_on(async {
+        tokio::spawn(draw(shared.clone(), latest));
+        let (tell, told) = oneshot::channel::<()>();
+        let serving = axum::serve(listener, router(shared.clone())).with_graceful_shutdown(async {
+            let _ = told.await;
+        });
+        let server = tokio::spawn(serving.into_future());
+        let _ = closed.await;
+        let _ = tell.send(());
+        // Before the end streams have no end of their own.
+        if shared.has_ended() {
+            let _ = tokio::time::timeout(CLOSE, server).await;
+        }
+    });
+}
+
+/// Draws each update once, for all.
+async fn draw(shared: Arc<Shared>, mut latest: watch::Receiver<Option<Update>>) {
+    while latest.changed().await.is_ok() {
+        let Some(update) = latest.borrow_and_update().clone() else { continue };
+        let drawing = crate::drawing::live_main(&update);
+        shared.draw(drawing, &update.result.target);
+    }
+}
