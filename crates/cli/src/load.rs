@@ -6,24 +6,30 @@
 
 use crate::commands::http_args::OutputArgs;
 use crate::describe;
+use crate::elsewhere;
 use crate::progress::{Progress, Shown};
 use crate::status::{Failure, Status, complain};
 use crate::terminal::style;
+use crate::watching::{LiveArgs, Watching};
 use clock::{Agreement, Clock, HostClock};
 use http::{Control, Engine, Facts, Halt, Notes, Running};
+use live::Update;
 use measure::{
     Choice, ClockReport, Collector, Conditions, Ending, Environment, ExitStatus, HealthSummary, Loop, Probe,
     RunTotals, Settings, Stated, Word,
 };
 use plan::{Load, Note, Plan, Shape};
 use report::Documents;
+use sinks::{Hub, RunInfo};
 use signal_hook::consts::{SIGINT, SIGTERM};
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
+use store::schema::SinkStatus;
 use store::timeline::MAX_BINS;
 use store::{Measured, NoFolder, RunFolder, RunResult, Sink, Spans, StoreError, Timeline, TimelineBuilder};
 use units::{Instant, Picos};
@@ -31,6 +37,8 @@ use units::{Instant, Picos};
 /// How often the main thread looks around.
 const PATIENCE: Duration = Duration::from_millis(100);
 const INTERVAL: Picos = Picos::from_secs(1);
+/// Label of a run that the user ended.
+const INTERRUPTED: &str = "interrupted";
 /// Longest line of the command that is kept.
 const COMMAND: usize = 4_000;
 
@@ -40,9 +48,12 @@ pub struct Options {
     pub print_plan: bool,
     pub out: Option<PathBuf>,
     pub save: bool,
+    /// Other places (`--to`), as they were typed.
+    pub to: Vec<String>,
     pub output: Output,
     pub progress: Shown,
     pub accept_invalid: bool,
+    pub live: LiveArgs,
 }
 
 /// What is printed at the end.
@@ -65,9 +76,11 @@ impl From<&OutputArgs> for Options {
             print_plan: args.print_plan,
             out: args.out.clone(),
             save: !args.no_save,
+            to: args.to.clone(),
             output,
             progress: if args.no_progress || args.quiet { Shown::Nothing } else { Shown::Line },
             accept_invalid: args.accept_invalid,
+            live: args.live.clone(),
         }
     }
 }
@@ -79,6 +92,18 @@ pub struct Finished {
     pub totals: RunTotals,
     /// Where the run folder is.
     pub place: Option<String>,
+    watching: Watching,
+    stop: Arc<AtomicBool>,
+}
+
+impl Finished {
+    /// Stays until those who watched have the report.
+    pub fn leave(self) {
+        let interrupted = self.result.labels.iter().any(|label| label == INTERRUPTED);
+        // Whoever interrupted the run ends the waiting by a second Ctrl-C.
+        let stop = if interrupted { AtomicBool::new(false).into() } else { self.stop };
+        self.watching.leave(&stop);
+    }
 }
 
 /// Runs the plan, prints what is wanted, and says how the process shall end.
@@ -89,13 +114,18 @@ pub fn load(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Status, F
     }
     let finished = run(plan, notes, options)?;
     match options.output {
+        Output::Summary if elsewhere::takes_stdout(options) => {
+            complain(&report::summary(&finished.result, style(std::io::stderr().is_terminal())));
+        }
         Output::Summary => {
             print_all(&report::summary(&finished.result, style(std::io::stdout().is_terminal())))?;
         }
         Output::Json => print_all(&report::json(&finished.result))?,
         Output::Nothing => {}
     }
-    Ok(Status::Run(finished.status))
+    let status = finished.status;
+    finished.leave();
+    Ok(Status::Run(status))
 }
 
 /// Prints text that somebody asked for: that it could not be printed is a failure. A reader that has gone away
@@ -120,11 +150,13 @@ fn tell_of_losses(result: &RunResult) {
 /// Runs the plan and keeps the result.
 pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, Failure> {
     let started = SystemTime::now();
+    let places = elsewhere::places(options)?;
     let clock = HostClock::calibrate();
     let hash = plan.hash();
     let plan_text = plan.to_toml();
     let engine = Engine::prepare(plan.clone(), clock).map_err(Failure::wrong)?;
     let facts = engine.facts();
+    let mut watching = Watching::start(&options.live, &plan, options.output == Output::Nothing)?;
     let mut sink = sink(options, started)?;
     sink.attach("plan.toml", plan_text.as_bytes());
     let environment = environment(&clock, &facts);
@@ -133,19 +165,21 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
         notes.iter().for_each(|note| complain(&format!("tare: {note}")));
     }
 
-    let mut progress = Progress::new(&plan, options.progress);
-    let watched = watch(engine, &plan, &facts, clock, sink.as_mut(), &mut progress)?;
-    progress.clear();
-
-    let verdict =
-        measure::judge(&watched.totals, &watched.health, &conditions(&plan, &facts, &clock, &watched));
-    let ending = Ending {
-        unreachable: measure::unreachable(&watched.totals),
-        threshold_failed: false,
-        interrupted: watched.halt == Halt::Interrupted,
-        accept_invalid: options.accept_invalid,
+    let run_name = sink.name().map_or_else(|| store::run_name("http", started), str::to_owned);
+    let about = RunInfo {
+        run: run_name.clone(),
+        engine: "http".to_owned(),
+        plan_hash: hash.to_string(),
+        target: describe::target(&plan),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: store::rfc3339(started),
+        warmup: plan.stop.warmup,
+        groups: facts.groups.clone(),
+        plan: plan_text.clone(),
+        environment: environment.clone(),
     };
-    let status = ExitStatus::of(&verdict, ending);
+    let mut hub = elsewhere::open(&places, about)?;
+
     let mut result = RunResult {
         engine: "http".to_owned(),
         plan_hash: hash.to_string(),
@@ -159,6 +193,20 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
     };
     result.generator.clock = clock_in_words(&clock);
     result.generator.io = format!("{}: {}", facts.io.name(), facts.io.reason);
+    let mut progress = Progress::new(&plan, options.progress);
+    let seen = (&watching, &result);
+    let watched = watch(engine, &plan, &facts, clock, sink.as_mut(), &mut hub, &mut progress, seen)?;
+    progress.clear();
+
+    let verdict =
+        measure::judge(&watched.totals, &watched.health, &conditions(&plan, &facts, &clock, Some(&watched)));
+    let ending = Ending {
+        unreachable: measure::unreachable(&watched.totals),
+        threshold_failed: false,
+        interrupted: watched.halt == Halt::Interrupted,
+        accept_invalid: options.accept_invalid,
+    };
+    let status = ExitStatus::of(&verdict, ending);
     let spans = Spans::of(&watched.totals, length(&plan, watched.halt));
     result.fill(&watched.totals, &verdict, &watched.health, spans, &facts.groups);
     result.warmup.duration_s = plan.stop.warmup.as_secs_f64();
@@ -167,15 +215,22 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
         result.environment.clear();
     }
     sink.end_rows(&mut result);
+    if !hub.is_empty() {
+        result.run = run_name;
+        result.sinks = hub.finish(&result);
+        elsewhere::tell(&result.sinks);
+    }
     let documents = Documents { plan: &plan_text, environment: &environment };
     let page = report::html(&result, &watched.timeline, documents);
     sink.attach("report.html", page.as_bytes());
+    watching.end(&page);
     sink.save(&mut result);
     if options.output != Output::Summary {
         tell_of_losses(&result);
     }
     debug_assert!(verdict.word() != Word::Valid || watched.totals.conservation().is_ok());
-    Ok(Finished { result, status, totals: watched.totals, place: sink.place() })
+    let (totals, stop) = (watched.totals, watched.stop);
+    Ok(Finished { result, status, totals, place: sink.place(), watching, stop })
 }
 
 fn sink(options: &Options, started: SystemTime) -> Result<Box<dyn Sink>, Failure> {
@@ -215,6 +270,9 @@ struct Watched {
     why: Option<String>,
     notes: Notes,
     bad_lines: Vec<String>,
+    sinks: Vec<SinkStatus>,
+    /// Set by Ctrl-C.
+    stop: Arc<AtomicBool>,
 }
 
 /// Starts the threads and stays with them: collects, keeps rows, shows progress, hears Ctrl-C.
@@ -224,7 +282,9 @@ fn watch(
     facts: &Facts,
     clock: HostClock,
     sink: &mut dyn Sink,
+    hub: &mut Hub,
     progress: &mut Progress,
+    (watching, begun): (&Watching, &RunResult),
 ) -> Result<Watched, Failure> {
     let stop = on_interrupt()?;
     let control = Arc::new(Control::default());
@@ -235,16 +295,20 @@ fn watch(
             let (mut joined, recorders) = measure::recorders(settings(plan, facts, origin));
             joined.watch(Probe::new(origin, sources));
             collector = Some(joined);
-            recorders
+            hub.start(elsewhere::origin_unix_ns(&clock, origin));
+            elsewhere::tapped(recorders, origin, hub)
         })
         .map_err(Failure::wrong)?;
     let mut collector: Collector = collector.expect("the engine makes its recorders when it starts");
     let mut watch = clock.watch();
     let mut worst = watch.check();
-    let mut timeline = TimelineBuilder::expecting(MAX_BINS, intervals(plan));
+    let timeline = RefCell::new(TimelineBuilder::expecting(MAX_BINS, intervals(plan)));
+    let is_new = Cell::new(false);
     let mut row = |row: &measure::IntervalRow| {
         sink.row(row);
-        timeline.push(row);
+        hub.row(row);
+        timeline.borrow_mut().push(row);
+        is_new.set(true);
         progress.show(row);
         let agreement = watch.check();
         if worst.holds() && (!agreement.holds() || agreement.over > worst.over) {
@@ -256,12 +320,17 @@ fn watch(
             control.interrupt();
         }
         collector.poll_for(PATIENCE, || clock.now(), &mut row);
+        watching.look(is_new.take(), || {
+            let so_far = so_far(begun, plan, facts, &clock, &collector);
+            Update { result: Arc::new(so_far), timeline: Arc::new(timeline.borrow().view()) }
+        });
     }
     let (notes, bad_lines) = running.join();
     let (totals, health) = collector.finish(clock.now(), &mut row);
+    let sinks = hub.end_rows(elsewhere::PATIENCE);
     let last = watch.check();
     let agreement = if worst.holds() { last } else { worst };
-    let timeline = timeline.view();
+    let timeline = timeline.borrow().view();
     Ok(Watched {
         totals,
         health,
@@ -271,7 +340,30 @@ fn watch(
         why: control.why(),
         notes,
         bad_lines,
+        sinks,
+        stop,
     })
+}
+
+/// The result as it would be now.
+fn so_far(
+    begun: &RunResult,
+    plan: &Plan,
+    facts: &Facts,
+    clock: &HostClock,
+    collector: &Collector,
+) -> RunResult {
+    let totals = collector.totals();
+    let verdict = measure::judge_so_far(totals, collector.health(), &conditions(plan, facts, clock, None));
+    let mut result = begun.clone();
+    let spans = Spans::of(totals, length(plan, Halt::Interrupted));
+    result.fill(totals, &verdict, collector.health(), spans, &facts.groups);
+    result.warmup.duration_s = plan.stop.warmup.as_secs_f64();
+    let ended = totals.tally.ended();
+    let under_way = result.totals.offered.saturating_sub(ended);
+    result.totals.offered = ended;
+    result.labels = vec![format!("so far: the run goes on, {} under way", report::counted(under_way, "request"))];
+    result
 }
 
 /// The first Ctrl-C (or SIGTERM) ends the run with a complete result; a second one quits at once.
@@ -297,7 +389,7 @@ fn settings(plan: &Plan, facts: &Facts, origin: Instant) -> Settings {
     }
 }
 
-fn conditions(plan: &Plan, facts: &Facts, clock: &HostClock, watched: &Watched) -> Conditions {
+fn conditions(plan: &Plan, facts: &Facts, clock: &HostClock, watched: Option<&Watched>) -> Conditions {
     let load = match &plan.load {
         Load::Closed { .. } => Loop::Closed,
         Load::Open { arrivals, .. } => Loop::Open {
@@ -309,7 +401,7 @@ fn conditions(plan: &Plan, facts: &Facts, clock: &HostClock, watched: &Watched) 
     };
     Conditions {
         load,
-        clock: Some(watched.agreement),
+        clock: watched.map(|watched| watched.agreement),
         clock_precision: clock.precision().max(clock.overhead()),
         clock_refused: clock.refused().map(|refused| refused.to_string()),
         spins: facts.spin,
@@ -318,6 +410,7 @@ fn conditions(plan: &Plan, facts: &Facts, clock: &HostClock, watched: &Watched) 
             Load::Closed { connections } => Some(connections),
             Load::Open { connections, .. } => connections,
         },
+        sinks: watched.and_then(|watched| elsewhere::loss(&watched.sinks)),
     }
 }
 
@@ -362,7 +455,7 @@ fn tell(result: &mut RunResult, watched: &Watched, notes: &[Note], plan: &Plan, 
     result.partial = watched.halt != Halt::No;
     match watched.halt {
         Halt::No => {}
-        Halt::Interrupted => result.labels.push("interrupted".to_owned()),
+        Halt::Interrupted => result.labels.push(INTERRUPTED.to_owned()),
         Halt::SourceLost | Halt::Failed => result.labels.extend(watched.why.clone()),
     }
     if unreachable {
@@ -440,6 +533,8 @@ fn command() -> String {
             hide_next = true;
         } else if word.starts_with("--user=") {
             *word = "--user=***".to_owned();
+        } else if word.starts_with("--to=") || word.contains("://") {
+            *word = sinks::without_secrets(word);
         } else if word.to_ascii_lowercase().starts_with("authorization:") {
             *word = "Authorization: ***".to_owned();
         }

@@ -4,10 +4,12 @@
 
 mod commands;
 mod describe;
+mod elsewhere;
 mod load;
 mod progress;
 mod status;
 mod terminal;
+mod watching;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::demo::DemoArgs;

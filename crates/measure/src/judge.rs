@@ -38,6 +38,7 @@ pub const CRITERIA: &[&str] = &[
     "ports.left",
     "descriptors.left",
     "samples",
+    "sinks.lost",
 ];
 
 /// What offered the load.
@@ -66,6 +67,18 @@ pub struct Conditions {
     pub cpus: u32,
     /// Connections that the plan allows at once.
     pub parallel: Option<u32>,
+    /// What other places (`--to`) did not get; `None` if there are none.
+    pub sinks: Option<SinkLoss>,
+}
+
+/// Figures on their way to other places that did not arrive.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SinkLoss {
+    /// Rows and single events, of all places together.
+    pub lost: u64,
+    /// The place that lost most, without passwords, and why.
+    pub place: String,
+    pub trouble: String,
 }
 
 /// Lateness below this is never a matter: it is what a woken or interrupted CPU costs at any time.
@@ -77,8 +90,23 @@ const INVALID_FLOOR: Picos = Picos::from_millis(1);
 /// Fewer late departures than this do not make a run INVALID.
 const ENOUGH_LATE: u64 = 10;
 
+/// Criteria that only a finished run can meet: before, something is always under way.
+const AT_THE_END: [&str; 4] = ["departures", "achieved.share", "conservation", "samples"];
+
 /// The only way to a verdict.
 pub fn judge(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions) -> Verdict {
+    Verdict::from_criteria(criteria(totals, health, conditions))
+}
+
+/// The verdict if the run had ended now, of the criteria that can be known now. For those who watch; no result is kept
+/// with it.
+pub fn judge_so_far(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions) -> Verdict {
+    let mut criteria = criteria(totals, health, conditions);
+    criteria.retain(|criterion| !AT_THE_END.contains(&criterion.name));
+    Verdict::from_criteria(criteria)
+}
+
+fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions) -> Vec<Criterion> {
     let open = conditions.load != Loop::Closed;
     let machine = Machine::of(health, conditions);
     let own = own_lateness(&machine, open);
@@ -105,7 +133,8 @@ pub fn judge(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions
         descriptors_left(health),
         samples(totals),
     ]);
-    Verdict::from_criteria(criteria)
+    criteria.extend(conditions.sinks.as_ref().map(sinks_lost));
+    criteria
 }
 
 fn departures(totals: &RunTotals) -> Criterion {
@@ -286,6 +315,15 @@ fn samples(totals: &RunTotals) -> Criterion {
     let done = totals.series.of(Series::Latency).len();
     Criterion::new("samples", "count", done as f64, Sense::AtLeast, 1_000.0).only_warns().advise(|| {
         format!("p99 of {done} answers rests on fewer than ten of them: raise --duration or --rate")
+    })
+}
+
+fn sinks_lost(sinks: &SinkLoss) -> Criterion {
+    Criterion::new("sinks.lost", "count", sinks.lost as f64, Sense::AtMost, 0.0).advise(|| {
+        format!(
+            "{} did not get all rows and events ({}); the run folder has every row: repair that, or leave its --to out",
+            sinks.place, sinks.trouble
+        )
     })
 }
 

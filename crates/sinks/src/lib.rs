@@ -10,11 +10,19 @@
 
 #![forbid(unsafe_code)]
 
+mod arrow_ipc;
+mod csv;
+mod event_fields;
 mod exporter;
+mod hdr;
 mod hub;
+mod jsonl;
 mod kinds;
+mod output;
+mod parquet;
 mod place;
 mod queue;
+mod samples;
 
 pub use exporter::{Exporter, Gone, IntervalHistograms, RunInfo, SinkError, SinkRow};
 pub use hub::Hub;

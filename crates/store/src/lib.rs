@@ -37,7 +37,7 @@ pub use from_measure::{Measured, Spans};
 pub use hlog_read::{HlogEntry, HlogReader, read_hlog};
 pub use json::write_json;
 pub use read::{Intervals, StoredRun, load_run};
-pub use run_folder::{RunFolder, state_dir};
+pub use run_folder::{RunFolder, run_name, state_dir};
 pub use schema::RunResult;
 pub use series::{BoundedIntervals, MAX_INTERVALS};
 pub use sink::{NoFolder, Sink};

@@ -55,7 +55,7 @@ impl RunFolder {
     pub fn create(out: Option<&Path>, engine: &str, now: SystemTime) -> Result<Self, StoreError> {
         match out {
             Some(path) => {
-                let name = format!("{}-{engine}-{:04x}", wall::for_a_name(now), tag(now));
+                let name = run_name(engine, now);
                 let made = fs::create_dir_all(path);
                 check_empty(path)?;
                 made.map_err(|why| StoreError::Create { path: path.to_owned(), why })?;
@@ -196,6 +196,10 @@ impl Sink for RunFolder {
     fn place(&self) -> Option<String> {
         Some(self.path.display().to_string())
     }
+
+    fn name(&self) -> Option<&str> {
+        Some(&self.name)
+    }
 }
 
 fn check_empty(path: &Path) -> Result<(), StoreError> {
@@ -207,6 +211,11 @@ fn check_empty(path: &Path) -> Result<(), StoreError> {
         }
         _ => Ok(()),
     }
+}
+
+/// A name for a run that has no folder: `2026-11-20T12-00-00Z-http-7f3a`.
+pub fn run_name(engine: &str, started: SystemTime) -> String {
+    format!("{}-{engine}-{:04x}", wall::for_a_name(started), tag(started))
 }
 
 /// Four hexadecimal digits that tell runs of the same second apart.

@@ -22,6 +22,11 @@ pub trait Sink {
 
     /// Where people find it; `None` if it keeps nothing.
     fn place(&self) -> Option<String>;
+
+    /// The run's name; `None` if nothing gave it one.
+    fn name(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// Keeps nothing on disk; the result in memory is as complete as with a folder.

@@ -65,6 +65,7 @@ fn filled() -> RunResult {
         spins: false,
         cpus: 2,
         parallel: None,
+        sinks: None,
     };
     let verdict = judge(&totals, &health, &conditions);
     let mut result = RunResult::default();

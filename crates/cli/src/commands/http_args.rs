@@ -298,6 +298,9 @@ pub struct OutputArgs {
     /// Keep nothing
     #[arg(long)]
     pub no_save: bool,
+    /// Send the figures there, too; may be given again (kinds: see below)
+    #[arg(long, value_name = "KIND:PLACE", action = ArgAction::Append)]
+    pub to: Vec<String>,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -310,6 +313,8 @@ pub struct OutputArgs {
     /// Exit with status 0 even if the verdict is INVALID; the word stays
     #[arg(long)]
     pub accept_invalid: bool,
+    #[command(flatten)]
+    pub live: crate::watching::LiveArgs,
 }
 
 /// A target that is neither a URL nor a file.

@@ -55,6 +55,7 @@ fn conditions() -> Conditions {
         spins: false,
         cpus: 2,
         parallel: Some(64),
+        sinks: Some(SinkLoss::default()),
     }
 }
 
@@ -303,6 +304,17 @@ fn a_share_of_a_few_milliseconds_is_not_judged_and_none_is_over_one() {
     health.threads[0] = ThreadHealth { span_ns: 100_000_000, cpu_ns: 101_000_000, ..brief };
     let verdict = judge(&totals, &health, &conditions);
     assert_eq!(verdict.criteria().iter().find(|c| c.name == "cpu.thread").unwrap().value, 1.0);
+}
+
+#[test]
+fn what_a_sink_did_not_get_degrades_and_names_it() {
+    alone("sinks.lost", Word::Degraded, "redis://h:1/ did not get all rows and events (it is down)", |_, _, c| {
+        c.sinks = Some(SinkLoss { lost: 1, place: "redis://h:1/".into(), trouble: "it is down".into() });
+    });
+    let (totals, health, mut conditions) = good();
+    conditions.sinks = None;
+    let verdict = judge(&totals, &health, &conditions);
+    assert!(verdict.criteria().iter().all(|criterion| criterion.name != "sinks.lost"));
 }
 
 #[test]
