@@ -8,7 +8,7 @@ use crate::health::HealthSample;
 use crate::series::{
     Histogram, LONGEST, Series, SeriesSet, Summary, empty_histogram, merge_histogram, record_ns,
 };
-use crate::tally::{Outcomes, Tally};
+use crate::tally::{FewOutcomes, Outcomes, Tally};
 use units::{Event, Gauges, Instant, Miss, Outcome, Phase, Picos};
 
 /// Significant digits of a group's histogram: within 1 %.
@@ -32,14 +32,27 @@ pub struct IntervalData {
     /// How long after the end of the measured part late answers came.
     pub(crate) after: Histogram<u32>,
     /// Empty when there is only one group: then it is the whole.
-    pub(crate) groups: Vec<(Tally, Histogram<u32>)>,
+    pub(crate) groups: Vec<GroupData>,
+}
+
+/// One name or URL group within an interval.
+#[derive(Clone, Debug)]
+pub struct GroupData {
+    pub tally: Tally,
+    pub outcomes: FewOutcomes,
+    /// Of its complete answers, within 1 %.
+    pub latency: Histogram<u32>,
 }
 
 impl IntervalData {
     /// Room for `groups` groups, the last of which is «other»; with 0 or 1 none is kept apart.
     pub fn new(groups: u16) -> Self {
         let kept = if groups > 1 { usize::from(groups) } else { 0 };
-        let group = || (Tally::default(), empty_histogram(Picos::from_millis(16), GROUP_DIGITS));
+        let group = || GroupData {
+            tally: Tally::default(),
+            outcomes: FewOutcomes::new(),
+            latency: empty_histogram(Picos::from_millis(16), GROUP_DIGITS),
+        };
         Self {
             series: SeriesSet::new(),
             outcomes: Outcomes::new(),
@@ -82,11 +95,17 @@ impl IntervalData {
     #[inline]
     fn group(&mut self, event: &Event) {
         let Some(last) = self.groups.len().checked_sub(1) else { return };
-        let (tally, latency) = &mut self.groups[usize::from(event.group.0).min(last)];
-        tally.record(event);
+        let group = &mut self.groups[usize::from(event.group.0).min(last)];
+        group.tally.record(event);
+        group.outcomes.add(event.outcome, 1);
         if matches!(event.outcome, Outcome::Status(_)) {
-            record_ns(latency, event.latency().min(LONGEST));
+            record_ns(&mut group.latency, event.latency().min(LONGEST));
         }
+    }
+
+    /// Groups that are kept apart, in the order of their indices; the last is «other».
+    pub fn groups(&self) -> &[GroupData] {
+        &self.groups
     }
 
     /// A complete answer came this long after the end of the measured part.
@@ -130,8 +149,9 @@ impl IntervalData {
         self.last_due = self.last_due.max(other.last_due);
         self.last_done = self.last_done.max(other.last_done);
         for (into, from) in self.groups.iter_mut().zip(&other.groups) {
-            into.0 += from.0;
-            merge_histogram(&mut into.1, &from.1);
+            into.tally += from.tally;
+            into.outcomes.merge(&from.outcomes);
+            merge_histogram(&mut into.latency, &from.latency);
         }
     }
 
@@ -144,9 +164,10 @@ impl IntervalData {
         self.warmup = Tally::default();
         self.bulk_missed = 0;
         (self.last_due, self.last_done) = (Instant::EPOCH, Instant::EPOCH);
-        for (tally, latency) in &mut self.groups {
-            *tally = Tally::default();
-            latency.reset();
+        for group in &mut self.groups {
+            group.tally = Tally::default();
+            group.outcomes.clear();
+            group.latency.reset();
         }
     }
 }

@@ -11,6 +11,8 @@ pub struct Tally {
     pub failed: u64,
     pub missed: u64,
     pub cut_off: u64,
+    /// Those done, by the hundreds of their status: 200 to 299 in the third. A status over 999 is in the first.
+    pub by_class: [u64; 10],
     pub bytes_out: Bytes,
     pub bytes_in: Bytes,
 }
@@ -28,7 +30,10 @@ impl Tally {
     #[inline]
     pub(crate) fn record(&mut self, event: &Event) {
         match event.outcome {
-            Outcome::Status(_) => self.done += 1,
+            Outcome::Status(code) => {
+                self.done += 1;
+                self.by_class[if code < 1000 { usize::from(code / 100) } else { 0 }] += 1;
+            }
             Outcome::Failed(_) => self.failed += 1,
             Outcome::Missed(_) => self.missed += 1,
             Outcome::CutOff => self.cut_off += 1,
@@ -45,6 +50,7 @@ impl AddAssign for Tally {
         self.failed += other.failed;
         self.missed += other.missed;
         self.cut_off += other.cut_off;
+        self.by_class.iter_mut().zip(other.by_class).for_each(|(into, from)| *into += from);
         self.bytes_out += other.bytes_out;
         self.bytes_in += other.bytes_in;
     }
@@ -57,6 +63,59 @@ pub struct Outcomes {
     failed: [u64; Cause::ALL.len()],
     missed: [u64; Miss::ALL.len()],
     cut_off: u64,
+}
+
+/// Distinct outcomes that a group tells apart; what comes beyond them is in the sums only.
+const FEW: usize = 12;
+
+/// Counts of the outcomes of one group: those that came first, at most [`FEW`] different ones. Memory is small enough to
+/// have one for each group, and nothing is allocated for a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FewOutcomes(Vec<(Outcome, u64)>);
+
+impl FewOutcomes {
+    pub(crate) fn new() -> Self {
+        Self(Vec::with_capacity(FEW))
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, outcome: Outcome, count: u64) {
+        match self.0.iter().position(|(known, _)| *known == outcome) {
+            Some(index) => self.0[index].1 += count,
+            None if self.0.len() < FEW => self.0.push((outcome, count)),
+            None => {}
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        other.0.iter().for_each(|(outcome, count)| self.add(*outcome, *count));
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Statuses first, then errors, missed and cut off. What `sums` has beyond those that are told apart is one row of its
+    /// class with an empty key.
+    pub fn rows(&self, sums: &Tally) -> Vec<OutcomeCount> {
+        let mut all = Outcomes::new();
+        self.0.iter().for_each(|(outcome, count)| all.add(*outcome, *count));
+        let mut rows = all.rows();
+        let classes = [
+            ("status", sums.done),
+            ("error", sums.failed),
+            ("missed", sums.missed),
+            ("cut_off", sums.cut_off),
+        ];
+        for (class, sum) in classes {
+            let of_class = rows.iter().filter(|row| row.class == class).map(|row| row.count);
+            let rest = sum.saturating_sub(of_class.sum());
+            if rest > 0 {
+                rows.push(OutcomeCount { class, key: String::new(), count: rest });
+            }
+        }
+        rows
+    }
 }
 
 /// One line of `outcomes` in `result.json`.
@@ -141,5 +200,26 @@ impl Outcomes {
 impl Default for Outcomes {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_group_cannot_tell_apart_is_in_the_sum_of_its_class() {
+        let mut few = FewOutcomes::new();
+        // Fifteen different statuses once each, of which twelve are kept; then the first two more times.
+        (200..215).for_each(|code| few.add(Outcome::Status(code), 1));
+        few.add(Outcome::Status(200), 2);
+        few.add(Outcome::CutOff, 1);
+        let sums = Tally { done: 17, cut_off: 1, ..Tally::default() };
+        let rows = few.rows(&sums);
+        assert_eq!(rows.iter().map(|row| row.count).sum::<u64>(), 18);
+        assert_eq!((rows[0].key.as_str(), rows[0].count), ("200", 3));
+        let rests: Vec<_> =
+            rows.iter().filter(|row| row.key.is_empty()).map(|row| (row.class, row.count)).collect();
+        assert_eq!(rests, [("status", 3), ("cut_off", 1)]);
     }
 }

@@ -2,13 +2,14 @@
 
 use crate::interval::{GROUP_DIGITS, IntervalData};
 use crate::series::{Histogram, Series, SeriesSet, Summary, empty_histogram, merge_histogram};
-use crate::tally::{Outcomes, Tally};
+use crate::tally::{FewOutcomes, Outcomes, Tally};
 use units::{Gauges, Group, Instant, Picos};
 
 /// One name or URL group: how its departures ended, and the latency of its complete answers (within 1 %).
 #[derive(Clone, Debug)]
 pub struct GroupTally {
     pub tally: Tally,
+    pub outcomes: FewOutcomes,
     pub latency: Histogram<u64>,
 }
 
@@ -46,8 +47,11 @@ impl RunTotals {
     /// Room for `groups` groups, the last of which is «other».
     pub fn new(groups: u16) -> Self {
         let kept = if groups > 1 { usize::from(groups) } else { 0 };
-        let group =
-            || GroupTally { tally: Tally::default(), latency: empty_histogram(Picos::ZERO, GROUP_DIGITS) };
+        let group = || GroupTally {
+            tally: Tally::default(),
+            outcomes: FewOutcomes::new(),
+            latency: empty_histogram(Picos::ZERO, GROUP_DIGITS),
+        };
         Self {
             series: SeriesSet::new(),
             outcomes: Outcomes::new(),
@@ -76,9 +80,10 @@ impl RunTotals {
         self.tally += data.tally;
         self.warmup += data.warmup;
         self.bulk_missed += data.bulk_missed;
-        for (into, (tally, latency)) in self.groups.iter_mut().zip(&data.groups) {
-            into.tally += *tally;
-            merge_histogram(&mut into.latency, latency);
+        for (into, from) in self.groups.iter_mut().zip(&data.groups) {
+            into.tally += from.tally;
+            into.outcomes.merge(&from.outcomes);
+            merge_histogram(&mut into.latency, &from.latency);
         }
     }
 

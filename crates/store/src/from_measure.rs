@@ -82,7 +82,7 @@ impl RunResult {
         self.rate = spans.rates(&self.totals);
         self.warmup.count = totals.warmup.ended();
         self.fill_times(totals);
-        self.outcomes = outcomes(&totals.outcomes);
+        self.outcomes = outcomes(totals.outcomes.rows());
         self.groups = groups(totals, group_names);
         self.connections = Connections { opened: totals.gauges.opened, open_peak: totals.gauges.open_peak };
         self.generator.fill(totals, health);
@@ -180,24 +180,16 @@ impl From<&measure::Verdict> for Verdict {
     }
 }
 
-fn outcomes(from: &measure::Outcomes) -> Vec<OutcomeCount> {
+fn outcomes(from: Vec<measure::OutcomeCount>) -> Vec<OutcomeCount> {
     let row = |row: measure::OutcomeCount| OutcomeCount {
         class: row.class.to_owned(),
         key: row.key,
         count: row.count,
     };
-    from.rows().into_iter().map(row).collect()
+    from.into_iter().map(row).collect()
 }
 
-/// Outcomes of a group are known as sums, not one by one.
 fn groups(totals: &RunTotals, names: &[String]) -> Vec<GroupResult> {
-    let sums = |tally: &measure::Tally| {
-        [("done", tally.done), ("failed", tally.failed), ("missed", tally.missed), ("cut_off", tally.cut_off)]
-            .into_iter()
-            .filter(|(_, count)| *count > 0)
-            .map(|(class, count)| OutcomeCount { class: class.to_owned(), key: String::new(), count })
-            .collect()
-    };
     let last = totals.groups().len().saturating_sub(1);
     let name = |index: usize| match names.get(index) {
         Some(name) => name.clone(),
@@ -209,7 +201,7 @@ fn groups(totals: &RunTotals, names: &[String]) -> Vec<GroupResult> {
         name: name(index),
         count: group.tally.ended(),
         latency_ns: Distribution::of(&group.latency),
-        outcomes: sums(&group.tally),
+        outcomes: outcomes(group.outcomes.rows(&group.tally)),
     })
     .collect()
 }
@@ -300,7 +292,7 @@ impl From<&IntervalRow> for Interval {
             warmup: row.data.warmup.ended(),
             bytes_out: tally.bytes_out.get(),
             bytes_in: tally.bytes_in.get(),
-            outcomes: outcomes(&row.data.outcomes),
+            outcomes: outcomes(row.data.outcomes.rows()),
             open: row.gauges.open,
             ..Self::default()
         };

@@ -232,6 +232,7 @@ pub struct GroupResult {
     /// All that ended, however.
     pub count: u64,
     pub latency_ns: Distribution,
+    /// At most twelve different ones; what came beyond them is one row of its class with an empty key.
     pub outcomes: Vec<OutcomeCount>,
 }
 
