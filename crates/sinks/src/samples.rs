@@ -1,7 +1,7 @@
 //! Single events as a table, one row each: what Parquet and Arrow files hold.
 //!
 //! ```text
-//! [Event; ≤ 4096] ─► Table::batch ─► RecordBatch of 17 columns ─► parquet.rs, arrow_ipc.rs
+//! [Event; ≤ 4096] ─► Table::batch ─► RecordBatch of 16 columns ─► parquet.rs, arrow_ipc.rs
 //! ```
 //!
 //! Rows come in the order in which batches do: within a thread in the order in which events ended, threads mixed.
@@ -13,7 +13,7 @@ use arrow::array::{
     UInt16Array,
 };
 use arrow::buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
-use arrow::datatypes::{ArrowPrimitiveType, DataType, Field, Schema, SchemaRef, UInt8Type, UInt16Type};
+use arrow::datatypes::{ArrowDictionaryKeyType, DataType, Field, Schema, SchemaRef, UInt8Type, UInt16Type};
 use std::collections::HashMap;
 use std::sync::Arc;
 use units::{Cause, Event, Instant, Miss, Outcome, Picos};
@@ -186,7 +186,7 @@ fn column(events: &[Event], valid: Option<NullBuffer>, value: impl Fn(&Event) ->
     Arc::new(Int64Array::new(ScalarBuffer::from(values), valid.filter(|valid| valid.null_count() > 0)))
 }
 
-fn texts<K: arrow::datatypes::ArrowDictionaryKeyType>(
+fn texts<K: ArrowDictionaryKeyType>(
     events: &[Event],
     values: &ArrayRef,
     index: impl Fn(&Event) -> K::Native,
@@ -195,12 +195,9 @@ fn texts<K: arrow::datatypes::ArrowDictionaryKeyType>(
     dictionary(PrimitiveArray::<K>::new(ScalarBuffer::from(keys), None), values)
 }
 
-fn dictionary<K: arrow::datatypes::ArrowDictionaryKeyType>(
-    keys: PrimitiveArray<K>,
-    values: &ArrayRef,
-) -> ArrayRef
-where
-    K: ArrowPrimitiveType,
-{
+fn dictionary<K: ArrowDictionaryKeyType>(keys: PrimitiveArray<K>, values: &ArrayRef) -> ArrayRef {
     Arc::new(DictionaryArray::new(keys, values.clone()))
 }
+
+#[cfg(test)]
+mod tests;

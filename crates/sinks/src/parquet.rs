@@ -1,0 +1,311 @@
+//! Parquet (`parquet:FILE`, and `samples.parquet` of `--samples`): one row for each event.
+//!
+//! ```text
+//! .FILE.part:  PAR1 | row group | row group | …            while the run goes on
+//! FILE:        PAR1 | row group | row group | … | footer    renamed once it is whole
+//! ```
+//!
+//! A Parquet file without its footer is unreadable, so a run that is killed leaves only the `.part`. A disk that is
+//! full costs the rows after the last whole row group: the footer is written behind that one.
+//!
+//! Encodings were chosen by measuring (`cargo run --release -p tare-sinks --example sample_cost`).
+
+use crate::exporter::{Exporter, Gone, RunInfo, SinkError, SinkRow};
+use crate::place::{Address, Kind, Place};
+use crate::samples::Table;
+use arrow::datatypes::{DataType, SchemaRef};
+use parquet::arrow::arrow_writer::ArrowWriter;
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowSchemaConverter, encode_arrow_schema};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{
+    FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData,
+};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::{ColumnPath, SchemaDescPtr};
+use std::fs::{self, File};
+use std::io::{self, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::sync::Arc;
+use store::RunResult;
+use units::Event;
+
+/// One line in the table of kinds.
+pub const KIND: Kind = Kind {
+    schemes: &["parquet"],
+    form: "parquet:FILE",
+    about: "each event as a row of a Parquet file",
+    address: Address::File,
+    options: &[],
+    open: |place| match place.is_stdout() {
+        true => Err(place.wrong("Parquet needs a file; arrow:- streams events to standard output")),
+        false => Ok(Box::new(Parquet::new(place.clone()))),
+    },
+};
+
+/// Rows of a row group: about 5 MB in memory until it is written.
+const ROW_GROUP: usize = 128 * 1024;
+
+/// A file of samples that is being written.
+struct Parquet {
+    place: Place,
+    state: State,
+    run: RunInfo,
+    origin_unix_ns: u64,
+    /// Events taken that did not get into the file, to be told.
+    gone: u64,
+}
+
+enum State {
+    Closed,
+    /// Before the first event.
+    Open(File),
+    Writing(Box<Writing>),
+    /// Nothing is taken any more, and why.
+    Failed(SinkError),
+}
+
+impl Parquet {
+    fn new(place: Place) -> Self {
+        Self { place, state: State::Closed, run: RunInfo::default(), origin_unix_ns: 0, gone: 0 }
+    }
+
+    /// The file under its name while it is not whole.
+    fn part(&self) -> PathBuf {
+        let name = self.place.path().file_name().unwrap_or_default().to_string_lossy();
+        self.place.path().with_file_name(format!(".{name}.part"))
+    }
+
+    fn refused(&self, why: impl std::fmt::Display) -> SinkError {
+        self.place.refused(format!("{why}; name a file on a disk with room, in a folder that can be written"))
+    }
+
+    fn writing(&mut self) -> Result<&mut Writing, SinkError> {
+        if let State::Open(_) = self.state
+            && let State::Open(file) = std::mem::replace(&mut self.state, State::Closed)
+        {
+            let table = Table::new(&self.run, self.origin_unix_ns);
+            self.state = match Writing::new(file, table) {
+                Ok(writing) => State::Writing(Box::new(writing)),
+                Err(why) => State::Failed(self.refused(plain(why))),
+            };
+        }
+        match &mut self.state {
+            State::Writing(writing) => Ok(writing),
+            State::Failed(why) => Err(why.clone()),
+            State::Open(_) | State::Closed => Err(self.place.refused("it was not opened")),
+        }
+    }
+
+    /// Ends the file behind its last whole row group; the rows in it.
+    fn seal(&mut self) -> Result<u64, SinkError> {
+        self.writing()?;
+        let State::Writing(writing) = std::mem::replace(&mut self.state, State::Closed) else {
+            return Err(self.place.refused("it was not opened"));
+        };
+        let part = self.part();
+        let sealed = writing.seal().map_err(plain).and_then(|rows| {
+            let renamed = fs::rename(&part, self.place.path());
+            renamed.map(|()| rows).map_err(|why| match why.kind() {
+                io::ErrorKind::NotFound => "it was removed while the run wrote to it".to_owned(),
+                _ => why.to_string(),
+            })
+        });
+        sealed.map_err(|why| {
+            // The failure at hand is the one to report.
+            let _ = fs::remove_file(&part);
+            self.refused(why)
+        })
+    }
+
+    /// Keeps what is whole, counts what is not, and takes nothing more.
+    fn fail(&mut self, why: ParquetError) -> SinkError {
+        let taken = if let State::Writing(writing) = &self.state { writing.taken } else { 0 };
+        let (kept, why) = match self.seal() {
+            Ok(kept) => (kept, self.refused(format!("{}: ends after {kept} events", plain(why)))),
+            Err(_) => (0, self.refused(plain(why))),
+        };
+        self.gone += taken - kept;
+        self.state = State::Failed(why.clone());
+        why
+    }
+}
+
+impl Exporter for Parquet {
+    fn begin(&mut self, run: &RunInfo) -> Result<(), SinkError> {
+        self.run = run.clone();
+        if self.place.path().is_dir() {
+            return Err(self.place.wrong("is a folder; name a file in it"));
+        }
+        let file = File::create(self.part()).map_err(|why| self.refused(why))?;
+        self.state = State::Open(file);
+        Ok(())
+    }
+
+    fn start(&mut self, origin_unix_ns: u64) {
+        self.origin_unix_ns = origin_unix_ns;
+    }
+
+    fn interval(&mut self, _row: &SinkRow) -> Result<(), SinkError> {
+        Ok(())
+    }
+
+    fn wants_histograms(&self) -> bool {
+        false
+    }
+
+    fn wants_events(&self) -> bool {
+        true
+    }
+
+    fn events(&mut self, thread: u16, events: &[Event]) -> Result<(), SinkError> {
+        let written = self.writing()?.write(thread, events);
+        written.map_err(|why| self.fail(why))
+    }
+
+    fn flush(&mut self) -> Result<(), SinkError> {
+        if let State::Failed(_) = self.state {
+            // What was lost is counted, what is in the file is whole.
+            return Ok(());
+        }
+        match self.writing()?.end_row_group() {
+            Ok(()) => self.seal().map(|_| ()),
+            Err(why) => match self.fail(why) {
+                _ if self.place.path().exists() => Ok(()),
+                why => Err(why),
+            },
+        }
+    }
+
+    fn gone(&mut self) -> Gone {
+        Gone { rows: 0, events: std::mem::take(&mut self.gone) }
+    }
+
+    fn end(&mut self, _result: &RunResult) -> Result<(), SinkError> {
+        Ok(())
+    }
+}
+
+/// A run that ends early, by a failure, leaves no half file.
+impl Drop for Parquet {
+    fn drop(&mut self) {
+        if matches!(self.state, State::Open(_) | State::Writing(_)) {
+            let _ = fs::remove_file(self.part());
+        }
+    }
+}
+
+/// The file, from its first event on.
+struct Writing {
+    table: Table,
+    writer: ArrowWriter<File>,
+    /// Another handle of the same file, to end it with.
+    file: File,
+    /// Whole row groups, and where the last of them ends.
+    whole: usize,
+    whole_bytes: u64,
+    taken: u64,
+}
+
+impl Writing {
+    fn new(file: File, table: Table) -> Result<Self, ParquetError> {
+        let other = file.try_clone()?;
+        let properties = properties(table.schema())?;
+        let writer = ArrowWriter::try_new(file, table.schema().clone(), Some(properties))?;
+        let whole_bytes = writer.bytes_written() as u64;
+        Ok(Self { table, writer, file: other, whole: 0, whole_bytes, taken: 0 })
+    }
+
+    fn write(&mut self, thread: u16, events: &[Event]) -> Result<(), ParquetError> {
+        self.writer.write(&self.table.batch(thread, events))?;
+        if self.writer.flushed_row_groups().len() > self.whole {
+            self.settle()?;
+        }
+        self.taken += events.len() as u64;
+        Ok(())
+    }
+
+    fn end_row_group(&mut self) -> Result<(), ParquetError> {
+        self.writer.flush()?;
+        self.settle()
+    }
+
+    /// What is before here is whole.
+    fn settle(&mut self) -> Result<(), ParquetError> {
+        self.writer.sync()?;
+        self.whole = self.writer.flushed_row_groups().len();
+        self.whole_bytes = self.writer.bytes_written() as u64;
+        Ok(())
+    }
+
+    /// Writes the footer behind the last whole row group; how many rows there are.
+    fn seal(self) -> Result<u64, ParquetError> {
+        let groups: Vec<RowGroupMetaData> = self.writer.flushed_row_groups()[..self.whole].to_vec();
+        // Whatever it still holds is of no row group that is whole.
+        drop(self.writer);
+        let rows: i64 = groups.iter().map(RowGroupMetaData::num_rows).sum();
+        let schema = self.table.schema();
+        let mut named = named(schema);
+        named.push(KeyValue::new(ARROW_SCHEMA_META_KEY.to_owned(), encode_arrow_schema(schema)));
+        let file = FileMetaData::new(2, rows, Some(created_by()), Some(named), columns(schema)?, None);
+        let metadata = ParquetMetaData::new(file, groups);
+        let mut to = self.file;
+        to.set_len(self.whole_bytes)?;
+        to.seek(SeekFrom::Start(self.whole_bytes))?;
+        let mut footer = Vec::new();
+        ParquetMetaDataWriter::new(&mut footer, &metadata).finish()?;
+        io::Write::write_all(&mut to, &footer)?;
+        to.sync_all()?;
+        Ok(rows as u64)
+    }
+}
+
+fn created_by() -> String {
+    format!("tare version {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// The table's metadata, for readers that know nothing of Arrow.
+fn named(schema: &SchemaRef) -> Vec<KeyValue> {
+    let mut named: Vec<KeyValue> =
+        schema.metadata().iter().map(|(name, value)| KeyValue::new(name.clone(), value.clone())).collect();
+    named.sort_by(|a, b| a.key.cmp(&b.key));
+    named
+}
+
+fn columns(schema: &SchemaRef) -> Result<SchemaDescPtr, ParquetError> {
+    Ok(Arc::new(ArrowSchemaConverter::new().convert(schema)?))
+}
+
+/// Whole numbers as the differences between neighbours, texts by dictionary, everything through zstd.
+fn properties(schema: &SchemaRef) -> Result<WriterProperties, ParquetError> {
+    let mut builder = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_dictionary_enabled(false)
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true)
+        .set_max_row_group_row_count(Some(ROW_GROUP))
+        .set_max_row_group_bytes(None)
+        .set_created_by(created_by());
+    for field in schema.fields() {
+        let column = ColumnPath::from(field.name().as_str());
+        builder = match field.data_type() {
+            DataType::Dictionary(..) => builder.set_column_dictionary_enabled(column, true),
+            DataType::Int64 | DataType::UInt16 => {
+                builder.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED)
+            }
+            _ => builder,
+        };
+    }
+    Ok(builder.build())
+}
+
+/// A failure of the disk in its own words.
+fn plain(why: ParquetError) -> String {
+    match why {
+        ParquetError::External(cause) => cause.to_string(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+use super::*;
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::Int64Type;
+use units::{Bytes, Group};
+
+fn at_ns(ns: u64) -> Instant {
+    Instant::EPOCH + Picos::from_nanos(ns)
+}
+
+fn run() -> RunInfo {
+    RunInfo {
+        run: "r".to_owned(),
+        warmup: Picos::from_nanos(150),
+        groups: vec!["buy".to_owned(), "(other)".to_owned()],
+        ..RunInfo::default()
+    }
+}
+
+fn answer() -> Event {
+    Event {
+        seq: 7,
+        due: at_ns(100),
+        sent: at_ns(350),
+        first_byte: at_ns(500),
+        done: at_ns(700),
+        bytes_out: Bytes::new(10),
+        bytes_in: Bytes::new(20),
+        outcome: Outcome::Status(200),
+        blocked: Picos::from_nanos(200),
+        group: Group(0),
+    }
+}
+
+fn events() -> Vec<Event> {
+    let never = Event { sent: Instant::FAR, first_byte: Instant::FAR, due: at_ns(200), ..answer() };
+    vec![
+        answer(),
+        Event { outcome: Outcome::Failed(Cause::BodyReset), due: at_ns(150), group: Group(1), ..answer() },
+        Event { outcome: Outcome::Missed(Miss::NoPort), group: Group(900), ..never },
+        Event { outcome: Outcome::CutOff, due: at_ns(200), first_byte: Instant::FAR, ..answer() },
+        // No status has four digits, and a failed look-up has never been sent.
+        Event { outcome: Outcome::Status(1_000), ..answer() },
+        Event { outcome: Outcome::Failed(Cause::Lookup), ..never },
+    ]
+}
+
+fn numbers(batch: &RecordBatch, name: &str) -> Vec<Option<i64>> {
+    batch.column_by_name(name).unwrap().as_primitive::<Int64Type>().iter().collect()
+}
+
+fn words(batch: &RecordBatch, name: &str) -> Vec<Option<String>> {
+    let column = arrow::array::cast::as_string_array;
+    let array = batch.column_by_name(name).unwrap();
+    let dictionary = array.as_any_dictionary();
+    let values = column(dictionary.values());
+    let keys = dictionary.normalized_keys();
+    (0..array.len()).map(|row| array.is_valid(row).then(|| values.value(keys[row]).to_owned())).collect()
+}
+
+/// By hand, from the times in [`answer`]: 700 − 100, 700 − 350, 350 − 100.
+#[test]
+fn each_column_says_what_its_name_says() {
+    let table = Table::new(&run(), 1);
+    let batch = table.batch(3, &events());
+    assert_eq!(numbers(&batch, "seq"), vec![Some(7); 6]);
+    let (some, none) = (Some, None);
+    assert_eq!(numbers(&batch, "sent_ns"), [some(350), some(350), none, some(350), some(350), none]);
+    assert_eq!(numbers(&batch, "first_byte_ns"), [some(500), some(500), none, none, some(500), none]);
+    assert_eq!(numbers(&batch, "latency_ns"), [some(600), some(550), none, none, some(600), none]);
+    assert_eq!(numbers(&batch, "service_ns"), [some(350), some(350), none, none, some(350), none]);
+    assert_eq!(numbers(&batch, "lateness_ns"), [some(250), some(200), none, some(150), some(250), none]);
+    assert_eq!(numbers(&batch, "blocked_ns")[0], some(200));
+    assert_eq!(numbers(&batch, "done_ns"), vec![some(700); 6]);
+    let warmup: Vec<bool> = batch.column_by_name("warmup").unwrap().as_boolean().iter().flatten().collect();
+    assert_eq!(warmup, [true, false, false, false, true, false]);
+    let text = |words: [&str; 6]| words.map(|word| Some(word.to_owned())).to_vec();
+    assert_eq!(words(&batch, "class"), text(["status", "error", "missed", "cut_off", "status", "error"]));
+    assert_eq!(
+        words(&batch, "key"),
+        text(["200", "body.reset", "missed.no_port", "cut_off", "0", "lookup.failed"])
+    );
+    assert_eq!(words(&batch, "group"), text(["buy", "(other)", "(other)", "buy", "buy", "buy"]));
+}
+
+#[test]
+fn without_groups_there_is_no_group() {
+    let batch = Table::new(&RunInfo::default(), 1).batch(0, &events());
+    assert_eq!(words(&batch, "group"), vec![None; 6]);
+    assert_eq!(Table::new(&run(), 1).batch(0, &[]).num_rows(), 0);
+}
+
+/// docs/samples.md lists the columns in this order, as `| name | …`.
+#[test]
+fn the_documentation_lists_every_column() {
+    let page = include_str!("../../../../docs/samples.md");
+    let listed: Vec<&str> = page
+        .lines()
+        .skip_while(|line| !line.starts_with("| column |"))
+        .skip(2)
+        .take_while(|line| line.starts_with('|'))
+        .filter_map(|line| line.split('`').nth(1))
+        .collect();
+    let table = Table::new(&run(), 1);
+    let columns: Vec<&str> = table.schema().fields().iter().map(|field| field.name().as_str()).collect();
+    assert_eq!(listed, columns);
+    for name in table.schema().metadata().keys() {
+        assert!(page.contains(&format!("`{name}`")), "{name} is not in docs/samples.md");
+    }
+}
