@@ -39,8 +39,9 @@ fn write_series(out: &mut String, chart: &Chart, series: &[Series]) -> Result {
             write!(out, "<td>")?;
             let point = series.points.get(*next).filter(|point| point.from.max(0.0).to_bits() == place);
             *next += usize::from(point.is_some());
-            if let Some(value) = point.and_then(|point| point.y) {
-                out.push_str(&chart.unit.cell(value));
+            // Nothing: this series has no step here. A dash: it has one, without a value.
+            if let Some(point) = point {
+                out.push_str(&point.y.map_or("–".to_owned(), |value| chart.unit.cell(value)));
             }
         }
         out.push('\n');
@@ -104,7 +105,7 @@ mod tests {
         write(&mut out, &chart).unwrap();
         let rows: Vec<&str> = out.split("<tr><th scope=\"row\">").skip(1).map(str::trim).collect();
         // a at 0, 1 (a gap), 2; b at 0, 2 (a gap), 4.
-        assert_eq!(rows[..3], ["0<td>0<td>0", "1<td><td>", "2<td>2<td>"]);
+        assert_eq!(rows[..3], ["0<td>0<td>0", "1<td>–<td>", "2<td>2<td>–"]);
         assert!(rows[3].starts_with("4<td><td>4"));
     }
 }

@@ -3,18 +3,23 @@
 //! ```text
 //! RunResult ──► summary    the terminal           ──► json        --json
 //! Interval  ──► progress_line  while it runs      ──► http_load   scripts that know http_load
-//! RunResult, Intervals, plan, environment ──► html  one file for a browser
+//! RunResult ──► junit, markdown   continuous integration
+//! RunResult, Timeline ──► charts ──► html, live_main    pages for a browser
 //! ```
 
 #![forbid(unsafe_code)]
 
 pub mod chart;
 mod chart_table;
+pub mod chart_text;
 mod charts;
 mod html;
 mod http_load;
 mod json;
+mod junit;
+mod markdown;
 mod markup;
+mod page;
 mod printf;
 mod progress;
 mod scale;
@@ -24,11 +29,14 @@ mod svg;
 mod text;
 mod words;
 
-pub use html::{Documents, html};
+pub use chart_text::text_charts;
+pub use html::{Documents, html, live_main, page_shell, title};
 pub use http_load::{HttpLoad, http_load};
 pub use json::json;
+pub use junit::junit;
+pub use markdown::markdown;
 pub use printf::percent_g;
 pub use progress::{Progress, progress_line};
 pub use style::{Ink, Style};
 pub use text::summary;
-pub use words::{count, counted, number, printable, rate, share, time};
+pub use words::{count, counted, in_unit, number, printable, rate, share, time};

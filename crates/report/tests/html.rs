@@ -2,30 +2,35 @@
 
 mod common;
 
-use report::{Documents, html};
-use store::RunResult;
-use store::schema::{GroupResult, Interval};
+use report::{Documents, html, live_main, page_shell};
+use store::schema::{Criterion, GroupResult, Interval, SinkStatus, Word};
+use store::timeline::MAX_BINS;
+use store::{RunResult, Timeline, TimelineBuilder};
 
 const PLAN: &str = "seed = 7\n\n[load]\nrate = \"20000/s\"\n\n[request]\nbasic_auth = \"me:hunter2\"\n";
 const ENVIRONMENT: &str = "{\n  \"kernel\": \"6.18\",\n  \"cpu\": \"2 × <fast>\"\n}\n";
 
 fn page(result: &RunResult) -> String {
-    let documents = Documents { plan: PLAN, environment: ENVIRONMENT };
-    html(result, result.intervals.iter().cloned(), documents)
+    html(result, &common::timeline(result), Documents { plan: PLAN, environment: ENVIRONMENT })
 }
 
-/// An hour at one row a second.
+/// An hour at one row a second, with as many names as a page shows.
 fn hour() -> RunResult {
     let mut result = common::degraded();
     result.rate.duration_s = 3_600.0;
     result.warmup.duration_s = 120.0;
     result.intervals = common::intervals(3_600, 20_000);
+    let name = |n| GroupResult { name: format!("/api/v1/things/{n}"), ..result.groups[0].clone() };
+    result.groups = (0..600).map(name).collect();
     result
 }
 
 fn all() -> Vec<(&'static str, RunResult)> {
     let mut all = common::all();
     all.push(("hour", hour()));
+    let mut minute = common::degraded();
+    minute.intervals = common::intervals(60, 20_000);
+    all.push(("minute", minute));
     all
 }
 
@@ -35,7 +40,7 @@ fn every_kind_of_run_makes_a_page() {
         let page = page(&result);
         assert!(page.contains(result.verdict.word.as_str()), "{name}");
         assert!(page.len() < 1_000_000, "{name}: {} bytes", page.len());
-        for word in ["NaN", "inf ", "http-equiv=\"refresh", "<script", "src=", "url("] {
+        for word in ["NaN", "inf ", ">inf<", "http-equiv=\"refresh", "src=", "url(", "@import"] {
             assert!(!page.contains(word), "{name} has {word}");
         }
         assert!(!page.contains("hunter2"), "{name} shows a password");
@@ -46,20 +51,52 @@ fn every_kind_of_run_makes_a_page() {
     }
 }
 
-/// Every element that is opened is closed, in order.
+/// The text without what stands within `<script>` and `<style>`.
+fn markup(page: &str) -> String {
+    let mut rest = page.to_owned();
+    for tag in ["script", "style"] {
+        while let Some(from) = rest.find(&format!("<{tag}>")) {
+            let end = format!("</{tag}>");
+            let to = from + rest[from..].find(&end).expect("it ends") + end.len();
+            rest.replace_range(from..to, "");
+        }
+    }
+    rest
+}
+
+/// Every element that is opened is closed, in order; cells and rows may be left open, as HTML allows. No id is twice.
 fn well_formed(page: &str) {
-    const VOID: [&str; 2] = ["meta", "!doctype"];
+    const VOID: [&str; 3] = ["meta", "link", "!doctype"];
+    const LAX: [&str; 3] = ["td", "th", "tr"];
     let mut open: Vec<&str> = Vec::new();
+    let page = markup(page);
     for tag in page.split('<').skip(1) {
         let tag = tag.split('>').next().unwrap();
         let name = tag.trim_start_matches('/').split([' ', '/', '\n']).next().unwrap();
+        let ends: &[&str] = match name {
+            "td" | "th" if !tag.starts_with('/') => &LAX[..2],
+            "tr" | "tbody" => &LAX,
+            _ => &[],
+        };
+        while open.last().is_some_and(|last| ends.contains(last) && tag.trim_start_matches('/') != *last) {
+            open.pop();
+        }
         if let Some(closed) = tag.strip_prefix('/') {
             assert_eq!(open.pop(), Some(closed));
         } else if !tag.ends_with('/') && !VOID.contains(&name) {
+            if open.last() == Some(&name) && LAX.contains(&name) {
+                open.pop();
+            }
             open.push(name);
         }
     }
     assert_eq!(open, Vec::<&str>::new());
+    let mut ids: Vec<&str> =
+        page.split(" id=\"").skip(1).map(|part| part.split('"').next().unwrap()).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "an id is there twice");
 }
 
 #[test]
@@ -69,6 +106,7 @@ fn nothing_from_outside_is_markup() {
     result.target = evil.into();
     result.load = evil.into();
     result.command = evil.into();
+    result.version = evil.into();
     result.labels = vec![evil.into()];
     result.notes = vec![evil.into()];
     result.run = evil.into();
@@ -80,23 +118,200 @@ fn nothing_from_outside_is_markup() {
     result.outcomes[0].key = evil.into();
     result.thresholds[0].expression = evil.into();
     result.thresholds[0].unit = evil.into();
-    result.groups.push(GroupResult { name: evil.into(), ..GroupResult::default() });
+    result.groups.push(GroupResult {
+        name: evil.into(),
+        count: 1,
+        outcomes: result.outcomes.clone(),
+        ..GroupResult::default()
+    });
+    result.sinks = vec![SinkStatus { url: evil.into(), trouble: evil.into(), ..SinkStatus::default() }];
     result.store.lost[0].why = evil.into();
-    let page = html(&result, std::iter::empty(), Documents { plan: evil, environment: evil });
-    assert!(!page.contains("<script"));
+    result.intervals[0].outcomes[0].key = evil.into();
+    let page = html(&result, &common::timeline(&result), Documents { plan: evil, environment: evil });
+    assert!(!markup(&page).contains("<script") && page.matches("<script").count() == 1);
     well_formed(&page);
 }
 
 #[test]
 fn a_spike_of_one_second_in_a_day_is_drawn() {
-    let row = |n: u64| Interval {
-        t_s: n as f64,
-        length_s: 1.0,
-        done: 1,
-        latency_max_ns: Some(if n == 40_000 { 5_000_000_000 } else { 1_000_000 }),
-        ..Interval::default()
-    };
-    let page = html(&common::valid(), (0..86_400).map(row), Documents::default());
-    assert!(page.contains("max 5.00 s"));
+    let mut builder = TimelineBuilder::expecting(MAX_BINS, 86_400);
+    for n in 0..86_400u64 {
+        let row = Interval {
+            t_s: n as f64,
+            length_s: 1.0,
+            done: 1,
+            latency_max_ns: Some(if n == 40_000 { 5_000_000_000 } else { 1_000_000 }),
+            ..Interval::default()
+        };
+        builder.push_stored::<u64>(row, &[]);
+    }
+    let page = html(&common::valid(), &builder.view(), Documents::default());
+    // 86 400 s in 400 steps are 216 s each; second 40 000 is in the step from 185 · 216 = 39 960 s. In ms:
+    assert!(page.contains("<th scope=\"row\">39960<td>5000\n"), "the spike is not in the table");
     assert!(page.len() < 1_000_000);
+}
+
+/// What the table of a chart says in the row that begins at `from`.
+fn row<'a>(page: &'a str, chart: &str, from: &str) -> Vec<&'a str> {
+    let table =
+        page.split(&format!("<table id=\"v-{chart}\">")).nth(1).unwrap_or_else(|| panic!("no {chart}"));
+    let table = table.split("</table>").next().unwrap();
+    let row =
+        table.split(&format!("<th scope=\"row\">{from}<td>")).nth(1).unwrap_or_else(|| panic!("no {from}"));
+    row.split("\n").next().unwrap().split("<td>").collect()
+}
+
+#[test]
+fn tables_have_the_exact_values() {
+    let result = common::valid();
+    let page = page(&result);
+    let third = &result.intervals[3];
+    let per_second = third.done.to_string();
+    assert_eq!(row(&page, "rate", "3"), ["20000", &per_second]);
+    let ms = |nanos: Option<u64>| (nanos.unwrap() as f64 / 1e6).to_string();
+    // Percentiles are those of the histogram that common::timeline makes of p50 and max; the maximum is the row's own.
+    let latency = row(&page, "latency", "3");
+    assert_eq!(
+        latency.last().unwrap().parse::<f64>().unwrap(),
+        ms(third.latency_max_ns).parse::<f64>().unwrap()
+    );
+    // The stall: nothing was done, so there is no value.
+    assert!(row(&page, "latency", "10").iter().all(|cell| *cell == "–"));
+    assert_eq!(row(&page, "memory", "3"), ["12.1"]);
+    assert_eq!(row(&page, "cpu", "3"), ["40", "30", "50"]);
+}
+
+#[test]
+fn the_same_advice_is_said_once() {
+    let mut result = common::invalid();
+    let advice = "Ask for less, or use more machines.";
+    for criterion in result.verdict.criteria.iter_mut() {
+        *criterion =
+            Criterion { holds: false, severity: Word::Degraded, advice: advice.into(), ..criterion.clone() };
+    }
+    assert!(result.verdict.criteria.len() > 2);
+    assert_eq!(page(&result).matches(advice).count(), 1);
+}
+
+#[test]
+fn every_criterion_has_its_limit_and_value() {
+    let result = common::degraded();
+    let page = page(&result);
+    let table =
+        page.split("<details id=\"criteria\" open>").nth(1).unwrap().split("</details>").next().unwrap();
+    for criterion in &result.verdict.criteria {
+        assert!(table.contains(&format!("<code>{}</code>", criterion.name)));
+    }
+    for said in ["71.3 µs", "at most 50.0 µs", "500 µs", "DEGRADED", "99.998 %", "at least 99.99 %"] {
+        assert!(table.contains(said), "no {said}");
+    }
+}
+
+#[test]
+fn what_a_sink_lost_is_said() {
+    let mut result = common::valid();
+    result.sinks = vec![SinkStatus {
+        url: "redis://127.0.0.1:6379/0".into(),
+        rows: 58,
+        rows_lost: 2,
+        trouble: "the connection was refused".into(),
+        ..SinkStatus::default()
+    }];
+    let page = page(&result);
+    assert!(page.contains("redis://127.0.0.1:6379/0") && page.contains("the connection was refused"));
+    assert!(page.contains("<td class=\"n\">60</td><td class=\"n fails\">2</td>"));
+}
+
+#[test]
+fn coordinated_omission_is_said_where_it_is() {
+    let mut result = common::valid();
+    assert!(page(&result).contains("agree within 10 %"));
+    // The classic: a stall that only the due time sees.
+    result.service_ns.p99 = 2_000_000;
+    let page = page(&result);
+    let said = "At the 99th percentile the latency is 151 ms, and the service time only 2.00 ms";
+    assert!(page.contains(said), "not said");
+}
+
+#[test]
+fn a_run_that_goes_on_has_the_same_charts() {
+    let result = common::valid();
+    let timeline = common::timeline(&result);
+    let part = live_main(&result, &timeline);
+    let whole = html(&result, &timeline, Documents { plan: PLAN, environment: ENVIRONMENT });
+    let charts = |page: &str| {
+        page.split("<figure")
+            .skip(1)
+            .map(|f| f.split("</figure>").next().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(charts(&part), charts(&whole));
+    assert!(charts(&part).len() > 10);
+    well_formed(&page_shell("x", &part, "tare.swap('');"));
+    // Before the first interval, too.
+    well_formed(&page_shell("x", &live_main(&RunResult::default(), &Timeline::default()), ""));
+}
+
+#[test]
+fn a_page_names_its_scripts_by_their_hash() {
+    let page = page_shell("x", "", "alert(1)");
+    // printf 'alert(1)' | openssl dgst -sha256 -binary | base64
+    assert!(page.contains("'sha256-bhHHL3z2vDgxUt0W3dWQOrprscmda2Y5pLsLg4GF+pI='"));
+    assert!(page.contains("connect-src 'self'") && !page_shell("x", "", "").contains("connect-src"));
+}
+
+/// Words that the page shows for figures, and where `docs/terminology.md` defines them.
+#[test]
+fn every_word_that_is_shown_is_defined() {
+    let mut result = common::degraded();
+    result.tls_ns = result.connect_ns;
+    result.lookup_ns = result.connect_ns;
+    result.ready_ns = result.connect_ns;
+    result.body_ns = result.connect_ns;
+    result.gap_error_ns = result.connect_ns;
+    let page = page(&result);
+    let (shown, words) = page.split_once("<details id=\"words\">").unwrap();
+    let heads = |table: &str, from: &str| -> Vec<String> {
+        let table =
+            shown.split(&format!("<table id=\"{table}\"")).nth(1).unwrap().split("</table>").next().unwrap();
+        table.split(from).skip(1).map(|part| part.split('<').next().unwrap().to_lowercase()).collect()
+    };
+    let mut all = heads("times", "<th scope=\"row\">");
+    all.extend(heads("v-rate", "<th scope=\"col\">").into_iter().skip(1).flat_map(|head| {
+        head.trim_end_matches(" (/s)").split(" or ").map(str::to_owned).collect::<Vec<_>>()
+    }));
+    all.extend(
+        [
+            "p99",
+            "verdict",
+            "threshold",
+            "criterion",
+            "outcome",
+            "phase",
+            "step",
+            "spun",
+            "steal",
+            "run-queue wait",
+        ]
+        .map(str::to_owned),
+    );
+    all.extend(
+        [
+            "offered", "done", "failed", "missed", "cut off", "group", "target", "warm-up", "valid",
+            "degraded", "invalid",
+        ]
+        .map(str::to_owned),
+    );
+    let defined: Vec<String> = words
+        .split("<dt>")
+        .skip(1)
+        .flat_map(|part| part.split("</dt>").next().unwrap().split("<em>").skip(1))
+        .map(|part| part.split("</em>").next().unwrap().to_lowercase())
+        .collect();
+    for word in all {
+        assert!(
+            defined.contains(&word),
+            "«{word}» is shown, but docs/terminology.md does not define it: {defined:?}"
+        );
+    }
 }

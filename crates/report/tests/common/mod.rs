@@ -1,7 +1,12 @@
 //! Results made by hand, one for each way that a run can end.
 
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use hdrhistogram::Histogram;
+use measure::Series as Kind;
 use store::schema::*;
-use store::{Curve, Distribution, RunResult};
+use store::timeline::MAX_BINS;
+use store::{Curve, Distribution, RunResult, Timeline, TimelineBuilder};
 
 const MS: u64 = 1_000_000;
 
@@ -71,7 +76,15 @@ pub fn intervals(seconds: u64, rate: u64) -> Vec<Interval> {
                 latency_p50_ns: (!stalled).then_some(MS + wave / 4 + slow / 2),
                 latency_p90_ns: (!stalled).then_some(MS + wave / 2 + slow * 9 / 10),
                 latency_p99_ns: (!stalled).then_some(2 * MS + wave + slow * 99 / 100),
+                latency_p99_9_ns: (!stalled).then_some(3 * MS + wave * 2 + slow),
                 latency_max_ns: (!stalled).then_some(4 * MS + wave * 3 + slow),
+                connect_p50_ns: (n == 0).then_some(61_000),
+                first_byte_p50_ns: (!stalled).then_some(MS + wave / 4 + slow / 2),
+                body_p50_ns: (!stalled).then_some(20_000),
+                outcomes: [("200", done - done / 50), ("503", done / 50)]
+                    .into_iter()
+                    .map(|(key, count)| outcome("status", key, count))
+                    .collect(),
                 lateness_p50_ns: Some(800 + n % 7 * 100),
                 lateness_p99_ns: Some(9_000 + wave / 50),
                 lateness_max_ns: Some(90_000 + wave / 5),
@@ -79,11 +92,43 @@ pub fn intervals(seconds: u64, rate: u64) -> Vec<Interval> {
                 cpu_share: 0.93,
                 spun_share: 0.51,
                 steal_share: Some(0.001),
+                run_queue_wait_ns: Some(90_000 + wave),
                 rss_bytes: Some(12_100_000),
+                retransmits: u64::from(stalled) * 3,
+                ports_left: Some(28_100),
+                descriptors_left: Some(960),
+                time_wait: 3,
+                threads: (0..2)
+                    .map(|thread| IntervalThread {
+                        cpu_share: 0.9 - 0.1 * f64::from(thread),
+                        spun_share: 0.5,
+                        run_queue_wait_ns: 90_000 + wave,
+                        stolen_share: 0.001,
+                    })
+                    .collect(),
                 ..Interval::default()
             }
         })
         .collect()
+}
+
+/// The result's intervals as a report draws them: with a histogram of 300 latencies for each, half of them about the
+/// median, one the maximum.
+pub fn timeline(result: &RunResult) -> Timeline {
+    let mut builder = TimelineBuilder::expecting(MAX_BINS, result.intervals.len() as u64);
+    for row in &result.intervals {
+        let mut latency = Histogram::<u64>::new(3).unwrap();
+        if let (Some(p50), Some(max)) = (row.latency_p50_ns, row.latency_max_ns) {
+            (0..300u64).for_each(|n| {
+                latency.record(p50 / 2 + p50 * n / 300 + (max - p50) * n.pow(6) / 300u64.pow(6)).unwrap()
+            });
+            latency.record(max).unwrap();
+        }
+        let mut lateness = Histogram::<u64>::new(3).unwrap();
+        (1..300u64).for_each(|n| lateness.record(600 + n * n).unwrap());
+        builder.push_stored(row.clone(), &[(Kind::Latency, latency), (Kind::Lateness, lateness)]);
+    }
+    builder.view()
 }
 
 pub fn valid() -> RunResult {
@@ -294,6 +339,11 @@ pub fn only_errors() -> RunResult {
         .map(|row| Interval {
             done: 0,
             failed: 20_000,
+            outcomes: vec![outcome("error", "connect.refused", 20_000)],
+            latency_p99_9_ns: None,
+            first_byte_p50_ns: None,
+            body_p50_ns: None,
+            connect_p50_ns: None,
             latency_p50_ns: None,
             latency_p90_ns: None,
             latency_p99_ns: None,

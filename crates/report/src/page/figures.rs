@@ -1,0 +1,146 @@
+//! Figures of the whole run: times, outcomes, and what lies between latency and service time.
+
+use crate::markup::escape;
+use crate::words::{self, count};
+use std::fmt::{Result, Write};
+use store::Distribution;
+use store::schema::RunResult;
+
+/// Latency and service time further apart than this are worth a sentence: their ratio.
+const APART: f64 = 1.1;
+
+/// One sentence on coordinated omission: what a tool that begins to measure when it sends would have said.
+pub fn omission(out: &mut String, result: &RunResult) -> Result {
+    let (latency, service) = (&result.latency_ns, &result.service_ns);
+    if latency.is_empty() || service.is_empty() {
+        return Ok(());
+    }
+    let pairs = [
+        ("50th", latency.p50, service.p50),
+        ("90th", latency.p90, service.p90),
+        ("99th", latency.p99, service.p99),
+        ("99.9th", latency.p99_9, service.p99_9),
+    ];
+    let ratio = |(_, latency, service): &(&str, u64, u64)| *latency as f64 / (*service).max(1) as f64;
+    let widest = pairs.iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b))).expect("there are four");
+    if ratio(widest) < APART {
+        return writeln!(
+            out,
+            "<p class=\"note\">Latency and service time agree within 10 %: requests hardly waited before they left.</p>"
+        );
+    }
+    let (percentile, latency, service) = *widest;
+    writeln!(
+        out,
+        "<p class=\"note\">At the {percentile} percentile the latency is {}, and the service time only {}: the rest is \
+         waiting before the request left. A tool that begins to measure when it sends would have said {} (coordinated \
+         omission).{}</p>",
+        words::time(latency),
+        words::time(service),
+        words::time(service),
+        own_part(&result.own_lateness_ns),
+    )
+}
+
+/// Whose waiting it was.
+fn own_part(own: &Distribution) -> String {
+    if own.is_empty() {
+        return String::new();
+    }
+    format!(" Of that waiting, the generator’s own part is {} at p99.", words::time(own.p99))
+}
+
+pub fn times(out: &mut String, result: &RunResult) -> Result {
+    let same_lateness = result.own_lateness_ns == result.lateness_ns;
+    let own = if same_lateness { Distribution::default() } else { result.own_lateness_ns };
+    // Without a handshake or a proxy it says the same as connect.
+    let ready = if result.tls_ns.is_empty() { Distribution::default() } else { result.ready_ns };
+    let rows: [(&str, &Distribution); 12] = [
+        ("latency", &result.latency_ns),
+        ("service time", &result.service_ns),
+        ("lateness", &result.lateness_ns),
+        ("own lateness", &own),
+        ("first byte", &result.first_byte_ns),
+        ("body", &result.body_ns),
+        ("connect", &result.connect_ns),
+        ("TLS", &result.tls_ns),
+        ("ready", &ready),
+        ("look-up", &result.lookup_ns),
+        ("failed", &result.failed_ns),
+        ("gap error", &result.gap_error_ns),
+    ];
+    if rows.iter().all(|(_, figures)| figures.is_empty()) {
+        return writeln!(out, "<p class=\"empty\">Nothing left the generator, so no time was measured.</p>");
+    }
+    writeln!(
+        out,
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Times of the whole run\">"
+    )?;
+    writeln!(
+        out,
+        "<table id=\"times\"><caption>Times of the whole run</caption><thead><tr><th scope=\"col\"></th>"
+    )?;
+    for head in ["count", "mean", "min", "p50", "p90", "p99", "p99.9", "p99.99", "max"] {
+        write!(out, "<th scope=\"col\" class=\"n\">{head}</th>")?;
+    }
+    writeln!(out, "</tr></thead><tbody>")?;
+    for (name, figures) in rows.iter().filter(|(_, figures)| !figures.is_empty()) {
+        write!(out, "<tr><th scope=\"row\">{name}</th><td class=\"n\">{}</td>", count(figures.count))?;
+        write!(out, "<td class=\"n\">{}</td>", words::time_f64(figures.mean))?;
+        for nanos in
+            [figures.min, figures.p50, figures.p90, figures.p99, figures.p99_9, figures.p99_99, figures.max]
+        {
+            write!(out, "<td class=\"n\">{}</td>", words::time(nanos))?;
+        }
+        writeln!(out, "</tr>")?;
+    }
+    writeln!(out, "</tbody></table></div>")
+}
+
+/// That nothing is lost.
+pub fn conservation(out: &mut String, result: &RunResult) -> Result {
+    let totals = &result.totals;
+    writeln!(
+        out,
+        "<p class=\"note\">{} offered = {} done + {} failed + {} missed + {} cut off</p>",
+        count(totals.offered),
+        count(totals.done),
+        count(totals.failed),
+        count(totals.missed),
+        count(totals.cut_off)
+    )
+}
+
+pub fn outcomes(out: &mut String, result: &RunResult) -> Result {
+    if result.outcomes.is_empty() {
+        return Ok(());
+    }
+    let all: u64 = result.outcomes.iter().map(|row| row.count).sum();
+    writeln!(
+        out,
+        "<div class=\"scroll\"><table id=\"outcomes\" class=\"sortable\"><caption>Outcomes of the whole run</caption>"
+    )?;
+    writeln!(
+        out,
+        "<thead><tr><th scope=\"col\">outcome</th><th scope=\"col\" class=\"n\">count</th><th scope=\"col\" class=\"n\">share</th><th scope=\"col\">meaning</th></tr></thead><tbody>"
+    )?;
+    for row in &result.outcomes {
+        let class = match row.class.as_str() {
+            "status" if row.key.starts_with(['2', '3']) => "",
+            "status" | "cut_off" => "doubt",
+            _ => "fails",
+        };
+        let name = if row.class == "cut_off" { "cut off" } else { &row.key };
+        writeln!(
+            out,
+            "<tr><td class=\"{class}\">{}</td><td class=\"n\" data-v=\"{}\">{}</td><td class=\"n\" data-v=\"{}\">{}</td><td class=\"soft\">{}</td></tr>",
+            escape(name),
+            row.count,
+            count(row.count),
+            row.count,
+            words::share(row.count as f64 / all.max(1) as f64),
+            words::outcome(&row.class, &row.key)
+        )?;
+    }
+    writeln!(out, "</tbody></table></div>")
+}

@@ -1,0 +1,97 @@
+//! The definitions of the words: `docs/terminology.md`, rendered. The parts of Markdown that it uses are headings,
+//! paragraphs, tables of two columns, emphasis, code and links.
+
+use crate::markup::escape;
+use std::fmt::{Result, Write};
+
+/// The source of every definition.
+const TERMINOLOGY: &str = include_str!("../../../../docs/terminology.md");
+
+pub fn write(out: &mut String) -> Result {
+    writeln!(out, "<section><h2>Words</h2><details id=\"words\"><summary>what each word means</summary>")?;
+    render(out, TERMINOLOGY)?;
+    writeln!(out, "</details></section>")
+}
+
+fn render(out: &mut String, text: &str) -> Result {
+    for block in text.split("\n\n").map(str::trim).filter(|block| !block.is_empty()) {
+        match block.trim_start_matches('#') {
+            title if title.len() + 1 < block.len() => writeln!(out, "<h3>{}</h3>", inline(title.trim()))?,
+            // The page has a title of its own.
+            title if title.len() < block.len() => {}
+            _ if block.starts_with('|') => definitions(out, block)?,
+            _ => writeln!(out, "<p>{}</p>", inline(block))?,
+        }
+    }
+    Ok(())
+}
+
+/// Rows `| word | meaning |`, below a head and a rule.
+fn definitions(out: &mut String, table: &str) -> Result {
+    writeln!(out, "<dl>")?;
+    for line in table.lines().skip(2) {
+        let (word, meaning) = line.trim_matches(['|', ' ']).split_once('|').unwrap_or((line, ""));
+        writeln!(out, "<dt>{}</dt><dd>{}</dd>", inline(word.trim()), inline(meaning.trim()))?;
+    }
+    writeln!(out, "</dl>")
+}
+
+/// `*emphasis*` and `` `code` ``; of a link its words, as a page that is alone has nowhere to lead.
+fn inline(text: &str) -> String {
+    let mut html = String::new();
+    for (index, part) in text.split('`').enumerate() {
+        match index % 2 {
+            1 => html.push_str(&format!("<code>{}</code>", escape(part))),
+            _ => html.push_str(&emphasis(&unlinked(part))),
+        }
+    }
+    html
+}
+
+fn emphasis(text: &str) -> String {
+    let part = |(index, part): (usize, &str)| match index % 2 {
+        1 => format!("<em>{}</em>", escape(part)),
+        _ => escape(part),
+    };
+    text.split('*').enumerate().map(part).collect()
+}
+
+/// `[words](place)` → `words`.
+fn unlinked(text: &str) -> String {
+    let mut said = String::new();
+    let mut rest = text;
+    while let Some((before, link)) = rest.split_once('[') {
+        let Some((words, after)) = link.split_once("](") else { break };
+        let Some((_, after)) = after.split_once(')') else { break };
+        said.push_str(before);
+        said.push_str(words);
+        rest = after;
+    }
+    said + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markdown_becomes_html() {
+        let text = "# Title\n\n## Time\n\n| word | meaning |\n|---|---|\n| *a* (b) | see [c](d.md), `x < y` |\n\nSaid <so>.\n";
+        let mut out = String::new();
+        render(&mut out, text).unwrap();
+        assert_eq!(
+            out,
+            "<h3>Time</h3>\n<dl>\n<dt><em>a</em> (b)</dt><dd>see c, <code>x &lt; y</code></dd>\n</dl>\n<p>Said &lt;so&gt;.</p>\n"
+        );
+    }
+
+    #[test]
+    fn every_definition_of_the_source_is_there() {
+        let mut out = String::new();
+        write(&mut out).unwrap();
+        let rows = TERMINOLOGY.lines().filter(|line| line.starts_with("| *")).count();
+        assert!(rows > 30);
+        assert_eq!(out.matches("<dt>").count(), rows);
+        assert!(!out.contains("](") && !out.contains('|') && !out.contains("##"));
+    }
+}

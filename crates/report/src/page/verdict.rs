@@ -1,0 +1,215 @@
+//! The verdict with each criterion, its limit, its value and what to do; the headline figures; the user's own
+//! thresholds; and what did not reach the places that it was sent to.
+
+use crate::markup::escape;
+use crate::words::{self, count};
+use std::fmt::{Result, Write};
+use store::Distribution;
+use store::schema::{Criterion, RunResult, Threshold, Word};
+
+pub fn write(out: &mut String, result: &RunResult) -> Result {
+    let verdict = &result.verdict;
+    let word = verdict.word.as_str();
+    let failing = verdict.criteria.iter().filter(|criterion| !criterion.holds).count();
+    let unreachable = words::unreachable(result);
+    let is_reached = unreachable.is_none();
+    let sentence = unreachable.unwrap_or_else(|| words::verdict(verdict.word, failing, 0));
+    writeln!(out, "<section class=\"verdict {word}\"><h2 class=\"unseen\">Verdict</h2>")?;
+    writeln!(out, "<p><strong>{word}</strong>{}</p>", escape(&sentence))?;
+    if is_reached {
+        broken(out, &verdict.criteria)?;
+    }
+    cards(out, result)?;
+    criteria(out, &verdict.criteria)?;
+    thresholds(out, &result.thresholds)?;
+    sinks(out, result)?;
+    notes(out, result)?;
+    writeln!(out, "</section>")
+}
+
+/// Those that do not hold; what helps against several is said once, below the last of them.
+fn broken(out: &mut String, criteria: &[Criterion]) -> Result {
+    let mut advices: Vec<(&str, Vec<&Criterion>)> = Vec::new();
+    for criterion in criteria.iter().filter(|criterion| !criterion.holds) {
+        match advices.iter_mut().find(|(advice, _)| *advice == criterion.advice) {
+            Some((_, same)) => same.push(criterion),
+            None => advices.push((&criterion.advice, vec![criterion])),
+        }
+    }
+    for (advice, criteria) in advices {
+        writeln!(out, "<div class=\"broken\">")?;
+        for criterion in criteria {
+            let (class, said, limit) = fault(criterion);
+            writeln!(
+                out,
+                "<p><code>{}</code> {}, {} <span class=\"{class}\">{said}</span></p>",
+                escape(&criterion.name),
+                escape(&words::in_unit(criterion.value, &criterion.unit)),
+                escape(&words::limit(limit, criterion)),
+            )?;
+        }
+        writeln!(out, "<p class=\"soft\">{}</p></div>", escape(advice))?;
+    }
+    Ok(())
+}
+
+/// Class, word, and the limit that was crossed.
+fn fault(criterion: &Criterion) -> (&'static str, &'static str, f64) {
+    match criterion.severity {
+        Word::Invalid => ("fails", "INVALID", criterion.invalid_limit.unwrap_or(criterion.limit)),
+        Word::Degraded => ("doubt", "DEGRADED", criterion.limit),
+        Word::Valid => ("doubt", "warning", criterion.limit),
+    }
+}
+
+/// Folded where all hold: then it is for those who doubt.
+fn criteria(out: &mut String, criteria: &[Criterion]) -> Result {
+    if criteria.is_empty() {
+        return Ok(());
+    }
+    let holding = criteria.iter().filter(|criterion| criterion.holds).count();
+    let open = if holding == criteria.len() { "" } else { " open" };
+    let said = match (holding, criteria.len()) {
+        (1, 1) => "1 criterion, it holds".to_owned(),
+        (held, all) if held == all => format!("{all} criteria, all hold"),
+        (held, all) => format!("{all} criteria, {held} of them hold"),
+    };
+    writeln!(out, "<details id=\"criteria\"{open}><summary>{said}</summary><div class=\"scroll\"><table>")?;
+    writeln!(
+        out,
+        "<thead><tr><th scope=\"col\">criterion</th><th scope=\"col\" class=\"n\">value</th><th scope=\"col\" class=\"n\">limit</th><th scope=\"col\" class=\"n\">INVALID beyond</th><th scope=\"col\"></th></tr></thead><tbody>"
+    )?;
+    for criterion in criteria {
+        let (class, said) = match criterion.holds {
+            true => ("holds", "holds"),
+            false => (fault(criterion).0, fault(criterion).1),
+        };
+        let beyond =
+            criterion.invalid_limit.map_or(String::new(), |limit| words::in_unit(limit, &criterion.unit));
+        writeln!(
+            out,
+            "<tr><td><code>{}</code></td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"{class}\">{said}</td></tr>",
+            escape(&criterion.name),
+            escape(&words::in_unit(criterion.value, &criterion.unit)),
+            escape(&words::limit(criterion.limit, criterion)),
+            escape(&beyond),
+        )?;
+    }
+    writeln!(out, "</tbody></table></div></details>")
+}
+
+fn cards(out: &mut String, result: &RunResult) -> Result {
+    let latency = &result.latency_ns;
+    let time = |figures: &Distribution, nanos| {
+        if figures.is_empty() { "–".to_owned() } else { words::time(nanos) }
+    };
+    let totals = &result.totals;
+    let not_done = totals.failed + totals.missed + totals.cut_off;
+    let all = [
+        (time(latency, latency.p50), "latency, median"),
+        (time(latency, latency.p99), "latency, p99"),
+        (time(latency, latency.max), "latency, largest"),
+        (words::rate(result.rate.achieved_per_s), "achieved rate"),
+        (time(&result.own_lateness_ns, result.own_lateness_ns.p99), "own lateness, p99"),
+        (count(not_done), "failed, missed or cut off"),
+    ];
+    writeln!(out, "<div class=\"cards\">")?;
+    for (value, what) in all {
+        writeln!(out, "<div><b>{value}</b><span>{what}</span></div>")?;
+    }
+    writeln!(out, "</div>")
+}
+
+fn thresholds(out: &mut String, thresholds: &[Threshold]) -> Result {
+    if thresholds.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "<div class=\"scroll\"><table id=\"thresholds\"><caption>Your thresholds: the run fails if one comes true</caption>"
+    )?;
+    writeln!(
+        out,
+        "<thead><tr><th scope=\"col\">threshold</th><th scope=\"col\" class=\"n\">value</th><th scope=\"col\" class=\"n\">limit</th><th scope=\"col\">where</th><th scope=\"col\"></th></tr></thead><tbody>"
+    )?;
+    for threshold in thresholds {
+        let (class, said) = match (threshold.holds, threshold.aborts) {
+            (true, _) => ("holds", "holds"),
+            (false, true) => ("fails", "ended the run"),
+            (false, false) => ("fails", "failed"),
+        };
+        let value = threshold
+            .value
+            .map_or("nothing to measure".to_owned(), |value| words::in_unit(value, &threshold.unit));
+        writeln!(
+            out,
+            "<tr><td><code>{}</code></td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td><td class=\"{class}\">{said}</td></tr>",
+            escape(&threshold.expression),
+            escape(&value),
+            escape(&words::in_unit(threshold.limit, &threshold.unit)),
+            escape(&span(threshold)),
+        )?;
+    }
+    writeln!(out, "</tbody></table></div>")
+}
+
+/// Of what the value is: "whole run", "the 5.00 s until 12.0 s".
+fn span(threshold: &Threshold) -> String {
+    match (threshold.window_s, threshold.at_s) {
+        (Some(window), Some(at)) => format!("the {} until {}", words::seconds(window), words::seconds(at)),
+        (Some(window), None) => format!("each {}", words::seconds(window)),
+        (None, _) => "whole run".to_owned(),
+    }
+}
+
+fn sinks(out: &mut String, result: &RunResult) -> Result {
+    if result.sinks.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "<div class=\"scroll\"><table id=\"sinks\"><caption>Where else the figures went</caption>"
+    )?;
+    write!(out, "<thead><tr><th scope=\"col\">place</th>")?;
+    for head in ["intervals", "of them lost", "events", "of them lost"] {
+        write!(out, "<th scope=\"col\" class=\"n\">{head}</th>")?;
+    }
+    writeln!(out, "<th scope=\"col\"></th></tr></thead><tbody>")?;
+    for sink in &result.sinks {
+        let lost = |lost: u64| {
+            let class = if lost > 0 { "n fails" } else { "n" };
+            format!("<td class=\"{class}\">{}</td>", count(lost))
+        };
+        let complete = sink.rows_lost == 0 && sink.events_lost == 0 && sink.trouble.is_empty();
+        let said = match (complete, sink.trouble.is_empty()) {
+            (true, _) => "complete",
+            (false, true) => "not complete",
+            (false, false) => &sink.trouble,
+        };
+        let class = if complete { "holds" } else { "fails" };
+        writeln!(
+            out,
+            "<tr><td class=\"key\"><code>{}</code></td><td class=\"n\">{}</td>{}<td class=\"n\">{}</td>{}<td class=\"{class}\">{}</td></tr>",
+            escape(&sink.url),
+            count(sink.rows + sink.rows_lost),
+            lost(sink.rows_lost),
+            count(sink.events + sink.events_lost),
+            lost(sink.events_lost),
+            escape(said),
+        )?;
+    }
+    writeln!(out, "</tbody></table></div>")
+}
+
+fn notes(out: &mut String, result: &RunResult) -> Result {
+    let lost = result.store.lost.iter().map(|lost| format!("Not stored: {}: {}", lost.what, lost.why));
+    let all: Vec<String> = result.notes.iter().cloned().chain(lost).collect();
+    if all.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "<ul class=\"notes\">")?;
+    for note in all {
+        writeln!(out, "<li>{}</li>", escape(&note))?;
+    }
+    writeln!(out, "</ul>")
+}
