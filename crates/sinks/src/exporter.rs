@@ -59,6 +59,11 @@ pub trait Exporter: Send {
     /// `Unreachable`: the hub gives the same row again a little later, as long as there is time.
     fn interval(&mut self, row: &SinkRow) -> Result<(), SinkError>;
 
+    /// Whether it takes rows; those that do not are never given any.
+    fn wants_rows(&self) -> bool {
+        true
+    }
+
     /// Whether its rows need histograms.
     fn wants_histograms(&self) -> bool {
         true
@@ -80,8 +85,8 @@ pub trait Exporter: Send {
         Ok(())
     }
 
-    /// Rows and events that had arrived and were found gone since the last time this was asked (a store that was started
-    /// again without its last writes).
+    /// Rows and events that were said to have arrived, but had not or are gone again, since the last time this was asked:
+    /// a part of a batch that was refused, or a store that was started again without its last writes.
     fn gone(&mut self) -> Gone {
         Gone::default()
     }
@@ -90,11 +95,13 @@ pub trait Exporter: Send {
     fn end(&mut self, result: &RunResult) -> Result<(), SinkError>;
 }
 
-/// What a place took and lost again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a place does not have after all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gone {
     pub rows: u64,
     pub events: u64,
+    /// Empty: it was there and is gone.
+    pub why: String,
 }
 
 /// Why something did not arrive. The text names the sink's host or file, says what was wrong and what to do.

@@ -28,6 +28,8 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Between two attempts at the same: the first time, and at most.
 const FIRST_NAP: Duration = Duration::from_millis(50);
 const LONGEST_NAP: Duration = Duration::from_secs(1);
+const END_NAPS: [Duration; 3] =
+    [Duration::from_millis(100), Duration::from_millis(500), Duration::from_millis(1_500)];
 /// How often the distributor looks whether it shall end.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -40,6 +42,7 @@ pub struct Hub {
 
 struct Sink {
     queue: Arc<Queue>,
+    wants_rows: bool,
     wants_histograms: bool,
     wants_events: bool,
 }
@@ -124,13 +127,14 @@ impl Hub {
     /// One interval is over.
     pub fn row(&self, row: &IntervalRow) {
         let of = |wants_histograms: bool| {
-            self.sinks.iter().any(|sink| sink.wants_histograms == wants_histograms).then(|| {
+            let wants = |sink: &Sink| sink.wants_rows && sink.wants_histograms == wants_histograms;
+            self.sinks.iter().any(wants).then(|| {
                 let histograms = if wants_histograms { histograms(row) } else { Vec::new() };
                 Arc::new(SinkRow { index: row.index, row: Interval::from(row), histograms })
             })
         };
         let (with, without) = (of(true), of(false));
-        for sink in &self.sinks {
+        for sink in self.sinks.iter().filter(|sink| sink.wants_rows) {
             let row = if sink.wants_histograms { &with } else { &without };
             row.iter().for_each(|row| sink.queue.offer(Item::Row(row.clone())));
         }
@@ -216,6 +220,7 @@ impl Distributor {
 impl Sink {
     fn begin(url: &str, exporter: Box<dyn Exporter>, run: Arc<RunInfo>) -> Self {
         let queue = Arc::new(Queue::new(url));
+        let wants_rows = exporter.wants_rows();
         let (wants_histograms, wants_events) = (exporter.wants_histograms(), exporter.wants_events());
         let (of_thread, name) = (queue.clone(), url.to_owned());
         let live = move || live(exporter, &of_thread, &run);
@@ -224,7 +229,7 @@ impl Sink {
             queue.begin_failed(&SinkError::Refused { sink: name, problem });
             queue.leave();
         }
-        Self { queue, wants_histograms, wants_events }
+        Self { queue, wants_rows, wants_histograms, wants_events }
     }
 }
 
@@ -247,8 +252,19 @@ fn live(mut exporter: Box<dyn Exporter>, queue: &Queue, run: &RunInfo) {
     look_for_gone(exporter.as_mut(), queue);
     queue.flushed(outcome);
     if let Some(result) = queue.result() {
-        queue.end_done(exporter.end(&result));
+        queue.end_done(end(exporter.as_mut(), &result));
     }
+}
+
+/// Gives it the result; a few times if nobody answers.
+fn end(exporter: &mut dyn Exporter, result: &RunResult) -> Result<(), SinkError> {
+    for nap in END_NAPS {
+        match exporter.end(result) {
+            Err(why) if why.may_pass() => std::thread::sleep(nap),
+            outcome => return outcome,
+        }
+    }
+    exporter.end(result)
 }
 
 /// Tries until it succeeds; `false`: it never will, or there is no time left.
@@ -295,8 +311,8 @@ fn deliver(exporter: &mut dyn Exporter, queue: &Queue, item: &Item) {
 
 fn look_for_gone(exporter: &mut dyn Exporter, queue: &Queue) {
     let gone = exporter.gone();
-    if gone != Default::default() {
-        queue.gone(gone);
+    if gone.rows + gone.events > 0 {
+        queue.gone(&gone);
     }
 }
 

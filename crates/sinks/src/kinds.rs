@@ -1,7 +1,16 @@
 //! Every kind of sink there is: one line each.
 
 use crate::place::Kind;
-use crate::{arrow_ipc, csv, hdr, jsonl, parquet};
+use crate::{arrow_ipc, csv, hdr, influx, jsonl, parquet, redis_streams};
 
 /// In the order of `tare http --help` and docs/sinks.md.
-pub const KINDS: &[Kind] = &[csv::KIND, jsonl::KIND, hdr::KIND, parquet::KIND, arrow_ipc::KIND];
+pub const KINDS: &[Kind] = &[
+    csv::KIND,
+    jsonl::KIND,
+    hdr::KIND,
+    redis_streams::KIND,
+    parquet::KIND,
+    arrow_ipc::KIND,
+    influx::V1,
+    influx::V2,
+];

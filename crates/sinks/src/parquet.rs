@@ -150,7 +150,7 @@ impl Exporter for Parquet {
         Ok(())
     }
 
-    fn wants_histograms(&self) -> bool {
+    fn wants_rows(&self) -> bool {
         false
     }
 
@@ -178,7 +178,7 @@ impl Exporter for Parquet {
     }
 
     fn gone(&mut self) -> Gone {
-        Gone { rows: 0, events: std::mem::take(&mut self.gone) }
+        Gone { rows: 0, events: std::mem::take(&mut self.gone), why: String::new() }
     }
 
     fn end(&mut self, _result: &RunResult) -> Result<(), SinkError> {

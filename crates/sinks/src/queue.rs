@@ -23,11 +23,18 @@ pub enum Item {
     Events(Arc<Batch>),
 }
 
+/// So many of each.
+#[derive(Clone, Copy, Debug, Default)]
+struct Size {
+    rows: u64,
+    events: u64,
+}
+
 impl Item {
-    fn size(&self) -> Gone {
+    fn size(&self) -> Size {
         match self {
-            Self::Row(_) => Gone { rows: 1, events: 0 },
-            Self::Events(batch) => Gone { rows: 0, events: batch.len() as u64 },
+            Self::Row(_) => Size { rows: 1, events: 0 },
+            Self::Events(batch) => Size { rows: 0, events: batch.len() as u64 },
         }
     }
 }
@@ -56,7 +63,7 @@ struct State {
     rows: VecDeque<Arc<SinkRow>>,
     batches: VecDeque<Arc<Batch>>,
     /// Size of the item that is being delivered.
-    in_hand: Gone,
+    in_hand: Size,
     status: SinkStatus,
     begun: Begun,
     origin_unix_ns: Option<u64>,
@@ -84,7 +91,7 @@ impl Queue {
         let state = State {
             rows: VecDeque::with_capacity(ROWS),
             batches: VecDeque::with_capacity(BATCHES),
-            in_hand: Gone::default(),
+            in_hand: Size::default(),
             status,
             begun: Begun::NotYet,
             origin_unix_ns: None,
@@ -261,11 +268,15 @@ impl Queue {
         });
     }
 
-    /// What had arrived is gone again.
-    pub fn gone(&self, gone: Gone) {
+    /// What was counted as arrived is not there.
+    pub fn gone(&self, gone: &Gone) {
         self.change(|state| {
-            state.take_back(gone);
-            state.trouble("it took figures and lost them again (started anew without its last writes?)");
+            state.take_back(Size { rows: gone.rows, events: gone.events });
+            state.status.trouble.clear();
+            state.trouble(match gone.why.as_str() {
+                "" => "it took figures and lost them again: it was started anew without its last writes",
+                why => why,
+            });
         });
     }
 
@@ -312,7 +323,7 @@ impl Queue {
     pub fn flushed(&self, outcome: Result<(), SinkError>) {
         self.change(|state| {
             if let Err(why) = outcome {
-                let all = Gone { rows: state.status.rows, events: state.status.events };
+                let all = Size { rows: state.status.rows, events: state.status.events };
                 state.take_back(all);
                 state.trouble(&why.problem());
             }
@@ -342,25 +353,25 @@ impl State {
         row.or_else(|| self.batches.pop_front().map(Item::Events))
     }
 
-    fn lose(&mut self, size: Gone) {
+    fn lose(&mut self, size: Size) {
         if !self.frozen {
             self.status.rows_lost += size.rows;
             self.status.events_lost += size.events;
         }
     }
 
-    fn take_back(&mut self, size: Gone) {
+    fn take_back(&mut self, size: Size) {
         if self.frozen {
             return;
         }
         let size =
-            Gone { rows: size.rows.min(self.status.rows), events: size.events.min(self.status.events) };
+            Size { rows: size.rows.min(self.status.rows), events: size.events.min(self.status.events) };
         self.status.rows -= size.rows;
         self.status.events -= size.events;
         self.lose(size);
     }
 
-    fn lose_as_too_slow(&mut self, size: Gone) {
+    fn lose_as_too_slow(&mut self, size: Size) {
         self.lose(size);
         self.trouble("it was too slow: its queue was full, and what did not fit is lost");
     }

@@ -1,0 +1,278 @@
+//! A connection to one Redis: commands in, replies out, and what its refusals mean in words.
+
+use crate::exporter::SinkError;
+use crate::place::Place;
+use redis::{
+    Client, ConnectionAddr, ConnectionLike, ErrorKind, IntoConnectionInfo, RedisConnectionInfo, RedisError,
+    ServerError, TlsCertificates, Value,
+};
+use std::time::Duration;
+
+/// To be connected, greeted and let in.
+const CONNECT: Duration = Duration::from_secs(2);
+/// For the replies to one round of commands.
+const REPLY: Duration = Duration::from_secs(4);
+const PORT: u16 = 6_379;
+/// Streams came with this version.
+const OLDEST: u64 = 5;
+
+/// Commands as Redis reads them (RESP: arrays of bulk strings), to be sent together. Keeps its memory.
+#[derive(Debug, Default)]
+pub struct Commands {
+    bytes: Vec<u8>,
+    count: usize,
+}
+
+impl Commands {
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.count = 0;
+    }
+
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// A command of so many words, of which this is the first; the others follow.
+    pub fn begin(&mut self, words: usize, name: &str) -> &mut Self {
+        self.count += 1;
+        self.length(b'*', words);
+        self.word(name)
+    }
+
+    pub fn word(&mut self, word: impl AsRef<[u8]>) -> &mut Self {
+        let word = word.as_ref();
+        self.length(b'$', word.len());
+        self.bytes.extend_from_slice(word);
+        self.bytes.extend_from_slice(b"\r\n");
+        self
+    }
+
+    pub fn number(&mut self, number: u64) -> &mut Self {
+        let (digits, from) = digits(number);
+        self.word(&digits[from..])
+    }
+
+    /// A whole command of words.
+    pub fn command(&mut self, words: &[&str]) -> &mut Self {
+        let (name, rest) = words.split_first().expect("a command has a name");
+        self.begin(words.len(), name);
+        rest.iter().for_each(|word| {
+            self.word(word);
+        });
+        self
+    }
+
+    fn length(&mut self, kind: u8, length: usize) {
+        let (digits, from) = digits(length as u64);
+        self.bytes.push(kind);
+        self.bytes.extend_from_slice(&digits[from..]);
+        self.bytes.extend_from_slice(b"\r\n");
+    }
+}
+
+/// Decimal digits at the end of the array, and where they begin.
+fn digits(mut number: u64) -> ([u8; 20], usize) {
+    let (mut digits, mut from) = ([0; 20], 20);
+    loop {
+        from -= 1;
+        digits[from] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return (digits, from);
+        }
+    }
+}
+
+/// One Redis; connects when it is needed, and again after a failure.
+pub struct Link {
+    place: Place,
+    client: Client,
+    connection: Option<redis::Connection>,
+}
+
+impl Link {
+    /// Connects nowhere yet. `database` is the number in the URL's path.
+    pub fn new(place: &Place, database: i64) -> Result<Self, SinkError> {
+        let client = client(place, database)?;
+        Ok(Self { place: place.clone(), client, connection: None })
+    }
+
+    pub fn is_connected(&self) -> bool {
+        self.connection.is_some()
+    }
+
+    /// Connects and looks whether this Redis is one that has streams.
+    pub fn connect(&mut self) -> Result<(), SinkError> {
+        let connected = self.client.get_connection_with_timeout(CONNECT).and_then(|connection| {
+            connection.set_read_timeout(Some(REPLY))?;
+            connection.set_write_timeout(Some(REPLY))?;
+            Ok(connection)
+        });
+        self.connection = Some(connected.map_err(|why| self.failed(&why))?);
+        self.check_version()
+    }
+
+    /// A user who may not ask for the version is let through: what does not work will say so.
+    fn check_version(&mut self) -> Result<(), SinkError> {
+        let mut ask = Commands::default();
+        ask.command(&["INFO", "server"]);
+        let info = match self.send(&ask)?.pop() {
+            Some(Value::ServerError(why)) if !is_about_rights(&why) => {
+                self.connection = None;
+                return Err(refusal(&self.place, &why));
+            }
+            Some(Value::BulkString(text)) => String::from_utf8_lossy(&text).into_owned(),
+            _ => String::new(),
+        };
+        let version = info.lines().find_map(|line| line.strip_prefix("redis_version:")).unwrap_or("");
+        let major = version.split('.').next().and_then(|major| major.parse::<u64>().ok());
+        match major {
+            Some(major) if major < OLDEST => Err(self.place.refused(format!(
+                "this is Redis {version}, which has no streams; {OLDEST}.0 or newer is needed"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends all commands at once and waits for all replies: one for each, in order; refusals are among them. After an
+    /// error it is not known which of them were carried out.
+    pub fn send(&mut self, commands: &Commands) -> Result<Vec<Value>, SinkError> {
+        let Some(connection) = &mut self.connection else {
+            return Err(self.place.unreachable("there is no connection"));
+        };
+        connection.req_packed_commands(&commands.bytes, 0, commands.count).map_err(|why| {
+            self.connection = None;
+            self.failed(&why)
+        })
+    }
+
+    /// Sends one command that must not be refused.
+    pub fn ask(&mut self, words: &[&str]) -> Result<Value, SinkError> {
+        let mut command = Commands::default();
+        command.command(words);
+        match self.send(&command)?.pop() {
+            Some(Value::ServerError(why)) => Err(refusal(&self.place, &why)),
+            Some(value) => Ok(value),
+            None => Err(self.place.unreachable("the reply is missing")),
+        }
+    }
+
+    fn failed(&self, why: &RedisError) -> SinkError {
+        let address = self.client.get_connection_info().addr();
+        match why.kind() {
+            ErrorKind::AuthenticationFailed => wrong_password(&self.place),
+            ErrorKind::Parse | ErrorKind::UnexpectedReturnType => self.place.refused(format!(
+                "what listens on {address} does not answer as Redis does; is it another service, or one that wants rediss:// (TLS)?"
+            )),
+            ErrorKind::Server(_) | ErrorKind::Extension => match why.code() {
+                Some("NOAUTH" | "WRONGPASS") => wrong_password(&self.place),
+                _ => self.place.refused(format!("it refuses: {why}")),
+            },
+            _ if why.is_timeout() => self.place.unreachable(format!("{address} does not answer in time")),
+            _ if why.is_connection_refusal() => {
+                self.place.unreachable(format!("nothing listens on {address}; is Redis running?"))
+            }
+            _ if is_certificate(why) => self.place.refused(format!(
+                "its certificate is not trusted ({why}); name its authority with ?ca=FILE"
+            )),
+            _ => self.place.unreachable(format!("the connection to {address} failed: {why}")),
+        }
+    }
+}
+
+fn client(place: &Place, database: i64) -> Result<Client, SinkError> {
+    let url = place.url();
+    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
+    let port = url.port().unwrap_or(PORT);
+    let tls = place.scheme() == "rediss";
+    let address = match tls {
+        true => ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None },
+        false => ConnectionAddr::Tcp(host, port),
+    };
+    let (user, password) = place.user();
+    let mut settings = RedisConnectionInfo::default().set_db(database).set_skip_set_lib_name();
+    if !password.is_empty() {
+        settings = settings.set_password(password);
+    }
+    if !user.is_empty() {
+        settings = settings.set_username(user);
+    }
+    let info = address
+        .into_connection_info()
+        .map_err(|why| place.wrong(why.to_string()))?
+        .set_redis_settings(settings);
+    let client = match (tls, place.option("ca")) {
+        (true, Some(file)) => Client::build_with_tls(info, authority(place, file)?),
+        (false, Some(_)) => return Err(place.wrong("ca= is for rediss:// only")),
+        (_, None) => Client::open(info),
+    };
+    client.map_err(|why| place.wrong(why.to_string()))
+}
+
+fn authority(place: &Place, file: &str) -> Result<TlsCertificates, SinkError> {
+    let root = std::fs::read(file).map_err(|why| place.wrong(format!("ca={file}: {why}")))?;
+    Ok(TlsCertificates { client_tls: None, root_cert: Some(root) })
+}
+
+fn is_about_rights(why: &ServerError) -> bool {
+    why.code() == "NOPERM"
+}
+
+fn is_certificate(why: &RedisError) -> bool {
+    let text = why.to_string().to_ascii_lowercase();
+    text.contains("certificate") || text.contains("unknownissuer")
+}
+
+fn wrong_password(place: &Place) -> SinkError {
+    let (user, password) = place.user();
+    place.refused(match (user.is_empty(), password.is_empty()) {
+        (_, true) => "it wants a password: write redis://:PASSWORD@HOST or redis://USER:PASSWORD@HOST",
+        (true, false) => "wrong password, or it wants a user name, too: redis://USER:PASSWORD@HOST",
+        (false, false) => "wrong user name or password",
+    })
+}
+
+/// A refusal in words, and whether it may pass.
+pub fn refusal(place: &Place, why: &ServerError) -> SinkError {
+    let details = why.details().unwrap_or_default();
+    match why.code() {
+        "NOAUTH" | "WRONGPASS" => wrong_password(place),
+        "LOADING" => place.unreachable("it is still loading its data"),
+        "BUSY" | "TRYAGAIN" | "MASTERDOWN" | "CLUSTERDOWN" => {
+            place.unreachable(format!("it is busy: {details}"))
+        }
+        "OOM" => {
+            place.refused("its memory is full (maxmemory): raise it, let old runs expire, or give ?maxlen=")
+        }
+        "MISCONF" => {
+            place.refused(format!("it does not take writes because it can not save them: {details}"))
+        }
+        "READONLY" => place.refused("it is a replica, which takes no writes: name its master"),
+        "NOPERM" => place.refused(format!(
+            "this user may not do that: {details}; it needs HSET, XADD, XINFO, SET and EXPIRE"
+        )),
+        "MOVED" | "CROSSSLOT" => place.refused("it is a cluster; name a Redis of its own"),
+        _ if details.contains("unknown command") => {
+            place.refused(format!("it is too old ({details}); Redis {OLDEST}.0 or newer is needed"))
+        }
+        code => place.refused(format!("it refuses: {code} {details}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_arrays_of_bulk_strings() {
+        // RESP as redis.io describes it: `*` words CRLF, then for each `$` length CRLF bytes CRLF.
+        let mut commands = Commands::default();
+        commands.begin(3, "XADD").word("k").number(1_200);
+        commands.command(&["GET", "é"]);
+        let expected = "*3\r\n$4\r\nXADD\r\n$1\r\nk\r\n$4\r\n1200\r\n*2\r\n$3\r\nGET\r\n$2\r\né\r\n";
+        assert_eq!((commands.bytes.as_slice(), commands.len()), (expected.as_bytes(), 2));
+        assert_eq!(digits(u64::MAX).0, *b"18446744073709551615");
+        assert_eq!(digits(0), ([[0; 19].as_slice(), b"0"].concat().try_into().unwrap(), 19));
+    }
+}
