@@ -66,6 +66,10 @@ impl Counts {
         }
     }
 
+    pub fn add_all(&mut self, other: &Self) {
+        other.filled().for_each(|(index, count)| self.add(index, count));
+    }
+
     pub const fn total(&self) -> u64 {
         self.total
     }

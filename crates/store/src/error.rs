@@ -19,12 +19,20 @@ pub enum StoreError {
     Create { path: PathBuf, why: io::Error },
     #[error("cannot read {}: {why}", path.display())]
     Read { path: PathBuf, why: io::Error },
-    #[error("{} has no result.json: the run was ended by force, or this is not a run folder", .0.display())]
+    #[error("{} is not a run folder: it has neither result.json nor intervals.jsonl", .0.display())]
     NoResult(PathBuf),
-    #[error("{} is not a result of this program: {why}", path.display())]
+    #[error("the run in {} is still running: wait for its end, or press Ctrl-C once in its terminal", .0.display())]
+    Running(PathBuf),
+    /// The text of `why` has the line and the column.
+    #[error("{} is damaged or no result of this program: {why}", path.display())]
     Format { path: PathBuf, why: serde_json::Error },
-    #[error("{} has schema '{found}'; this version reads 'tare.result/1'", path.display())]
-    Schema { path: PathBuf, found: String },
+    #[error("{} has schema '{found}'{}; this is tare {}, which reads 'tare.result/1': use {}", path.display(), written_by(by), env!("CARGO_PKG_VERSION"), fitting(by))]
+    Schema {
+        path: PathBuf,
+        found: String,
+        /// Version of the program that wrote it; empty if it does not say.
+        by: String,
+    },
 }
 
 impl StoreError {
@@ -32,4 +40,12 @@ impl StoreError {
     pub const fn is_users(&self) -> bool {
         matches!(self, Self::NotEmpty(_) | Self::NotAFolder(_))
     }
+}
+
+fn written_by(version: &str) -> String {
+    if version.is_empty() { String::new() } else { format!(", written by tare {version}") }
+}
+
+fn fitting(version: &str) -> String {
+    if version.is_empty() { "a newer version".to_owned() } else { format!("tare {version} or newer") }
 }

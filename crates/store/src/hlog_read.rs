@@ -11,6 +11,7 @@
 
 use crate::buckets::{Counts, SLOTS, highest_at, index_of};
 use crate::error::StoreError;
+use crate::hlog::group_of_tag;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::{Decompress, FlushDecompress, Status};
@@ -34,8 +35,10 @@ const DIGITS: u8 = 3;
 /// One line of the log.
 #[derive(Clone, Debug)]
 pub struct HlogEntry {
-    /// The line's tag: a series' key.
+    /// A series' key: `latency`.
     pub series: String,
+    /// The name that it is of; `None` for all requests.
+    pub group: Option<String>,
     /// From the origin of the run.
     pub start: Picos,
     pub length: Picos,
@@ -93,7 +96,8 @@ fn entry(line: &Line<'_>, decoder: &mut Decoder) -> Option<HlogEntry> {
         fits &= histogram.record_n(highest_at(index.min(SLOTS - 1)), count).is_ok();
     });
     (whole && fits).then(|| HlogEntry {
-        series: line.tag.to_owned(),
+        series: line.tag.split_once('@').map_or(line.tag, |(series, _)| series).to_owned(),
+        group: group_of_tag(line.tag),
         start: Picos::from_millis(line.start_ms),
         length: Picos::from_millis(line.length_ms),
         histogram,

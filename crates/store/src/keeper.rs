@@ -1,6 +1,6 @@
 //! Files that may fail. A log that cannot be written loses rows, not the run; a document is either whole or absent.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,14 @@ impl Log {
         let file = OpenOptions::new().write(true).create_new(true).open(path);
         let first_failure = file.as_ref().err().map(io::Error::to_string);
         Self { file, good: 0, lost_records: 0, first_failure }
+    }
+
+    /// Holds the file for this process as long as it lives, so that readers know that it still grows. Where the file
+    /// system has no locks nobody knows, and nothing else is lost.
+    pub fn hold(&self) {
+        if let Ok(file) = &self.file {
+            let _ = file.try_lock();
+        }
     }
 
     /// Why there is no file, if there is none.
@@ -62,6 +70,11 @@ impl Log {
             (Some(why), lost) => Err(format!("{lost} rows lost, the first because: {why}")),
         }
     }
+}
+
+/// Whether the process that writes a log still lives.
+pub fn is_held(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 fn rewind(file: &mut File, to: u64) -> io::Result<()> {
@@ -147,6 +160,18 @@ mod tests {
         let mut log = Log::create(Path::new("/nonexistent/x"));
         log.append(b"one\n");
         assert!(log.finish().unwrap_err().starts_with("1 row lost: No such file"));
+    }
+
+    #[test]
+    fn a_log_is_held_as_long_as_its_writer_lives() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let log = Log::create(&path);
+        assert!(!is_held(&path));
+        log.hold();
+        assert!(is_held(&path) && is_held(&path));
+        drop(log);
+        assert!(!is_held(&path) && !is_held(&folder.path().join("b")));
     }
 
     #[test]

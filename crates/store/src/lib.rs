@@ -11,8 +11,8 @@
 
 #![forbid(unsafe_code)]
 
-pub mod csv;
 mod buckets;
+pub mod csv;
 mod distribution;
 mod error;
 mod figures;
@@ -23,7 +23,9 @@ mod json;
 mod keeper;
 mod number;
 mod read;
+mod rebuild;
 mod run_folder;
+mod run_histograms;
 pub mod schema;
 mod series;
 mod sink;
@@ -37,7 +39,8 @@ pub use from_measure::{Measured, Spans};
 pub use hlog_read::{HlogEntry, HlogReader, read_hlog};
 pub use json::write_json;
 pub use read::{Intervals, StoredRun, load_run};
-pub use run_folder::{RunFolder, run_name, state_dir};
+pub use run_folder::{BEGUN, RunFolder, run_name, state_dir};
+pub use run_histograms::{RunHistograms, merged_series};
 pub use schema::RunResult;
 pub use series::{BoundedIntervals, MAX_INTERVALS};
 pub use sink::{NoFolder, Sink};

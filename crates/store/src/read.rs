@@ -2,12 +2,15 @@
 //! schema (unknown keys are ignored).
 
 use crate::error::StoreError;
+use crate::keeper::is_held;
+use crate::rebuild;
 use crate::run_folder::{ENVIRONMENT, INTERVALS, PLAN, RESULT};
 use crate::schema::{Interval, RunResult, SCHEMA};
 use crate::stored_timeline::stored_timeline;
 use crate::timeline::Timeline;
+use serde::Deserialize;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// A run that was kept.
@@ -21,26 +24,57 @@ pub struct StoredRun {
     pub environment: String,
 }
 
-/// Reads a run folder, or the `result.json` in one.
+/// Reads a run folder, or the `result.json` in one. A run that was killed, or whose result is damaged, is rebuilt from
+/// its intervals; its labels say so.
 pub fn load_run(path: &Path) -> Result<StoredRun, StoreError> {
     let folder = if path.is_file() { path.parent().unwrap_or(path) } else { path };
     let file = if path.is_file() { path.to_owned() } else { folder.join(RESULT) };
-    let result = read_result(&file, folder)?;
+    let result = match read_result(&file) {
+        Err(StoreError::Read { why, .. }) if why.kind() == ErrorKind::NotFound && folder.is_dir() => {
+            without_result(folder)?
+        }
+        Err(StoreError::Format { path, why }) => damaged(&path, folder, why)?,
+        read => read?,
+    };
     let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
     Ok(StoredRun { folder: folder.to_owned(), result, plan: text(PLAN), environment: text(ENVIRONMENT) })
 }
 
-fn read_result(file: &Path, folder: &Path) -> Result<RunResult, StoreError> {
-    let text = fs::read(file).map_err(|why| match why.kind() {
-        io::ErrorKind::NotFound if folder.is_dir() => StoreError::NoResult(folder.to_owned()),
-        _ => StoreError::Read { path: file.to_owned(), why },
-    })?;
-    let result: RunResult =
-        serde_json::from_slice(&text).map_err(|why| StoreError::Format { path: file.to_owned(), why })?;
-    if result.schema != SCHEMA {
-        return Err(StoreError::Schema { path: file.to_owned(), found: result.schema });
+/// The result that was written, whole and of a schema that is known here.
+fn read_result(file: &Path) -> Result<RunResult, StoreError> {
+    let text = fs::read(file).map_err(|why| StoreError::Read { path: file.to_owned(), why })?;
+    let format = |why| StoreError::Format { path: file.to_owned(), why };
+    let stamp: Stamp = serde_json::from_slice(&text).map_err(format)?;
+    if stamp.schema != SCHEMA {
+        return Err(StoreError::Schema { path: file.to_owned(), found: stamp.schema, by: stamp.version });
     }
-    Ok(result)
+    serde_json::from_slice(&text).map_err(format)
+}
+
+/// What every version has.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Stamp {
+    schema: String,
+    version: String,
+}
+
+fn without_result(folder: &Path) -> Result<RunResult, StoreError> {
+    if is_held(&folder.join(INTERVALS)) {
+        return Err(StoreError::Running(folder.to_owned()));
+    }
+    // It may have ended between the two looks.
+    match read_result(&folder.join(RESULT)) {
+        Err(StoreError::Read { why, .. }) if why.kind() == ErrorKind::NotFound => {
+            rebuild::of_killed(folder).ok_or_else(|| StoreError::NoResult(folder.to_owned()))
+        }
+        read => read,
+    }
+}
+
+fn damaged(file: &Path, folder: &Path, why: serde_json::Error) -> Result<RunResult, StoreError> {
+    let text = fs::read(file).unwrap_or_default();
+    rebuild::of_damaged(&text, folder, &why).ok_or(StoreError::Format { path: file.to_owned(), why })
 }
 
 impl StoredRun {
@@ -64,7 +98,7 @@ impl StoredRun {
 
 /// Rows of a run, one at a time.
 pub enum Intervals<'a> {
-    File(io::Lines<BufReader<File>>),
+    File(Rows),
     Result(std::slice::Iter<'a, Interval>),
 }
 
@@ -72,9 +106,9 @@ impl<'a> Intervals<'a> {
     /// The rows of `result`, unmerged if they are in `folder`.
     pub fn of(result: &'a RunResult, folder: &Path) -> Self {
         let unmerged = result.interval_rows_merged > 1 && result.intervals_in == INTERVALS;
-        match File::open(folder.join(INTERVALS)) {
-            Ok(file) if unmerged => Self::File(BufReader::new(file).lines()),
-            _ => Self::Result(result.intervals.iter()),
+        match Rows::of_folder(folder).filter(|_| unmerged) {
+            Some(rows) => Self::File(rows),
+            None => Self::Result(result.intervals.iter()),
         }
     }
 }
@@ -82,12 +116,40 @@ impl<'a> Intervals<'a> {
 impl Iterator for Intervals<'_> {
     type Item = Interval;
 
-    /// Lines that are not a row are passed over.
     fn next(&mut self) -> Option<Interval> {
         match self {
             Self::Result(rows) => rows.next().cloned(),
-            Self::File(lines) => {
-                lines.map_while(Result::ok).find_map(|line| serde_json::from_str(&line).ok())
+            Self::File(rows) => rows.next(),
+        }
+    }
+}
+
+/// Lines of `intervals.jsonl`. What is not a row is passed over: a last line that was half written, or a damaged one.
+pub struct Rows(BufReader<File>);
+
+impl Rows {
+    /// Longest line that is read: 1 000 threads and as many outcomes need a quarter of it.
+    const LONGEST: u64 = 1 << 20;
+
+    pub fn of_folder(folder: &Path) -> Option<Self> {
+        File::open(folder.join(INTERVALS)).ok().map(|file| Self(BufReader::new(file)))
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Interval;
+
+    fn next(&mut self) -> Option<Interval> {
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            if (&mut self.0).take(Self::LONGEST).read_until(b'\n', &mut line).ok()? == 0 {
+                return None;
+            }
+            if line.ends_with(b"\n")
+                && let Ok(row) = serde_json::from_slice(&line)
+            {
+                return Some(row);
             }
         }
     }

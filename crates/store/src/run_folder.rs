@@ -2,10 +2,14 @@
 //!
 //! ```text
 //! <state dir>/tare/runs/2026-11-20T12-00-00Z-http-7f3a/     or the folder that --out names
-//!   plan.toml  environment.json       at the start
-//!   intervals.jsonl  latency.hlog     while it runs, one write each interval
-//!   result.json  report.html          at the end, whole or not at all
+//!   begun.json  plan.toml  environment.json   at the start; the first goes when the result is there
+//!   intervals.jsonl  latency.hlog             while it runs, one write each interval
+//!   result.json  report.html                  at the end, whole or not at all
 //! ```
+//!
+//! A run that is killed leaves no result; [`crate::load_run`] makes one of `begun.json` and the two logs, which lack the
+//! last interval at most. `intervals.jsonl` is locked (flock) as long as the process lives, so that nobody takes a run
+//! that goes on for one that was killed.
 //!
 //! `--out DIR` is the folder itself. It is made if it does not exist; if it has anything in it (an earlier run,
 //! too) it is refused, so that no result is ever overwritten or mixed with another.
@@ -19,7 +23,7 @@ use crate::error::StoreError;
 use crate::hlog::Hlog;
 use crate::json::write_json;
 use crate::keeper::{Log, Reserve, write_whole};
-use crate::schema::{Interval, Lost, RunResult, StoreStatus};
+use crate::schema::{Interval, Lost, RunResult, SCHEMA, StoreStatus};
 use crate::series::BoundedIntervals;
 use crate::sink::{Sink, take_intervals};
 use crate::wall;
@@ -32,6 +36,8 @@ use std::time::SystemTime;
 
 pub(crate) const INTERVALS: &str = "intervals.jsonl";
 pub(crate) const HLOG: &str = "latency.hlog";
+/// What was known of the run when it began: a result without figures.
+pub const BEGUN: &str = "begun.json";
 pub(crate) const RESULT: &str = "result.json";
 pub(crate) const PLAN: &str = "plan.toml";
 pub(crate) const ENVIRONMENT: &str = "environment.json";
@@ -92,8 +98,10 @@ impl RunFolder {
         let mut hlog = Hlog::new();
         let mut histograms = Log::create(&path.join(HLOG));
         histograms.append(&hlog.head(&name, started));
+        let rows = Log::create(&path.join(INTERVALS));
+        rows.hold();
         Self {
-            rows: Log::create(&path.join(INTERVALS)),
+            rows,
             reserve: Reserve::take(&path),
             histograms,
             hlog,
@@ -143,6 +151,21 @@ impl RunFolder {
 }
 
 impl Sink for RunFolder {
+    fn begin(&mut self, result: &RunResult) {
+        self.hlog.name_groups(&result.groups);
+        let begun = RunResult {
+            schema: SCHEMA.to_owned(),
+            run: self.name.clone(),
+            partial: true,
+            environment: ENVIRONMENT.to_owned(),
+            ..result.clone()
+        };
+        let written = write_whole(&self.path, BEGUN, false, |to| write_json(&begun, to));
+        if let Err(why) = written {
+            self.lost.push(Lost { what: BEGUN.to_owned(), why: why.to_string() });
+        }
+    }
+
     fn row(&mut self, row: &IntervalRow) {
         let interval = Interval::from(row);
         match serde_json::to_vec(&interval) {
@@ -190,7 +213,10 @@ impl Sink for RunFolder {
             self.kept.pop();
             self.note(RESULT, Err(why.to_string()));
             result.store = self.status();
+            return;
         }
+        // What it said is in the result now.
+        let _ = fs::remove_file(self.path.join(BEGUN));
     }
 
     fn place(&self) -> Option<String> {

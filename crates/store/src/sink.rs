@@ -5,9 +5,13 @@ use crate::schema::{Lost, RunResult, Series, StoreStatus};
 use crate::series::BoundedIntervals;
 use measure::IntervalRow;
 
-/// Keeps what a run produces. Called in this order: `attach` (plan, environment), `row` each interval,
+/// Keeps what a run produces. Called in this order: `begin` once, `attach` (plan, environment), `row` each interval,
 /// `end_rows` once, `attach` (report), `save` once. No call fails: what could not be kept is in `result.store`.
 pub trait Sink {
+    /// The run is about to start. `result` says all that is known of it by then: what a run that is killed is
+    /// told apart by (`begun.json`). Its groups are all there will be, in the order of their indices.
+    fn begin(&mut self, result: &RunResult);
+
     /// One interval is over.
     fn row(&mut self, row: &IntervalRow);
 
@@ -50,6 +54,8 @@ impl NoFolder {
 }
 
 impl Sink for NoFolder {
+    fn begin(&mut self, _result: &RunResult) {}
+
     fn row(&mut self, row: &IntervalRow) {
         self.intervals.push(row.into());
     }

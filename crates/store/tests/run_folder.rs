@@ -1,55 +1,15 @@
 //! A run folder as the rest of the program uses it, with rows made by hand.
 
+mod rows;
+
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-use measure::{HealthSample, IntervalData, IntervalRow};
+use rows::{now, result, row};
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
 use store::{NoFolder, RunFolder, RunResult, Sink, TimelineBuilder, load_run};
-use units::{Bytes, Event, Gauges, Group, Instant, Miss, Outcome, Picos};
-
-/// A request due at `due_ms` that left 1 ms late and was answered `service_ms` later.
-fn answered(due_ms: u64, service_ms: u64) -> Event {
-    let at = |millis| Instant::EPOCH + Picos::from_millis(millis);
-    Event {
-        seq: 0,
-        due: at(due_ms),
-        sent: at(due_ms + 1),
-        first_byte: at(due_ms + 1 + service_ms),
-        done: at(due_ms + 1 + service_ms),
-        bytes_out: Bytes::new(100),
-        bytes_in: Bytes::new(600),
-        outcome: Outcome::Status(200),
-        blocked: Picos::ZERO,
-        group: Group(0),
-    }
-}
-
-/// The n-th second of a run: n + 1 answers of 9 ms and one departure without a port.
-fn row(n: u64) -> IntervalRow {
-    let mut data = Box::new(IntervalData::new(1));
-    (0..=n).for_each(|_| data.event(&answered(n * 1000, 9)));
-    data.missed(Miss::NoPort, 1);
-    IntervalRow {
-        index: n,
-        start: Picos::from_secs(n),
-        length: Picos::from_secs(1),
-        data,
-        gauges: Gauges { offered: n + 1, due: n + 2, open: 64, ..Gauges::default() },
-        starved: 0,
-        health: Some(HealthSample { span_ns: 1_000_000_000, rss_bytes: 4096, ..HealthSample::default() }),
-    }
-}
-
-fn result() -> RunResult {
-    RunResult { schema: store::schema::SCHEMA.to_owned(), engine: "http".to_owned(), ..RunResult::default() }
-}
-
-fn now() -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_176_000)
-}
+use units::Picos;
 
 fn store_run(out: &Path, rows: u64) -> RunResult {
     let mut sink = RunFolder::create(Some(out), "http", now()).unwrap();
@@ -227,9 +187,9 @@ fn older_and_newer_results_are_read() {
     fs::write(&file, r#"{"schema":"tare.result/2"}"#).unwrap();
     assert!(load_run(base.path()).unwrap_err().to_string().contains("tare.result/2"));
     fs::write(&file, "{").unwrap();
-    assert!(load_run(base.path()).unwrap_err().to_string().contains("not a result"));
+    assert!(load_run(base.path()).unwrap_err().to_string().contains("damaged or no result"));
     fs::remove_file(&file).unwrap();
-    assert!(load_run(base.path()).unwrap_err().to_string().contains("no result.json"));
+    assert!(load_run(base.path()).unwrap_err().to_string().contains("not a run folder"));
 }
 
 #[test]

@@ -1,0 +1,110 @@
+//! Histograms of a whole run, from its log: buckets added, line by line.
+
+use crate::buckets::{Counts, highest_at};
+use crate::hlog::group_of_tag;
+use crate::hlog_read::{Decoder, Lines};
+use crate::read::StoredRun;
+use crate::run_folder::HLOG;
+use hdrhistogram::Histogram;
+use measure::{HISTOGRAM_DIGITS, Series as Kind};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+/// Distributions of a run, or of several, as buckets: these can be added, percentiles cannot.
+#[derive(Clone, Default)]
+pub struct RunHistograms {
+    series: BTreeMap<&'static str, Counts>,
+    /// Latencies by name.
+    groups: BTreeMap<String, Counts>,
+    damaged: u64,
+}
+
+impl RunHistograms {
+    /// Of the log in this folder; empty if there is none.
+    pub fn of_folder(folder: &Path) -> Self {
+        let mut all = Self::default();
+        let Ok(file) = File::open(folder.join(HLOG)) else { return all };
+        let mut lines = Lines::new(BufReader::with_capacity(1 << 16, file));
+        let mut decoder = Decoder::new();
+        while let Some(line) = lines.advance() {
+            let added = line.and_then(|line| match all.of_tag(line.tag) {
+                Some(counts) => decoder.add_to(&line, counts),
+                None => Ok(()),
+            });
+            all.damaged += u64::from(added.is_err());
+        }
+        all
+    }
+
+    fn of_tag(&mut self, tag: &str) -> Option<&mut Counts> {
+        if let Some(group) = group_of_tag(tag) {
+            // A file of another origin may have any number of names.
+            let room = self.groups.len() < crate::hlog::MOST_GROUPS || self.groups.contains_key(&group);
+            return room.then(|| self.groups.entry(group).or_insert_with(Counts::new));
+        }
+        Some(self.series.entry(Kind::of_key(tag)?.key()).or_insert_with(Counts::new))
+    }
+
+    /// Adds the buckets of another run.
+    pub fn add(&mut self, other: &Self) {
+        for (key, counts) in &other.series {
+            self.series.entry(key).or_insert_with(Counts::new).add_all(counts);
+        }
+        for (name, counts) in &other.groups {
+            self.groups.entry(name.clone()).or_insert_with(Counts::new).add_all(counts);
+        }
+        self.damaged += other.damaged;
+    }
+
+    /// One series, in nanoseconds; empty if nothing of it was logged.
+    pub fn series(&self, series: Kind) -> Histogram<u64> {
+        self.series.get(series.key()).map_or_else(empty, histogram)
+    }
+
+    /// Latencies of one name (within 1 %); `None` if it has none.
+    pub fn group(&self, name: &str) -> Option<Histogram<u64>> {
+        self.groups.get(name).map(histogram)
+    }
+
+    /// Names that have latencies.
+    pub fn groups(&self) -> impl Iterator<Item = &str> {
+        self.groups.keys().map(String::as_str)
+    }
+
+    /// Lines that could not be read.
+    pub fn damaged(&self) -> u64 {
+        self.damaged
+    }
+}
+
+impl StoredRun {
+    /// Histograms of the whole run, from `latency.hlog`.
+    pub fn histograms(&self) -> RunHistograms {
+        RunHistograms::of_folder(&self.folder)
+    }
+}
+
+/// One series of a stored run, by adding up the buckets of its intervals; empty if its log is not there.
+pub fn merged_series(run: &StoredRun, series: Kind) -> Histogram<u64> {
+    run.histograms().series(series)
+}
+
+fn empty() -> Histogram<u64> {
+    let mut histogram =
+        Histogram::new_with_bounds(1, 2, HISTOGRAM_DIGITS).expect("1 ≤ low, 2·low ≤ high, digits ≤ 5");
+    histogram.auto(true);
+    histogram
+}
+
+fn histogram(counts: &Counts) -> Histogram<u64> {
+    let mut histogram = empty();
+    // From the largest down, so that it grows once.
+    let mut filled: Vec<_> = counts.filled().collect();
+    filled.reverse();
+    for (index, count) in filled {
+        histogram.record_n(highest_at(index), count).expect("it grows, and its indices are ours");
+    }
+    histogram
+}
