@@ -1,5 +1,7 @@
 //! How the terminal's text may look: with colour or without, and how wide.
 
+use crate::chart::Tone;
+use crate::chart_text::Letters;
 use std::ffi::OsStr;
 
 /// Passed to every renderer of text, so that rendering itself asks nothing of its surroundings.
@@ -7,6 +9,7 @@ use std::ffi::OsStr;
 pub struct Style {
     color: bool,
     width: usize,
+    letters: Letters,
 }
 
 /// What a piece of text is, rather than which colour it has.
@@ -25,7 +28,7 @@ const WIDEST: usize = 100;
 
 impl Style {
     /// No colour, 100 columns: for files, pipes and tests.
-    pub const PLAIN: Self = Self { color: false, width: WIDEST };
+    pub const PLAIN: Self = Self { color: false, width: WIDEST, letters: Letters::Unicode };
 
     /// Colour only on a terminal, and not if `NO_COLOR` is set to anything but the empty string
     /// (no-color.org), nor with `--no-color`, nor if `TERM` is `dumb`.
@@ -48,6 +51,27 @@ impl Style {
 
     pub const fn width(self) -> usize {
         self.width
+    }
+
+    /// Draws charts of these letters.
+    pub const fn with_letters(self, letters: Letters) -> Self {
+        Self { letters, ..self }
+    }
+
+    pub const fn letters(self) -> Letters {
+        self.letters
+    }
+
+    /// `text` in the colour of a series.
+    pub fn paint_tone(self, tone: Tone, text: &str) -> String {
+        const CODES: [&str; 8] = ["36", "35", "33", "31", "32", "34", "95", "93"];
+        match tone {
+            Tone::Quiet => self.paint(Ink::Quiet, text),
+            Tone::Color(_) if !self.color || text.is_empty() => text.to_owned(),
+            Tone::Color(number) => {
+                format!("\x1b[{}m{text}\x1b[0m", CODES[(number.max(1) - 1) % CODES.len()])
+            }
+        }
     }
 
     /// `text` in the colour of `ink`.
