@@ -7,6 +7,8 @@
 use crate::commands::http_args::OutputArgs;
 use crate::describe;
 use crate::elsewhere;
+use crate::limits;
+use crate::papers::Papers;
 use crate::progress::{Progress, Shown};
 use crate::status::{Failure, Status, complain};
 use crate::terminal::style;
@@ -16,7 +18,7 @@ use http::{Control, Engine, Facts, Halt, Notes, Running};
 use live::Update;
 use measure::{
     Choice, ClockReport, Collector, Conditions, Ending, Environment, ExitStatus, HealthSummary, Loop, Probe,
-    RunTotals, Settings, Stated, Word,
+    Measuring, RunTotals, Settings, Stated, Thresholds, Word,
 };
 use plan::{Load, Note, Plan, Shape};
 use report::Documents;
@@ -29,7 +31,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
-use store::schema::SinkStatus;
+use store::schema::{GroupResult, SinkStatus};
 use store::timeline::MAX_BINS;
 use store::{Measured, NoFolder, RunFolder, RunResult, Sink, Spans, StoreError, Timeline, TimelineBuilder};
 use units::{Instant, Picos};
@@ -48,11 +50,16 @@ pub struct Options {
     pub print_plan: bool,
     pub out: Option<PathBuf>,
     pub save: bool,
+    /// Every single request in the run folder.
+    pub samples: bool,
     /// Other places (`--to`), as they were typed.
     pub to: Vec<String>,
     pub output: Output,
     pub progress: Shown,
     pub accept_invalid: bool,
+    /// Papers for CI servers; `-` is standard output.
+    pub junit: Option<PathBuf>,
+    pub markdown: Option<PathBuf>,
     pub live: LiveArgs,
 }
 
@@ -76,10 +83,13 @@ impl From<&OutputArgs> for Options {
             print_plan: args.print_plan,
             out: args.out.clone(),
             save: !args.no_save,
+            samples: args.samples,
             to: args.to.clone(),
             output,
             progress: if args.no_progress || args.quiet { Shown::Nothing } else { Shown::Line },
             accept_invalid: args.accept_invalid,
+            junit: args.junit.clone(),
+            markdown: args.markdown.clone(),
             live: args.live.clone(),
         }
     }
@@ -112,9 +122,10 @@ pub fn load(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Status, F
         print_all(&plan.to_toml())?;
         return Ok(Status::Done);
     }
+    let papers = Papers::open(options)?;
     let finished = run(plan, notes, options)?;
     match options.output {
-        Output::Summary if elsewhere::takes_stdout(options) => {
+        Output::Summary if elsewhere::takes_stdout(options) || papers.take_stdout() => {
             complain(&report::summary(&finished.result, style(std::io::stderr().is_terminal())));
         }
         Output::Summary => {
@@ -123,6 +134,7 @@ pub fn load(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Status, F
         Output::Json => print_all(&report::json(&finished.result))?,
         Output::Nothing => {}
     }
+    papers.write(&finished.result)?;
     let status = finished.status;
     finished.leave();
     Ok(Status::Run(status))
@@ -150,12 +162,13 @@ fn tell_of_losses(result: &RunResult) {
 /// Runs the plan and keeps the result.
 pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, Failure> {
     let started = SystemTime::now();
-    let places = elsewhere::places(options)?;
+    let mut places = elsewhere::places(options)?;
     let clock = HostClock::calibrate();
     let hash = plan.hash();
     let plan_text = plan.to_toml();
     let engine = Engine::prepare(plan.clone(), clock).map_err(Failure::wrong)?;
     let facts = engine.facts();
+    let mut thresholds = limits::watch(&plan.limits, &facts.groups, measuring(&plan))?;
     let mut watching = Watching::start(&options.live, &plan, options.output == Output::Nothing)?;
     let mut sink = sink(options, started)?;
     sink.attach("plan.toml", plan_text.as_bytes());
@@ -178,6 +191,9 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
         plan: plan_text.clone(),
         environment: environment.clone(),
     };
+    if options.samples {
+        places.extend(elsewhere::samples(sink.place()));
+    }
     let mut hub = elsewhere::open(&places, about)?;
 
     let mut result = RunResult {
@@ -193,21 +209,24 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
     };
     result.generator.clock = clock_in_words(&clock);
     result.generator.io = format!("{}: {}", facts.io.name(), facts.io.reason);
+    result.warmup.duration_s = plan.stop.warmup.as_secs_f64();
+    sink.begin(&RunResult { groups: named(&facts.groups), ..result.clone() });
     let mut progress = Progress::new(&plan, options.progress);
     let seen = (&watching, &result);
-    let watched = watch(engine, &plan, &facts, clock, sink.as_mut(), &mut hub, &mut progress, seen)?;
+    let watched = watch(engine, &plan, &facts, clock, sink.as_mut(), &mut hub, &mut progress, &mut thresholds, seen)?;
     progress.clear();
 
     let verdict =
         measure::judge(&watched.totals, &watched.health, &conditions(&plan, &facts, &clock, Some(&watched)));
+    let spans = Spans::of(&watched.totals, length(&plan, watched.halt));
+    result.thresholds = limits::judge(thresholds, &watched.totals, spans);
     let ending = Ending {
         unreachable: measure::unreachable(&watched.totals),
-        threshold_failed: false,
+        threshold_failed: result.thresholds.iter().any(|threshold| !threshold.holds),
         interrupted: watched.halt == Halt::Interrupted,
         accept_invalid: options.accept_invalid,
     };
     let status = ExitStatus::of(&verdict, ending);
-    let spans = Spans::of(&watched.totals, length(&plan, watched.halt));
     result.fill(&watched.totals, &verdict, &watched.health, spans, &facts.groups);
     result.warmup.duration_s = plan.stop.warmup.as_secs_f64();
     tell(&mut result, &watched, &notes, &plan, ending.unreachable);
@@ -284,6 +303,7 @@ fn watch(
     sink: &mut dyn Sink,
     hub: &mut Hub,
     progress: &mut Progress,
+    thresholds: &mut Thresholds,
     (watching, begun): (&Watching, &RunResult),
 ) -> Result<Watched, Failure> {
     let stop = on_interrupt()?;
@@ -310,6 +330,9 @@ fn watch(
         timeline.borrow_mut().push(row);
         is_new.set(true);
         progress.show(row);
+        if let Some(aborted) = thresholds.row(row) {
+            control.abort(limits::label(&aborted));
+        }
         let agreement = watch.check();
         if worst.holds() && (!agreement.holds() || agreement.over > worst.over) {
             worst = agreement;
@@ -375,6 +398,11 @@ fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
             .map_err(|error| Failure::wrong(anyhow::anyhow!("signals can not be handled: {error}")))?;
     }
     Ok(stop)
+}
+
+fn measuring(plan: &Plan) -> Measuring {
+    let from = plan.stop.warmup;
+    Measuring { from, until: planned(plan).map(|planned| from + planned), interval: INTERVAL }
 }
 
 fn settings(plan: &Plan, facts: &Facts, origin: Instant) -> Settings {
@@ -456,7 +484,7 @@ fn tell(result: &mut RunResult, watched: &Watched, notes: &[Note], plan: &Plan, 
     match watched.halt {
         Halt::No => {}
         Halt::Interrupted => result.labels.push(INTERRUPTED.to_owned()),
-        Halt::SourceLost | Halt::Failed => result.labels.extend(watched.why.clone()),
+        Halt::SourceLost | Halt::Failed | Halt::Aborted => result.labels.extend(watched.why.clone()),
     }
     if unreachable {
         result.labels.push("target unreachable".to_owned());
@@ -484,6 +512,11 @@ fn tell(result: &mut RunResult, watched: &Watched, notes: &[Note], plan: &Plan, 
     }
     result.notes.extend(watched.notes.details.iter().cloned());
     result.notes.extend(watched.bad_lines.iter().map(|line| format!("not a request: {line}")));
+}
+
+/// Groups of which nothing is known yet but their names.
+fn named(groups: &[String]) -> Vec<GroupResult> {
+    groups.iter().map(|name| GroupResult { name: name.clone(), ..GroupResult::default() }).collect()
 }
 
 fn environment(clock: &HostClock, facts: &Facts) -> String {
