@@ -14,6 +14,8 @@ pub enum Halt {
     SourceLost,
     /// The generator can not go on.
     Failed,
+    /// A limit of the plan came true that ends the run (`--abort-if`).
+    Aborted,
 }
 
 /// See the module.
@@ -29,6 +31,7 @@ impl Control {
             0 => Halt::No,
             1 => Halt::Interrupted,
             2 => Halt::SourceLost,
+            4 => Halt::Aborted,
             _ => Halt::Failed,
         }
     }
@@ -44,6 +47,11 @@ impl Control {
 
     pub fn fail(&self, why: String) {
         self.stop(3, why);
+    }
+
+    /// Ends the run now, as `interrupt` does; `why` is the limit and its value.
+    pub fn abort(&self, why: String) {
+        self.stop(4, why);
     }
 
     fn stop(&self, halt: u8, why: String) {
