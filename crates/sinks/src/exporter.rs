@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 use measure::Series;
+use std::time::Duration;
 use store::RunResult;
 use store::schema::Interval;
 use units::{Event, Picos};
@@ -41,6 +42,9 @@ pub struct SinkRow {
 
 /// Nanoseconds; only series that have values. Three significant digits.
 pub type IntervalHistograms = Vec<(Series, Histogram<u32>)>;
+
+/// How long a sink may take for the result, unless it says otherwise.
+const END_TAKES: Duration = Duration::from_secs(5);
 
 /// One kind of place. All calls come from one thread that belongs to this sink alone, in this order: `begin` until it
 /// succeeds, `start` once, then `interval` and `events` as they come, `flush` once, `end` once. A call may block up
@@ -91,6 +95,11 @@ pub trait Exporter: Send {
         Gone::default()
     }
 
+    /// How long `end` may take before the sink is left to itself.
+    fn end_takes(&self) -> Duration {
+        END_TAKES
+    }
+
     /// The result is complete but for `sinks`.
     fn end(&mut self, result: &RunResult) -> Result<(), SinkError>;
 }
@@ -100,7 +109,7 @@ pub trait Exporter: Send {
 pub struct Gone {
     pub rows: u64,
     pub events: u64,
-    /// Empty: it was there and is gone.
+    /// Empty if an error said it already.
     pub why: String,
 }
 

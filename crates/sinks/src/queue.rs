@@ -272,11 +272,10 @@ impl Queue {
     pub fn gone(&self, gone: &Gone) {
         self.change(|state| {
             state.take_back(Size { rows: gone.rows, events: gone.events });
-            state.status.trouble.clear();
-            state.trouble(match gone.why.as_str() {
-                "" => "it took figures and lost them again: it was started anew without its last writes",
-                why => why,
-            });
+            if !gone.why.is_empty() {
+                state.status.trouble.clear();
+            }
+            state.trouble(&gone.why);
         });
     }
 

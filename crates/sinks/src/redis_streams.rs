@@ -37,6 +37,7 @@ pub const SCHEMA: &str = "tare.redis/1";
 const WEEK: Picos = Picos::from_secs(7 * 86_400);
 /// Events sent before their replies are waited for.
 const ROUND: usize = 512;
+const GONE: &str = "it took figures and lost them again: it was started anew without its last writes (see its appendonly and save)";
 
 fn open(place: &Place) -> Result<Box<dyn Exporter>, SinkError> {
     let path = place.url().path().trim_matches('/');
@@ -195,6 +196,15 @@ impl RedisStreams {
 
     /// Compares what was taken with what is there.
     fn look_for_gone(&mut self) -> Result<(), SinkError> {
+        let before = (self.gone.rows, self.gone.events);
+        let outcome = self.count_gone();
+        if before != (self.gone.rows, self.gone.events) {
+            self.gone.why = GONE.to_owned();
+        }
+        outcome
+    }
+
+    fn count_gone(&mut self) -> Result<(), SinkError> {
         let keys = self.keys.clone();
         if self.rows.last() > 0 {
             self.gone.rows += self.rows.found(last_id(&mut self.link, &keys.intervals())?);
