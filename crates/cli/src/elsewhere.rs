@@ -6,6 +6,7 @@ use anyhow::anyhow;
 use clock::Clock;
 use measure::{Recorder, SinkLoss, Tapped};
 use sinks::{Hub, Place, RunInfo};
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use store::schema::SinkStatus;
 use units::Instant;
@@ -24,6 +25,14 @@ pub fn places(options: &Options) -> Result<Vec<Place>, Failure> {
         ))),
         _ => Ok(places),
     }
+}
+
+/// `--samples`: a file in the run folder, if there is one.
+pub fn samples(folder: Option<String>) -> Option<Place> {
+    if folder.is_none() {
+        complain("tare: there is no run folder to keep samples in; --to parquet:FILE names a file");
+    }
+    folder.map(|folder| Place::of_file("parquet", &Path::new(&folder).join("samples.parquet")))
 }
 
 /// Opens all of them, and tells at once of those that can not be reached.

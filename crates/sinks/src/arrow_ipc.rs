@@ -107,7 +107,7 @@ impl Exporter for ArrowStream {
         Ok(())
     }
 
-    fn wants_histograms(&self) -> bool {
+    fn wants_rows(&self) -> bool {
         false
     }
 

@@ -5,7 +5,7 @@
 //! engine threads ─ Batches ─► distributor ─► the same queues
 //! ```
 //!
-//! Nothing here waits for a sink but `open` (`BEGIN`), `end_rows` (its `patience`) and `finish` (`END`); `row` never does.
+//! Nothing here waits for a sink but `open` (`BEGIN`), `end_rows` (its `patience`) and `finish` (`Exporter::end_takes`); `row` never does.
 
 use crate::exporter::{Exporter, RunInfo, SinkError, SinkRow};
 use crate::place::Place;
@@ -21,8 +21,6 @@ use store::schema::{Interval, SinkStatus};
 
 /// How long `open` waits for all sinks together.
 const BEGIN: Duration = Duration::from_secs(5);
-/// How long `finish` waits for all sinks together.
-const END: Duration = Duration::from_secs(5);
 /// How long after the deadline a call that is on its way may still come back.
 const GRACE: Duration = Duration::from_secs(1);
 /// Between two attempts at the same: the first time, and at most.
@@ -45,6 +43,7 @@ struct Sink {
     wants_rows: bool,
     wants_histograms: bool,
     wants_events: bool,
+    end_takes: Duration,
 }
 
 struct Distributor {
@@ -162,9 +161,9 @@ impl Hub {
         }
         let result = Arc::new(result.clone());
         self.sinks.iter().for_each(|sink| sink.queue.end(result.clone()));
-        let until = Instant::now() + END;
-        let left = || until.saturating_duration_since(Instant::now());
-        self.sinks.iter().map(|sink| sink.queue.ended(left())).collect()
+        let begun = Instant::now();
+        let left = |sink: &Sink| sink.end_takes.saturating_sub(begun.elapsed());
+        self.sinks.iter().map(|sink| sink.queue.ended(left(sink))).collect()
     }
 }
 
@@ -222,6 +221,7 @@ impl Sink {
         let queue = Arc::new(Queue::new(url));
         let wants_rows = exporter.wants_rows();
         let (wants_histograms, wants_events) = (exporter.wants_histograms(), exporter.wants_events());
+        let end_takes = exporter.end_takes();
         let (of_thread, name) = (queue.clone(), url.to_owned());
         let live = move || live(exporter, &of_thread, &run);
         if let Err(why) = std::thread::Builder::new().name("tare-sink".to_owned()).spawn(live) {
@@ -229,7 +229,7 @@ impl Sink {
             queue.begin_failed(&SinkError::Refused { sink: name, problem });
             queue.leave();
         }
-        Self { queue, wants_rows, wants_histograms, wants_events }
+        Self { queue, wants_rows, wants_histograms, wants_events, end_takes }
     }
 }
 

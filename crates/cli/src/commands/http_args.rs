@@ -25,7 +25,7 @@ Placeholders in URL, headers and body:
   {{seq}} is the text {seq}
 
 Exit status:
-  0 valid; 2 bad input, nothing sent; 4 INVALID: the generator was the limit;
+  0 valid; 2 bad input, nothing sent; 3 a threshold failed; 4 INVALID: the generator was the limit;
   5 target unreachable; 130 interrupted";
 
 /// Load an HTTP or HTTPS target, and weigh the load itself.
@@ -50,6 +50,8 @@ pub struct HttpArgs {
     pub names: NameArgs,
     #[command(flatten)]
     pub generator: GeneratorArgs,
+    #[command(flatten)]
+    pub limits: LimitArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -285,6 +287,18 @@ pub struct GeneratorArgs {
     pub io: Option<String>,
 }
 
+/// What the run is judged by.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Thresholds")]
+pub struct LimitArgs {
+    /// The run has failed (status 3) if this comes true, e.g. 'latency.p99 > 50ms'; may be given again
+    #[arg(long, value_name = "CONDITION", allow_hyphen_values = true, value_parser = quantity, action = ArgAction::Append)]
+    pub fail_if: Vec<String>,
+    /// As --fail-if, and end the run as soon as it comes true
+    #[arg(long, value_name = "CONDITION", allow_hyphen_values = true, value_parser = quantity, action = ArgAction::Append)]
+    pub abort_if: Vec<String>,
+}
+
 /// What is shown and kept.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Output")]
@@ -298,12 +312,21 @@ pub struct OutputArgs {
     /// Keep nothing
     #[arg(long)]
     pub no_save: bool,
+    /// Keep every single request, too: samples.parquet in the run folder
+    #[arg(long, conflicts_with = "no_save")]
+    pub samples: bool,
     /// Send the figures there, too; may be given again (kinds: see below)
     #[arg(long, value_name = "KIND:PLACE", action = ArgAction::Append)]
     pub to: Vec<String>,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+    /// Write verdict and thresholds as JUnit XML into FILE; - is standard output
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub junit: Option<PathBuf>,
+    /// Write a summary as Markdown into FILE; - is standard output
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub markdown: Option<PathBuf>,
     /// Print nothing but errors
     #[arg(short = 'q', long)]
     pub quiet: bool,
@@ -345,6 +368,7 @@ impl HttpArgs {
         self.tls.fill(&mut file);
         self.names.fill(&mut file);
         self.generator.fill(&mut file);
+        self.limits.fill(&mut file);
         Ok(file)
     }
 
@@ -513,6 +537,20 @@ impl GeneratorArgs {
         file.engine.cpus = typed(&self.cpus);
         file.engine.spin.clone_from(&self.spin);
         file.engine.io.clone_from(&self.io);
+    }
+}
+
+impl LimitArgs {
+    /// Behind those that the file has.
+    pub fn fill(&self, file: &mut PlanFile) {
+        let add = |into: &mut Option<TypedList>, typed: &[String]| {
+            if !typed.is_empty() {
+                let typed = typed.iter().map(|text| Typed::from(text.as_str()));
+                into.get_or_insert_default().0.extend(typed);
+            }
+        };
+        add(&mut file.limits.fail_if, &self.fail_if);
+        add(&mut file.limits.abort_if, &self.abort_if);
     }
 }
 

@@ -51,6 +51,9 @@ fn numbers(batch: &RecordBatch, name: &str) -> Vec<Option<i64>> {
 fn words(batch: &RecordBatch, name: &str) -> Vec<Option<String>> {
     let column = arrow::array::cast::as_string_array;
     let array = batch.column_by_name(name).unwrap();
+    if array.null_count() == array.len() {
+        return vec![None; array.len()];
+    }
     let dictionary = array.as_any_dictionary();
     let values = column(dictionary.values());
     let keys = dictionary.normalized_keys();

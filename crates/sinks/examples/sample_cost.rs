@@ -1,0 +1,66 @@
+//! What a row of samples costs: CPU time and bytes for each event, for each place given.
+//!
+//! ```text
+//! cargo run --release -p tare-sinks --example sample_cost -- parquet:/tmp/a.parquet arrow:/tmp/a.arrows
+//! ```
+//!
+//! Events are like those of a run at 100 000/s: due times with even gaps, service times spread by a few
+//! microseconds, one status, two threads. Runs on one thread, so wall time is CPU time on a quiet machine.
+
+use sinks::{Place, RunInfo};
+use std::time::Instant as Wall;
+use units::{Bytes, Event, Group, Instant, Outcome, Picos};
+
+const EVENTS: u64 = 3_000_000;
+const BATCH: u64 = 4_096;
+
+fn events(first: u64) -> Vec<Event> {
+    let at = |ns: u64| Instant::EPOCH + Picos::from_nanos(ns);
+    let event = |index: u64| {
+        let seq = 2 * index;
+        let due = 10_000 * seq;
+        let noise = noise(index);
+        Event {
+            seq,
+            due: at(due),
+            sent: at(due + 2_000 + noise / 32),
+            first_byte: at(due + 60_000 + noise),
+            done: at(due + 61_000 + noise),
+            bytes_out: Bytes::new(64),
+            bytes_in: Bytes::new(190),
+            outcome: Outcome::Status(200),
+            blocked: Picos::ZERO,
+            group: Group(0),
+        }
+    };
+    (first..first + BATCH).map(event).collect()
+}
+
+/// 0 to 65 535, without a rule that an encoding could find (two rounds of SplitMix64's mixing).
+fn noise(index: u64) -> u64 {
+    let mixed = (index ^ (index >> 30)).wrapping_add(1).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 48
+}
+
+fn main() {
+    let batches: Vec<Vec<Event>> = (0..EVENTS / BATCH).map(|batch| events(batch * BATCH)).collect();
+    let count = batches.len() as u64 * BATCH;
+    for typed in std::env::args().skip(1) {
+        let place = Place::parse(&typed).expect("a place");
+        let mut sink = (place.kind().open)(&place).expect("a sink");
+        sink.begin(&RunInfo::default()).expect("it opens");
+        sink.start(0);
+        let began = Wall::now();
+        batches.iter().for_each(|batch| sink.events(0, batch).expect("it is written"));
+        let written = began.elapsed();
+        sink.flush().expect("it is whole");
+        let all = began.elapsed();
+        let bytes = std::fs::metadata(place.path()).map_or(0, |file| file.len());
+        println!(
+            "{typed}: {:.0} ns and {:.1} bytes for each event; ended within {:.2} s",
+            written.as_nanos() as f64 / count as f64,
+            bytes as f64 / count as f64,
+            (all - written).as_secs_f64()
+        );
+    }
+}
