@@ -25,6 +25,7 @@ pub fn summary(result: &RunResult, style: Style) -> String {
     notes(&mut page, result);
     place(&mut page, result);
     verdict(&mut page, result);
+    failed_thresholds(&mut page, result);
     page.text
 }
 
@@ -365,14 +366,29 @@ fn generator(page: &mut Page, result: &RunResult) {
 fn thresholds(page: &mut Page, result: &RunResult) {
     for (index, threshold) in result.thresholds.iter().enumerate() {
         let (mark, ink) = if threshold.holds { ("holds ", Ink::Good) } else { ("failed", Ink::Bad) };
-        let value =
-            threshold.value.map_or("nothing to measure".to_owned(), |v| words::in_unit(v, &threshold.unit));
+        let value = words::threshold_value(threshold);
         let mark = page.style.paint(ink, mark);
         let label = if index == 0 { "Thresholds" } else { "" };
-        page.line(label, &format!("{mark}  {}   ({value})", words::printable(&threshold.expression)));
+        let expression = words::printable(&threshold.expression);
+        let fits = expression.chars().count() + value.chars().count() + 13 <= page.room();
+        let aside = if fits { format!("   ({value})") } else { String::new() };
+        page.line(label, &format!("{mark}  {expression}{aside}"));
+        if !fits {
+            page.line("", &format!("        ({value})"));
+        }
     }
     if !result.thresholds.is_empty() {
         page.gap();
+    }
+}
+
+/// Below the verdict, which is about the generator: the word for what the user set.
+fn failed_thresholds(page: &mut Page, result: &RunResult) {
+    let failed = result.thresholds.iter().filter(|threshold| !threshold.holds).count();
+    if failed > 0 {
+        let word = page.style.paint(Ink::Bad, &format!("{:<LABEL$}", "FAILED"));
+        let all = counted(result.thresholds.len() as u64, "threshold");
+        page.raw(&format!("  {word}{failed} of {all} did not hold"));
     }
 }
 

@@ -119,8 +119,20 @@ pub fn in_unit(value: f64, unit: &str) -> String {
         "share" | "ratio" => share(value),
         "bytes" if value.is_finite() => bytes(value.max(0.0).round() as u64),
         "/s" => rate(value),
+        "bytes/s" if value.is_finite() => format!("{}/s", bytes(value.max(0.0).round() as u64)),
         "count" | "" => number(value),
         other => format!("{} {other}", number(value)),
+    }
+}
+
+/// `81.0 ms`, `81.0 ms in the 10 s until 24 s`: the value of a threshold that decided.
+pub fn threshold_value(threshold: &store::schema::Threshold) -> String {
+    let Some(value) = threshold.value else { return "nothing to measure".to_owned() };
+    let value = in_unit(value, &threshold.unit);
+    match (threshold.window_s, threshold.at_s) {
+        (Some(window), Some(at)) => format!("{value} in the {} until {}", seconds(window), seconds(at)),
+        (None, Some(at)) => format!("{value} after {}", seconds(at)),
+        _ => value,
     }
 }
 
