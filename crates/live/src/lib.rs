@@ -12,7 +12,6 @@
 
 mod address;
 mod aside;
-mod drawing;
 mod error;
 mod limited;
 mod page;

@@ -1,98 +1,106 @@
-// What the live page does beyond the report's own script: takes each new drawing, keeps what the reader has opened, and
-// turns into the report at the end.
-"use strict";
+'use strict';
+// What a live page does beyond the report's script: takes each new drawing and becomes the report at the end.
 (() => {
-  const SECONDS_TO_GIVE_UP = 15;
-  const bar = document.createElement("p");
-  bar.className = "live-bar";
-  bar.innerHTML = "<b></b> <span role=status></span> <button type=button aria-pressed=false>Pause</button>";
-  const [lamp, said, pause] = [bar.querySelector("b"), bar.querySelector("span"), bar.querySelector("button")];
+  const GIVE_UP_MS = 15000;
+  const style = document.createElement('style');
+  style.textContent = `
+    .live-bar { position: sticky; top: 0; z-index: 5; display: flex; gap: .75rem; align-items: baseline; margin: 0;
+      padding: .4rem 1rem; font-size: .875rem; background: var(--card); border-bottom: 1px solid var(--edge); }
+    .live-bar b::before { content: '●'; margin-right: .35em; }
+    .live-bar[data-is=live] b { color: var(--good); }
+    .live-bar[data-is=lost] b, .live-bar[data-is=gone] b { color: var(--bad); }
+    .live-bar button, .live-bar a { margin-left: auto; font: inherit; }
+    @media print { .live-bar { display: none; } }`;
+  document.head.append(style);
+  const make = (tag, parent) => parent.appendChild(document.createElement(tag));
+  const bar = document.createElement('div');
+  bar.className = 'live-bar';
+  const [lamp, said, pause] = ['b', 'span', 'button'].map(tag => make(tag, bar));
+  said.setAttribute('role', 'status');
+  pause.type = 'button';
+  pause.textContent = 'Pause';
   document.body.prepend(bar);
-  // The address may be shown to others; from here on the cookie does.
-  if (location.search) history.replaceState(null, "", location.pathname);
+  // The address may be seen by others; from here on the cookie will do.
+  if (location.search) history.replaceState(null, '', location.pathname);
 
-  let waiting = null; // the newest drawing, while none is to be shown
+  let next = null;
   let paused = false;
-  let lost = 0; // since when, in ms; 0: connected
+  let busy = false;
+  let lost = 0;
 
-  const say = (word, text) => {
+  const say = (word, text = '') => {
+    bar.dataset.is = word;
     if (lamp.textContent !== word) lamp.textContent = word;
     if (said.textContent !== text) said.textContent = text;
-    bar.dataset.state = word;
   };
-
-  // What a reader opened, by its place among its like, and where tables were scrolled to.
-  const all = (what) => Array.from(document.querySelectorAll("main " + what));
-  const remember = () => ({
-    open: all("details").map((it) => it.open),
-    left: all(".scroll").map((it) => it.scrollLeft),
-    focus: all("button, summary, [tabindex]").indexOf(document.activeElement),
-  });
-  const restore = (known) => {
-    all("details").forEach((it, n) => { if (n < known.open.length) it.open = known.open[n]; });
-    all(".scroll").forEach((it, n) => { if (known.left[n]) it.scrollLeft = known.left[n]; });
-    if (known.focus >= 0) all("button, summary, [tabindex]")[known.focus]?.focus({ preventScroll: true });
-  };
-
-  const show = (html) => {
-    const known = remember();
-    document.dispatchEvent(new Event("tare:before"));
-    document.querySelector("main").innerHTML = html;
-    restore(known);
-    document.dispatchEvent(new Event("tare:after"));
-  };
+  // The newest drawing, unless its reader holds the picture still or is marking a stretch of it.
   const settle = () => {
-    if (waiting === null || paused || document.hidden) return;
-    show(waiting);
-    waiting = null;
+    if (next === null || paused || busy || document.hidden) return;
+    tare.swap(next);
+    next = null;
   };
   const toggle = () => {
     paused = !paused;
-    pause.setAttribute("aria-pressed", String(paused));
-    pause.textContent = paused ? "Go on" : "Pause";
-    say(paused ? "paused" : "live", paused ? "the run goes on, the picture stands" : "");
+    pause.textContent = paused ? 'Go on' : 'Pause';
+    say(paused ? 'paused' : 'live', paused ? 'the run goes on, the picture stands' : '');
     settle();
   };
-  pause.addEventListener("click", toggle);
-  document.addEventListener("visibilitychange", settle);
+  pause.addEventListener('click', toggle);
+  document.addEventListener('visibilitychange', settle);
+  document.addEventListener('pointerdown', () => { busy = true; });
+  for (const end of ['pointerup', 'pointercancel']) {
+    document.addEventListener(end, () => { busy = false; setTimeout(settle); });
+  }
 
   const become = async () => {
     try {
-      const answer = await fetch(location.pathname, { credentials: "same-origin" });
-      const report = await answer.text();
-      document.open();
-      document.write(report);
-      document.close();
+      const answer = await fetch('.', { credentials: 'same-origin' });
+      if (!answer.ok) throw new Error(answer.status);
+      const text = await answer.text();
+      const report = new DOMParser().parseFromString(text, 'text/html');
+      document.title = report.title;
+      tare.swap(report.querySelector('main').innerHTML);
+      say('ended', 'this is the report');
+      const save = document.createElement('a');
+      save.textContent = 'Save it';
+      save.download = 'report.html';
+      save.href = URL.createObjectURL(new Blob([text], { type: 'text/html' }));
+      pause.replaceWith(save);
     } catch {
-      say("ended", "the run has ended and its page is gone: the report is in the run folder; this is the last picture");
+      pause.remove();
+      say('gone', 'the run has ended; its report is in the run folder, this is the last picture of it');
     }
   };
 
-  const source = new EventSource("events");
-  source.addEventListener("update", (event) => {
+  const source = new EventSource('events');
+  source.addEventListener('update', event => {
     lost = 0;
-    if (!paused) say("live", "");
-    waiting = event.data;
+    if (!paused) say('live');
+    next = event.data;
     settle();
   });
-  source.addEventListener("end", () => {
+  source.addEventListener('end', () => {
     source.close();
-    if (paused) {
-      say("ended", "the run has ended");
-      pause.textContent = "Show the report";
-      pause.removeEventListener("click", toggle);
-      pause.addEventListener("click", become);
-    } else {
+    next = null;
+    if (!paused) {
       become();
+      return;
     }
+    say('ended', 'the picture stands');
+    pause.textContent = 'Show the report';
+    pause.removeEventListener('click', toggle);
+    pause.addEventListener('click', become, { once: true });
   });
-  source.addEventListener("error", () => {
+  source.addEventListener('error', () => {
     lost ||= Date.now();
-    const gone = source.readyState === EventSource.CLOSED || Date.now() - lost > SECONDS_TO_GIVE_UP * 1000;
-    if (gone) source.close();
-    say(gone ? "gone" : "lost", gone
-      ? "the run has ended, or tare is gone: this is the last picture"
-      : "no connection; trying again");
+    const gone = source.readyState === EventSource.CLOSED || Date.now() - lost > GIVE_UP_MS;
+    if (!gone) {
+      say('lost', 'no connection; trying again');
+      return;
+    }
+    source.close();
+    pause.remove();
+    say('gone', 'the run has ended, or tare is gone: this is the last picture');
   });
-  say("live", "");
+  say('live');
 })();

@@ -148,7 +148,7 @@ fn serve(
 async fn draw(shared: Arc<Shared>, mut latest: watch::Receiver<Option<Update>>) {
     while latest.changed().await.is_ok() {
         let Some(update) = latest.borrow_and_update().clone() else { continue };
-        let drawing = crate::drawing::live_main(&update);
-        shared.draw(drawing, &update.result.target);
+        let drawing = report::live_main(&update.result, &update.timeline);
+        shared.draw(drawing, &report::title(&update.result));
     }
 }

@@ -201,11 +201,11 @@ async fn page(With(shared): With<Arc<Shared>>) -> Response {
             ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], report).into_response()
         }
         State::Running { title, main, .. } => {
-            Html(crate::drawing::page_shell(&title, &main, SCRIPT)).into_response()
+            Html(report::page_shell(&title, &main, SCRIPT)).into_response()
         }
         State::Waiting => {
             let main = "<p>The run is about to begin: its first figures come after a second.</p>";
-            Html(crate::drawing::page_shell("tare", main, SCRIPT)).into_response()
+            Html(report::page_shell("tare", main, SCRIPT)).into_response()
         }
     }
 }
