@@ -1,1 +1,28 @@
+//! Runs, or sets of trials, beside each other: what differs, and how sure that is.
+//!
+//! ```text
+//! StoredRun ─► Trial ─┐
+//! StoredRun ─► Trial ─┴─► Side ─┬─► doubts     may they be compared at all?
+//!                         Side ─┼─► compare    what differs, by how much, more than chance?
+//!                               └─► slower     is B shown slower than A × 1.05?
+//! ```
+//!
+//! Pure functions of stored runs. The statistics and why they are these are told in docs/compare.md.
+
 #![forbid(unsafe_code)]
+
+mod comparison;
+mod figure;
+mod guard;
+mod slower;
+pub mod stats;
+mod trial;
+
+pub use comparison::{
+    CONFIDENCE, Compared, Comparison, Finding, NEGLIGIBLE, Pair, Run, Runs, Side, Test, WORTH_SHOWING,
+    compare, percentiles,
+};
+pub use figure::{Better, FIGURES, Family, Figure, figure};
+pub use guard::{Doubts, doubts};
+pub use slower::{By, DEFAULT, Held, Slower, slower};
+pub use trial::Trial;

@@ -1,0 +1,300 @@
+//! Sides beside each other: for every figure what differs, by how much, and whether that is more than chance.
+//!
+//! ```text
+//! Side A (trials) ─┐                      ┌─ means: Welch's t ──────┐
+//!                  ├─ figure by figure ──►│                         ├─► Holm ─► Finding
+//! Side B (trials) ─┘                      └─ percentiles: ranks ────┘
+//! ```
+//!
+//! Only values of whole trials are tested, never single latencies: those of one trial depend on each other, and a
+//! million of them prove any difference. With one trial on a side there is nothing to test, and that is what is said.
+//!
+//! The probabilities of each family (means, percentiles) are adjusted together: of comparisons in which nothing differs,
+//! at most 5 % show a difference of a mean, and at most 5 % one of a percentile.
+
+use crate::figure::{Better, FIGURES, Family, Figure};
+use crate::slower::Slower;
+use crate::stats::power::{self, ALPHA};
+use crate::stats::{self, holm, ranks, welch};
+use crate::trial::Trial;
+use serde::Serialize;
+use store::schema::Word;
+
+/// Confidence of all intervals.
+pub const CONFIDENCE: f64 = 1.0 - ALPHA;
+/// A difference that is sure, but too small to matter to anyone.
+pub const NEGLIGIBLE: f64 = 0.005;
+/// The difference for which the number of trials is told.
+pub const WORTH_SHOWING: f64 = 0.05;
+
+/// Trials of the same thing.
+#[derive(Clone, Debug, Default)]
+pub struct Side {
+    /// `A`, `B`…
+    pub label: String,
+    pub trials: Vec<Trial>,
+}
+
+/// The whole comparison, schema "tare.comparison/1".
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    pub schema: &'static str,
+    pub sides: Vec<Runs>,
+    /// Reasons not to compare that `--anyway` passed over.
+    pub passed_over: Vec<String>,
+    pub warnings: Vec<String>,
+    pub confidence: f64,
+    /// Each side against the first.
+    pub pairs: Vec<Pair>,
+    /// `--fail-if-slower`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slower: Option<Slower>,
+}
+
+/// Who is on a side.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Runs {
+    pub label: String,
+    pub runs: Vec<Run>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Run {
+    pub run: String,
+    pub started_at: String,
+    pub verdict: Word,
+}
+
+/// One side beside the first.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pair {
+    pub a: String,
+    pub b: String,
+    pub figures: Vec<Compared>,
+}
+
+/// One figure of both sides.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Compared {
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub family: Family,
+    pub better: Better,
+    /// Of each trial.
+    pub a_trials: Vec<f64>,
+    pub b_trials: Vec<f64>,
+    /// The mean of the trials, or of percentiles the middle trial's (never a mean).
+    pub a: f64,
+    pub b: f64,
+    /// (B − A) / A: of means, or of percentiles the median over all pairs of trials. `None` where A is 0.
+    pub change: Option<f64>,
+    /// Where the true change lies, with [`CONFIDENCE`]; absent where too few trials can say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change_interval: Option<(f64, f64)>,
+    pub test: Test,
+    /// How often chance alone shows as much: of this figure alone, and adjusted for all that were tested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p_adjusted: Option<f64>,
+    /// Hedges' g of means, Cliff's delta of percentiles.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect: Option<f64>,
+    pub finding: Finding,
+    /// Trials on each side that would show a change of 5 %, by the spread seen here; at least so many if there is but one
+    /// trial on a side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trials_for_5_percent: Option<u64>,
+}
+
+/// How a figure was tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Test {
+    /// One trial on a side.
+    None,
+    WelchT,
+    MannWhitney,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// Nothing can be said: one trial on a side.
+    NoConfidence,
+    NoDifference,
+    /// There is one, but of less than half a percent.
+    Negligible,
+    Lower,
+    Higher,
+}
+
+impl Compared {
+    /// Whether B is shown better or worse than A; `None` if no difference is shown.
+    pub fn is_worse(&self) -> Option<bool> {
+        match (self.finding, self.better) {
+            (Finding::Higher, better) => Some(better == Better::Lower),
+            (Finding::Lower, better) => Some(better == Better::Higher),
+            _ => None,
+        }
+    }
+
+    /// Whether so few trials could show a difference at all, with this many figures of the family.
+    pub fn could_show(&self, family: usize) -> bool {
+        let (n, m) = (self.a_trials.len(), self.b_trials.len());
+        match self.test {
+            Test::None => false,
+            Test::WelchT => true,
+            Test::MannWhitney => ranks::least_p(n, m) * family as f64 <= ALPHA,
+        }
+    }
+}
+
+/// Sets every side beside the first. `passed_over` and `warnings` are kept with the figures.
+pub fn compare(sides: &[Side], passed_over: Vec<String>, warnings: Vec<String>) -> Comparison {
+    let pairs = sides.iter().skip(1).map(|other| pair(&sides[0], other)).collect();
+    let mut comparison = Comparison {
+        schema: "tare.comparison/1",
+        sides: sides.iter().map(runs).collect(),
+        passed_over,
+        warnings,
+        confidence: CONFIDENCE,
+        pairs,
+        slower: None,
+    };
+    for family in [Family::Means, Family::Percentiles] {
+        adjust(&mut comparison.pairs, family);
+    }
+    comparison
+}
+
+fn runs(side: &Side) -> Runs {
+    let run = |trial: &Trial| Run {
+        run: trial.name.clone(),
+        started_at: trial.started_at.clone(),
+        verdict: trial.verdict,
+    };
+    Runs { label: side.label.clone(), runs: side.trials.iter().map(run).collect() }
+}
+
+fn pair(a: &Side, b: &Side) -> Pair {
+    let figures = FIGURES.iter().filter_map(|figure| compared(figure, a, b)).collect();
+    Pair { a: a.label.clone(), b: b.label.clone(), figures }
+}
+
+/// The figure of every trial, or `None` if one does not have it.
+pub fn values(figure: &Figure, side: &Side) -> Option<Vec<f64>> {
+    side.trials.iter().map(|trial| trial.value(figure)).collect()
+}
+
+fn compared(figure: &Figure, a: &Side, b: &Side) -> Option<Compared> {
+    let (x, y) = (values(figure, a)?, values(figure, b)?);
+    if x.is_empty() || y.is_empty() {
+        return None;
+    }
+    let mut compared = Compared {
+        name: figure.name,
+        unit: figure.unit,
+        family: figure.family,
+        better: figure.better,
+        a: centre(figure.family, &x),
+        b: centre(figure.family, &y),
+        change: None,
+        change_interval: None,
+        test: Test::None,
+        p: None,
+        p_adjusted: None,
+        effect: None,
+        finding: Finding::NoConfidence,
+        trials_for_5_percent: None,
+        a_trials: x,
+        b_trials: y,
+    };
+    compared.change = (compared.a > 0.0).then(|| compared.b / compared.a - 1.0);
+    if compared.a_trials.len() > 1 && compared.b_trials.len() > 1 {
+        match figure.family {
+            Family::Means => test_means(&mut compared),
+            Family::Percentiles => test_percentiles(&mut compared),
+        }
+    }
+    compared.trials_for_5_percent = spread(figure, &compared, a, b).map(|spread| match figure.family {
+        Family::Means => power::trials_for_means(spread, WORTH_SHOWING),
+        Family::Percentiles => power::trials_for_ranks(spread, WORTH_SHOWING, percentiles()),
+    });
+    Some(compared)
+}
+
+/// Figures whose probabilities are adjusted together, of one pair.
+pub fn percentiles() -> usize {
+    FIGURES.iter().filter(|figure| figure.family == Family::Percentiles).count()
+}
+
+fn centre(family: Family, values: &[f64]) -> f64 {
+    match family {
+        Family::Means => stats::mean(values),
+        Family::Percentiles => stats::median(values),
+    }
+}
+
+fn test_means(compared: &mut Compared) {
+    let (x, y) = (&compared.a_trials, &compared.b_trials);
+    let Some(test) = welch::welch(x, y, 1.0) else { return };
+    compared.test = Test::WelchT;
+    compared.p = Some(test.p());
+    compared.effect = welch::hedges_g(x, y);
+    let (low, high) = test.interval(CONFIDENCE);
+    compared.change_interval = (compared.a > 0.0).then(|| (low / compared.a, high / compared.a));
+}
+
+fn test_percentiles(compared: &mut Compared) {
+    let (x, y) = (&compared.a_trials, &compared.b_trials);
+    let Some(test) = ranks::mann_whitney(x, y, 1.0) else { return };
+    compared.test = Test::MannWhitney;
+    compared.p = Some(test.p);
+    compared.effect = ranks::cliffs_delta(x, y);
+    if let Some((ratio, interval)) = ranks::ratio(x, y, CONFIDENCE) {
+        compared.change = Some(ratio - 1.0);
+        compared.change_interval = interval.map(|(low, high)| (low - 1.0, high - 1.0));
+    }
+}
+
+/// Standard deviation of a trial's value, relative to its size: the root of both sides' mean square. From the trials
+/// if there are several on each side, otherwise from within them.
+fn spread(figure: &Figure, compared: &Compared, a: &Side, b: &Side) -> Option<f64> {
+    let squares: Vec<f64> = if compared.test == Test::None {
+        let trials = a.trials.iter().chain(&b.trials);
+        trials.filter_map(|trial| trial.spread(figure)).map(|spread| spread * spread).collect()
+    } else {
+        [&compared.a_trials, &compared.b_trials]
+            .iter()
+            .map(|values| stats::variance(values) / stats::mean(values).powi(2))
+            .collect()
+    };
+    Some(stats::mean(&squares).sqrt()).filter(|spread| spread.is_finite())
+}
+
+/// Holm's adjustment over all figures of a family in all pairs, and what then is shown.
+fn adjust(pairs: &mut [Pair], family: Family) {
+    let mut tested: Vec<&mut Compared> = pairs
+        .iter_mut()
+        .flat_map(|pair| &mut pair.figures)
+        .filter(|compared| compared.family == family && compared.p.is_some())
+        .collect();
+    let p: Vec<f64> = tested.iter().filter_map(|compared| compared.p).collect();
+    for (compared, p) in tested.iter_mut().zip(holm::adjusted(&p)) {
+        compared.p_adjusted = Some(p);
+        compared.finding = finding(compared, p);
+    }
+}
+
+fn finding(compared: &Compared, p: f64) -> Finding {
+    // Where A is 0 there is no relative change; the difference itself has the same sign.
+    let change = compared.change.unwrap_or(compared.b - compared.a);
+    match change {
+        _ if p > ALPHA => Finding::NoDifference,
+        _ if compared.change.is_some_and(|change| change.abs() < NEGLIGIBLE) => Finding::Negligible,
+        change if change > 0.0 => Finding::Higher,
+        _ => Finding::Lower,
+    }
+}

@@ -1,0 +1,108 @@
+//! The figures that are compared, in one table: how a run's result gives one number, and which way is better.
+
+use serde::Serialize;
+use store::{Distribution, RunResult};
+
+/// How a figure's trials are tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// A mean or a total of a trial: Welch's t of the trials.
+    Means,
+    /// A percentile of a trial: ranks of the trials. Percentiles are never averaged.
+    Percentiles,
+}
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    Lower,
+    Higher,
+}
+
+/// One kind of number that every trial has.
+#[derive(Debug)]
+pub struct Figure {
+    /// `latency.p99`, as thresholds call it.
+    pub name: &'static str,
+    /// `ns`, `/s`, `share`, `s`.
+    pub unit: &'static str,
+    pub family: Family,
+    pub better: Better,
+    /// `None` where the run did not measure it.
+    pub of: fn(&RunResult) -> Option<f64>,
+}
+
+impl PartialEq for Figure {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+fn latency(run: &RunResult, pick: fn(&Distribution) -> f64) -> Option<f64> {
+    (!run.latency_ns.is_empty()).then(|| pick(&run.latency_ns))
+}
+
+fn errors(run: &RunResult) -> Option<f64> {
+    let all = run.totals.offered;
+    (all > 0).then(|| (run.totals.failed + run.totals.missed) as f64 / all as f64)
+}
+
+const fn mean(
+    name: &'static str,
+    unit: &'static str,
+    better: Better,
+    of: fn(&RunResult) -> Option<f64>,
+) -> Figure {
+    Figure { name, unit, family: Family::Means, better, of }
+}
+
+const fn percentile(name: &'static str, of: fn(&RunResult) -> Option<f64>) -> Figure {
+    Figure { name, unit: "ns", family: Family::Percentiles, better: Better::Lower, of }
+}
+
+/// All of them, in the order in which they are shown.
+pub const FIGURES: [Figure; 9] = [
+    mean("rate.achieved", "/s", Better::Higher, |run| Some(run.rate.achieved_per_s)),
+    mean("errors", "share", Better::Lower, errors),
+    mean("latency.mean", "ns", Better::Lower, |run| latency(run, |latency| latency.mean)),
+    percentile("latency.p50", |run| latency(run, |latency| latency.p50 as f64)),
+    percentile("latency.p90", |run| latency(run, |latency| latency.p90 as f64)),
+    percentile("latency.p99", |run| latency(run, |latency| latency.p99 as f64)),
+    percentile("latency.p99_9", |run| latency(run, |latency| latency.p99_9 as f64)),
+    percentile("service.p99", |run| (!run.service_ns.is_empty()).then_some(run.service_ns.p99 as f64)),
+    mean("cpu", "s", Better::Lower, |run| run.generator.cpu_s_per_million),
+];
+
+/// The figure of this name. `latency.p99.9`, as people write it, is `latency.p99_9`.
+pub fn figure(name: &str) -> Option<&'static Figure> {
+    let plain = |name: &str| name.trim().replace("p99.9", "p99_9").to_ascii_lowercase();
+    FIGURES.iter().find(|figure| figure.name == plain(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use store::schema::Totals;
+
+    #[test]
+    fn what_was_not_measured_is_no_figure() {
+        let nothing = RunResult::default();
+        let found: Vec<&str> = FIGURES
+            .iter()
+            .filter(|figure| (figure.of)(&nothing).is_some())
+            .map(|figure| figure.name)
+            .collect();
+        assert_eq!(found, ["rate.achieved"]);
+    }
+
+    #[test]
+    fn errors_are_what_failed_or_was_missed_of_all_offered() {
+        let totals = Totals { offered: 200, failed: 6, missed: 4, ..Totals::default() };
+        let run = RunResult { totals, ..RunResult::default() };
+        assert_eq!((figure("errors").unwrap().of)(&run), Some(0.05));
+        assert_eq!(figure("Latency.p99.9").unwrap().name, "latency.p99_9");
+        assert!(figure("latency").is_none());
+    }
+}

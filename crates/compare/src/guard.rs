@@ -1,0 +1,416 @@
+//! Whether runs may be compared at all, and what must be known when they are.
+//!
+//! | what differs | then |
+//! |---|---|
+//! | the engine | refused |
+//! | the plan | refused, unless `--anyway`; its lines are named |
+//! | only where the target is, or the seed | a warning: that may be what is compared |
+//! | the machine: kernel, CPU, clock, Tare's version… | a warning that names it |
+//! | a verdict is INVALID | refused, unless `--anyway`: such figures are the generator's, not the target's |
+//! | a verdict is DEGRADED, a run is partial | a warning |
+
+use crate::comparison::Side;
+use crate::trial::Trial;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use store::schema::Word;
+
+/// Lines of a difference that are told; a plan of another kind has hundreds.
+const MOST_LINES: usize = 12;
+
+/// What a comparison must not pass over in silence.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Doubts {
+    /// Reasons not to compare.
+    pub refusals: Vec<String>,
+    pub warnings: Vec<String>,
+}
+
+/// Looks at all trials of all sides; the first of the first side is what others are held against.
+pub fn doubts(sides: &[Side]) -> Doubts {
+    let mut doubts = Doubts::default();
+    let Some(first) = sides.first().and_then(|side| side.trials.first()) else {
+        return doubts;
+    };
+    let trials = || sides.iter().flat_map(|side| &side.trials);
+    twice(sides, &mut doubts);
+    if let Some(other) = trials().find(|trial| trial.engine != first.engine) {
+        doubts.refusals.push(format!(
+            "{} is of the engine {}, {} of {}",
+            first.name, first.engine, other.name, other.engine
+        ));
+    }
+    plans(first, trials(), &mut doubts);
+    environments(first, trials(), &mut doubts);
+    verdicts(trials(), &mut doubts);
+    order(sides, &mut doubts);
+    doubts
+}
+
+/// A run that is compared with itself.
+fn twice(sides: &[Side], doubts: &mut Doubts) {
+    let mut seen = BTreeSet::new();
+    for trial in sides.iter().flat_map(|side| &side.trials) {
+        if !seen.insert(&trial.folder) {
+            doubts
+                .refusals
+                .push(format!("{} is named twice: every trial must be a run of its own", trial.name));
+        }
+    }
+}
+
+fn plans<'a>(first: &Trial, trials: impl Iterator<Item = &'a Trial>, doubts: &mut Doubts) {
+    let mut told = BTreeSet::new();
+    for trial in trials {
+        if trial.plan_hash == first.plan_hash && !trial.plan_hash.is_empty() {
+            continue;
+        }
+        if trial.plan.is_empty() || first.plan.is_empty() {
+            let without = if first.plan.is_empty() { first } else { trial };
+            doubts.refusals.push(format!("{} has no plan.toml, so its plan is not known", without.name));
+            return;
+        }
+        let (meant, other): (Vec<_>, Vec<_>) = differences(&first.plan, &trial.plan)
+            .into_iter()
+            .partition(|difference| difference.may_be_what_is_compared());
+        // Several trials of one side differ in the same lines: told once.
+        let said = |lines: &[Difference]| lines.iter().map(ToString::to_string).collect::<Vec<_>>();
+        if !other.is_empty() && told.insert(said(&other)) {
+            let shown = other.len().min(MOST_LINES);
+            let more = if other.len() > shown {
+                format!("; and {} more", other.len() - shown)
+            } else {
+                String::new()
+            };
+            doubts.refusals.push(format!(
+                "the plans of {} and {} differ: {}{more}",
+                first.name,
+                trial.name,
+                said(&other[..shown]).join("; ")
+            ));
+        }
+        if !meant.is_empty() && told.insert(said(&meant)) {
+            doubts.warnings.push(format!("the plans differ in {}", said(&meant).join("; ")));
+        }
+    }
+}
+
+/// A key of the plan that has another value.
+struct Difference {
+    key: String,
+    from: Option<String>,
+    to: Option<String>,
+}
+
+impl Difference {
+    /// The same load on another machine or port, or with other random choices.
+    fn may_be_what_is_compared(&self) -> bool {
+        match self.key.as_str() {
+            "seed" | "resolve.fixed" => true,
+            "url" => matches!((&self.from, &self.to), (Some(from), Some(to)) if path(from) == path(to)),
+            _ => false,
+        }
+    }
+
+    /// Whether its value may be somebody's password.
+    fn is_secret(&self) -> bool {
+        ["header", "auth", "user", "password", "token", "cookie", "body", "proxy", "key"]
+            .iter()
+            .any(|word| self.key.to_lowercase().contains(word))
+    }
+}
+
+/// `load.rate: "2000/s" → "3000/s"`
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.is_secret() {
+            return write!(f, "{}", self.key);
+        }
+        let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
+        write!(
+            f,
+            "{}: {} → {}",
+            self.key,
+            without_userinfo(&text(&self.from)),
+            without_userinfo(&text(&self.to))
+        )
+    }
+}
+
+/// What follows scheme, host and port of a URL in quotes.
+fn path(url: &str) -> Option<&str> {
+    let after = url.split_once("://")?.1;
+    Some(after.find(['/', '?', '"']).map_or("", |at| &after[at..]))
+}
+
+/// `http://user:password@host/` without the part before the `@`.
+fn without_userinfo(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return text.to_owned();
+    };
+    let authority = rest.find(['/', '?', '#', '"']).unwrap_or(rest.len());
+    match rest[..authority].rfind('@') {
+        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
+        None => text.to_owned(),
+    }
+}
+
+/// Keys that differ between two plans in canonical form: one `key = value` a line, under `[section]` lines. Limits on
+/// the figures are no part of the load.
+fn differences(a: &str, b: &str) -> Vec<Difference> {
+    let (a, b) = (keys(a), keys(b));
+    let all: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    all.into_iter()
+        .filter(|key| a.get(*key) != b.get(*key) && !key.starts_with("limits"))
+        .map(|key| Difference { key: key.clone(), from: a.get(key).cloned(), to: b.get(key).cloned() })
+        .collect()
+}
+
+fn keys(plan: &str) -> BTreeMap<String, String> {
+    let mut keys = BTreeMap::new();
+    let mut section = String::new();
+    let mut tables: BTreeMap<String, usize> = BTreeMap::new();
+    for line in plan.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if let Some(name) = line.strip_prefix("[[").and_then(|line| line.strip_suffix("]]")) {
+            let number = tables.entry(name.to_owned()).or_default();
+            *number += 1;
+            section = format!("{name}[{number}].");
+        } else if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            section = format!("{name}.");
+        } else if let Some((key, value)) = line.split_once('=') {
+            keys.insert(format!("{section}{}", key.trim()), value.trim().to_owned());
+        }
+    }
+    keys
+}
+
+/// Where in `environment.json` a machine's traits are, and what they are called.
+const TRAITS: [(&str, &str); 13] = [
+    ("/versions/tare", "Tare's version"),
+    ("/kernel", "the kernel"),
+    ("/kernel_build", "the kernel's build"),
+    ("/architecture", "the architecture"),
+    ("/cpu_model", "the CPU"),
+    ("/cpus_online", "the CPUs online"),
+    ("/cpus_allowed", "the CPUs allowed"),
+    ("/cpu_quota", "the CPU quota"),
+    ("/frequency_governor", "the frequency governor"),
+    ("/virtualisation", "the virtualisation"),
+    ("/memory_total_bytes", "the memory"),
+    ("/clock/source", "the clock"),
+    ("/sysctls", "the kernel's settings"),
+];
+
+fn environments<'a>(first: &Trial, trials: impl Iterator<Item = &'a Trial>, doubts: &mut Doubts) {
+    let read = |trial: &Trial| serde_json::from_str::<Value>(&trial.environment).ok();
+    let Some(ours) = read(first) else {
+        doubts.warnings.push(format!(
+            "{} has no environment.json: whether the machines are the same is not known",
+            first.name
+        ));
+        return;
+    };
+    let mut told = BTreeSet::new();
+    for trial in trials {
+        let Some(theirs) = read(trial) else {
+            doubts.warnings.push(format!(
+                "{} has no environment.json: whether the machines are the same is not known",
+                trial.name
+            ));
+            return;
+        };
+        for (name, from, to) in traits(&ours, &theirs) {
+            let sentence = match name {
+                "the kernel's settings" => {
+                    format!("the machines differ in the kernel's settings: {}", settings(&ours, &theirs))
+                }
+                name => format!("the machines differ in {name}: {from} → {to}"),
+            };
+            if told.insert(sentence.clone()) {
+                doubts.warnings.push(sentence);
+            }
+        }
+    }
+}
+
+/// Names and values of what differs.
+fn traits(a: &Value, b: &Value) -> Vec<(&'static str, String, String)> {
+    let text = |value: &Value| match value {
+        Value::Null => "unknown".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let at = |of: &Value, pointer: &str| of.pointer(pointer).cloned().unwrap_or(Value::Null);
+    let mut found: Vec<_> = TRAITS
+        .iter()
+        .map(|(pointer, name)| (*name, at(a, pointer), at(b, pointer)))
+        .filter(|(_, a, b)| a != b)
+        .map(|(name, a, b)| (name, text(&a), text(&b)))
+        .collect();
+    for (what, name) in [("io", "how sockets are driven"), ("spin", "spinning"), ("threads", "the threads")] {
+        let (a, b) = (choice(a, what), choice(b, what));
+        if a != b {
+            found.push((name, text(&a), text(&b)));
+        }
+    }
+    found
+}
+
+fn choice(environment: &Value, what: &str) -> Value {
+    let choices = environment["choices"].as_array().into_iter().flatten();
+    choices
+        .clone()
+        .find(|choice| choice["what"] == what)
+        .map_or(Value::Null, |choice| choice["chosen"].clone())
+}
+
+/// Names of the kernel's settings that differ.
+fn settings(a: &Value, b: &Value) -> String {
+    let empty = serde_json::Map::new();
+    let of = |value: &'_ Value| value["sysctls"].as_object().cloned().unwrap_or_else(|| empty.clone());
+    let (a, b) = (of(a), of(b));
+    let names: BTreeSet<&String> =
+        a.keys().chain(b.keys()).filter(|name| a.get(*name) != b.get(*name)).collect();
+    names.into_iter().cloned().collect::<Vec<_>>().join(", ")
+}
+
+fn verdicts<'a>(trials: impl Iterator<Item = &'a Trial>, doubts: &mut Doubts) {
+    let (mut invalid, mut degraded, mut partial) = (Vec::new(), Vec::new(), Vec::new());
+    for trial in trials {
+        match trial.verdict {
+            Word::Invalid => invalid.push(trial.name.clone()),
+            Word::Degraded => degraded.push(trial.name.clone()),
+            Word::Valid => {}
+        }
+        if trial.partial {
+            partial.push(trial.name.clone());
+        }
+    }
+    if !invalid.is_empty() {
+        doubts.refusals.push(format!(
+            "INVALID, so that their figures are the generator's and not the target's: {}",
+            invalid.join(", ")
+        ));
+    }
+    if !degraded.is_empty() {
+        doubts.warnings.push(format!("DEGRADED: {}", degraded.join(", ")));
+    }
+    if !partial.is_empty() {
+        doubts.warnings.push(format!("ended before they were complete: {}", partial.join(", ")));
+    }
+}
+
+/// One side after the other: what changed meanwhile looks like a difference.
+fn order(sides: &[Side], doubts: &mut Doubts) {
+    let Some((first, others)) = sides.split_first() else { return };
+    let span = |side: &Side| {
+        let times = || side.trials.iter().map(|trial| trial.started_at.clone());
+        Some((times().min()?, times().max()?))
+    };
+    for other in others.iter().filter(|other| first.trials.len() > 1 && other.trials.len() > 1) {
+        let (Some((first_from, first_to)), Some((from, to))) = (span(first), span(other)) else { continue };
+        if first_to < from || to < first_from {
+            doubts.warnings.push(format!(
+                "the trials of {} and {} did not alternate: what else changed between them looks like a difference",
+                first.label, other.label
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: &str = "url = \"http://127.0.0.1:8080/a?x=1\"\nseed = 1\n\n[load]\nrate = \"2000/s\"\n\n[request]\nheaders = []\n";
+
+    fn trial(name: &str, plan: &str) -> Trial {
+        Trial {
+            name: name.to_owned(),
+            folder: name.into(),
+            plan: plan.to_owned(),
+            plan_hash: plan.to_owned(),
+            environment: r#"{"kernel": "6.1", "clock": {"source": "tsc"}}"#.to_owned(),
+            verdict: Word::Valid,
+            ..Trial::default()
+        }
+    }
+
+    fn of(a: Trial, b: Trial) -> Doubts {
+        let side = |label: &str, trial| Side { label: label.to_owned(), trials: vec![trial] };
+        doubts(&[side("A", a), side("B", b)])
+    }
+
+    #[test]
+    fn equal_runs_leave_no_doubt() {
+        assert_eq!(of(trial("a", PLAN), trial("b", PLAN)), Doubts::default());
+    }
+
+    #[test]
+    fn another_load_is_refused_and_another_place_is_told() {
+        let found = of(trial("a", PLAN), trial("b", &PLAN.replace("2000/s", "3000/s")));
+        assert_eq!(found.refusals, ["the plans of a and b differ: load.rate: \"2000/s\" → \"3000/s\""]);
+        let found = of(trial("a", PLAN), trial("b", &PLAN.replace("127.0.0.1:8080", "10.0.0.1")));
+        assert!(found.refusals.is_empty(), "{found:?}");
+        assert!(found.warnings[0].contains("\"http://10.0.0.1/a?x=1\""), "{found:?}");
+        let found = of(trial("a", PLAN), trial("b", &PLAN.replace("x=1", "x=2")));
+        assert!(found.warnings.is_empty() && found.refusals.len() == 1, "{found:?}");
+    }
+
+    #[test]
+    fn secrets_are_not_told() {
+        let other = PLAN.replace("[]", "[\"Authorization: Basic c2VjcmV0\"]");
+        assert_eq!(
+            of(trial("a", PLAN), trial("b", &other)).refusals,
+            ["the plans of a and b differ: request.headers"]
+        );
+        let other = PLAN.replace("http://127", "http://me:secret@127");
+        let found = format!("{:?}", of(trial("a", PLAN), trial("b", &other)));
+        assert!(!found.contains("secret"), "{found}");
+    }
+
+    #[test]
+    fn limits_are_no_part_of_the_load() {
+        let mut limited = trial("b", &format!("{PLAN}\n[limits]\nfail_if = [\"errors > 1%\"]\n"));
+        limited.plan_hash = "other".to_owned();
+        assert_eq!(of(trial("a", PLAN), limited), Doubts::default());
+    }
+
+    #[test]
+    fn machines_verdicts_and_repetition() {
+        let mut other = trial("b", PLAN);
+        other.environment = other.environment.replace("6.1", "6.2");
+        other.verdict = Word::Degraded;
+        other.partial = true;
+        let found = of(trial("a", PLAN), other.clone());
+        assert_eq!(
+            found.warnings,
+            [
+                "the machines differ in the kernel: 6.1 → 6.2",
+                "DEGRADED: b",
+                "ended before they were complete: b"
+            ]
+        );
+        other.verdict = Word::Invalid;
+        assert!(of(trial("a", PLAN), other).refusals[0].starts_with("INVALID"));
+        assert!(of(trial("a", PLAN), trial("a", PLAN)).refusals[0].contains("named twice"));
+        let mut other = trial("b", PLAN);
+        other.environment.clear();
+        assert!(of(trial("a", PLAN), other).warnings[0].contains("b has no environment.json"));
+    }
+
+    #[test]
+    fn sides_that_did_not_alternate_are_told() {
+        let at = |name: &str, minute: u32| Trial {
+            started_at: format!("2026-11-20T12:{minute:02}:00Z"),
+            ..trial(name, PLAN)
+        };
+        let side = |label: &str, trials: Vec<Trial>| Side { label: label.to_owned(), trials };
+        let after =
+            doubts(&[side("A", vec![at("a", 1), at("b", 2)]), side("B", vec![at("c", 3), at("d", 4)])]);
+        assert!(after.warnings[0].contains("did not alternate"), "{after:?}");
+        let mixed =
+            doubts(&[side("A", vec![at("a", 1), at("b", 3)]), side("B", vec![at("c", 2), at("d", 4)])]);
+        assert_eq!(mixed, Doubts::default());
+    }
+}

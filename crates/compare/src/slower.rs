@@ -1,0 +1,124 @@
+//! `--fail-if-slower 5%`: whether B is *shown* to be slower than A by more than a limit.
+//!
+//! For each figure the question is whether B is above A × 1.05 (a rate: below A × 0.95), tested to one side at the level
+//! 0.05, Holm's adjustment over the figures that are asked for. So a change of 6 % that the trials cannot tell from 4 %
+//! does not fail, and a difference that is noise does not either. With one trial on a side there is no test, and the
+//! figures themselves are held against the limit.
+
+use crate::comparison::{Side, values};
+use crate::figure::{Better, Family, Figure};
+use crate::stats::power::{ALPHA, least_trials_for_ranks};
+use crate::stats::{holm, mean, median, ranks, welch};
+use serde::Serialize;
+
+/// The figures that decide unless others are named.
+pub const DEFAULT: [&str; 2] = ["latency.mean", "latency.p99"];
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Slower {
+    /// A share: 0.05.
+    pub limit: f64,
+    pub failed: bool,
+    pub figures: Vec<Held>,
+}
+
+/// One figure of one pair, held against the limit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Held {
+    pub a: String,
+    pub b: String,
+    pub name: &'static str,
+    pub by: By,
+    /// Adjusted probability that chance alone shows B so far beyond the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p_adjusted: Option<f64>,
+    pub exceeds: bool,
+    /// What should be known; empty if nothing.
+    pub note: String,
+}
+
+/// How it was decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// A test on the trials.
+    Test,
+    /// The figures themselves, as there is one trial on a side.
+    Figures,
+    /// The figure is missing.
+    Nothing,
+}
+
+/// Every side after the first against the first.
+pub fn slower(sides: &[Side], limit: f64, figures: &[&'static Figure]) -> Slower {
+    let mut held = Vec::new();
+    for other in sides.iter().skip(1) {
+        let mut of_pair: Vec<Held> =
+            figures.iter().map(|figure| hold(figure, &sides[0], other, limit, figures.len())).collect();
+        let p: Vec<f64> = of_pair.iter().filter_map(|held| held.p_adjusted).collect();
+        let tested = of_pair.iter_mut().filter(|held| held.p_adjusted.is_some());
+        for (held, p) in tested.zip(holm::adjusted(&p)) {
+            held.p_adjusted = Some(p);
+            held.exceeds = p <= ALPHA;
+        }
+        held.append(&mut of_pair);
+    }
+    Slower { limit, failed: held.iter().any(|held| held.exceeds), figures: held }
+}
+
+/// The probability in it is not adjusted yet.
+fn hold(figure: &Figure, a: &Side, b: &Side, limit: f64, asked: usize) -> Held {
+    let base = Held {
+        a: a.label.clone(),
+        b: b.label.clone(),
+        name: figure.name,
+        by: By::Nothing,
+        p_adjusted: None,
+        exceeds: true,
+        note: String::new(),
+    };
+    let (Some(x), Some(y)) = (values(figure, a), values(figure, b)) else {
+        let without = if values(figure, a).is_none() { &a.label } else { &b.label };
+        return Held {
+            note: format!("{without} has none: nothing was answered, or it was not measured"),
+            ..base
+        };
+    };
+    // A rate that is lower is slower.
+    let k = if figure.better == Better::Lower { 1.0 + limit } else { 1.0 - limit };
+    if x.len() < 2 || y.len() < 2 {
+        let exceeds = match figure.better {
+            Better::Lower => centre(figure, &y) > k * centre(figure, &x),
+            Better::Higher => centre(figure, &y) < k * centre(figure, &x),
+        };
+        let note =
+            "one trial on a side: the figures are compared as they are, without any confidence".to_owned();
+        return Held { by: By::Figures, exceeds, note, ..base };
+    }
+    let (above, below) = match figure.family {
+        Family::Means => welch::welch(&x, &y, k).map(|test| (test.p_above(), test.p_below())),
+        Family::Percentiles => ranks::mann_whitney(&x, &y, k).map(|test| (test.p_above, test.p_below)),
+    }
+    .unwrap_or((1.0, 1.0));
+    let p = if figure.better == Better::Lower { above } else { below };
+    // One side only: half of the least two-sided probability.
+    let least = ranks::least_p(x.len(), y.len()) / 2.0 * asked as f64;
+    let note = match figure.family {
+        Family::Percentiles if least > ALPHA => format!(
+            "{} and {} trials are too few for ranks to show anything: {} on each side can",
+            x.len(),
+            y.len(),
+            least_trials_for_ranks(2.0 * ALPHA / asked as f64)
+        ),
+        _ => String::new(),
+    };
+    Held { by: By::Test, p_adjusted: Some(p), exceeds: false, note, ..base }
+}
+
+fn centre(figure: &Figure, values: &[f64]) -> f64 {
+    match figure.family {
+        Family::Means => mean(values),
+        Family::Percentiles => median(values),
+    }
+}
