@@ -1,0 +1,150 @@
+//! `tare report RUN`: any stored run, drawn again.
+
+use crate::load::print_all;
+use crate::status::{Failure, Status, complain};
+use crate::terminal::style;
+use anyhow::anyhow;
+use clap::{Args, ValueHint};
+use report::Documents;
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use store::timeline::MAX_BINS;
+use store::{RunResult, StoredRun, Timeline};
+
+/// Draw a stored run again: as text, HTML, JSON or CSV
+#[derive(Args, Debug)]
+pub struct ReportArgs {
+    /// A run: its name or the end of it, `last`, `last~1`, a tag, its folder, or redis://HOST/RUN
+    #[arg(value_name = "RUN", required = true, value_hint = ValueHint::AnyPath)]
+    runs: Vec<String>,
+    /// Add several runs up as if they were one: histograms add their buckets, no percentile is averaged
+    #[arg(long)]
+    merge: bool,
+    #[command(flatten)]
+    form: Form,
+    /// Write to this file; `-` is standard output
+    #[arg(short = 'o', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+    /// Also write thresholds and verdict as JUnit XML
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    junit: Option<PathBuf>,
+    /// Also write a summary in Markdown
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    markdown: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+#[group(multiple = false)]
+struct Form {
+    /// The summary and the charts, as text (this is the default)
+    #[arg(long)]
+    text: bool,
+    /// One HTML file for a browser; to NAME.html when standard output is a terminal
+    #[arg(long)]
+    html: bool,
+    /// The result, as result.json has it
+    #[arg(long)]
+    json: bool,
+    /// One line for each interval
+    #[arg(long)]
+    csv: bool,
+}
+
+/// What is drawn.
+struct Subject {
+    result: RunResult,
+    timeline: Timeline,
+    plan: String,
+    environment: String,
+    /// Where its unmerged intervals are.
+    stored: Option<StoredRun>,
+}
+
+pub fn run(args: &ReportArgs) -> Result<Status, Failure> {
+    let subject = subject(args)?;
+    if let Some(path) = &args.junit {
+        write(path, &report::junit(&subject.result))?;
+    }
+    if let Some(path) = &args.markdown {
+        write(path, &report::markdown(&subject.result))?;
+    }
+    let text = draw(&subject, &args.form, args.output.is_none());
+    match output(args, &subject.result) {
+        Some(path) => {
+            write(&path, &text)?;
+            complain(&format!("tare: wrote {}", path.display()));
+        }
+        None => print_all(&text)?,
+    }
+    Ok(Status::Done)
+}
+
+/// Where the drawing goes; `None` is standard output.
+fn output(args: &ReportArgs, result: &RunResult) -> Option<PathBuf> {
+    match &args.output {
+        Some(path) => (path != Path::new("-")).then(|| path.clone()),
+        None if args.form.html && std::io::stdout().is_terminal() => {
+            let name = if result.run.is_empty() { "report" } else { &result.run };
+            Some(PathBuf::from(format!("{name}.html")))
+        }
+        None => None,
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        return print_all(text);
+    }
+    fs::write(path, text).map_err(|why| {
+        Failure::wrong(anyhow!("{}: {why}; name a file that can be written", path.display()))
+    })
+}
+
+fn subject(args: &ReportArgs) -> Result<Subject, Failure> {
+    let runs = args.runs.iter().map(|run| open(run)).collect::<Result<Vec<_>, _>>()?;
+    match <[StoredRun; 1]>::try_from(runs) {
+        Ok([run]) => Ok(Subject {
+            timeline: run.timeline(MAX_BINS),
+            result: run.result.clone(),
+            plan: run.plan.clone(),
+            environment: run.environment.clone(),
+            stored: Some(run),
+        }),
+        Err(runs) => Err(Failure::wrong(anyhow!(
+            "{} runs were named: --merge adds them up; tare compare sets them beside each other",
+            runs.len()
+        ))),
+    }
+}
+
+/// The run that was meant, from a folder or from Redis.
+fn open(run: &str) -> Result<StoredRun, Failure> {
+    let folder = catalogue::find(run).map_err(Failure::wrong)?;
+    store::load_run(&folder).map_err(Failure::wrong)
+}
+
+fn draw(subject: &Subject, form: &Form, to_stdout: bool) -> String {
+    let result = &subject.result;
+    if form.html {
+        let documents = Documents { plan: &subject.plan, environment: &subject.environment };
+        report::html(result, &subject.timeline, documents)
+    } else if form.json {
+        report::json(result)
+    } else if form.csv {
+        csv(subject)
+    } else {
+        let style = style(to_stdout && std::io::stdout().is_terminal());
+        report::summary(result, style) + &report::text_charts(result, &subject.timeline, style)
+    }
+}
+
+/// Every interval as it was, from the folder if it has them.
+fn csv(subject: &Subject) -> String {
+    let mut text = store::csv::header();
+    match &subject.stored {
+        Some(run) => run.intervals().for_each(|row| text.push_str(&store::csv::record(&row))),
+        None => subject.result.intervals.iter().for_each(|row| text.push_str(&store::csv::record(row))),
+    }
+    text
+}
