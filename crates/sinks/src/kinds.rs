@@ -1,7 +1,7 @@
 //! Every kind of sink there is: one line each.
 
 use crate::place::Kind;
-use crate::{arrow_ipc, csv, hdr, influx, jsonl, parquet, redis_streams};
+use crate::{arrow_ipc, csv, hdr, influx, jsonl, parquet, prometheus, redis_streams, remote_write};
 
 /// In the order of `tare http --help` and docs/sinks.md.
 pub const KINDS: &[Kind] = &[
@@ -11,6 +11,8 @@ pub const KINDS: &[Kind] = &[
     redis_streams::KIND,
     parquet::KIND,
     arrow_ipc::KIND,
+    prometheus::KIND,
+    remote_write::KIND,
     influx::V1,
     influx::V2,
 ];

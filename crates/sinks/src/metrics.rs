@@ -1,0 +1,364 @@
+//! What dashboards are told of a run: named counters, gauges and distributions, cumulative from its origin.
+//!
+//! ```text
+//! SinkRow ─► Cumulative ─ samples() ─► Prometheus (text, protobuf, remote write), OTLP: one file each
+//! ```
+//!
+//! Counters only ever grow, so a row that did not arrive costs a point in the picture, never a count.
+
+mod spread;
+
+pub use spread::{SCALE, Spread, bounds_s};
+
+use crate::exporter::{RunInfo, SinkRow};
+use measure::Series;
+use std::collections::BTreeMap;
+use store::RunResult;
+use store::schema::{Interval, Word};
+
+/// A measurement's unit. Prometheus has it in the name, OTLP beside it (UCUM).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    None,
+    Seconds,
+    Bytes,
+}
+
+impl Unit {
+    /// What a Prometheus name ends in.
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Seconds => "_seconds",
+            Self::Bytes => "_bytes",
+        }
+    }
+
+    pub const fn ucum(self) -> &'static str {
+        match self {
+            Self::None => "1",
+            Self::Seconds => "s",
+            Self::Bytes => "By",
+        }
+    }
+}
+
+/// What a name means, the same for all its samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meaning {
+    /// In words parted by `_`: `generator_cpu_share`.
+    pub name: &'static str,
+    pub help: &'static str,
+    pub unit: Unit,
+}
+
+#[derive(Clone, Debug)]
+pub enum Value<'a> {
+    Counter(u64),
+    Gauge(f64),
+    Spread(&'a Spread),
+}
+
+/// One value with what tells it from others of its name. `run` and `engine` belong to every sample and are added by
+/// those who write it.
+#[derive(Clone, Debug)]
+pub struct Sample<'a> {
+    pub meaning: Meaning,
+    pub labels: Vec<(&'static str, String)>,
+    pub value: Value<'a>,
+}
+
+/// Everything of a run up to now.
+#[derive(Clone, Debug, Default)]
+pub struct Cumulative {
+    /// Index of the row that comes next; earlier ones are in it.
+    next: u64,
+    run: RunInfo,
+    sums: Interval,
+    outcomes: BTreeMap<(String, String), u64>,
+    spreads: [Option<Spread>; Series::ALL.len()],
+    /// The row that came last.
+    last: Option<Interval>,
+    verdict: Option<Word>,
+}
+
+impl Cumulative {
+    pub fn new(run: &RunInfo) -> Self {
+        Self { run: run.clone(), ..Self::default() }
+    }
+
+    /// Adds an interval; one that is given again changes nothing.
+    pub fn add(&mut self, row: &SinkRow) {
+        if row.index < self.next {
+            return;
+        }
+        self.next = row.index + 1;
+        let (sums, row_of) = (&mut self.sums, &row.row);
+        sums.offered += row_of.offered;
+        sums.sent += row_of.sent;
+        sums.done += row_of.done;
+        sums.failed += row_of.failed;
+        sums.missed += row_of.missed;
+        sums.cut_off += row_of.cut_off;
+        sums.warmup += row_of.warmup;
+        sums.bytes_out += row_of.bytes_out;
+        sums.bytes_in += row_of.bytes_in;
+        sums.retransmits += row_of.retransmits;
+        for outcome in &row_of.outcomes {
+            *self.outcomes.entry((outcome.class.clone(), outcome.key.clone())).or_default() += outcome.count;
+        }
+        for (series, values) in &row.histograms {
+            self.spreads[series.index()].get_or_insert_default().add(values);
+        }
+        self.last = Some(row_of.clone());
+    }
+
+    /// The run is over.
+    pub fn end(&mut self, result: &RunResult) {
+        self.verdict = Some(result.verdict.word);
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.verdict.is_some()
+    }
+
+    /// Labels of every sample.
+    pub fn common(&self) -> [(&'static str, &str); 2] {
+        [("run", &self.run.run), ("engine", &self.run.engine)]
+    }
+
+    pub fn run(&self) -> &RunInfo {
+        &self.run
+    }
+
+    /// Everything, samples of one name beside each other.
+    pub fn samples(&self) -> Vec<Sample<'_>> {
+        let mut all = vec![self.info(), self.running()];
+        all.extend(self.verdict.map(verdict));
+        all.extend(self.counters());
+        all.extend(self.outcomes.iter().map(|((class, key), count)| Sample {
+            meaning: REQUESTS,
+            labels: vec![("outcome", class.clone()), ("code", key.clone())],
+            value: Value::Counter(*count),
+        }));
+        for (series, spread) in Series::ALL.iter().zip(&self.spreads) {
+            all.extend(spread.as_ref().map(|spread| Sample {
+                meaning: about(*series),
+                labels: Vec::new(),
+                value: Value::Spread(spread),
+            }));
+        }
+        if let Some(last) = &self.last {
+            all.extend(gauges(last));
+        }
+        all
+    }
+
+    /// Says what the run is; 1.
+    pub fn info(&self) -> Sample<'_> {
+        let run = &self.run;
+        let labels = [("target", &run.target), ("plan_hash", &run.plan_hash), ("version", &run.version)];
+        Sample {
+            meaning: meaning("info", "What is run, in its labels; always 1", Unit::None),
+            labels: labels.map(|(name, value)| (name, value.clone())).to_vec(),
+            value: Value::Gauge(1.0),
+        }
+    }
+
+    /// 1 until the run is over.
+    pub fn running(&self) -> Sample<'_> {
+        gauge("running", "1 while the run goes on, 0 once it is over", Unit::None, f64::from(!self.is_over()))
+    }
+
+    fn counters(&self) -> impl Iterator<Item = Sample<'_>> {
+        let sums = &self.sums;
+        [
+            ("offered", "Departures that were due", Unit::None, sums.offered),
+            ("sent", "Requests that left", Unit::None, sums.sent),
+            ("done", "Requests with a complete answer, whatever its code", Unit::None, sums.done),
+            ("failed", "Requests that left and have no acceptable answer", Unit::None, sums.failed),
+            ("missed", "Departures that never left", Unit::None, sums.missed),
+            ("cut_off", "Requests on their way when the run ended", Unit::None, sums.cut_off),
+            ("warmup", "Departures of the warm-up; in no other count but offered", Unit::None, sums.warmup),
+            ("sent", "Bytes of requests, before TLS", Unit::Bytes, sums.bytes_out),
+            ("received", "Bytes of answers, before TLS", Unit::Bytes, sums.bytes_in),
+            ("retransmits", "Segments that this host's kernel sent again", Unit::None, sums.retransmits),
+        ]
+        .into_iter()
+        .map(|(name, help, unit, count)| Sample {
+            meaning: meaning(name, help, unit),
+            labels: Vec::new(),
+            value: Value::Counter(count),
+        })
+    }
+}
+
+const REQUESTS: Meaning =
+    meaning("requests", "Departures of the measured part by outcome: class, and code or cause", Unit::None);
+const INTERVAL_LATENCY: Meaning = meaning(
+    "interval_latency",
+    "Percentiles of the last interval's latency (done - due), exact to 0.1 %; quantile 1 is the maximum",
+    Unit::Seconds,
+);
+
+const fn meaning(name: &'static str, help: &'static str, unit: Unit) -> Meaning {
+    Meaning { name, help, unit }
+}
+
+fn gauge(name: &'static str, help: &'static str, unit: Unit, value: f64) -> Sample<'static> {
+    Sample { meaning: meaning(name, help, unit), labels: Vec::new(), value: Value::Gauge(value) }
+}
+
+fn verdict(word: Word) -> Sample<'static> {
+    Sample {
+        meaning: meaning("verdict", "The generator's verdict on itself, in its label; always 1", Unit::None),
+        labels: vec![("word", word.as_str().to_owned())],
+        value: Value::Gauge(1.0),
+    }
+}
+
+/// The name of a distribution is its series' key.
+fn about(series: Series) -> Meaning {
+    let help = match series {
+        Series::Latency => "done - due, of complete answers",
+        Series::Service => "done - sent, of complete answers",
+        Series::Lateness => "sent - due, of all that left",
+        Series::OwnLateness => "The part of the lateness that is the generator's own",
+        Series::Connect => "TCP connect, each connection",
+        Series::Tls => "TLS handshake, each connection",
+        Series::Ready => "Connect, proxy and handshake together, each connection",
+        Series::Lookup => "Name look-up, each question",
+        Series::FirstByte => "First byte - sent, of complete answers",
+        Series::FirstResponse => "From a connection being ready until its first answer's first byte",
+        Series::Failed => "done - due, of requests that left and failed",
+        Series::GapError => "Distance of a measured gap from the requested one",
+        Series::Body => "done - first byte, of complete answers",
+    };
+    meaning(series.key(), help, Unit::Seconds)
+}
+
+/// What the last interval looked like.
+fn gauges(row: &Interval) -> Vec<Sample<'static>> {
+    let mut all = interval_latency(row);
+    all.push(gauge(
+        "connections_open",
+        "Connections open at the end of the interval",
+        Unit::None,
+        row.open as f64,
+    ));
+    let share = |name, help, value| gauge(name, help, Unit::None, value);
+    all.push(share(
+        "generator_cpu_share",
+        "CPU time / time of the busiest thread, spinning included",
+        row.cpu_share,
+    ));
+    all.push(share("generator_spun_share", "The part of it spent waiting for a due time", row.spun_share));
+    let stolen = row.steal_share.map(|value| {
+        share("generator_steal_share", "Share of the CPUs' time that the hypervisor gave to others", value)
+    });
+    all.extend(stolen);
+    let waited = row.run_queue_wait_ns.map(|ns| {
+        let help = "Time that a thread was ready but waited for a CPU, in the interval; the longest";
+        gauge("generator_run_queue_wait", help, Unit::Seconds, ns as f64 / 1e9)
+    });
+    all.extend(waited);
+    let resident = row.rss_bytes.map(|bytes| {
+        gauge("generator_resident", "Resident memory of the generator", Unit::Bytes, bytes as f64)
+    });
+    all.extend(resident);
+    let left = [
+        ("generator_ports_left", "Ports that were left", row.ports_left),
+        ("generator_descriptors_left", "File descriptors that were left", row.descriptors_left),
+        ("generator_time_wait", "Sockets in TIME_WAIT", Some(row.time_wait)),
+    ];
+    all.extend(left.into_iter().filter_map(|(name, help, count)| Some(share(name, help, count? as f64))));
+    all.extend(row.threads.iter().enumerate().map(|(thread, health)| Sample {
+        meaning: meaning("generator_thread_cpu_share", "CPU time / time of each engine thread", Unit::None),
+        labels: vec![("thread", thread.to_string())],
+        value: Value::Gauge(health.cpu_share),
+    }));
+    all
+}
+
+fn interval_latency(row: &Interval) -> Vec<Sample<'static>> {
+    let quantiles = [
+        ("0.5", row.latency_p50_ns),
+        ("0.9", row.latency_p90_ns),
+        ("0.99", row.latency_p99_ns),
+        ("0.999", row.latency_p99_9_ns),
+        ("1", row.latency_max_ns),
+    ];
+    let sample = |(quantile, ns): (&str, Option<u64>)| {
+        Some(Sample {
+            meaning: INTERVAL_LATENCY,
+            labels: vec![("quantile", quantile.to_owned())],
+            value: Value::Gauge(ns? as f64 / 1e9),
+        })
+    };
+    quantiles.into_iter().filter_map(sample).collect()
+}
+
+/// Rows for tests.
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+    use store::schema::OutcomeCount;
+
+    /// So many answers 200, of 2 ms each.
+    pub(crate) fn row(index: u64, done: u64) -> SinkRow {
+        let outcome = OutcomeCount { class: "status".to_owned(), key: "200".to_owned(), count: done };
+        let row =
+            Interval { offered: done, sent: done, done, outcomes: vec![outcome], ..Interval::default() };
+        let mut latency = hdrhistogram::Histogram::new(3).unwrap();
+        latency.record_n(2_000_000, done as u32).unwrap();
+        SinkRow { index, row, histograms: vec![(Series::Latency, latency)] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::row;
+    use super::*;
+
+    fn counter(all: &[Sample<'_>], name: &str) -> u64 {
+        let sample =
+            all.iter().find(|sample| sample.meaning.name == name && sample.meaning.unit == Unit::None);
+        match sample.expect("the counter is there").value {
+            Value::Counter(count) => count,
+            ref other => panic!("{name} is {other:?}"),
+        }
+    }
+
+    #[test]
+    fn rows_add_up_and_one_given_twice_counts_once() {
+        let mut all = Cumulative::new(&RunInfo::default());
+        for row in [row(0, 10), row(0, 10), row(1, 5), row(1, 5), row(4, 2)] {
+            all.add(&row);
+        }
+        let samples = all.samples();
+        // 10 + 5 + 2; rows 2 and 3 were lost before they came here.
+        assert_eq!(counter(&samples, "done"), 17);
+        assert_eq!(counter(&samples, "requests"), 17);
+        let spread = samples.iter().find_map(|sample| match sample.value {
+            Value::Spread(spread) => Some(spread.count),
+            _ => None,
+        });
+        assert_eq!(spread, Some(17));
+    }
+
+    #[test]
+    fn a_sample_is_known_by_its_name_and_labels() {
+        let mut all = Cumulative::new(&RunInfo::default());
+        let mut given = row(0, 3);
+        given.row.latency_p50_ns = Some(2_000_000);
+        given.row.latency_max_ns = Some(2_000_000);
+        given.row.threads = vec![Default::default(); 2];
+        all.add(&given);
+        all.end(&RunResult::default());
+        let mut known = std::collections::BTreeSet::new();
+        for sample in all.samples() {
+            let name = format!("{}{}", sample.meaning.name, sample.meaning.unit.suffix());
+            assert!(known.insert((name, sample.labels.clone())), "{sample:?} is there twice");
+        }
+    }
+}
