@@ -90,7 +90,7 @@ impl StoredRun {
     }
 
     /// How many intervals [`StoredRun::intervals`] has; an estimate that is not too small, if the file was not touched.
-    fn rows(&self) -> u64 {
+    pub(crate) fn rows(&self) -> u64 {
         let rows = self.result.intervals.len() as u64;
         rows.saturating_mul(self.result.interval_rows_merged.max(1))
     }

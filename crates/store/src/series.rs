@@ -111,7 +111,8 @@ pub fn merge(first: Interval, second: &Interval) -> Interval {
     }
 }
 
-fn by<T>(choose: impl Fn(T, T) -> T, a: Option<T>, b: Option<T>) -> Option<T> {
+/// Of two figures that may be absent.
+pub fn by<T>(choose: impl Fn(T, T) -> T, a: Option<T>, b: Option<T>) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(choose(a, b)),
         (a, b) => a.or(b),

@@ -18,20 +18,38 @@ pub fn stored_timeline(
     folder: &Path,
     most: usize,
 ) -> Timeline {
-    let mut builder = TimelineBuilder::expecting(most, expected);
-    let file = File::open(folder.join(HLOG)).ok();
-    let mut log = file.map(|file| Log::new(BufReader::with_capacity(1 << 16, file)));
-    let mut rows = rows.peekable();
-    while let Some(row) = rows.next() {
-        // A row that stands for several has the lines of all of them.
-        let until_ms = rows.peek().map_or(u64::MAX, |next| start_ms(next));
-        builder.begin(row);
-        if let Some(log) = &mut log {
-            log.add_until(until_ms, &mut builder);
-        }
-        builder.end();
+    let mut timeline = TimelineOfRuns::new(most, expected);
+    timeline.add(rows, folder, 0.0);
+    timeline.view()
+}
+
+/// One stored run, or several after one another.
+pub struct TimelineOfRuns(TimelineBuilder);
+
+impl TimelineOfRuns {
+    pub fn new(most: usize, expected: u64) -> Self {
+        Self(TimelineBuilder::expecting(most, expected))
     }
-    builder.view()
+
+    /// The run in `folder`, drawn from `start_s` on.
+    pub fn add(&mut self, rows: impl Iterator<Item = Interval>, folder: &Path, start_s: f64) {
+        let file = File::open(folder.join(HLOG)).ok();
+        let mut log = file.map(|file| Log::new(BufReader::with_capacity(1 << 16, file)));
+        let mut rows = rows.peekable();
+        while let Some(row) = rows.next() {
+            // A row that stands for several has the lines of all of them.
+            let until_ms = rows.peek().map_or(u64::MAX, start_ms);
+            self.0.begin(Interval { t_s: row.t_s + start_s, ..row });
+            if let Some(log) = &mut log {
+                log.add_until(until_ms, &mut self.0);
+            }
+            self.0.end();
+        }
+    }
+
+    pub fn view(&self) -> Timeline {
+        self.0.view()
+    }
 }
 
 fn start_ms(row: &Interval) -> u64 {

@@ -1,0 +1,84 @@
+//! Runs added up.
+
+mod rows;
+
+use rows::{now, result, row};
+use std::path::Path;
+use store::schema::{Criterion, GroupResult, Rates, Totals, Verdict, Word};
+use store::{Distribution, RunFolder, RunResult, Sink, StoredRun, load_run, merge_runs, merged_timeline};
+
+/// The seconds `from..to` of the rows made by hand, as a finished run: (n + 1) answers of 10 ms each.
+fn run(out: &Path, name: &str, seconds: std::ops::Range<u64>, word: Word) -> StoredRun {
+    let groups =
+        ["home", "search"].map(|name| GroupResult { name: name.to_owned(), ..GroupResult::default() });
+    let mut sink = RunFolder::create(Some(out), "http", now()).unwrap();
+    sink.begin(&RunResult { groups: groups.to_vec(), ..result() });
+    let length = seconds.end - seconds.start;
+    let done: u64 = seconds.clone().map(|n| n + 1).sum();
+    for (at, n) in seconds.enumerate() {
+        let mut row = row(n);
+        (row.index, row.start) = (at as u64, units::Picos::from_secs(at as u64));
+        sink.row(&row);
+    }
+    let holds = word == Word::Valid;
+    let mut whole = RunResult {
+        totals: Totals { offered: done + length, sent: done, done, missed: length, ..Totals::default() },
+        rate: Rates {
+            achieved_per_s: done as f64 / length as f64,
+            duration_s: length as f64,
+            ..Rates::default()
+        },
+        verdict: Verdict {
+            word,
+            criteria: vec![Criterion { holds, advice: "spin".to_owned(), ..Criterion::default() }],
+        },
+        latency_ns: Distribution { count: done, ..Distribution::default() },
+        ..result()
+    };
+    whole.groups = groups.to_vec();
+    whole.groups[0].count = 7;
+    sink.end_rows(&mut whole);
+    sink.save(&mut whole);
+    let mut stored = load_run(out).unwrap();
+    stored.result.run = name.to_owned();
+    stored
+}
+
+#[test]
+fn counts_and_buckets_add_and_the_verdict_is_the_worst() {
+    let base = tempfile::tempdir().unwrap();
+    let runs = [
+        run(&base.path().join("a"), "a", 0..3, Word::Valid),
+        run(&base.path().join("b"), "b", 0..2, Word::Degraded),
+    ];
+    let all = merge_runs(&runs);
+    // 1 + 2 + 3 answers in 3 s and 1 + 2 in 2 s; one departure without a port in each second.
+    assert_eq!((all.totals.offered, all.totals.done, all.totals.missed), (14, 9, 5));
+    assert_eq!(all.latency_ns.count, 9);
+    // Every answer took 10 ms from its due time, within 0.1 %.
+    assert!((10_000_000..=10_010_000).contains(&all.latency_ns.p50), "{:?}", all.latency_ns);
+    assert_eq!((all.rate.duration_s, all.rate.achieved_per_s), (5.0, 9.0 / 5.0));
+    assert_eq!((all.verdict.word, all.verdict.criteria.len()), (Word::Degraded, 1));
+    assert_eq!(all.verdict.criteria[0].advice, "in b: spin");
+    assert_eq!(all.labels, ["merged from a, b"]);
+    assert_eq!(all.groups[0].count, 14);
+    let starts: Vec<f64> = all.intervals.iter().map(|row| row.t_s).collect();
+    assert_eq!(starts, [0.0, 1.0, 2.0, 3.0, 4.0]);
+    let timeline = merged_timeline(&runs, 400);
+    assert!(timeline.bins.iter().all(|bin| bin.exact && !bin.heat.is_empty()));
+    assert_eq!(timeline.bins.iter().map(|bin| bin.row.t_s).collect::<Vec<_>>(), starts);
+}
+
+#[test]
+fn without_buckets_there_are_no_percentiles_of_all() {
+    let base = tempfile::tempdir().unwrap();
+    let runs = [
+        run(&base.path().join("a"), "a", 0..3, Word::Valid),
+        run(&base.path().join("b"), "b", 0..2, Word::Valid),
+    ];
+    std::fs::remove_file(base.path().join("b/latency.hlog")).unwrap();
+    let all = merge_runs(&runs);
+    assert_eq!((all.totals.done, all.latency_ns.count, all.verdict.word), (9, 0, Word::Valid));
+    assert!(all.notes.iter().any(|note| note.contains("latency.hlog of b")), "{:?}", all.notes);
+    assert_eq!(merge_runs(&[]).totals.done, 0);
+}
