@@ -188,7 +188,7 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
         started_at: store::rfc3339(started),
         warmup: plan.stop.warmup,
         groups: facts.groups.clone(),
-        plan: plan_text.clone(),
+        plan: report::without_secrets(&plan_text),
         environment: environment.clone(),
     };
     if options.samples {
@@ -236,6 +236,7 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
     sink.end_rows(&mut result);
     if !hub.is_empty() {
         result.run = run_name;
+        result.sinks.clone_from(&watched.sinks);
         result.sinks = hub.finish(&result);
         elsewhere::tell(&result.sinks);
     }
@@ -562,10 +563,12 @@ fn command() -> String {
     for word in &mut words {
         if std::mem::take(&mut hide_next) {
             *word = "***".to_owned();
-        } else if word == "-u" || word == "--user" {
+        } else if word == "-u" || word == "--user" || word == "--live-token" {
             hide_next = true;
         } else if word.starts_with("--user=") {
             *word = "--user=***".to_owned();
+        } else if word.starts_with("--live-token=") {
+            *word = "--live-token=***".to_owned();
         } else if word.starts_with("--to=") || word.contains("://") {
             *word = sinks::without_secrets(word);
         } else if word.to_ascii_lowercase().starts_with("authorization:") {

@@ -5,7 +5,9 @@
 mod commands;
 mod describe;
 mod elsewhere;
+mod limits;
 mod load;
+mod papers;
 mod progress;
 mod status;
 mod terminal;
@@ -16,6 +18,7 @@ use commands::demo::DemoArgs;
 use commands::generate::{CompletionsArgs, ManArgs};
 use commands::http_args::HttpArgs;
 use commands::http_load::HttpLoadWords;
+use commands::report::ReportArgs;
 use commands::run::RunArgs;
 use commands::runs::RunsArgs;
 use commands::target::TargetArgs;
@@ -39,6 +42,7 @@ struct Tare {
 enum Command {
     Http(Box<HttpArgs>),
     Run(RunArgs),
+    Report(ReportArgs),
     Runs(RunsArgs),
     Target(Box<TargetArgs>),
     Demo(DemoArgs),
@@ -51,7 +55,7 @@ enum Command {
 /// The subcommands in the groups and the order in which help shows them.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Load", &["http", "http_load", "run"]),
-    ("Results", &["runs"]),
+    ("Results", &["report", "runs"]),
     ("Try out", &["demo", "target"]),
     ("Tools", &["man", "completions", "help"]),
 ];
@@ -92,6 +96,7 @@ fn main() -> ExitCode {
     let outcome: Result<ExitCode, Failure> = match command {
         Command::Http(args) => commands::http::run(&args).map(Into::into),
         Command::Run(args) => commands::run::run(&args).map(Into::into),
+        Command::Report(args) => commands::report::run(&args).map(Into::into),
         Command::Runs(args) => commands::runs::run(&args).map(Into::into),
         Command::Demo(args) => commands::demo::run(args).map(Into::into),
         Command::HttpLoad(HttpLoadWords { words }) => Ok(commands::http_load::main("tare http_load", words)),

@@ -126,7 +126,10 @@ struct Watched {
 enum Gathers {
     /// The totals at the end are enough.
     Nothing,
-    SoFar { sum: Weight<u64>, rows: u64 },
+    SoFar {
+        sum: Weight<u64>,
+        rows: u64,
+    },
     Window(Window),
 }
 
@@ -170,9 +173,7 @@ fn group_of(limit: &Limit, names: &[String]) -> Result<Option<usize>, UnknownNam
     match names.iter().position(|known| known == name) {
         Some(_) if names.len() == 1 => Ok(None),
         Some(index) => Ok(Some(index)),
-        None => {
-            Err(UnknownName { limit: limit.to_string(), name: name.clone(), names: names.to_vec() })
-        }
+        None => Err(UnknownName { limit: limit.to_string(), name: name.clone(), names: names.to_vec() }),
     }
 }
 
@@ -190,8 +191,8 @@ impl Watched {
     /// must not be small.
     fn needs_whole_rows(&self) -> bool {
         let Limit { figure, bound, comparison, .. } = &self.limit;
-        let is_rate = matches!(figure, Figure::Achieved | Figure::Offered)
-            || matches!(bound, Bound::BytesPerSecond(_));
+        let is_rate =
+            matches!(figure, Figure::Achieved | Figure::Offered) || matches!(bound, Bound::BytesPerSecond(_));
         is_rate || bound.is_of_a_sum() && !comparison.is_upward()
     }
 

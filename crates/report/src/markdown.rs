@@ -1,8 +1,8 @@
 //! A summary in GitHub's Markdown: for a pull request, a job's summary (`$GITHUB_STEP_SUMMARY`) or a wiki.
 
 use crate::words::{self, count};
-use store::schema::{Criterion, RunResult, Word};
 use store::Distribution;
+use store::schema::{Criterion, RunResult, Word};
 
 /// Names in the table at most.
 const MOST_NAMES: usize = 50;
@@ -30,7 +30,8 @@ fn line(page: &mut String, text: &str) {
 fn table(page: &mut String, heads: &[&str], rows: &[Vec<String>]) {
     let row = |cells: &[String]| format!("| {} |", cells.join(" | "));
     let titles: Vec<String> = heads.iter().map(|head| head.trim_start_matches('>').to_owned()).collect();
-    let sides: Vec<&str> = heads.iter().map(|head| if head.starts_with('>') { "--:" } else { "---" }).collect();
+    let sides: Vec<&str> =
+        heads.iter().map(|head| if head.starts_with('>') { "--:" } else { "---" }).collect();
     line(page, &row(&titles));
     line(page, &format!("| {} |", sides.join(" | ")));
     rows.iter().for_each(|cells| line(page, &row(cells)));
@@ -61,10 +62,10 @@ fn code(text: &str) -> String {
 }
 
 fn verdict(page: &mut String, result: &RunResult) {
-    let failing: Vec<&Criterion> = result.verdict.criteria.iter().filter(|criterion| !criterion.holds).collect();
-    let sentence = words::unreachable(result).unwrap_or_else(|| {
-        words::verdict(result.verdict.word, failing.len(), result.verdict.criteria.len())
-    });
+    let failing: Vec<&Criterion> =
+        result.verdict.criteria.iter().filter(|criterion| !criterion.holds).collect();
+    let sentence = words::unreachable(result)
+        .unwrap_or_else(|| words::verdict(result.verdict.word, failing.len(), result.verdict.criteria.len()));
     line(page, &format!("## {}: {}", result.verdict.word.as_str(), plain(&sentence)));
     line(page, "");
     line(page, &format!("`tare {}` {}: {}", result.engine, code(&result.target), plain(&result.load)));

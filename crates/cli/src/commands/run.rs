@@ -1,6 +1,6 @@
 //! `tare run plan.toml`: everything from a plan.
 
-use crate::commands::http_args::OutputArgs;
+use crate::commands::http_args::{LimitArgs, OutputArgs};
 use crate::load::{self, Options};
 use crate::status::{Failure, Status};
 use anyhow::anyhow;
@@ -16,6 +16,8 @@ pub struct RunArgs {
     #[arg(value_name = "PLAN.toml", value_hint = ValueHint::FilePath)]
     plan: PathBuf,
     #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
@@ -23,12 +25,13 @@ pub struct RunArgs {
 pub fn run(args: &RunArgs) -> Result<Status, Failure> {
     let name = args.plan.display().to_string();
     let text = std::fs::read_to_string(&args.plan).map_err(|error| unreadable(&name, &error))?;
-    let file = PlanFile::from_toml(&text, &name).map_err(|error| match has_urls(&text) {
+    let mut file = PlanFile::from_toml(&text, &name).map_err(|error| match has_urls(&text) {
         true => {
             Failure::wrong(anyhow!("{name} is a file of URLs, not a plan; did you mean tare http {name} ?"))
         }
         false => Failure::wrong(error),
     })?;
+    args.limits.fill(&mut file);
     let (plan, notes) = file.resolve_with_notes().map_err(|error| match error {
         error @ PlanError::NoTarget => Failure::wrong(anyhow!("{name}: {error}")),
         error => Failure::wrong(error),

@@ -144,6 +144,7 @@ fn series(time: Time) -> Series {
         Time::Ready => Series::Ready,
         Time::FirstByte => Series::FirstByte,
         Time::FirstResponse => Series::FirstResponse,
+        Time::Body => Series::Body,
         Time::GapError => Series::GapError,
     }
 }

@@ -27,14 +27,7 @@ pub(super) struct Window {
 impl Window {
     pub fn new(length: Picos, interval: Picos) -> Self {
         let step = Picos::from_picos(length.as_picos() / PIECES).max(interval);
-        Self {
-            length,
-            step,
-            pieces: VecDeque::new(),
-            covered: Picos::ZERO,
-            growing: false,
-            end: Picos::ZERO,
-        }
+        Self { length, step, pieces: VecDeque::new(), covered: Picos::ZERO, growing: false, end: Picos::ZERO }
     }
 
     /// The next row, which ends at `end`.
@@ -49,6 +42,11 @@ impl Window {
         if !self.growing {
             self.let_go();
         }
+    }
+
+    #[cfg(test)]
+    pub fn pieces(&self) -> usize {
+        self.pieces.len()
     }
 
     /// Pieces at the front without which it is still long enough.

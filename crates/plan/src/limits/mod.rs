@@ -77,6 +77,7 @@ pub enum Time {
     Ready,
     FirstByte,
     FirstResponse,
+    Body,
     GapError,
 }
 
@@ -92,6 +93,7 @@ impl Time {
         Self::Ready,
         Self::FirstByte,
         Self::FirstResponse,
+        Self::Body,
         Self::GapError,
     ];
 
@@ -108,6 +110,7 @@ impl Time {
             Self::Ready => "ready",
             Self::FirstByte => "first_byte",
             Self::FirstResponse => "first_response",
+            Self::Body => "body",
             Self::GapError => "gap_error",
         }
     }

@@ -1,0 +1,171 @@
+//! Limits between the crates: made ready before a run, told after it, and held against a run that was stored.
+
+use crate::status::Failure;
+use anyhow::anyhow;
+use measure::{Aborted, Judgement, Measuring, RunTotals, Thresholds, WholeRun};
+use plan::{Bound, Figure, LOWEST_ERROR_STATUS, Limit, Limits, Requests, Statistic, Time, Way};
+use std::ops::RangeInclusive;
+use store::schema::{GroupResult, OutcomeCount, Threshold};
+use store::{Distribution, RunResult, Spans};
+use units::Count;
+
+/// The plan's limits, ready to be watched. `names` are those of the engine's groups.
+pub fn watch(limits: &Limits, names: &[String], measuring: Measuring) -> Result<Thresholds, Failure> {
+    Thresholds::new(limits, names, measuring).map_err(|error| {
+        let flag = if limits.fail_if.iter().any(|limit| limit.to_string() == error.limit) {
+            "--fail-if"
+        } else {
+            "--abort-if"
+        };
+        Failure::wrong(anyhow!("{flag}: {error}"))
+    })
+}
+
+/// Why a run was ended early: its label.
+pub fn label(aborted: &Aborted) -> String {
+    let value = report::in_unit(aborted.value, aborted.limit.bound.unit());
+    format!("aborted: {} was {value} after {:#}", aborted.limit, aborted.at)
+}
+
+/// What came of each limit, as rows of the result.
+pub fn judge(thresholds: Thresholds, totals: &RunTotals, spans: Spans) -> Vec<Threshold> {
+    let whole = WholeRun {
+        offering: spans.offering,
+        answered: Count::new(spans.answered),
+        answering: spans.answering,
+        until_last: spans.until_last,
+    };
+    thresholds.finish(totals, whole).into_iter().map(row).collect()
+}
+
+fn row(judgement: Judgement) -> Threshold {
+    let Judgement { limit, value, holds, aborts, at } = judgement;
+    Threshold {
+        expression: limit.to_string(),
+        value,
+        limit: limit.bound.as_f64(),
+        unit: limit.bound.unit().to_owned(),
+        holds,
+        aborts,
+        window_s: limit.window.map(units::Picos::as_secs_f64),
+        name: limit.name.unwrap_or_default(),
+        at_s: at.map(units::Picos::as_secs_f64),
+    }
+}
+
+/// Holds a limit against the figures of a stored run, which has no windows and only the usual percentiles.
+pub fn evaluate_stored(result: &RunResult, limit: &Limit) -> Result<Threshold, Failure> {
+    let cannot = |why: String| Failure::wrong(anyhow!("--fail-if: {limit}: {why}"));
+    if limit.window.is_some() {
+        return Err(cannot("a stored run has no windows; give the limit to the run itself".to_owned()));
+    }
+    let group = match &limit.name {
+        None => None,
+        Some(name) => {
+            let found = result.groups.iter().find(|group| group.name == *name);
+            let unknown = || cannot(format!("this run has no requests with the name '{name}'"));
+            Some(found.ok_or_else(unknown)?)
+        }
+    };
+    let value = value(result, limit, group).map_err(cannot)?;
+    let bound = limit.bound.as_f64();
+    let holds = value.is_some_and(|value| !limit.comparison.is_met(value, bound));
+    Ok(row(Judgement { limit: limit.clone(), value, holds, aborts: false, at: None }))
+}
+
+fn value(result: &RunResult, limit: &Limit, group: Option<&GroupResult>) -> Result<Option<f64>, String> {
+    let (rate, totals) = (&result.rate, &result.totals);
+    let over = |count: u64, seconds: f64| (seconds > 0.0).then(|| count as f64 / seconds);
+    Ok(match limit.figure {
+        Figure::Time(time, statistic) => {
+            let figures = group.map_or_else(|| figures(result, time), |group| &group.latency_ns);
+            if figures.is_empty() { None } else { Some(read(figures, statistic)?) }
+        }
+        Figure::Requests(requests) => {
+            let outcomes = group.map_or(&result.outcomes, |group| &group.outcomes);
+            let count = counted(requests, outcomes);
+            let all = group.map_or(totals.offered, |group| group.count);
+            match limit.bound {
+                Bound::Share(_) => (all > 0).then(|| count as f64 / all as f64),
+                _ => Some(count as f64),
+            }
+        }
+        Figure::Offered => match limit.bound {
+            Bound::Rate(_) => (rate.duration_s > 0.0).then_some(rate.offered_per_s),
+            _ => Some(totals.offered as f64),
+        },
+        Figure::Achieved => match limit.bound {
+            Bound::Share(_) => (rate.offered_per_s > 0.0).then(|| rate.achieved_per_s / rate.offered_per_s),
+            _ => Some(rate.achieved_per_s),
+        },
+        // Bytes of a name are not stored.
+        Figure::Bytes(_) if group.is_some() => None,
+        Figure::Bytes(way) => {
+            let count = if way == Way::In { totals.bytes_in } else { totals.bytes_out };
+            match limit.bound {
+                Bound::BytesPerSecond(_) => over(count, rate.bytes_over_s.max(rate.duration_s)),
+                _ => Some(count as f64),
+            }
+        }
+    })
+}
+
+fn figures(result: &RunResult, time: Time) -> &Distribution {
+    match time {
+        Time::Latency => &result.latency_ns,
+        Time::Service => &result.service_ns,
+        Time::Lateness => &result.lateness_ns,
+        Time::OwnLateness => &result.own_lateness_ns,
+        Time::Lookup => &result.lookup_ns,
+        Time::Connect => &result.connect_ns,
+        Time::Tls => &result.tls_ns,
+        Time::Ready => &result.ready_ns,
+        Time::FirstByte => &result.first_byte_ns,
+        Time::FirstResponse => &result.first_response_ns,
+        Time::Body => &result.body_ns,
+        Time::GapError => &result.gap_error_ns,
+    }
+}
+
+const KEPT: &str = "of a stored run p50, p75, p90, p95, p99, p99.9 and p99.99 are known";
+
+fn read(figures: &Distribution, statistic: Statistic) -> Result<f64, String> {
+    let percentile = |wanted: plan::Percentile| {
+        let name = wanted.to_string().replace('.', "_");
+        let all = [("p0", figures.min), ("p100", figures.max)];
+        all.into_iter().chain(figures.percentiles()).find(|(known, _)| *known == name).map(|(_, value)| value)
+    };
+    Ok(match statistic {
+        Statistic::Mean => figures.mean,
+        Statistic::Stdev => figures.stdev,
+        Statistic::Min => figures.min as f64,
+        Statistic::Max => figures.max as f64,
+        Statistic::Percentile(wanted) => {
+            percentile(wanted).ok_or_else(|| format!("{KEPT}; not {wanted}"))? as f64
+        }
+    })
+}
+
+fn counted(requests: Requests, outcomes: &[OutcomeCount]) -> u64 {
+    let sum = |is_one: &dyn Fn(&OutcomeCount) -> bool| -> u64 {
+        outcomes.iter().filter(|row| is_one(row)).map(|row| row.count).sum()
+    };
+    let status = |codes: RangeInclusive<u16>| {
+        sum(&|row| row.class == "status" && row.key.parse().is_ok_and(|code: u16| codes.contains(&code)))
+    };
+    // Older results have a group's sums by other words.
+    let of = |class: &str, older: &str| sum(&|row| row.class == class || row.class == older);
+    match requests {
+        Requests::Done => of("status", "done"),
+        Requests::Failed => of("error", "failed"),
+        Requests::Missed => of("missed", "missed"),
+        Requests::CutOff => of("cut_off", "cut_off"),
+        Requests::Errors => of("error", "failed") + status(LOWEST_ERROR_STATUS..=999),
+        Requests::Status(low, high) => status(low..=high),
+        Requests::Error(cause) => sum(&|row| row.class == "error" && row.key == cause.key()),
+        Requests::ErrorsIn(part) => {
+            sum(&|row| row.class == "error" && row.key.split('.').next() == Some(part))
+        }
+        Requests::MissedFor(why) => sum(&|row| row.class == "missed" && row.key == why.key()),
+    }
+}

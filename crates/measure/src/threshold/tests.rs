@@ -1,0 +1,324 @@
+//! Rows made by hand, with values that follow from their definition.
+
+use super::*;
+use crate::interval::IntervalData;
+use crate::testing::{answer, failed, missed};
+use plan::Limit;
+use units::{Cause, Event, Gauges, Group, Instant, Outcome};
+
+const MS: u64 = 1_000_000;
+const SECOND: Picos = Picos::from_secs(1);
+
+fn limits(fail_if: &[&str], abort_if: &[&str]) -> Limits {
+    let read = |all: &[&str]| all.iter().map(|text| text.parse::<Limit>().unwrap()).collect();
+    Limits { fail_if: read(fail_if), abort_if: read(abort_if) }
+}
+
+fn measuring(from_s: u64, until_s: Option<u64>) -> Measuring {
+    Measuring { from: Picos::from_secs(from_s), until: until_s.map(Picos::from_secs), interval: SECOND }
+}
+
+/// The row of second `index`: `answers` of `ms` milliseconds, `failures`, and 100 offered.
+fn row(index: u64, answers: u64, ms: u64, failures: u64) -> IntervalRow {
+    let due = index * 1_000 * MS;
+    let answers = (0..answers).map(|seq| answer(seq, due, due, due + ms * MS));
+    let failures = (0..failures).map(|seq| failed(seq, due, due + MS, Cause::ConnectRefused));
+    row_of(index, &answers.chain(failures).collect::<Vec<_>>())
+}
+
+fn row_of(index: u64, events: &[Event]) -> IntervalRow {
+    let mut data = IntervalData::new(3);
+    events.iter().for_each(|event| data.event(event));
+    IntervalRow {
+        index,
+        start: SECOND.saturating_mul(index),
+        length: SECOND,
+        data: Box::new(data),
+        gauges: Gauges { due: 100, ..Gauges::default() },
+        starved: 0,
+        health: None,
+    }
+}
+
+/// All rows through the thresholds: when the run was to end, and what came of each limit.
+fn judged(limits: Limits, measuring: Measuring, rows: &[IntervalRow]) -> (Option<Aborted>, Vec<Judgement>) {
+    let names = ["login", "buy", "other"].map(str::to_owned);
+    let mut thresholds = Thresholds::new(&limits, &names, measuring).unwrap();
+    let mut totals = RunTotals::new(3);
+    let mut aborted = None;
+    for row in rows {
+        aborted = thresholds.row(row).or(aborted);
+        totals.merge(&row.data, Instant::EPOCH);
+        totals.gauges.offered += row.data.tally.ended();
+    }
+    let length = rows.iter().map(|row| row.length).sum();
+    let done = Count::new(totals.tally.done);
+    let whole = WholeRun { offering: length, answered: done, answering: length, until_last: length };
+    (aborted, thresholds.finish(&totals, whole))
+}
+
+fn one(limit: &str, rows: &[IntervalRow]) -> Judgement {
+    judged(limits(&[limit], &[]), measuring(0, Some(rows.len() as u64)), rows).1.remove(0)
+}
+
+/// Of a histogram with three digits a value is at most 0.1 % above the true one.
+fn about(value: Option<f64>, expected: f64) -> bool {
+    value.is_some_and(|value| (expected..=expected * 1.001).contains(&value))
+}
+
+#[test]
+fn a_window_finds_what_the_whole_run_hides() {
+    // 20 seconds of 10 ms; in seconds 7 and 8 a second of stall: 900 ms.
+    let rows: Vec<_> = (0..20).map(|s| row(s, 100, if s == 7 || s == 8 { 900 } else { 10 }, 0)).collect();
+    let whole = one("latency.p50 > 50ms", &rows);
+    assert!(whole.holds && about(whole.value, 10e6) && whole.at.is_none(), "{whole:?}");
+    let second = one("latency.p50 > 50ms in any 1s", &rows);
+    assert!(!second.holds && about(second.value, 900e6), "{second:?}");
+    // The first of the two ends after 8 s; a later one that is no worse does not replace it.
+    assert_eq!(second.at, Some(Picos::from_secs(8)));
+    // Of 3 s with both: 200 of 300 are slow. Of 5 s: 200 of 500 are, so the median is not.
+    assert!(!one("latency.p50 > 50ms in any 3s", &rows).holds);
+    assert_eq!(one("latency.p50 > 50ms in any 3s", &rows).at, Some(Picos::from_secs(9)));
+    let five = one("latency.p50 > 50ms in any 5s", &rows);
+    assert!(five.holds && about(five.value, 10e6), "{five:?}");
+    // p60 of 5 s is at the edge: 300 of 500 are quick, so p60 is quick and p61 is slow.
+    assert!(one("latency.p60 > 50ms in any 5s", &rows).holds);
+    assert!(!one("latency.p61 > 50ms in any 5s", &rows).holds);
+}
+
+#[test]
+fn a_window_is_never_an_average_of_percentiles() {
+    // Second 0: 1 000 of 1 ms. Second 1: 10 of 1 000 ms. p99 of both: 999.9 of 1 010 are at or below it: the 1 000th is
+    // 1 ms. The mean of both p99 would be 500 ms.
+    let rows = [row(0, 1_000, 1, 0), row(1, 10, 1_000, 0)];
+    let judgement = one("latency.p99 > 100ms in any 2s", &rows);
+    assert!(judgement.holds && about(judgement.value, 1e6), "{judgement:?}");
+}
+
+#[test]
+fn figures_of_the_whole_run_by_hand() {
+    let mut events: Vec<Event> = (0..90).map(|seq| answer(seq, 0, 2 * MS, 12 * MS)).collect();
+    let status = |code| Event { outcome: Outcome::Status(code), ..answer(0, 0, 2 * MS, 12 * MS) };
+    events.extend([status(500), status(503), status(404), status(302)]);
+    events.extend((0..4).map(|seq| failed(seq, 0, MS, Cause::ConnectRefused)));
+    events.extend([failed(9, 0, MS, Cause::BodyReset), missed(10, 0)]);
+    // 90 + 4 answers of 94, 5 failures, 1 missed: 100 in all, in one second.
+    let rows = [row_of(0, &events)];
+    for (limit, value, holds) in [
+        ("errors > 8", 8.0, true),
+        ("errors >= 8", 8.0, false),
+        ("errors > 7.9%", 0.08, false),
+        ("failed > 5", 5.0, true),
+        ("missed > 0", 1.0, false),
+        ("missed(no_port) > 1%", 0.01, true),
+        ("missed(no_memory) > 0", 0.0, true),
+        ("cut_off > 0", 0.0, true),
+        ("done < 95%", 0.94, false),
+        ("status(5xx) > 1", 2.0, false),
+        ("status(503) > 1", 1.0, true),
+        ("status(400-503) > 2%", 0.03, false),
+        ("error(connect.refused) > 3", 4.0, false),
+        ("error(connect) > 4", 4.0, true),
+        ("error(body) > 0", 1.0, false),
+        ("offered < 101", 100.0, false),
+        ("offered < 100/s", 100.0, true),
+        ("achieved < 94/s", 94.0, true),
+        ("achieved < 95% of offered", 0.94, false),
+        // 10 out and 20 in for each that left or failed; nothing for the missed one.
+        ("bytes_out > 990B", 990.0, true),
+        ("bytes_in >= 1980B/s", 1980.0, false),
+    ] {
+        let judgement = one(limit, &rows);
+        assert_eq!((judgement.value, judgement.holds), (Some(value), holds), "{limit}");
+    }
+    for (limit, nanos) in [
+        ("latency.p99 > 1h", 12e6),
+        ("latency.mean > 1h", 12e6),
+        ("service.max > 1h", 10e6),
+        ("lateness.p50 > 1h", 2e6),
+        ("first_byte.p50 > 1h", 5e6),
+    ] {
+        let judgement = one(limit, &rows);
+        // The mean of a histogram is of the middles of its buckets.
+        let near = judgement.value.is_some_and(|value| (value / nanos - 1.0).abs() < 0.001);
+        assert!(judgement.holds && near, "{judgement:?}");
+    }
+}
+
+#[test]
+fn what_could_not_be_measured_does_not_hold() {
+    let rows = [row(0, 0, 0, 5), row(1, 0, 0, 5)];
+    for limit in ["latency.p99 > 1h", "tls.max > 1h", "latency.p99 > 1h in any 1s", "errors > 99% in any 3s"]
+    {
+        let judgement = one(limit, &rows);
+        assert_eq!((judgement.value, judgement.holds), (None, false), "{limit}");
+    }
+    assert!(one("done > 0", &rows).holds, "that nothing was done is known");
+}
+
+#[test]
+fn names_are_looked_at_alone() {
+    let named = |name: u16, seq, ms| Event { group: Group(name), ..answer(seq, 0, 0, ms * MS) };
+    let mut events: Vec<Event> = (0..50).map(|seq| named(0, seq, 5)).collect();
+    events.extend((0..50).map(|seq| named(1, seq, 80)));
+    events.push(Event { group: Group(1), ..failed(100, 0, MS, Cause::BodyReset) });
+    events.push(Event { outcome: Outcome::Status(500), ..named(1, 101, 80) });
+    let rows = [row_of(0, &events)];
+    let near = |judgement: &Judgement, ms: f64| {
+        // Two digits: within 1 %.
+        judgement.value.is_some_and(|value| (ms * 1e6..=ms * 1.01e6).contains(&value))
+    };
+    let login = one("latency.p99 for login > 50ms", &rows);
+    assert!(login.holds && near(&login, 5.0), "{login:?}");
+    let buy = one("latency.p99 for buy > 50ms", &rows);
+    assert!(!buy.holds && near(&buy, 80.0), "{buy:?}");
+    let in_window = one("latency.p99 for buy > 50ms in any 1s", &rows);
+    assert!(!in_window.holds && near(&in_window, 80.0), "{in_window:?}");
+    for (limit, value) in [
+        ("errors for login > 0", 0.0),
+        ("errors for buy > 5%", 2.0 / 52.0),
+        ("errors for buy > 9 in any 1s", 2.0),
+        ("failed for buy > 1", 1.0),
+        ("status(5xx) for buy > 1", 1.0),
+        ("done for login > 50", 50.0),
+        ("bytes_in for login > 1001B", 1000.0),
+    ] {
+        let judgement = one(limit, &rows);
+        assert_eq!((judgement.value, judgement.holds), (Some(value), true), "{limit}");
+    }
+}
+
+#[test]
+fn unknown_names_are_told_before_the_run() {
+    let names = ["login", "buy", "other"].map(str::to_owned);
+    let refused = |limit: &str, names: &[String]| {
+        Thresholds::new(&limits(&[limit], &[]), names, measuring(0, None)).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused("latency.p99 for logn > 1s", &names),
+        "latency.p99 for \"logn\" > 1s: no requests have the name 'logn'; there are login, buy, other (did you mean \
+         login?)"
+    );
+    assert!(refused("errors for x > 1", &[]).contains("names come from \"name\""));
+    // A single name is the whole run.
+    let single = ["login".to_owned()];
+    let thresholds = Thresholds::new(&limits(&["errors for login > 1"], &[]), &single, measuring(0, None));
+    assert_eq!(thresholds.unwrap().watched[0].group, None);
+}
+
+#[test]
+fn a_run_ends_when_its_limit_comes_true() {
+    // 100 a second of 10 ms, from second 4 on 80 ms. p50 so far is slow once more than half are: in second 8 there are
+    // 400 quick and 400 slow, in second 9 400 and 500.
+    let rows: Vec<_> = (0..12).map(|s| row(s, 100, if s < 4 { 10 } else { 80 }, 0)).collect();
+    let (aborted, judged) = judged(limits(&[], &["latency.p50 > 50ms"]), measuring(0, Some(60)), &rows);
+    let aborted = aborted.expect("it comes true");
+    assert_eq!(aborted.at, Picos::from_secs(9));
+    assert!(about(Some(aborted.value), 80e6), "{aborted:?}");
+    assert!(!judged[0].holds && judged[0].aborts && judged[0].at == Some(aborted.at), "{judged:?}");
+    assert_eq!(judged[0].value, Some(aborted.value));
+}
+
+#[test]
+fn few_values_end_no_run() {
+    // p99 needs 100 values: 30 a second are 90 after three seconds and 120 after four.
+    let slow: Vec<_> = (0..6).map(|s| row(s, 30, 80, 0)).collect();
+    let after = |limit: &str, rows: &[IntervalRow]| {
+        let aborted = judged(limits(&[], &[limit]), measuring(0, Some(60)), rows).0;
+        aborted.map(|aborted| aborted.at.as_secs_f64())
+    };
+    assert_eq!(after("latency.p99 > 50ms", &slow), Some(4.0));
+    assert_eq!(after("latency.max > 50ms", &slow), Some(1.0));
+    // A window is as long as its user wants it.
+    assert_eq!(after("latency.p99 > 50ms in any 1s", &slow), Some(1.0));
+    // One error in ten is 10 %, but an error share of 1 % needs 100 values: 31 a second.
+    let one_error: Vec<_> =
+        (0..6).map(|s| row(s, if s == 0 { 9 } else { 31 }, 1, u64::from(s == 0))).collect();
+    assert_eq!(after("errors > 5%", &one_error), None, "1 of 10, then 1 of 41: 20 are needed");
+    assert_eq!(after("errors > 0", &one_error), Some(1.0));
+    // A rate needs three rows.
+    assert_eq!(after("achieved < 50/s", &slow), Some(3.0));
+}
+
+#[test]
+fn samples_needed_by_hand() {
+    for (limit, needed) in [
+        ("latency.p50 > 1s", 10),
+        ("latency.p99 > 1s", 100),
+        ("latency.p99.9 > 1s", 1_000),
+        ("latency.p1 < 1s", 100),
+        ("latency.max > 1s", 1),
+        ("latency.p100 > 1s", 1),
+        ("latency.mean > 1s", 10),
+        ("errors > 0.1%", 1_000),
+        ("errors > 50%", 10),
+        ("errors > 0%", 1),
+        ("done < 99.9%", 1_000),
+        ("errors > 5", 1),
+    ] {
+        assert_eq!(samples_needed(&limit.parse().unwrap()), needed, "{limit}");
+    }
+}
+
+#[test]
+fn rates_are_of_whole_rows_of_the_measured_part() {
+    let part = |start: u64, millis: u64, done: u64| IntervalRow {
+        start: Picos::from_secs(start),
+        length: Picos::from_millis(millis),
+        ..row(start, done, 1, 0)
+    };
+    // Warm-up of 2 s in which little was done, 5 s of 100/s, and a rest of half a second in which the last answers came.
+    let rows: Vec<_> = [5, 5, 100, 100, 90, 100, 100]
+        .iter()
+        .zip(0..)
+        .map(|(done, s)| part(s, 1_000, *done))
+        .chain([part(7, 500, 3)])
+        .collect();
+    let value = |limit: &str, measuring| judged(limits(&[limit], &[]), measuring, &rows).1[0].value;
+    assert_eq!(value("achieved < 50/s in any 1s", measuring(2, Some(7))), Some(90.0));
+    assert_eq!(value("achieved < 50/s in any 2s", measuring(2, Some(7))), Some(95.0));
+    assert_eq!(value("achieved < 50% of offered in any 1s", measuring(2, Some(7))), Some(0.9));
+    assert_eq!(value("done < 50 in any 1s", measuring(2, Some(7))), Some(90.0));
+    // What must not be large is looked for also in the rest.
+    assert_eq!(value("done > 500 in any 1s", measuring(2, Some(7))), Some(103.0));
+}
+
+#[test]
+fn the_wait_for_the_last_answers_is_no_low_rate() {
+    let idle = |s: u64, done: u64| IntervalRow { gauges: Gauges::default(), ..row(s, done, 1, 0) };
+    // Nothing is offered in second 2 and from second 4 on: the first is a stall of the load, the last the end.
+    let rows = [row(0, 100, 1, 0), row(1, 90, 1, 0), idle(2, 40), row(3, 100, 1, 0), idle(4, 7), idle(5, 0)];
+    let (_, judged) = judged(limits(&["achieved < 50/s in any 1s"], &[]), measuring(0, None), &rows);
+    assert_eq!((judged[0].value, judged[0].at), (Some(40.0), Some(Picos::from_secs(3))));
+}
+
+#[test]
+fn long_windows_slide_by_a_sixtieth_and_stay_bounded() {
+    let measuring = measuring(0, Some(1_000));
+    let limits = limits(&["errors > 1000000 in any 5min", "errors > 1000000 in any 1min"], &[]);
+    let mut thresholds = Thresholds::new(&limits, &[], measuring).unwrap();
+    // One error a second: 300 of them in five minutes, 60 in one.
+    for second in 0..900 {
+        thresholds.row(&row(second, 0, 0, 1));
+        for watched in &thresholds.watched {
+            let Gathers::Window(window) = &watched.gathers else { panic!("it has a window") };
+            assert!(window.pieces() <= 61, "{} pieces", window.pieces());
+        }
+    }
+    let judged = thresholds.finish(&RunTotals::new(1), WholeRun::default());
+    assert_eq!(judged.iter().map(|one| one.value).collect::<Vec<_>>(), [Some(300.0), Some(60.0)]);
+    assert_eq!(judged[0].at, Some(Picos::from_secs(300)));
+}
+
+#[test]
+fn rows_that_became_one_are_one_piece() {
+    // Second 3 took two seconds: a thread was late. Windows of 2 s have it whole.
+    let long = IntervalRow { length: Picos::from_secs(2), ..row(3, 0, 0, 10) };
+    let rows = [row(0, 0, 0, 1), row(1, 0, 0, 1), row(2, 0, 0, 1), long, row(5, 0, 0, 1)];
+    let judgement = one("errors > 99 in any 2s", &rows);
+    assert_eq!(
+        judgement.value,
+        Some(11.0),
+        "10 of the row of two seconds and 1 of the next: without the first it were too short"
+    );
+}
