@@ -33,6 +33,7 @@ pub use chart_text::text_charts;
 pub use html::{Documents, html, live_main, page_shell, title};
 pub use http_load::{HttpLoad, http_load};
 pub use json::json;
+pub use markup::without_secrets;
 pub use junit::junit;
 pub use markdown::markdown;
 pub use printf::percent_g;

@@ -9,8 +9,10 @@ use crate::output::Output;
 use crate::place::{Address, Kind, Place};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
+use hdrhistogram::{Counter, Histogram};
 use std::time::{Duration, SystemTime};
 use store::RunResult;
+use store::schema::Interval;
 
 pub const KIND: Kind = Kind {
     schemes: &["hdr"],
@@ -22,51 +24,60 @@ pub const KIND: Kind = Kind {
 };
 
 fn open(place: &Place) -> Result<Box<dyn Exporter>, SinkError> {
-    let serializer = V2DeflateSerializer::new();
-    let (run, head) = (String::new(), None);
-    Ok(Box::new(Hdr { output: Output::new(place), place: place.clone(), run, head, serializer }))
+    let (output, place) = (Output::new(place), place.clone());
+    Ok(Box::new(Hdr { output, place, run: String::new(), origin: None, log: HdrLog::new() }))
+}
+
+/// Makes the log's text, piece by piece.
+pub struct HdrLog(V2DeflateSerializer);
+
+impl HdrLog {
+    pub fn new() -> Self {
+        Self(V2DeflateSerializer::new())
+    }
+
+    /// The lines before the first interval.
+    pub fn head(&mut self, run: &str, origin: SystemTime) -> Vec<u8> {
+        let mut text = Vec::new();
+        let begun = IntervalLogWriterBuilder::new()
+            .add_comment("[Histogram log format version 1.3]")
+            .add_comment(&format!("run {run}; values in nanoseconds; tagged by series"))
+            .with_base_time(origin)
+            .with_start_time(origin)
+            .begin_log_with(&mut text, &mut self.0);
+        debug_assert!(begun.is_ok(), "writing to memory does not fail");
+        text
+    }
+
+    /// The lines of one interval.
+    pub fn lines<'a, C: Counter + 'a>(
+        &mut self,
+        row: &Interval,
+        histograms: impl IntoIterator<Item = (&'a str, &'a Histogram<C>)>,
+    ) -> Result<Vec<u8>, String> {
+        let mut text = Vec::new();
+        let mut writer = IntervalLogWriterBuilder::new()
+            .begin_log_with(&mut text, &mut self.0)
+            .map_err(|why| why.to_string())?;
+        let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        let (start, length) = (seconds(row.t_s), seconds(row.length_s));
+        for (tag, histogram) in histograms {
+            writer
+                .write_histogram(histogram, start, length, Tag::new(tag))
+                .map_err(|why| format!("{tag}: {why:?}"))?;
+        }
+        drop(writer);
+        Ok(text)
+    }
 }
 
 struct Hdr {
     place: Place,
     output: Output,
     run: String,
-    /// The run's origin, until the lines before the first interval are written.
-    head: Option<SystemTime>,
-    serializer: V2DeflateSerializer,
-}
-
-impl Hdr {
-    fn write_head(&mut self) -> Result<(), SinkError> {
-        let Some(origin) = self.head else { return Ok(()) };
-        let mut text = Vec::new();
-        let begun = IntervalLogWriterBuilder::new()
-            .add_comment("[Histogram log format version 1.3]")
-            .add_comment(&format!("run {}; values in nanoseconds; tagged by series", self.run))
-            .with_base_time(origin)
-            .with_start_time(origin)
-            .begin_log_with(&mut text, &mut self.serializer);
-        debug_assert!(begun.is_ok(), "writing to memory does not fail");
-        self.output.write(&text)?;
-        self.head = None;
-        Ok(())
-    }
-
-    fn lines(&mut self, row: &SinkRow) -> Result<Vec<u8>, String> {
-        let mut text = Vec::new();
-        let mut writer = IntervalLogWriterBuilder::new()
-            .begin_log_with(&mut text, &mut self.serializer)
-            .map_err(|why| why.to_string())?;
-        let start = Duration::from_secs_f64(row.row.t_s.max(0.0));
-        let length = Duration::from_secs_f64(row.row.length_s.max(0.0));
-        for (series, histogram) in &row.histograms {
-            writer
-                .write_histogram(histogram, start, length, Tag::new(series.key()))
-                .map_err(|why| format!("{}: {why:?}", series.key()))?;
-        }
-        drop(writer);
-        Ok(text)
-    }
+    /// Until the lines before the first interval are written.
+    origin: Option<SystemTime>,
+    log: HdrLog,
 }
 
 impl Exporter for Hdr {
@@ -76,12 +87,16 @@ impl Exporter for Hdr {
     }
 
     fn start(&mut self, origin_unix_ns: u64) {
-        self.head = Some(SystemTime::UNIX_EPOCH + Duration::from_nanos(origin_unix_ns));
+        self.origin = Some(SystemTime::UNIX_EPOCH + Duration::from_nanos(origin_unix_ns));
     }
 
     fn interval(&mut self, row: &SinkRow) -> Result<(), SinkError> {
-        self.write_head()?;
-        let lines = self.lines(row).map_err(|why| self.place.refused(why))?;
+        if let Some(origin) = self.origin {
+            self.output.write(&self.log.head(&self.run, origin))?;
+            self.origin = None;
+        }
+        let histograms = row.histograms.iter().map(|(series, histogram)| (series.key(), histogram));
+        let lines = self.log.lines(&row.row, histograms).map_err(|why| self.place.refused(why))?;
         self.output.write(&lines)
     }
 

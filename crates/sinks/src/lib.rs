@@ -20,15 +20,17 @@ mod influx;
 mod jsonl;
 mod kinds;
 mod metrics;
+mod otlp;
 mod output;
 mod parquet;
 mod place;
 mod prometheus;
 mod queue;
-mod remote_write;
 mod redis_link;
+mod redis_read;
 mod redis_streams;
 mod redis_written;
+mod remote_write;
 mod samples;
 mod web;
 
@@ -36,3 +38,4 @@ pub use exporter::{Exporter, Gone, IntervalHistograms, RunInfo, SinkError, SinkR
 pub use hub::Hub;
 pub use kinds::KINDS;
 pub use place::{Address, Kind, Place, without_secrets};
+pub use redis_read::fetch_redis;

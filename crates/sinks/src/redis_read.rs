@@ -1,0 +1,222 @@
+//! A run that `--to redis://…` kept, read back into a run folder: for `tare report redis://HOST/RUN`.
+
+use crate::exporter::SinkError;
+use crate::hdr::HdrLog;
+use crate::place::Place;
+use crate::redis_link::Link;
+use crate::redis_streams::{Keys, SCHEMA, text};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use redis::Value;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+use store::RunResult;
+use store::schema::{GroupResult, Interval};
+
+/// Entries asked for at once: some hundred kilobytes.
+const PAGE: &str = "64";
+/// Runs that are named where none was.
+const NAMED: usize = 8;
+
+/// Writes the run that `redis://HOST[:PORT]/[DATABASE/]RUN` names into the folder `into`, which must exist: `plan.toml`,
+/// `environment.json`, `intervals.jsonl`, `latency.hlog`, and `result.json` or, of a run that has not ended,
+/// `begun.json`. `store::load_run` reads them.
+pub fn fetch_redis(url: &str, into: &Path) -> Result<(), SinkError> {
+    let place = Place::parse(url)?;
+    if !place.kind().schemes.contains(&"redis") {
+        return Err(place.wrong("runs are read back from redis:// and rediss:// only"));
+    }
+    let (database, run) = path(&place)?;
+    let mut link = Link::new(&place, database)?;
+    link.connect()?;
+    if run.is_empty() {
+        return Err(place.wrong(format!("names no run: write redis://HOST/RUN{}", known(&mut link, &place)?)));
+    }
+    let keys = Keys::of(&place).of_run(&run);
+    let meta = meta(&mut link, &keys)?;
+    match meta.get("schema").map(String::as_str) {
+        Some(SCHEMA) => Reader { place, link, keys, meta, into }.all(),
+        Some(other) => {
+            Err(place.refused(format!("{run} has the schema {other}; this version reads {SCHEMA}")))
+        }
+        None => {
+            let known = known(&mut link, &place)?;
+            Err(place.refused(format!("there is no run {run} (it may have expired){known}")))
+        }
+    }
+}
+
+/// `/RUN`, `/2/RUN`; a path that is a number is a database.
+fn path(place: &Place) -> Result<(i64, String), SinkError> {
+    let path = place.url().path().trim_matches('/');
+    match path.split_once('/') {
+        Some((database, run)) => match database.parse() {
+            Ok(database) => Ok((database, run.to_owned())),
+            Err(_) => {
+                Err(place.wrong(format!("{database} is no number of a database: write /RUN or /0/RUN")))
+            }
+        },
+        None => Ok(path.parse().map_or_else(|_| (0, path.to_owned()), |database| (database, String::new()))),
+    }
+}
+
+fn meta(link: &mut Link, keys: &Keys) -> Result<BTreeMap<String, String>, SinkError> {
+    let Value::Array(fields) = link.ask(&["HGETALL", &keys.meta()])? else { return Ok(BTreeMap::new()) };
+    Ok(fields.chunks_exact(2).map(|pair| (text(&pair[0]), text(&pair[1]))).collect())
+}
+
+/// Names of some runs that are there, for a message.
+fn known(link: &mut Link, place: &Place) -> Result<String, SinkError> {
+    let every = Keys::of(place).of_run("*").meta();
+    let mut runs = Vec::new();
+    let mut cursor = "0".to_owned();
+    loop {
+        let Value::Array(reply) = link.ask(&["SCAN", &cursor, "MATCH", &every, "COUNT", "1000"])? else {
+            break;
+        };
+        let [next, Value::Array(found)] = reply.as_slice() else { break };
+        runs.extend(found.iter().map(text));
+        cursor = text(next);
+        if cursor == "0" || runs.len() > 1_000 {
+            break;
+        }
+    }
+    runs.sort();
+    let (before, after) = every.split_once('*').unwrap_or_default();
+    let name = |key: &String| key.trim_start_matches(before).trim_end_matches(after).to_owned();
+    let names: Vec<String> = runs.iter().rev().take(NAMED).map(name).collect();
+    Ok(match names.is_empty() {
+        true => "; there is none in this database".to_owned(),
+        false => format!("; the last are {}", names.join(", ")),
+    })
+}
+
+struct Reader<'a> {
+    place: Place,
+    link: Link,
+    keys: Keys,
+    meta: BTreeMap<String, String>,
+    into: &'a Path,
+}
+
+impl Reader<'_> {
+    fn all(mut self) -> Result<(), SinkError> {
+        self.write("plan.toml", self.of("plan").as_bytes())?;
+        self.write("environment.json", self.of("environment").as_bytes())?;
+        self.intervals()?;
+        match self.link.ask(&["GET", &self.keys.result()])? {
+            Value::BulkString(result) => self.write("result.json", &result),
+            _ => {
+                let begun =
+                    serde_json::to_vec(&self.begun()).map_err(|why| self.damaged(&why.to_string()))?;
+                self.write("begun.json", &begun)
+            }
+        }
+    }
+
+    fn of(&self, field: &str) -> &str {
+        self.meta.get(field).map_or("", String::as_str)
+    }
+
+    /// What is known of a run that has no result.
+    fn begun(&self) -> RunResult {
+        let groups: Vec<String> = serde_json::from_str(self.of("groups")).unwrap_or_default();
+        let group = |name| GroupResult { name, ..GroupResult::default() };
+        RunResult {
+            schema: store::schema::SCHEMA.to_owned(),
+            engine: self.of("engine").to_owned(),
+            run: self.of("run").to_owned(),
+            plan_hash: self.of("plan_hash").to_owned(),
+            version: self.of("version").to_owned(),
+            target: self.of("target").to_owned(),
+            started_at: self.of("started_at").to_owned(),
+            groups: groups.into_iter().map(group).collect(),
+            partial: true,
+            ..RunResult::default()
+        }
+    }
+
+    fn intervals(&mut self) -> Result<(), SinkError> {
+        let mut rows = self.file("intervals.jsonl")?;
+        let mut histograms = self.file("latency.hlog")?;
+        let origin: u64 = self.of("origin_unix_ns").parse().unwrap_or(0);
+        let mut log = HdrLog::new();
+        let head = log.head(self.of("run"), SystemTime::UNIX_EPOCH + Duration::from_nanos(origin));
+        histograms.write_all(&head).map_err(|why| self.unwritten("latency.hlog", &why))?;
+        let mut from = 1;
+        while let Some((last, entries)) = self.page(from)? {
+            for entry in &entries {
+                let (interval, packed) = self.entry(entry)?;
+                let lines = log.lines(&interval, packed.iter().map(|(tag, h)| (tag.as_str(), h)));
+                let lines = lines.map_err(|why| self.damaged(&why))?;
+                rows.write_all(entry["interval"].as_bytes())
+                    .and_then(|()| rows.write_all(b"\n"))
+                    .map_err(|why| self.unwritten("intervals.jsonl", &why))?;
+                histograms.write_all(&lines).map_err(|why| self.unwritten("latency.hlog", &why))?;
+            }
+            from = last + 1;
+        }
+        rows.flush().map_err(|why| self.unwritten("intervals.jsonl", &why))?;
+        histograms.flush().map_err(|why| self.unwritten("latency.hlog", &why))
+    }
+
+    /// Some entries, fields by name, and the number of the last; `None` after the end.
+    fn page(&mut self, from: u64) -> Result<Option<(u64, Vec<BTreeMap<String, String>>)>, SinkError> {
+        let (key, from) = (self.keys.intervals(), format!("{from}-0"));
+        let Value::Array(entries) = self.link.ask(&["XRANGE", &key, &from, "+", "COUNT", PAGE])? else {
+            return Ok(None);
+        };
+        let mut last = None;
+        let mut page = Vec::with_capacity(entries.len());
+        for entry in &entries {
+            let Value::Array(entry) = entry else { continue };
+            let [id, Value::Array(fields)] = entry.as_slice() else { continue };
+            last = text(id).split('-').next().and_then(|number| number.parse().ok());
+            page.push(fields.chunks_exact(2).map(|pair| (text(&pair[0]), text(&pair[1]))).collect());
+        }
+        Ok(last.map(|last| (last, page)))
+    }
+
+    fn entry(
+        &self,
+        fields: &BTreeMap<String, String>,
+    ) -> Result<(Interval, Vec<(String, Histogram<u64>)>), SinkError> {
+        let interval = fields.get("interval").map_or("", String::as_str);
+        let interval: Interval =
+            serde_json::from_str(interval).map_err(|why| self.damaged(&why.to_string()))?;
+        let mut deserializer = Deserializer::new();
+        let mut histograms = Vec::new();
+        for (name, packed) in
+            fields.iter().filter_map(|(name, value)| Some((name.strip_prefix("hdr:")?, value)))
+        {
+            let bytes = STANDARD.decode(packed).map_err(|why| self.damaged(&format!("{name}: {why}")))?;
+            let histogram = deserializer
+                .deserialize(&mut bytes.as_slice())
+                .map_err(|why| self.damaged(&format!("{name}: {why}")))?;
+            histograms.push((name.to_owned(), histogram));
+        }
+        Ok((interval, histograms))
+    }
+
+    fn damaged(&self, why: &str) -> SinkError {
+        self.place.refused(format!("an entry of {} is not what Tare wrote: {why}", self.keys.intervals()))
+    }
+
+    fn file(&self, name: &str) -> Result<BufWriter<File>, SinkError> {
+        let file = File::create(self.into.join(name)).map_err(|why| self.unwritten(name, &why))?;
+        Ok(BufWriter::new(file))
+    }
+
+    fn write(&self, name: &str, contents: &[u8]) -> Result<(), SinkError> {
+        std::fs::write(self.into.join(name), contents).map_err(|why| self.unwritten(name, &why))
+    }
+
+    fn unwritten(&self, name: &str, why: &std::io::Error) -> SinkError {
+        self.place.refused(format!("{} can not be written: {why}", self.into.join(name).display()))
+    }
+}
