@@ -18,6 +18,7 @@ mod hdr;
 mod hub;
 mod influx;
 mod jsonl;
+mod k6;
 mod kinds;
 mod metrics;
 mod otlp;
