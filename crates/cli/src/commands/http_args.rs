@@ -30,7 +30,7 @@ Exit status:
 
 /// Load an HTTP or HTTPS target, and weigh the load itself.
 #[derive(Args, Clone, Debug, Default)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = format!("{EXAMPLES}\n\n{}", crate::elsewhere::kinds()))]
 pub struct HttpArgs {
     /// A URL, or a file with one URL or one JSON object ({"url":…}) a line
     #[arg(value_name = "URL | FILE", value_hint = ValueHint::Url)]
@@ -315,7 +315,7 @@ pub struct OutputArgs {
     /// Keep every single request, too: samples.parquet in the run folder
     #[arg(long, conflicts_with = "no_save")]
     pub samples: bool,
-    /// Send the figures there, too; may be given again (kinds: see below)
+    /// Send the figures there, too; may be given again (kinds are below, and in docs/sinks.md)
     #[arg(long, value_name = "KIND:PLACE", action = ArgAction::Append)]
     pub to: Vec<String>,
     /// Print the result as JSON
