@@ -6,7 +6,8 @@
 //!   ├──► Target   `tare target`, with the truth that it writes
 //!   ├──► Nginx    the real one, with its own access log
 //!   ├──► Recorder a server that writes down what it was sent
-//!   └──► Wire     a scripted TCP server for what no decent server does
+//!   ├──► Wire     a scripted TCP server for what no decent server does
+//!   └──► browser  a headless Chromium that opens a page
 //! ```
 //!
 //! - The binary is `target/release/tare`; `cargo build --release -p tare` makes it.
@@ -18,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod browser;
 pub mod check;
 pub mod lock;
 pub mod nginx;

@@ -228,6 +228,7 @@ impl Unit {
     /// Of a round number on an axis: `10 ms`.
     pub fn tick(self, value: f64) -> String {
         match self {
+            _ if value == 0.0 => "0".to_owned(),
             Self::Time => words::round_time(value),
             Self::PerSecond | Self::Count => words::number(value),
             Self::Share => format!("{} %", decimals(value * 100.0, 3)),

@@ -209,7 +209,7 @@ pub fn phases(timeline: &Timeline, result: &RunResult) -> Chart {
         ("connect", Tone::Color(2), |row| row.connect_p50_ns),
         ("TLS handshake", Tone::Color(3), |row| row.tls_p50_ns),
         ("first byte", Tone::Color(1), |row| row.first_byte_p50_ns),
-        ("body", Tone::Color(6), |row| row.body_p50_ns),
+        ("body", Tone::Color(7), |row| row.body_p50_ns),
     ];
     let series = kinds.iter().map(|(name, tone, of)| Series::new(*name, *tone, time_points(timeline, *of)));
     stacked_over_time(
@@ -248,15 +248,15 @@ pub fn generator(timeline: &Timeline, result: &RunResult) -> Vec<Chart> {
     let one = |name: &str, tone: usize, of: fn(&Interval) -> Option<f64>| {
         Series::new(name, Tone::Color(tone), points(timeline, of))
     };
-    let count = |value: u64| value as f64;
     let ports = vec![
         one("local ports", 1, |row| row.ports_left.map(|left| left as f64)),
         one("descriptors", 2, |row| row.descriptors_left.map(|left| left as f64)),
     ];
-    let sockets = vec![
-        Series::new("open connections", Tone::Color(1), points(timeline, |row| Some(count(row.open)))),
-        Series::new("in TIME_WAIT", Tone::Color(3), points(timeline, |row| Some(count(row.time_wait)))),
-    ];
+    let mut sockets = vec![one("open connections", 1, |row| Some(row.open as f64))];
+    let resting = one("in TIME_WAIT", 3, |row| Some(row.time_wait as f64));
+    if highest(std::slice::from_ref(&resting)) > 0.0 {
+        sockets.push(resting);
+    }
     let memory = vec![one("resident", 1, |row| row.rss_bytes.map(|bytes| bytes as f64))];
     let resent = vec![one("retransmits", 4, |row| Some(row.retransmits as f64))];
     let charts = vec![
@@ -304,7 +304,9 @@ pub fn generator(timeline: &Timeline, result: &RunResult) -> Vec<Chart> {
         ),
         gauge("memory", "Memory", "Of the generator.", Unit::Bytes, memory),
     ];
-    charts.into_iter().filter(|chart| !chart.is_empty()).collect()
+    // What never happened needs no picture: its 0 is in the table below.
+    let has_news = |chart: &Chart| chart.id != "retransmits" || highest(chart.series()) > 0.0;
+    charts.into_iter().filter(|chart| !chart.is_empty() && has_news(chart)).collect()
 }
 
 /// The work of each thread, or of the busiest where there are many; and the most that one spun.
@@ -390,12 +392,21 @@ fn times_over_time(
     )
 }
 
-/// With a scale that holds all bars.
-fn stacked_over_time(timeline: &Timeline, result: &RunResult, chart: Chart) -> Chart {
+/// With a scale that holds all bars; or all but a few that are far higher than the rest, which would leave no room for
+/// the others and are cut off at the top.
+fn stacked_over_time(timeline: &Timeline, result: &RunResult, mut chart: Chart) -> Chart {
     let series = chart.series();
     let sum = |at: usize| -> f64 { series.iter().filter_map(|series| series.points[at].y).sum() };
-    let most = (0..timeline.bins.len()).map(sum).fold(0.0, f64::max);
-    over_time(timeline, result, Chart { y: Scale::linear(most), ..chart })
+    let mut sums: Vec<f64> = (0..timeline.bins.len()).map(sum).filter(|sum| *sum > 0.0).collect();
+    sums.sort_by(f64::total_cmp);
+    let most = sums.last().copied().unwrap_or(0.0);
+    let usual = sums.get(sums.len() * 9 / 10).copied().unwrap_or(0.0).min(most);
+    let top = if most > 5.0 * usual { 2.0 * usual } else { most };
+    if top < most {
+        let said = format!(" Bars beyond the top are cut off: the highest is {}.", chart.unit.text(most));
+        chart.caption.push_str(&said);
+    }
+    over_time(timeline, result, Chart { y: Scale::linear(top), ..chart })
 }
 
 /// Over the time of the whole run, with the warm-up in another shade.

@@ -27,18 +27,19 @@ pub fn write(out: &mut String, result: &RunResult) -> Result {
     writeln!(out, "</section>")
 }
 
-/// Those that do not hold; what helps against several is said once, below the last of them.
+/// Those that do not hold. What helps against several is said once, below the last of them.
 fn broken(out: &mut String, criteria: &[Criterion]) -> Result {
-    let mut advices: Vec<(&str, Vec<&Criterion>)> = Vec::new();
+    let mut remedies: Vec<(&str, Vec<&Criterion>)> = Vec::new();
     for criterion in criteria.iter().filter(|criterion| !criterion.holds) {
-        match advices.iter_mut().find(|(advice, _)| *advice == criterion.advice) {
+        let (_, remedy) = matter_and_remedy(&criterion.advice);
+        match remedies.iter_mut().find(|(known, _)| *known == remedy) {
             Some((_, same)) => same.push(criterion),
-            None => advices.push((&criterion.advice, vec![criterion])),
+            None => remedies.push((remedy, vec![criterion])),
         }
     }
-    for (advice, criteria) in advices {
+    for (remedy, criteria) in remedies {
         writeln!(out, "<div class=\"broken\">")?;
-        for criterion in criteria {
+        for criterion in &criteria {
             let (class, said, limit) = fault(criterion);
             writeln!(
                 out,
@@ -48,9 +49,20 @@ fn broken(out: &mut String, criteria: &[Criterion]) -> Result {
                 escape(&words::limit(limit, criterion)),
             )?;
         }
-        writeln!(out, "<p class=\"soft\">{}</p></div>", escape(advice))?;
+        let mut matters: Vec<&str> =
+            criteria.iter().map(|criterion| matter_and_remedy(&criterion.advice).0).collect();
+        matters.dedup();
+        matters.retain(|matter| !matter.is_empty());
+        let matters = matters.join("; ");
+        let between = if matters.is_empty() { "" } else { ": " };
+        writeln!(out, "<p class=\"soft\">{}{between}{}</p></div>", escape(&matters), escape(remedy))?;
     }
     Ok(())
+}
+
+/// An advice says what is the matter, and after a colon why and what to do: "requests leave late: lower the rate".
+fn matter_and_remedy(advice: &str) -> (&str, &str) {
+    advice.split_once(": ").unwrap_or(("", advice))
 }
 
 /// Class, word, and the limit that was crossed.
