@@ -79,12 +79,14 @@ pub fn find(run: &str) -> Result<PathBuf, CatalogueError> {
     }
 }
 
-/// The folders of several runs: names with commas between them, or `tag:WORD` for all that have the tag, oldest first.
+/// The folders of several runs: names with commas between them, or tags (`before`, `tag:before`) for all
+/// that have them, oldest first.
 pub fn find_all(runs: &str) -> Result<Vec<PathBuf>, CatalogueError> {
     let catalogue = Catalogue::open()?;
     let mut found: Vec<PathBuf> = Vec::new();
+    let is_tag = |run: &str| catalogue.entries().iter().any(|entry| entry.has_tag(run));
     for run in runs.split(',').map(str::trim).filter(|run| !run.is_empty()) {
-        match run.strip_prefix("tag:") {
+        match run.strip_prefix("tag:").or(Some(run).filter(|run| is_tag(run))) {
             Some(tag) => found.extend(catalogue.tagged(tag)?.into_iter().map(|entry| entry.folder.clone())),
             None => found.push(catalogue.folder_of(run)?),
         }

@@ -14,6 +14,7 @@ mod terminal;
 mod watching;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use commands::compare::CompareArgs;
 use commands::demo::DemoArgs;
 use commands::generate::{CompletionsArgs, ManArgs};
 use commands::http_args::HttpArgs;
@@ -44,6 +45,7 @@ enum Command {
     Run(RunArgs),
     Report(ReportArgs),
     Runs(RunsArgs),
+    Compare(Box<CompareArgs>),
     Target(Box<TargetArgs>),
     Demo(DemoArgs),
     #[command(name = "http_load")]
@@ -55,7 +57,7 @@ enum Command {
 /// The subcommands in the groups and the order in which help shows them.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Load", &["http", "http_load", "run"]),
-    ("Results", &["report", "runs"]),
+    ("Results", &["report", "runs", "compare"]),
     ("Try out", &["demo", "target"]),
     ("Tools", &["man", "completions", "help"]),
 ];
@@ -97,6 +99,7 @@ fn main() -> ExitCode {
         Command::Http(args) => commands::http::run(&args).map(Into::into),
         Command::Run(args) => commands::run::run(&args).map(Into::into),
         Command::Report(args) => commands::report::run(&args).map(Into::into),
+        Command::Compare(args) => commands::compare::run(&args).map(Into::into),
         Command::Runs(args) => commands::runs::run(&args).map(Into::into),
         Command::Demo(args) => commands::demo::run(args).map(Into::into),
         Command::HttpLoad(HttpLoadWords { words }) => Ok(commands::http_load::main("tare http_load", words)),

@@ -13,6 +13,9 @@ pub mod chart;
 mod chart_table;
 pub mod chart_text;
 mod charts;
+mod comparison;
+mod comparison_html;
+mod comparison_words;
 mod html;
 mod http_load;
 mod json;
@@ -30,6 +33,8 @@ mod text;
 mod words;
 
 pub use chart_text::text_charts;
+pub use comparison::{comparison, comparison_csv, comparison_json};
+pub use comparison_html::{Drawn, comparison_html};
 pub use html::{Documents, html, live_main, page_shell, title};
 pub use http_load::{HttpLoad, http_load};
 pub use json::json;

@@ -1,5 +1,6 @@
 //! The subcommands: one file each.
 
+pub mod compare;
 pub mod demo;
 pub mod generate;
 pub mod http;

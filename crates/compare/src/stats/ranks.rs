@@ -41,7 +41,7 @@ pub fn mann_whitney(x: &[f64], y: &[f64], k: f64) -> Option<Ranks> {
         return None;
     }
     let x: Vec<f64> = x.iter().map(|value| k * value).collect();
-    let u = pairs(&x, y).map(|order| weight(order)).sum();
+    let u = pairs(&x, y).map(weight).sum();
     let (p_below, p_above) = match x.len() + y.len() {
         few if few <= MOST_EXACT => exact_tails(&x, y),
         _ => normal_tails(&x, y, u),

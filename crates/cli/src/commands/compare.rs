@@ -1,0 +1,173 @@
+//! `tare compare`: runs, or sets of trials, beside each other.
+
+use crate::load::print_all;
+use crate::status::{Failure, Status, complain};
+use crate::terminal::style;
+use anyhow::anyhow;
+use clap::{Args, ValueHint};
+use compare::{Comparison, FIGURES, Figure, Side, Trial};
+use measure::ExitStatus;
+use report::Drawn;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use store::StoredRun;
+use store::timeline::MAX_BINS;
+use units::Fraction;
+
+const EXAMPLES: &str = "\
+A SIDE is one run, several with commas between them, or a tag, which stands for all runs that have it. Several trials on
+each side give a difference its confidence; with one there is none. Run them by turns: A, B, A, B…
+
+Examples:
+  tare compare last~1 last
+  tare compare before after --html compared.html
+  tare compare 7f3a,19c0,77b2 01fe,9c11,d00d --fail-if-slower 5%";
+
+/// Set runs, or sets of trials, beside each other: what differs, and how sure that is
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct CompareArgs {
+    /// What is compared; each against the first
+    #[arg(value_name = "SIDE", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
+    sides: Vec<String>,
+    /// Exit with status 3 if a side is shown slower than the first by more than this share, e.g. 5%
+    #[arg(long, value_name = "SHARE", help_heading = "Judge")]
+    fail_if_slower: Option<Fraction>,
+    /// The figures that --fail-if-slower looks at [default: latency.mean,latency.p99]
+    #[arg(long, value_name = "FIGURE,…", value_delimiter = ',', requires = "fail_if_slower", value_parser = named, help_heading = "Judge")]
+    by: Vec<Named>,
+    /// Compare although the plans differ or a run is INVALID; what differs is said
+    #[arg(long, help_heading = "Judge")]
+    anyway: bool,
+    /// As JSON
+    #[arg(long, conflicts_with = "csv", help_heading = "Output")]
+    json: bool,
+    /// One line for each figure
+    #[arg(long, help_heading = "Output")]
+    csv: bool,
+    /// Also write a page with the runs drawn over each other
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    html: Option<PathBuf>,
+    /// In that page, one curve a side for latency by percentile: its trials' histograms added up
+    #[arg(long, requires = "html", help_heading = "Output")]
+    merge: bool,
+}
+
+/// A figure by its name.
+#[derive(Clone, Copy, Debug)]
+struct Named(&'static Figure);
+
+fn named(name: &str) -> Result<Named, String> {
+    compare::figure(name).map(Named).ok_or_else(|| {
+        let names: Vec<&str> = FIGURES.iter().map(|figure| figure.name).collect();
+        format!("there is no such figure; there are {}", names.join(", "))
+    })
+}
+
+pub fn run(args: &CompareArgs) -> Result<Status, Failure> {
+    let runs = args.sides.iter().map(|side| open(side)).collect::<Result<Vec<_>, _>>()?;
+    let sides = sides(&runs);
+    let doubts = compare::doubts(&sides);
+    if !doubts.refusals.is_empty() && !args.anyway {
+        let reasons = doubts.refusals.join("\n  ");
+        return Err(Failure::wrong(anyhow!("these should not be compared (--anyway does):\n  {reasons}")));
+    }
+    let mut comparison = compare::compare(&sides, doubts.refusals, doubts.warnings);
+    if let Some(limit) = args.fail_if_slower {
+        comparison.slower = Some(compare::slower(&sides, limit.as_f64(), &args.figures()));
+    }
+    if let Some(path) = &args.html {
+        write(path, &page(&comparison, &runs, args.merge))?;
+    }
+    let text = if args.json {
+        report::comparison_json(&comparison)
+    } else if args.csv {
+        report::comparison_csv(&comparison)
+    } else {
+        report::comparison(&comparison, style(std::io::stdout().is_terminal()))
+    };
+    print_all(&text)?;
+    if let Some(path) = &args.html {
+        complain(&format!("tare: wrote {}", path.display()));
+    }
+    match comparison.slower.is_some_and(|slower| slower.failed) {
+        true => Ok(Status::Run(ExitStatus::ThresholdFailed)),
+        false => Ok(Status::Done),
+    }
+}
+
+impl CompareArgs {
+    fn figures(&self) -> Vec<&'static Figure> {
+        match self.by.is_empty() {
+            true => compare::DEFAULT.iter().filter_map(|name| compare::figure(name)).collect(),
+            false => self.by.iter().map(|named| named.0).collect(),
+        }
+    }
+}
+
+/// The runs of one side.
+fn open(side: &str) -> Result<Vec<StoredRun>, Failure> {
+    let folders = catalogue::find_all(side).map_err(Failure::wrong)?;
+    folders.iter().map(|folder| store::load_run(folder).map_err(Failure::wrong)).collect()
+}
+
+fn sides(runs: &[Vec<StoredRun>]) -> Vec<Side> {
+    // Only where trials cannot tell how much they vary does it have to be guessed from within them.
+    let alone = runs.iter().any(|side| side.len() < 2);
+    let trial = if alone { Trial::with_spreads } else { Trial::of };
+    let side = |(at, runs): (usize, &Vec<StoredRun>)| Side {
+        label: label(at),
+        trials: runs.iter().map(trial).collect(),
+    };
+    runs.iter().enumerate().map(side).collect()
+}
+
+/// A, B … Z, and then numbers.
+fn label(at: usize) -> String {
+    match u8::try_from(at) {
+        Ok(at @ 0..26) => char::from(b'A' + at).to_string(),
+        _ => format!("side {}", at + 1),
+    }
+}
+
+fn page(comparison: &Comparison, runs: &[Vec<StoredRun>], merge: bool) -> String {
+    let mut over_time = Vec::new();
+    let mut by_percentile = Vec::new();
+    for (at, side) in runs.iter().enumerate() {
+        let label = label(at);
+        for run in side {
+            let end = run.result.run.rsplit('-').next().unwrap_or_default();
+            let curve = run.result.curves.latency_ns.clone();
+            over_time.push(Drawn { name: format!("{label} {end}"), curve, timeline: run.timeline(MAX_BINS) });
+        }
+        if merge {
+            let curve = store::merge_runs(side).curves.latency_ns;
+            by_percentile.push(Drawn { name: label, curve, ..Drawn::default() });
+        }
+    }
+    let by_percentile = if merge { &by_percentile } else { &over_time };
+    report::comparison_html(comparison, by_percentile, &over_time)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|why| {
+        Failure::wrong(anyhow!("--html {}: {why}; name a file that can be written", path.display()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_have_letters() {
+        assert_eq!((label(0), label(25), label(26)), ("A".into(), "Z".into(), "side 27".into()));
+    }
+
+    #[test]
+    fn a_figure_that_is_not_there_is_answered_with_those_that_are() {
+        assert!(named("latency.p99").is_ok());
+        let error = named("p99").unwrap_err();
+        assert!(error.contains("latency.p99") && error.contains("rate.achieved"), "{error}");
+    }
+}
