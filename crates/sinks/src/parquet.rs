@@ -53,7 +53,7 @@ struct Parquet {
     run: RunInfo,
     origin_unix_ns: u64,
     /// Events taken that did not get into the file, to be told.
-    gone: u64,
+    gone: Gone,
 }
 
 enum State {
@@ -67,7 +67,13 @@ enum State {
 
 impl Parquet {
     fn new(place: Place) -> Self {
-        Self { place, state: State::Closed, run: RunInfo::default(), origin_unix_ns: 0, gone: 0 }
+        Self {
+            place,
+            state: State::Closed,
+            run: RunInfo::default(),
+            origin_unix_ns: 0,
+            gone: Gone::default(),
+        }
     }
 
     /// The file under its name while it is not whole.
@@ -121,11 +127,17 @@ impl Parquet {
     /// Keeps what is whole, counts what is not, and takes nothing more.
     fn fail(&mut self, why: ParquetError) -> SinkError {
         let taken = if let State::Writing(writing) = &self.state { writing.taken } else { 0 };
-        let (kept, why) = match self.seal() {
-            Ok(kept) => (kept, self.refused(format!("{}: ends after {kept} events", plain(why)))),
-            Err(_) => (0, self.refused(plain(why))),
+        let sealed = self.seal();
+        let kept = sealed.as_ref().map_or(0, |kept| *kept);
+        let why = match &sealed {
+            Ok(1..) => self.refused(format!("{}: ends after {kept} events", plain(why))),
+            Ok(0) | Err(_) => self.refused(plain(why)),
         };
-        self.gone += taken - kept;
+        if sealed == Ok(0) {
+            // A table of nothing would only look as if nothing had happened.
+            let _ = fs::remove_file(self.place.path());
+        }
+        self.gone = Gone { rows: 0, events: taken - kept, why: why.problem() };
         self.state = State::Failed(why.clone());
         why
     }
@@ -170,15 +182,15 @@ impl Exporter for Parquet {
         }
         match self.writing()?.end_row_group() {
             Ok(()) => self.seal().map(|_| ()),
-            Err(why) => match self.fail(why) {
-                _ if self.place.path().exists() => Ok(()),
-                why => Err(why),
-            },
+            Err(why) => {
+                self.fail(why);
+                Ok(())
+            }
         }
     }
 
     fn gone(&mut self) -> Gone {
-        Gone { rows: 0, events: std::mem::take(&mut self.gone), why: String::new() }
+        std::mem::take(&mut self.gone)
     }
 
     fn end(&mut self, _result: &RunResult) -> Result<(), SinkError> {

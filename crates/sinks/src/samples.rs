@@ -61,6 +61,8 @@ impl Table {
     pub fn batch(&self, thread: u16, events: &[Event]) -> RecordBatch {
         let left = NullBuffer::from_iter(events.iter().map(|event| event.sent != Instant::FAR));
         let ended = NullBuffer::from_iter(events.iter().map(has_ended));
+        let served =
+            NullBuffer::from_iter(events.iter().map(|event| has_ended(event) && event.sent != Instant::FAR));
         let answered = NullBuffer::from_iter(events.iter().map(|event| event.first_byte != Instant::FAR));
         let all = |value: fn(&Event) -> u64| column(events, None, value);
         let warmup = BooleanBuffer::from_iter(events.iter().map(|event| event.due < self.measured_from));
@@ -72,8 +74,8 @@ impl Table {
             column(events, Some(left.clone()), |event| at(event.sent)),
             column(events, Some(answered), |event| at(event.first_byte)),
             all(|event| at(event.done)),
-            column(events, Some(ended.clone()), |event| event.latency().as_nanos()),
-            column(events, Some(ended), |event| event.service().as_nanos()),
+            column(events, Some(ended), |event| event.latency().as_nanos()),
+            column(events, Some(served), |event| event.service().as_nanos()),
             column(events, Some(left), |event| event.lateness().unwrap_or(Picos::ZERO).as_nanos()),
             all(|event| event.blocked.as_nanos()),
             all(|event| event.bytes_out.get()),
@@ -170,9 +172,9 @@ fn class(outcome: Outcome) -> u8 {
     }
 }
 
-/// Whether it left and an outcome came: only then is there a latency.
+/// Whether it was answered or failed: only then is there a latency.
 fn has_ended(event: &Event) -> bool {
-    matches!(event.outcome, Outcome::Status(_) | Outcome::Failed(_)) && event.sent != Instant::FAR
+    matches!(event.outcome, Outcome::Status(_) | Outcome::Failed(_))
 }
 
 /// Nanoseconds since the origin.

@@ -69,7 +69,7 @@ fn each_column_says_what_its_name_says() {
     let (some, none) = (Some, None);
     assert_eq!(numbers(&batch, "sent_ns"), [some(350), some(350), none, some(350), some(350), none]);
     assert_eq!(numbers(&batch, "first_byte_ns"), [some(500), some(500), none, none, some(500), none]);
-    assert_eq!(numbers(&batch, "latency_ns"), [some(600), some(550), none, none, some(600), none]);
+    assert_eq!(numbers(&batch, "latency_ns"), [some(600), some(550), none, none, some(600), some(500)]);
     assert_eq!(numbers(&batch, "service_ns"), [some(350), some(350), none, none, some(350), none]);
     assert_eq!(numbers(&batch, "lateness_ns"), [some(250), some(200), none, some(150), some(250), none]);
     assert_eq!(numbers(&batch, "blocked_ns")[0], some(200));
