@@ -29,10 +29,6 @@ impl Commands {
         self.count = 0;
     }
 
-    pub fn len(&self) -> usize {
-        self.count
-    }
-
     /// A command of so many words, of which this is the first; the others follow.
     pub fn begin(&mut self, words: usize, name: &str) -> &mut Self {
         self.count += 1;
@@ -271,7 +267,7 @@ mod tests {
         commands.begin(3, "XADD").word("k").number(1_200);
         commands.command(&["GET", "é"]);
         let expected = "*3\r\n$4\r\nXADD\r\n$1\r\nk\r\n$4\r\n1200\r\n*2\r\n$3\r\nGET\r\n$2\r\né\r\n";
-        assert_eq!((commands.bytes.as_slice(), commands.len()), (expected.as_bytes(), 2));
+        assert_eq!((commands.bytes.as_slice(), commands.count), (expected.as_bytes(), 2));
         assert_eq!(digits(u64::MAX).0, *b"18446744073709551615");
         assert_eq!(digits(0), ([[0; 19].as_slice(), b"0"].concat().try_into().unwrap(), 19));
     }
