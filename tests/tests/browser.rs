@@ -168,7 +168,8 @@ fn all_charts_over_time_zoom_together() {
     // 0.2 to 0.6 of five seconds: 1 s to 3 s, give or take a pixel of about a thousand.
     let dragged: Vec<f64> = same("dragged").split(' ').map(|n| n.parse().expect("a number")).collect();
     assert!((dragged[0] - 200.0).abs() < 2.0 && (dragged[2] - 400.0).abs() < 2.0, "{seen}");
-    assert_eq!(texts(&seen["whole"]), ["0 s", "1 s", "2 s", "3 s", "4 s", "5 s"]);
+    // The last answer may have come a little before the fifth second was over.
+    assert_eq!(texts(&seen["whole"])[..5], ["0 s", "1 s", "2 s", "3 s", "4 s"]);
     let zoomed = texts(&seen["zoomed"]);
     assert!(zoomed.iter().all(|tick| ["1", "2", "3"].contains(&&tick[..1])), "{zoomed:?}");
     // The middle of what is shown is where the second second ends.
@@ -309,18 +310,28 @@ fn outcome(row: &Value, key: &str) -> f64 {
 fn nothing_is_wider_than_a_phone() {
     let _shared = beside_others();
     for width in [400, 1280] {
-        let seen = probe(
-            &run().page(),
-            width,
-            "const root = document.documentElement;
-             all('details').forEach(details => { details.open = true; });
-             const wide = all('main *').filter(element => !element.closest('.scroll, pre, svg, .xs, .unseen') && element.getBoundingClientRect().right > root.clientWidth + 1);
-             return { scroll: root.scrollWidth, client: root.clientWidth, wide: wide.map(element => element.outerHTML.slice(0, 120)) };",
-        )
-        .seen;
-        let (scroll, client) =
-            (seen["scroll"].as_u64().expect("a width"), seen["client"].as_u64().expect("a width"));
-        assert!(client <= u64::from(width) && scroll <= client, "at {width}: {seen}");
+        // Chromium's own window is at least 500 wide: the page is laid out in a frame.
+        let body = format!(
+            "document.currentScript.remove();
+             const frame = document.createElement('iframe');
+             frame.srcdoc = document.documentElement.outerHTML;
+             frame.style = 'position: absolute; border: 0; height: 900px; width: {width}px';
+             frame.onload = () => {{
+               const root = frame.contentDocument.documentElement;
+               all('details', root).forEach(details => {{ details.open = true; }});
+               const isOwn = element => !element.closest('.scroll, pre, svg, .xs, .unseen');
+               const wide = all('main *', root).filter(element => isOwn(element) && element.getBoundingClientRect().right > root.clientWidth + 1);
+               report({{ scroll: root.scrollWidth, client: root.clientWidth, charts: all('figure', root).length, wide: wide.map(element => element.outerHTML.slice(0, 120)) }});
+             }};
+             document.body.append(frame);"
+        );
+        let seen = probe(&run().page(), 1400, &body).seen;
+        let number = |key: &str| seen[key].as_u64().unwrap_or_else(|| panic!("no {key} at {width}: {seen}"));
+        assert!(
+            number("client") <= width && number("client") > width - 20 && number("charts") > 10,
+            "{seen}"
+        );
+        assert!(number("scroll") <= number("client"), "at {width}: {seen}");
         assert_eq!(texts(&seen["wide"]), Vec::<&str>::new(), "at {width}");
     }
 }
