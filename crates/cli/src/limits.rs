@@ -53,6 +53,18 @@ fn row(judgement: Judgement) -> Threshold {
     }
 }
 
+/// Holds limits, as typed, against a stored run, and puts what came of them into it. Whether all hold.
+pub fn hold_against(result: &mut RunResult, typed: &[String]) -> Result<bool, Failure> {
+    let mut all_hold = true;
+    for text in typed {
+        let limit: Limit = text.parse().map_err(|error| Failure::wrong(anyhow!("--fail-if: {error}")))?;
+        let threshold = evaluate_stored(result, &limit)?;
+        all_hold &= threshold.holds;
+        result.thresholds.push(threshold);
+    }
+    Ok(all_hold)
+}
+
 /// Holds a limit against the figures of a stored run, which has no windows and only the usual percentiles.
 pub fn evaluate_stored(result: &RunResult, limit: &Limit) -> Result<Threshold, Failure> {
     let cannot = |why: String| Failure::wrong(anyhow!("--fail-if: {limit}: {why}"));

@@ -65,6 +65,7 @@ fn doubts(verdict: &Verdict) -> String {
 
 fn threshold(threshold: &Threshold) -> TestCase {
     let value = words::threshold_value(threshold);
+    let value = if threshold.value.is_some() { format!("was {value}") } else { value };
     let kind = if threshold.aborts { "tare.abort_if" } else { "tare.fail_if" };
     let mut case = test_case(&threshold.expression, kind, !threshold.holds, &value, "");
     if threshold.holds {

@@ -40,7 +40,8 @@ fn every_flag_arrives_in_the_plan() {
          --requests-per-connection 50 --ramp-connections 100/s --source-ip 127.0.0.2,127.0.0.3 \
          --source-ip 127.0.0.4 --proxy p:3128 --nagle --throttle 33KiB --ca ca.pem --cert c.pem --key k.pem -k \
          --tls-min 1.3 --tls-max 1.3 --ciphers TLS_AES_128_GCM_SHA256 --no-resumption --sni s.example --alpn= \
-         --resolve h:443:127.0.0.1,127.0.0.5 --resolve-every 30s -4 --threads 3 --cpus 0-1 --spin never --io uring",
+         --resolve h:443:127.0.0.1,127.0.0.5 --resolve-every 30s -4 --threads 3 --cpus 0-1 --spin never --io uring \
+         --fail-if latency.p99>50ms --fail-if=missed>0 --abort-if errors>5%",
     );
     let from_toml = toml(
         r#"
@@ -93,6 +94,9 @@ fn every_flag_arrives_in_the_plan() {
         cpus = "0-1"
         spin = "never"
         io = "uring"
+        [limits]
+        fail_if = ["latency.p99 > 50ms", "missed > 0"]
+        abort_if = "errors > 5%"
         "#,
     );
     let from_flags = from_flags.unwrap();
@@ -176,6 +180,8 @@ fn bad_input_names_the_flag() {
         ("http://h/ --parallel 0", "--parallel: '0' is zero"),
         ("http://h/ --at f --rate 5", "--at contradicts --rate"),
         ("http://h/ --cert c.pem", "--cert needs --key"),
+        ("http://h/ --fail-if latency.p99>50", "--fail-if: 50 has no unit; expected a time with its unit"),
+        ("http://h/ --abort-if done<9", "--abort-if needs a window"),
         ("http://h/ --pipeline 4 --no-keep-alive", "--pipeline contradicts --no-keep-alive"),
     ] {
         let message = refusal(line);
@@ -194,9 +200,18 @@ fn bad_input_names_the_flag() {
 #[test]
 fn help_is_grouped_and_has_examples() {
     let help = Command::command().render_help().to_string();
-    for heading in
-        ["Load:", "Stop:", "Request:", "Connection:", "TLS:", "Names:", "Generator:", "Output:", "Examples:"]
-    {
+    for heading in [
+        "Load:",
+        "Stop:",
+        "Request:",
+        "Connection:",
+        "TLS:",
+        "Names:",
+        "Generator:",
+        "Thresholds:",
+        "Output:",
+        "Examples:",
+    ] {
         assert!(help.contains(&format!("\n{heading}\n")), "{heading} in\n{help}");
     }
 }

@@ -1,10 +1,12 @@
 //! `tare report RUN`: any stored run, drawn again.
 
+use crate::limits;
 use crate::load::print_all;
 use crate::status::{Failure, Status, complain};
 use crate::terminal::style;
 use anyhow::anyhow;
 use clap::{Args, ValueHint};
+use measure::ExitStatus;
 use report::Documents;
 use std::fs;
 use std::io::IsTerminal;
@@ -32,6 +34,9 @@ pub struct ReportArgs {
     /// Also write a summary in Markdown
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     markdown: Option<PathBuf>,
+    /// Hold this against the run, as if it had been judged by it; status 3 if it fails; may be given again
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<String>,
 }
 
 #[derive(Args, Debug)]
@@ -62,7 +67,8 @@ struct Subject {
 }
 
 pub fn run(args: &ReportArgs) -> Result<Status, Failure> {
-    let subject = subject(args)?;
+    let mut subject = subject(args)?;
+    let all_hold = limits::hold_against(&mut subject.result, &args.fail_if)?;
     if let Some(path) = &args.junit {
         write(path, &report::junit(&subject.result))?;
     }
@@ -77,7 +83,7 @@ pub fn run(args: &ReportArgs) -> Result<Status, Failure> {
         }
         None => print_all(&text)?,
     }
-    Ok(Status::Done)
+    Ok(if all_hold { Status::Done } else { Status::Run(ExitStatus::ThresholdFailed) })
 }
 
 /// Where the drawing goes; `None` is standard output.
