@@ -5,7 +5,7 @@
 //! ```
 
 use clock::{Clock, HostClock};
-use plan::{Arrivals, Body, Load, Plan, Spin};
+use plan::{Arrivals, Body, Load, Plan, Shape, Spin};
 use rustix::process::Resource;
 use rustls::ClientConfig;
 use schedule::{Limits, ScheduleError, Share};
@@ -13,7 +13,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use units::{Count, Instant, Picos, Rate, Record};
+use units::{Count, Fraction, Instant, Picos, Rate, Record};
 
 use crate::control::Control;
 use crate::dial::{self, Dialer};
@@ -170,6 +170,24 @@ impl Engine {
         }
     }
 
+    /// The rate, if it may be changed while the run goes on, or why not.
+    pub fn steerable(&self) -> Result<Rate, &'static str> {
+        let Load::Open { arrivals, .. } = &self.plan.load else {
+            return Err("a closed loop has no rate: it goes as fast as it is answered");
+        };
+        match arrivals.shape {
+            _ if self.plan.stop.requests.is_some() => {
+                Err("the run has a number of requests, and its length follows from the rate")
+            }
+            Shape::Constant(_) if arrivals.jitter != Fraction::ZERO => {
+                Err("due times have jitter, which is a share of one gap")
+            }
+            Shape::Constant(rate) => Ok(rate),
+            Shape::Poisson(_) => Err("the gaps are drawn from one distribution"),
+            _ => Err("the plan says how the rate changes"),
+        }
+    }
+
     /// The URLs of the first `count` requests, in order.
     pub fn preview(&self, count: u64) -> Vec<String> {
         self.requests.preview(count)
@@ -224,7 +242,10 @@ impl Engine {
         }
         let end = plan.stop.duration.map_or(Instant::FAR, |time| origin + plan.stop.warmup + time);
         let epoch_ms = wall_ms().saturating_sub(self.clock.now().since_epoch().as_nanos() / 1_000_000);
-        let (most_open, feed) = self.feed(share, origin, end)?;
+        let (most_open, mut feed) = self.feed(share, origin, end)?;
+        if control.may_steer() {
+            feed.stay_until(end);
+        }
         let ramp = plan.connection.ramp;
         Ok(Setup {
             plan: plan.clone(),

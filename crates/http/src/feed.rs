@@ -1,6 +1,6 @@
 //! What is to leave next: the open loop's schedule, or the closed loop's free places.
 
-use schedule::Schedule;
+use schedule::{Change, Schedule};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use units::{Departure, Instant, Picos};
@@ -18,6 +18,8 @@ pub struct OpenFeed {
     /// The same schedule once more, to count what is due while departures wait for their turn.
     counter: Box<dyn Schedule>,
     counted: u64,
+    /// Not over before then: the rate may rise, and more be due.
+    stays_until: Instant,
 }
 
 /// A closed loop: a departure is due when the one before it on its place has ended.
@@ -39,7 +41,28 @@ impl Feed {
     /// `counter` is a second, untouched copy of `schedule`.
     pub fn open(mut schedule: Box<dyn Schedule>, counter: Box<dyn Schedule>) -> Self {
         let head = schedule.next();
-        Self::Open(OpenFeed { schedule, head, counter, counted: 0 })
+        Self::Open(OpenFeed { schedule, head, counter, counted: 0, stays_until: Instant::EPOCH })
+    }
+
+    /// An open loop whose rate may be changed is not over before then.
+    pub fn stay_until(&mut self, end: Instant) {
+        if let Self::Open(open) = self {
+            open.stays_until = end;
+        }
+    }
+
+    /// Another rate from a time on. A departure that is in front but was not taken is due when the new rate says.
+    pub fn steer(&mut self, change: Change) {
+        let Self::Open(open) = self else { return };
+        let (Some(schedule), Some(counter)) = (open.schedule.as_steered(), open.counter.as_steered()) else {
+            return;
+        };
+        if let Some(head) = open.head.take() {
+            schedule.put_back(head);
+        }
+        schedule.steer(change);
+        counter.steer(change);
+        open.head = open.schedule.next();
     }
 
     /// How many departures have been due before `now`, of which `taken` were taken.
@@ -105,7 +128,7 @@ impl Feed {
     /// Whether nothing will ever come again, apart from places that are busy now.
     pub fn is_over(&mut self, now: Instant) -> bool {
         match self {
-            Self::Open(open) => open.head.is_none(),
+            Self::Open(open) => open.head.is_none() && now >= open.stays_until,
             Self::Closed(closed) => closed.left == 0 || now >= closed.end,
         }
     }
@@ -177,6 +200,23 @@ mod tests {
         assert_eq!(feed.due_before(at(7), 2), 7);
         assert_eq!(feed.skip_before(Instant::FAR), 8);
         assert_eq!(feed.due_before(at(20), 10), 10);
+    }
+
+    #[test]
+    fn the_departure_in_front_follows_the_rate() {
+        let mut feed = Feed::open(each_second(), each_second());
+        feed.stay_until(at(10));
+        feed.take();
+        // In front is the second, due at 1 s. From 0.5 s on ten a second: at 0.5, 0.6 …
+        let half = at(0) + Picos::from_millis(500);
+        feed.steer(Change { at: half, rate: units::Rate::per_second(10).unwrap() });
+        let head = feed.head().unwrap();
+        assert_eq!((head.seq, head.due), (1, half));
+        assert_eq!(feed.due_before(at(1), 1), 6, "at 0, 0.5, 0.6, 0.7, 0.8 and 0.9 s");
+        assert_eq!(feed.skip_before(at(9)), 85);
+        feed.steer(Change { at: at(9), rate: units::Rate::per_second(2).unwrap() });
+        assert_eq!(feed.skip_before(Instant::FAR), 2, "at 9 and 9.5 s");
+        assert!(!feed.is_over(at(9)) && feed.is_over(at(10)));
     }
 
     #[test]

@@ -31,7 +31,7 @@ mod source;
 mod tls;
 mod worker;
 
-pub use control::{Control, Halt};
+pub use control::{Control, Halt, NotNow};
 pub use engine::{Engine, EngineError, Facts, Running};
 pub use notes::Notes;
 pub use source::SourceError;

@@ -126,6 +126,8 @@ pub struct Worker<D, R> {
     drained_at: Option<Instant>,
     slow: usize,
     gather: Gather,
+    /// Changes of the rate that were taken.
+    steered: usize,
 }
 
 impl<D: Driver, R: Record> Worker<D, R> {
@@ -152,6 +154,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             drained_at: None,
             slow: 0,
             gather: Gather::new(setup.gather),
+            steered: 0,
             setup,
         }
     }
@@ -165,6 +168,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             if self.setup.control.halt() != Halt::No || self.is_done(now) {
                 break;
             }
+            self.take_changes();
             self.launch_due(now);
             self.take_answers(now);
             self.gauges.due = self.setup.feed.due_before(now, self.gauges.offered);
@@ -188,6 +192,14 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
         self.wind_up();
         self.notes
+    }
+
+    /// Takes changes of the rate that were asked for since.
+    fn take_changes(&mut self) {
+        while let Some(change) = self.setup.control.change(self.steered) {
+            self.setup.feed.steer(change);
+            self.steered += 1;
+        }
     }
 
     pub(crate) fn now(&self) -> Instant {

@@ -16,11 +16,13 @@ mod error;
 mod limited;
 mod page;
 mod server;
+mod terminal;
 mod token;
 
 pub use address::Address;
 pub use error::LiveError;
 pub use page::Page;
+pub use terminal::{About, Signals, Terminal, Wish};
 pub use token::Token;
 
 use std::sync::Arc;
