@@ -216,6 +216,8 @@ pub struct Decoder {
     plain: Vec<u8>,
     inflate: Decompress,
     layout: Option<Layout>,
+    /// Index and count of the buckets of one line.
+    read: Vec<(usize, u64)>,
 }
 
 impl Decoder {
@@ -225,17 +227,21 @@ impl Decoder {
             plain: Vec::with_capacity(LONGEST_HISTOGRAM),
             inflate: Decompress::new(true),
             layout: None,
+            read: Vec::new(),
         }
     }
 
     /// Adds a line's buckets; nothing if the line is damaged before the end of its counts.
     pub fn add_to(&mut self, line: &Line<'_>, counts: &mut Counts) -> Result<(), Damaged> {
         self.open(line.encoded).ok_or(Damaged)?;
-        if !self.buckets(&mut |_, _| {}) {
-            return Err(Damaged);
+        let mut buckets = std::mem::take(&mut self.read);
+        buckets.clear();
+        let whole = self.buckets(&mut |index, count| buckets.push((index, count)));
+        if whole {
+            buckets.iter().for_each(|(index, count)| counts.add(*index, *count));
         }
-        self.buckets(&mut |index, count| counts.add(index, count));
-        Ok(())
+        self.read = buckets;
+        if whole { Ok(()) } else { Err(Damaged) }
     }
 
     fn open(&mut self, encoded: &[u8]) -> Option<Layout> {

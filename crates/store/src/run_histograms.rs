@@ -101,10 +101,8 @@ fn empty() -> Histogram<u64> {
 fn histogram(counts: &Counts) -> Histogram<u64> {
     let mut histogram = empty();
     // From the largest down, so that it grows once.
-    let mut filled: Vec<_> = counts.filled().collect();
-    filled.reverse();
-    for (index, count) in filled {
-        histogram.record_n(highest_at(index), count).expect("it grows, and its indices are ours");
+    for (index, count) in counts.filled().buckets().iter().rev() {
+        histogram.record_n(highest_at(*index), *count).expect("it grows, and its indices are ours");
     }
     histogram
 }

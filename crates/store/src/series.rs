@@ -1,7 +1,7 @@
 //! Intervals in bounded memory: at most [`MAX_INTERVALS`] rows, whatever the length of the run.
 //!
 //! ```text
-//! rows 1 s each:  ▪▪▪▪▪▪▪▪ … 3 600   one more ──►  pairs added up: 1 800 rows of 2 s, then 3 600, then 4 s…
+//! rows 1 s each:  ▪▪▪▪▪▪▪▪ … 4 000   one more ──►  pairs added up: 2 000 rows of 2 s, then 4 000, then 4 s…
 //! ```
 //!
 //! Merging adds counts and takes the largest of maxima and gauges (of what is left, the least): both are exact. A percentile of two rows
@@ -10,8 +10,8 @@
 
 use crate::schema::{Interval, IntervalThread, OutcomeCount, Series};
 
-/// Rows of `result.json` at most: one hour at one a second (about 0.9 MB of memory).
-pub const MAX_INTERVALS: usize = 3_600;
+/// Rows of `result.json` at most: one hour at one a second, and what still comes after it (about 3 MB of memory).
+pub const MAX_INTERVALS: usize = 4_000;
 
 /// Points of a sparkline at most.
 const MAX_POINTS: usize = 120;

@@ -9,7 +9,7 @@
 //! Memory is bounded: buckets that are not empty are kept in two or three bytes each (about 10 MB for 400 bins of nine
 //! series with 1 000 different times each), and when there are too many bins, pairs of them become one.
 
-use crate::buckets::{Counts, Packed};
+use crate::buckets::{Counts, Filled, Packed};
 use crate::figures::{DRAWN, FIGURES, drawn};
 use crate::schema::Interval;
 use crate::series::merge;
@@ -203,12 +203,16 @@ fn merge_with_largest(mut first: Interval, mut second: Interval) -> Interval {
 /// Takes the percentiles from the buckets, if those are of all intervals.
 fn close(mut row: Interval, parts: u64, counts: &[Counts]) -> Closed {
     let complete = is_complete(&mut row, counts);
-    for (counts, kind) in counts.iter().zip(DRAWN) {
-        fill(&mut row, kind, counts, parts > 1 && complete);
-    }
+    let mut heat = Vec::new();
+    let buckets = std::array::from_fn(|index| {
+        let filled = counts[index].filled();
+        fill(&mut row, DRAWN[index], &filled, parts > 1 && complete);
+        if DRAWN[index] == Kind::Latency {
+            heat = filled.heat();
+        }
+        filled.pack()
+    });
     let told = row.done == 0 || row.latency_p50_ns.is_some();
-    let heat = counts[0].heat();
-    let buckets = std::array::from_fn(|index| counts[index].pack());
     Closed { bin: Bin { row, heat, exact: if parts == 1 { told } else { complete } }, parts, buckets }
 }
 
@@ -222,14 +226,17 @@ fn is_complete(row: &mut Interval, counts: &[Counts]) -> bool {
 }
 
 /// Percentiles of one series into the row: all of them, or those that it lacks.
-fn fill(row: &mut Interval, kind: Kind, counts: &Counts, all: bool) {
-    for figure in FIGURES.iter().filter(|figure| figure.of == kind) {
-        if (all || (figure.field)(row).is_none())
-            && let Some([value]) = counts.quantiles([figure.quantile])
+fn fill(row: &mut Interval, kind: Kind, filled: &Filled, all: bool) {
+    let figures = || FIGURES.iter().filter(move |figure| figure.of == kind);
+    let mut places = figures();
+    filled.quantiles(figures().map(|figure| figure.quantile), |_, value| {
+        let field = places.next().map(|figure| (figure.field)(row));
+        if let Some(field) = field
+            && (all || field.is_none())
         {
-            *(figure.field)(row) = Some(value);
+            *field = Some(value);
         }
-    }
+    });
 }
 
 #[cfg(test)]
