@@ -1,5 +1,9 @@
 //! The report's charts, made of a timeline and of the distributions' curves.
 
+mod generator;
+
+pub use generator::generator;
+
 use crate::chart::{Axis, Body, Chart, HeatColumn, Point, Scale, Series, Shade, Tone, Unit, nines_of};
 use std::collections::BTreeMap;
 use store::schema::{Interval, OutcomeCount};
@@ -7,8 +11,6 @@ use store::{Bin, Curve, RunResult, Timeline};
 
 /// Outcomes over time are shown one by one up to so many; the rest is one series.
 const MOST_OUTCOMES: usize = 7;
-/// Threads are shown one by one up to so many.
-const MOST_THREADS: usize = 8;
 
 /// Offered and achieved rate over time.
 pub fn rates(timeline: &Timeline, result: &RunResult) -> Chart {
@@ -47,18 +49,21 @@ pub fn lateness(timeline: &Timeline, result: &RunResult) -> Chart {
         ("p50", Tone::Color(1), |row| row.lateness_p50_ns),
         ("p99", Tone::Color(3), |row| row.lateness_p99_ns),
         ("max", Tone::Color(4), |row| row.lateness_max_ns),
-        ("own p99", Tone::Quiet, |row| {
-            row.own_lateness_p99_ns.filter(|own| Some(*own) != row.lateness_p99_ns)
-        }),
+        ("own p99", Tone::Quiet, |row| row.own_lateness_p99_ns),
     ];
+    // Without a limit on connections all lateness is the generator's own.
+    let own_differs =
+        |bin: &Bin| bin.row.own_lateness_p99_ns.is_some_and(|own| Some(own) != bin.row.lateness_p99_ns);
+    let has_own = timeline.bins.iter().any(own_differs);
+    let caption = "From the moment a request was due until it left. It is part of the latency below.";
+    let of_own = " «own» is the generator's part, what the plan's limit on connections does not explain.";
     times_over_time(
         timeline,
         result,
         "lateness",
         "Lateness over time",
-        "From the moment a request was due until it left. It is part of the latency below; «own» is the generator's \
-         part, what the plan's limit on connections does not explain.",
-        &kinds,
+        &format!("{caption}{}", if has_own { of_own } else { "" }),
+        if has_own { &kinds } else { &kinds[..3] },
     )
 }
 
@@ -158,11 +163,14 @@ pub fn outcomes(timeline: &Timeline, result: &RunResult) -> Chart {
     };
     let per_second = |row: &Interval, count: u64| (row.length_s > 0.0).then(|| count as f64 / row.length_s);
     let mut series: Vec<Series> = Vec::new();
-    for (index, (class, key)) in shown.iter().enumerate() {
+    let (mut good, mut bad) = ([1, 6, 2].into_iter().cycle(), [4, 3, 5, 7, 8].into_iter().cycle());
+    for (class, key) in &shown {
         let is_it = |outcome: &OutcomeCount| outcome.class == *class && outcome.key == *key;
         let name = if class == "cut_off" { "cut off".to_owned() } else { crate::words::printable(key) };
+        let is_good = class == "status" && key.starts_with(['1', '2', '3']);
+        let tone = Tone::Color(if is_good { good.next() } else { bad.next() }.unwrap_or(1));
         let points = points(timeline, |row| per_second(row, of(row, &is_it)));
-        series.push(Series::new(name, Tone::Color(index + 1), points));
+        series.push(Series::new(name, tone, points));
     }
     let is_other = |outcome: &OutcomeCount| {
         !shown.iter().any(|(class, key)| *class == outcome.class && *key == outcome.key)
@@ -227,144 +235,6 @@ pub fn phases(timeline: &Timeline, result: &RunResult) -> Chart {
             ..blank()
         },
     )
-}
-
-/// CPU, waiting, steal, retransmits, ports and memory of the generator over time; those that were measured.
-pub fn generator(timeline: &Timeline, result: &RunResult) -> Vec<Chart> {
-    let gauge = |id: &str, title: &str, caption: &str, unit: Unit, series: Vec<Series>| {
-        let most = highest(&series);
-        let chart = Chart {
-            id: id.to_owned(),
-            title: title.to_owned(),
-            caption: caption.to_owned(),
-            y: if unit == Unit::Count { Scale::whole(most) } else { Scale::linear(most) },
-            unit,
-            body: Body::Lines(series),
-            is_small: true,
-            ..blank()
-        };
-        over_time(timeline, result, chart)
-    };
-    let one = |name: &str, tone: usize, of: fn(&Interval) -> Option<f64>| {
-        Series::new(name, Tone::Color(tone), points(timeline, of))
-    };
-    let ports = vec![
-        one("local ports", 1, |row| row.ports_left.map(|left| left as f64)),
-        one("descriptors", 2, |row| row.descriptors_left.map(|left| left as f64)),
-    ];
-    let mut sockets = vec![one("open connections", 1, |row| Some(row.open as f64))];
-    let resting = one("in TIME_WAIT", 3, |row| Some(row.time_wait as f64));
-    if highest(std::slice::from_ref(&resting)) > 0.0 {
-        sockets.push(resting);
-    }
-    let memory = vec![one("resident", 1, |row| row.rss_bytes.map(|bytes| bytes as f64))];
-    let resent = vec![one("retransmits", 4, |row| Some(row.retransmits as f64))];
-    let charts = vec![
-        gauge(
-            "cpu",
-            "CPU (share of one CPU)",
-            "Work of each engine thread; spinning is waiting, not work.",
-            Unit::Share,
-            cpu(timeline),
-        ),
-        gauge(
-            "wait",
-            "Run-queue wait in each step",
-            "Time that a thread was ready to run but waited for a CPU.",
-            Unit::Time,
-            waits(timeline),
-        ),
-        gauge(
-            "steal",
-            "Steal (share of time)",
-            "Time that the hypervisor gave to others.",
-            Unit::Share,
-            vec![one("steal", 4, |row| row.steal_share)],
-        ),
-        gauge(
-            "retransmits",
-            "TCP retransmits in each step",
-            "Of all sockets of this network namespace.",
-            Unit::Count,
-            resent,
-        ),
-        gauge(
-            "left",
-            "Ports and descriptors left",
-            "What further connections could use.",
-            Unit::Count,
-            ports,
-        ),
-        gauge(
-            "sockets",
-            "Connections",
-            "Open ones, and local ports that rest after a close.",
-            Unit::Count,
-            sockets,
-        ),
-        gauge("memory", "Memory", "Of the generator.", Unit::Bytes, memory),
-    ];
-    // What never happened needs no picture: its 0 is in the table below.
-    let has_news = |chart: &Chart| chart.id != "retransmits" || highest(chart.series()) > 0.0;
-    charts.into_iter().filter(|chart| !chart.is_empty() && has_news(chart)).collect()
-}
-
-/// The work of each thread, or of the busiest where there are many; and the most that one spun.
-fn cpu(timeline: &Timeline) -> Vec<Series> {
-    let threads = timeline.bins.iter().map(|bin| bin.row.threads.len()).max().unwrap_or(0);
-    let work = |cpu: f64, spun: f64| Some((cpu - spun).max(0.0));
-    let busiest = || {
-        let points = points(timeline, |row| match row.threads.len() {
-            0 => work(row.cpu_share, row.spun_share),
-            _ => row
-                .threads
-                .iter()
-                .filter_map(|thread| work(thread.cpu_share, thread.spun_share))
-                .reduce(f64::max),
-        });
-        let name = if threads > 1 { format!("the busiest of {threads} threads") } else { "work".to_owned() };
-        Series::new(name, Tone::Color(1), points)
-    };
-    let mut series: Vec<Series> = match threads {
-        2..=MOST_THREADS => (0..threads)
-            .map(|index| {
-                let of = |row: &Interval| {
-                    row.threads.get(index).and_then(|thread| work(thread.cpu_share, thread.spun_share))
-                };
-                Series::new(format!("thread {}", index + 1), Tone::Color(index + 1), points(timeline, of))
-            })
-            .collect(),
-        _ => vec![busiest()],
-    };
-    let spun = points(timeline, |row| {
-        row.threads.iter().map(|thread| thread.spun_share).reduce(f64::max).or(Some(row.spun_share))
-    });
-    let name = if threads > 1 { "spinning, most" } else { "spinning" };
-    let spun = Series::new(name, Tone::Quiet, spun);
-    if spun.values().any(|share| share > 0.0) {
-        series.push(spun);
-    }
-    series
-}
-
-fn waits(timeline: &Timeline) -> Vec<Series> {
-    let threads = timeline.bins.iter().map(|bin| bin.row.threads.len()).max().unwrap_or(0);
-    match threads {
-        2..=MOST_THREADS => (0..threads)
-            .map(|index| {
-                let of = |row: &Interval| row.threads.get(index).map(|thread| thread.run_queue_wait_ns);
-                Series::new(
-                    format!("thread {}", index + 1),
-                    Tone::Color(index + 1),
-                    time_points(timeline, of),
-                )
-            })
-            .collect(),
-        _ => {
-            let of = |row: &Interval| row.run_queue_wait_ns;
-            vec![Series::new("the longest", Tone::Color(1), time_points(timeline, of))]
-        }
-    }
 }
 
 fn times_over_time(
@@ -449,4 +319,56 @@ fn time_points(timeline: &Timeline, of: impl Fn(&Interval) -> Option<u64>) -> Ve
 
 fn highest(series: &[Series]) -> f64 {
     series.iter().flat_map(Series::values).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timeline(rows: Vec<Interval>) -> Timeline {
+        let bin = |(n, row): (usize, Interval)| Bin {
+            row: Interval { t_s: n as f64, length_s: 1.0, ..row },
+            heat: Vec::new(),
+            exact: true,
+        };
+        Timeline { bins: rows.into_iter().enumerate().map(bin).collect(), merged: 1 }
+    }
+
+    #[test]
+    fn one_bar_far_above_all_others_is_cut_off_and_said() {
+        let phase = |ms: u64| Interval { first_byte_p50_ns: Some(ms * 1_000_000), ..Interval::default() };
+        let mut rows: Vec<Interval> = (0..20).map(|_| phase(2)).collect();
+        let even = phases(&timeline(rows.clone()), &RunResult::default());
+        assert!(!even.caption.contains("cut off"));
+        rows[7] = phase(500);
+        let chart = phases(&timeline(rows), &RunResult::default());
+        assert!(
+            chart.caption.ends_with("Bars beyond the top are cut off: the highest is 500 ms."),
+            "{}",
+            chart.caption
+        );
+        // Twice the usual 2 ms, rounded up.
+        assert_eq!(chart.y, Scale::Linear { high: 5e6, step: 1e6 });
+    }
+
+    #[test]
+    fn rare_outcomes_become_one_series() {
+        let outcome =
+            |n: u64| OutcomeCount { class: "status".into(), key: (200 + n).to_string(), count: 100 - n };
+        let row = Interval { outcomes: (0..12).map(outcome).collect(), ..Interval::default() };
+        let chart = outcomes(&timeline(vec![row]), &RunResult::default());
+        let names: Vec<&str> = chart.series().iter().map(|series| series.name.as_str()).collect();
+        assert_eq!(names, ["200", "201", "202", "203", "204", "205", "206", "other"]);
+        // 93 + 92 + 91 + 90 + 89 of the five that have no series of their own.
+        assert_eq!(chart.series()[7].points[0].y, Some(455.0));
+    }
+
+    #[test]
+    fn nothing_at_all_makes_empty_charts() {
+        let (nothing, result) = (Timeline::default(), RunResult::default());
+        for chart in [rates, lateness, latency, heat, outcomes, phases] {
+            assert!(chart(&nothing, &result).is_empty());
+        }
+        assert!(by_percentile(&result).is_empty() && generator(&nothing, &result).is_empty());
+    }
 }

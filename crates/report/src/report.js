@@ -72,7 +72,7 @@ const tare = (() => {
       is.xs.push(+row.cells[0].textContent);
       is.columns.forEach((column, n) => {
         const text = row.cells[n + 1]?.textContent.trim() ?? '';
-        column.push(text === '' ? '' : text === '–' ? null : is.kind === 'heat' ? +text : unit.of(+text));
+        column.push(is.kind === 'heat' ? +text : text === '' ? '' : text === '–' ? null : unit.of(+text));
       });
     }
     known.set(figure, is);
@@ -264,8 +264,19 @@ const tare = (() => {
     });
     if (chart.kind === 'stacked') drawStack(chart, paths);
   }
-  // What is off leaves no hole.
+  // What is off leaves no hole, and the rest may use the room.
   function drawStack(chart, paths) {
+    const shown = paths.map((_, n) => n).filter(n => !isOff(chart, n));
+    const sums = chart.xs.map((_, row) => shown.reduce((sum, n) => sum + (cell(chart, n, row) ?? 0), 0));
+    chart.whole ??= chart.high;
+    chart.high = chart.whole;
+    let step = nice(chart.high / 4);
+    const most = Math.max(...sums);
+    if (shown.length < paths.length && most > 0 && most < chart.whole) {
+      step = nice(most / 4);
+      chart.high = Math.ceil(most * 1.02 / step) * step;
+    }
+    drawHeights(chart, step);
     const below = chart.xs.map(() => 0);
     const x = at => (along(chart, at) * SVG.width).toFixed(1);
     const y = at => ((1 - height(chart, at)) * SVG.height).toFixed(1);
@@ -281,6 +292,19 @@ const tare = (() => {
       path.setAttribute('d', bars.join(''));
     });
   }
+  function drawHeights(chart, step) {
+    const labels = chart.figure.querySelector('.ys');
+    labels.replaceChildren();
+    const marks = [];
+    for (let n = 0; n * step <= chart.high * 1.0001; n += 1) marks.push(n * step);
+    for (const mark of marks) {
+      const [number, ...unit] = chart.figure.dataset.unit === 'time' && mark > 0 ? time(mark).split(' ') : [numberOf(chart, mark)];
+      make('span', '', labels, [trimmed(number), ...unit].join(' ')).style.top = `${(1 - height(chart, mark)) * 100}%`;
+    }
+    const rows = marks.map(mark => `M0 ${(1 - height(chart, mark)) * SVG.height}H${SVG.width}`);
+    chart.svg.querySelector('.grid:not(.gx)').setAttribute('d', rows.join(''));
+  }
+  const numberOf = (chart, mark) => chart.figure.dataset.unit === 'share' ? share(mark) : number(mark);
   function toggle(figure, button) {
     const chart = model(figure);
     const key = `${chart.id}|${chart.names[+button.dataset.series]}`;
