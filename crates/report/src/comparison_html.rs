@@ -48,12 +48,29 @@ fn write(out: &mut String, comparison: &Comparison, by_percentile: &[Drawn], ove
     out.push_str(&p99(over_time).html());
     writeln!(out, "</section>\n<section><h2>Rate</h2>")?;
     out.push_str(&rate(over_time).html());
-    writeln!(out, "</section>")
+    writeln!(out, "</section>")?;
+    runs(out, comparison)
 }
 
 fn head(out: &mut String, comparison: &Comparison) -> Result {
     let labels: Vec<String> = comparison.sides.iter().map(|side| escape(&side.label)).collect();
-    writeln!(out, "<header><h1>{}, compared</h1></header>", labels.join(" and "))?;
+    writeln!(out, "<header><h1>{}, compared</h1>", labels.join(" and "))?;
+    for refused in &comparison.passed_over {
+        writeln!(out, "<p class=\"fails\">Compared anyway: {}</p>", escape(refused))?;
+    }
+    for warning in &comparison.warnings {
+        writeln!(out, "<p class=\"doubt\">{}</p>", escape(warning))?;
+    }
+    if let Some(slower) = &comparison.slower {
+        let class = if slower.failed { "fails" } else { "holds" };
+        for sentence in said::slower(slower) {
+            writeln!(out, "<p class=\"{class}\">{}</p>", escape(&sentence))?;
+        }
+    }
+    writeln!(out, "</header>")
+}
+
+fn runs(out: &mut String, comparison: &Comparison) -> Result {
     writeln!(out, "<section><h2>What is compared</h2><div class=\"scroll\"><table><thead><tr>")?;
     for head in ["", "run", "started", "verdict"] {
         write!(out, "<th scope=\"col\">{head}</th>")?;
@@ -72,18 +89,6 @@ fn head(out: &mut String, comparison: &Comparison) -> Result {
         }
     }
     writeln!(out, "</tbody></table></div>")?;
-    for refused in &comparison.passed_over {
-        writeln!(out, "<p class=\"fails\">Compared anyway: {}</p>", escape(refused))?;
-    }
-    for warning in &comparison.warnings {
-        writeln!(out, "<p class=\"doubt\">{}</p>", escape(warning))?;
-    }
-    if let Some(slower) = &comparison.slower {
-        let class = if slower.failed { "fails" } else { "holds" };
-        for sentence in said::slower(slower) {
-            writeln!(out, "<p class=\"{class}\">{}</p>", escape(&sentence))?;
-        }
-    }
     writeln!(out, "</section>")
 }
 

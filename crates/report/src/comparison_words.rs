@@ -1,6 +1,7 @@
 //! What a comparison says, in sentences: the same in the terminal and in the browser.
 
 use crate::words;
+use compare::stats::power::{ALPHA, MOST, least_trials_for_ranks};
 use compare::{
     Better, By, Compared, Comparison, Family, Finding, Held, NEGLIGIBLE, Pair, Slower, Test, WORTH_SHOWING,
     percentiles,
@@ -45,13 +46,15 @@ pub fn conclusion(pair: &Pair) -> Vec<String> {
         return without_confidence(pair);
     }
     let mut said = vec![shown(pair)];
-    let silent =
+    let too_few =
         figures.iter().find(|figure| figure.test == Test::MannWhitney && !figure.could_show(percentiles()));
-    if let Some(figure) = silent {
+    if let Some(figure) = too_few {
         said.push(format!(
-            "Of percentiles nothing can be shown: they are compared by rank, for which {} and {} trials are too few.",
+            "Of percentiles nothing can be shown: they are compared by rank, for which {} and {} trials are too few; {} on \
+             each side can.",
             figure.a_trials.len(),
             figure.b_trials.len(),
+            least_trials_for_ranks(ALPHA / percentiles() as f64),
         ));
     }
     if let Some(needed) = needed(pair) {
@@ -143,7 +146,7 @@ fn needed(pair: &Pair) -> Option<String> {
         .enumerate()
         .map(|(at, (name, trials))| {
             let trials = match trials {
-                many if many >= compare::stats::power::MOST => format!("more than {}", words::count(many)),
+                many if many >= MOST => format!("more than {}", words::count(many)),
                 trials => words::count(trials),
             };
             if at == 0 {
@@ -174,24 +177,29 @@ pub fn method(comparison: &Comparison) -> Option<String> {
     })
 }
 
-/// What `--fail-if-slower` came to, for one pair of sides after the other.
+/// What `--fail-if-slower` came to: a sentence for each figure, then what should be known, each once.
 pub fn slower(slower: &Slower) -> Vec<String> {
     let limit = words::share(slower.limit);
-    slower.figures.iter().map(|held| held_in_words(held, &limit)).collect()
+    let mut said: Vec<String> = slower.figures.iter().map(|held| held_in_words(held, &limit)).collect();
+    for held in slower.figures.iter().filter(|held| !held.note.is_empty()) {
+        let note = format!("({})", held.note);
+        if !said.contains(&note) {
+            said.push(note);
+        }
+    }
+    said
 }
 
 fn held_in_words(held: &Held, limit: &str) -> String {
     let Held { a, b, name, .. } = held;
-    let said = match (held.by, held.exceeds) {
+    let p = held.p_adjusted.map_or(String::new(), |p| format!(" (p {})", probability_after_p(p)));
+    match (held.by, held.exceeds) {
         (By::Nothing, _) => format!("{name} of {a} and {b} cannot be compared"),
-        (By::Test, true) => format!("{b} is shown slower than {a} by more than {limit} in {name}"),
-        (By::Test, false) => format!("{b} is not shown slower than {a} by more than {limit} in {name}"),
+        (By::Test, true) => format!("{b} is shown slower than {a} by more than {limit} in {name}{p}"),
+        (By::Test, false) => format!("{b} is not shown slower than {a} by more than {limit} in {name}{p}"),
         (By::Figures, true) => format!("{name} of {b} is more than {limit} worse than of {a}"),
         (By::Figures, false) => format!("{name} of {b} is not more than {limit} worse than of {a}"),
-    };
-    let p = held.p_adjusted.map_or(String::new(), |p| format!(" (p {})", probability_after_p(p)));
-    let note = if held.note.is_empty() { String::new() } else { format!("; {}", held.note) };
-    format!("{said}{p}{note}")
+    }
 }
 
 fn probability_after_p(p: f64) -> String {
