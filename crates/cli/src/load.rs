@@ -12,18 +12,18 @@ use crate::papers::Papers;
 use crate::progress::{Progress, Shown};
 use crate::status::{Failure, Status, complain};
 use crate::terminal::style;
-use crate::watching::{LiveArgs, Watching};
+use crate::watching::{self, LiveArgs, Watching};
 use clock::{Agreement, Clock, HostClock};
 use http::{Control, Engine, Facts, Halt, Notes, Running};
 use live::Update;
 use measure::{
-    Choice, ClockReport, Collector, Conditions, Ending, Environment, ExitStatus, HealthSummary, Loop, Probe,
-    Measuring, RunTotals, Settings, Stated, Thresholds, Word,
+    Choice, ClockReport, Collector, Conditions, Ending, Environment, ExitStatus, HealthSummary, Loop,
+    Measuring, Probe, RunTotals, Settings, Stated, Thresholds, Word,
 };
 use plan::{Load, Note, Plan, Shape};
 use report::Documents;
-use sinks::{Hub, RunInfo};
 use signal_hook::consts::{SIGINT, SIGTERM};
+use sinks::{Hub, RunInfo};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -211,13 +211,22 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
     result.generator.io = format!("{}: {}", facts.io.name(), facts.io.reason);
     result.warmup.duration_s = plan.stop.warmup.as_secs_f64();
     sink.begin(&RunResult { groups: named(&facts.groups), ..result.clone() });
-    let mut progress = Progress::new(&plan, options.progress);
+    if options.progress == Shown::Line && !options.live.no_view {
+        watching.open_view(&plan, engine.steerable())?;
+    }
+    let shown = if watching.has_view() { Shown::Nothing } else { options.progress };
+    let mut progress = Progress::new(&plan, shown);
     let seen = (&watching, &result);
-    let watched = watch(engine, &plan, &facts, clock, sink.as_mut(), &mut hub, &mut progress, &mut thresholds, seen)?;
+    let watched =
+        watch(engine, &plan, &facts, clock, sink.as_mut(), &mut hub, &mut progress, &mut thresholds, seen)?;
     progress.clear();
+    watching.close_view();
 
-    let verdict =
-        measure::judge(&watched.totals, &watched.health, &conditions(&plan, &facts, &clock, Some(&watched)));
+    let verdict = measure::judge(
+        &watched.totals,
+        &watched.health,
+        &conditions(&plan, &facts, &clock, watched.steered.is_some(), Some(&watched)),
+    );
     let spans = Spans::of(&watched.totals, length(&plan, watched.halt));
     result.thresholds = limits::judge(thresholds, &watched.totals, spans);
     let ending = Ending {
@@ -293,6 +302,8 @@ struct Watched {
     sinks: Vec<SinkStatus>,
     /// Set by Ctrl-C.
     stop: Arc<AtomicBool>,
+    /// How the rate was changed by hand.
+    steered: Option<String>,
 }
 
 /// Starts the threads and stays with them: collects, keeps rows, shows progress, hears Ctrl-C.
@@ -307,12 +318,17 @@ fn watch(
     thresholds: &mut Thresholds,
     (watching, begun): (&Watching, &RunResult),
 ) -> Result<Watched, Failure> {
-    let stop = on_interrupt()?;
+    let stop = on_interrupt(watching)?;
     let control = Arc::new(Control::default());
+    if watching.may_steer() {
+        control.allow_steering();
+    }
     let mut collector = None;
+    let mut begun_at = Instant::EPOCH;
     let sources = plan.connection.source_ips.len().max(1) as u64;
     let running: Running = engine
         .start(control.clone(), |origin: Instant| {
+            begun_at = origin;
             let (mut joined, recorders) = measure::recorders(settings(plan, facts, origin));
             joined.watch(Probe::new(origin, sources));
             collector = Some(joined);
@@ -344,8 +360,9 @@ fn watch(
             control.interrupt();
         }
         collector.poll_for(PATIENCE, || clock.now(), &mut row);
+        watching.steer(&control, clock.now());
         watching.look(is_new.take(), || {
-            let so_far = so_far(begun, plan, facts, &clock, &collector);
+            let so_far = so_far(begun, plan, facts, &clock, &collector, !control.changes().is_empty());
             Update { result: Arc::new(so_far), timeline: Arc::new(timeline.borrow().view()) }
         });
     }
@@ -366,6 +383,7 @@ fn watch(
         bad_lines,
         sinks,
         stop,
+        steered: watching::label_of(&control.changes(), begun_at),
     })
 }
 
@@ -376,9 +394,11 @@ fn so_far(
     facts: &Facts,
     clock: &HostClock,
     collector: &Collector,
+    is_steered: bool,
 ) -> RunResult {
     let totals = collector.totals();
-    let verdict = measure::judge_so_far(totals, collector.health(), &conditions(plan, facts, clock, None));
+    let verdict =
+        measure::judge_so_far(totals, collector.health(), &conditions(plan, facts, clock, is_steered, None));
     let mut result = begun.clone();
     let spans = Spans::of(totals, length(plan, Halt::Interrupted));
     result.fill(totals, &verdict, collector.health(), spans, &facts.groups);
@@ -386,15 +406,18 @@ fn so_far(
     let ended = totals.tally.ended();
     let under_way = result.totals.offered.saturating_sub(ended);
     result.totals.offered = ended;
-    result.labels = vec![format!("so far: the run goes on, {} under way", report::counted(under_way, "request"))];
+    result.labels =
+        vec![format!("so far: the run goes on, {} under way", report::counted(under_way, "request"))];
     result
 }
 
 /// The first Ctrl-C (or SIGTERM) ends the run with a complete result; a second one quits at once.
-fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
+fn on_interrupt(watching: &Watching) -> Result<Arc<AtomicBool>, Failure> {
+    let stop = watching.signals.stop.clone();
+    // Not while a view has the terminal: it would be left as it is.
+    let may_quit = if watching.has_view() { watching.signals.restored.clone() } else { stop.clone() };
     for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())
+        signal_hook::flag::register_conditional_shutdown(signal, 130, may_quit.clone())
             .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
             .map_err(|error| Failure::wrong(anyhow::anyhow!("signals can not be handled: {error}")))?;
     }
@@ -418,12 +441,19 @@ fn settings(plan: &Plan, facts: &Facts, origin: Instant) -> Settings {
     }
 }
 
-fn conditions(plan: &Plan, facts: &Facts, clock: &HostClock, watched: Option<&Watched>) -> Conditions {
+/// `is_steered`: the rate was changed by hand, so that there is no one gap.
+fn conditions(
+    plan: &Plan,
+    facts: &Facts,
+    clock: &HostClock,
+    is_steered: bool,
+    watched: Option<&Watched>,
+) -> Conditions {
     let load = match &plan.load {
         Load::Closed { .. } => Loop::Closed,
         Load::Open { arrivals, .. } => Loop::Open {
             gap: match &arrivals.shape {
-                Shape::Constant(rate) => Some(rate.gap()),
+                Shape::Constant(rate) if !is_steered => Some(rate.gap()),
                 _ => None,
             },
         },
@@ -487,6 +517,7 @@ fn tell(result: &mut RunResult, watched: &Watched, notes: &[Note], plan: &Plan, 
         Halt::Interrupted => result.labels.push(INTERRUPTED.to_owned()),
         Halt::SourceLost | Halt::Failed | Halt::Aborted => result.labels.extend(watched.why.clone()),
     }
+    result.labels.extend(watched.steered.clone());
     if unreachable {
         result.labels.push("target unreachable".to_owned());
     }

@@ -1,11 +1,10 @@
 //! What is shown while a run goes on: a line rewritten in place on a terminal, one line a second otherwise; or
 //! http_load's own line each minute. Standard error only.
 
-use crate::terminal::{self, style};
+use crate::terminal::{self, has_cursor, style};
 use measure::IntervalRow;
 use plan::Plan;
 use report::{Style, percent_g};
-use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
 use store::schema::Interval;
 use units::Picos;
@@ -118,11 +117,6 @@ impl Progress {
     }
 }
 
-/// Whether such a terminal moves its cursor when it is told to.
-fn has_cursor(term: Option<&OsStr>) -> bool {
-    term.is_some_and(|term| !term.is_empty() && term != "dumb")
-}
-
 /// At most so many columns, so that the line does not wrap: only a line that fits can be rewritten in place. Colours,
 /// which take no columns, go when it is cut.
 fn cut(line: String, columns: Option<usize>) -> String {
@@ -138,6 +132,7 @@ mod tests {
     use super::*;
     use measure::IntervalData;
     use plan::PlanFile;
+    use std::ffi::OsStr;
     use units::Gauges;
 
     fn second(index: u64) -> IntervalRow {

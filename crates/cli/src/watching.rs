@@ -4,12 +4,23 @@
 //! criteria that only a finished run can meet are not judged.
 
 use crate::status::{Failure, complain};
+use crate::terminal;
 use clap::Args;
-use live::{Address, Page, Token, Update};
+use http::Control;
+use live::{About, Address, Page, Signals, Terminal, Token, Update, Wish};
 use plan::Plan;
+use schedule::Change;
 use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
-use units::Picos;
+use units::{Instant, Picos, Rate};
+
+/// Rates that keys lead to lie between these, in requests per second.
+const SLOWEST: f64 = 0.01;
+const FASTEST: f64 = 10e6;
+/// One press of a key.
+const STEP: f64 = 1.1;
+/// So many changes of the rate are told one by one.
+const TOLD: usize = 8;
 
 /// How a run is shown while it goes on.
 #[derive(Args, Clone, Debug, Default)]
@@ -32,6 +43,10 @@ pub struct LiveArgs {
 pub struct Watching {
     page: Option<Page>,
     linger: Picos,
+    view: Option<Terminal>,
+    /// The rate that the plan has, if keys may change it.
+    rate: Option<Rate>,
+    pub signals: Signals,
 }
 
 impl Watching {
@@ -48,13 +63,70 @@ impl Watching {
         if let Some(page) = page.as_ref().filter(|_| !is_quiet) {
             complain(&format!("live: {}", page.url()));
         }
-        Ok(Self { page, linger })
+        Ok(Self { page, linger, view: None, rate: None, signals: Signals::default() })
+    }
+
+    /// Fills the terminal with a view of the run, if there is one that it can fill.
+    pub fn open_view(&mut self, plan: &Plan, rate: Result<Rate, &'static str>) -> Result<(), Failure> {
+        if !terminal::has_screen() {
+            return Ok(());
+        }
+        let about = About {
+            whole: plan.stop.duration.map(|duration| duration + plan.stop.warmup),
+            warmup: plan.stop.warmup,
+            page: self.page.as_ref().map(Page::url),
+            fixed_rate: rate.err().map(str::to_owned),
+            letters: terminal::letters(),
+            has_color: terminal::has_color(),
+        };
+        let view = Terminal::start(about, self.signals.clone(), &plan.engine.cpus).map_err(Failure::wrong)?;
+        (self.view, self.rate) = (Some(view), rate.ok());
+        Ok(())
+    }
+
+    pub fn has_view(&self) -> bool {
+        self.view.is_some()
+    }
+
+    /// Whether keys may change the rate.
+    pub fn may_steer(&self) -> bool {
+        self.rate.is_some()
+    }
+
+    /// Gives the terminal back.
+    pub fn close_view(&mut self) {
+        self.view = None;
+    }
+
+    /// Does what the keys asked for.
+    pub fn steer(&self, control: &Control, now: Instant) {
+        let (Some(view), Some(begun)) = (&self.view, self.rate) else { return };
+        while let Some(wish) = view.wish() {
+            let rate = control.changes().last().map_or(begun, |change| change.rate);
+            let Some(next) = stepped(rate, wish) else {
+                view.tell("no further".to_owned());
+                continue;
+            };
+            // Keys that repeat come faster than changes take effect: those are dropped.
+            if control.steer(next, now).is_ok() {
+                view.tell(format!("rate {} \u{2192} {}", said(rate), said(next)));
+            }
+        }
     }
 
     /// Shows the run so far if anybody looks; `is_new`: an interval has ended since this was called last.
     pub fn look(&self, is_new: bool, so_far: impl FnOnce() -> Update) {
-        if let Some(page) = self.page.as_ref().filter(|page| page.wants(is_new)) {
-            page.show(so_far());
+        let page = self.page.as_ref().filter(|page| page.wants(is_new));
+        let view = self.view.as_ref().filter(|view| is_new && view.is_there());
+        if page.is_none() && view.is_none() {
+            return;
+        }
+        let update = so_far();
+        if let Some(view) = view {
+            view.show(update.clone());
+        }
+        if let Some(page) = page {
+            page.show(update);
         }
     }
 
@@ -70,5 +142,64 @@ impl Watching {
         if let Some(page) = self.page {
             page.leave(self.linger, stop);
         }
+    }
+}
+
+/// A tenth faster or slower, rounded to three digits; `None` beyond what keys may ask for.
+fn stepped(rate: Rate, wish: Wish) -> Option<Rate> {
+    let now = rate.as_per_second_f64();
+    let next = if wish == Wish::Faster { now * STEP } else { now / STEP };
+    let digit = 10f64.powf(next.log10().floor() - 2.0);
+    let next = (next / digit).round() * digit;
+    let is_allowed = (SLOWEST..=FASTEST).contains(&next);
+    is_allowed.then(|| Rate::new((next * 1e6).round() as u64, Picos::from_secs(1_000_000))).flatten()
+}
+
+fn said(rate: Rate) -> String {
+    report::rate(rate.as_per_second_f64())
+}
+
+/// What sets a run apart whose rate was changed by hand: its plan alone does not reproduce it.
+pub fn label_of(changes: &[Change], origin: Instant) -> Option<String> {
+    let told = changes
+        .iter()
+        .take(TOLD)
+        .map(|change| format!("{} after {:.1} s", said(change.rate), change.at.since(origin).as_secs_f64()));
+    let told: Vec<String> = told.collect();
+    let more = changes.len().checked_sub(TOLD).filter(|more| *more > 0);
+    let more = more
+        .map_or_else(String::new, |more| format!(", and {}", report::counted(more as u64, "more change")));
+    (!changes.is_empty()).then(|| format!("the rate was changed by hand: {}{more}", told.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_a_tenth() {
+        let rates = |from: u64, wish| {
+            let mut rate = Rate::per_second(from).unwrap();
+            let steps = std::iter::from_fn(|| {
+                rate = stepped(rate, wish)?;
+                Some(rate.as_per_second_f64())
+            });
+            steps.take(4).collect::<Vec<_>>()
+        };
+        assert_eq!(rates(1_000, Wish::Faster), [1_100.0, 1_210.0, 1_330.0, 1_460.0]);
+        assert_eq!(rates(1_000, Wish::Slower), [909.0, 826.0, 751.0, 683.0]);
+        assert_eq!(rates(1, Wish::Faster), [1.1, 1.21, 1.33, 1.46]);
+        assert_eq!(rates(10_000_000, Wish::Faster), [0.0; 0]);
+    }
+
+    #[test]
+    fn changes_are_told() {
+        let at = |secs| Instant::EPOCH + Picos::from_secs(secs);
+        let change = |secs, rate| Change { at: at(secs), rate: Rate::per_second(rate).unwrap() };
+        assert_eq!(label_of(&[], at(0)), None);
+        let told = label_of(&[change(12, 1_100), change(20, 1_000)], at(10)).unwrap();
+        assert_eq!(told, "the rate was changed by hand: 1 100/s after 2.0 s, 1 000/s after 10.0 s");
+        let many = label_of(&[change(12, 1_100); 10], at(10)).unwrap();
+        assert!(many.ends_with(", and 2 more changes"), "{many}");
     }
 }
