@@ -10,7 +10,7 @@ NEEDS_BUILD := cc=gcc /usr/include/stdlib.h=libc6-dev
 NEEDS_TEST := nginx=nginx-light curl=curl openssl=openssl ip=iproute2 setpriv=util-linux \
 	mount=mount python3=python3 /usr/lib/python3*/ensurepip=python3-venv /usr/lib/*/faketime/libfaketime.so.1=libfaketime chromium=chromium
 
-FUZZ_TARGETS := http_response target_url request_line plan_toml
+FUZZ_TARGETS := http_response target_url request_line plan_toml limits
 FUZZ_SECONDS := 20
 
 .DEFAULT_GOAL := help

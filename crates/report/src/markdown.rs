@@ -98,7 +98,7 @@ fn thresholds(page: &mut String, result: &RunResult) {
     }
     let failed = all.iter().filter(|threshold| !threshold.holds).count();
     let said = match failed {
-        0 => format!("### Thresholds: all {} hold", all.len()),
+        0 => format!("### Thresholds: {0} of {0} hold", all.len()),
         failed => format!("### Thresholds: {failed} of {} failed", all.len()),
     };
     line(page, &said);
