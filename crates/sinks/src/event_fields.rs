@@ -39,7 +39,8 @@ pub struct EventFields<'a> {
 
 impl<'a> EventFields<'a> {
     pub fn of(thread: u16, event: &Event, run: &'a RunInfo) -> Self {
-        let ended = matches!(event.outcome, Outcome::Status(_) | Outcome::Failed(_)) && event.sent != Instant::FAR;
+        let ended =
+            matches!(event.outcome, Outcome::Status(_) | Outcome::Failed(_)) && event.sent != Instant::FAR;
         Self {
             seq: event.seq,
             thread,

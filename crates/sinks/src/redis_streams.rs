@@ -20,6 +20,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use redis::{ServerError, Value};
+use std::time::Duration;
 use store::RunResult;
 use units::{Event, Picos};
 
@@ -37,6 +38,9 @@ pub const SCHEMA: &str = "tare.redis/1";
 const WEEK: Picos = Picos::from_secs(7 * 86_400);
 /// Events sent before their replies are waited for.
 const ROUND: usize = 512;
+/// Between attempts to see at the end whether all is there.
+const FLUSH_NAPS: [Duration; 3] =
+    [Duration::from_millis(50), Duration::from_millis(250), Duration::from_millis(500)];
 const GONE: &str = "it took figures and lost them again: it was started anew without its last writes (see its appendonly and save)";
 
 fn open(place: &Place) -> Result<Box<dyn Exporter>, SinkError> {
@@ -46,6 +50,7 @@ fn open(place: &Place) -> Result<Box<dyn Exporter>, SinkError> {
         database.map_err(|_| place.wrong(format!("/{path} is no number of a database, such as /0")))?;
     Ok(Box::new(RedisStreams {
         link: Link::new(place, database)?,
+        is_greeted: false,
         events: place.flag("events")?,
         keys: Keys::of(place),
         expire: expire(place)?,
@@ -123,6 +128,8 @@ impl Keys {
 struct RedisStreams {
     place: Place,
     link: Link,
+    /// What this connection is for was told to Redis.
+    is_greeted: bool,
     events: bool,
     keys: Keys,
     expire: Option<u64>,
@@ -139,14 +146,20 @@ struct RedisStreams {
 }
 
 impl RedisStreams {
-    /// A connection, and on a new one: what the run is, and what is still there of it.
+    /// A connection, and on a new one: what the run is, and what is still there of it. A Redis that is still loading
+    /// refuses the former, so that nothing else is sent to it before it is ready.
     fn ready(&mut self) -> Result<(), SinkError> {
-        if self.link.is_connected() {
+        if self.link.is_connected() && self.is_greeted {
             return Ok(());
         }
-        self.link.connect()?;
+        self.is_greeted = false;
+        if !self.link.is_connected() {
+            self.link.connect()?;
+        }
         self.write_meta("running")?;
-        self.look_for_gone()
+        self.look_for_gone()?;
+        self.is_greeted = true;
+        Ok(())
     }
 
     fn write_meta(&mut self, state: &str) -> Result<(), SinkError> {
@@ -345,8 +358,11 @@ impl Exporter for RedisStreams {
 
     fn flush(&mut self) -> Result<(), SinkError> {
         // Everything was acknowledged. Whether it is still there can only be seen if somebody answers.
-        if self.ready().is_ok() {
-            let _ = self.look_for_gone();
+        for nap in FLUSH_NAPS {
+            match self.ready().and_then(|()| self.look_for_gone()) {
+                Err(why) if why.may_pass() => std::thread::sleep(nap),
+                _ => break,
+            }
         }
         Ok(())
     }
