@@ -13,6 +13,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use store::timeline::MAX_BINS;
 use store::{RunResult, StoredRun, Timeline};
+use tempfile::TempDir;
 
 /// Draw a stored run again: as text, HTML, JSON or CSV
 #[derive(Args, Debug)]
@@ -60,10 +61,10 @@ struct Form {
 struct Subject {
     result: RunResult,
     timeline: Timeline,
-    plan: String,
-    environment: String,
-    /// Where its unmerged intervals are.
-    stored: Option<StoredRun>,
+    /// One, or those that were added up; never none.
+    runs: Vec<StoredRun>,
+    /// Where runs from Redis lie.
+    _scratch: Vec<TempDir>,
 }
 
 pub fn run(args: &ReportArgs) -> Result<Status, Failure> {
@@ -102,30 +103,55 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     if path == Path::new("-") {
         return print_all(text);
     }
-    fs::write(path, text).map_err(|why| {
-        Failure::wrong(anyhow!("{}: {why}; name a file that can be written", path.display()))
-    })
+    fs::write(path, text)
+        .map_err(|why| Failure::wrong(anyhow!("{}: {why}; name a file that can be written", path.display())))
 }
 
 fn subject(args: &ReportArgs) -> Result<Subject, Failure> {
-    let runs = args.runs.iter().map(|run| open(run)).collect::<Result<Vec<_>, _>>()?;
-    match <[StoredRun; 1]>::try_from(runs) {
-        Ok([run]) => Ok(Subject {
-            timeline: run.timeline(MAX_BINS),
-            result: run.result.clone(),
-            plan: run.plan.clone(),
-            environment: run.environment.clone(),
-            stored: Some(run),
-        }),
-        Err(runs) => Err(Failure::wrong(anyhow!(
-            "{} runs were named: --merge adds them up; tare compare sets them beside each other",
-            runs.len()
+    let mut scratch = Vec::new();
+    let open = |run: &String| open(run, &mut scratch);
+    let runs = args.runs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    let (result, timeline) = match runs.as_slice() {
+        [run] => (run.result.clone(), run.timeline(MAX_BINS)),
+        several if args.merge => {
+            same_plan(several)?;
+            (store::merge_runs(several), store::merged_timeline(several, MAX_BINS))
+        }
+        several => {
+            return Err(Failure::wrong(anyhow!(
+                "{} runs were named: --merge adds them up; tare compare sets them beside each other",
+                several.len()
+            )));
+        }
+    };
+    Ok(Subject { result, timeline, runs, _scratch: scratch })
+}
+
+/// Only trials of one plan add up to anything.
+fn same_plan(runs: &[StoredRun]) -> Result<(), Failure> {
+    let mut results = runs.iter().map(|run| &run.result);
+    let Some(first) = results.next() else { return Ok(()) };
+    match results.find(|other| other.plan_hash != first.plan_hash) {
+        None => Ok(()),
+        Some(other) => Err(Failure::wrong(anyhow!(
+            "--merge: {} and {} have different plans, so they are not trials of one load; tare compare says what differs",
+            first.run,
+            other.run
         ))),
     }
 }
 
 /// The run that was meant, from a folder or from Redis.
-fn open(run: &str) -> Result<StoredRun, Failure> {
+fn open(run: &str, scratch: &mut Vec<TempDir>) -> Result<StoredRun, Failure> {
+    if run.starts_with("redis://") || run.starts_with("rediss://") {
+        let folder = tempfile::tempdir().map_err(|why| {
+            Failure::wrong(anyhow!("no folder for the run from Redis could be made: {why}; set TMPDIR"))
+        })?;
+        sinks::fetch_redis(run, folder.path()).map_err(Failure::wrong)?;
+        let run = store::load_run(folder.path()).map_err(Failure::wrong)?;
+        scratch.push(folder);
+        return Ok(run);
+    }
     let folder = catalogue::find(run).map_err(Failure::wrong)?;
     store::load_run(&folder).map_err(Failure::wrong)
 }
@@ -133,7 +159,8 @@ fn open(run: &str) -> Result<StoredRun, Failure> {
 fn draw(subject: &Subject, form: &Form, to_stdout: bool) -> String {
     let result = &subject.result;
     if form.html {
-        let documents = Documents { plan: &subject.plan, environment: &subject.environment };
+        let first = &subject.runs[0];
+        let documents = Documents { plan: &first.plan, environment: &first.environment };
         report::html(result, &subject.timeline, documents)
     } else if form.json {
         report::json(result)
@@ -145,12 +172,12 @@ fn draw(subject: &Subject, form: &Form, to_stdout: bool) -> String {
     }
 }
 
-/// Every interval as it was, from the folder if it has them.
+/// Every interval as it was, from the folder if it has them; of runs that were added up, as they follow each other.
 fn csv(subject: &Subject) -> String {
     let mut text = store::csv::header();
-    match &subject.stored {
-        Some(run) => run.intervals().for_each(|row| text.push_str(&store::csv::record(&row))),
-        None => subject.result.intervals.iter().for_each(|row| text.push_str(&store::csv::record(row))),
+    match subject.runs.as_slice() {
+        [run] => run.intervals().for_each(|row| text.push_str(&store::csv::record(&row))),
+        _ => subject.result.intervals.iter().for_each(|row| text.push_str(&store::csv::record(row))),
     }
     text
 }
