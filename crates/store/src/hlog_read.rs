@@ -213,7 +213,9 @@ fn be64(bytes: &[u8], at: usize) -> Option<u64> {
 /// Unpacks histograms; keeps its buffers.
 pub struct Decoder {
     compressed: Vec<u8>,
-    plain: Vec<u8>,
+    /// The inflated histogram is the first `length` bytes; the room never grows.
+    plain: Box<[u8]>,
+    length: usize,
     inflate: Decompress,
     layout: Option<Layout>,
     /// Index and count of the buckets of one line.
@@ -224,7 +226,8 @@ impl Decoder {
     pub fn new() -> Self {
         Self {
             compressed: Vec::new(),
-            plain: Vec::with_capacity(LONGEST_HISTOGRAM),
+            plain: vec![0; LONGEST_HISTOGRAM].into_boxed_slice(),
+            length: 0,
             inflate: Decompress::new(true),
             layout: None,
             read: Vec::new(),
@@ -246,28 +249,33 @@ impl Decoder {
 
     fn open(&mut self, encoded: &[u8]) -> Option<Layout> {
         self.compressed.clear();
-        self.plain.clear();
+        self.length = 0;
         STANDARD.decode_vec(encoded, &mut self.compressed).ok()?;
-        match be32(&self.compressed, 0)? {
-            COOKIE => std::mem::swap(&mut self.compressed, &mut self.plain),
+        self.length = match be32(&self.compressed, 0)? {
+            COOKIE => {
+                let plain = self.plain.get_mut(..self.compressed.len())?;
+                plain.copy_from_slice(&self.compressed);
+                plain.len()
+            }
             COMPRESSED_COOKIE => {
                 self.inflate.reset(true);
                 let deflated = self.compressed.get(8..)?;
-                // Fills the buffer at most: it never grows.
-                let ended = self.inflate.decompress_vec(deflated, &mut self.plain, FlushDecompress::Finish);
+                let ended = self.inflate.decompress(deflated, &mut self.plain, FlushDecompress::Finish);
                 ended.ok().filter(|status| *status == Status::StreamEnd)?;
+                usize::try_from(self.inflate.total_out()).ok()?
             }
             _ => return None,
-        }
-        self.layout = Layout::parse(&self.plain);
-        let promised = be32(&self.plain, 4)? as usize;
-        self.layout.filter(|_| promised == self.plain.len() - HEADER)
+        };
+        let plain = self.plain.get(..self.length)?;
+        self.layout = Layout::parse(plain);
+        let promised = be32(plain, 4)? as usize;
+        self.layout.filter(|_| promised == plain.len() - HEADER)
     }
 
     /// Calls `each` with our own index and the count of each bucket that is not empty; whether all were sound.
     fn buckets(&self, each: &mut impl FnMut(usize, u64)) -> bool {
         let Some(layout) = self.layout else { return false };
-        let mut rest = self.plain.get(HEADER..).unwrap_or_default();
+        let mut rest = self.plain.get(HEADER..self.length).unwrap_or_default();
         let mut index = 0usize;
         while !rest.is_empty() {
             let Some(number) = zigzag(&mut rest) else { return false };
@@ -285,7 +293,14 @@ impl Decoder {
 }
 
 /// LEB128 of at most nine bytes, the ninth of which has eight bits; the lowest bit is the sign.
+#[inline]
 fn zigzag(rest: &mut &[u8]) -> Option<i64> {
+    // Most counts are small.
+    if let [byte @ ..=0x7f, after @ ..] = rest {
+        let value = u64::from(*byte);
+        *rest = after;
+        return Some((value >> 1) as i64 ^ -((value & 1) as i64));
+    }
     let mut value = 0u64;
     for place in 0..9 {
         let (byte, after) = rest.split_first()?;
