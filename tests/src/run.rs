@@ -83,7 +83,9 @@ impl Tare {
         let file = |name: &str| std::fs::File::create(folder.path().join(name)).expect("a scratch file");
         let begun = Instant::now();
         let process = Process::start(&argv, |command| {
-            command.envs(self.environment).stdout(file("stdout")).stderr(file("stderr"));
+            // Not among the runs of whoever runs the tests.
+            command.env("XDG_STATE_HOME", folder.path()).envs(self.environment);
+            command.stdout(file("stdout")).stderr(file("stderr"));
         });
         Running { process, begun, limit: self.limit, folder, argv }
     }
