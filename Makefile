@@ -8,13 +8,13 @@ TARE := $(TARGET)/release/tare
 # PROGRAM=PACKAGE: what the Debian package is needed for. aws-lc (the cryptography under TLS) is compiled by cc.
 NEEDS_BUILD := cc=gcc /usr/include/stdlib.h=libc6-dev
 NEEDS_TEST := nginx=nginx-light curl=curl openssl=openssl ip=iproute2 setpriv=util-linux \
-	mount=mount python3=python3 /usr/lib/python3*/ensurepip=python3-venv /usr/lib/*/faketime/libfaketime.so.1=libfaketime chromium=chromium
+	redis-server=redis-server redis-cli=redis-tools mount=mount python3=python3 /usr/lib/python3*/ensurepip=python3-venv /usr/lib/*/faketime/libfaketime.so.1=libfaketime chromium=chromium prometheus=prometheus influxd=influxdb
 
 FUZZ_TARGETS := http_response target_url request_line plan_toml limits
 FUZZ_SECONDS := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test run build lint bench bench-http fuzz formal sim man completions clean need-build need-test
+.PHONY: help demo test run build lint bench bench-http fuzz gallery formal sim man completions clean need-build need-test
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,11 @@ fuzz: need-build ## look for bytes that break a parser, FUZZ_SECONDS (20) for ea
 		cargo +nightly fuzz run $$target corpus/$$target seeds/$$target -- \
 			-max_total_time=$(FUZZ_SECONDS) -timeout=5 -print_final_stats=0 || exit 1; \
 	done
+
+gallery: need-build ## reports of real runs and pictures of them, in docs/gallery
+	@scripts/need.sh chromium=chromium taskset=util-linux
+	cargo build --release --bin tare
+	@scripts/gallery.sh $(TARE) docs/gallery
 
 formal: ## proofs of the hardware modules
 	@echo 'nothing was proved: there is no hdl/ yet'
