@@ -200,9 +200,7 @@ async fn page(With(shared): With<Arc<Shared>>) -> Response {
             shared.fetched.fetch_add(1, Ordering::Relaxed);
             ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], report).into_response()
         }
-        State::Running { title, main, .. } => {
-            Html(report::page_shell(&title, &main, SCRIPT)).into_response()
-        }
+        State::Running { title, main, .. } => Html(report::page_shell(&title, &main, SCRIPT)).into_response(),
         State::Waiting => {
             let main = "<p>The run is about to begin: its first figures come after a second.</p>";
             Html(report::page_shell("tare", main, SCRIPT)).into_response()

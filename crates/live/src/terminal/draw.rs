@@ -35,7 +35,9 @@ pub fn draw(frame: &mut Frame, view: &View) {
     let area = frame.area();
     let pen = Pen { has_color: view.about.has_color, letters: view.about.letters };
     let (head, foot) = match &view.update {
-        Some(update) => (head(view, &update.result, &update.timeline, pen), foot(&update.result, &update.timeline, pen)),
+        Some(update) => {
+            (head(view, &update.result, &update.timeline, pen), foot(&update.result, &update.timeline, pen))
+        }
         None => (vec![pen.line(vec![pen.quiet("the first figures come after a second")])], Vec::new()),
     };
     let keys = keys(view, pen);
@@ -45,16 +47,12 @@ pub fn draw(frame: &mut Frame, view: &View) {
     put(frame, head, Rect { height: head_rows, ..area });
     // The last line, with the keys, is the last to go.
     let skipped = foot.len() - usize::from(foot_rows);
-    put(frame, foot.into_iter().skip(skipped).collect(), Rect {
-        y: area.y + area.height - foot_rows,
-        height: foot_rows,
-        ..area
-    });
-    let middle = Rect {
-        y: area.y + head_rows,
-        height: area.height - head_rows - foot_rows,
-        ..area
-    };
+    put(
+        frame,
+        foot.into_iter().skip(skipped).collect(),
+        Rect { y: area.y + area.height - foot_rows, height: foot_rows, ..area },
+    );
+    let middle = Rect { y: area.y + head_rows, height: area.height - head_rows - foot_rows, ..area };
     if let Some(update) = &view.update {
         pictures(frame, &update.result, &update.timeline, middle, pen);
     }
@@ -119,7 +117,9 @@ impl Pen {
             Look::Plain => Style::new(),
             Look::Strong => Style::new().add_modifier(Modifier::BOLD),
             Look::Quiet | Look::Tone(Tone::Quiet) => Style::new().add_modifier(Modifier::DIM),
-            Look::Tone(Tone::Color(number)) => self.colored(Style::new(), COLORS[(number.max(1) - 1) % COLORS.len()]),
+            Look::Tone(Tone::Color(number)) => {
+                self.colored(Style::new(), COLORS[(number.max(1) - 1) % COLORS.len()])
+            }
         }
     }
 
@@ -223,7 +223,9 @@ fn generator(row: &Interval, result: &RunResult) -> Vec<String> {
     let mut said = match row.threads.len() {
         0 => vec![format!("CPU {}", cpu(whole(row.cpu_share), whole(row.spun_share)))],
         1..=3 => vec![format!("CPU {}", threads.collect::<Vec<_>>().join(", "))],
-        many => vec![format!("busiest of {many} threads {}", cpu(whole(row.cpu_share), whole(row.spun_share)))],
+        many => {
+            vec![format!("busiest of {many} threads {}", cpu(whole(row.cpu_share), whole(row.spun_share)))]
+        }
     };
     said.extend(row.run_queue_wait_ns.map(|wait| format!("waited {} for a CPU", time(wait))));
     said.extend(row.steal_share.map(|steal| format!("{} steal", share(whole(steal)))));
@@ -264,7 +266,11 @@ fn pictures(frame: &mut Frame, result: &RunResult, timeline: &Timeline, area: Re
         };
         let rows = text_chart(picture, result, timeline, room).into_iter();
         let line = |row: report::chart_text::Row| {
-            Line::from(row.into_iter().map(|piece| Span::styled(piece.text, pen.look(piece.look))).collect::<Vec<_>>())
+            Line::from(
+                row.into_iter()
+                    .map(|piece| Span::styled(piece.text, pen.look(piece.look)))
+                    .collect::<Vec<_>>(),
+            )
         };
         put(frame, rows.map(line).collect(), place);
     }

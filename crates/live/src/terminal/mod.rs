@@ -24,6 +24,8 @@ use units::Picos;
 
 /// How often keys and updates are looked for.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// Seconds for which a message stays.
+const MESSAGE_STAYS: u8 = 6;
 
 /// What does not change while the run goes on.
 #[derive(Clone, Debug, Default)]
@@ -64,6 +66,8 @@ pub(crate) struct View {
     is_paused: bool,
     has_help: bool,
     message: String,
+    /// Updates until the message goes.
+    message_stays: u8,
 }
 
 #[derive(Debug, Default)]
@@ -177,12 +181,20 @@ impl Looper {
         drop(inbox);
         let is_new = message.is_some() || update.is_some();
         if let Some(message) = message {
-            self.view.message = message;
+            self.say(message);
         }
         if update.is_some() {
             self.view.update = update;
+            self.view.message_stays = self.view.message_stays.saturating_sub(1);
+            if self.view.message_stays == 0 {
+                self.view.message.clear();
+            }
         }
         is_new
+    }
+
+    fn say(&mut self, message: String) {
+        (self.view.message, self.view.message_stays) = (message, MESSAGE_STAYS);
     }
 
     /// Does what a key asks for; whether that changes the picture.
@@ -194,8 +206,8 @@ impl Looper {
             Action::Help => view.has_help = !view.has_help,
             Action::Back => (view.has_help, view.is_paused) = (false, false),
             Action::Stop => self.signals.stop.store(true, Ordering::SeqCst),
-            Action::Wish(wish) => match &view.about.fixed_rate {
-                Some(why) => view.message = why.clone(),
+            Action::Wish(wish) => match view.about.fixed_rate.clone() {
+                Some(why) => self.say(why),
                 // The run has ended: then nobody listens.
                 None => drop(self.wish.send(wish)),
             },
