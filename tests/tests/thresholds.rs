@@ -352,34 +352,54 @@ fn ci_servers_read_junit_and_markdown() {
 }
 
 #[test]
-fn a_stored_run_is_judged_afterwards() {
+fn a_stored_run_is_judged_afterwards_as_it_would_have_been() {
     let _shared = beside_others();
-    let target = Target::start("--delay 20ms --error 500=10% --no-truth");
+    let target = Target::start("--delay exp:20ms --error 500=10% --no-truth");
     let folder = scratch();
     let out = folder.path().join("run");
-    fail_if(&format!("--rate 200 --duration 1500ms --out {} {}", out.display(), target.url()), &[]);
-    let judge = |limit: &str| {
-        Tare::new(&format!("report {} --json", out.display()))
-            .arg("--fail-if")
-            .arg(limit)
-            .start()
-            .finish_unchecked()
+    let limits = [
+        "latency.p50 > 5ms",
+        "latency.p97.5 > 5ms",
+        "latency.p100 > 60s",
+        "latency.mean > 60s",
+        "service.stdev > 60s",
+        "lateness.p99 > 60s",
+        "errors > 1%",
+        "errors > 10k",
+        "status(5xx) > 299",
+        "status(200) < 1%",
+        "failed > 0%",
+        "offered < 1k/s",
+        "achieved < 1/s",
+        "achieved < 100.0% of offered",
+        "bytes_in < 1GB/s",
+        "tls.p50 > 1h",
+    ];
+    let load = format!("--rate 200 --duration 1500ms --out {} {}", out.display(), target.url());
+    let run = fail_if(&load, &limits);
+    let report = |limits: &[&str]| {
+        let tare = Tare::new(&format!("report {} --json", out.display()));
+        let tare = limits.iter().fold(tare, |tare, limit| tare.arg("--fail-if").arg(*limit));
+        tare.start().finish_unchecked()
     };
-    for (limit, code) in [
-        ("latency.p50 > 5ms", 3),
-        ("latency.p99.9 > 60s", 0),
-        ("errors > 1%", 3),
-        ("status(5xx) > 299", 0),
-        ("achieved < 1/s", 0),
-        ("bytes_in < 1GB/s", 3),
-        ("latency.p97 > 1s", 2),
-        ("errors > 1 in any 1s", 2),
-        ("errors for x > 1", 2),
-        ("latency.p50 > 5", 2),
-    ] {
-        let run = judge(limit);
-        assert_eq!(run.code, Some(code), "{limit}: {}", run.stderr);
+    let stored = report(&limits);
+    assert_eq!(stored.code, Some(3), "{}", stored.stderr);
+    let all = thresholds(&stored);
+    assert_eq!(all.len(), 2 * limits.len(), "those of the run, then those that were asked for now");
+    for (then, now) in all.iter().zip(&all[limits.len()..]) {
+        assert_eq!(then, now);
     }
-    let run = judge("latency.p50 > 5ms");
-    assert_eq!(thresholds(&run)[0]["value"], *run.at("latency_ns.p50"), "{run}");
+    assert_eq!(thresholds(&run), all[..limits.len()]);
+    for (limit, code) in [
+        ("latency.p99.9 > 60s", Some(0)),
+        ("errors > 1 in any 1s", Some(2)),
+        ("errors for x > 1", Some(2)),
+        ("latency.p50 > 5", Some(2)),
+    ] {
+        let run = report(&[limit]);
+        assert_eq!(run.code, code, "{limit}: {}", run.stderr);
+    }
+    std::fs::remove_file(out.join("latency.hlog")).expect("the run has its log");
+    let without = report(&["latency.p97 > 1s"]);
+    assert!(without.code == Some(2) && without.stderr.contains("latency.hlog"), "{}", without.stderr);
 }

@@ -2,11 +2,12 @@
 
 use crate::status::Failure;
 use anyhow::anyhow;
-use measure::{Aborted, Judgement, Measuring, RunTotals, Thresholds, WholeRun};
+use measure::{Aborted, Judgement, Measuring, RunTotals, Series, Thresholds, WholeRun};
 use plan::{Bound, Figure, LOWEST_ERROR_STATUS, Limit, Limits, Requests, Statistic, Time, Way};
+use std::cell::OnceCell;
 use std::ops::RangeInclusive;
 use store::schema::{GroupResult, OutcomeCount, Threshold};
-use store::{Distribution, RunResult, Spans};
+use store::{Distribution, RunHistograms, RunResult, Spans, StoredRun};
 use units::Count;
 
 /// The plan's limits, ready to be watched. `names` are those of the engine's groups.
@@ -53,73 +54,116 @@ fn row(judgement: Judgement) -> Threshold {
     }
 }
 
-/// Holds limits, as typed, against a stored run, and puts what came of them into it. Whether all hold.
-pub fn hold_against(result: &mut RunResult, typed: &[String]) -> Result<bool, Failure> {
-    let mut all_hold = true;
+/// Holds limits, as typed, against what was stored of `runs`, which add up to `result`; puts what came of them into it.
+/// Whether all hold.
+pub fn hold_against(result: &mut RunResult, runs: &[StoredRun], typed: &[String]) -> Result<bool, Failure> {
+    let mut judged = Vec::with_capacity(typed.len());
+    let stored = Stored { result, runs, histograms: OnceCell::new() };
     for text in typed {
         let limit: Limit = text.parse().map_err(|error| Failure::wrong(anyhow!("--fail-if: {error}")))?;
-        let threshold = evaluate_stored(result, &limit)?;
-        all_hold &= threshold.holds;
-        result.thresholds.push(threshold);
+        let threshold = stored.judge(&limit);
+        judged.push(threshold.map_err(|why| Failure::wrong(anyhow!("--fail-if: {limit}: {why}")))?);
     }
+    let all_hold = judged.iter().all(|threshold| threshold.holds);
+    result.thresholds.extend(judged);
     Ok(all_hold)
 }
 
-/// Holds a limit against the figures of a stored run, which has no windows and only the usual percentiles.
-pub fn evaluate_stored(result: &RunResult, limit: &Limit) -> Result<Threshold, Failure> {
-    let cannot = |why: String| Failure::wrong(anyhow!("--fail-if: {limit}: {why}"));
-    if limit.window.is_some() {
-        return Err(cannot("a stored run has no windows; give the limit to the run itself".to_owned()));
-    }
-    let group = match &limit.name {
-        None => None,
-        Some(name) => {
-            let found = result.groups.iter().find(|group| group.name == *name);
-            let unknown = || cannot(format!("this run has no requests with the name '{name}'"));
-            Some(found.ok_or_else(unknown)?)
-        }
-    };
-    let value = value(result, limit, group).map_err(cannot)?;
-    let bound = limit.bound.as_f64();
-    let holds = value.is_some_and(|value| !limit.comparison.is_met(value, bound));
-    Ok(row(Judgement { limit: limit.clone(), value, holds, aborts: false, at: None }))
+/// Figures of a stored run. Windows are not among them: what slides is looked at while a run goes on.
+struct Stored<'a> {
+    result: &'a RunResult,
+    /// Where the histograms are, for percentiles that the result has not.
+    runs: &'a [StoredRun],
+    histograms: OnceCell<RunHistograms>,
 }
 
-fn value(result: &RunResult, limit: &Limit, group: Option<&GroupResult>) -> Result<Option<f64>, String> {
-    let (rate, totals) = (&result.rate, &result.totals);
-    let over = |count: u64, seconds: f64| (seconds > 0.0).then(|| count as f64 / seconds);
-    Ok(match limit.figure {
-        Figure::Time(time, statistic) => {
-            let figures = group.map_or_else(|| figures(result, time), |group| &group.latency_ns);
-            if figures.is_empty() { None } else { Some(read(figures, statistic)?) }
+impl Stored<'_> {
+    fn judge(&self, limit: &Limit) -> Result<Threshold, String> {
+        if limit.window.is_some() {
+            return Err("a stored run has no windows; give the limit to the run itself".to_owned());
         }
-        Figure::Requests(requests) => {
-            let outcomes = group.map_or(&result.outcomes, |group| &group.outcomes);
-            let count = counted(requests, outcomes);
-            let all = group.map_or(totals.offered, |group| group.count);
-            match limit.bound {
-                Bound::Share(_) => (all > 0).then(|| count as f64 / all as f64),
-                _ => Some(count as f64),
+        let group = match &limit.name {
+            None => None,
+            Some(name) => {
+                let found = self.result.groups.iter().find(|group| group.name == *name);
+                Some(found.ok_or_else(|| format!("this run has no requests with the name '{name}'"))?)
+            }
+        };
+        let value = self.value(limit, group)?;
+        let bound = limit.bound.as_f64();
+        let holds = value.is_some_and(|value| !limit.comparison.is_met(value, bound));
+        Ok(row(Judgement { limit: limit.clone(), value, holds, aborts: false, at: None }))
+    }
+
+    fn value(&self, limit: &Limit, group: Option<&GroupResult>) -> Result<Option<f64>, String> {
+        let (rate, totals) = (&self.result.rate, &self.result.totals);
+        let over = |count: u64, seconds: f64| (seconds > 0.0).then(|| count as f64 / seconds);
+        Ok(match limit.figure {
+            Figure::Time(time, statistic) => return self.time(time, statistic, group),
+            Figure::Requests(requests) => {
+                let outcomes = group.map_or(&self.result.outcomes, |group| &group.outcomes);
+                let count = counted(requests, outcomes);
+                let all = group.map_or(totals.offered, |group| group.count);
+                match limit.bound {
+                    Bound::Share(_) => (all > 0).then(|| count as f64 / all as f64),
+                    _ => Some(count as f64),
+                }
+            }
+            Figure::Offered => match limit.bound {
+                Bound::Rate(_) => (rate.duration_s > 0.0).then_some(rate.offered_per_s),
+                _ => Some(totals.offered as f64),
+            },
+            Figure::Achieved => match limit.bound {
+                Bound::Share(_) => {
+                    (rate.offered_per_s > 0.0).then(|| rate.achieved_per_s / rate.offered_per_s)
+                }
+                _ => Some(rate.achieved_per_s),
+            },
+            Figure::Bytes(_) if group.is_some() => {
+                return Err("a stored run has no bytes by name; give the limit to the run itself".to_owned());
+            }
+            Figure::Bytes(way) => {
+                let count = if way == Way::In { totals.bytes_in } else { totals.bytes_out };
+                match limit.bound {
+                    Bound::BytesPerSecond(_) => over(count, rate.bytes_over_s.max(rate.duration_s)),
+                    _ => Some(count as f64),
+                }
+            }
+        })
+    }
+
+    fn time(
+        &self,
+        time: Time,
+        statistic: Statistic,
+        group: Option<&GroupResult>,
+    ) -> Result<Option<f64>, String> {
+        let figures = group.map_or_else(|| figures(self.result, time), |group| &group.latency_ns);
+        if figures.is_empty() {
+            return Ok(None);
+        }
+        let Statistic::Percentile(wanted) = statistic else { return Ok(Some(read(figures, statistic))) };
+        let name = wanted.to_string().replace('.', "_");
+        if let Some((_, value)) = figures.percentiles().into_iter().find(|(known, _)| *known == name) {
+            return Ok(Some(value as f64));
+        }
+        let all = self.histograms.get_or_init(|| {
+            self.runs.iter().fold(RunHistograms::default(), |mut all, run| {
+                all.add(&run.histograms());
+                all
+            })
+        });
+        let histogram = match group {
+            Some(group) => all.group(&group.name),
+            None => Series::of_key(time.key()).map(|series| all.series(series)),
+        };
+        match histogram.filter(|histogram| histogram.len() == figures.count) {
+            Some(all) => Ok(Some(all.value_at_quantile(wanted.quantile()).min(all.max()) as f64)),
+            None => {
+                Err(format!("{KEPT}; {wanted} would be in its latency.hlog, which is not there or not whole"))
             }
         }
-        Figure::Offered => match limit.bound {
-            Bound::Rate(_) => (rate.duration_s > 0.0).then_some(rate.offered_per_s),
-            _ => Some(totals.offered as f64),
-        },
-        Figure::Achieved => match limit.bound {
-            Bound::Share(_) => (rate.offered_per_s > 0.0).then(|| rate.achieved_per_s / rate.offered_per_s),
-            _ => Some(rate.achieved_per_s),
-        },
-        // Bytes of a name are not stored.
-        Figure::Bytes(_) if group.is_some() => None,
-        Figure::Bytes(way) => {
-            let count = if way == Way::In { totals.bytes_in } else { totals.bytes_out };
-            match limit.bound {
-                Bound::BytesPerSecond(_) => over(count, rate.bytes_over_s.max(rate.duration_s)),
-                _ => Some(count as f64),
-            }
-        }
-    })
+    }
 }
 
 fn figures(result: &RunResult, time: Time) -> &Distribution {
@@ -141,21 +185,14 @@ fn figures(result: &RunResult, time: Time) -> &Distribution {
 
 const KEPT: &str = "of a stored run p50, p75, p90, p95, p99, p99.9 and p99.99 are known";
 
-fn read(figures: &Distribution, statistic: Statistic) -> Result<f64, String> {
-    let percentile = |wanted: plan::Percentile| {
-        let name = wanted.to_string().replace('.', "_");
-        let all = [("p0", figures.min), ("p100", figures.max)];
-        all.into_iter().chain(figures.percentiles()).find(|(known, _)| *known == name).map(|(_, value)| value)
-    };
-    Ok(match statistic {
+/// A statistic that is no percentile.
+fn read(figures: &Distribution, statistic: Statistic) -> f64 {
+    match statistic {
         Statistic::Mean => figures.mean,
         Statistic::Stdev => figures.stdev,
         Statistic::Min => figures.min as f64,
-        Statistic::Max => figures.max as f64,
-        Statistic::Percentile(wanted) => {
-            percentile(wanted).ok_or_else(|| format!("{KEPT}; not {wanted}"))? as f64
-        }
-    })
+        Statistic::Max | Statistic::Percentile(_) => figures.max as f64,
+    }
 }
 
 fn counted(requests: Requests, outcomes: &[OutcomeCount]) -> u64 {

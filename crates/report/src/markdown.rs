@@ -219,3 +219,16 @@ fn again(page: &mut String, result: &RunResult) {
         line(page, "\n</details>");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_cell_is_markup() {
+        assert_eq!(plain("a|b *c* <i>\n[d](e)"), "a\\|b \\*c\\* &lt;i>·\\[d\\](e)");
+        // A span ends at as many backticks as it began with: one more than there are inside.
+        assert_eq!(code("a`b``c"), "``` a`b``c ```");
+        assert_eq!(code("a|b"), "`a\\|b`");
+    }
+}

@@ -69,7 +69,7 @@ struct Subject {
 
 pub fn run(args: &ReportArgs) -> Result<Status, Failure> {
     let mut subject = subject(args)?;
-    let all_hold = limits::hold_against(&mut subject.result, &args.fail_if)?;
+    let all_hold = limits::hold_against(&mut subject.result, &subject.runs, &args.fail_if)?;
     if let Some(path) = &args.junit {
         write(path, &report::junit(&subject.result))?;
     }
