@@ -165,12 +165,15 @@ impl Queue {
         self.change(|state| state.until = Some(until));
     }
 
-    /// Waits for the flush; then the counts are final.
+    /// Waits for the flush; then the counts are final. A sink that did not come to it is left to itself.
     pub fn freeze(&self, patience: Duration) -> SinkStatus {
         self.wait(patience, |state| state.flushed || state.left);
         let mut state = self.lock();
         if !state.flushed && !state.left {
-            state.trouble("it was too slow at the end: what it had not taken yet is lost");
+            state.trouble(
+                "it was too slow at the end: what it had not taken yet is lost, and the result, too",
+            );
+            state.left = true;
         }
         state.lose_what_waits();
         state.frozen = true;
