@@ -1,4 +1,4 @@
-//! Every recipe of docs/http.md works as it stands there.
+//! Every recipe of the pages works as it stands there.
 //!
 //! Each block that begins with ```` ```sh ```` is run by `bash -eu` in one scratch folder, from top to bottom, against
 //! `tare target`. Runs that it saves must have lost nothing and, unless the block says ```` ```sh fails ````, failed
@@ -9,23 +9,28 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tare_system_tests::{Target, beside_others, binary, need, scratch};
 
+/// Pages of docs/ with recipes.
+const PAGES: [&str; 3] = ["http.md", "runs.md", "compare.md"];
+
 struct Recipe {
+    page: &'static str,
     line: usize,
     fails: bool,
     script: String,
 }
 
-fn recipes() -> Vec<Recipe> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/http.md");
-    let page = std::fs::read_to_string(&page).expect("docs/http.md is in the repository");
+fn recipes(page: &'static str) -> Vec<Recipe> {
+    let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(page);
+    let text = std::fs::read_to_string(&text).unwrap_or_else(|why| panic!("docs/{page}: {why}"));
     let mut recipes: Vec<Recipe> = Vec::new();
     let mut fence: Option<&str> = None;
-    for (index, line) in page.lines().enumerate() {
+    for (index, line) in text.lines().enumerate() {
         match (fence, line.strip_prefix("```")) {
             (None, Some(words)) => {
                 fence = Some(words);
                 if words == "sh" || words == "sh fails" {
                     recipes.push(Recipe {
+                        page,
                         line: index + 2,
                         fails: words.ends_with("fails"),
                         script: String::new(),
@@ -159,13 +164,13 @@ fn check(result: &Value, fails: bool) -> Result<(), String> {
 fn every_recipe_works_as_it_stands() {
     let _shared = beside_others();
     let kitchen = Kitchen::open();
-    let recipes = recipes();
-    assert!(recipes.len() >= 25, "the page has its recipes: {} found", recipes.len());
+    let recipes: Vec<Recipe> = PAGES.into_iter().flat_map(recipes).collect();
+    assert!(recipes.len() >= 28, "the pages have their recipes: {} found", recipes.len());
     let wrong: Vec<String> = recipes
         .iter()
         .filter_map(|recipe| {
             let why = kitchen.cook(recipe).err()?;
-            Some(format!("docs/http.md:{}\n{}{why}", recipe.line, recipe.script))
+            Some(format!("docs/{}:{}\n{}{why}", recipe.page, recipe.line, recipe.script))
         })
         .collect();
     assert!(wrong.is_empty(), "{} of {} recipes fail:\n\n{}", wrong.len(), recipes.len(), wrong.join("\n\n"));

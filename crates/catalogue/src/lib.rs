@@ -116,3 +116,8 @@ fn folders(home: &Path) -> Result<Vec<PathBuf>, CatalogueError> {
 pub fn tags(folder: &Path) -> Result<Vec<String>, CatalogueError> {
     tags::of(folder)
 }
+
+/// Changes the tags of the run in `folder`, and returns what it then has.
+pub fn tag(folder: &Path, add: &[Tag], remove: &[Tag]) -> Result<Vec<String>, CatalogueError> {
+    tags::change(folder, add, remove)
+}

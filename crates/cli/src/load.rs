@@ -52,6 +52,8 @@ pub struct Options {
     pub save: bool,
     /// Every single request in the run folder.
     pub samples: bool,
+    /// What `tare runs` and `tare compare` shall find the run by.
+    pub tags: Vec<catalogue::Tag>,
     /// Other places (`--to`), as they were typed.
     pub to: Vec<String>,
     pub output: Output,
@@ -84,6 +86,7 @@ impl From<&OutputArgs> for Options {
             out: args.out.clone(),
             save: !args.no_save,
             samples: args.samples,
+            tags: args.tags.clone(),
             to: args.to.clone(),
             output,
             progress: if args.no_progress || args.quiet { Shown::Nothing } else { Shown::Line },
@@ -271,6 +274,9 @@ fn sink(options: &Options, started: SystemTime) -> Result<Box<dyn Sink>, Failure
             if options.out.is_some() {
                 // The run is where its user wants it; that `tare runs` lists it, too, is a convenience.
                 let _ = catalogue::register(folder.path());
+            }
+            if let Err(error) = catalogue::tag(folder.path(), &options.tags, &[]) {
+                complain(&format!("tare: the run has no tags: {error}"));
             }
             Ok(Box::new(folder))
         }

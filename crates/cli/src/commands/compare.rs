@@ -15,8 +15,9 @@ use store::timeline::MAX_BINS;
 use units::Fraction;
 
 const EXAMPLES: &str = "\
-A SIDE is one run, several with commas between them, or a tag, which stands for all runs that have it. Several trials on
-each side give a difference its confidence; with one there is none. Run them by turns: A, B, A, B…
+A SIDE is one run, several with commas between them, or a tag, which stands for all its runs.
+Several trials on each side give a difference its confidence; with one there is none. Run them
+by turns: A, B, A, B…
 
 Examples:
   tare compare last~1 last

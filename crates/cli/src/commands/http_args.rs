@@ -312,6 +312,9 @@ pub struct OutputArgs {
     /// Keep nothing
     #[arg(long)]
     pub no_save: bool,
+    /// Give the run this tag: tare runs and tare compare then find it by it (repeatable)
+    #[arg(long = "tag", value_name = "WORD", conflicts_with = "no_save")]
+    pub tags: Vec<catalogue::Tag>,
     /// Keep every single request, too: samples.parquet in the run folder
     #[arg(long, conflicts_with = "no_save")]
     pub samples: bool,

@@ -17,7 +17,8 @@ const LIMIT: usize = 20;
 const NARROWEST_TARGET: usize = 16;
 
 const EXAMPLES: &str = "\
-A RUN is its name, a unique beginning or end of it (7f3a), last, last~1 (the one before), a tag, or a path (./out).
+A RUN is its name, a unique beginning or end of it (7f3a), last, last~1 (the one before), a tag,
+or a path (./out).
 
 Examples:
   tare runs --tag nightly --verdict valid
@@ -75,6 +76,7 @@ enum Wanted {
 /// Print the summary of a kept run
 #[derive(Args, Debug)]
 struct ShowArgs {
+    /// Its name, the end of it, last, last~1, a tag, or a path
     #[arg(value_name = "RUN")]
     run: String,
     /// Print its result as JSON
@@ -85,6 +87,7 @@ struct ShowArgs {
 /// Give words to a run, or take them away
 #[derive(Args, Debug)]
 struct TagArgs {
+    /// Its name, the end of it, last, last~1, a tag, or a path
     #[arg(value_name = "RUN")]
     run: String,
     /// +WORD or WORD adds it, -WORD takes it away; without any, its tags are printed
@@ -95,6 +98,7 @@ struct TagArgs {
 /// Remove runs for good
 #[derive(Args, Debug)]
 struct RmArgs {
+    /// Its name, the end of it, last, last~1, a tag, or a path
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
 }
