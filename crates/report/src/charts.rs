@@ -148,11 +148,31 @@ pub fn percentiles(id: &str, title: &str, caption: &str, curves: &[(&str, Tone, 
         title: title.to_owned(),
         caption: caption.to_owned(),
         x: Axis::Nines { nines },
-        y: Scale::log(series.iter().flat_map(Series::values)),
+        y: Scale::log(foot_and_top(&series).into_iter()),
         unit: Unit::Time,
         body: Body::Lines(series),
         ..blank()
     }
+}
+
+/// What the scale must hold: all of what matters, and of what is beside it no more than a decade below that. A lateness
+/// of nanoseconds would leave no room for the latencies.
+fn foot_and_top(series: &[Series]) -> Vec<f64> {
+    let positive = |of: &dyn Fn(&Series) -> bool| -> Vec<f64> {
+        series
+            .iter()
+            .filter(|series| of(series))
+            .flat_map(Series::values)
+            .filter(|value| *value > 0.0)
+            .collect()
+    };
+    let mut values = positive(&|series| series.tone != Tone::Quiet);
+    let beside = positive(&|series| series.tone == Tone::Quiet);
+    match values.iter().copied().reduce(f64::min) {
+        Some(least) => values.extend(beside.iter().map(|value| value.max(least / 10.0))),
+        None => values = beside,
+    }
+    values
 }
 
 /// Outcomes over time by code and cause, as bars on each other.

@@ -1,7 +1,7 @@
 //! The verdict with each criterion, its limit, its value and what to do; the headline figures; the user's own
 //! thresholds; and what did not reach the places that it was sent to.
 
-use crate::markup::escape;
+use crate::markup::{escape, sentence};
 use crate::words::{self, count};
 use std::fmt::{Result, Write};
 use store::Distribution;
@@ -55,7 +55,7 @@ fn broken(out: &mut String, criteria: &[Criterion]) -> Result {
         matters.retain(|matter| !matter.is_empty());
         let matters = matters.join("; ");
         let between = if matters.is_empty() { "" } else { ": " };
-        writeln!(out, "<p class=\"soft\">{}{between}{}</p></div>", escape(&matters), escape(remedy))?;
+        writeln!(out, "<p class=\"soft\">{}{between}{}</p></div>", sentence(&matters), sentence(remedy))?;
     }
     Ok(())
 }
@@ -221,7 +221,7 @@ fn notes(out: &mut String, result: &RunResult) -> Result {
     }
     writeln!(out, "<ul class=\"notes\">")?;
     for note in all {
-        writeln!(out, "<li>{}</li>", escape(&note))?;
+        writeln!(out, "<li>{}</li>", sentence(&note))?;
     }
     writeln!(out, "</ul>")
 }
