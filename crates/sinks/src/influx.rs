@@ -214,7 +214,7 @@ impl Exporter for Influx {
 }
 
 /// Every figure of the row that is one number, under its name in `result.json`.
-fn interval_fields<'a, 'b>(point: line::Point<'a>, row: &'b Interval) -> line::Point<'a> {
+fn interval_fields<'a>(point: line::Point<'a>, row: &Interval) -> line::Point<'a> {
     point
         .number("length_s", Some(row.length_s))
         .count("offered", Some(row.offered))

@@ -129,7 +129,7 @@ async fn answer(
     if uri.path() != path {
         return (StatusCode::NOT_FOUND, format!("The figures are at {path}\n")).into_response();
     }
-    if method != Method::GET && method != Method::HEAD {
+    if method != Method::GET {
         return (StatusCode::METHOD_NOT_ALLOWED, "GET them\n").into_response();
     }
     let accept = headers.get_all(ACCEPT).into_iter().filter_map(|value| value.to_str().ok());
