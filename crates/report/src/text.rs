@@ -24,8 +24,8 @@ pub fn summary(result: &RunResult, style: Style) -> String {
     thresholds(&mut page, result);
     notes(&mut page, result);
     place(&mut page, result);
-    verdict(&mut page, result);
     failed_thresholds(&mut page, result);
+    verdict(&mut page, result);
     page.text
 }
 
@@ -370,11 +370,18 @@ fn thresholds(page: &mut Page, result: &RunResult) {
         let mark = page.style.paint(ink, mark);
         let label = if index == 0 { "Thresholds" } else { "" };
         let expression = words::printable(&threshold.expression);
-        let fits = expression.chars().count() + value.chars().count() + 13 <= page.room();
-        let aside = if fits { format!("   ({value})") } else { String::new() };
-        page.line(label, &format!("{mark}  {expression}{aside}"));
-        if !fits {
-            page.line("", &format!("        ({value})"));
+        let value = format!("({value})");
+        let fits = expression.chars().count() + value.chars().count() + 11 <= page.room();
+        let mut lines = words::wrap(&expression, page.room() - 8);
+        match lines.last_mut().filter(|_| fits) {
+            Some(last) => last.push_str(&format!("   {value}")),
+            None => lines.push(value),
+        }
+        for (at, line) in lines.iter().enumerate() {
+            match at {
+                0 => page.line(label, &format!("{mark}  {line}")),
+                _ => page.line("", &format!("        {line}")),
+            }
         }
     }
     if !result.thresholds.is_empty() {
@@ -382,13 +389,14 @@ fn thresholds(page: &mut Page, result: &RunResult) {
     }
 }
 
-/// Below the verdict, which is about the generator: the word for what the user set.
+/// Just above the verdict, which is about the generator: the word for what the user set.
 fn failed_thresholds(page: &mut Page, result: &RunResult) {
     let failed = result.thresholds.iter().filter(|threshold| !threshold.holds).count();
     if failed > 0 {
         let word = page.style.paint(Ink::Bad, &format!("{:<LABEL$}", "FAILED"));
         let all = counted(result.thresholds.len() as u64, "threshold");
         page.raw(&format!("  {word}{failed} of {all} did not hold"));
+        page.gap();
     }
 }
 
