@@ -8,7 +8,8 @@ TARE := $(TARGET)/release/tare
 # PROGRAM=PACKAGE: what the Debian package is needed for. aws-lc (the cryptography under TLS) is compiled by cc.
 NEEDS_BUILD := cc=gcc /usr/include/stdlib.h=libc6-dev
 NEEDS_TEST := nginx=nginx-light curl=curl openssl=openssl ip=iproute2 setpriv=util-linux \
-	redis-server=redis-server redis-cli=redis-tools mount=mount python3=python3 /usr/lib/python3*/ensurepip=python3-venv /usr/lib/*/faketime/libfaketime.so.1=libfaketime chromium=chromium prometheus=prometheus influxd=influxdb
+	redis-server=redis-server redis-cli=redis-tools mount=mount python3=python3 /usr/lib/python3*/ensurepip=python3-venv /usr/lib/*/faketime/libfaketime.so.1=libfaketime chromium=chromium prometheus=prometheus influxd=influxdb \
+	tmux=tmux pgrep=procps
 
 FUZZ_TARGETS := http_response target_url request_line plan_toml limits
 FUZZ_SECONDS := 20

@@ -21,12 +21,14 @@
 
 pub mod browser;
 pub mod check;
+pub mod devtools;
 pub mod lock;
 pub mod nginx;
 pub mod process;
 pub mod recorder;
 pub mod run;
 pub mod target;
+pub mod tmux;
 pub mod wire;
 
 pub use lock::{alone, beside_others};

@@ -142,7 +142,8 @@ impl Running {
         }
     }
 
-    fn stderr(&self) -> String {
+    /// What it said on standard error until now.
+    pub fn stderr(&self) -> String {
         text_of(&self.folder.path().join("stderr"))
     }
 }
