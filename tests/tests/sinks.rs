@@ -37,7 +37,7 @@ fn files_say_what_the_result_says() {
     let _shared = beside_others();
     let folder = tare_system_tests::scratch();
     let at = |name: &str| folder.path().join(name);
-    let target = Target::start("--delay fixed:2ms --status 200:0.9,503:0.1 --no-truth");
+    let target = Target::start("--delay fixed:2ms --error 503=0.1 --no-truth");
     let mut tare = Tare::http(&format!("{LOAD} --out {} {}", at("run").display(), target.url()));
     for place in ["csv:a.csv", "jsonl:a.jsonl?events=1", "hdr:a.hlog", "k6:a.k6", "k6:b.k6?events=1"] {
         let (kind, file) = place.split_once(':').expect("a kind and a file");
