@@ -13,6 +13,9 @@ pub struct Entry {
     pub state: State,
     /// RFC 3339, UTC.
     pub started_at: String,
+    /// When its plan was written, since 1970: tells runs of the same second apart.
+    #[serde(default)]
+    pub begun_ns: u64,
     pub engine: String,
     pub target: String,
     pub load: String,

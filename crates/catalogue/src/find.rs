@@ -153,11 +153,17 @@ pub fn short_names(entries: &[Entry]) -> Names {
         *taken.entry(&entry.name[entry.name.len() - end(entry)..]).or_default() += 1;
         entry.tags.iter().for_each(|tag| *taken.entry(tag).or_default() += 1);
     }
+    let mut sorted: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+    sorted.sort_unstable();
+    // Names that begin so are neighbours.
+    let begins = |short: &str| {
+        let at = sorted.partition_point(|name| *name < short);
+        sorted.get(at).is_some_and(|name| name.starts_with(short) && *name != short)
+    };
     let short = entries.iter().map(|entry| {
         let short = &entry.name[entry.name.len() - end(entry)..];
         let is_free = taken.get(short) == Some(&1) && !short.is_empty();
-        let begins = || entries.iter().any(|other| other.name.starts_with(short) && other.name != entry.name);
-        let name = if is_free && !begins() { short } else { &entry.name };
+        let name = if is_free && !begins(short) { short } else { &entry.name };
         (entry.folder.clone(), name.to_owned())
     });
     Names(short.collect())

@@ -75,6 +75,7 @@ pub fn read(folder: &Path) -> Option<Entry> {
     if entry.started_at.is_empty() {
         entry.started_at = started_at(folder, &entry.name);
     }
+    entry.begun_ns = begun_ns(folder);
     entry.folder = folder.to_owned();
     entry.tags = tags::of(folder).unwrap_or_default();
     Some(entry)
@@ -195,6 +196,13 @@ fn started_at(folder: &Path, name: &str) -> String {
     }
     let modified = fs::metadata(folder).and_then(|folder| folder.modified());
     modified.map(store::rfc3339).unwrap_or_default()
+}
+
+/// 0 where there is no plan.
+fn begun_ns(folder: &Path) -> u64 {
+    let written = fs::metadata(folder.join(PLAN)).and_then(|plan| plan.modified()).ok();
+    let since = written.and_then(|written| written.duration_since(std::time::UNIX_EPOCH).ok());
+    since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// `2026-11-20T12-00-00Z` as `2026-11-20T12:00:00Z`, and what is left behind it.

@@ -51,7 +51,8 @@ impl Catalogue {
     pub fn open_at(home: &Path) -> Result<Self, CatalogueError> {
         let folders = folders(home)?;
         let mut entries = Index::open(home).bring_up_to_date(&folders);
-        entries.sort_by(|a, b| (&b.started_at, &b.name).cmp(&(&a.started_at, &a.name)));
+        let age = |entry: &Entry| (entry.started_at.clone(), entry.begun_ns, entry.name.clone());
+        entries.sort_by_cached_key(|entry| std::cmp::Reverse(age(entry)));
         Ok(Self { home: home.to_owned(), entries })
     }
 

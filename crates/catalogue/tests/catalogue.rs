@@ -82,6 +82,19 @@ fn newest_first_with_the_figures_of_the_result() {
 }
 
 #[test]
+fn runs_of_the_same_second_are_in_the_order_of_their_plans() {
+    let home = Home::new();
+    let folders: Vec<PathBuf> =
+        ["b", "c", "a"].iter().map(|name| home.path().join("runs").join(name)).collect();
+    for (at, folder) in folders.iter().enumerate() {
+        keep(folder, &folder.file_name().unwrap().to_string_lossy(), 1, 5_000);
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_millis(at as u64);
+        File::options().write(true).open(folder.join("plan.toml")).unwrap().set_modified(time).unwrap();
+    }
+    assert_eq!(home.names(), ["a", "c", "b"]);
+}
+
+#[test]
 fn the_index_follows_the_folders() {
     let home = Home::new();
     let (first, second) = (home.run(1, 5_000), home.run(2, 7_000));
