@@ -596,18 +596,20 @@ fn command() -> String {
         let name = std::path::Path::new(program).file_name().and_then(|name| name.to_str());
         *program = name.unwrap_or("tare").to_owned();
     }
-    let mut hide_next = false;
+    let (mut hide_next, mut place_next) = (false, false);
     for word in &mut words {
         if std::mem::take(&mut hide_next) {
             *word = "***".to_owned();
+        } else if std::mem::take(&mut place_next) || word.starts_with("--to=") {
+            *word = sinks::without_secrets(word);
+        } else if word == "--to" {
+            place_next = true;
         } else if word == "-u" || word == "--user" || word == "--live-token" {
             hide_next = true;
         } else if word.starts_with("--user=") {
             *word = "--user=***".to_owned();
         } else if word.starts_with("--live-token=") {
             *word = "--live-token=***".to_owned();
-        } else if word.starts_with("--to=") || word.contains("://") {
-            *word = sinks::without_secrets(word);
         } else if word.to_ascii_lowercase().starts_with("authorization:") {
             *word = "Authorization: ***".to_owned();
         }

@@ -224,8 +224,7 @@ impl std::str::FromStr for Place {
 }
 
 fn kind_of(scheme: &str) -> Option<&'static Kind> {
-    let is_it = |known: &&str| known.eq_ignore_ascii_case(scheme);
-    KINDS.iter().find(|kind| kind.schemes.iter().any(|known| is_it(&known)))
+    KINDS.iter().find(|kind| kind.schemes.iter().any(|known| known.eq_ignore_ascii_case(scheme)))
 }
 
 fn unknown(scheme: &str) -> String {

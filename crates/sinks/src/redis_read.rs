@@ -23,6 +23,11 @@ const PAGE: &str = "64";
 /// Runs that are named where none was.
 const NAMED: usize = 8;
 
+/// Values by the names of their fields.
+type Fields = BTreeMap<String, String>;
+/// A histogram and its series' key.
+type Named = (String, Histogram<u64>);
+
 /// Writes the run that `redis://HOST[:PORT]/[DATABASE/]RUN` names into the folder `into`, which must exist: `plan.toml`,
 /// `environment.json`, `intervals.jsonl`, `latency.hlog`, and `result.json` or, of a run that has not ended,
 /// `begun.json`. `store::load_run` reads them.
@@ -65,8 +70,8 @@ fn path(place: &Place) -> Result<(i64, String), SinkError> {
     }
 }
 
-fn meta(link: &mut Link, keys: &Keys) -> Result<BTreeMap<String, String>, SinkError> {
-    let Value::Array(fields) = link.ask(&["HGETALL", &keys.meta()])? else { return Ok(BTreeMap::new()) };
+fn meta(link: &mut Link, keys: &Keys) -> Result<Fields, SinkError> {
+    let Value::Array(fields) = link.ask(&["HGETALL", &keys.meta()])? else { return Ok(Fields::new()) };
     Ok(fields.chunks_exact(2).map(|pair| (text(&pair[0]), text(&pair[1]))).collect())
 }
 
@@ -100,7 +105,7 @@ struct Reader<'a> {
     place: Place,
     link: Link,
     keys: Keys,
-    meta: BTreeMap<String, String>,
+    meta: Fields,
     into: &'a Path,
 }
 
@@ -166,7 +171,7 @@ impl Reader<'_> {
     }
 
     /// Some entries, fields by name, and the number of the last; `None` after the end.
-    fn page(&mut self, from: u64) -> Result<Option<(u64, Vec<BTreeMap<String, String>>)>, SinkError> {
+    fn page(&mut self, from: u64) -> Result<Option<(u64, Vec<Fields>)>, SinkError> {
         let (key, from) = (self.keys.intervals(), format!("{from}-0"));
         let Value::Array(entries) = self.link.ask(&["XRANGE", &key, &from, "+", "COUNT", PAGE])? else {
             return Ok(None);
@@ -182,10 +187,7 @@ impl Reader<'_> {
         Ok(last.map(|last| (last, page)))
     }
 
-    fn entry(
-        &self,
-        fields: &BTreeMap<String, String>,
-    ) -> Result<(Interval, Vec<(String, Histogram<u64>)>), SinkError> {
+    fn entry(&self, fields: &Fields) -> Result<(Interval, Vec<Named>), SinkError> {
         let interval = fields.get("interval").map_or("", String::as_str);
         let interval: Interval =
             serde_json::from_str(interval).map_err(|why| self.damaged(&why.to_string()))?;
