@@ -197,7 +197,7 @@ const REQUESTS: Meaning =
     meaning("requests", "Departures of the measured part by outcome: class, and code or cause", Unit::None);
 const INTERVAL_LATENCY: Meaning = meaning(
     "interval_latency",
-    "Percentiles of the last interval's latency (done - due), exact to 0.1 %; quantile 1 is the maximum",
+    "Percentiles of the last interval's latency (done - due), exact to 0.1 %",
     Unit::Seconds,
 );
 
@@ -281,21 +281,21 @@ fn gauges(row: &Interval) -> Vec<Sample<'static>> {
 }
 
 fn interval_latency(row: &Interval) -> Vec<Sample<'static>> {
-    let quantiles = [
-        ("0.5", row.latency_p50_ns),
-        ("0.9", row.latency_p90_ns),
-        ("0.99", row.latency_p99_ns),
-        ("0.999", row.latency_p99_9_ns),
-        ("1", row.latency_max_ns),
+    let percentiles = [
+        ("p50", row.latency_p50_ns),
+        ("p90", row.latency_p90_ns),
+        ("p99", row.latency_p99_ns),
+        ("p99_9", row.latency_p99_9_ns),
+        ("max", row.latency_max_ns),
     ];
-    let sample = |(quantile, ns): (&str, Option<u64>)| {
+    let sample = |(percentile, ns): (&str, Option<u64>)| {
         Some(Sample {
             meaning: INTERVAL_LATENCY,
-            labels: vec![("quantile", quantile.to_owned())],
+            labels: vec![("percentile", percentile.to_owned())],
             value: Value::Gauge(ns? as f64 / 1e9),
         })
     };
-    quantiles.into_iter().filter_map(sample).collect()
+    percentiles.into_iter().filter_map(sample).collect()
 }
 
 /// Rows for tests.

@@ -3,10 +3,12 @@
 //! Counts are equal. A quantile of Prometheus lies somewhere in the bucket of the true one: buckets are at most 28 % wide
 //! (classic) or 2.2 % (native), and `result.json` is itself up to 0.1 % above the truth.
 
-use crate::servers::{Prometheus, eventually, number};
+use crate::servers::{Prometheus, curl, eventually, number};
+use std::fs::File;
+use std::process::Command;
 use std::time::Duration;
 use tare_system_tests::nginx::free_port;
-use tare_system_tests::{Run, Tare, Target, beside_others};
+use tare_system_tests::{Run, Tare, Target, beside_others, scratch};
 
 const LOAD: &str = "--rate 300 --duration 3s";
 const FAULTS: &str = "--delay uniform:1ms,20ms --error 503=10% --reset 2% --no-truth";
@@ -141,4 +143,34 @@ fn native_histograms_scraped_and_written() {
         let count = prometheus.value(&format!("histogram_count(tare_latency_seconds{{{which}}})"), Some(at));
         assert_eq!(count, run.total("done") as f64, "{run}");
     }
+}
+
+#[test]
+fn the_page_is_as_prometheus_wants_it() {
+    let _shared = beside_others();
+    let (target, port) = (Target::start("--no-truth"), free_port());
+    let to = format!("--to prometheus://127.0.0.1:{port}/figures?linger=0s");
+    let running = Tare::http(&format!("--rate 100 --duration 2s {} {to}", target.url())).start();
+    let page = || {
+        let text = curl(&[&format!("http://127.0.0.1:{port}/figures")]);
+        text.contains("tare_latency_seconds_count").then_some(text)
+    };
+    let page = eventually(Duration::from_secs(2), page);
+    let elsewhere = curl(&[&format!("http://127.0.0.1:{port}/")]);
+    let run = running.finish();
+    let page = page.unwrap_or_else(|| panic!("no page with figures: {run}"));
+    assert_eq!(elsewhere, "The figures are at /figures\n");
+    // Debian's own judge of such pages, of the package prometheus.
+    let folder = scratch();
+    let file = folder.path().join("page");
+    std::fs::write(&file, &page).expect("a scratch file");
+    let mut promtool = Command::new("promtool");
+    promtool.args(["check", "metrics"]).stdin(File::open(&file).expect("it was just written"));
+    let judged = promtool.output().expect("promtool can be started");
+    assert!(judged.status.success(), "promtool says {}{}", text(&judged.stdout), text(&judged.stderr));
+    assert!(run.took < Duration::from_secs(10), "it lingers not: {run}");
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }

@@ -67,6 +67,14 @@ fn mute() {
 }
 
 #[test]
+fn a_page_where_another_program_listens() {
+    let _shared = beside_others();
+    let mute = Mute::start();
+    let run = run(&[format!("prometheus://127.0.0.1:{}", mute.port())]);
+    check_lost(&run, "another program listens there; name another port, or 0 for a free one");
+}
+
+#[test]
 fn not_http_at_all() {
     let _shared = beside_others();
     let target = Target::start("--garbage 100% --no-truth");
