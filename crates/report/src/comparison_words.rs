@@ -32,6 +32,7 @@ pub fn probability(p: f64) -> String {
 pub fn finding(compared: &Compared) -> &'static str {
     match (compared.finding, compared.is_worse()) {
         (Finding::NoConfidence, _) => "no confidence",
+        (Finding::NoDifference, _) if !compared.could_show(percentiles()) => "too few trials",
         (Finding::NoDifference, _) => "no difference shown",
         (Finding::Negligible, _) => "negligible",
         (_, Some(true)) => "worse",

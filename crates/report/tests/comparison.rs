@@ -1,0 +1,131 @@
+//! What a comparison looks like, from trials that are made up. Expected figures by hand; the layout is a golden.
+
+use compare::{Comparison, FIGURES, Side, Trial, compare, figure, slower};
+use report::{Drawn, Style, comparison, comparison_csv, comparison_html, comparison_json};
+use store::schema::{Interval, Word};
+use store::{Bin, Curve, Timeline};
+
+/// Trials whose times are `values` in milliseconds; everything else is the same in all.
+fn side(label: &str, values: &[f64]) -> Side {
+    let trial = |(at, value): (usize, &f64)| Trial {
+        name: format!("{label}{at}"),
+        folder: format!("{label}{at}").into(),
+        verdict: Word::Valid,
+        values: FIGURES
+            .iter()
+            .map(|figure| match figure.name {
+                "rate.achieved" => Some(2_000.0),
+                "errors" => Some(0.0),
+                "cpu" => None,
+                _ => Some(value * 1e6),
+            })
+            .collect(),
+        ..Trial::default()
+    };
+    Side { label: label.to_owned(), trials: values.iter().enumerate().map(trial).collect() }
+}
+
+fn of(a: &[f64], b: &[f64]) -> Comparison {
+    compare(
+        &[side("A", a), side("B", b)],
+        Vec::new(),
+        vec!["the machines differ in <the kernel>: 6.1 → 6.2".into()],
+    )
+}
+
+/// The sentences without their line breaks.
+fn flat(comparison_of: &Comparison) -> String {
+    comparison(comparison_of, Style::PLAIN).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_difference_is_named_with_its_size() {
+    // Means 2 and 3 ms; s² = 0.01/4·… of both: 0.0025, so the error is √(2 · 0.0025 / 5) = 0.031623 and ν = 8:
+    // t₀.₉₇₅ = 2.306, the difference 1 ± 0.0729 ms, over 2 ms: 46.4 % … 53.6 %. Ranks: 2/252, of five figures 5 · 0.00794.
+    let spread = [-0.05, -0.05, 0.0, 0.05, 0.05];
+    let text = comparison(&of(&spread.map(|off| 2.0 + off), &spread.map(|off| 3.0 + off)), Style::PLAIN);
+    for line in [
+        "  latency.mean   2.00 ms  3.00 ms   +50 %  +46.4 % … +53.6 %  < 0.001  worse",
+        "  rate.achieved  2 000/s  2 000/s    ±0 %        ±0 % … ±0 %    1.000  no difference shown",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert!(text.contains("latency.p99    2.00 ms  3.00 ms") && text.contains("0.040  worse"), "{text}");
+    assert!(text.contains("B is slower than A: latency.mean +50 % (+46.4 % … +53.6 %),"), "{text}");
+    assert!(text.contains("Warning      the machines differ in <the kernel>"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    // The other way round it is faster.
+    let turned = flat(&of(&[3.0, 3.1, 3.05], &[2.0, 2.1, 2.05]));
+    assert!(turned.contains("B is faster than A: latency.mean −"), "{turned}");
+    assert!(turned.contains("3 and 3 trials are too few; 5 on each side can."), "{turned}");
+    assert!(turned.contains("0.500 too few trials"), "{turned}");
+}
+
+#[test]
+fn noise_and_single_trials_say_so() {
+    let noise = flat(&of(&[2.0, 2.4, 2.2, 2.6, 2.1], &[2.1, 2.5, 2.0, 2.6, 2.3]));
+    assert!(noise.contains("No difference shown between A and B: the noise is larger"), "{noise}");
+    assert!(noise.contains("To show a difference of 5 %: "), "{noise}");
+    let single = flat(&of(&[2.0], &[3.0]));
+    assert!(single.contains("No confidence: 1 trial each."), "{single}");
+    assert!(single.contains("Seen: latency.mean +50 %, latency.p99 +50 %."), "{single}");
+    // Without a test there are no columns for one.
+    assert!(!single.contains("where it lies") && single.contains("Repeat both a few times"), "{single}");
+}
+
+#[test]
+fn the_limit_on_slowness_is_told() {
+    let sides = [side("A", &[2.0]), side("B", &[3.0])];
+    let mut both = compare(&sides, Vec::new(), Vec::new());
+    both.slower = Some(slower(&sides, 0.05, &[figure("latency.p99").unwrap()]));
+    let text = comparison(&both, Style::PLAIN);
+    assert!(text.contains("FAILED       latency.p99 of B is more than 5 % worse than of A"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&comparison_json(&both)).unwrap();
+    assert_eq!((&json["schema"], &json["slower"]["failed"]), (&"tare.comparison/1".into(), &true.into()));
+    assert_eq!(json["pairs"][0]["figures"][2]["a_trials"], serde_json::json!([2e6]));
+}
+
+#[test]
+fn other_programs_get_a_table() {
+    let text = comparison_csv(&of(&[2.0], &[3.0]));
+    let mut lines = text.lines();
+    let columns = lines.next().unwrap().split(',').count();
+    assert!(lines.clone().all(|line| line.split(',').count() == columns), "{text}");
+    assert!(
+        text.contains("\nA,B,latency.p99,ns,1,1,2000000,3000000,0.5,,,none,,,,no_confidence,\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_page_has_the_runs_over_each_other_and_escapes_names() {
+    let row = |t_s: f64, p99| Interval {
+        t_s,
+        length_s: 1.0,
+        done: 10,
+        latency_p99_ns: Some(p99),
+        ..Interval::default()
+    };
+    let drawn = |name: &str, p99: u64| Drawn {
+        name: name.to_owned(),
+        curve: Curve(vec![(0.0, p99 / 2), (0.9, p99), (1.0, p99)]),
+        timeline: Timeline {
+            bins: (0..3).map(|at| Bin { row: row(f64::from(at), p99), ..Bin::default() }).collect(),
+            merged: 1,
+        },
+    };
+    let runs = [drawn("A <7f3a>", 2_000_000), drawn("B 19c0", 3_000_000)];
+    let page = comparison_html(&of(&[2.0], &[3.0]), &runs, &runs);
+    for part in [
+        "A and B, compared",
+        "No confidence: 1 trial each",
+        "c-percentiles",
+        "c-p99",
+        "c-rate",
+        "A &lt;7f3a&gt;",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("<7f3a>") && page.contains("&lt;the kernel&gt;"));
+    assert!(page.contains("default-src 'none'"));
+}
