@@ -9,7 +9,8 @@
     .live-bar b::before { content: '●'; margin-right: .35em; }
     .live-bar[data-is=live] b { color: var(--good); }
     .live-bar[data-is=lost] b, .live-bar[data-is=gone] b { color: var(--bad); }
-    .live-bar button, .live-bar a { margin-left: auto; font: inherit; }
+    .live-bar button, .live-bar a { margin-left: auto; font: inherit; color: var(--ink); padding: .1rem .6rem;
+      background: var(--tint); border: 1px solid var(--edge); border-radius: 4px; text-decoration: none; cursor: pointer; }
     @media print { .live-bar { display: none; } }`;
   document.head.append(style);
   const make = (tag, parent) => parent.appendChild(document.createElement(tag));
@@ -22,6 +23,9 @@
   document.body.prepend(bar);
   // The address may be seen by others; from here on the cookie will do.
   if (location.search) history.replaceState(null, '', location.pathname);
+
+  // Charts first: what holds need not be read again each second.
+  document.querySelectorAll('.verdict details[id]').forEach(details => { details.open = false; });
 
   let next = null;
   let paused = false;
