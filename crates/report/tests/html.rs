@@ -194,6 +194,15 @@ fn the_same_advice_is_said_once() {
 }
 
 #[test]
+fn a_target_that_was_never_there_is_named_before_the_generator() {
+    let page = page(&common::only_errors());
+    let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
+    let said = "<strong>UNREACHABLE</strong>the target could not be reached: nothing listens there (connect.refused)";
+    assert!(at(said) < at("The verdict on the generator alone: VALID"));
+    assert!(!page.contains("<section class=\"verdict VALID\">"));
+}
+
+#[test]
 fn every_criterion_has_its_limit_and_value() {
     let result = common::degraded();
     let page = page(&result);

@@ -62,7 +62,10 @@ fn totals(out: &mut String, result: &RunResult) -> Result {
         Some(("requests that left late", count(health.late))),
         Some(("TCP retransmits (whole network namespace)", count(health.retransmits))),
         Some(("listen-queue overflows (whole network namespace)", count(health.listen_overflows))),
-        Some(("stopped by a CPU quota", words::time(health.throttled_ns))),
+        Some((
+            "stopped by a CPU quota",
+            if health.throttled == 0 { "never".to_owned() } else { words::time(health.throttled_ns) },
+        )),
         optional("clock", (!health.clock.is_empty()).then(|| escape(&health.clock))),
         optional("sockets", (!health.io.is_empty()).then(|| escape(&health.io))),
     ];

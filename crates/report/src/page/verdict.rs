@@ -12,12 +12,19 @@ pub fn write(out: &mut String, result: &RunResult) -> Result {
     let word = verdict.word.as_str();
     let failing = verdict.criteria.iter().filter(|criterion| !criterion.holds).count();
     let unreachable = words::unreachable(result);
-    let is_reached = unreachable.is_none();
-    let sentence = unreachable.unwrap_or_else(|| words::verdict(verdict.word, failing, 0));
-    writeln!(out, "<section class=\"verdict {word}\"><h2 class=\"unseen\">Verdict</h2>")?;
-    writeln!(out, "<p><strong>{word}</strong>{}</p>", escape(&sentence))?;
-    if is_reached {
-        broken(out, &verdict.criteria)?;
+    match unreachable {
+        // The generator is not the matter then: its word comes second, and its advice would lead astray.
+        Some(sentence) => {
+            writeln!(out, "<section class=\"verdict INVALID\"><h2 class=\"unseen\">Verdict</h2>")?;
+            writeln!(out, "<p><strong>UNREACHABLE</strong>{}</p>", escape(&sentence))?;
+            writeln!(out, "<p class=\"soft\">The verdict on the generator alone: {word}</p>")?;
+        }
+        None => {
+            writeln!(out, "<section class=\"verdict {word}\"><h2 class=\"unseen\">Verdict</h2>")?;
+            let sentence = words::verdict(verdict.word, failing, 0);
+            writeln!(out, "<p><strong>{word}</strong>{}</p>", escape(&sentence))?;
+            broken(out, &verdict.criteria)?;
+        }
     }
     cards(out, result)?;
     criteria(out, &verdict.criteria)?;
