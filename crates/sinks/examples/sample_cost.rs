@@ -2,12 +2,20 @@
 //!
 //! ```text
 //! cargo run --release -p tare-sinks --example sample_cost -- parquet:/tmp/a.parquet arrow:/tmp/a.arrows
+//! cargo run --release -p tare-sinks --example sample_cost -- /tmp/a.parquet    # that table, encoded in other ways
 //! ```
 //!
 //! Events are like those of a run at 100 000/s: due times with even gaps, service times spread by a few
 //! microseconds, one status, two threads. Runs on one thread, so wall time is CPU time on a quiet machine.
 
+use arrow::array::RecordBatch;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
 use sinks::{Place, RunInfo};
+use std::fs::File;
 use std::time::Instant as Wall;
 use units::{Bytes, Event, Group, Instant, Outcome, Picos};
 
@@ -46,6 +54,10 @@ fn main() {
     let batches: Vec<Vec<Event>> = (0..EVENTS / BATCH).map(|batch| events(batch * BATCH)).collect();
     let count = batches.len() as u64 * BATCH;
     for typed in std::env::args().skip(1) {
+        if !typed.contains(':') {
+            other_ways(&typed);
+            continue;
+        }
         let place = Place::parse(&typed).expect("a place");
         let mut sink = (place.kind().open)(&place).expect("a sink");
         sink.begin(&RunInfo::default()).expect("it opens");
@@ -61,6 +73,52 @@ fn main() {
             written.as_nanos() as f64 / count as f64,
             bytes as f64 / count as f64,
             (all - written).as_secs_f64()
+        );
+    }
+}
+
+/// Writes the table of a file into memory with each encoding of its whole numbers.
+fn other_ways(path: &str) {
+    let file = File::open(path).expect("a Parquet file");
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new(file).expect("a Parquet file").with_batch_size(4_096);
+    let batches: Vec<RecordBatch> =
+        reader.build().expect("a table").map(|batch| batch.expect("rows")).collect();
+    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    let zstd = |level| Compression::ZSTD(ZstdLevel::try_new(level).expect("a level of zstd"));
+    for (encoding, compression) in [
+        (Some(Encoding::DELTA_BINARY_PACKED), zstd(1)),
+        (Some(Encoding::DELTA_BINARY_PACKED), zstd(3)),
+        (Some(Encoding::DELTA_BINARY_PACKED), Compression::UNCOMPRESSED),
+        (Some(Encoding::BYTE_STREAM_SPLIT), zstd(1)),
+        (Some(Encoding::PLAIN), zstd(1)),
+        (Some(Encoding::PLAIN), Compression::UNCOMPRESSED),
+        // By dictionary, while there are few values.
+        (None, zstd(1)),
+    ] {
+        let mut properties = WriterProperties::builder()
+            .set_compression(compression)
+            .set_dictionary_enabled(false)
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_max_row_group_row_count(Some(128 * 1024));
+        for field in batches[0].schema().fields() {
+            let column = ColumnPath::from(field.name().as_str());
+            properties = match (field.data_type().is_integer(), encoding) {
+                (true, Some(encoding)) => properties.set_column_encoding(column, encoding),
+                _ => properties.set_column_dictionary_enabled(column, true),
+            };
+        }
+        let began = Wall::now();
+        let mut bytes = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut bytes, batches[0].schema(), Some(properties.build()))
+            .expect("the properties fit the table");
+        batches.iter().for_each(|batch| writer.write(batch).expect("memory takes everything"));
+        writer.close().expect("memory takes everything");
+        println!(
+            "{:<40} {:>5.0} ns {:>6.1} bytes for each event",
+            format!("{encoding:?}, {compression}"),
+            began.elapsed().as_nanos() as f64 / rows as f64,
+            bytes.len() as f64 / rows as f64
         );
     }
 }

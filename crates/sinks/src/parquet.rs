@@ -8,7 +8,8 @@
 //! A Parquet file without its footer is unreadable, so a run that is killed leaves only the `.part`. A disk that is
 //! full costs the rows after the last whole row group: the footer is written behind that one.
 //!
-//! Encodings were chosen by measuring (`cargo run --release -p tare-sinks --example sample_cost`).
+//! Encodings were chosen by measuring (`cargo run --release -p tare-sinks --example sample_cost`; 2 busy cores, per event):
+//! differences and zstd 0.13 µs, 11.7 bytes; plain and zstd 0.28 µs, 18 bytes; plain 0.10 µs, 92 bytes; dictionaries 0.6 µs, 30 bytes.
 
 use crate::exporter::{Exporter, Gone, RunInfo, SinkError, SinkRow};
 use crate::place::{Address, Kind, Place};
@@ -301,7 +302,10 @@ fn properties(schema: &SchemaRef) -> Result<WriterProperties, ParquetError> {
     for field in schema.fields() {
         let column = ColumnPath::from(field.name().as_str());
         builder = match field.data_type() {
-            DataType::Dictionary(..) => builder.set_column_dictionary_enabled(column, true),
+            // Comparing texts for the least and the greatest took a tenth of the time.
+            DataType::Dictionary(..) => builder
+                .set_column_dictionary_enabled(column.clone(), true)
+                .set_column_statistics_enabled(column, EnabledStatistics::None),
             DataType::Int64 | DataType::UInt16 => {
                 builder.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED)
             }
