@@ -41,6 +41,14 @@ pub struct Measuring {
     pub interval: Picos,
 }
 
+impl Measuring {
+    /// Whether more of the load is to come: not with the row in which it ends, nor with the rest of an interval.
+    fn goes_on_after(&self, row: &IntervalRow) -> bool {
+        let end = row.start + row.length;
+        row.length >= self.interval && self.until.is_none_or(|until| end < until)
+    }
+}
+
 /// What the rates of the whole run are over: the same as for `result.json`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WholeRun {
@@ -149,11 +157,11 @@ impl Thresholds {
         self.watched.is_empty()
     }
 
-    /// One interval is over. Says once that the run shall end, and why.
+    /// One interval is over. Says once that the run shall end, and why; never when its load is over anyway.
     pub fn row(&mut self, row: &IntervalRow) -> Option<Aborted> {
         let measuring = self.measuring;
         self.watched.iter_mut().for_each(|watched| watched.row(row, measuring));
-        if self.over {
+        if self.over || !measuring.goes_on_after(row) {
             return None;
         }
         let aborted = self.watched.iter().find_map(Watched::aborted);
@@ -199,6 +207,8 @@ impl Watched {
     fn row(&mut self, row: &IntervalRow, measuring: Measuring) {
         let has_windows = match self.gathers {
             Gathers::Nothing => return,
+            // The totals are better than all but the last of it.
+            Gathers::SoFar { .. } if !measuring.goes_on_after(row) => return,
             Gathers::SoFar { .. } => false,
             Gathers::Window(_) => true,
         };

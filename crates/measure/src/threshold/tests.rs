@@ -220,6 +220,18 @@ fn a_run_ends_when_its_limit_comes_true() {
 }
 
 #[test]
+fn a_run_whose_load_is_over_is_not_ended_early() {
+    // All is well until the last second, which is judged as all others are.
+    let rows: Vec<_> = (0..5).map(|s| row(s, 100, if s < 4 { 10 } else { 80 }, 0)).collect();
+    let all = limits(&[], &["latency.max > 50ms", "latency.p50 > 50ms in any 1s", "latency.p50 > 50ms"]);
+    let (aborted, judged) = judged(all, measuring(0, Some(5)), &rows);
+    assert_eq!(aborted, None);
+    assert_eq!(judged.iter().map(|one| one.holds).collect::<Vec<_>>(), [false, false, true]);
+    assert_eq!(judged[0].at, None, "it is the whole run's");
+    assert_eq!(judged[1].at, Some(Picos::from_secs(5)));
+}
+
+#[test]
 fn few_values_end_no_run() {
     // p99 needs 100 values: 30 a second are 90 after three seconds and 120 after four.
     let slow: Vec<_> = (0..6).map(|s| row(s, 30, 80, 0)).collect();
