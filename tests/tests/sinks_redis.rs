@@ -131,6 +131,16 @@ fn rows_events_and_result_arrive_and_nothing_is_lost() {
         assert_eq!(result[key], run.result[key], "{key}");
     }
     assert_eq!(redis.ask(&format!("hget tare:{}:meta state", run_name(&run))), "ended");
+    let report =
+        |run: &str| Tare::new(&format!("report --json {}", redis.url("", run))).start().finish_unchecked();
+    let drawn = report(run_name(&run));
+    for key in ["totals", "latency_ns", "intervals"] {
+        assert_eq!(drawn.result[key], run.result[key], "{key} of {drawn}");
+    }
+    let nothing = report("no-such-run");
+    assert_eq!(nothing.code, Some(2));
+    assert!(nothing.stderr.contains("there is no run no-such-run"), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains(run_name(&run)), "it names those that are there: {}", nothing.stderr);
     // A week, by default.
     let left: i64 = redis.ask(&format!("ttl tare:{}:events:0", run_name(&run))).parse().expect("seconds");
     assert!((604_000..=604_800).contains(&left), "{left}");

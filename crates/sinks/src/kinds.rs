@@ -18,3 +18,36 @@ pub const KINDS: &[Kind] = &[
     influx::V1,
     influx::V2,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The row of the table that names this scheme.
+    fn row(scheme: &str) -> &'static str {
+        let text = include_str!("../../../docs/sinks.md");
+        let written = [format!("`{scheme}:"), format!("`{scheme}`")];
+        text.lines()
+            .find(|line| line.starts_with("| `") && written.iter().any(|written| line.contains(written)))
+            .unwrap_or_else(|| panic!("docs/sinks.md does not name {scheme}"))
+    }
+
+    #[test]
+    fn the_documentation_names_every_kind_and_option() {
+        for kind in KINDS {
+            let first = row(kind.schemes[0]);
+            for option in kind.options {
+                assert!(first.contains(&format!("`{option}`")), "{option} of {first}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_scheme_has_two_kinds() {
+        let mut all: Vec<&str> = KINDS.iter().flat_map(|kind| kind.schemes).copied().collect();
+        let many = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), many);
+    }
+}
