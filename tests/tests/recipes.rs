@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use tare_system_tests::{Target, beside_others, binary, need, scratch};
 
 /// Pages of docs/ with recipes.
-const PAGES: [&str; 3] = ["http.md", "runs.md", "compare.md"];
+const PAGES: [&str; 4] = ["http.md", "runs.md", "compare.md", "live.md"];
 
 struct Recipe {
     page: &'static str,
