@@ -210,6 +210,64 @@ fn a_series_can_be_switched_off() {
 }
 
 #[test]
+fn what_a_reader_chose_outlives_the_next_page() {
+    let _shared = beside_others();
+    // What a live page does each second: the same <main>, made anew.
+    let seen = probe(
+        &run().page(),
+        1280,
+        "const html = one('main').innerHTML;
+         one('#d-rate').open = true;
+         one('#criteria').open = !one('#criteria').open;
+         all('#c-latency .legend button')[4].click();
+         all('#names thead button').find(button => button.textContent === 'requests').click();
+         pointer('pointerdown', 'rate', 0.2); pointer('pointerup', 'rate', 0.6);
+         canvas('latency').focus();
+         key('latency', 'ArrowRight'); key('latency', 'ArrowRight');
+         const state = () => ({ open: one('#d-rate').open, criteria: one('#criteria').open, views: views(), box: box('latency'),
+           pressed: all('#c-latency .legend button').map(button => button.getAttribute('aria-pressed')),
+           names: table(one('#names')).rows.map(row => row[0]), sorted: one('#names [aria-sort]').textContent,
+           focus: document.activeElement.closest('figure')?.id });
+         const before = state(), old = one('#c-rate');
+         tare.swap(html);
+         return { before, after: state(), isNew: one('#c-rate') !== old };",
+    )
+    .seen;
+    assert_eq!(seen["before"], seen["after"], "{seen}");
+    assert_eq!((&seen["isNew"], &seen["after"]["focus"]), (&true.into(), &"c-latency".into()), "{seen}");
+    assert_eq!(texts(&seen["after"]["names"]), ["home", "find", "buy"], "the most requests first");
+}
+
+#[test]
+fn a_cell_of_the_heat_map_says_its_count() {
+    let _shared = beside_others();
+    // Points at the middle of each cell of the third second that is not empty, in the picture, and reads it out.
+    let seen = probe(
+        &run().page(),
+        1280,
+        "const figure = one('#c-heat'), heads = all('thead th', figure).slice(1);
+         const counts = table(one('table', figure)).rows[2].slice(1).map(Number);
+         const [, low, high] = figure.dataset.y.split(' ').map(Number);
+         const height = ns => Math.log(ns / low) / Math.log(high / low);
+         return heads.map((head, n) => {
+           const { from, to } = head.dataset;
+           pointer('pointermove', 'heat', 0.5, height(Math.sqrt(from * to)));
+           return { band: head.textContent, count: counts[n], box: box('heat') };
+         });",
+    )
+    .seen;
+    let cells = seen.as_array().unwrap_or_else(|| panic!("no cells: {seen}"));
+    let all: u64 = cells.iter().map(|cell| cell["count"].as_u64().expect("a count")).sum();
+    assert!(cells.len() > 10 && all > 200, "{seen}");
+    for cell in cells {
+        let count = cell["count"].as_u64().expect("a count");
+        let noun = if count == 1 { "request" } else { "requests" };
+        let said = format!("{}: {count} {noun}", cell["band"].as_str().expect("a band"));
+        assert_eq!(texts(&cell["box"]), ["2 – 3 s", &said, &format!("of {all} requests")], "{cell}");
+    }
+}
+
+#[test]
 fn the_table_by_name_is_sorted() {
     let _shared = beside_others();
     let kept = run();
