@@ -81,7 +81,7 @@ impl TimelineBuilder {
     pub fn expecting(most: usize, intervals: u64) -> Self {
         let most = most.max(2);
         let each = intervals.div_ceil(most as u64).max(1);
-        Self { most, each, closed: Vec::new(), open: None, counts: vec![Counts::new(); DRAWN.len()] }
+        Self { most, each, closed: Vec::new(), open: None, counts: scratch() }
     }
 
     /// An interval of a run that goes on.
@@ -176,8 +176,9 @@ impl TimelineBuilder {
     }
 }
 
+/// One for each series. Memory is touched only where values come to lie.
 fn scratch() -> Vec<Counts> {
-    vec![Counts::new(); DRAWN.len()]
+    std::iter::repeat_with(Counts::new).take(DRAWN.len()).collect()
 }
 
 fn joined(first: &Closed, second: &Closed, scratch: &mut [Counts]) -> Closed {
