@@ -244,7 +244,9 @@ fn test_means(compared: &mut Compared) {
     compared.p = Some(test.p());
     compared.effect = welch::hedges_g(x, y);
     let (low, high) = test.interval(CONFIDENCE);
-    compared.change_interval = (compared.a > 0.0).then(|| (low / compared.a, high / compared.a));
+    // No figure is negative: none can lose more than all of it.
+    compared.change_interval =
+        (compared.a > 0.0).then(|| ((low / compared.a).max(-1.0), (high / compared.a).max(-1.0)));
 }
 
 fn test_percentiles(compared: &mut Compared) {

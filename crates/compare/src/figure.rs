@@ -26,7 +26,7 @@ pub enum Better {
 pub struct Figure {
     /// `latency.p99`, as thresholds call it.
     pub name: &'static str,
-    /// `ns`, `/s`, `share`, `s/million` (CPU seconds for a million requests).
+    /// `ns`, `/s`, `share`, `s`.
     pub unit: &'static str,
     pub family: Family,
     pub better: Better,
@@ -72,7 +72,7 @@ pub const FIGURES: [Figure; 9] = [
     percentile("latency.p99", |run| latency(run, |latency| latency.p99 as f64)),
     percentile("latency.p99_9", |run| latency(run, |latency| latency.p99_9 as f64)),
     percentile("service.p99", |run| (!run.service_ns.is_empty()).then_some(run.service_ns.p99 as f64)),
-    mean("cpu", "s/million", Better::Lower, |run| run.generator.cpu_s_per_million),
+    mean("cpu_per_million", "s", Better::Lower, |run| run.generator.cpu_s_per_million),
 ];
 
 /// The figure of this name. `latency.p99.9`, as people write it, is `latency.p99_9`.

@@ -9,8 +9,6 @@ use store::{Distribution, RunResult, StoredRun};
 
 /// Blocks into which one trial is cut to learn how much its figures move.
 const BLOCKS: usize = 10;
-/// Intervals that a block has at least.
-const LEAST_ROWS: usize = 2;
 /// The series of `latency.hlog` that the blocks are made of.
 const LATENCY: &str = "latency";
 const LOG: &str = "latency.hlog";
@@ -88,7 +86,7 @@ fn blocks(run: &StoredRun) -> Vec<RunResult> {
     let from = run.result.warmup.duration_s;
     let rows: Vec<Interval> =
         run.intervals().filter(|row| row.t_s + 1e-6 >= from && row.offered > 0).collect();
-    let size = rows.len().div_ceil(BLOCKS).max(LEAST_ROWS);
+    let size = rows.len().div_ceil(BLOCKS).max(1);
     let mut blocks: Vec<Block> = rows.chunks_exact(size).map(Block::of).collect();
     // Without its log a run has no latency by block: what is left is its rate.
     for entry in store::read_hlog(&run.folder.join(LOG)).into_iter().flatten() {
@@ -160,17 +158,17 @@ mod tests {
 
     #[test]
     fn spread_of_the_rate_by_hand() {
-        // Four blocks of two rows: rates 95, 105, 95, 105; mean 100, s² = 100/3, √(s²/4)/100 = 0.028868.
-        let run = stored([90, 100, 100, 110, 90, 100, 100, 110].into_iter());
+        // Twelve rows make six blocks of two: rates 95, 105, 95, 105, 95, 105; mean 100, s² = 30, √(s²/6)/100 = 0.022361.
+        let run = stored([90, 100, 100, 110, 90, 100, 100, 110, 90, 100, 100, 110].into_iter());
         let rate = figure("rate.achieved").unwrap();
         let trial = Trial::with_spreads(&run);
-        assert!((trial.spread(rate).unwrap() - 0.028_867_5).abs() < 1e-6, "{:?}", trial.spread(rate));
+        assert!((trial.spread(rate).unwrap() - 0.022_360_7).abs() < 1e-6, "{:?}", trial.spread(rate));
         assert_eq!(trial.spread(figure("latency.p99").unwrap()), None);
     }
 
     #[test]
     fn a_short_run_tells_nothing_of_its_spread() {
-        assert!(Trial::with_spreads(&stored([90, 100, 100].into_iter())).spreads.iter().all(Option::is_none));
+        assert!(Trial::with_spreads(&stored([90, 100].into_iter())).spreads.iter().all(Option::is_none));
         assert!(Trial::of(&stored([90; 20].into_iter())).spreads.is_empty());
     }
 }

@@ -16,6 +16,8 @@ use store::{Curve, Timeline};
 pub struct Drawn {
     /// `A 7f3a`; one that stands for several says so.
     pub name: String,
+    /// Which colour it has, from 1: that of its run, or of its side where there are more runs than colours.
+    pub color: usize,
     pub curve: Curve,
     pub timeline: Timeline,
 }
@@ -133,11 +135,8 @@ fn row(out: &mut String, figure: &Compared) -> Result {
 }
 
 fn percentiles(drawn: &[Drawn]) -> Chart {
-    let curves: Vec<(&str, Tone, &Curve)> = drawn
-        .iter()
-        .enumerate()
-        .map(|(at, drawn)| (drawn.name.as_str(), Tone::Color(at + 1), &drawn.curve))
-        .collect();
+    let curves: Vec<(&str, Tone, &Curve)> =
+        drawn.iter().map(|drawn| (drawn.name.as_str(), Tone::Color(drawn.color), &drawn.curve)).collect();
     charts::percentiles(
         "percentiles",
         "Latency by percentile",
@@ -162,15 +161,15 @@ fn rate(drawn: &[Drawn]) -> Chart {
 }
 
 fn series(drawn: &[Drawn], of: impl Fn(&Interval) -> Option<f64>) -> Vec<Series> {
-    let one = |(at, drawn): (usize, &Drawn)| {
+    let one = |drawn: &Drawn| {
         let points = drawn.timeline.bins.iter().map(|bin| Point {
             from: bin.row.t_s,
             to: bin.row.t_s + bin.row.length_s,
             y: of(&bin.row),
         });
-        Series::new(drawn.name.clone(), Tone::Color(at + 1), points.collect())
+        Series::new(drawn.name.clone(), Tone::Color(drawn.color), points.collect())
     };
-    drawn.iter().enumerate().map(one).collect()
+    drawn.iter().map(one).collect()
 }
 
 fn over_time(id: &str, title: &str, caption: &str, unit: Unit, y: Scale, series: Vec<Series>) -> Chart {

@@ -16,7 +16,7 @@ fn side(label: &str, values: &[f64]) -> Side {
             .map(|figure| match figure.name {
                 "rate.achieved" => Some(2_000.0),
                 "errors" => Some(0.0),
-                "cpu" => None,
+                "cpu_per_million" => None,
                 _ => Some(value * 1e6),
             })
             .collect(),
@@ -106,15 +106,16 @@ fn the_page_has_the_runs_over_each_other_and_escapes_names() {
         latency_p99_ns: Some(p99),
         ..Interval::default()
     };
-    let drawn = |name: &str, p99: u64| Drawn {
+    let drawn = |name: &str, color, p99: u64| Drawn {
         name: name.to_owned(),
+        color,
         curve: Curve(vec![(0.0, p99 / 2), (0.9, p99), (1.0, p99)]),
         timeline: Timeline {
             bins: (0..3).map(|at| Bin { row: row(f64::from(at), p99), ..Bin::default() }).collect(),
             merged: 1,
         },
     };
-    let runs = [drawn("A <7f3a>", 2_000_000), drawn("B 19c0", 3_000_000)];
+    let runs = [drawn("A <7f3a>", 1, 2_000_000), drawn("B 19c0", 2, 3_000_000)];
     let page = comparison_html(&of(&[2.0], &[3.0]), &runs, &runs);
     for part in [
         "A and B, compared",

@@ -14,6 +14,9 @@ use store::StoredRun;
 use store::timeline::MAX_BINS;
 use units::Fraction;
 
+/// Runs that have a colour of their own in a picture; of more, each side has one.
+const COLORS: usize = 8;
+
 const EXAMPLES: &str = "\
 A SIDE is one run, several with commas between them, or a tag, which stands for all its runs.
 Several trials on each side give a difference its confidence; with one there is none. Run them
@@ -134,16 +137,19 @@ fn label(at: usize) -> String {
 fn page(comparison: &Comparison, runs: &[Vec<StoredRun>], merge: bool) -> String {
     let mut over_time = Vec::new();
     let mut by_percentile = Vec::new();
+    let few = runs.iter().map(Vec::len).sum::<usize>() <= COLORS;
     for (at, side) in runs.iter().enumerate() {
         let label = label(at);
         for run in side {
             let end = run.result.run.rsplit('-').next().unwrap_or_default();
             let curve = run.result.curves.latency_ns.clone();
-            over_time.push(Drawn { name: format!("{label} {end}"), curve, timeline: run.timeline(MAX_BINS) });
+            let color = if few { over_time.len() + 1 } else { at + 1 };
+            let timeline = run.timeline(MAX_BINS);
+            over_time.push(Drawn { name: format!("{label} {end}"), color, curve, timeline });
         }
         if merge {
             let curve = store::merge_runs(side).curves.latency_ns;
-            by_percentile.push(Drawn { name: label, curve, ..Drawn::default() });
+            by_percentile.push(Drawn { name: label, color: at + 1, curve, ..Drawn::default() });
         }
     }
     let by_percentile = if merge { &by_percentile } else { &over_time };
