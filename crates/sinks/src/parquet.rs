@@ -111,18 +111,18 @@ impl Parquet {
             return Err(self.place.refused("it was not opened"));
         };
         let part = self.part();
-        let sealed = writing.seal().map_err(plain).and_then(|rows| {
+        let sealed = writing.seal().map_err(|why| self.refused(plain(why))).and_then(|rows| {
             let renamed = fs::rename(&part, self.place.path());
             renamed.map(|()| rows).map_err(|why| match why.kind() {
-                io::ErrorKind::NotFound => "it was removed while the run wrote to it".to_owned(),
-                _ => why.to_string(),
+                io::ErrorKind::NotFound => self.place.refused("it was removed while the run wrote to it"),
+                _ => self.refused(why),
             })
         });
-        sealed.map_err(|why| {
+        if sealed.is_err() {
             // The failure at hand is the one to report.
             let _ = fs::remove_file(&part);
-            self.refused(why)
-        })
+        }
+        sealed
     }
 
     /// Keeps what is whole, counts what is not, and takes nothing more.
