@@ -260,3 +260,73 @@ pub fn address(place: &Place, port: u16, path: &str, query: &[(&str, &str)]) -> 
     }
     Ok(url)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    fn web(to: &str) -> Web {
+        let place = Place::parse(to).unwrap();
+        Web::new(&place, &address(&place, 4318, "/v1/metrics", &[]).unwrap()).unwrap()
+    }
+
+    /// What comes of one request that is answered so.
+    fn answered(answer: &'static str) -> Result<Answer, SinkError> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 4_096]);
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        let outcome = web(&format!("otlp+http://me:s3cret@127.0.0.1:{port}")).deliver(b"", |_| None);
+        server.join().unwrap();
+        outcome
+    }
+
+    #[test]
+    fn addresses_have_the_usual_port_and_no_password() {
+        for (to, expected) in [
+            ("otlp+http://h", "http://h:4318/v1/metrics"),
+            ("otlp+http://me:s3cret@[::1]:5/x?token=a", "http://[::1]:5/v1/metrics"),
+            // 443 is what https means.
+            ("otlp+https://h", "https://h/v1/metrics"),
+        ] {
+            let place = Place::parse(to).unwrap();
+            assert_eq!(address(&place, 4318, "/v1/metrics", &[]).unwrap().as_str(), expected);
+        }
+        let place = Place::parse("otlp+http://h").unwrap();
+        let url = address(&place, 1, "/w", &[("db", "a b&c")]).unwrap();
+        assert_eq!(url.as_str(), "http://h:1/w?db=a+b%26c");
+    }
+
+    #[test]
+    fn a_server_that_repeats_the_password_is_not_quoted() {
+        let why = answered("HTTP/1.1 400 x\r\nContent-Length: 16\r\n\r\nno s3cret for me").unwrap_err();
+        assert!(why.to_string().ends_with("it answers 400 («no *** for me»)"), "{why}");
+        assert!(!why.may_pass());
+    }
+
+    #[test]
+    fn what_may_pass_and_what_will_not() {
+        assert!(answered("HTTP/1.1 204 x\r\n\r\n").is_ok());
+        for answer in
+            ["HTTP/1.1 429 x\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 500 x\r\nContent-Length: 0\r\n\r\n"]
+        {
+            assert!(answered(answer).unwrap_err().may_pass(), "{answer}");
+        }
+        let moved = "HTTP/1.1 302 x\r\nLocation: http://elsewhere/\r\nContent-Length: 0\r\n\r\n";
+        let why = answered(moved).unwrap_err();
+        assert!(!why.may_pass() && why.to_string().contains("points elsewhere"), "{why}");
+    }
+
+    #[test]
+    fn a_header_is_one_line() {
+        let mut web = web("otlp+http://h");
+        assert!(web.header("X-Key", "a\r\nX-Other: b").is_err());
+        assert!(web.header("X Key", "a").is_err());
+        assert!(web.header("X-Key", "a b").is_ok());
+    }
+}
