@@ -219,9 +219,15 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
     }
     let shown = if watching.has_view() { Shown::Nothing } else { options.progress };
     let mut progress = Progress::new(&plan, shown);
-    let seen = (&watching, &result);
-    let watched =
-        watch(engine, &plan, &facts, clock, sink.as_mut(), &mut hub, &mut progress, &mut thresholds, seen)?;
+    let audience = Audience {
+        sink: sink.as_mut(),
+        hub: &mut hub,
+        progress: &mut progress,
+        thresholds: &mut thresholds,
+        watching: &watching,
+        begun: &result,
+    };
+    let watched = watch(engine, &plan, &facts, clock, audience)?;
     progress.clear();
     watching.close_view();
 
@@ -312,18 +318,26 @@ struct Watched {
     steered: Option<String>,
 }
 
+/// Who learns of a run while it goes on.
+struct Audience<'a> {
+    sink: &'a mut dyn Sink,
+    hub: &'a mut Hub,
+    progress: &'a mut Progress,
+    thresholds: &'a mut Thresholds,
+    watching: &'a Watching,
+    /// What is known of the result before the start.
+    begun: &'a RunResult,
+}
+
 /// Starts the threads and stays with them: collects, keeps rows, shows progress, hears Ctrl-C.
 fn watch(
     engine: Engine,
     plan: &Plan,
     facts: &Facts,
     clock: HostClock,
-    sink: &mut dyn Sink,
-    hub: &mut Hub,
-    progress: &mut Progress,
-    thresholds: &mut Thresholds,
-    (watching, begun): (&Watching, &RunResult),
+    audience: Audience<'_>,
 ) -> Result<Watched, Failure> {
+    let Audience { sink, hub, progress, thresholds, watching, begun } = audience;
     let stop = on_interrupt(watching)?;
     let control = Arc::new(Control::default());
     if watching.may_steer() {
