@@ -15,10 +15,10 @@ FUZZ_TARGETS := http_response target_url request_line plan_toml limits
 FUZZ_SECONDS := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test run build lint bench bench-http fuzz gallery formal sim man completions clean need-build need-test
+.PHONY: help demo test run build lint bench bench-http bench-samples fuzz gallery formal sim man completions clean need-build need-test
 
 help: ## list what can be done
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: need-build ## a load on a target with a known one-second stall, and what the report says of it
 	cargo build --release --bin tare
@@ -44,6 +44,10 @@ bench: bench-http ## all benchmarks
 bench-http: need-build ## tare http beside wrk, h2load, oha, httperf: a table, and target/bench-http.json
 	cargo build --release -p tare -p tare-benches
 	$(TARGET)/release/bench-http --json $(TARGET)/bench-http.json $(BENCH_ARGS)
+
+bench-samples: need-build ## a run with and without --samples in turns, four minutes
+	cargo build --release -p tare -p tare-benches
+	$(TARGET)/release/bench-samples $(BENCH_ARGS)
 
 fuzz: need-build ## look for bytes that break a parser, FUZZ_SECONDS (20) for each
 	@cargo fuzz --version >/dev/null 2>&1 || \
