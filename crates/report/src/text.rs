@@ -24,6 +24,7 @@ pub fn summary(result: &RunResult, style: Style) -> String {
     thresholds(&mut page, result);
     notes(&mut page, result);
     place(&mut page, result);
+    sinks(&mut page, result);
     failed_thresholds(&mut page, result);
     verdict(&mut page, result);
     page.text
@@ -423,6 +424,27 @@ fn place(page: &mut Page, result: &RunResult) {
     let place = if has_report { format!("{folder}/report.html") } else { folder.clone() };
     page.line(if has_report { "Report" } else { "Run folder" }, &place);
     page.gap();
+}
+
+/// Where else the figures went, and how many got there.
+fn sinks(page: &mut Page, result: &RunResult) {
+    for (index, sink) in result.sinks.iter().enumerate() {
+        let counts = [(sink.rows, "row"), (sink.events, "event")];
+        let lost = [(sink.rows_lost, "row"), (sink.events_lost, "event")];
+        let mut said: Vec<String> = some(&counts);
+        said.extend(some(&lost).into_iter().map(|lost| format!("{lost} lost")));
+        let said = if said.is_empty() { "nothing".to_owned() } else { said.join(", ") };
+        // Not wrapped: a URL is there to be copied.
+        page.line(if index == 0 { "Sent to" } else { "" }, &format!("{}   {said}", sink.url));
+    }
+    if !result.sinks.is_empty() {
+        page.gap();
+    }
+}
+
+/// Those that are not zero.
+fn some(counts: &[(u64, &str)]) -> Vec<String> {
+    counts.iter().filter(|(count, _)| *count > 0).map(|(count, noun)| words::counted(*count, noun)).collect()
 }
 
 fn verdict(page: &mut Page, result: &RunResult) {

@@ -79,3 +79,30 @@ fn an_unreachable_target_is_the_matter_and_not_the_generator() {
     assert_eq!(text.matches(sentence).count(), 2, "{text}");
     assert!(!text.contains("the generator, not the target") && !text.contains("add --threads"), "{text}");
 }
+
+#[test]
+fn says_where_else_the_figures_went_and_what_did_not_get_there() {
+    let mut result = common::all().into_iter().next().unwrap().1;
+    assert!(!summary(&result, Style::PLAIN).contains("Sent to"));
+    let sink = |url: &str, counts: [u64; 4]| store::schema::SinkStatus {
+        url: url.into(),
+        rows: counts[0],
+        rows_lost: counts[1],
+        events: counts[2],
+        events_lost: counts[3],
+        ..Default::default()
+    };
+    result.sinks = vec![
+        sink("csv:a.csv", [10, 0, 0, 0]),
+        sink("redis://:***@h/", [9, 1, 9_000, 1_000]),
+        sink("k6:x", [0; 4]),
+    ];
+    let text = summary(&result, Style::PLAIN);
+    for line in [
+        "  Sent to      csv:a.csv   10 rows\n",
+        "               redis://:***@h/   9 rows, 9 000 events, 1 row lost, 1 000 events lost\n",
+        "               k6:x   nothing\n",
+    ] {
+        assert!(text.contains(line), "{line}{text}");
+    }
+}
