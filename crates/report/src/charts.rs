@@ -12,6 +12,9 @@ use store::{Bin, Curve, RunResult, Timeline};
 /// Outcomes over time are shown one by one up to so many; the rest is one series.
 const MOST_OUTCOMES: usize = 7;
 
+/// Name and colour of a time, and where an interval has it, in nanoseconds.
+type Kind = (&'static str, Tone, fn(&Interval) -> Option<u64>);
+
 /// Offered and achieved rate over time.
 pub fn rates(timeline: &Timeline, result: &RunResult) -> Chart {
     let per_second = |count: fn(&Interval) -> u64| {
@@ -45,7 +48,7 @@ pub fn rates(timeline: &Timeline, result: &RunResult) -> Chart {
 
 /// The generator's lateness over time.
 pub fn lateness(timeline: &Timeline, result: &RunResult) -> Chart {
-    let kinds: [(&str, Tone, fn(&Interval) -> Option<u64>); 4] = [
+    let kinds: [Kind; 4] = [
         ("p50", Tone::Color(1), |row| row.lateness_p50_ns),
         ("p99", Tone::Color(3), |row| row.lateness_p99_ns),
         ("max", Tone::Color(4), |row| row.lateness_max_ns),
@@ -69,7 +72,7 @@ pub fn lateness(timeline: &Timeline, result: &RunResult) -> Chart {
 
 /// Percentiles of the latency over time.
 pub fn latency(timeline: &Timeline, result: &RunResult) -> Chart {
-    let kinds: [(&str, Tone, fn(&Interval) -> Option<u64>); 5] = [
+    let kinds: [Kind; 5] = [
         ("p50", Tone::Color(1), |row| row.latency_p50_ns),
         ("p90", Tone::Color(2), |row| row.latency_p90_ns),
         ("p99", Tone::Color(3), |row| row.latency_p99_ns),
@@ -232,7 +235,7 @@ fn most_frequent(timeline: &Timeline) -> Vec<(String, String)> {
 
 /// Medians of the phases of a request, on each other.
 pub fn phases(timeline: &Timeline, result: &RunResult) -> Chart {
-    let kinds: [(&str, Tone, fn(&Interval) -> Option<u64>); 5] = [
+    let kinds: [Kind; 5] = [
         ("look-up", Tone::Color(5), |row| row.lookup_p50_ns),
         ("connect", Tone::Color(2), |row| row.connect_p50_ns),
         ("TLS handshake", Tone::Color(3), |row| row.tls_p50_ns),
@@ -263,7 +266,7 @@ fn times_over_time(
     id: &str,
     title: &str,
     caption: &str,
-    kinds: &[(&str, Tone, fn(&Interval) -> Option<u64>)],
+    kinds: &[Kind],
 ) -> Chart {
     let series = kinds.iter().map(|(name, tone, of)| Series::new(*name, *tone, time_points(timeline, *of)));
     let series: Vec<Series> = series.filter(|series| !series.is_empty()).collect();

@@ -430,7 +430,10 @@ const tare = (() => {
   // --- a page begins, or is handed a new <main> ---
 
   function ready() {
-    for (const canvas of document.querySelectorAll('figure.chart .canvas')) canvas.tabIndex = 0;
+    for (const canvas of document.querySelectorAll('figure.chart .canvas')) {
+      canvas.tabIndex = 0;
+      canvas.setAttribute('aria-description', 'Arrow keys read values out; plus and minus zoom, Escape shows all.');
+    }
     for (const head of document.querySelectorAll('table.sortable thead th')) {
       const button = make('button', 'sort', head, head.textContent);
       button.type = 'button';

@@ -58,7 +58,8 @@ fn outcomes(group: &GroupResult) -> String {
         .take(OUTCOMES)
         .map(|outcome| {
             let key = if outcome.class == "cut_off" { "cut off" } else { &outcome.key };
-            format!("{key} × {}", count(outcome.count))
+            // Only the commas are places to break a line at.
+            format!("{key} × {}", count(outcome.count)).replace(' ', "\u{a0}")
         })
         .collect();
     if sorted.len() > OUTCOMES {
