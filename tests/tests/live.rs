@@ -167,11 +167,38 @@ fn a_loopback_page_answers_to_no_other_name() {
 }
 
 #[test]
+fn whatever_draws_steps_aside() {
+    let _shared = beside_others();
+    let target = Target::start("--no-truth");
+    let load = format!("--rate 50 --duration 2s --cpus 0 --threads 1 --live=0 {}", target.url());
+    let running = Tare::http(&load).start();
+    address(&running);
+    let tasks = format!("/proc/{}/task", running.process.pid());
+    let task = |name: &str| {
+        let all = std::fs::read_dir(&tasks).into_iter().flatten().flatten().map(|entry| entry.path());
+        all.into_iter().find(|path| text_of(&path.join("comm")).trim() == name)
+    };
+    wait_until("the engine", || task("tare-http-0").is_some());
+    let [drawing, engine] = ["tare-live", "tare-http-0"].map(|name| {
+        let path = task(name).expect("the thread is there");
+        let status = text_of(&path.join("status"));
+        let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        // The 19th field of stat is the nice value; the second is the name in brackets.
+        let stat = text_of(&path.join("stat"));
+        let nice = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(16)).map(str::to_owned);
+        (nice, allowed.map(|text| text.trim().to_owned()))
+    });
+    let ((lower, beside), (usual, pinned)) = (drawing, engine);
+    assert_eq!((lower.as_deref(), usual.as_deref()), (Some("5"), Some("0")));
+    assert_eq!(pinned.as_deref(), Some("0"));
+    assert!(beside.as_deref().is_some_and(|list| !list.starts_with('0')), "{beside:?}");
+    running.finish();
+}
+
+#[test]
 fn nobody_looks_and_nothing_waits() {
     let _shared = beside_others();
     let target = Target::start("--no-truth");
-    let held = TcpStream::connect("127.0.0.1:1");
-    assert!(held.is_err());
     let run = Tare::http(&format!("--rate 50 --duration 1s --live {}", target.url())).run();
     assert!(run.took < Duration::from_secs(5), "{run}");
     assert!(run.stderr.contains("live: http://127.0.0.1:"), "{}", run.stderr);

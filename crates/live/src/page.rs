@@ -152,3 +152,96 @@ async fn draw(shared: Arc<Shared>, mut latest: watch::Receiver<Option<Update>>) 
         shared.draw(drawing, &report::title(&update.result));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::TcpStream;
+    use store::{Bin, RunResult, Timeline};
+
+    fn page() -> Page {
+        Page::start("127.0.0.1:0".parse().unwrap(), None, &[]).unwrap()
+    }
+
+    fn ask(page: &Page, path: &str) -> BufReader<TcpStream> {
+        let mut socket = TcpStream::connect(page.address).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        write!(socket, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").unwrap();
+        BufReader::new(socket)
+    }
+
+    fn wait_until(is_so: impl Fn() -> bool) {
+        for _ in 0..1_000 {
+            if is_so() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("it did not come within 5 s");
+    }
+
+    fn update(target: &str, bins: usize) -> Update {
+        let result = RunResult { target: target.to_owned(), ..RunResult::default() };
+        let bin = |second: usize| {
+            let row =
+                store::schema::Interval { t_s: second as f64, length_s: 1.0, done: 9, ..Default::default() };
+            Bin { row, ..Bin::default() }
+        };
+        Update {
+            result: Arc::new(result),
+            timeline: Arc::new(Timeline { bins: (0..bins).map(bin).collect(), merged: 1 }),
+        }
+    }
+
+    #[test]
+    fn updates_are_wanted_only_while_somebody_looks() {
+        let page = page();
+        assert!(!page.wants(true));
+        let events = ask(&page, "/events");
+        wait_until(|| page.shared.viewers() == 1);
+        assert!(page.wants(false), "a new viewer gets the past at once");
+        assert!(!page.wants(false) && page.wants(true));
+        drop(events);
+        // The server sees that it has gone when it writes next.
+        wait_until(|| {
+            page.show(update("t", 1));
+            page.shared.viewers() == 0
+        });
+        assert!(!page.wants(true));
+    }
+
+    #[test]
+    fn a_viewer_that_does_not_read_holds_nobody_up() {
+        let mut page = page();
+        let _slow = ask(&page, "/events");
+        let mut quick = ask(&page, "/events");
+        wait_until(|| page.shared.viewers() == 2);
+        // Far more than the kernel holds for one that does not read.
+        let mut line = String::new();
+        for round in 0..60 {
+            page.show(update(&format!("round-{round}."), 400));
+            while !line.contains(&format!("round-{round}.")) {
+                line.clear();
+                assert!(quick.read_line(&mut line).unwrap() > 0, "round {round}");
+            }
+        }
+        page.end("<p>report</p>".to_owned());
+        let mut rest = String::new();
+        quick.read_to_string(&mut rest).unwrap();
+        assert!(rest.contains("event: end"));
+        let mut report = String::new();
+        ask(&page, "/").read_to_string(&mut report).unwrap();
+        assert!(report.ends_with("<p>report</p>"));
+        let hurry = AtomicBool::new(true);
+        page.leave(Picos::from_secs(60), &hurry);
+    }
+
+    #[test]
+    fn an_address_that_others_reach_is_refused_without_a_token() {
+        let open = || "0.0.0.0:0".parse().unwrap();
+        assert!(matches!(Page::start(open(), None, &[]), Err(LiveError::Open { .. })));
+        let page = Page::start(open(), Some(Token::read("0123456789ab").unwrap()), &[]).unwrap();
+        assert!(page.url().ends_with("/?token=0123456789ab") && !page.url().contains("0.0.0.0"));
+    }
+}
