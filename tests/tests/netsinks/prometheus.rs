@@ -171,6 +171,20 @@ fn the_page_is_as_prometheus_wants_it() {
     assert!(run.took < Duration::from_secs(10), "it lingers not: {run}");
 }
 
+#[test]
+fn nobody_waits_for_a_scrape_after_ctrl_c() {
+    let _shared = beside_others();
+    let target = Target::start("--no-truth");
+    let to = "--to prometheus://127.0.0.1:0/?linger=60s";
+    let running = Tare::http(&format!("--rate 100 --duration 60s {} {to}", target.url())).start();
+    running.sleep_until(Duration::from_millis(1_500));
+    running.interrupt();
+    let run = running.finish();
+    assert_eq!(run.code, Some(130), "{run}");
+    assert!(run.took < Duration::from_secs(20), "{run}");
+    assert!(run.stderr.contains(": scrape http://127.0.0.1:"), "the port that was free is told: {run}");
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
