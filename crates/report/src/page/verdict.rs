@@ -23,15 +23,26 @@ pub fn write(out: &mut String, result: &RunResult) -> Result {
             writeln!(out, "<section class=\"verdict {word}\"><h2 class=\"unseen\">Verdict</h2>")?;
             let sentence = words::verdict(verdict.word, failing, 0);
             writeln!(out, "<p><strong>{word}</strong>{}</p>", escape(&sentence))?;
+            failed(out, &result.thresholds)?;
             broken(out, &verdict.criteria)?;
         }
     }
     cards(out, result)?;
     criteria(out, &verdict.criteria)?;
-    thresholds(out, &result.thresholds)?;
+    thresholds(out, result)?;
     sinks(out, result)?;
     notes(out, result)?;
     writeln!(out, "</section>")
+}
+
+/// That the user's own limits were broken, beside the word about the generator.
+fn failed(out: &mut String, thresholds: &[Threshold]) -> Result {
+    let failing = thresholds.iter().filter(|threshold| !threshold.holds).count();
+    if failing == 0 {
+        return Ok(());
+    }
+    let all = words::counted(thresholds.len() as u64, "threshold");
+    writeln!(out, "<p><strong class=\"fails\">FAILED</strong>{failing} of {all} did not hold</p>")
 }
 
 /// Those that do not hold. What helps against several is said once, below the last of them.
@@ -139,7 +150,8 @@ fn cards(out: &mut String, result: &RunResult) -> Result {
     writeln!(out, "</div>")
 }
 
-fn thresholds(out: &mut String, thresholds: &[Threshold]) -> Result {
+fn thresholds(out: &mut String, result: &RunResult) -> Result {
+    let thresholds = &result.thresholds;
     if thresholds.is_empty() {
         return Ok(());
     }
@@ -152,7 +164,10 @@ fn thresholds(out: &mut String, thresholds: &[Threshold]) -> Result {
         "<thead><tr><th scope=\"col\">threshold</th><th scope=\"col\" class=\"n\">value</th><th scope=\"col\" class=\"n\">limit</th><th scope=\"col\">where</th><th scope=\"col\"></th></tr></thead><tbody>"
     )?;
     for threshold in thresholds {
-        let (class, said) = match (threshold.holds, threshold.aborts) {
+        // One that came true with the last departures ended nothing.
+        let label = format!("aborted: {} was ", threshold.expression);
+        let ended = threshold.aborts && result.labels.iter().any(|known| known.starts_with(&label));
+        let (class, said) = match (threshold.holds, ended) {
             (true, _) => ("holds", "holds"),
             (false, true) => ("fails", "ended the run"),
             (false, false) => ("fails", "failed"),
@@ -177,7 +192,8 @@ fn span(threshold: &Threshold) -> String {
     match (threshold.window_s, threshold.at_s) {
         (Some(window), Some(at)) => format!("the {} until {}", words::seconds(window), words::seconds(at)),
         (Some(window), None) => format!("each {}", words::seconds(window)),
-        (None, _) => "whole run".to_owned(),
+        (None, Some(at)) => format!("until {}", words::seconds(at)),
+        (None, None) => "whole run".to_owned(),
     }
 }
 
