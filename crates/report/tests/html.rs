@@ -217,6 +217,13 @@ fn every_criterion_has_its_limit_and_value() {
 }
 
 #[test]
+fn a_threshold_that_failed_is_said_beside_the_verdict() {
+    let page = page(&common::degraded());
+    assert!(page.contains("<strong class=\"fails\">FAILED</strong>1 of 2 thresholds did not hold"));
+    assert!(!self::page(&common::valid()).contains("FAILED"));
+}
+
+#[test]
 fn what_a_sink_lost_is_said() {
     let mut result = common::valid();
     result.sinks = vec![SinkStatus {
