@@ -11,11 +11,11 @@ NEEDS_TEST := nginx=nginx-light curl=curl openssl=openssl ip=iproute2 setpriv=ut
 	redis-server=redis-server redis-cli=redis-tools mount=mount python3=python3 /usr/lib/python3*/ensurepip=python3-venv /usr/lib/*/faketime/libfaketime.so.1=libfaketime chromium=chromium prometheus=prometheus influxd=influxdb \
 	tmux=tmux pgrep=procps
 
-FUZZ_TARGETS := http_response target_url request_line plan_toml limits
+FUZZ_TARGETS := http_response target_url request_line plan_toml limits result_json hlog run_folder
 FUZZ_SECONDS := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test run build lint bench bench-http bench-samples fuzz gallery formal sim man completions clean need-build need-test
+.PHONY: help demo test run build lint bench bench-http bench-report bench-samples fuzz gallery formal sim man completions clean need-build need-test
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,7 +39,7 @@ lint: need-build ## formatting and lints
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	@echo 'Rust is clean; there is no hdl/ yet to lint'
 
-bench: bench-http ## all benchmarks
+bench: bench-http bench-report ## all benchmarks
 
 bench-http: need-build ## tare http beside wrk, h2load, oha, httperf: a table, and target/bench-http.json
 	cargo build --release -p tare -p tare-benches
@@ -48,6 +48,10 @@ bench-http: need-build ## tare http beside wrk, h2load, oha, httperf: a table, a
 bench-samples: need-build ## a run with and without --samples in turns, four minutes
 	cargo build --release -p tare -p tare-benches
 	$(TARGET)/release/bench-samples $(BENCH_ARGS)
+
+bench-report: need-build ## time and memory to read and draw a run of an hour
+	cargo build --release -p tare-benches
+	$(TARGET)/release/bench-report
 
 fuzz: need-build ## look for bytes that break a parser, FUZZ_SECONDS (20) for each
 	@cargo fuzz --version >/dev/null 2>&1 || \

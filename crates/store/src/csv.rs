@@ -132,7 +132,8 @@ mod tests {
         let keys = serde_json::to_value(&row).unwrap();
         let mut keys: Vec<&str> = keys.as_object().unwrap().keys().map(String::as_str).collect();
         let mut names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
-        (keys.sort_unstable(), names.sort_unstable());
+        keys.sort_unstable();
+        names.sort_unstable();
         assert_eq!(names, keys);
     }
 }

@@ -226,6 +226,14 @@ impl Sink for RunFolder {
     fn name(&self) -> Option<&str> {
         Some(&self.name)
     }
+
+    /// A folder that has something else in it stays.
+    fn discard(&mut self) {
+        for name in [INTERVALS, HLOG, PLAN, ENVIRONMENT, BEGUN] {
+            let _ = fs::remove_file(self.path.join(name));
+        }
+        let _ = fs::remove_dir(&self.path);
+    }
 }
 
 fn check_empty(path: &Path) -> Result<(), StoreError> {
@@ -296,6 +304,17 @@ mod tests {
         let file = base.path().join("file");
         fs::write(&file, "").unwrap();
         assert!(RunFolder::create(Some(&file), "http", noon()).err().unwrap().is_users());
+    }
+
+    #[test]
+    fn a_run_that_does_not_come_about_leaves_nothing() {
+        let base = tempfile::tempdir().unwrap();
+        let out = base.path().join("run");
+        let mut run = RunFolder::create(Some(&out), "http", noon()).unwrap();
+        run.attach(PLAN, b"rate = 1");
+        run.begin(&RunResult::default());
+        run.discard();
+        assert!(!out.exists());
     }
 
     #[test]

@@ -10,7 +10,7 @@
 
 use crate::schema::{Interval, IntervalThread, OutcomeCount, Series};
 
-/// Rows of `result.json` at most: one hour at one a second, and what still comes after it (about 3 MB of memory).
+/// Rows of `result.json` at most: one hour at one a second, and what still comes after it (about 5 MB of memory).
 pub const MAX_INTERVALS: usize = 4_000;
 
 /// Points of a sparkline at most.

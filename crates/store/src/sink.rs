@@ -31,6 +31,9 @@ pub trait Sink {
     fn name(&self) -> Option<&str> {
         None
     }
+
+    /// The run does not come about: nothing was sent, and nothing shall be left of it.
+    fn discard(&mut self) {}
 }
 
 /// Keeps nothing on disk; the result in memory is as complete as with a folder.

@@ -101,6 +101,12 @@ fn times_outcomes_groups_and_generator() {
     );
     let names: Vec<_> = result.groups.iter().map(|group| (group.name.as_str(), group.count)).collect();
     assert_eq!(names, [("home", 5), ("search", 5)]);
+    let outcomes = |group: usize| -> Vec<_> {
+        result.groups[group].outcomes.iter().map(|row| (row.key.as_str(), row.count)).collect()
+    };
+    // Of the eight answers four are of each name; 800 ms was refused, 900 ms had no port.
+    assert_eq!(outcomes(0), [("200", 4), ("connect.refused", 1)]);
+    assert_eq!(outcomes(1), [("200", 4), ("missed.no_port", 1)]);
     let generator = &result.generator;
     assert_eq!(generator.threads[0].cpu_share, 0.4);
     assert!((generator.threads[0].spun_share - 0.1).abs() < 1e-9);
