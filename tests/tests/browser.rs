@@ -217,8 +217,8 @@ fn what_a_reader_chose_outlives_the_next_page() {
         &run().page(),
         1280,
         "const html = one('main').innerHTML;
-         one('#d-rate').open = true;
-         one('#criteria').open = !one('#criteria').open;
+         one('#d-rate summary').click();
+         one('#criteria summary').click();
          all('#c-latency .legend button')[4].click();
          all('#names thead button').find(button => button.textContent === 'requests').click();
          pointer('pointerdown', 'rate', 0.2); pointer('pointerup', 'rate', 0.6);

@@ -5,7 +5,7 @@
 // A live page hands each new <main> to tare.swap(html); what its reader has chosen stays.
 const tare = (() => {
   const SVG = { width: 1000, height: 300 };
-  const state = { zoom: null, off: new Set(), sort: new Map(), at: null, touched: null };
+  const state = { zoom: null, off: new Set(), sort: new Map(), open: new Map(), at: null };
   const known = new WeakMap();
 
   // --- how values are written; the same words as in the tables of the report ---
@@ -419,6 +419,9 @@ const tare = (() => {
     event.preventDefault();
   }
   function click(event) {
+    const summary = event.target.closest?.('summary');
+    // It opens or closes after this.
+    if (summary) state.open.set(summary.parentElement.id, !summary.parentElement.open);
     const button = event.target.closest?.('button');
     if (!button) return;
     if (button.dataset.series !== undefined) toggle(button.closest('figure'), button);
@@ -457,11 +460,10 @@ const tare = (() => {
     return element === home ? [home.id, -1] : [home.id, all.indexOf(element)];
   }
   function swap(html) {
-    const open = new Map([...document.querySelectorAll('details[id]')].map(details => [details.id, details.open]));
     const chosen = state.at;
     const focus = focusPath();
     document.querySelector('main').innerHTML = html;
-    for (const [id, is] of open) {
+    for (const [id, is] of state.open) {
       const details = document.getElementById(id);
       if (details) details.open = is;
     }
