@@ -146,8 +146,7 @@ fn a_full_disk_costs_samples_and_is_told() {
     );
     let file = folder.path().join("run.sh");
     std::fs::write(&file, script).unwrap();
-    let load =
-        format!("--rate 20000 --duration 2s --samples --out {}/run {}", disk.display(), target.url());
+    let load = format!("--rate 20000 --duration 2s --samples --out {}/run {}", disk.display(), target.url());
     let run = Tare::http(&load)
         .through(&format!("unshare --mount --propagation private sh {}", file.display()))
         .run();
