@@ -197,7 +197,7 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
     if options.samples {
         places.extend(elsewhere::samples(sink.place()));
     }
-    let mut hub = elsewhere::open(&places, about)?;
+    let mut hub = elsewhere::open(&places, about).inspect_err(|_| sink.discard())?;
 
     let mut result = RunResult {
         engine: "http".to_owned(),
@@ -255,6 +255,8 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
     if !hub.is_empty() {
         result.run = run_name;
         result.sinks.clone_from(&watched.sinks);
+        // A sink may take its time: whoever ends the program meanwhile has the result.
+        sink.save(&mut result);
         result.sinks = hub.finish(&result);
         elsewhere::tell(&result.sinks);
     }

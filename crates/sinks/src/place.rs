@@ -271,11 +271,11 @@ pub fn without_secrets(text: &str) -> String {
 fn hide_password(address: &str, whole: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
     let end = rest.find('/').filter(|slash| !rest[*slash..].contains('@')).unwrap_or(rest.len());
-    let Some(at) = rest[..end].rfind('@') else {
-        // `redis://:se?cret@host`: the @ is behind what looks like a query.
-        let hidden = rest.contains(':') && whole[address.len()..].contains('@');
-        return if hidden { format!("{scheme}://***") } else { address.to_owned() };
-    };
+    // `redis://:se?cret@host`: the @ is behind what looks like a query.
+    if rest.contains(':') && whole[address.len()..].contains('@') {
+        return format!("{scheme}://***");
+    }
+    let Some(at) = rest[..end].rfind('@') else { return address.to_owned() };
     let user = rest[..at].split_once(':').map_or(&rest[..at], |(user, _)| user);
     let password = if rest[..at].contains(':') { ":***" } else { "" };
     format!("{scheme}://{user}{password}{}", &rest[at..])
@@ -320,6 +320,14 @@ mod tests {
             ("csv:a@b:c", "csv:a@b:c"),
         ] {
             assert_eq!(without_secrets(typed), shown);
+        }
+        // Whatever stands in a password, written as it is: none of its letters show.
+        for (first, second) in "@:/?#&=%".chars().flat_map(|a| "@:/?#&=%".chars().map(move |b| (a, b))) {
+            for (user, rest) in [("", "host"), ("me", "host:1/0"), ("", "host/0?events=1")] {
+                let typed = format!("redis://{user}:Q{first}W{second}E@{rest}");
+                let shown = without_secrets(&typed);
+                assert!(!shown.contains(['Q', 'W', 'E']), "{typed} is shown as {shown}");
+            }
         }
         for odd in ["redis://me:se?cret@h/0", "redis://:a?b&token=c@h", "redis://x:y:secret@"] {
             assert!(!without_secrets(odd).contains("cret"), "{}", without_secrets(odd));

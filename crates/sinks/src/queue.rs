@@ -2,6 +2,8 @@
 //!
 //! Every row and event that was offered is exactly one of: arrived, lost, waiting, in the thread's hand.
 //! Once the queue is frozen, what is not there yet counts as lost, and the thread's further news are not heard.
+//!
+//! Times here are deadlines for others, not measurements: std's clock is good enough for them.
 
 use crate::exporter::{Gone, SinkError, SinkRow};
 use measure::Batch;

@@ -206,6 +206,9 @@ impl Sink for RunFolder {
     }
 
     fn save(&mut self, result: &mut RunResult) {
+        // It may have been saved before.
+        self.kept.retain(|name| *name != RESULT);
+        self.lost.retain(|lost| lost.what != RESULT);
         self.kept.push(RESULT);
         result.store = self.status();
         let written = write_whole(&self.path, RESULT, false, |to| write_json(result, to));

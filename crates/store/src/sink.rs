@@ -6,7 +6,7 @@ use crate::series::BoundedIntervals;
 use measure::IntervalRow;
 
 /// Keeps what a run produces. Called in this order: `begin` once, `attach` (plan, environment), `row` each interval,
-/// `end_rows` once, `attach` (report), `save` once. No call fails: what could not be kept is in `result.store`.
+/// `end_rows` once, `attach` (report), `save` at least once. No call fails: what could not be kept is in `result.store`.
 pub trait Sink {
     /// The run is about to start. `result` says all that is known of it by then: what a run that is killed is
     /// told apart by (`begun.json`). Its groups are all there will be, in the order of their indices.
@@ -21,7 +21,7 @@ pub trait Sink {
     /// Keeps a whole document (`plan.toml`, `environment.json`, `report.html`).
     fn attach(&mut self, name: &'static str, contents: &[u8]);
 
-    /// Keeps the result itself, and brings `result.store` up to date.
+    /// Keeps the result itself, and brings `result.store` up to date. Again: the later one counts.
     fn save(&mut self, result: &mut RunResult);
 
     /// Where people find it; `None` if it keeps nothing.
