@@ -114,7 +114,7 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
     let behind = !lateness_p99.holds;
     let mut criteria = vec![departures(totals)];
     if open {
-        criteria.extend([made(totals, &machine), achieved(totals, conditions)]);
+        criteria.extend([made(totals, &machine), achieved(totals, &machine, conditions)]);
     }
     criteria.extend([missed(totals), lateness_p50(totals, own, &machine), lateness_p99]);
     if let Loop::Open { gap: Some(gap) } = conditions.load {
@@ -149,11 +149,15 @@ fn own_lateness(machine: &Machine, open: bool) -> Series {
     if open && machine.saturated() { Series::Lateness } else { Series::OwnLateness }
 }
 
+/// Departures that the generator itself kept from leaving.
+fn kept_back(totals: &RunTotals, machine: &Machine) -> u64 {
+    let no_connection = totals.outcomes.of(Outcome::Missed(Miss::NoConnection));
+    totals.outcomes.missed_by_generator() + if machine.saturated() { no_connection } else { 0 }
+}
+
 /// The share of departures that the generator did not itself keep from leaving.
 fn made(totals: &RunTotals, machine: &Machine) -> Criterion {
-    let held_back =
-        if machine.saturated() { totals.outcomes.of(Outcome::Missed(Miss::NoConnection)) } else { 0 };
-    let kept = totals.outcomes.missed_by_generator() + held_back;
+    let kept = kept_back(totals, machine);
     let ratio = 1.0 - share(kept, totals.offered());
     Criterion::new("departures.made", "share", ratio, Sense::AtLeast, 0.9999)
         .invalid_beyond(Some(0.99))
@@ -167,12 +171,12 @@ fn made(totals: &RunTotals, machine: &Machine) -> Criterion {
 }
 
 /// The share of what was offered that was answered in time, whoever is to blame for the rest.
-fn achieved(totals: &RunTotals, conditions: &Conditions) -> Criterion {
+fn achieved(totals: &RunTotals, machine: &Machine, conditions: &Conditions) -> Criterion {
     let (offered, done) = (totals.offered(), totals.done_in_time());
     let share = if offered == 0 { 1.0 } else { share(done, offered) };
     Criterion::new("achieved.share", "share", share, Sense::AtLeast, 0.99).only_warns().advise(|| {
         let counted = format!("{done} of {offered} departures were answered in time");
-        let (failed, own) = (totals.tally.failed, totals.outcomes.missed_by_generator());
+        let (failed, own) = (totals.tally.failed, kept_back(totals, machine));
         let rest = offered.saturating_sub(done);
         if 2 * own > rest {
             format!("the generator did not keep up: {counted}; see departures.made")

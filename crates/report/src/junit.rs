@@ -38,10 +38,8 @@ pub fn junit(result: &RunResult) -> String {
 
 fn verdict(result: &RunResult) -> TestCase {
     let verdict = &result.verdict;
-    let failing = verdict.criteria.iter().filter(|criterion| !criterion.holds).count();
     let unreachable = words::unreachable(result);
-    let sentence =
-        unreachable.clone().unwrap_or_else(|| words::verdict(verdict.word, failing, verdict.criteria.len()));
+    let sentence = unreachable.clone().unwrap_or_else(|| words::verdict(verdict));
     let said = format!("{}: {sentence}", verdict.word.as_str());
     let doubts = doubts(verdict);
     let fails = verdict.word == Word::Invalid || unreachable.is_some();

@@ -474,7 +474,7 @@ fn verdict(page: &mut Page, result: &RunResult) {
         page.gap();
     }
     let word = page.style.paint(ink, &format!("{:<LABEL$}", verdict.word.as_str()));
-    let sentence = words::verdict(verdict.word, failing.len(), verdict.criteria.len());
+    let sentence = words::verdict(verdict);
     page.raw(&format!("  {word}{sentence}"));
 }
 

@@ -215,14 +215,29 @@ pub fn unreachable(result: &store::RunResult) -> Option<String> {
 }
 
 /// What the verdict says, in a sentence.
-pub fn verdict(word: store::schema::Word, failing: usize, all: usize) -> String {
+pub fn verdict(verdict: &store::schema::Verdict) -> String {
+    let (said, all) = (verdict_briefly(verdict), verdict.criteria.len());
+    let all_hold = all > 0 && verdict.criteria.iter().all(|criterion| criterion.holds);
+    if verdict.word == store::schema::Word::Valid && all_hold {
+        return format!("{said}: all {all} criteria hold");
+    }
+    said.to_owned()
+}
+
+/// The same, without a count.
+pub fn verdict_briefly(verdict: &store::schema::Verdict) -> &'static str {
     use store::schema::Word;
-    match (word, failing) {
-        (Word::Valid, 0) if all > 0 => format!("the generator kept up: all {all} criteria hold"),
-        (Word::Valid, _) => "the generator kept up".to_owned(),
-        (Word::Degraded, _) => "the figures hold, with the stated doubt".to_owned(),
-        (Word::Invalid, 0) => "nothing was judged: the figures say nothing about the target".to_owned(),
-        (Word::Invalid, _) => "the generator, not the target, limited this run".to_owned(),
+    let fails =
+        |name: &str| verdict.criteria.iter().any(|criterion| !criterion.holds && criterion.name == name);
+    match verdict.word {
+        Word::Valid => "the generator kept up",
+        Word::Degraded => "the figures hold, with the stated doubt",
+        Word::Invalid if fails("finished") => "this run was killed before it could be judged",
+        Word::Invalid if fails("result.readable") => "the verdict of this run is lost",
+        Word::Invalid if verdict.criteria.iter().all(|criterion| criterion.holds) => {
+            "nothing was judged: the figures say nothing about the target"
+        }
+        Word::Invalid => "the generator, not the target, limited this run",
     }
 }
 

@@ -10,7 +10,6 @@ use store::schema::{Criterion, RunResult, Threshold, Word};
 pub fn write(out: &mut String, result: &RunResult) -> Result {
     let verdict = &result.verdict;
     let word = verdict.word.as_str();
-    let failing = verdict.criteria.iter().filter(|criterion| !criterion.holds).count();
     let unreachable = words::unreachable(result);
     match unreachable {
         // The generator is not the matter then: its word comes second, and its advice would lead astray.
@@ -21,7 +20,7 @@ pub fn write(out: &mut String, result: &RunResult) -> Result {
         }
         None => {
             writeln!(out, "<section class=\"verdict {word}\"><h2 class=\"unseen\">Verdict</h2>")?;
-            let sentence = words::verdict(verdict.word, failing, 0);
+            let sentence = words::verdict_briefly(verdict);
             writeln!(out, "<p><strong>{word}</strong>{}</p>", escape(&sentence))?;
             failed(out, &result.thresholds)?;
             broken(out, &verdict.criteria)?;
