@@ -276,11 +276,14 @@ fn pictures(frame: &mut Frame, result: &RunResult, timeline: &Timeline, area: Re
     }
 }
 
+/// One figure of an interval.
+type Of = fn(&Interval) -> Option<u64>;
+
 /// The last seconds' latency as bars, p50 and p99 to one logarithmic scale.
 fn bars(timeline: &Timeline, area: Rect, pen: Pen) -> Vec<Line<'static>> {
     let room = usize::from(area.width.saturating_sub(10)).max(1);
     let shown = &timeline.bins[timeline.bins.len().saturating_sub(room)..];
-    let kinds: [(&str, fn(&Interval) -> Option<u64>, usize); 2] =
+    let kinds: [(&str, Of, usize); 2] =
         [("p99", |row| row.latency_p99_ns, 3), ("p50", |row| row.latency_p50_ns, 1)];
     let all = shown.iter().flat_map(|bin| kinds.iter().filter_map(|(_, of, _)| of(&bin.row)));
     let (low, high) = all.fold((u64::MAX, 1), |(low, high), nanos| (low.min(nanos.max(1)), high.max(nanos)));
@@ -294,7 +297,7 @@ fn bars(timeline: &Timeline, area: Rect, pen: Pen) -> Vec<Line<'static>> {
         let part = (nanos.max(1) as f64 / low as f64).ln() / span;
         steps[((part * (steps.len() - 1) as f64).round() as usize).min(steps.len() - 1)]
     };
-    let line = |(name, of, tone): (&str, fn(&Interval) -> Option<u64>, usize)| {
+    let line = |(name, of, tone): (&str, Of, usize)| {
         let text: String = shown.iter().map(|bin| bar(of(&bin.row))).collect();
         pen.line(vec![
             pen.quiet(format!("{name:<10}")),
