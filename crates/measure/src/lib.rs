@@ -23,8 +23,8 @@ mod procfs;
 mod recorder;
 mod series;
 mod tally;
-mod threshold;
 mod tap;
+mod threshold;
 mod totals;
 mod verdict;
 

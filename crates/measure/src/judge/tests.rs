@@ -308,9 +308,14 @@ fn a_share_of_a_few_milliseconds_is_not_judged_and_none_is_over_one() {
 
 #[test]
 fn what_a_sink_did_not_get_degrades_and_names_it() {
-    alone("sinks.lost", Word::Degraded, "redis://h:1/ did not get all rows and events (it is down)", |_, _, c| {
-        c.sinks = Some(SinkLoss { lost: 1, place: "redis://h:1/".into(), trouble: "it is down".into() });
-    });
+    alone(
+        "sinks.lost",
+        Word::Degraded,
+        "redis://h:1/ did not get all rows and events (it is down)",
+        |_, _, c| {
+            c.sinks = Some(SinkLoss { lost: 1, place: "redis://h:1/".into(), trouble: "it is down".into() });
+        },
+    );
     let (totals, health, mut conditions) = good();
     conditions.sinks = None;
     let verdict = judge(&totals, &health, &conditions);

@@ -21,7 +21,7 @@ pub fn write(out: &mut String, result: &RunResult) -> Result {
         None => {
             writeln!(out, "<section class=\"verdict {word}\"><h2 class=\"unseen\">Verdict</h2>")?;
             let sentence = words::verdict_briefly(verdict);
-            writeln!(out, "<p><strong>{word}</strong>{}</p>", escape(&sentence))?;
+            writeln!(out, "<p><strong>{word}</strong>{}</p>", escape(sentence))?;
             failed(out, &result.thresholds)?;
             broken(out, &verdict.criteria)?;
         }
