@@ -24,6 +24,8 @@ const FETCH: Duration = Duration::from_secs(5);
 /// How long answers under way may take once the server closes.
 const CLOSE: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(20);
+/// The longest time between two drawings.
+const MOST_PAUSE: Duration = Duration::from_secs(10);
 
 /// See the module.
 pub struct Page {
@@ -144,13 +146,28 @@ fn serve(
     });
 }
 
-/// Draws each update once, for all.
+/// Draws each update once, for all. Takes no more than 1 % of a CPU: a picture that costs more than 10 ms (that of a long
+/// run) comes less often than once a second.
 async fn draw(shared: Arc<Shared>, mut latest: watch::Receiver<Option<Update>>) {
     while latest.changed().await.is_ok() {
+        let before = cpu_time();
         let Some(update) = latest.borrow_and_update().clone() else { continue };
         let drawing = report::live_main(&update.result, &update.timeline);
         shared.draw(drawing, &report::title(&update.result));
+        tokio::time::sleep(pause_after(cpu_time().saturating_sub(before))).await;
     }
+}
+
+/// After a drawing that took so much CPU time.
+fn pause_after(drawing: Duration) -> Duration {
+    // Those that come each second need no pause below 10 ms.
+    (drawing * 99).saturating_sub(Duration::from_millis(10)).min(MOST_PAUSE)
+}
+
+/// Of this thread.
+fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -158,7 +175,7 @@ mod tests {
     use super::*;
     use std::io::{BufRead, BufReader, Read, Write};
     use std::net::TcpStream;
-    use store::{Bin, RunResult, Timeline};
+    use store::RunResult;
 
     fn page() -> Page {
         Page::start("127.0.0.1:0".parse().unwrap(), None, &[]).unwrap()
@@ -181,17 +198,9 @@ mod tests {
         panic!("it did not come within 5 s");
     }
 
-    fn update(target: &str, bins: usize) -> Update {
+    fn update(target: &str) -> Update {
         let result = RunResult { target: target.to_owned(), ..RunResult::default() };
-        let bin = |second: usize| {
-            let row =
-                store::schema::Interval { t_s: second as f64, length_s: 1.0, done: 9, ..Default::default() };
-            Bin { row, ..Bin::default() }
-        };
-        Update {
-            result: Arc::new(result),
-            timeline: Arc::new(Timeline { bins: (0..bins).map(bin).collect(), merged: 1 }),
-        }
+        Update { result: Arc::new(result), timeline: Arc::default() }
     }
 
     #[test]
@@ -205,7 +214,7 @@ mod tests {
         drop(events);
         // The server sees that it has gone when it writes next.
         wait_until(|| {
-            page.show(update("t", 1));
+            page.show(update("t"));
             page.shared.viewers() == 0
         });
         assert!(!page.wants(true));
@@ -219,8 +228,13 @@ mod tests {
         wait_until(|| page.shared.viewers() == 2);
         // Far more than the kernel holds for one that does not read.
         let mut line = String::new();
+        page.show(update("first"));
+        while !line.contains("first") {
+            line.clear();
+            assert!(quick.read_line(&mut line).unwrap() > 0);
+        }
         for round in 0..60 {
-            page.show(update(&format!("round-{round}."), 400));
+            page.shared.draw(format!("{}round-{round}.", "x".repeat(200_000)), "t");
             while !line.contains(&format!("round-{round}.")) {
                 line.clear();
                 assert!(quick.read_line(&mut line).unwrap() > 0, "round {round}");
@@ -235,6 +249,13 @@ mod tests {
         assert!(report.ends_with("<p>report</p>"));
         let hurry = AtomicBool::new(true);
         page.leave(Picos::from_secs(60), &hurry);
+    }
+
+    #[test]
+    fn drawing_takes_a_hundredth_of_a_cpu_at_most() {
+        let pause = |millis| pause_after(Duration::from_millis(millis)).as_millis();
+        // 50 ms of drawing and 4 940 ms of pause, less than 1 % of 5 s.
+        assert_eq!([pause(0), pause(10), pause(50), pause(500)], [0, 980, 4_940, 10_000]);
     }
 
     #[test]
