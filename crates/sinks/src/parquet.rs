@@ -150,6 +150,10 @@ impl Exporter for Parquet {
         if self.place.path().is_dir() {
             return Err(self.place.wrong("is a folder; name a file in it"));
         }
+        // The file is renamed into place: a device or a pipe would be replaced by it.
+        if fs::metadata(self.place.path()).is_ok_and(|there| !there.is_file()) {
+            return Err(self.place.wrong("is a device or a pipe; Parquet needs a file: name another"));
+        }
         let file = File::create(self.part()).map_err(|why| self.refused(why))?;
         self.state = State::Open(file);
         Ok(())

@@ -89,8 +89,20 @@ impl RunResult {
     }
 
     fn fill_times(&mut self, totals: &RunTotals) {
-        let of = |kind| Distribution::of(totals.series.of(kind));
-        let curve = |kind| Curve::of(totals.series.of(kind));
+        self.fill_series(
+            |kind| Distribution::of(totals.series.of(kind)),
+            |kind| Curve::of(totals.series.of(kind)),
+        );
+        let clamped: u64 = Kind::ALL.iter().map(|kind| totals.series.clamped(*kind)).sum();
+        if clamped > 0 {
+            self.notes.push(format!("{clamped} times were longer than one hour and are kept as one hour"));
+        }
+    }
+}
+
+impl RunResult {
+    /// The figures of every series, and the curves that are drawn.
+    pub(crate) fn fill_series(&mut self, of: impl Fn(Kind) -> Distribution, curve: impl Fn(Kind) -> Curve) {
         self.latency_ns = of(Kind::Latency);
         self.service_ns = of(Kind::Service);
         self.lateness_ns = of(Kind::Lateness);
@@ -109,10 +121,6 @@ impl RunResult {
             service_ns: curve(Kind::Service),
             lateness_ns: curve(Kind::Lateness),
         };
-        let clamped: u64 = Kind::ALL.iter().map(|kind| totals.series.clamped(*kind)).sum();
-        if clamped > 0 {
-            self.notes.push(format!("{clamped} times were longer than one hour and are kept as one hour"));
-        }
     }
 }
 

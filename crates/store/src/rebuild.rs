@@ -10,7 +10,6 @@ use crate::run_histograms::RunHistograms;
 use crate::schema::*;
 use crate::series::{BoundedIntervals, add_outcomes};
 use crate::sink::take_intervals;
-use measure::Series as Kind;
 use std::fs;
 use std::path::Path;
 
@@ -248,24 +247,7 @@ fn fill_generator(generator: &mut Generator, threads: &[ThreadSums], ended: u64)
 pub fn fill_times(result: &mut RunResult, histograms: &RunHistograms) {
     let of = |kind| Distribution::of(&histograms.series(kind));
     let curve = |kind| Curve::of(&histograms.series(kind));
-    result.latency_ns = of(Kind::Latency);
-    result.service_ns = of(Kind::Service);
-    result.lateness_ns = of(Kind::Lateness);
-    result.own_lateness_ns = of(Kind::OwnLateness);
-    result.lookup_ns = of(Kind::Lookup);
-    result.connect_ns = of(Kind::Connect);
-    result.tls_ns = of(Kind::Tls);
-    result.ready_ns = of(Kind::Ready);
-    result.first_byte_ns = of(Kind::FirstByte);
-    result.body_ns = of(Kind::Body);
-    result.first_response_ns = of(Kind::FirstResponse);
-    result.failed_ns = of(Kind::Failed);
-    result.gap_error_ns = of(Kind::GapError);
-    result.curves = Curves {
-        latency_ns: curve(Kind::Latency),
-        service_ns: curve(Kind::Service),
-        lateness_ns: curve(Kind::Lateness),
-    };
+    result.fill_series(of, curve);
     if result.connections.opened == 0 {
         result.connections.opened = result.ready_ns.count;
     }

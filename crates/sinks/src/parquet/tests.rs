@@ -117,3 +117,15 @@ fn a_run_that_never_ends_properly_leaves_nothing() {
     drop(parquet);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn a_device_is_refused_and_stays_what_it_is() {
+    // A socket stands for a device: making one needs no rights, and it is no file either.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("device");
+    let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let mut parquet = Parquet::new(Place::of_file("parquet", &path));
+    let refused = parquet.begin(&RunInfo::default()).unwrap_err();
+    assert!(matches!(refused, SinkError::Url { .. }), "{refused}");
+    assert!(!fs::metadata(&path).unwrap().is_file());
+}
