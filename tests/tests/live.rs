@@ -220,7 +220,7 @@ fn a_browser_shows_the_run_and_then_its_report() {
     tab.wait_for(&format!("{rows} > 0 && document.querySelector('.live-bar b').textContent === 'live'"));
     let before = tab.eval(rows).as_u64().expect("a number");
     // What the reader opened stays open from one second to the next.
-    tab.eval("document.querySelector('figure[data-chart=rate] details').open = true");
+    tab.eval("document.querySelector('figure[data-chart=rate] summary').click()");
     tab.wait_for(&format!("{rows} > {before}"));
     assert_eq!(tab.eval("document.querySelector('figure[data-chart=rate] details').open"), true);
     assert_eq!(tab.eval("document.documentElement.scrollWidth <= innerWidth"), true);

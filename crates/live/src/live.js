@@ -25,7 +25,7 @@
   if (location.search) history.replaceState(null, '', location.pathname);
 
   // Charts first: what holds need not be read again each second.
-  document.querySelectorAll('.verdict details[id]').forEach(details => { details.open = false; });
+  document.querySelectorAll('.verdict details[open] > summary').forEach(summary => summary.click());
 
   let next = null;
   let paused = false;
