@@ -15,7 +15,7 @@ FUZZ_TARGETS := http_response target_url request_line plan_toml limits result_js
 FUZZ_SECONDS := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test run build lint bench bench-http bench-report bench-samples fuzz gallery formal sim man completions clean need-build need-test
+.PHONY: help demo test run build lint bench bench-http bench-report bench-samples bench-live fuzz gallery formal sim man completions clean need-build need-test
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,7 +39,7 @@ lint: need-build ## formatting and lints
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	@echo 'Rust is clean; there is no hdl/ yet to lint'
 
-bench: bench-http bench-report ## all benchmarks
+bench: bench-http bench-report bench-samples bench-live ## all benchmarks
 
 bench-http: need-build ## tare http beside wrk, h2load, oha, httperf: a table, and target/bench-http.json
 	cargo build --release -p tare -p tare-benches
@@ -47,7 +47,11 @@ bench-http: need-build ## tare http beside wrk, h2load, oha, httperf: a table, a
 
 bench-samples: need-build ## a run with and without --samples in turns, four minutes
 	cargo build --release -p tare -p tare-benches
-	$(TARGET)/release/bench-samples $(BENCH_ARGS)
+	$(TARGET)/release/bench-samples
+
+bench-live: need-build ## a run that is watched and one that is not, in turns
+	cargo build --release -p tare -p tare-benches
+	$(TARGET)/release/bench-live
 
 bench-report: need-build ## time and memory to read and draw a run of an hour
 	cargo build --release -p tare-benches

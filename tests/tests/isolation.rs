@@ -105,11 +105,11 @@ fn names_that_take_seconds_to_resolve_do_not_move_other_requests() {
     let with = not_moved(Duration::from_secs(2), || run(&other), || run(&away.url()));
     let b = with.group("b");
     assert_eq!(
-        ended(b, "failed") + ended(b, "cut_off"),
+        ended(b, "error") + ended(b, "cut_off"),
         b["count"].as_u64().expect("a count"),
         "{with}\n{b}"
     );
-    assert!(ended(b, "failed") > 50, "{with}\n{b}");
+    assert!(ended(b, "error") > 50, "{with}\n{b}");
     assert_eq!(with.outcome("lookup.failed"), with.total("failed"), "{with}");
     assert!(with.int("failed_ns.max") >= 1_900_000_000, "the look-up took its 2 s: {with}");
     drop(hole);
@@ -134,6 +134,6 @@ fn addresses_that_do_not_answer_do_not_move_other_requests() {
     let other = format!("{}other", quick.url());
     let with = not_moved(Duration::from_secs(2), || run(&other), || run("http://10.99.0.2/"));
     let b = with.group("b");
-    assert_eq!(ended(b, "failed"), b["count"].as_u64().expect("a count"), "{with}\n{b}");
+    assert_eq!(ended(b, "error"), b["count"].as_u64().expect("a count"), "{with}\n{b}");
     assert_eq!(with.outcome("connect.timeout"), with.total("failed"), "{with}");
 }
