@@ -163,8 +163,14 @@ impl Link {
             )),
             ErrorKind::Server(_) | ErrorKind::Extension => match why.code() {
                 Some("NOAUTH" | "WRONGPASS") => wrong_password(&self.place),
+                _ if why.to_string().contains("DB index is out of range") => self.place.refused(
+                    "it has no database of this number: name another (most have 0 to 15)",
+                ),
                 _ => self.place.refused(format!("it refuses: {why}")),
             },
+            _ if why.is_timeout() && self.place.scheme() == "rediss" => self.place.unreachable(format!(
+                "{address} does not answer in time; does it speak TLS? redis:// is without"
+            )),
             _ if why.is_timeout() => self.place.unreachable(format!("{address} does not answer in time")),
             _ if why.is_connection_refusal() => {
                 self.place.unreachable(format!("nothing listens on {address}; is Redis running?"))

@@ -147,7 +147,10 @@ fn open(run: &str, scratch: &mut Vec<TempDir>) -> Result<StoredRun, Failure> {
         let folder = tempfile::tempdir().map_err(|why| {
             Failure::wrong(anyhow!("no folder for the run from Redis could be made: {why}; set TMPDIR"))
         })?;
-        sinks::fetch_redis(run, folder.path()).map_err(Failure::wrong)?;
+        sinks::fetch_redis(run, folder.path()).map_err(|why| {
+            // A sink's words name the flag that names sinks.
+            Failure::wrong(anyhow!("{}", why.to_string().trim_start_matches("--to ")))
+        })?;
         let run = store::load_run(folder.path()).map_err(Failure::wrong)?;
         scratch.push(folder);
         return Ok(run);
