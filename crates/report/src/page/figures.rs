@@ -9,45 +9,53 @@ use store::schema::RunResult;
 /// Latency and service time further apart than this are worth a sentence: their ratio.
 const APART: f64 = 1.1;
 
-/// One sentence on coordinated omission: what a tool that begins to measure when it sends would have said.
+/// One sentence on waiting before requests left: whose it was, and, where it was the target's, what a tool that begins
+/// to measure when it sends would have said (coordinated omission).
 pub fn omission(out: &mut String, result: &RunResult) -> Result {
-    let (latency, service) = (&result.latency_ns, &result.service_ns);
+    let (latency, service, own) = (&result.latency_ns, &result.service_ns, &result.own_lateness_ns);
     if latency.is_empty() || service.is_empty() {
         return Ok(());
     }
-    let pairs = [
-        ("50th", latency.p50, service.p50),
-        ("90th", latency.p90, service.p90),
-        ("99th", latency.p99, service.p99),
-        ("99.9th", latency.p99_9, service.p99_9),
+    let points = [
+        ("50th", latency.p50, service.p50, own.p50),
+        ("90th", latency.p90, service.p90, own.p90),
+        ("99th", latency.p99, service.p99, own.p99),
+        ("99.9th", latency.p99_9, service.p99_9, own.p99_9),
     ];
-    let ratio = |(_, latency, service): &(&str, u64, u64)| *latency as f64 / (*service).max(1) as f64;
-    let widest = pairs.iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b))).expect("there are four");
+    let ratio = |(_, latency, service, _): &(&str, u64, u64, u64)| *latency as f64 / (*service).max(1) as f64;
+    let widest = points.iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b))).expect("there are four");
     if ratio(widest) < APART {
         return writeln!(
             out,
             "<p class=\"note\">Latency and service time agree within 10 %: requests hardly waited before they left.</p>"
         );
     }
-    let (percentile, latency, service) = *widest;
+    let (percentile, latency, service, own_part) = *widest;
+    let waiting = latency - service;
+    let whose = match own_part {
+        _ if own.is_empty() => would_have_said(service),
+        part if part >= waiting.div_ceil(2) => format!(
+            "Most of that was the generator’s own lateness, {} at the same percentile: it says nothing about the target.",
+            words::time(part)
+        ),
+        part => format!(
+            "{} The generator’s own lateness is {} at the same percentile.",
+            would_have_said(service),
+            words::time(part)
+        ),
+    };
     writeln!(
         out,
         "<p class=\"note\">At the {percentile} percentile the latency is {}, and the service time only {}: the rest is \
-         waiting before the request left. A tool that begins to measure when it sends would have said {} (coordinated \
-         omission).{}</p>",
+         waiting before the request left. {whose}</p>",
         words::time(latency),
         words::time(service),
-        words::time(service),
-        own_part(&result.own_lateness_ns),
     )
 }
 
-/// Whose waiting it was.
-fn own_part(own: &Distribution) -> String {
-    if own.is_empty() {
-        return String::new();
-    }
-    format!(" Of that waiting, the generator’s own part is {} at p99.", words::time(own.p99))
+fn would_have_said(service: u64) -> String {
+    let service = words::time(service);
+    format!("A tool that begins to measure when it sends would have said {service} (coordinated omission).")
 }
 
 pub fn times(out: &mut String, result: &RunResult) -> Result {
