@@ -3,7 +3,7 @@
 use crate::status::Failure;
 use anyhow::anyhow;
 use measure::{Aborted, Judgement, Measuring, RunTotals, Series, Thresholds, WholeRun};
-use plan::{Bound, Figure, LOWEST_ERROR_STATUS, Limit, Limits, Requests, Statistic, Time, Way};
+use plan::{Bound, Figure, Limit, Limits, Requests, Statistic, Time, Way};
 use std::cell::OnceCell;
 use std::ops::RangeInclusive;
 use store::schema::{GroupResult, OutcomeCount, Threshold};
@@ -209,7 +209,7 @@ fn counted(requests: Requests, outcomes: &[OutcomeCount]) -> u64 {
         Requests::Failed => of("error", "failed"),
         Requests::Missed => of("missed", "missed"),
         Requests::CutOff => of("cut_off", "cut_off"),
-        Requests::Errors => of("error", "failed") + status(LOWEST_ERROR_STATUS..=999),
+        Requests::Errors => sum(&OutcomeCount::is_error),
         Requests::Status(low, high) => status(low..=high),
         Requests::Error(cause) => sum(&|row| row.class == "error" && row.key == cause.key()),
         Requests::ErrorsIn(part) => {

@@ -36,7 +36,8 @@ pub struct Progress {
     /// Sums over the run so far.
     started: u64,
     completed: u64,
-    bad: u64,
+    errors: u64,
+    missed: u64,
     next_minute: Picos,
     dirty: bool,
 }
@@ -52,7 +53,8 @@ impl Progress {
             whole: plan.stop.duration.map(|duration| duration + plan.stop.warmup),
             started: 0,
             completed: 0,
-            bad: 0,
+            errors: 0,
+            missed: 0,
             next_minute: MINUTE,
             dirty: false,
         }
@@ -78,7 +80,8 @@ impl Progress {
         let tally = row.data.tally;
         self.started += row.gauges.offered;
         self.completed += tally.done + tally.failed;
-        self.bad += tally.failed + tally.missed;
+        self.errors += tally.errors();
+        self.missed += tally.missed;
         let elapsed = row.start + row.length;
         match self.shown {
             Shown::Nothing => None,
@@ -103,7 +106,8 @@ impl Progress {
             row: &Interval::from(row),
             elapsed,
             left: self.whole.map(|whole| whole - elapsed),
-            bad: self.bad,
+            errors: self.errors,
+            missed: self.missed,
             is_warmup: elapsed <= self.warmup,
         };
         report::progress_line(&progress, self.style)
@@ -147,6 +151,17 @@ mod tests {
             starved: 0,
             health: None,
         }
+    }
+
+    #[test]
+    fn errors_are_those_of_thresholds_and_missed_ones_are_told_apart() {
+        let plan = PlanFile { url: Some("http://a/".to_owned()), ..PlanFile::default() }.resolve().unwrap();
+        let mut progress = Progress::new(&plan, Shown::Line);
+        let mut row = second(0);
+        (row.data.tally.by_class[4], row.data.tally.by_class[5], row.data.tally.missed) = (3, 7, 2);
+        // 8 failed, 3 + 7 were answered with 400 or more.
+        let line = progress.line(&row).unwrap();
+        assert!(line.contains("errors 18  missed 2"), "{line}");
     }
 
     #[test]

@@ -46,7 +46,8 @@ fn latency(run: &RunResult, pick: fn(&Distribution) -> f64) -> Option<f64> {
 
 fn errors(run: &RunResult) -> Option<f64> {
     let all = run.totals.offered;
-    (all > 0).then(|| (run.totals.failed + run.totals.missed) as f64 / all as f64)
+    let errors: u64 = run.outcomes.iter().filter(|row| row.is_error()).map(|row| row.count).sum();
+    (all > 0).then(|| errors as f64 / all as f64)
 }
 
 const fn mean(
@@ -84,7 +85,7 @@ pub fn figure(name: &str) -> Option<&'static Figure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use store::schema::Totals;
+    use store::schema::{OutcomeCount, Totals};
 
     #[test]
     fn what_was_not_measured_is_no_figure() {
@@ -98,10 +99,24 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_what_failed_or_was_missed_of_all_offered() {
-        let totals = Totals { offered: 200, failed: 6, missed: 4, ..Totals::default() };
-        let run = RunResult { totals, ..RunResult::default() };
-        assert_eq!((figure("errors").unwrap().of)(&run), Some(0.05));
+    fn errors_are_what_failed_or_was_answered_with_400_or_more_of_all_offered() {
+        let totals = Totals { offered: 200, done: 190, failed: 6, missed: 4, ..Totals::default() };
+        let row = |(class, key, count): (&str, &str, u64)| OutcomeCount {
+            class: class.into(),
+            key: key.into(),
+            count,
+        };
+        let outcomes = [
+            ("status", "200", 180),
+            ("status", "399", 2),
+            ("status", "400", 3),
+            ("status", "503", 5),
+            ("error", "connect.refused", 6),
+            ("missed", "missed.no_port", 4),
+        ];
+        let run = RunResult { totals, outcomes: outcomes.map(row).to_vec(), ..RunResult::default() };
+        // 3 + 5 + 6 of 200.
+        assert_eq!((figure("errors").unwrap().of)(&run), Some(0.07));
         assert_eq!(figure("Latency.p99.9").unwrap().name, "latency.p99_9");
         assert!(figure("latency").is_none());
     }

@@ -116,6 +116,7 @@ impl Block {
             result.totals.done += row.done;
             result.totals.failed += row.failed;
             result.totals.missed += row.missed;
+            result.outcomes.extend(row.outcomes.iter().cloned());
             result.rate.duration_s += row.length_s;
         }
         if result.rate.duration_s > 0.0 {

@@ -36,6 +36,8 @@ pub use environment::{Choice, ClockReport, Environment, Limit, Stated};
 pub use health::{CoreHealth, HealthSample, HealthSummary, ThreadHealth};
 pub use interval::{GroupData, IntervalData, IntervalRow};
 pub use judge::{CRITERIA, Conditions, Loop, SinkLoss, judge, judge_so_far, unreachable};
+/// From the thresholds' grammar, for all who count errors.
+pub use plan::LOWEST_ERROR_STATUS;
 pub use probe::Probe;
 pub use recorder::{Recorder, Settings};
 pub use series::{HISTOGRAM_DIGITS, Histogram, Series, SeriesSet, Summary};

@@ -1,5 +1,6 @@
 //! How departures ended: in four sums, and one by one.
 
+use plan::LOWEST_ERROR_STATUS;
 use serde::Serialize;
 use std::ops::AddAssign;
 use units::{Bytes, Cause, Event, Miss, Outcome};
@@ -25,6 +26,10 @@ impl Tally {
     /// Those that left: done + failed + cut_off.
     pub fn sent(&self) -> u64 {
         self.done + self.failed + self.cut_off
+    }
+    /// Those that failed, or were answered with a status of 400 or more.
+    pub fn errors(&self) -> u64 {
+        self.failed + self.by_class[usize::from(LOWEST_ERROR_STATUS / 100)..].iter().sum::<u64>()
     }
 
     #[inline]

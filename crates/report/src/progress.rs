@@ -14,8 +14,10 @@ pub struct Progress<'a> {
     pub elapsed: Picos,
     /// Until the stop rule holds; `None` if that cannot be known (a number of requests in a closed loop).
     pub left: Option<Picos>,
-    /// Failed and missed since the beginning.
-    pub bad: u64,
+    /// Failed, or answered with a status of 400 or more, since the beginning.
+    pub errors: u64,
+    /// Never left; shown if there are any.
+    pub missed: u64,
     pub is_warmup: bool,
 }
 
@@ -34,13 +36,15 @@ pub fn progress_line(progress: &Progress<'_>, style: Style) -> String {
         time(row.lateness_p99_ns),
         count(row.open),
     );
-    let errors = format!("errors {}", count(progress.bad));
+    let missed =
+        if progress.missed > 0 { format!("  missed {}", count(progress.missed)) } else { String::new() };
+    let errors = format!("errors {}{missed}", count(progress.errors));
     let tail = match (progress.is_warmup, progress.left) {
         (true, _) => "warm-up".to_owned(),
         (false, Some(left)) => format!("{} left", clock(left)),
         (false, None) => String::new(),
     };
-    let ink = if progress.bad > 0 { Ink::Bad } else { Ink::Quiet };
+    let ink = if progress.errors + progress.missed > 0 { Ink::Bad } else { Ink::Quiet };
     let length = plain.chars().count() + errors.chars().count() + tail.chars().count() + 4;
     if length > style.width() {
         return format!("{plain}  {}", style.paint(ink, &errors));
@@ -79,7 +83,8 @@ mod tests {
             row: &row,
             elapsed: Picos::from_secs(12),
             left: Some(Picos::from_secs(65)),
-            bad: 3,
+            errors: 3,
+            missed: 0,
             is_warmup: false,
         };
         assert_eq!(
@@ -88,7 +93,9 @@ mod tests {
         );
         let narrow = progress_line(&progress, Style::PLAIN.with_width(80));
         assert!(narrow.ends_with("open 64  errors 3"), "{narrow}");
-        let nothing = Progress { row: &Interval::default(), left: None, bad: 0, is_warmup: true, ..progress };
+        let missed = Progress { missed: 12, left: None, ..progress.clone() };
+        assert!(progress_line(&missed, Style::PLAIN).ends_with("errors 3  missed 12"));
+        let nothing = Progress { row: &Interval::default(), left: None, errors: 0, is_warmup: true, ..progress };
         assert!(
             progress_line(&nothing, Style::PLAIN)
                 .ends_with("p50       –  p99       –  late p99       –  open 0  errors 0  warm-up")

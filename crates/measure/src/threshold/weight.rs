@@ -6,7 +6,7 @@ use crate::series::{HISTOGRAM_DIGITS, Histogram, Series, empty_histogram, merge_
 use crate::tally::{Outcomes, Tally};
 use crate::totals::RunTotals;
 use hdrhistogram::Counter;
-use plan::{Bound, Figure, LOWEST_ERROR_STATUS, Limit, Requests, Statistic, Time, Way};
+use plan::{Bound, Figure, Limit, Requests, Statistic, Time, Way};
 use units::{Cause, Outcome, Picos};
 
 /// Times, or a part and its whole, over some length of time. Adds up.
@@ -155,9 +155,7 @@ fn counted(requests: Requests, tally: &Tally, outcomes: &Outcomes) -> u64 {
         Requests::Failed => tally.failed,
         Requests::Missed => tally.missed,
         Requests::CutOff => tally.cut_off,
-        Requests::Errors => {
-            tally.failed + tally.by_class[usize::from(LOWEST_ERROR_STATUS / 100)..].iter().sum::<u64>()
-        }
+        Requests::Errors => tally.errors(),
         Requests::Status(low, high) if low % 100 == 0 && high == low + 99 => {
             tally.by_class[usize::from(low / 100)]
         }
