@@ -1,6 +1,7 @@
 //! What a CI server reads of a run: `--junit FILE`, `--markdown FILE`. The files are opened before the load, so that a
 //! name that cannot be written costs no run, and none of an earlier run is taken for this one's.
 
+use crate::elsewhere;
 use crate::load::{self, Options, Output};
 use crate::status::Failure;
 use anyhow::anyhow;
@@ -37,9 +38,8 @@ impl Papers {
         let printed =
             [&papers.junit, &papers.markdown].into_iter().flatten().filter(|paper| paper.is_stdout());
         let json = options.output == Output::Json;
-        if printed.count() + usize::from(json) > 1 {
-            let why =
-                "standard output takes one of --json, --junit - and --markdown -; name a file for the others";
+        if printed.count() + usize::from(json) + usize::from(elsewhere::takes_stdout(options)) > 1 {
+            let why = "standard output takes one of --json, --junit -, --markdown - and --to KIND:-; name a file for the others";
             return Err(Failure::wrong(anyhow!(why)));
         }
         Ok(papers)
