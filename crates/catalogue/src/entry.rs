@@ -9,6 +9,9 @@ use store::schema::{Rates, Totals, Word};
 pub struct Entry {
     /// `2026-11-20T12-00-00Z-http-7f3a`.
     pub name: String,
+    /// The name that it had when it was made; another than `name` if its folder was copied or renamed.
+    #[serde(default)]
+    pub run: String,
     pub folder: PathBuf,
     pub state: State,
     /// RFC 3339, UTC.

@@ -52,7 +52,12 @@ impl Catalogue {
         let fits = |entry: &Entry| {
             entry.has_tag(typed) || entry.name.starts_with(typed) || entry.name.ends_with(typed)
         };
-        match all(&fits) {
+        let found = all(&fits);
+        if !found.is_empty() {
+            return only(typed, found);
+        }
+        // Its folder has another name today.
+        match all(&|entry: &Entry| entry.run.starts_with(typed) || entry.run.ends_with(typed)) {
             none if none.is_empty() => {
                 Err(CatalogueError::NotFound { typed: typed.to_owned(), near: self.near(typed) })
             }

@@ -9,11 +9,11 @@ use crate::error::CatalogueError;
 use crate::tags;
 use serde::Deserialize;
 use std::fmt::Write;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, TryLockError};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use store::schema::{Rates, SCHEMA, Threshold, Totals, Verdict};
-use store::{Distribution, RunResult};
+use store::{Distribution, RunResult, regular};
 
 pub const RESULT: &str = "result.json";
 pub const BEGUN: &str = "begun.json";
@@ -54,23 +54,23 @@ pub fn signature(folder: &Path) -> String {
 
 /// Whether a program is writing the run.
 pub fn is_held(folder: &Path) -> bool {
-    File::open(folder.join(INTERVALS))
+    regular::open(&folder.join(INTERVALS))
         .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-/// The entry of the run in `folder`; `None` if there is none.
-pub fn read(folder: &Path) -> Option<Entry> {
+/// The entry of the run in `folder`; `None` if there is none. In the runs folder (`runs`) a run has the name of its folder,
+/// whatever it was made as: it may be a copy. Elsewhere (`--out`) it has the name that it was given when it was made.
+pub fn read(folder: &Path, runs: &Path) -> Option<Entry> {
     if !holds_run(folder) {
         return None;
     }
-    let mut entry = match folder.join(RESULT).is_file() {
+    let mut entry = match folder.join(RESULT).exists() {
         true => finished(folder),
         false if is_held(folder) => Entry { state: State::Running, ..begun(folder) },
         false => killed(folder),
     };
-    let own_name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-    if entry.name.is_empty() {
-        entry.name = own_name.unwrap_or_default();
+    if entry.run.is_empty() || folder.parent() == Some(runs) {
+        entry.name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     }
     if entry.started_at.is_empty() {
         entry.started_at = started_at(folder, &entry.name);
@@ -106,7 +106,7 @@ struct Head {
 impl Head {
     fn read(file: &Path) -> Result<Self, String> {
         let mut text = String::new();
-        let opened = File::open(file).map_err(|why| why.to_string())?;
+        let opened = regular::open(file).map_err(|why| why.to_string())?;
         opened.take(LARGEST_RESULT).read_to_string(&mut text).map_err(|why| why.to_string())?;
         let head: Self = serde_json::from_str(&text).map_err(|why| why.to_string())?;
         match head.schema.as_str() {
@@ -139,7 +139,8 @@ impl Head {
     /// What is known from the beginning.
     fn entry(self) -> Entry {
         Entry {
-            name: self.run,
+            name: self.run.clone(),
+            run: self.run,
             started_at: self.started_at,
             engine: self.engine,
             target: self.target,
@@ -221,6 +222,11 @@ fn named_time(name: &str) -> Option<(&str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
+
+    fn read_one(folder: &Path) -> Option<Entry> {
+        read(folder, Path::new("/runs"))
+    }
 
     #[test]
     fn a_name_says_when() {
@@ -231,18 +237,18 @@ mod tests {
     #[test]
     fn only_folders_with_a_run_have_an_entry() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(read(folder.path()), None);
+        assert_eq!(read_one(folder.path()), None);
         fs::write(folder.path().join(PLAN), "").unwrap();
-        assert_eq!(read(folder.path()), None);
+        assert_eq!(read_one(folder.path()), None);
         fs::write(folder.path().join(INTERVALS), "").unwrap();
-        assert_eq!(read(folder.path()).unwrap().state, State::Killed);
+        assert_eq!(read_one(folder.path()).unwrap().state, State::Killed);
         let held = File::open(folder.path().join(INTERVALS)).unwrap();
         held.lock().unwrap();
-        assert_eq!(read(folder.path()).unwrap().state, State::Running);
+        assert_eq!(read_one(folder.path()).unwrap().state, State::Running);
         drop(held);
-        assert_eq!(read(folder.path()).unwrap().state, State::Killed);
+        assert_eq!(read_one(folder.path()).unwrap().state, State::Killed);
         fs::write(folder.path().join(RESULT), "{").unwrap();
-        let entry = read(folder.path()).unwrap();
+        let entry = read_one(folder.path()).unwrap();
         assert_eq!(entry.state, State::Unreadable);
         assert!(entry.trouble.contains("result.json: EOF"), "{}", entry.trouble);
     }
@@ -251,7 +257,7 @@ mod tests {
     fn a_newer_schema_is_named() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(RESULT), r#"{"schema":"tare.result/2"}"#).unwrap();
-        let entry = read(folder.path()).unwrap();
+        let entry = read_one(folder.path()).unwrap();
         assert!(entry.trouble.contains("'tare.result/2'"), "{}", entry.trouble);
     }
 }

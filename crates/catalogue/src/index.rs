@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const FILE: &str = "index.sqlite";
 /// Another number makes a new index. Raise it when [`Entry`] or how it is read changes.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 /// How long to wait for another program that is writing.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -49,7 +49,7 @@ impl Index {
     }
 
     /// Entries of the runs in `folders`, from the index where nothing has changed; and the index knows of the rest then.
-    pub fn bring_up_to_date(mut self, folders: &[PathBuf]) -> Vec<Entry> {
+    pub fn bring_up_to_date(mut self, folders: &[PathBuf], runs: &Path) -> Vec<Entry> {
         let mut known = self.known();
         let mut entries = Vec::with_capacity(folders.len());
         let mut changed = Vec::new();
@@ -62,7 +62,7 @@ impl Index {
                 {
                     entries.push(entry);
                 }
-                before => match folder::read(folder) {
+                before => match folder::read(folder, runs) {
                     Some(entry) => {
                         changed.push((signature, entry.clone()));
                         entries.push(entry);

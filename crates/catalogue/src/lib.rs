@@ -50,7 +50,7 @@ impl Catalogue {
     /// Of `home`, which need not exist.
     pub fn open_at(home: &Path) -> Result<Self, CatalogueError> {
         let folders = folders(home)?;
-        let mut entries = Index::open(home).bring_up_to_date(&folders);
+        let mut entries = Index::open(home).bring_up_to_date(&folders, &home.join("runs"));
         let age = |entry: &Entry| (entry.started_at.clone(), entry.begun_ns, entry.name.clone());
         entries.sort_by_cached_key(|entry| std::cmp::Reverse(age(entry)));
         Ok(Self { home: home.to_owned(), entries })

@@ -100,7 +100,7 @@ fn remove(home: &Path, folder: &Path) -> Result<Removed, CatalogueError> {
 
 /// The lock that a running program would hold.
 fn hold(folder: &Path, name: &str) -> Result<Option<File>, CatalogueError> {
-    let Ok(file) = File::open(folder.join(INTERVALS)) else {
+    let Ok(file) = store::regular::open(&folder.join(INTERVALS)) else {
         return Ok(None);
     };
     match file.try_lock() {

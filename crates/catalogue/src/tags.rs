@@ -51,7 +51,7 @@ struct Kept {
 pub fn of(folder: &Path) -> Result<Vec<String>, CatalogueError> {
     let path = folder.join(FILE);
     let bad = |why: String| CatalogueError::BadTagsFile { path: path.clone(), why };
-    let text = match fs::read(&path) {
+    let text = match store::regular::read(&path) {
         Ok(text) => text,
         Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(why) => return Err(CatalogueError::io("read", &path)(why)),

@@ -3,6 +3,8 @@
 use catalogue::{Catalogue, CatalogueError, State, Tag};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 use store::schema::{Totals, Verdict, Word};
 use store::{Distribution, RunResult};
 
@@ -79,6 +81,58 @@ fn newest_first_with_the_figures_of_the_result() {
     // (6 + 4) / 200
     assert_eq!(newest.not_done_share, Some(0.05));
     assert!(newest.mentions("127.0.0.1") && newest.mentions("HTTP") && !newest.mentions("nginx"));
+}
+
+#[test]
+fn a_run_has_the_name_of_its_folder() {
+    let home = Home::new();
+    let (first, second) = (home.run(1, 5_000), home.run(2, 7_000));
+    let (baseline, renamed) = (first.with_file_name("my-baseline"), first.with_file_name("renamed"));
+    fs::create_dir(&baseline).unwrap();
+    for name in ["result.json", "plan.toml", "intervals.jsonl"] {
+        fs::copy(first.join(name), baseline.join(name)).unwrap();
+    }
+    fs::rename(&second, &renamed).unwrap();
+    let runs = home.open();
+    let folder_of = |typed: &str| runs.folder_of(typed).unwrap();
+    assert_eq!((folder_of("my-baseline"), folder_of("renamed")), (baseline, renamed.clone()));
+    // The name that it was given is its own as long as its folder has it, and otherwise leads to where it is today.
+    assert_eq!((folder_of("0001"), folder_of("0002")), (first, renamed));
+    let names: Vec<&str> = runs.entries().iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(names, ["renamed", "my-baseline", "2026-11-20T12-01-00Z-http-0001"]);
+    assert_eq!(runs.entries()[1].run, "2026-11-20T12-01-00Z-http-0001");
+}
+
+/// A reader that waits for a pipe waits for ever: the list is made in another thread, which may be left behind.
+#[test]
+fn pipes_are_not_opened() {
+    let home = Home::new();
+    let whole = home.run(1, 5_000);
+    let piped = |name: &str, file: &str| {
+        let folder = whole.with_file_name(name);
+        fs::create_dir(&folder).unwrap();
+        for name in ["result.json", "plan.toml", "intervals.jsonl"].iter().filter(|name| **name != file) {
+            fs::copy(whole.join(name), folder.join(name)).unwrap();
+        }
+        assert!(Command::new("mkfifo").arg(folder.join(file)).status().unwrap().success());
+    };
+    for (name, file) in [
+        ("a", "result.json"),
+        ("b", "intervals.jsonl"),
+        ("c", "plan.toml"),
+        ("d", "tags.json"),
+        ("e", "latency.hlog"),
+    ] {
+        piped(name, file);
+    }
+    let (say, said) = std::sync::mpsc::channel();
+    let path = home.path().to_owned();
+    std::thread::spawn(move || say.send(Catalogue::open_at(&path).unwrap().entries().to_vec()));
+    let entries = said.recv_timeout(Duration::from_secs(20)).expect("the list waits for a pipe");
+    let of = |name: &str| entries.iter().find(|entry| entry.name == name).unwrap();
+    assert_eq!((of("a").state, of("b").state), (State::Unreadable, State::Finished));
+    assert!(of("a").trouble.contains("not a regular file"), "{}", of("a").trouble);
+    assert_eq!(entries.len(), 6);
 }
 
 #[test]

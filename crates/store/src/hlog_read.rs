@@ -12,6 +12,7 @@
 use crate::buckets::{Counts, SLOTS, highest_at, index_of};
 use crate::error::StoreError;
 use crate::hlog::group_of_tag;
+use crate::regular;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::{Decompress, FlushDecompress, Status};
@@ -55,7 +56,7 @@ pub struct HlogReader<R> {
 
 /// Opens a log for reading.
 pub fn read_hlog(path: &Path) -> Result<HlogReader<BufReader<File>>, StoreError> {
-    let file = File::open(path).map_err(|why| StoreError::Read { path: path.to_owned(), why })?;
+    let file = regular::open(path).map_err(|why| StoreError::Read { path: path.to_owned(), why })?;
     Ok(HlogReader::new(BufReader::with_capacity(1 << 16, file)))
 }
 

@@ -1,5 +1,6 @@
 //! Files that may fail. A log that cannot be written loses rows, not the run; a document is either whole or absent.
 
+use crate::regular;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -74,7 +75,7 @@ impl Log {
 
 /// Whether the process that writes a log still lives.
 pub fn is_held(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    regular::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 fn rewind(file: &mut File, to: u64) -> io::Result<()> {

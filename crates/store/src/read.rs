@@ -4,12 +4,13 @@
 use crate::error::StoreError;
 use crate::keeper::is_held;
 use crate::rebuild;
+use crate::regular;
 use crate::run_folder::{ENVIRONMENT, INTERVALS, PLAN, RESULT};
 use crate::schema::{Interval, RunResult, SCHEMA};
 use crate::stored_timeline::stored_timeline;
 use crate::timeline::Timeline;
 use serde::Deserialize;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -36,13 +37,13 @@ pub fn load_run(path: &Path) -> Result<StoredRun, StoreError> {
         Err(StoreError::Format { path, why }) => damaged(&path, folder, why)?,
         read => read?,
     };
-    let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let text = |name: &str| regular::read_to_string(&folder.join(name)).unwrap_or_default();
     Ok(StoredRun { folder: folder.to_owned(), result, plan: text(PLAN), environment: text(ENVIRONMENT) })
 }
 
 /// The result that was written, whole and of a schema that is known here.
 fn read_result(file: &Path) -> Result<RunResult, StoreError> {
-    let text = fs::read(file).map_err(|why| StoreError::Read { path: file.to_owned(), why })?;
+    let text = regular::read(file).map_err(|why| StoreError::Read { path: file.to_owned(), why })?;
     let format = |why| StoreError::Format { path: file.to_owned(), why };
     let stamp: Stamp = serde_json::from_slice(&text).map_err(format)?;
     if stamp.schema != SCHEMA {
@@ -73,7 +74,7 @@ fn without_result(folder: &Path) -> Result<RunResult, StoreError> {
 }
 
 fn damaged(file: &Path, folder: &Path, why: serde_json::Error) -> Result<RunResult, StoreError> {
-    let text = fs::read(file).unwrap_or_default();
+    let text = regular::read(file).unwrap_or_default();
     rebuild::of_damaged(&text, folder, &why).ok_or(StoreError::Format { path: file.to_owned(), why })
 }
 
@@ -132,7 +133,7 @@ impl Rows {
     const LONGEST: u64 = 1 << 20;
 
     pub fn of_folder(folder: &Path) -> Option<Self> {
-        File::open(folder.join(INTERVALS)).ok().map(|file| Self(BufReader::new(file)))
+        regular::open(&folder.join(INTERVALS)).ok().map(|file| Self(BufReader::new(file)))
     }
 }
 

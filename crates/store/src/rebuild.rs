@@ -5,12 +5,12 @@
 
 use crate::distribution::{Curve, Distribution};
 use crate::read::Rows;
+use crate::regular;
 use crate::run_folder::{BEGUN, ENVIRONMENT, HLOG, INTERVALS, PLAN, RESULT};
 use crate::run_histograms::RunHistograms;
 use crate::schema::*;
 use crate::series::{BoundedIntervals, add_outcomes};
 use crate::sink::take_intervals;
-use std::fs;
 use std::path::Path;
 
 /// The run in this folder, which has no `result.json`; `None` if nothing is there to rebuild it from.
@@ -83,7 +83,7 @@ fn intervals(count: u64) -> String {
 
 /// All that the intervals and the histograms say, and how many intervals there are. `None` if this is no run.
 fn from_rows(folder: &Path) -> Option<(RunResult, u64)> {
-    let begun = fs::read(folder.join(BEGUN)).ok();
+    let begun = regular::read(&folder.join(BEGUN)).ok();
     let begun = begun.and_then(|text| serde_json::from_slice::<RunResult>(&text).ok());
     let rows = Rows::of_folder(folder);
     if begun.is_none() && rows.is_none() {

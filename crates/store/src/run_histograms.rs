@@ -4,11 +4,11 @@ use crate::buckets::{Counts, highest_at};
 use crate::hlog::group_of_tag;
 use crate::hlog_read::{Decoder, Lines};
 use crate::read::StoredRun;
+use crate::regular;
 use crate::run_folder::HLOG;
 use hdrhistogram::Histogram;
 use measure::{HISTOGRAM_DIGITS, Series as Kind};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -25,7 +25,7 @@ impl RunHistograms {
     /// Of the log in this folder; empty if there is none.
     pub fn of_folder(folder: &Path) -> Self {
         let mut all = Self::default();
-        let Ok(file) = File::open(folder.join(HLOG)) else { return all };
+        let Ok(file) = regular::open(&folder.join(HLOG)) else { return all };
         let mut lines = Lines::new(BufReader::with_capacity(1 << 16, file));
         let mut decoder = Decoder::new();
         while let Some(line) = lines.advance() {

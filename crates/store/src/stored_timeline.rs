@@ -3,11 +3,11 @@
 
 use crate::figures::drawn;
 use crate::hlog_read::{Decoder, Lines};
+use crate::regular;
 use crate::run_folder::HLOG;
 use crate::schema::Interval;
 use crate::timeline::{Timeline, TimelineBuilder};
 use measure::Series as Kind;
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -33,7 +33,7 @@ impl TimelineOfRuns {
 
     /// The run in `folder`, drawn from `start_s` on.
     pub fn add(&mut self, rows: impl Iterator<Item = Interval>, folder: &Path, start_s: f64) {
-        let file = File::open(folder.join(HLOG)).ok();
+        let file = regular::open(&folder.join(HLOG)).ok();
         let mut log = file.map(|file| Log::new(BufReader::with_capacity(1 << 16, file)));
         let mut rows = rows.peekable();
         while let Some(row) = rows.next() {

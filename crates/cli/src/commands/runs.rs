@@ -204,7 +204,8 @@ impl Row {
         let p99 = entry.latency_p99_ns.map_or_else(none, report::time);
         let when = entry.started_at.trim_end_matches('Z').replace('T', " ");
         let target = report::printable(&entry.target);
-        let cells = [name.to_owned(), when, target, rate, p99, entry.word().to_owned(), remarks(entry)];
+        let cells =
+            [report::printable(name), when, target, rate, p99, entry.word().to_owned(), remarks(entry)];
         Self { cells, ink: ink(entry) }
     }
 }
@@ -335,7 +336,7 @@ fn prune(args: &PruneArgs) -> Result<Status, Failure> {
         return Ok(Status::Done);
     }
     if args.dry_run {
-        let names = prunable.iter().map(|entry| format!("would remove {}\n", entry.name));
+        let names = prunable.iter().map(|entry| format!("would remove {}\n", report::printable(&entry.name)));
         print_all(&names.collect::<String>())?;
         return Ok(Status::Done);
     }
