@@ -4,8 +4,12 @@ use plan::{Arrivals, Load, Plan, Shape, Source};
 use report::{count, counted};
 use units::{Fraction, Picos};
 
-/// What is loaded: a URL, or a file.
+/// What is loaded: a URL, or a file; without passwords.
 pub fn target(plan: &Plan) -> String {
+    store::secrets::in_urls(&whole_target(plan))
+}
+
+fn whole_target(plan: &Plan) -> String {
     match &plan.source {
         Source::Url(url) => url.clone(),
         Source::File { path, .. } => format!("URLs of {}", path.display()),

@@ -4,14 +4,14 @@
 //! Plan ─► Engine ─ Event ─► Recorder ─► Collector ─► Sink (run folder) ─► report
 //! ```
 
-use crate::commands::http_args::OutputArgs;
 use crate::describe;
 use crate::elsewhere;
 use crate::limits;
+use crate::options::{Options, Output};
 use crate::papers::Papers;
 use crate::progress::{Progress, Shown};
 use crate::status::{Failure, Status, complain};
-use crate::terminal::style;
+use crate::terminal::{print_all, style};
 use crate::watching::{self, LiveArgs, Watching};
 use clock::{Agreement, Clock, HostClock};
 use http::{Control, Engine, Facts, Halt, Notes, Running};
@@ -32,71 +32,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 use store::schema::{GroupResult, SinkStatus};
+use store::secrets;
 use store::timeline::MAX_BINS;
 use store::{Measured, NoFolder, RunFolder, RunResult, Sink, Spans, StoreError, Timeline, TimelineBuilder};
 use units::{Instant, Picos};
 
 /// How often the main thread looks around.
 const PATIENCE: Duration = Duration::from_millis(100);
-const INTERVAL: Picos = Picos::from_secs(1);
+pub(crate) const INTERVAL: Picos = Picos::from_secs(1);
 /// Label of a run that the user ended.
 const INTERRUPTED: &str = "interrupted";
 /// Longest line of the command that is kept.
 const COMMAND: usize = 4_000;
-
-/// What is to be done with the result.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    pub print_plan: bool,
-    pub out: Option<PathBuf>,
-    pub save: bool,
-    /// Every single request in the run folder.
-    pub samples: bool,
-    /// What `tare runs` and `tare compare` shall find the run by.
-    pub tags: Vec<catalogue::Tag>,
-    /// Other places (`--to`), as they were typed.
-    pub to: Vec<String>,
-    pub output: Output,
-    pub progress: Shown,
-    pub accept_invalid: bool,
-    /// Papers for CI servers; `-` is standard output.
-    pub junit: Option<PathBuf>,
-    pub markdown: Option<PathBuf>,
-    pub live: LiveArgs,
-}
-
-/// What is printed at the end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Output {
-    #[default]
-    Summary,
-    Json,
-    Nothing,
-}
-
-impl From<&OutputArgs> for Options {
-    fn from(args: &OutputArgs) -> Self {
-        let output = match (args.json, args.quiet) {
-            (true, _) => Output::Json,
-            (false, true) => Output::Nothing,
-            (false, false) => Output::Summary,
-        };
-        Self {
-            print_plan: args.print_plan,
-            out: args.out.clone(),
-            save: !args.no_save,
-            samples: args.samples,
-            tags: args.tags.clone(),
-            to: args.to.clone(),
-            output,
-            progress: if args.no_progress || args.quiet { Shown::Nothing } else { Shown::Line },
-            accept_invalid: args.accept_invalid,
-            junit: args.junit.clone(),
-            markdown: args.markdown.clone(),
-            live: args.live.clone(),
-        }
-    }
-}
 
 /// A finished run.
 pub struct Finished {
@@ -143,18 +90,6 @@ pub fn load(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Status, F
     Ok(Status::Run(status))
 }
 
-/// Prints text that somebody asked for: that it could not be printed is a failure. A reader that has gone away
-/// (`| head`) is no reason to complain.
-pub fn print_all(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::wrong(anyhow::anyhow!("standard output could not be written: {error}")))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// What could not be kept, where no summary says it.
 fn tell_of_losses(result: &RunResult) {
     for lost in &result.store.lost {
@@ -191,7 +126,7 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
         started_at: store::rfc3339(started),
         warmup: plan.stop.warmup,
         groups: facts.groups.clone(),
-        plan: report::without_secrets(&plan_text),
+        plan: secrets::in_plan(&plan_text),
         environment: environment.clone(),
     };
     if options.samples {
@@ -446,7 +381,7 @@ fn on_interrupt(watching: &Watching) -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
-fn measuring(plan: &Plan) -> Measuring {
+pub(crate) fn measuring(plan: &Plan) -> Measuring {
     let from = plan.stop.warmup;
     Measuring { from, until: planned(plan).map(|planned| from + planned), interval: INTERVAL }
 }
@@ -566,6 +501,10 @@ fn tell(result: &mut RunResult, watched: &Watched, notes: &[Note], plan: &Plan, 
     }
     result.notes.extend(watched.notes.details.iter().cloned());
     result.notes.extend(watched.bad_lines.iter().map(|line| format!("not a request: {line}")));
+    // URLs of a file may stand in any of them.
+    for text in result.notes.iter_mut().chain(&mut result.labels) {
+        *text = secrets::in_urls(text);
+    }
 }
 
 /// Groups of which nothing is known yet but their names.
@@ -612,27 +551,11 @@ fn command() -> String {
         let name = std::path::Path::new(program).file_name().and_then(|name| name.to_str());
         *program = name.unwrap_or("tare").to_owned();
     }
-    let (mut hide_next, mut place_next) = (false, false);
+    let mut is_place = false;
     for word in &mut words {
-        if std::mem::take(&mut hide_next) {
-            *word = "***".to_owned();
-        } else if std::mem::take(&mut place_next) || word.starts_with("--to=") {
+        if std::mem::replace(&mut is_place, word == "--to") || word.starts_with("--to=") {
             *word = sinks::without_secrets(word);
-        } else if word == "--to" {
-            place_next = true;
-        } else if word == "-u" || word == "--user" || word == "--live-token" {
-            hide_next = true;
-        } else if word.starts_with("--user=") {
-            *word = "--user=***".to_owned();
-        } else if word.starts_with("--live-token=") {
-            *word = "--live-token=***".to_owned();
-        } else if word.to_ascii_lowercase().starts_with("authorization:") {
-            *word = "Authorization: ***".to_owned();
         }
     }
-    let quoted = words.iter().map(|word| match word.contains(|c: char| " '\"$&|;<>()*?{}\\".contains(c)) {
-        true => format!("'{}'", word.replace('\'', "'\\''")),
-        false => word.clone(),
-    });
-    quoted.collect::<Vec<_>>().join(" ").chars().take(COMMAND).collect()
+    secrets::in_command(&words).chars().take(COMMAND).collect()
 }

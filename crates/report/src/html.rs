@@ -2,7 +2,7 @@
 //! still there to be read; the script adds read-outs, zoom and sorting.
 //!
 //! Everything that came from outside (URLs, names, the plan, the environment) is escaped, and the page's own policy
-//! lets no script run but those whose hash it names. Lines of the plan that carry credentials are not shown, as a
+//! lets no script run but those whose hash it names. What the plan has of secrets (`store::secrets`) is not shown, as a
 //! report is a thing to send around.
 
 use crate::markup::escape;

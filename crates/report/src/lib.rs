@@ -40,7 +40,6 @@ pub use http_load::{HttpLoad, http_load};
 pub use json::json;
 pub use junit::junit;
 pub use markdown::markdown;
-pub use markup::without_secrets;
 pub use printf::percent_g;
 pub use progress::{Progress, progress_line};
 pub use style::{Ink, Style};

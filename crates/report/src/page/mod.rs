@@ -31,7 +31,7 @@ fn write(
 ) -> fmt::Result {
     head::write(out, result)?;
     verdict::write(out, result)?;
-    head::reproduce(out, result)?;
+    head::reproduce(out, result, documents)?;
     section(out, "Rate and lateness", |out| {
         charts(out, &[charts::rates(timeline, result), charts::lateness(timeline, result)]);
         step(out, timeline)
