@@ -6,10 +6,11 @@
 use crate::status::{Failure, complain};
 use crate::terminal;
 use clap::Args;
-use http::Control;
+use http::{Control, NotNow};
 use live::{About, Address, Page, Signals, Terminal, Token, Update, Wish};
 use plan::Plan;
 use schedule::Change;
+use std::cell::Cell;
 use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
 use units::{Instant, Picos, Rate};
@@ -19,6 +20,8 @@ const SLOWEST: f64 = 0.01;
 const FASTEST: f64 = 10e6;
 /// One press of a key.
 const STEP: f64 = 1.1;
+/// Presses that wait for the changes before them to take effect, each a tenth of a second.
+const MOST_WAITING: i32 = 5;
 /// So many changes of the rate are told one by one.
 const TOLD: usize = 8;
 
@@ -46,6 +49,8 @@ pub struct Watching {
     view: Option<Terminal>,
     /// The rate that the plan has, if keys may change it.
     rate: Option<Rate>,
+    /// Steps that keys asked for and that are still to be made; below 0: slower.
+    waiting: Cell<i32>,
     pub signals: Signals,
 }
 
@@ -63,7 +68,7 @@ impl Watching {
         if let Some(page) = page.as_ref().filter(|_| !is_quiet) {
             complain(&format!("live: {}", page.url()));
         }
-        Ok(Self { page, linger, view: None, rate: None, signals: Signals::default() })
+        Ok(Self { page, linger, view: None, rate: None, waiting: Cell::new(0), signals: Signals::default() })
     }
 
     /// Fills the terminal with a view of the run, if there is one that it can fill.
@@ -101,17 +106,14 @@ impl Watching {
     /// Does what the keys asked for.
     pub fn steer(&self, control: &Control, now: Instant) {
         let (Some(view), Some(begun)) = (&self.view, self.rate) else { return };
+        let (mut waiting, mut is_over) = (self.waiting.get(), false);
         while let Some(wish) = view.wish() {
-            let rate = control.changes().last().map_or(begun, |change| change.rate);
-            let Some(next) = stepped(rate, wish) else {
-                view.tell("no further".to_owned());
-                continue;
-            };
-            // Keys that repeat come faster than changes take effect: those are dropped.
-            if control.steer(next, now).is_ok() {
-                view.tell(format!("rate {} \u{2192} {}", said(rate), said(next)));
-            }
+            is_over |= !press(&mut waiting, wish);
         }
+        if let Some(message) = step(&mut waiting, begun, control, now) {
+            view.tell(if is_over { format!("{message}; some presses were too many") } else { message });
+        }
+        self.waiting.set(waiting);
     }
 
     /// Shows the run so far if anybody looks; `is_new`: an interval has ended since this was called last.
@@ -141,6 +143,39 @@ impl Watching {
     pub fn leave(self, stop: &AtomicBool) {
         if let Some(page) = self.page {
             page.leave(self.linger, stop);
+        }
+    }
+}
+
+/// Adds a press to those that wait; whether there was room. A key that is held down repeats faster than changes take
+/// effect, and must not go on for long after it was let go.
+fn press(waiting: &mut i32, wish: Wish) -> bool {
+    let wanted = *waiting + if wish == Wish::Faster { 1 } else { -1 };
+    *waiting = wanted.clamp(-MOST_WAITING, MOST_WAITING);
+    *waiting == wanted
+}
+
+/// Makes one of the steps that wait, unless the last is still to take effect; what there is to say of it.
+fn step(waiting: &mut i32, begun: Rate, control: &Control, now: Instant) -> Option<String> {
+    let wish = match *waiting {
+        0 => return None,
+        1.. => Wish::Faster,
+        _ => Wish::Slower,
+    };
+    let rate = control.changes().last().map_or(begun, |change| change.rate);
+    let Some(next) = stepped(rate, wish) else {
+        *waiting = 0;
+        return Some("no further".to_owned());
+    };
+    match control.steer(next, now) {
+        Ok(_) => {
+            *waiting -= waiting.signum();
+            Some(format!("rate {} \u{2192} {}", said(rate), said(next)))
+        }
+        Err(NotNow::TooSoon) => None,
+        Err(why) => {
+            *waiting = 0;
+            Some(why.to_string())
         }
     }
 }
@@ -191,6 +226,34 @@ mod tests {
         assert_eq!(rates(1_000, Wish::Slower), [909.0, 826.0, 751.0, 683.0]);
         assert_eq!(rates(1, Wish::Faster), [1.1, 1.21, 1.33, 1.46]);
         assert_eq!(rates(10_000_000, Wish::Faster), [0.0; 0]);
+    }
+
+    #[test]
+    fn presses_in_quick_succession_all_count() {
+        let (control, begun) = (Control::default(), Rate::per_second(1_000).unwrap());
+        let mut waiting = 0;
+        // Three presses 50 ms apart, looked for every 10 ms: changes at 0, 0.1 and 0.2 s.
+        for tick in 0..40 {
+            if [0, 5, 10].contains(&tick) {
+                assert!(press(&mut waiting, Wish::Faster));
+            }
+            step(&mut waiting, begun, &control, Instant::EPOCH + Picos::from_millis(10 * tick));
+        }
+        let rates: Vec<f64> =
+            control.changes().iter().map(|change| change.rate.as_per_second_f64()).collect();
+        assert_eq!((waiting, rates), (0, vec![1_100.0, 1_210.0, 1_330.0]));
+    }
+
+    #[test]
+    fn a_key_that_was_held_down_soon_stops() {
+        let mut waiting = 0;
+        let counted = (0..30).filter(|_| press(&mut waiting, Wish::Faster)).count();
+        assert_eq!((counted, waiting), (5, 5));
+        assert!(press(&mut waiting, Wish::Slower) && waiting == 4);
+        // At the highest rate nothing waits any more.
+        let fastest = Rate::per_second(10_000_000).unwrap();
+        let said = step(&mut waiting, fastest, &Control::default(), Instant::EPOCH);
+        assert_eq!((said.as_deref(), waiting), (Some("no further"), 0));
     }
 
     #[test]

@@ -49,13 +49,18 @@ impl Address {
         self.ip.is_loopback()
     }
 
-    pub(crate) fn with_port(self, port: u16) -> SocketAddr {
+    /// What is asked for, with the usual port where none is named.
+    pub(crate) fn wanted(self) -> SocketAddr {
+        self.with_port(self.port.unwrap_or(PORT))
+    }
+
+    fn with_port(self, port: u16) -> SocketAddr {
         SocketAddr::new(self.ip, port)
     }
 
     /// Listens there. A port that was named is taken or refused; the usual one has others to stand in.
     pub(crate) fn listen(self) -> Result<TcpListener, LiveError> {
-        let wanted = self.with_port(self.port.unwrap_or(PORT));
+        let wanted = self.wanted();
         match TcpListener::bind(wanted) {
             Err(_) if self.port.is_none() => TcpListener::bind(self.with_port(0)),
             other => other,

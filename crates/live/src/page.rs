@@ -43,7 +43,7 @@ impl Page {
     /// unless there is a token.
     pub fn start(address: Address, token: Option<Token>, cpus: &[u32]) -> Result<Self, LiveError> {
         if !address.is_loopback() && token.is_none() {
-            return Err(LiveError::Open { address: address.with_port(0) });
+            return Err(LiveError::Open { address: address.wanted() });
         }
         let listener = address.listen()?;
         let bound = listener.local_addr().map_err(LiveError::Thread)?;
@@ -262,6 +262,11 @@ mod tests {
     fn an_address_that_others_reach_is_refused_without_a_token() {
         let open = || "0.0.0.0:0".parse().unwrap();
         assert!(matches!(Page::start(open(), None, &[]), Err(LiveError::Open { .. })));
+        // The message names what was asked for.
+        for (typed, named) in [("0.0.0.0:9000", "0.0.0.0:9000"), ("0.0.0.0", "0.0.0.0:8273")] {
+            let refused = Page::start(typed.parse().unwrap(), None, &[]).err().unwrap().to_string();
+            assert!(refused.contains(&format!("--live {named}:")), "{refused}");
+        }
         let page = Page::start(open(), Some(Token::read("0123456789ab").unwrap()), &[]).unwrap();
         assert!(page.url().ends_with("/?token=0123456789ab") && !page.url().contains("0.0.0.0"));
     }

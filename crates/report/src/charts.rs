@@ -18,7 +18,10 @@ type Kind = (&'static str, Tone, fn(&Interval) -> Option<u64>);
 /// Offered and achieved rate over time.
 pub fn rates(timeline: &Timeline, result: &RunResult) -> Chart {
     let per_second = |count: fn(&Interval) -> u64| {
-        points(timeline, move |row| (row.length_s > 0.0).then(|| count(row) as f64 / row.length_s))
+        let of = move |row: &Interval| (row.length_s > 0.0).then(|| count(row) as f64 / row.length_s);
+        let mut points = points(timeline, of);
+        points.extend(quiet_end(timeline, result));
+        points
     };
     let mut series = vec![
         Series::new("offered", Tone::Quiet, per_second(|row| row.offered)),
@@ -35,15 +38,33 @@ pub fn rates(timeline: &Timeline, result: &RunResult) -> Chart {
         Chart {
             id: "rate".into(),
             title: "Offered and achieved rate (requests per second)".into(),
-            caption:
-                "What was asked for, and what came back. Where the lines part, someone could not keep up."
-                    .into(),
+            caption: format!(
+                "What was asked for, and what came back. Where the lines part, someone could not keep up.{}",
+                if is_sparse(timeline) { SPARSE } else { "" }
+            ),
             y: Scale::linear(highest(&series)),
             unit: Unit::PerSecond,
             body: Body::Lines(series),
             ..blank()
         },
     )
+}
+
+/// Said of a rate so low that its line has a peak for each request.
+const SPARSE: &str =
+    " Fewer than two requests were due in a step: each peak is a request, with none between them.";
+
+/// Fewer than two departures in the usual step.
+fn is_sparse(timeline: &Timeline) -> bool {
+    let offered: u64 = timeline.bins.iter().map(|bin| bin.row.offered).sum();
+    offered > 0 && offered < 2 * timeline.bins.len() as u64
+}
+
+/// Nothing was due from the last interval until the end of the run: a run at a low rate has no intervals there.
+fn quiet_end(timeline: &Timeline, result: &RunResult) -> Option<Point> {
+    let last = timeline.bins.last()?;
+    let (from, to) = (end_of(last), end(timeline, result));
+    (to - from > last.row.length_s / 2.0).then_some(Point { from, to, y: Some(0.0) })
 }
 
 /// The generator's lateness over time.
@@ -304,12 +325,21 @@ fn stacked_over_time(timeline: &Timeline, result: &RunResult, mut chart: Chart) 
 
 /// Over the time of the whole run, with the warm-up in another shade.
 fn over_time(timeline: &Timeline, result: &RunResult, chart: Chart) -> Chart {
-    let ends = |bin: &Bin| bin.row.t_s + bin.row.length_s;
     let from = timeline.bins.first().map_or(0.0, |bin| bin.row.t_s);
-    let to = timeline.bins.last().map_or(0.0, ends);
+    let to = end(timeline, result);
     let warmup = result.warmup.duration_s.min(to);
     let shade = (warmup > from).then(|| Shade { from, to: warmup, what: "warm-up".into() });
     Chart { x: Axis::Time { from, to }, shade, ..chart }
+}
+
+fn end_of(bin: &Bin) -> f64 {
+    bin.row.t_s + bin.row.length_s
+}
+
+/// When the run was over: with its last interval, or with its time if nothing was due any more.
+fn end(timeline: &Timeline, result: &RunResult) -> f64 {
+    let whole = result.warmup.duration_s + result.rate.duration_s;
+    timeline.bins.last().map_or(0.0, |last| end_of(last).max(whole))
 }
 
 /// What the charts have in common.
@@ -372,6 +402,30 @@ mod tests {
         );
         // Twice the usual 2 ms, rounded up.
         assert_eq!(chart.y, Scale::Linear { high: 5e6, step: 1e6 });
+    }
+
+    #[test]
+    fn a_slow_rate_is_drawn_until_the_end_of_its_run() {
+        // One request each 7 s for 9 s, due at 0 s and 7 s: the intervals end with the second one's answer.
+        let row = |n| Interval {
+            offered: u64::from(n % 6 == 0),
+            done: u64::from(n % 6 == 0),
+            ..Interval::default()
+        };
+        let slow = timeline((0..7).map(row).collect());
+        let mut result = RunResult::default();
+        result.rate.duration_s = 9.0;
+        let chart = rates(&slow, &result);
+        assert_eq!(chart.x, Axis::Time { from: 0.0, to: 9.0 });
+        let last = Point { from: 7.0, to: 9.0, y: Some(0.0) };
+        assert!(chart.series().iter().all(|series| series.points.last() == Some(&last)), "{chart:?}");
+        assert!(chart.caption.ends_with("each peak is a request, with none between them."));
+        assert_eq!(latency(&slow, &result).x, chart.x);
+        // A run whose last interval ends with it, but for a rounding.
+        result.rate.duration_s = 7.000_001;
+        assert_eq!(rates(&slow, &result).series()[0].points.len(), 7);
+        let fast = timeline((0..7).map(|_| Interval { offered: 100, ..Interval::default() }).collect());
+        assert!(!rates(&fast, &result).caption.contains("peak"));
     }
 
     #[test]

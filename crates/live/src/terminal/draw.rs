@@ -27,6 +27,8 @@ use store::{RunResult, Timeline};
 /// Charts are drawn where each gets at least this much.
 const CHART_ROWS: u16 = 9;
 const CHART_COLUMNS: u16 = 50;
+/// Where there is no room for all keys.
+const SHORT_KEYS: &str = "q end  ? help";
 /// In the order in which they get room.
 const PICTURES: [Picture; 4] = [Picture::Latency, Picture::Heat, Picture::Rates, Picture::Lateness];
 
@@ -40,7 +42,7 @@ pub fn draw(frame: &mut Frame, view: &View) {
         }
         None => (vec![pen.line(vec![pen.quiet("the first figures come after a second")])], Vec::new()),
     };
-    let keys = keys(view, pen);
+    let keys = keys(view, usize::from(area.width), pen);
     let foot: Vec<Line> = foot.into_iter().chain([keys]).collect();
     let foot_rows = (foot.len() as u16).min(area.height.saturating_sub(1));
     let head_rows = (head.len() as u16).min(area.height - foot_rows);
@@ -233,19 +235,19 @@ fn generator(row: &Interval, result: &RunResult) -> Vec<String> {
     said
 }
 
-fn keys(view: &View, pen: Pen) -> Line<'static> {
-    let mut spans = Vec::new();
-    if view.is_paused {
-        spans.push(pen.strong("HELD  "));
-    }
-    if !view.message.is_empty() {
-        spans.push(pen.plain(&view.message));
-        spans.push(pen.plain("   "));
-    }
+/// What was said last, and the keys: all of them if there is room, else how to end and where help is.
+fn keys(view: &View, columns: usize, pen: Pen) -> Line<'static> {
     let go_on = if view.is_paused { "go on" } else { "hold" };
     let steer = if view.about.fixed_rate.is_none() { "   + - rate" } else { "" };
-    spans.push(pen.quiet(format!("space {go_on}{steer}   q end   ? help")));
-    pen.line(spans)
+    let held = if view.is_paused { "HELD  " } else { "" };
+    let message = pen.spell(&view.message);
+    let gap = if message.is_empty() { 0 } else { 3 };
+    let said = held.len() + message.chars().count() + gap;
+    let all = format!("space {go_on}{steer}   q end   ? help");
+    let keys = if said + all.len() <= columns { all } else { SHORT_KEYS.to_owned() };
+    let room = columns.saturating_sub(held.len() + keys.len() + gap);
+    let message: String = message.chars().take(room).collect();
+    pen.line(vec![pen.strong(held), Span::raw(message), Span::raw(" ".repeat(gap)), pen.quiet(keys)])
 }
 
 /// As many charts as there is room for, in one or two columns; in little room two lines of bars.

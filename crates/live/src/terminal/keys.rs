@@ -16,10 +16,10 @@ pub enum Action {
 
 /// Keys and what they do, for help.
 pub const HELP: [(&str, &str); 5] = [
-    ("space", "hold the picture, and go on"),
-    ("+ -", "10 % faster, 10 % slower"),
+    ("space p", "hold the picture, and go on"),
+    ("+ -", "10 % faster, 10 % slower; arrow up and arrow down, too"),
     ("q", "end the run, as Ctrl-C does: its result is complete and marked as partial"),
-    ("?", "this help"),
+    ("? h", "this help"),
     ("Esc", "back"),
 ];
 

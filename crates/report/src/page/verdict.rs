@@ -103,7 +103,10 @@ fn criteria(out: &mut String, criteria: &[Criterion]) -> Result {
         (held, all) if held == all => format!("{all} criteria, all hold"),
         (held, all) => format!("{all} criteria, {held} of them hold"),
     };
-    writeln!(out, "<details id=\"criteria\"{open}><summary>{said}</summary><div class=\"scroll\"><table>")?;
+    writeln!(
+        out,
+        "<details id=\"criteria\"{open}><summary>{said}</summary><div class=\"scroll\"><table class=\"judged\">"
+    )?;
     writeln!(
         out,
         "<thead><tr><th scope=\"col\">criterion</th><th scope=\"col\" class=\"n\">value</th><th scope=\"col\" class=\"n\">limit</th><th scope=\"col\" class=\"n\">INVALID beyond</th><th scope=\"col\"></th></tr></thead><tbody>"
@@ -117,7 +120,7 @@ fn criteria(out: &mut String, criteria: &[Criterion]) -> Result {
             criterion.invalid_limit.map_or(String::new(), |limit| words::in_unit(limit, &criterion.unit));
         writeln!(
             out,
-            "<tr><td><code>{}</code></td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"{class}\">{said}</td></tr>",
+            "<tr><td><code>{}</code></td><td class=\"n\">{}</td><td class=\"n\" data-is=\"limit\">{}</td><td class=\"n\" data-is=\"INVALID beyond\">{}</td><td class=\"{class}\">{said}</td></tr>",
             escape(&criterion.name),
             escape(&words::in_unit(criterion.value, &criterion.unit)),
             escape(&words::limit(criterion.limit, criterion)),
@@ -156,7 +159,7 @@ fn thresholds(out: &mut String, result: &RunResult) -> Result {
     }
     writeln!(
         out,
-        "<div class=\"scroll\"><table id=\"thresholds\"><caption>Your thresholds: the run fails if one comes true</caption>"
+        "<div class=\"scroll\"><table id=\"thresholds\" class=\"judged\"><caption>Your thresholds: the run fails if one comes true</caption>"
     )?;
     writeln!(
         out,
@@ -176,7 +179,7 @@ fn thresholds(out: &mut String, result: &RunResult) -> Result {
             .map_or("nothing to measure".to_owned(), |value| words::in_unit(value, &threshold.unit));
         writeln!(
             out,
-            "<tr><td><code>{}</code></td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td><td class=\"{class}\">{said}</td></tr>",
+            "<tr><td><code>{}</code></td><td class=\"n\">{}</td><td class=\"n\" data-is=\"limit\">{}</td><td>{}</td><td class=\"{class}\">{said}</td></tr>",
             escape(&threshold.expression),
             escape(&value),
             escape(&words::in_unit(threshold.limit, &threshold.unit)),

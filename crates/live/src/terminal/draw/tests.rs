@@ -85,7 +85,19 @@ fn a_small_terminal_keeps_what_matters() {
     assert!(drawn[0].starts_with("http://host/"));
     // Latency as bars, twelve seconds of it; p99 is above p50.
     assert!(drawn.iter().any(|line| line.starts_with("p99") && line.chars().count() == 22), "{drawn:#?}");
-    assert!(drawn[11].starts_with("space hold"), "{drawn:#?}");
+    assert!(drawn[11].starts_with("space hold") && drawn[11].ends_with("q end   ? help"), "{drawn:#?}");
+    // A message never hides how to end and where help is.
+    let mut view = view();
+    view.message = "rate 1 000/s \u{2192} 1 100/s".to_owned();
+    for (is_paused, last) in [
+        (false, "rate 1 000/s \u{2192} 1 100/s   q end  ? help"),
+        (true, "HELD  rate 1 000/s \u{2192} 1 1   q end  ? help"),
+    ] {
+        view.is_paused = is_paused;
+        assert_eq!(lines(&view, 40, 12)[11], last);
+    }
+    (view.message, view.is_paused) = (String::new(), true);
+    assert_eq!(lines(&view, 40, 12)[11], "HELD  q end  ? help");
 }
 
 #[test]
