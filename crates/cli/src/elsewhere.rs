@@ -1,6 +1,6 @@
 //! `--to`: other places for a run's figures, between the flag and the hub.
 
-use crate::load::{Options, Output};
+use crate::options::{Options, Output};
 use crate::status::{Failure, complain};
 use anyhow::anyhow;
 use clock::Clock;

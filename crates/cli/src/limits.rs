@@ -1,6 +1,7 @@
 //! Limits between the crates: made ready before a run, told after it, and held against a run that was stored.
 
 use crate::status::Failure;
+use crate::stored_windows;
 use anyhow::anyhow;
 use measure::{Aborted, Judgement, Measuring, RunTotals, Series, Thresholds, WholeRun};
 use plan::{Bound, Figure, Limit, Limits, Requests, Statistic, Time, Way};
@@ -69,7 +70,7 @@ pub fn hold_against(result: &mut RunResult, runs: &[StoredRun], typed: &[String]
     Ok(all_hold)
 }
 
-/// Figures of a stored run. Windows are not among them: what slides is looked at while a run goes on.
+/// Figures of a stored run.
 struct Stored<'a> {
     result: &'a RunResult,
     /// Where the histograms are, for percentiles that the result has not.
@@ -79,9 +80,6 @@ struct Stored<'a> {
 
 impl Stored<'_> {
     fn judge(&self, limit: &Limit) -> Result<Threshold, String> {
-        if limit.window.is_some() {
-            return Err("a stored run has no windows; give the limit to the run itself".to_owned());
-        }
         let group = match &limit.name {
             None => None,
             Some(name) => {
@@ -89,10 +87,27 @@ impl Stored<'_> {
                 Some(found.ok_or_else(|| format!("this run has no requests with the name '{name}'"))?)
             }
         };
+        if limit.window.is_some() {
+            return self.window(limit, group);
+        }
         let value = self.value(limit, group)?;
         let bound = limit.bound.as_f64();
         let holds = value.is_some_and(|value| !limit.comparison.is_met(value, bound));
         Ok(row(Judgement { limit: limit.clone(), value, holds, aborts: false, at: None }))
+    }
+
+    fn window(&self, limit: &Limit, group: Option<&GroupResult>) -> Result<Threshold, String> {
+        let [run] = self.runs else {
+            return Err("runs that are added up have no windows; hold the limit against each".to_owned());
+        };
+        let times = match limit.figure {
+            Figure::Time(time, _) => {
+                let figures = group.map_or_else(|| figures(self.result, time), |group| &group.latency_ns);
+                Some(figures.count)
+            }
+            _ => None,
+        };
+        stored_windows::judge(run, limit, times).map(row)
     }
 
     fn value(&self, limit: &Limit, group: Option<&GroupResult>) -> Result<Option<f64>, String> {

@@ -7,9 +7,11 @@ mod describe;
 mod elsewhere;
 mod limits;
 mod load;
+mod options;
 mod papers;
 mod progress;
 mod status;
+mod stored_windows;
 mod terminal;
 mod watching;
 

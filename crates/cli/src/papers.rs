@@ -2,8 +2,9 @@
 //! name that cannot be written costs no run, and none of an earlier run is taken for this one's.
 
 use crate::elsewhere;
-use crate::load::{self, Options, Output};
+use crate::options::{Options, Output};
 use crate::status::Failure;
+use crate::terminal::print_all;
 use anyhow::anyhow;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -78,7 +79,7 @@ impl Paper {
 
     fn write(self, text: &str) -> Result<(), Failure> {
         match self {
-            Self::Stdout => load::print_all(text),
+            Self::Stdout => print_all(text),
             Self::File { flag, path, mut file } => file.write_all(text.as_bytes()).map_err(|error| {
                 Failure::wrong(anyhow!("{flag}: {} could not be written: {error}", path.display()))
             }),

@@ -1,9 +1,11 @@
 //! How text may look where it goes to.
 
+use crate::status::Failure;
 use report::Style;
 use report::chart_text::Letters;
 use rustix::termios::isatty;
 use std::ffi::OsStr;
+use std::io::{ErrorKind, Write};
 
 /// Colour and width for standard output or standard error.
 pub fn style(is_terminal: bool) -> Style {
@@ -47,4 +49,16 @@ pub fn has_screen() -> bool {
         rustix::termios::tcgetpgrp(std::io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp());
     let all = isatty(std::io::stdin()) && isatty(std::io::stdout()) && isatty(std::io::stderr());
     all && in_front && has_cursor(std::env::var_os("TERM").as_deref())
+}
+
+/// Prints text that somebody asked for: that it could not be printed is a failure. A reader that has gone away
+/// (`| head`) is no reason to complain.
+pub fn print_all(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::wrong(anyhow::anyhow!("standard output could not be written: {error}")))
+        }
+        _ => Ok(()),
+    }
 }

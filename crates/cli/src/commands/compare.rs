@@ -1,7 +1,7 @@
 //! `tare compare`: runs, or sets of trials, beside each other.
 
-use crate::load::print_all;
 use crate::status::{Failure, Status, complain};
+use crate::terminal::print_all;
 use crate::terminal::style;
 use anyhow::anyhow;
 use clap::{Args, ValueHint};

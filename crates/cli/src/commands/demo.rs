@@ -4,8 +4,10 @@
 //! the generator's, whose figures about itself stay clean. It is `tare target`, so nothing needs to be installed.
 
 use crate::commands::http_args::OutputArgs;
-use crate::load::{self, Finished, Options};
+use crate::load::{self, Finished};
+use crate::options::Options;
 use crate::status::{Failure, Status};
+use crate::terminal::print_all;
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueHint};
 use plan::{PlanFile, Typed};
@@ -39,7 +41,7 @@ pub struct DemoArgs {
 /// Starts the target, loads it, and explains the result.
 pub fn run(args: DemoArgs) -> Result<Status, Failure> {
     let target = Target::start()?;
-    load::print_all(&format!(
+    print_all(&format!(
         "tare target answers at {}; {STALL_AT} after the first request it stands still for {STALL}.\n\
          tare http sends it {RATE} requests a second for {DURATION} over {CONNECTIONS} connections.\n",
         target.url
@@ -50,9 +52,9 @@ pub fn run(args: DemoArgs) -> Result<Status, Failure> {
     let finished = load::run(plan, notes, &Options::from(&output))?;
     let truth = target.end()?;
     let style = crate::terminal::style(std::io::stdout().is_terminal());
-    load::print_all(&report::summary(&finished.result, style))?;
+    print_all(&report::summary(&finished.result, style))?;
     if !finished.result.partial {
-        load::print_all(&explained(&finished, &truth))?;
+        print_all(&explained(&finished, &truth))?;
     }
     Ok(Status::Run(finished.status))
 }

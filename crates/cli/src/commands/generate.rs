@@ -1,7 +1,7 @@
 //! `tare man` and `tare completions`: made from the same flags as everything else, so that they cannot be wrong.
 
-use crate::load::print_all;
 use crate::status::Failure;
+use crate::terminal::print_all;
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, Command, ValueEnum, ValueHint};
 use clap_complete::Shell;

@@ -1,7 +1,8 @@
 //! `tare http`: flags → plan → load.
 
 use crate::commands::http_args::HttpArgs;
-use crate::load::{self, Options};
+use crate::load;
+use crate::options::Options;
 use crate::status::{Failure, Status};
 
 /// Resolves the flags and runs the load.

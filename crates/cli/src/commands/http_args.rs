@@ -3,6 +3,8 @@
 //!
 //! Letters follow curl for the request (`-H -X -d -u -k`) and wrk for the load (`-c`, `-t`).
 
+use crate::options::{Options, Output};
+use crate::progress::Shown;
 use clap::{ArgAction, Args, ValueHint};
 use plan::{ExpectFile, HeaderList, HeaderTyped, PlanFile, Typed, TypedList};
 use std::path::{Path, PathBuf};
@@ -341,6 +343,30 @@ pub struct OutputArgs {
     pub accept_invalid: bool,
     #[command(flatten)]
     pub live: crate::watching::LiveArgs,
+}
+
+impl From<&OutputArgs> for Options {
+    fn from(args: &OutputArgs) -> Self {
+        let output = match (args.json, args.quiet) {
+            (true, _) => Output::Json,
+            (false, true) => Output::Nothing,
+            (false, false) => Output::Summary,
+        };
+        Self {
+            print_plan: args.print_plan,
+            out: args.out.clone(),
+            save: !args.no_save,
+            samples: args.samples,
+            tags: args.tags.clone(),
+            to: args.to.clone(),
+            output,
+            progress: if args.no_progress || args.quiet { Shown::Nothing } else { Shown::Line },
+            accept_invalid: args.accept_invalid,
+            junit: args.junit.clone(),
+            markdown: args.markdown.clone(),
+            live: args.live.clone(),
+        }
+    }
 }
 
 /// A target that is neither a URL nor a file.

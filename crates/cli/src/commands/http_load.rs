@@ -3,9 +3,11 @@
 
 use crate::commands::http_load_args::{self as args, Asked, HttpLoadArgs, Start, Stop};
 use crate::commands::http_load_cipher as cipher;
-use crate::load::{self, Finished, Options, Output};
+use crate::load::{self, Finished};
+use crate::options::{Options, Output};
 use crate::progress::Shown;
 use crate::status::{Failure, said_once};
+use crate::terminal::print_all;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use plan::{HeaderList, HeaderTyped, Note, Plan, PlanFile, Typed};
@@ -100,7 +102,7 @@ pub fn main(program: &str, words: impl IntoIterator<Item = OsString>) -> ExitCod
 }
 
 fn say(text: &str) -> Result<ExitCode> {
-    load::print_all(text).map_err(Failure::into_error)?;
+    print_all(text).map_err(Failure::into_error)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -123,7 +125,7 @@ fn run(program: &str, args: &HttpLoadArgs) -> Result<ExitCode> {
     if !warned && !finished.result.tls_ns.is_empty() {
         warn_of_certificates(program);
     }
-    load::print_all(&figures(args, &finished)).map_err(Failure::into_error)?;
+    print_all(&figures(args, &finished)).map_err(Failure::into_error)?;
     eprint!("{}", doubts(program, &finished.result));
     Ok(ExitCode::from(finished.status.code()))
 }

@@ -1,8 +1,8 @@
 //! `tare report RUN`: any stored run, drawn again.
 
 use crate::limits;
-use crate::load::print_all;
 use crate::status::{Failure, Status, complain};
+use crate::terminal::print_all;
 use crate::terminal::style;
 use anyhow::anyhow;
 use clap::{Args, ValueHint};

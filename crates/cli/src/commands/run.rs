@@ -1,7 +1,8 @@
 //! `tare run plan.toml`: everything from a plan.
 
 use crate::commands::http_args::{LimitArgs, OutputArgs};
-use crate::load::{self, Options};
+use crate::load;
+use crate::options::Options;
 use crate::status::{Failure, Status};
 use anyhow::anyhow;
 use clap::{Args, ValueHint};

@@ -1,7 +1,7 @@
 //! `tare runs`: the runs that were kept.
 
-use crate::load::print_all;
 use crate::status::{Failure, Status, complain};
+use crate::terminal::print_all;
 use crate::terminal::style;
 use anyhow::anyhow;
 use catalogue::{Catalogue, Entry, State, Tag, short_names};

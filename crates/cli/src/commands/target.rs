@@ -1,7 +1,7 @@
 //! `tare target`: flags → `lab::target::TargetConfig`. A file given with `--config` comes first, flags override it.
 
-use crate::load::print_all;
 use crate::status::Failure;
+use crate::terminal::print_all;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use lab::target::{self, Distribution, ErrorShare, Origin, TargetConfig, Tls, TlsVersions, Window};

@@ -1,0 +1,35 @@
+//! What is to be done with a run and its result, whatever was typed to ask for it.
+
+use crate::progress::Shown;
+use crate::watching::LiveArgs;
+use std::path::PathBuf;
+
+/// What is to be done with the result.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub print_plan: bool,
+    pub out: Option<PathBuf>,
+    pub save: bool,
+    /// Every single request in the run folder.
+    pub samples: bool,
+    /// What `tare runs` and `tare compare` shall find the run by.
+    pub tags: Vec<catalogue::Tag>,
+    /// Other places (`--to`), as they were typed.
+    pub to: Vec<String>,
+    pub output: Output,
+    pub progress: Shown,
+    pub accept_invalid: bool,
+    /// Papers for CI servers; `-` is standard output.
+    pub junit: Option<PathBuf>,
+    pub markdown: Option<PathBuf>,
+    pub live: LiveArgs,
+}
+
+/// What is printed at the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    #[default]
+    Summary,
+    Json,
+    Nothing,
+}
