@@ -111,6 +111,9 @@ impl Head {
         let head: Self = serde_json::from_str(&text).map_err(|why| why.to_string())?;
         match head.schema.as_str() {
             SCHEMA => Ok(head),
+            other if !other.starts_with("tare.result/") => {
+                Err(format!("no result of this program: it does not have the schema '{SCHEMA}'"))
+            }
             other => Err(format!("its schema is '{other}'; this version reads '{SCHEMA}'")),
         }
     }
@@ -251,6 +254,14 @@ mod tests {
         let entry = read_one(folder.path()).unwrap();
         assert_eq!(entry.state, State::Unreadable);
         assert!(entry.trouble.contains("result.json: EOF"), "{}", entry.trouble);
+    }
+
+    #[test]
+    fn what_is_no_result_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(RESULT), "[]").unwrap();
+        let entry = read_one(folder.path()).unwrap();
+        assert!(entry.trouble.contains("no result of this program"), "{}", entry.trouble);
     }
 
     #[test]

@@ -148,6 +148,11 @@ impl<R: BufRead> Lines<R> {
         let whole = self.line.strip_suffix(b"\n");
         Some(whole.and_then(Line::parse).ok_or(Damaged))
     }
+
+    /// Whether the line that `advance` came to lacks its end, as the last one of a run that was killed may.
+    pub fn is_cut_off(&self) -> bool {
+        !self.line.ends_with(b"\n") && self.line.len() < LONGEST_LINE as usize
+    }
 }
 
 impl<'a> Line<'a> {

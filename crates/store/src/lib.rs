@@ -21,6 +21,7 @@ mod hlog;
 mod hlog_read;
 mod json;
 mod keeper;
+mod log_state;
 mod merge_runs;
 mod number;
 mod read;

@@ -5,7 +5,7 @@ use crate::error::StoreError;
 use crate::keeper::is_held;
 use crate::rebuild;
 use crate::regular;
-use crate::run_folder::{ENVIRONMENT, INTERVALS, PLAN, RESULT};
+use crate::run_folder::{ENVIRONMENT, HLOG, INTERVALS, PLAN, RESULT};
 use crate::schema::{Interval, RunResult, SCHEMA};
 use crate::stored_timeline::stored_timeline;
 use crate::timeline::Timeline;
@@ -41,11 +41,17 @@ pub fn load_run(path: &Path) -> Result<StoredRun, StoreError> {
     Ok(StoredRun { folder: folder.to_owned(), result, plan: text(PLAN), environment: text(ENVIRONMENT) })
 }
 
+/// What the schemas of all versions begin with.
+const FAMILY: &str = "tare.result/";
+
 /// The result that was written, whole and of a schema that is known here.
 fn read_result(file: &Path) -> Result<RunResult, StoreError> {
     let text = regular::read(file).map_err(|why| StoreError::Read { path: file.to_owned(), why })?;
     let format = |why| StoreError::Format { path: file.to_owned(), why };
     let stamp: Stamp = serde_json::from_slice(&text).map_err(format)?;
+    if !stamp.schema.starts_with(FAMILY) {
+        return Err(format(serde::de::Error::custom(format_args!("it does not have the schema '{SCHEMA}'"))));
+    }
     if stamp.schema != SCHEMA {
         return Err(StoreError::Schema { path: file.to_owned(), found: stamp.schema, by: stamp.version });
     }
@@ -87,7 +93,16 @@ impl StoredRun {
     /// The run in at most `most` steps of time, read in one pass. Where `latency.hlog` lacks something, bins say that
     /// their percentiles are not exact.
     pub fn timeline(&self, most: usize) -> Timeline {
-        stored_timeline(self.intervals(), self.rows(), &self.folder, most)
+        self.timeline_and_trouble(most).0
+    }
+
+    /// The same, and what to say of `latency.hlog` if it lacks something that `result.notes` does not tell already.
+    pub fn timeline_and_trouble(&self, most: usize) -> (Timeline, Option<String>) {
+        let (timeline, log) = stored_timeline(self.intervals(), self.rows(), &self.folder, most);
+        let is_told = self.result.store.lost.iter().any(|lost| lost.what == HLOG)
+            || self.result.notes.iter().any(|note| note.starts_with(HLOG));
+        let trouble = log.of_finished(&self.result, &timeline).filter(|_| !is_told);
+        (timeline, trouble)
     }
 
     /// How many intervals [`StoredRun::intervals`] has; an estimate that is not too small, if the file was not touched.
@@ -126,14 +141,24 @@ impl Iterator for Intervals<'_> {
 }
 
 /// Lines of `intervals.jsonl`. What is not a row is passed over: a last line that was half written, or a damaged one.
-pub struct Rows(BufReader<File>);
+pub struct Rows {
+    from: BufReader<File>,
+    damaged: u64,
+}
 
 impl Rows {
     /// Longest line that is read: 1 000 threads and as many outcomes need a quarter of it.
     const LONGEST: u64 = 1 << 20;
 
     pub fn of_folder(folder: &Path) -> Option<Self> {
-        regular::open(&folder.join(INTERVALS)).ok().map(|file| Self(BufReader::new(file)))
+        regular::open(&folder.join(INTERVALS))
+            .ok()
+            .map(|file| Self { from: BufReader::new(file), damaged: 0 })
+    }
+
+    /// Lines so far that have their end and are no row.
+    pub fn damaged(&self) -> u64 {
+        self.damaged
     }
 }
 
@@ -144,13 +169,15 @@ impl Iterator for Rows {
         let mut line = Vec::new();
         loop {
             line.clear();
-            if (&mut self.0).take(Self::LONGEST).read_until(b'\n', &mut line).ok()? == 0 {
+            if (&mut self.from).take(Self::LONGEST).read_until(b'\n', &mut line).ok()? == 0 {
                 return None;
             }
-            if line.ends_with(b"\n")
-                && let Ok(row) = serde_json::from_slice(&line)
-            {
-                return Some(row);
+            if !line.ends_with(b"\n") {
+                continue;
+            }
+            match serde_json::from_slice(&line) {
+                Ok(row) => return Some(row),
+                Err(_) => self.damaged += 1,
             }
         }
     }

@@ -15,10 +15,10 @@ use std::path::Path;
 
 /// The run in this folder, which has no `result.json`; `None` if nothing is there to rebuild it from.
 pub fn of_killed(folder: &Path) -> Option<RunResult> {
-    let (mut result, rows) = from_rows(folder)?;
-    result.labels.push(match rows {
+    let (mut result, kept) = from_rows(folder)?;
+    result.labels.push(match kept.rows {
         0 => "killed before its first interval was over".to_owned(),
-        _ => format!("killed: rebuilt from its {}; at most the last interval is missing", intervals(rows)),
+        _ => format!("killed: rebuilt from its {}; {}", kept.words(), kept.last()),
     });
     result.verdict = unfinished(
         "finished",
@@ -33,17 +33,23 @@ pub fn of_killed(folder: &Path) -> Option<RunResult> {
 pub fn of_damaged(text: &[u8], folder: &Path, why: &serde_json::Error) -> Option<RunResult> {
     let said = format!("result.json is damaged ({why})");
     let lost = Lost { what: RESULT.to_owned(), why: why.to_string() };
-    let rows = Rows::of_folder(folder)?;
+    let mut rows = Rows::of_folder(folder)?;
     if let Some(mut result) = head_of(text) {
         let mut bounded = BoundedIntervals::default();
-        rows.for_each(|row| bounded.push(row));
+        let mut kept = Kept::default();
+        rows.by_ref().for_each(|row| {
+            kept.add(&row);
+            bounded.push(row);
+        });
+        kept.damaged = rows.damaged();
         take_intervals(&mut bounded, &mut result);
-        result.labels.push(format!("{said}: its intervals were read from {INTERVALS}"));
+        let lack = kept.lack().map_or_else(String::new, |lack| format!("; {lack}"));
+        result.labels.push(format!("{said}: its intervals were read from {INTERVALS}{lack}"));
         result.store.lost.push(lost);
         return Some(result);
     }
-    let (mut result, rows) = from_rows(folder).filter(|(_, rows)| *rows > 0)?;
-    result.labels.push(format!("{said}: rebuilt from its {}", intervals(rows)));
+    let (mut result, kept) = from_rows(folder).filter(|(_, kept)| kept.rows > 0)?;
+    result.labels.push(format!("{said}: rebuilt from its {}", kept.words()));
     result.verdict = unfinished(
         "result.readable",
         "the verdict was lost with the damaged result.json: look after the disk, and run again",
@@ -81,11 +87,69 @@ fn intervals(count: u64) -> String {
     if count == 1 { "1 interval".to_owned() } else { format!("{count} intervals") }
 }
 
-/// All that the intervals and the histograms say, and how many intervals there are. `None` if this is no run.
-fn from_rows(folder: &Path) -> Option<(RunResult, u64)> {
+/// What was found in `intervals.jsonl`.
+#[derive(Clone, Copy, Default)]
+struct Kept {
+    rows: u64,
+    /// Lines that are no row.
+    damaged: u64,
+    /// Time between rows that none of them is of.
+    gaps_s: f64,
+    end_s: f64,
+    /// Answers in the last row.
+    last_done: u64,
+}
+
+impl Kept {
+    /// Steps of time shorter than this are rounding.
+    const LEAST_GAP_S: f64 = 1e-6;
+
+    fn add(&mut self, row: &Interval) {
+        let gap_s = row.t_s - self.end_s;
+        if gap_s > Self::LEAST_GAP_S {
+            self.gaps_s += gap_s;
+        }
+        self.rows += 1;
+        self.end_s = self.end_s.max(row.t_s + row.length_s);
+        self.last_done = row.done;
+    }
+
+    /// What is missing before the last row; `None` if nothing is.
+    fn lack(&self) -> Option<String> {
+        let gaps_s = self.gaps_s;
+        match (self.damaged, gaps_s > 0.0) {
+            (0, false) => None,
+            (0, true) => {
+                Some(format!("{gaps_s:.3} s before the last of them are missing in counts and rates"))
+            }
+            (damaged, _) => {
+                Some(format!("{} damaged, and missing in counts and rates", intervals_are(damaged)))
+            }
+        }
+    }
+
+    fn words(&self) -> String {
+        let lack = self.lack().map_or_else(String::new, |lack| format!("; {lack}"));
+        format!("{}{lack}", intervals(self.rows))
+    }
+
+    fn last(&self) -> &'static str {
+        match self.lack() {
+            Some(_) => "the last interval may be missing, too",
+            None => "at most the last interval is missing",
+        }
+    }
+}
+
+fn intervals_are(count: u64) -> String {
+    if count == 1 { "1 more is".to_owned() } else { format!("{count} more are") }
+}
+
+/// All that the intervals and the histograms say, and which intervals there are. `None` if this is no run.
+fn from_rows(folder: &Path) -> Option<(RunResult, Kept)> {
     let begun = regular::read(&folder.join(BEGUN)).ok();
     let begun = begun.and_then(|text| serde_json::from_slice::<RunResult>(&text).ok());
-    let rows = Rows::of_folder(folder);
+    let mut rows = Rows::of_folder(folder);
     if begun.is_none() && rows.is_none() {
         return None;
     }
@@ -96,30 +160,32 @@ fn from_rows(folder: &Path) -> Option<(RunResult, u64)> {
         result.run = folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     }
     let mut sums = Sums::default();
-    rows.into_iter().flatten().for_each(|row| sums.add(row));
-    let rows = sums.rows;
+    rows.iter_mut().flatten().for_each(|row| sums.add(row, result.warmup.duration_s));
+    let kept = Kept { damaged: rows.map_or(0, |rows| rows.damaged()), ..sums.kept };
     sums.fill(&mut result);
     let histograms = RunHistograms::of_folder(folder);
     fill_times(&mut result, &histograms);
     fill_groups(&mut result, &histograms);
+    result.notes.extend(histograms.log().of_rebuilt(&result, kept.last_done));
     result.intervals_in = INTERVALS.to_owned();
     result.store.folder = folder.display().to_string();
     let files = [PLAN, ENVIRONMENT, INTERVALS, HLOG].into_iter().filter(|name| folder.join(name).exists());
     result.store.kept = files.map(str::to_owned).collect();
-    Some((result, rows))
+    Some((result, kept))
 }
 
 /// What adds up over intervals.
 #[derive(Default)]
 struct Sums {
-    rows: u64,
+    kept: Kept,
     bounded: BoundedIntervals,
     totals: Totals,
     outcomes: Vec<OutcomeCount>,
     /// Departures that had been due, and those of the warm-up that had ended.
     due: u64,
     warmup: u64,
-    end_s: f64,
+    /// Length of the rows after the warm-up: of what is missing nothing is counted, so its time is not, either.
+    measured_s: f64,
     open_peak: u64,
     threads: Vec<ThreadSums>,
     /// Of the machine: length-weighted steal, and the length it is of.
@@ -139,8 +205,8 @@ struct ThreadSums {
 }
 
 impl Sums {
-    fn add(&mut self, row: Interval) {
-        self.rows += 1;
+    fn add(&mut self, row: Interval, warmup_s: f64) {
+        self.kept.add(&row);
         let totals = &mut self.totals;
         for (sum, count) in [
             (&mut totals.done, row.done),
@@ -156,7 +222,7 @@ impl Sums {
             *sum = sum.saturating_add(count);
         }
         self.outcomes = add_outcomes(std::mem::take(&mut self.outcomes), &row.outcomes);
-        self.end_s = self.end_s.max(row.t_s + row.length_s);
+        self.measured_s += (row.t_s + row.length_s - row.t_s.max(warmup_s)).max(0.0);
         self.open_peak = self.open_peak.max(row.open);
         self.add_health(&row);
         self.bounded.push(row);
@@ -184,7 +250,7 @@ impl Sums {
     }
 
     fn fill(mut self, result: &mut RunResult) {
-        let measured_s = (self.end_s - result.warmup.duration_s).max(0.0);
+        let measured_s = self.measured_s;
         self.cut_off_the_rest(result);
         let totals = &mut self.totals;
         totals.sent = totals.done.saturating_add(totals.failed).saturating_add(totals.cut_off);

@@ -3,6 +3,7 @@
 use crate::buckets::{Counts, highest_at};
 use crate::hlog::group_of_tag;
 use crate::hlog_read::{Decoder, Lines};
+use crate::log_state::LogState;
 use crate::read::StoredRun;
 use crate::regular;
 use crate::run_folder::HLOG;
@@ -18,7 +19,7 @@ pub struct RunHistograms {
     series: BTreeMap<&'static str, Counts>,
     /// Latencies by name.
     groups: BTreeMap<String, Counts>,
-    damaged: u64,
+    log: LogState,
 }
 
 impl RunHistograms {
@@ -26,6 +27,7 @@ impl RunHistograms {
     pub fn of_folder(folder: &Path) -> Self {
         let mut all = Self::default();
         let Ok(file) = regular::open(&folder.join(HLOG)) else { return all };
+        all.log.found = true;
         let mut lines = Lines::new(BufReader::with_capacity(1 << 16, file));
         let mut decoder = Decoder::new();
         while let Some(line) = lines.advance() {
@@ -33,7 +35,8 @@ impl RunHistograms {
                 Some(counts) => decoder.add_to(&line, counts),
                 None => Ok(()),
             });
-            all.damaged += u64::from(added.is_err());
+            let is_damaged = added.is_err() && !lines.is_cut_off();
+            all.log.damaged += u64::from(is_damaged);
         }
         all
     }
@@ -55,7 +58,7 @@ impl RunHistograms {
         for (name, counts) in &other.groups {
             self.groups.entry(name.clone()).or_insert_with(Counts::new).add_all(counts);
         }
-        self.damaged += other.damaged;
+        self.log.damaged += other.log.damaged;
     }
 
     /// One series, in nanoseconds; empty if nothing of it was logged.
@@ -73,9 +76,13 @@ impl RunHistograms {
         self.groups.keys().map(String::as_str)
     }
 
-    /// Lines that could not be read.
+    /// Lines that could not be read; a last one that was cut off is not among them.
     pub fn damaged(&self) -> u64 {
-        self.damaged
+        self.log.damaged
+    }
+
+    pub(crate) fn log(&self) -> LogState {
+        self.log
     }
 }
 

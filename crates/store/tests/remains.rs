@@ -6,6 +6,8 @@ use measure::Series;
 use rows::{now, result, row};
 use std::fs;
 use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 use store::schema::{GroupResult, Word};
 use store::{RunFolder, RunResult, Sink, StoreError, load_run, merged_series};
 
@@ -61,6 +63,139 @@ fn a_killed_run_is_rebuilt_from_its_intervals() {
     assert_eq!(groups, [("home", 4), ("a, b", 2)]);
     assert_eq!(result.series.done, [1, 2, 3]);
     assert!(run.timeline(400).bins.iter().all(|bin| bin.exact));
+}
+
+/// Puts something else in the place of a line; lines count from 0.
+fn damage(file: &Path, line: usize, with: &str) {
+    let text = fs::read_to_string(file).unwrap();
+    let lines = text.lines().enumerate().map(|(at, text)| if at == line { with } else { text });
+    fs::write(file, lines.map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+}
+
+#[test]
+fn an_interval_that_is_damaged_in_the_middle_is_neither_counted_nor_timed() {
+    let base = tempfile::tempdir().unwrap();
+    let out = base.path().join("run");
+    drop(left(&out, 4));
+    damage(&out.join("intervals.jsonl"), 1, "XX");
+    let run = load_run(&out).unwrap();
+    let said = "killed: rebuilt from its 3 intervals; 1 more is damaged, and missing in counts and rates; \
+                the last interval may be missing, too";
+    assert_eq!(run.result.labels, [said]);
+    // Rows 0, 2 and 3 have 1 + 3 + 4 answers, each with one more departure, in three seconds.
+    let rate = run.result.rate;
+    assert_eq!((run.result.totals.done, run.result.totals.offered), (8, 11));
+    assert_eq!((rate.duration_s, rate.achieved_per_s), (3.0, 8.0 / 3.0));
+    // The histograms of the second that is lost are in no other's.
+    let heat =
+        run.timeline(400).bins.iter().map(|bin| bin.heat.iter().map(|cell| cell.count).sum()).collect();
+    let heat: Vec<u64> = heat;
+    assert_eq!(heat, [1, 3, 4]);
+    // A line that is gone leaves a gap in time.
+    damage(&out.join("intervals.jsonl"), 1, "");
+    let text = fs::read_to_string(out.join("intervals.jsonl")).unwrap().replace("\n\n", "\n");
+    fs::write(out.join("intervals.jsonl"), text).unwrap();
+    let result = load_run(&out).unwrap().result;
+    assert!(result.labels[0].contains("1.000 s before the last of them are missing"), "{:?}", result.labels);
+    assert_eq!(result.rate.duration_s, 3.0);
+}
+
+#[test]
+fn a_log_of_times_that_lacks_something_is_told() {
+    let base = tempfile::tempdir().unwrap();
+    let (killed, finished) = (base.path().join("killed"), base.path().join("finished"));
+    drop(left(&killed, 3));
+    let mut sink = left(&finished, 3);
+    let mut result = result();
+    sink.end_rows(&mut result);
+    sink.save(&mut result);
+    drop(sink);
+    let notes = |out: &Path| {
+        let run = load_run(out).unwrap();
+        let trouble = run.timeline_and_trouble(400).1;
+        run.result
+            .notes
+            .iter()
+            .cloned()
+            .chain(trouble)
+            .filter(|note| note.contains("hlog"))
+            .collect::<Vec<_>>()
+    };
+    assert!(notes(&killed).is_empty() && notes(&finished).is_empty());
+    let log = fs::read_to_string(killed.join("latency.hlog")).unwrap();
+    let first = log.lines().position(|line| line.starts_with("Tag=latency,")).unwrap();
+    for (out, said) in [
+        (&killed, "latency.hlog is damaged (1 line): times of the whole run are those of its other lines"),
+        (
+            &finished,
+            "latency.hlog is damaged (1 line): the heat map does not have all times of 1 of 3 steps of time",
+        ),
+    ] {
+        damage(&out.join("latency.hlog"), first, "Tag=latency,XX");
+        assert_eq!(notes(out), [said]);
+    }
+    for (out, said) in [
+        (&killed, "latency.hlog is not whole: it has the times of 0 of 6 answers"),
+        (
+            &finished,
+            "latency.hlog is not whole: the heat map does not have all times of 3 of 3 steps of time",
+        ),
+    ] {
+        fs::write(out.join("latency.hlog"), "").unwrap();
+        assert_eq!(notes(out), [said]);
+    }
+    for (out, said) in [
+        (&killed, "latency.hlog is missing: times of the whole run are not known"),
+        (&finished, "latency.hlog is missing: the heat map does not have all times of any of its steps"),
+    ] {
+        fs::remove_file(out.join("latency.hlog")).unwrap();
+        assert_eq!(notes(out), [said]);
+    }
+}
+
+/// A reader that waits for a pipe waits for ever: it is another thread, which may be left behind.
+#[test]
+fn pipes_are_not_opened() {
+    let base = tempfile::tempdir().unwrap();
+    let read = |name: &str, finished: bool| {
+        let out = base.path().join(name);
+        let mut sink = left(&out, 2);
+        if finished {
+            let mut result = result();
+            sink.end_rows(&mut result);
+            sink.save(&mut result);
+        }
+        drop(sink);
+        let _ = fs::remove_file(out.join(name));
+        assert!(Command::new("mkfifo").arg(out.join(name)).status().unwrap().success());
+        let (say, said) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let read = load_run(&out).map(|run| {
+                run.timeline(400);
+                run.histograms();
+                run
+            });
+            say.send(read.map_err(|why| why.to_string()))
+        });
+        said.recv_timeout(Duration::from_secs(20)).unwrap_or_else(|_| panic!("{name}: it waits for a pipe"))
+    };
+    let error = read("result.json", true).unwrap_err();
+    assert!(error.ends_with("result.json: it is not a regular file"), "{error}");
+    assert_eq!(read("plan.toml", true).unwrap().plan, "");
+    assert_eq!(read("latency.hlog", false).unwrap().result.totals.done, 3);
+    assert_eq!(read("intervals.jsonl", false).unwrap().result.totals.done, 0);
+    assert!(read("begun.json", false).is_ok());
+}
+
+#[test]
+fn what_is_no_result_says_so() {
+    let base = tempfile::tempdir().unwrap();
+    for text in ["[]", "{}", r#"{"schema":"else/1"}"#] {
+        fs::write(base.path().join("result.json"), text).unwrap();
+        let error = load_run(base.path()).unwrap_err().to_string();
+        let said = "is damaged or no result of this program: it does not have the schema 'tare.result/1'";
+        assert!(error.contains(said) && !error.contains("newer"), "{error}");
+    }
 }
 
 #[test]
