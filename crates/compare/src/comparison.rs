@@ -97,6 +97,8 @@ pub struct Compared {
     pub p: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p_adjusted: Option<f64>,
+    /// How many figures were adjusted together, of all sides; 0 if this was not tested.
+    pub adjusted_over: usize,
     /// Hedges' g of means, Cliff's delta of percentiles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<f64>,
@@ -140,20 +142,21 @@ impl Compared {
         }
     }
 
-    /// Whether so few trials could show a difference at all, with this many figures of the family.
-    pub fn could_show(&self, family: usize) -> bool {
+    /// Whether so few trials could show a difference at all, with all that are adjusted together.
+    pub fn could_show(&self) -> bool {
         let (n, m) = (self.a_trials.len(), self.b_trials.len());
         match self.test {
             Test::None => false,
             Test::WelchT => true,
-            Test::MannWhitney => ranks::least_p(n, m) * family as f64 <= ALPHA,
+            Test::MannWhitney => ranks::least_p(n, m) * self.adjusted_over as f64 <= ALPHA,
         }
     }
 }
 
 /// Sets every side beside the first. `passed_over` and `warnings` are kept with the figures.
 pub fn compare(sides: &[Side], passed_over: Vec<String>, warnings: Vec<String>) -> Comparison {
-    let pairs = sides.iter().skip(1).map(|other| pair(&sides[0], other)).collect();
+    let others = sides.len().saturating_sub(1);
+    let pairs = sides.iter().skip(1).map(|other| pair(&sides[0], other, others)).collect();
     let mut comparison = Comparison {
         schema: "tare.comparison/1",
         sides: sides.iter().map(runs).collect(),
@@ -178,8 +181,8 @@ fn runs(side: &Side) -> Runs {
     Runs { label: side.label.clone(), runs: side.trials.iter().map(run).collect() }
 }
 
-fn pair(a: &Side, b: &Side) -> Pair {
-    let figures = FIGURES.iter().filter_map(|figure| compared(figure, a, b)).collect();
+fn pair(a: &Side, b: &Side, pairs: usize) -> Pair {
+    let figures = FIGURES.iter().filter_map(|figure| compared(figure, a, b, pairs)).collect();
     Pair { a: a.label.clone(), b: b.label.clone(), figures }
 }
 
@@ -188,7 +191,7 @@ pub fn values(figure: &Figure, side: &Side) -> Option<Vec<f64>> {
     side.trials.iter().map(|trial| trial.value(figure)).collect()
 }
 
-fn compared(figure: &Figure, a: &Side, b: &Side) -> Option<Compared> {
+fn compared(figure: &Figure, a: &Side, b: &Side, pairs: usize) -> Option<Compared> {
     let (x, y) = (values(figure, a)?, values(figure, b)?);
     if x.is_empty() || y.is_empty() {
         return None;
@@ -205,6 +208,7 @@ fn compared(figure: &Figure, a: &Side, b: &Side) -> Option<Compared> {
         test: Test::None,
         p: None,
         p_adjusted: None,
+        adjusted_over: 0,
         effect: None,
         finding: Finding::NoConfidence,
         trials_for_5_percent: None,
@@ -220,12 +224,12 @@ fn compared(figure: &Figure, a: &Side, b: &Side) -> Option<Compared> {
     }
     compared.trials_for_5_percent = spread(figure, &compared, a, b).map(|spread| match figure.family {
         Family::Means => power::trials_for_means(spread, WORTH_SHOWING),
-        Family::Percentiles => power::trials_for_ranks(spread, WORTH_SHOWING, percentiles()),
+        Family::Percentiles => power::trials_for_ranks(spread, WORTH_SHOWING, percentiles() * pairs),
     });
     Some(compared)
 }
 
-/// Figures whose probabilities are adjusted together, of one pair.
+/// Percentiles among the figures: of each pair so many are adjusted together.
 pub fn percentiles() -> usize {
     FIGURES.iter().filter(|figure| figure.family == Family::Percentiles).count()
 }
@@ -284,8 +288,10 @@ fn adjust(pairs: &mut [Pair], family: Family) {
         .filter(|compared| compared.family == family && compared.p.is_some())
         .collect();
     let p: Vec<f64> = tested.iter().filter_map(|compared| compared.p).collect();
+    let together = p.len();
     for (compared, p) in tested.iter_mut().zip(holm::adjusted(&p)) {
         compared.p_adjusted = Some(p);
+        compared.adjusted_over = together;
         compared.finding = finding(compared, p);
     }
 }

@@ -153,7 +153,34 @@ fn ranks_of_few_trials_say_that_they_cannot_show_anything() {
     let held = slower(&with(2, &mut noise), 0.05, &[p99]);
     assert!(!held.failed && held.figures[0].note.contains("3 on each side can"), "{held:?}");
     let pair = pair(with(2, &mut noise)[0].clone(), with(2, &mut noise)[1].clone());
-    assert!(!of(&pair, "latency.p99").could_show(1));
+    assert!(!of(&pair, "latency.p99").could_show());
+}
+
+#[test]
+fn three_sides_are_one_family_for_the_table_and_for_the_limit() {
+    let p99 = figure("latency.p99").unwrap();
+    let with = |trials| {
+        let mut noise = Noise(5);
+        ["A", "B", "C"].map(|label| {
+            let level = if label == "A" { 100.0 } else { 200.0 };
+            side(label, trials, level, 0.001, &mut noise)
+        })
+    };
+    // Of two sides against the first, ten percentiles: 10 · 2/252 = 0.079 with five trials, 10 · 2/924 = 0.022 with six.
+    for (trials, shown) in [(5, false), (6, true)] {
+        let found = compare(&with(trials), Vec::new(), Vec::new());
+        for pair in &found.pairs {
+            let p99 = of(pair, "latency.p99");
+            assert_eq!((p99.adjusted_over, p99.could_show()), (10, shown));
+            assert_eq!(p99.finding == Finding::Higher, shown, "{p99:?}");
+        }
+    }
+    // The limit is held against one figure of two sides, to one side: 2 · 1/20 = 0.1, 2 · 1/70 = 0.029.
+    let three = slower(&with(3), 0.05, &[p99]);
+    assert!(!three.failed && three.figures[0].note.contains("4 on each side can"), "{three:?}");
+    let four = slower(&with(4), 0.05, &[p99]);
+    let p = four.figures[1].p_adjusted.unwrap();
+    assert!(four.failed && (p - 2.0 / 70.0).abs() < 1e-9 && four.figures[0].note.is_empty(), "{four:?}");
 }
 
 proptest! {

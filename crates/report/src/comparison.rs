@@ -45,15 +45,12 @@ pub fn comparison(comparison: &Comparison, style: Style) -> String {
     }
     if let Some(slower) = &comparison.slower {
         text.push('\n');
-        let ink = if slower.failed { Ink::Bad } else { Ink::Good };
-        for (at, sentence) in said::slower(slower).iter().enumerate() {
-            let label = match (at, slower.failed) {
-                (0, true) => "FAILED",
-                (0, false) => "holds",
-                _ => "",
-            };
+        let (of_each, notes) = said::slower(comparison, slower);
+        for (sentence, fails) in &of_each {
+            let (label, ink) = if *fails { ("FAILED", Ink::Bad) } else { ("holds", Ink::Good) };
             prose(&mut text, style, label, sentence, Some(ink));
         }
+        notes.iter().for_each(|note| prose(&mut text, style, "", note, Some(Ink::Quiet)));
     }
     text
 }

@@ -64,9 +64,13 @@ fn head(out: &mut String, comparison: &Comparison) -> Result {
         writeln!(out, "<p class=\"doubt\">{}</p>", escape(warning))?;
     }
     if let Some(slower) = &comparison.slower {
-        let class = if slower.failed { "fails" } else { "holds" };
-        for sentence in said::slower(slower) {
-            writeln!(out, "<p class=\"{class}\">{}</p>", escape(&sentence))?;
+        let (of_each, notes) = said::slower(comparison, slower);
+        for (sentence, fails) in &of_each {
+            let (class, word) = if *fails { ("fails", "FAILED") } else { ("holds", "holds") };
+            writeln!(out, "<p class=\"{class}\">{word}: {}</p>", escape(sentence))?;
+        }
+        for note in &notes {
+            writeln!(out, "<p class=\"soft note\">{}</p>", escape(note))?;
         }
     }
     writeln!(out, "</header>")

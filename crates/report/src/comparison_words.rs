@@ -4,7 +4,6 @@ use crate::words;
 use compare::stats::power::{ALPHA, MOST, least_trials_for_ranks};
 use compare::{
     Better, By, Compared, Comparison, Family, Finding, Held, NEGLIGIBLE, Pair, Slower, Test, WORTH_SHOWING,
-    percentiles,
 };
 
 /// `+48.3 %`, `−0.5 %`; what is next to nothing has no sign.
@@ -32,7 +31,7 @@ pub fn probability(p: f64) -> String {
 pub fn finding(compared: &Compared) -> &'static str {
     match (compared.finding, compared.is_worse()) {
         (Finding::NoConfidence, _) => "no confidence",
-        (Finding::NoDifference, _) if !compared.could_show(percentiles()) => "too few trials",
+        (Finding::NoDifference, _) if !compared.could_show() => "too few trials",
         (Finding::NoDifference, _) => "no difference shown",
         (Finding::Negligible, _) => "negligible",
         (_, Some(true)) => "worse",
@@ -47,15 +46,14 @@ pub fn conclusion(pair: &Pair) -> Vec<String> {
         return without_confidence(pair);
     }
     let mut said = vec![shown(pair)];
-    let too_few =
-        figures.iter().find(|figure| figure.test == Test::MannWhitney && !figure.could_show(percentiles()));
+    let too_few = figures.iter().find(|figure| figure.test == Test::MannWhitney && !figure.could_show());
     if let Some(figure) = too_few {
         said.push(format!(
             "Of percentiles nothing can be shown: they are compared by rank, for which {} and {} trials are too few; {} on \
              each side can.",
             figure.a_trials.len(),
             figure.b_trials.len(),
-            least_trials_for_ranks(ALPHA / percentiles() as f64),
+            least_trials_for_ranks(ALPHA / figure.adjusted_over as f64),
         ));
     }
     if let Some(needed) = needed(pair) {
@@ -172,23 +170,40 @@ pub fn method(comparison: &Comparison) -> Option<String> {
     (tested(Family::Means) || tested(Family::Percentiles)).then(|| {
         format!(
             "Means by Welch's t of the trials, percentiles by the ranks of the trials (Mann–Whitney). The interval holds the \
-             true change with a confidence of {}; p is how often chance alone shows as much, adjusted for all figures (Holm).",
+             true change with a confidence of {}, of this figure alone; p is how often chance alone shows as much, adjusted for all \
+             figures of all sides (Holm). What is found goes by p: so an interval without 0 may stand beside «no difference \
+             shown».",
             words::share(comparison.confidence)
         )
     })
 }
 
-/// What `--fail-if-slower` came to: a sentence for each figure, then what should be known, each once.
-pub fn slower(slower: &Slower) -> Vec<String> {
+/// What `--fail-if-slower` came to: a sentence for each figure and whether it fails, then what should be known, each once.
+pub fn slower(comparison: &Comparison, slower: &Slower) -> (Vec<(String, bool)>, Vec<String>) {
     let limit = words::share(slower.limit);
-    let mut said: Vec<String> = slower.figures.iter().map(|held| held_in_words(held, &limit)).collect();
+    let of_each = slower.figures.iter().map(|held| (held_in_words(held, &limit), held.exceeds)).collect();
+    let mut said: Vec<String> = Vec::new();
     for held in slower.figures.iter().filter(|held| !held.note.is_empty()) {
         let note = format!("({})", held.note);
         if !said.contains(&note) {
             said.push(note);
         }
     }
-    said
+    if slower.figures.iter().any(|held| held.by == By::Test && held.exceeds && is_open(comparison, held)) {
+        said.push(
+            "(The table tests every figure, for slower and faster; the limit is a test of its own figures, for slower only. \
+             So it can show what the table leaves open.)"
+                .to_owned(),
+        );
+    }
+    (of_each, said)
+}
+
+/// Whether the table shows no difference of this figure.
+fn is_open(comparison: &Comparison, held: &Held) -> bool {
+    let pair = comparison.pairs.iter().find(|pair| pair.a == held.a && pair.b == held.b);
+    let figure = pair.and_then(|pair| pair.figures.iter().find(|figure| figure.name == held.name));
+    figure.is_some_and(|figure| figure.finding == Finding::NoDifference)
 }
 
 fn held_in_words(held: &Held, limit: &str) -> String {

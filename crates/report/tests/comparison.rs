@@ -86,6 +86,29 @@ fn the_limit_on_slowness_is_told() {
 }
 
 #[test]
+fn each_sentence_on_slowness_has_its_own_word() {
+    // Three trials a side: to one side 1/20, in the table 5 · 2/20: what fails is left open there, and that is said.
+    let sides = [side("A", &[2.0, 2.1, 2.2]), side("B", &[3.0, 3.1, 3.2]), side("C", &[2.0, 2.1, 2.2])];
+    let mut three = compare(&sides, Vec::new(), Vec::new());
+    three.slower = Some(slower(&sides, 0.05, &[figure("latency.mean").unwrap()]));
+    let text = flat(&three);
+    assert!(text.contains("FAILED B is shown slower than A by more than 5 % in latency.mean"), "{text}");
+    assert!(text.contains("holds C is not shown slower than A by more than 5 % in latency.mean"), "{text}");
+    assert!(!text.contains("what the table leaves open"), "{text}");
+    let page = comparison_html(&three, &[], &[]);
+    assert!(page.contains("<p class=\"fails\">FAILED: B is shown slower"), "{page}");
+    assert!(page.contains("<p class=\"holds\">holds: C is not shown slower"), "{page}");
+    let two = &sides[..2];
+    let mut open = compare(two, Vec::new(), Vec::new());
+    open.slower = Some(slower(two, 0.05, &[figure("latency.p99").unwrap()]));
+    let text = flat(&open);
+    assert!(
+        text.contains("FAILED B is shown slower") && text.contains("what the table leaves open"),
+        "{text}"
+    );
+}
+
+#[test]
 fn other_programs_get_a_table() {
     let text = comparison_csv(&of(&[2.0], &[3.0]));
     let mut lines = text.lines();
