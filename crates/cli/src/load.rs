@@ -8,7 +8,7 @@ use crate::describe;
 use crate::elsewhere;
 use crate::limits;
 use crate::options::{Options, Output};
-use crate::papers::Papers;
+use crate::papers::{Papers, told};
 use crate::progress::{Progress, Shown};
 use crate::status::{Failure, Status, complain};
 use crate::terminal::{print_all, style};
@@ -73,20 +73,23 @@ pub fn load(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Status, F
     }
     let papers = Papers::open(options)?;
     let finished = run(plan, notes, options)?;
-    match options.output {
+    let is_printed = match options.output {
         Output::Summary if elsewhere::takes_stdout(options) || papers.take_stdout() => {
             complain(&report::summary(&finished.result, style(std::io::stderr().is_terminal())));
+            true
         }
         Output::Summary => {
-            print_all(&report::summary(&finished.result, style(std::io::stdout().is_terminal())))?;
+            told(print_all(&report::summary(&finished.result, style(std::io::stdout().is_terminal()))))
         }
-        Output::Json => print_all(&report::json(&finished.result))?,
-        Output::Nothing => {}
-    }
-    papers.write(&finished.result)?;
+        Output::Json => told(print_all(&report::json(&finished.result))),
+        Output::Nothing => true,
+    };
+    let is_written = papers.write(&finished.result) && is_printed;
     let status = finished.status;
     finished.leave();
-    Ok(Status::Run(status))
+    // What the run came to says more than that a paper is missing.
+    let is_lost = status == ExitStatus::Good && !is_written;
+    Ok(if is_lost { Status::Unwritten } else { Status::Run(status) })
 }
 
 /// What could not be kept, where no summary says it.
@@ -108,7 +111,7 @@ pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, 
     // In a short file each URL is a name.
     facts.groups.iter_mut().for_each(|name| *name = secrets::in_urls(name));
     let mut thresholds = limits::watch(&plan.limits, &facts.groups, measuring(&plan))?;
-    let mut watching = Watching::start(&options.live, &plan, options.output == Output::Nothing)?;
+    let mut watching = Watching::start(&options.live, &plan)?;
     let mut sink = sink(options, started)?;
     sink.attach("plan.toml", plan_text.as_bytes());
     let environment = environment(&clock, &facts);

@@ -15,6 +15,7 @@ mod stored_windows;
 mod terminal;
 mod watching;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::compare::CompareArgs;
 use commands::demo::DemoArgs;
@@ -90,12 +91,24 @@ fn called_as_http_load() -> Option<(&'static str, Vec<OsString>)> {
     (words.next()? == "http_load").then(|| ("tare http_load", words.collect()))
 }
 
+/// An error with the advice that clap cannot know: what follows `--live` without `=` is no address to it.
+fn explained(mut error: clap::Error) -> clap::Error {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(address) = watching::parted_address(&words)
+    {
+        let advice = format!("the address belongs to its flag: '--live={address}'");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+    }
+    error
+}
+
 fn main() -> ExitCode {
     // Its options have one dash: not for clap.
     if let Some((program, words)) = called_as_http_load() {
         return commands::http_load::main(program, words);
     }
-    let typed = command_line().get_matches();
+    let typed = command_line().try_get_matches().unwrap_or_else(|error| explained(error).exit());
     let command = Tare::from_arg_matches(&typed).unwrap_or_else(|error| error.exit()).command;
     let outcome: Result<ExitCode, Failure> = match command {
         Command::Http(args) => commands::http::run(&args).map(Into::into),

@@ -125,6 +125,24 @@ impl IntervalData {
         self.bulk_missed += count;
     }
 
+    /// `count` departures ended like this; of a run that was stored.
+    pub fn ended(&mut self, outcome: Outcome, count: u64) {
+        self.outcomes.add(outcome, count);
+        self.tally.add(outcome, count);
+    }
+
+    /// Times that were stored: of all requests, or the latencies of one group, from 0.
+    pub fn stored_times(&mut self, series: Series, group: Option<usize>, times: &Histogram<u64>) {
+        match group {
+            None => self.series.add(series, times),
+            Some(group) => {
+                if let Some(group) = self.groups.get_mut(group) {
+                    merge_histogram(&mut group.latency, times);
+                }
+            }
+        }
+    }
+
     /// A phase of a connection's life took this long; phases of a single request are known from its event.
     pub fn phase(&mut self, phase: Phase, took: Picos) {
         let series = match phase {

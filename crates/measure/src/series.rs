@@ -142,6 +142,11 @@ impl<C: Counter> SeriesSet<C> {
         record_ns(&mut self.histograms[series.index()], if clamped { LONGEST } else { value });
     }
 
+    /// Adds values to one series, bucket by bucket.
+    pub(crate) fn add<D: Counter>(&mut self, series: Series, values: &Histogram<D>) {
+        merge_histogram(&mut self.histograms[series.index()], values);
+    }
+
     /// Adds another set, bucket by bucket.
     pub fn merge<D: Counter>(&mut self, other: &SeriesSet<D>) {
         for (into, from) in self.histograms.iter_mut().zip(&other.histograms) {

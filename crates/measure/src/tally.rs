@@ -34,17 +34,23 @@ impl Tally {
 
     #[inline]
     pub(crate) fn record(&mut self, event: &Event) {
-        match event.outcome {
-            Outcome::Status(code) => {
-                self.done += 1;
-                self.by_class[if code < 1000 { usize::from(code / 100) } else { 0 }] += 1;
-            }
-            Outcome::Failed(_) => self.failed += 1,
-            Outcome::Missed(_) => self.missed += 1,
-            Outcome::CutOff => self.cut_off += 1,
-        }
+        self.add(event.outcome, 1);
         self.bytes_out += event.bytes_out;
         self.bytes_in += event.bytes_in;
+    }
+
+    /// `count` departures ended like this.
+    #[inline]
+    pub(crate) fn add(&mut self, outcome: Outcome, count: u64) {
+        match outcome {
+            Outcome::Status(code) => {
+                self.done += count;
+                self.by_class[if code < 1000 { usize::from(code / 100) } else { 0 }] += count;
+            }
+            Outcome::Failed(_) => self.failed += count,
+            Outcome::Missed(_) => self.missed += count,
+            Outcome::CutOff => self.cut_off += count,
+        }
     }
 }
 
