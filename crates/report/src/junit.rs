@@ -39,7 +39,7 @@ pub fn junit(result: &RunResult) -> String {
 fn verdict(result: &RunResult) -> TestCase {
     let verdict = &result.verdict;
     let unreachable = words::unreachable(result);
-    let sentence = unreachable.clone().unwrap_or_else(|| words::verdict(verdict));
+    let sentence = unreachable.clone().unwrap_or_else(|| words::verdict(result));
     let said = format!("{}: {sentence}", verdict.word.as_str());
     let doubts = doubts(verdict);
     let fails = verdict.word == Word::Invalid || unreachable.is_some();

@@ -43,5 +43,5 @@ pub use markdown::markdown;
 pub use printf::percent_g;
 pub use progress::{Progress, progress_line};
 pub use style::{Ink, Style};
-pub use text::summary;
-pub use words::{count, counted, in_unit, number, printable, rate, share, time};
+pub use text::{summary, text_report};
+pub use words::{count, counted, in_unit, number, printable, rate, share, time, unreachable};

@@ -64,7 +64,7 @@ fn code(text: &str) -> String {
 fn verdict(page: &mut String, result: &RunResult) {
     let failing: Vec<&Criterion> =
         result.verdict.criteria.iter().filter(|criterion| !criterion.holds).collect();
-    let sentence = words::unreachable(result).unwrap_or_else(|| words::verdict(&result.verdict));
+    let sentence = words::unreachable(result).unwrap_or_else(|| words::verdict(result));
     line(page, &format!("## {}: {}", result.verdict.word.as_str(), plain(&sentence)));
     line(page, "");
     line(page, &format!("`tare {}` {}: {}", result.engine, code(&result.target), plain(&result.load)));

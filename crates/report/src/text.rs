@@ -2,11 +2,15 @@
 //!
 //! Latency from the due time stands first, the lateness that is in it stands right below. At most 100 columns.
 
+mod report;
+
 use crate::spark;
 use crate::style::{Ink, Style};
 use crate::words::{self, count, counted};
 use store::Distribution;
 use store::schema::{Criterion, Interval, OutcomeCount, RunResult, Word};
+
+pub use report::text_report;
 
 /// Columns of the labels at the left.
 const LABEL: usize = 13;
@@ -26,7 +30,8 @@ pub fn summary(result: &RunResult, style: Style) -> String {
     place(&mut page, result);
     sinks(&mut page, result);
     failed_thresholds(&mut page, result);
-    verdict(&mut page, result);
+    broken_criteria(&mut page, result);
+    verdict_word(&mut page, result);
     page.text
 }
 
@@ -192,14 +197,14 @@ fn times(page: &mut Page, result: &RunResult) {
         ("gap error", &result.gap_error_ns, "|gap − asked|"),
     ];
     if rows.iter().all(|(_, figures, _)| figures.is_empty()) {
-        page.prose("Times", "Nothing left the generator, so no time was measured.", None);
+        page.prose("Times", words::no_times(result), None);
         return page.gap();
     }
     let heads = ["mean", "p50", "p90", "p99", "p99.9", "max"].map(|head| format!("{head:>10}"));
     let heads = page.style.paint(Ink::Quiet, &heads.concat());
     page.line("", &heads);
     if result.latency_ns.is_empty() {
-        page.line("latency", "nothing was answered");
+        page.line("latency", words::no_latency(result));
     }
     for (name, figures, between) in rows.iter().filter(|(_, figures, _)| !figures.is_empty()) {
         let mean = format!("{:>10}", words::time_f64(figures.mean));
@@ -447,19 +452,16 @@ fn some(counts: &[(u64, &str)]) -> Vec<String> {
     counts.iter().filter(|(count, _)| *count > 0).map(|(count, noun)| words::counted(*count, noun)).collect()
 }
 
-fn verdict(page: &mut Page, result: &RunResult) {
+/// Those that do not hold, the gravest first. Of a target that could not be reached nothing: the generator is not the
+/// matter then.
+fn broken_criteria(page: &mut Page, result: &RunResult) {
+    if words::unreachable(result).is_some() {
+        return;
+    }
     let verdict = &result.verdict;
-    let ink = ink_of(verdict.word);
     let mut failing: Vec<&Criterion> = verdict.criteria.iter().filter(|criterion| !criterion.holds).collect();
     failing.sort_by_key(|criterion| std::cmp::Reverse(rank(criterion.severity)));
     gather(&mut failing);
-    if let Some(sentence) = words::unreachable(result) {
-        let word = page.style.paint(ink, &format!("{:<LABEL$}", verdict.word.as_str()));
-        for (index, line) in words::wrap(&sentence, page.room()).iter().enumerate() {
-            page.raw(&format!("  {}{line}", if index == 0 { word.clone() } else { " ".repeat(LABEL) }));
-        }
-        return;
-    }
     for (index, criterion) in failing.iter().enumerate() {
         let name = page.style.paint(ink_of(criterion.severity), &criterion.name);
         let said = format!("{}, {}", words::in_unit(criterion.value, &criterion.unit), limit_of(criterion));
@@ -473,9 +475,15 @@ fn verdict(page: &mut Page, result: &RunResult) {
     if !failing.is_empty() {
         page.gap();
     }
-    let word = page.style.paint(ink, &format!("{:<LABEL$}", verdict.word.as_str()));
-    let sentence = words::verdict(verdict);
-    page.raw(&format!("  {word}{sentence}"));
+}
+
+fn verdict_word(page: &mut Page, result: &RunResult) {
+    let word = result.verdict.word;
+    let painted = page.style.paint(ink_of(word), &format!("{:<LABEL$}", word.as_str()));
+    let sentence = words::unreachable(result).unwrap_or_else(|| words::verdict(result));
+    for (index, line) in words::wrap(&sentence, page.room()).iter().enumerate() {
+        page.raw(&format!("  {}{line}", if index == 0 { painted.clone() } else { " ".repeat(LABEL) }));
+    }
 }
 
 /// Moves criteria with the same advice below the first of them.

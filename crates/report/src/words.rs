@@ -1,5 +1,6 @@
 //! Figures as people read them, and sentences for causes: shared by the terminal and the HTML report.
 
+use store::RunResult;
 use units::{Bytes, Picos};
 
 /// `1.23 ms`: three significant digits.
@@ -215,8 +216,9 @@ pub fn unreachable(result: &store::RunResult) -> Option<String> {
 }
 
 /// What the verdict says, in a sentence.
-pub fn verdict(verdict: &store::schema::Verdict) -> String {
-    let (said, all) = (verdict_briefly(verdict), verdict.criteria.len());
+pub fn verdict(result: &store::RunResult) -> String {
+    let verdict = &result.verdict;
+    let (said, all) = (verdict_briefly(result), verdict.criteria.len());
     let all_hold = all > 0 && verdict.criteria.iter().all(|criterion| criterion.holds);
     if verdict.word == store::schema::Word::Valid && all_hold {
         return format!("{said}: all {all} criteria hold");
@@ -225,11 +227,16 @@ pub fn verdict(verdict: &store::schema::Verdict) -> String {
 }
 
 /// The same, without a count.
-pub fn verdict_briefly(verdict: &store::schema::Verdict) -> &'static str {
+pub fn verdict_briefly(result: &store::RunResult) -> &'static str {
     use store::schema::Word;
+    let verdict = &result.verdict;
+    // Of a run without answers no time of an answer can hold.
+    let unanswered = result.totals.done == 0 && result.totals.offered > 0;
     let fails =
         |name: &str| verdict.criteria.iter().any(|criterion| !criterion.holds && criterion.name == name);
     match verdict.word {
+        Word::Valid if unanswered => "the generator kept up, but nothing was answered",
+        Word::Degraded if unanswered => "nothing was answered; the outcomes hold, with the stated doubt",
         Word::Valid => "the generator kept up",
         Word::Degraded => "the figures hold, with the stated doubt",
         Word::Invalid if fails("finished") => "this run was killed before it could be judged",
@@ -241,9 +248,13 @@ pub fn verdict_briefly(verdict: &store::schema::Verdict) -> &'static str {
     }
 }
 
-/// The text with control characters shown as `·`: names come from files, and must not steer a terminal.
+/// The text with characters that steer a terminal, or cannot be seen, shown as `·`: names come from files.
 pub fn printable(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { '·' } else { letter }).collect()
+    let is_odd = |letter: char| {
+        letter.is_control()
+            || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    text.chars().map(|letter| if is_odd(letter) { '·' } else { letter }).collect()
 }
 
 /// Lines of at most `width` characters, broken at spaces.
@@ -261,10 +272,37 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// What stands in the place of the times where there are none.
+pub fn no_times(result: &RunResult) -> &'static str {
+    match (result.totals.sent, result.totals.done) {
+        (0, _) => "Nothing left the generator, so no time was measured.",
+        (_, 0) => "No time was measured.",
+        _ => "The times of this run are lost; the notes say why.",
+    }
+}
+
+/// What stands in the place of the latency where there is none.
+pub fn no_latency(result: &RunResult) -> &'static str {
+    if result.totals.done == 0 { "nothing was answered" } else { "lost; the notes say why" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use store::schema::Totals;
     use units::{Cause, Miss};
+
+    #[test]
+    fn times_that_are_lost_were_not_never_there() {
+        let said = |sent, done| {
+            let totals = Totals { sent, done, ..Totals::default() };
+            let result = RunResult { totals, ..RunResult::default() };
+            (no_times(&result), no_latency(&result))
+        };
+        assert!(said(0, 0).0.starts_with("Nothing left") && said(0, 0).1 == "nothing was answered");
+        assert_eq!(said(7, 0), ("No time was measured.", "nothing was answered"));
+        assert!(said(7, 5).0.contains("lost") && said(7, 5).1.contains("lost"));
+    }
 
     #[test]
     fn numbers_read_well() {

@@ -2,9 +2,11 @@
 
 mod common;
 
-use report::{Style, summary};
+use report::{Style, summary, text_report};
 use std::fs;
 use std::path::PathBuf;
+use store::Timeline;
+use store::schema::Word;
 
 fn golden(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"))
@@ -53,6 +55,70 @@ fn without_escapes(text: &str) -> String {
     let first = parts.next().unwrap_or_default().to_owned();
     let plain = parts.fold(first, |plain, part| plain + part.split_once('m').unwrap().1);
     plain.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+const ENVIRONMENT: &str = "{\"cpu_model\": \"A <fast> CPU\", \"cpus_allowed\": \"0-1\", \"kernel\": \"6.18\", \
+                           \"virtualisation\": \"unknown\", \"memory_total_bytes\": 8000000000}";
+
+#[test]
+fn a_stored_run_is_told_in_the_order_of_the_html_report() {
+    for (name, result) in common::all() {
+        let style = Style::PLAIN.with_width(80);
+        let text = text_report(&result, &common::timeline(&result), ENVIRONMENT, style);
+        let first = text.lines().find(|line| !line.is_empty()).unwrap();
+        assert!(first.starts_with(&format!("  {} ", result.verdict.word.as_str())), "{name}: {text}");
+        for line in text.lines() {
+            let fits = line.chars().count() <= 80 || line.contains("report.html") || line.contains("Command");
+            assert!(fits, "{name}: {line}");
+        }
+    }
+    let result = common::degraded();
+    let text = text_report(&result, &common::timeline(&result), ENVIRONMENT, Style::PLAIN);
+    let parts = [
+        "DEGRADED     the figures hold",
+        "lateness.p99",
+        "FAILED       1 of 2 thresholds",
+        "Thresholds   failed  p99 < 20ms",
+        "Note ",
+        "Not stored   latency.hlog",
+        "Command      tare http --rate 20k --duration 20s http://127.0.0.1:8080/",
+        "tare http    http://127.0.0.1:8080/",
+        "Rate ",
+        "Requests     ",
+        "service ",
+        "Outcomes ",
+        "By name ",
+        "Generator ",
+        "Offered and achieved rate",
+        "Latency by percentile",
+        "Environment  A <fast> CPU   CPUs 0-1   8.00 GB memory   kernel 6.18   clock tsc",
+        "Report       /home/me",
+    ];
+    let places: Vec<usize> =
+        parts.iter().map(|part| text.find(part).unwrap_or_else(|| panic!("no {part} in {text}"))).collect();
+    assert!(places.is_sorted(), "{places:?} {text}");
+    assert_eq!(text.matches("DEGRADED").count(), 1);
+    let mut secret = result;
+    secret.command = "tare http http://me:hunter2@h/".into();
+    assert!(!text_report(&secret, &Timeline::default(), "", Style::PLAIN).contains("hunter2"));
+}
+
+#[test]
+fn figures_of_no_answer_do_not_hold() {
+    let mut result = common::only_errors();
+    // Every connection was reset once it stood: the target could be reached.
+    (result.labels, result.outcomes[0].key) = (Vec::new(), "first_byte.reset".into());
+    for (word, said) in [
+        (Word::Degraded, "nothing was answered; the outcomes hold, with the stated doubt"),
+        (Word::Valid, "the generator kept up, but nothing was answered"),
+    ] {
+        result.verdict.word = word;
+        // Some criteria do not hold in such a run; that of the number of answers never does.
+        result.verdict.criteria[1].holds = false;
+        let text = summary(&result, Style::PLAIN);
+        assert!(text.trim_end().ends_with(said) && !text.contains("figures hold"), "{text}");
+        assert!(report::markdown(&result).contains(said) && report::junit(&result).contains(said));
+    }
 }
 
 #[test]

@@ -78,7 +78,7 @@ pub fn times(out: &mut String, result: &RunResult) -> Result {
         ("gap error", &result.gap_error_ns),
     ];
     if rows.iter().all(|(_, figures)| figures.is_empty()) {
-        return writeln!(out, "<p class=\"empty\">Nothing left the generator, so no time was measured.</p>");
+        return writeln!(out, "<p class=\"empty\">{}</p>", words::no_times(result));
     }
     writeln!(
         out,

@@ -20,7 +20,7 @@ pub fn write(out: &mut String, result: &RunResult) -> Result {
         }
         None => {
             writeln!(out, "<section class=\"verdict {word}\"><h2 class=\"unseen\">Verdict</h2>")?;
-            let sentence = words::verdict_briefly(verdict);
+            let sentence = words::verdict_briefly(result);
             writeln!(out, "<p><strong>{word}</strong>{}</p>", escape(sentence))?;
             failed(out, &result.thresholds)?;
             broken(out, &verdict.criteria)?;
