@@ -61,9 +61,13 @@ pub struct WholeRun {
     pub until_last: Picos,
 }
 
+/// So many characters of a name, and of a limit with a name in it, are told.
+const LONGEST_NAME: usize = 60;
+const LONGEST_LIMIT: usize = 400;
+
 /// A limit names requests that the plan has not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{limit}: no requests have the name '{name}'; {}", known(.names, .name))]
+#[error("{}: no requests have the name '{}'; {}", shown(.limit, LONGEST_LIMIT), shown(.name, LONGEST_NAME), known(.names, .name))]
 pub struct UnknownName {
     pub limit: String,
     pub name: String,
@@ -77,11 +81,25 @@ fn known(names: &[String], typed: &str) -> String {
                 single URL or for a long file"
             .to_owned();
     }
-    let some: Vec<&str> = names.iter().take(MOST).map(String::as_str).collect();
+    let some: Vec<String> = names.iter().take(MOST).map(|name| shown(name, LONGEST_NAME)).collect();
     let more = if names.len() > MOST { " …" } else { "" };
     let meant = nearest(typed, names.iter().map(String::as_str));
-    let meant = meant.map_or_else(String::new, |name| format!(" (did you mean {name}?)"));
+    let meant =
+        meant.map_or_else(String::new, |name| format!(" (did you mean {}?)", shown(name, LONGEST_NAME)));
     format!("there are {}{more}{meant}", some.join(", "))
+}
+
+/// A name from a file, which must not steer a terminal or fill it: at most so many characters, none of them invisible.
+fn shown(name: &str, longest: usize) -> String {
+    let is_odd = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    let mut shown: String = name.chars().take(longest).map(|c| if is_odd(c) { '·' } else { c }).collect();
+    if name.chars().nth(longest).is_some() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// Why the run shall end now.

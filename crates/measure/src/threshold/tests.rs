@@ -200,6 +200,11 @@ fn unknown_names_are_told_before_the_run() {
          login?)"
     );
     assert!(refused("errors for x > 1", &[]).contains("names come from \"name\""));
+    // Names come from files: what they have in them steers no terminal.
+    let odd = ["a\nb\x07\x1b[31m\u{202e}c".to_owned(), "x".repeat(300)];
+    assert!(
+        refused("errors for q > 1", &odd).ends_with(&format!("; there are a·b··[31m·c, {}…", "x".repeat(60)))
+    );
     // A single name is the whole run.
     let single = ["login".to_owned()];
     let thresholds = Thresholds::new(&limits(&["errors for login > 1"], &[]), &single, measuring(0, None));
