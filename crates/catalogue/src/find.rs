@@ -167,7 +167,9 @@ pub fn short_names(entries: &[Entry]) -> Names {
     };
     let short = entries.iter().map(|entry| {
         let short = &entry.name[entry.name.len() - end(entry)..];
-        let is_free = taken.get(short) == Some(&1) && !short.is_empty();
+        // A name that people gave to a folder is told whole.
+        let is_as_made = entry.name == entry.run || entry.run.is_empty();
+        let is_free = is_as_made && taken.get(short) == Some(&1) && !short.is_empty();
         let name = if is_free && !begins(short) { short } else { &entry.name };
         (entry.folder.clone(), name.to_owned())
     });
@@ -257,6 +259,14 @@ mod tests {
         let names = short_names(&runs.entries);
         let short: Vec<&str> = runs.entries.iter().map(|entry| names.of(entry)).collect();
         assert_eq!(short, ["a-http-1", "b-http-1", "2", "d-http-3"]);
+    }
+
+    #[test]
+    fn a_folder_that_was_renamed_is_told_by_its_whole_name() {
+        let mut runs = catalogue(&[("a-http-1", &[]), ("my-baseline", &[])]);
+        runs.entries.iter_mut().for_each(|entry| "a-http-1".clone_into(&mut entry.run));
+        let names = short_names(&runs.entries);
+        assert_eq!((names.of(&runs.entries[0]), names.of(&runs.entries[1])), ("1", "my-baseline"));
     }
 
     #[test]

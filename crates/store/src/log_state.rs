@@ -44,21 +44,22 @@ impl LogState {
             .iter()
             .filter(|bin| bin.heat.iter().map(|cell| cell.count).fold(0, u64::saturating_add) < bin.row.done);
         let lacking = lacking.count();
-        let (what, steps) = match self {
-            Self { found: false, .. } => (format!("{HLOG} is missing"), "any of its steps".to_owned()),
-            Self { damaged: 1.., .. } => (self.is_damaged(), of_steps(lacking, timeline.bins.len())),
-            _ if lacking > 0 => (format!("{HLOG} is not whole"), of_steps(lacking, timeline.bins.len())),
+        let what = match self {
+            Self { found: false, .. } => {
+                return Some(format!(
+                    "{HLOG} is missing: there is no heat map, and percentiles over time are those of intervals"
+                ));
+            }
+            Self { damaged: 1.., .. } => self.is_damaged(),
+            _ if lacking > 0 => format!("{HLOG} is not whole"),
             _ => return None,
         };
-        Some(format!("{what}: the heat map does not have all times of {steps}"))
+        let all = timeline.bins.len();
+        Some(format!("{what}: the heat map lacks times in {lacking} of its {all} steps"))
     }
 
     fn is_damaged(self) -> String {
         let lines = if self.damaged == 1 { "line" } else { "lines" };
         format!("{HLOG} is damaged ({} {lines})", self.damaged)
     }
-}
-
-fn of_steps(lacking: usize, all: usize) -> String {
-    format!("{lacking} of {all} steps of time")
 }

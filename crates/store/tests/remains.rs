@@ -126,27 +126,24 @@ fn a_log_of_times_that_lacks_something_is_told() {
     let first = log.lines().position(|line| line.starts_with("Tag=latency,")).unwrap();
     for (out, said) in [
         (&killed, "latency.hlog is damaged (1 line): times of the whole run are those of its other lines"),
-        (
-            &finished,
-            "latency.hlog is damaged (1 line): the heat map does not have all times of 1 of 3 steps of time",
-        ),
+        (&finished, "latency.hlog is damaged (1 line): the heat map lacks times in 1 of its 3 steps"),
     ] {
         damage(&out.join("latency.hlog"), first, "Tag=latency,XX");
         assert_eq!(notes(out), [said]);
     }
     for (out, said) in [
         (&killed, "latency.hlog is not whole: it has the times of 0 of 6 answers"),
-        (
-            &finished,
-            "latency.hlog is not whole: the heat map does not have all times of 3 of 3 steps of time",
-        ),
+        (&finished, "latency.hlog is not whole: the heat map lacks times in 3 of its 3 steps"),
     ] {
         fs::write(out.join("latency.hlog"), "").unwrap();
         assert_eq!(notes(out), [said]);
     }
     for (out, said) in [
         (&killed, "latency.hlog is missing: times of the whole run are not known"),
-        (&finished, "latency.hlog is missing: the heat map does not have all times of any of its steps"),
+        (
+            &finished,
+            "latency.hlog is missing: there is no heat map, and percentiles over time are those of intervals",
+        ),
     ] {
         fs::remove_file(out.join("latency.hlog")).unwrap();
         assert_eq!(notes(out), [said]);

@@ -11,6 +11,7 @@ use report::Documents;
 use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use store::schema::Word;
 use store::timeline::MAX_BINS;
 use store::{RunResult, StoredRun, Timeline};
 use tempfile::TempDir;
@@ -35,9 +36,13 @@ pub struct ReportArgs {
     /// Also write a summary in Markdown
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     markdown: Option<PathBuf>,
-    /// Hold this against the run, as if it had been judged by it; status 3 if it fails; may be given again
+    /// Hold this against the run, as if it had been judged by it; status 3 if it fails, 4 if the run is INVALID, 5 if its
+    /// target was unreachable; may be given again
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<String>,
+    /// Let --fail-if decide the status even if the verdict is INVALID
+    #[arg(long, requires = "fail_if")]
+    accept_invalid: bool,
 }
 
 #[derive(Args, Debug)]
@@ -84,7 +89,20 @@ pub fn run(args: &ReportArgs) -> Result<Status, Failure> {
         }
         None => print_all(&text)?,
     }
-    Ok(if all_hold { Status::Done } else { Status::Run(ExitStatus::ThresholdFailed) })
+    Ok(match args.fail_if.is_empty() {
+        true => Status::Done,
+        false => judged(&subject.result, all_hold, args.accept_invalid),
+    })
+}
+
+/// The status of a run that is judged afterwards: in the order of a run's own.
+fn judged(result: &RunResult, all_hold: bool, accept_invalid: bool) -> Status {
+    match result.verdict.word {
+        _ if report::unreachable(result).is_some() => Status::Run(ExitStatus::Unreachable),
+        Word::Invalid if !accept_invalid => Status::Run(ExitStatus::Invalid),
+        _ if !all_hold => Status::Run(ExitStatus::ThresholdFailed),
+        _ => Status::Done,
+    }
 }
 
 /// Where the drawing goes; `None` is standard output.
@@ -112,8 +130,14 @@ fn subject(args: &ReportArgs) -> Result<Subject, Failure> {
     let open = |run: &String| open(run, &mut scratch);
     let runs = args.runs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let (result, timeline) = match runs.as_slice() {
-        [run] => (run.result.clone(), run.timeline(MAX_BINS)),
+        [run] => {
+            let (timeline, trouble) = run.timeline_and_trouble(MAX_BINS);
+            let mut result = run.result.clone();
+            result.notes.extend(trouble);
+            (result, timeline)
+        }
         several if args.merge => {
+            each_once(several)?;
             same_plan(several)?;
             (store::merge_runs(several), store::merged_timeline(several, MAX_BINS))
         }
@@ -125,6 +149,25 @@ fn subject(args: &ReportArgs) -> Result<Subject, Failure> {
         }
     };
     Ok(Subject { result, timeline, runs, _scratch: scratch })
+}
+
+/// A run, or a copy of it, that is added to itself would count twice.
+fn each_once(runs: &[StoredRun]) -> Result<(), Failure> {
+    let is_same = |a: &StoredRun, b: &StoredRun| {
+        let (a_run, b_run) = (&a.result, &b.result);
+        let is_copy = !a_run.started_at.is_empty()
+            && (&a_run.run, &a_run.started_at) == (&b_run.run, &b_run.started_at);
+        a.folder == b.folder || is_copy
+    };
+    let again =
+        runs.iter().enumerate().find(|(at, run)| runs[..*at].iter().any(|before| is_same(before, run)));
+    match again {
+        None => Ok(()),
+        Some((_, run)) => Err(Failure::wrong(anyhow!(
+            "--merge: {} was named twice, and would count twice; name each run once",
+            run.result.run
+        ))),
+    }
 }
 
 /// Only trials of one plan add up to anything.
@@ -171,7 +214,8 @@ fn draw(subject: &Subject, form: &Form, to_stdout: bool) -> String {
         csv(subject)
     } else {
         let style = style(to_stdout && std::io::stdout().is_terminal());
-        report::summary(result, style) + &report::text_charts(result, &subject.timeline, style)
+        let environment = &subject.runs[0].environment;
+        report::text_report(result, &subject.timeline, environment, style)
     }
 }
 
@@ -183,4 +227,46 @@ fn csv(subject: &Subject) -> String {
         _ => subject.result.intervals.iter().for_each(|row| text.push_str(&store::csv::record(row))),
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(folder: &str, run: &str, started_at: &str) -> StoredRun {
+        let result =
+            RunResult { run: run.to_owned(), started_at: started_at.to_owned(), ..RunResult::default() };
+        StoredRun { folder: PathBuf::from(folder), result, plan: String::new(), environment: String::new() }
+    }
+
+    #[test]
+    fn the_first_that_applies_decides_the_status() {
+        let of = |word, label: Option<&str>, all_hold, accept| {
+            let mut result = RunResult::default();
+            result.verdict.word = word;
+            result.labels.extend(label.map(str::to_owned));
+            judged(&result, all_hold, accept)
+        };
+        assert_eq!(of(Word::Valid, None, true, false), Status::Done);
+        assert_eq!(of(Word::Degraded, None, false, false), Status::Run(ExitStatus::ThresholdFailed));
+        for all_hold in [true, false] {
+            assert_eq!(of(Word::Invalid, None, all_hold, false), Status::Run(ExitStatus::Invalid));
+            let unreachable = of(Word::Invalid, Some("target unreachable"), all_hold, true);
+            assert_eq!(unreachable, Status::Run(ExitStatus::Unreachable));
+        }
+        assert_eq!(of(Word::Invalid, None, false, true), Status::Run(ExitStatus::ThresholdFailed));
+        assert_eq!(of(Word::Invalid, None, true, true), Status::Done);
+    }
+
+    #[test]
+    fn a_run_is_not_added_to_itself() {
+        let is_refused = |a: StoredRun, b: StoredRun| each_once(&[a, b]).is_err();
+        let run = || kept("/a", "r1", "2026-11-20T12:00:00Z");
+        assert!(is_refused(run(), run()));
+        assert!(is_refused(run(), kept("/copy", "r1", "2026-11-20T12:00:00Z")));
+        assert!(!is_refused(run(), kept("/b", "r2", "2026-11-20T12:00:00Z")));
+        // Of what was killed early not even the time is known; other folders are other runs then.
+        assert!(!is_refused(kept("/a/out", "out", ""), kept("/b/out", "out", "")));
+        assert!(is_refused(kept("/a/out", "out", ""), kept("/a/out", "out", "")));
+    }
 }

@@ -286,7 +286,8 @@ fn show(args: &ShowArgs) -> Result<Status, Failure> {
         print_all(&report::json(&run.result))?;
         return Ok(Status::Done);
     }
-    let mut text = format!("\n  {:<13}{}\n", "Run", run.result.run);
+    let mut text = format!("\n  {:<13}{}\n", "Run", report::printable(&run.result.run));
+    text.push_str(&format!("  {:<13}{}\n", "Folder", report::printable(&folder.display().to_string())));
     text.push_str(&format!("  {:<13}{}\n", "Started", run.result.started_at));
     let tags = catalogue::tags(&folder).map_err(Failure::wrong)?;
     if !tags.is_empty() {
