@@ -374,11 +374,19 @@ fn a_stored_run_is_judged_afterwards_as_it_would_have_been() {
         "achieved < 100.0% of offered",
         "bytes_in < 1GB/s",
         "tls.p50 > 1h",
+        "latency.p90 > 1ms in any 2s",
+        "latency.mean > 60s in any 1s",
+        "own_lateness.max > 60s in any 1s",
+        "errors > 1 in any 1s",
+        "status(500) > 90% in any 2s",
+        "achieved < 1/s in any 1s",
+        "bytes_in < 1B/s in any 2s",
+        "done < 1 in any 1s",
     ];
-    let load = format!("--rate 200 --duration 1500ms --out {} {}", out.display(), target.url());
+    let load = format!("--rate 200 --duration 3500ms --warmup 1s --out {} {}", out.display(), target.url());
     let run = fail_if(&load, &limits);
     let report = |limits: &[&str]| {
-        let tare = Tare::new(&format!("report {} --json", out.display()));
+        let tare = Tare::new(&format!("report {} --json --accept-invalid", out.display()));
         let tare = limits.iter().fold(tare, |tare, limit| tare.arg("--fail-if").arg(*limit));
         tare.start().finish_unchecked()
     };
@@ -387,7 +395,7 @@ fn a_stored_run_is_judged_afterwards_as_it_would_have_been() {
     let all = thresholds(&stored);
     assert_eq!(all.len(), 2 * limits.len(), "those of the run, then those that were asked for now");
     for (then, now) in all.iter().zip(&all[limits.len()..]) {
-        for key in ["expression", "holds", "limit", "unit"] {
+        for key in ["expression", "holds", "limit", "unit", "window_s", "at_s"] {
             assert_eq!(then[key], now[key], "{then} {now}");
         }
         // Stored lengths of time are whole nanoseconds, those of the run were not.
@@ -399,7 +407,8 @@ fn a_stored_run_is_judged_afterwards_as_it_would_have_been() {
     assert_eq!(thresholds(&run), all[..limits.len()]);
     for (limit, code) in [
         ("latency.p99.9 > 60s", Some(0)),
-        ("errors > 1 in any 1s", Some(2)),
+        ("errors > 1 in any 1s", Some(3)),
+        ("errors > 1 in any 1min", Some(2)),
         ("errors for x > 1", Some(2)),
         ("latency.p50 > 5", Some(2)),
     ] {
@@ -407,6 +416,39 @@ fn a_stored_run_is_judged_afterwards_as_it_would_have_been() {
         assert_eq!(run.code, code, "{limit}: {}", run.stderr);
     }
     std::fs::remove_file(out.join("latency.hlog")).expect("the run has its log");
-    let without = report(&["latency.p97 > 1s"]);
-    assert!(without.code == Some(2) && without.stderr.contains("latency.hlog"), "{}", without.stderr);
+    for limit in ["latency.p97 > 1s", "latency.p50 > 1s in any 1s"] {
+        let without = report(&[limit]);
+        assert!(without.code == Some(2) && without.stderr.contains("latency.hlog"), "{}", without.stderr);
+    }
+}
+
+#[test]
+fn windows_of_a_name_are_in_a_stored_run() {
+    let _shared = beside_others();
+    let target = Target::start("--delay exp:20ms --no-truth");
+    let folder = scratch();
+    let (out, lines) = (folder.path().join("run"), folder.path().join("named.jsonl"));
+    let line = |name: &str| format!("{{\"url\": \"{}\", \"name\": \"{name}\"}}\n", target.url());
+    std::fs::write(&lines, line("browse") + &line("buy it")).expect("a scratch file");
+    let limit = "latency.p90 for \"buy it\" > 1ms in any 1s";
+    let load = format!("--rate 200 --duration 2500ms --out {} {}", out.display(), lines.display());
+    let run = fail_if(&load, &[limit]);
+    assert_eq!(held(&run), [false], "{run}");
+    let report = |limit: &str| {
+        Tare::new(&format!("report {} --json --accept-invalid", out.display()))
+            .arg("--fail-if")
+            .arg(limit)
+            .start()
+            .finish_unchecked()
+    };
+    let stored = report(limit);
+    assert_eq!(stored.code, Some(3), "{}", stored.stderr);
+    let all = thresholds(&stored);
+    assert_eq!(all[0], all[1], "the same value and the same window");
+    let counts = report("errors for \"buy it\" > 1 in any 1s");
+    assert!(
+        counts.code == Some(2) && counts.stderr.contains("only the latency is known by name"),
+        "{}",
+        counts.stderr
+    );
 }
