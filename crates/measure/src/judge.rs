@@ -317,9 +317,12 @@ fn descriptors_left(health: &HealthSummary) -> Criterion {
 
 fn samples(totals: &RunTotals) -> Criterion {
     let done = totals.series.of(Series::Latency).len();
-    Criterion::new("samples", "count", done as f64, Sense::AtLeast, 1_000.0).only_warns().advise(|| {
-        format!("p99 of {done} answers rests on fewer than ten of them: raise --duration or --rate")
-    })
+    let advice = match done {
+        0 => "nothing was answered, so no time of an answer is known: the outcomes say why".to_owned(),
+        1 => "p99 of a single answer says no more than that answer: raise --duration or --rate".to_owned(),
+        _ => format!("p99 of {done} answers rests on fewer than ten of them: raise --duration or --rate"),
+    };
+    Criterion::new("samples", "count", done as f64, Sense::AtLeast, 1_000.0).only_warns().advise(|| advice)
 }
 
 fn sinks_lost(sinks: &SinkLoss) -> Criterion {

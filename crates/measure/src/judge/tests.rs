@@ -415,6 +415,19 @@ fn the_books() {
 }
 
 #[test]
+fn few_answers_are_told_from_one_and_from_none() {
+    let advice = |n| {
+        let (_, health, conditions) = good();
+        let verdict = judge(&totals(n, 1_000, 1_000_000), &health, &conditions);
+        verdict.failing().iter().find(|criterion| criterion.name == "samples").unwrap().advice.clone()
+    };
+    // Of none there is no percentile to doubt, and a higher rate would bring no answer.
+    assert!(advice(0).contains("nothing was answered") && !advice(0).contains("--rate"));
+    assert!(advice(1).contains("a single answer"));
+    assert!(advice(2).contains("p99 of 2 answers"));
+}
+
+#[test]
 fn a_run_without_departures_is_invalid() {
     let (_, health, conditions) = good();
     let verdict = judge(&RunTotals::new(1), &health, &conditions);

@@ -56,7 +56,8 @@ fn environs(page: &mut Page, result: &RunResult, environment: &str) {
         text("kernel").map(|kernel| format!("kernel {kernel}")),
         text("virtualisation").filter(|kind| kind != "unknown"),
         some_text("clock", &result.generator.clock),
-        some_text("sockets by", &result.generator.io),
+        // Why stands in `result.json`.
+        some_text("sockets by", result.generator.io.split(':').next().unwrap_or_default()),
         some_text("tare", &result.version),
         some_text("started", &result.started_at),
     ];
