@@ -1,13 +1,15 @@
 //! What a CI server reads of a run: `--junit FILE`, `--markdown FILE`. The files are opened before the load, so that a
-//! name that cannot be written costs no run, and none of an earlier run is taken for this one's.
+//! name that cannot be written costs no run, and none of an earlier run is taken for this one's. In the folder that the run
+//! itself makes they come at the end.
 
 use crate::elsewhere;
 use crate::options::{Options, Output};
-use crate::status::Failure;
+use crate::status::{Failure, complain, said_once};
 use crate::terminal::print_all;
 use anyhow::anyhow;
-use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use store::RunResult;
 
@@ -24,18 +26,34 @@ pub struct Papers {
 #[derive(Debug)]
 enum Paper {
     Stdout,
-    File { flag: &'static str, path: PathBuf, file: File },
+    File {
+        flag: &'static str,
+        path: PathBuf,
+        file: File,
+    },
+    /// In the run folder, which must be empty when the run begins.
+    InRunFolder {
+        flag: &'static str,
+        path: PathBuf,
+    },
 }
 
 impl Papers {
     /// Opens the files. Nothing is sent if one cannot be.
     pub fn open(options: &Options) -> Result<Self, Failure> {
-        let open =
-            |flag, path: &Option<PathBuf>| path.as_deref().map(|path| Paper::open(flag, path)).transpose();
+        let folder = options.out.as_deref().filter(|_| options.save);
+        let open = |flag, path: &Option<PathBuf>| {
+            path.as_deref().map(|path| Paper::open(flag, path, folder)).transpose()
+        };
         let papers = Self {
             junit: open("--junit", &options.junit)?,
             markdown: open("--markdown", &options.markdown)?,
         };
+        if let (Some(junit), Some(markdown)) = (&papers.junit, &papers.markdown)
+            && junit.is_same_file(markdown)
+        {
+            return Err(twice(options.markdown.as_deref().unwrap_or(Path::new(""))));
+        }
         let printed =
             [&papers.junit, &papers.markdown].into_iter().flatten().filter(|paper| paper.is_stdout());
         let json = options.output == Output::Json;
@@ -51,18 +69,34 @@ impl Papers {
         [&self.junit, &self.markdown].into_iter().flatten().any(Paper::is_stdout)
     }
 
-    /// Writes what was asked for.
-    pub fn write(self, result: &RunResult) -> Result<(), Failure> {
-        let junit = self.junit.map_or(Ok(()), |paper| paper.write(&report::junit(result)));
-        let markdown = self.markdown.map_or(Ok(()), |paper| paper.write(&report::markdown(result)));
-        junit.and(markdown)
+    /// Writes what was asked for, each whatever became of the other; whether all is written. What is not is told.
+    pub fn write(self, result: &RunResult) -> bool {
+        let junit = self.junit.is_none_or(|paper| told(paper.write(&report::junit(result))));
+        let markdown = self.markdown.is_none_or(|paper| told(paper.write(&report::markdown(result))));
+        junit && markdown
     }
 }
 
+/// Complains of what went wrong after a run; whether nothing did.
+pub fn told(outcome: Result<(), Failure>) -> bool {
+    let told = outcome.map_err(|failure| complain(&format!("tare: {}", said_once(&failure.into_error()))));
+    told.is_ok()
+}
+
+fn twice(path: &Path) -> Failure {
+    Failure::wrong(anyhow!(
+        "--junit and --markdown both name {}: one would overwrite the other; give each a file of its own",
+        path.display()
+    ))
+}
+
 impl Paper {
-    fn open(flag: &'static str, path: &Path) -> Result<Self, Failure> {
+    fn open(flag: &'static str, path: &Path, run_folder: Option<&Path>) -> Result<Self, Failure> {
         if path == Path::new("-") {
             return Ok(Self::Stdout);
+        }
+        if run_folder.is_some_and(|folder| path.starts_with(folder)) {
+            return Ok(Self::InRunFolder { flag, path: path.to_owned() });
         }
         let adds = std::env::var_os(STEP_SUMMARY).is_some_and(|summary| path == Path::new(&summary));
         let file = OpenOptions::new().create(true).write(true).append(adds).truncate(!adds).open(path);
@@ -77,12 +111,36 @@ impl Paper {
         matches!(self, Self::Stdout)
     }
 
-    fn write(self, text: &str) -> Result<(), Failure> {
-        match self {
-            Self::Stdout => print_all(text),
-            Self::File { flag, path, mut file } => file.write_all(text.as_bytes()).map_err(|error| {
-                Failure::wrong(anyhow!("{flag}: {} could not be written: {error}", path.display()))
-            }),
-        }
+    /// Whether both would be written into one file: devices take both.
+    fn is_same_file(&self, other: &Self) -> bool {
+        let (file, other) = match (self, other) {
+            (Self::File { file, .. }, Self::File { file: other, .. }) => (file, other),
+            (Self::InRunFolder { path, .. }, Self::InRunFolder { path: other, .. }) => return path == other,
+            _ => return false,
+        };
+        let (Ok(one), Ok(other)) = (file.metadata(), other.metadata()) else { return false };
+        one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino())
     }
+
+    fn write(self, text: &str) -> Result<(), Failure> {
+        let (flag, path, written) = match self {
+            Self::Stdout => return print_all(text),
+            Self::File { flag, path, mut file } => (flag, path, file.write_all(text.as_bytes())),
+            Self::InRunFolder { flag, path } => {
+                let written = write_new(&path, text);
+                (flag, path, written)
+            }
+        };
+        written.map_err(|error| {
+            Failure::wrong(anyhow!("{flag}: {} could not be written: {error}", path.display()))
+        })
+    }
+}
+
+/// Never in the place of one of the run's own files.
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    OpenOptions::new().create_new(true).write(true).open(path)?.write_all(text.as_bytes())
 }

@@ -9,6 +9,8 @@ use std::process::ExitCode;
 pub enum Status {
     Done,
     Run(ExitStatus),
+    /// The run is over and nothing speaks against it, but something that was to be written of it could not be.
+    Unwritten,
 }
 
 impl From<Status> for ExitCode {
@@ -16,11 +18,12 @@ impl From<Status> for ExitCode {
         match status {
             Status::Done => Self::SUCCESS,
             Status::Run(status) => Self::from(status.code()),
+            Status::Unwritten => Self::FAILURE,
         }
     }
 }
 
-/// A command that could not do its work: nothing was sent, or what came of it could not be told.
+/// A command that could not do its work: nothing was sent.
 #[derive(Debug)]
 pub struct Failure(anyhow::Error);
 

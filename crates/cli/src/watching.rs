@@ -42,6 +42,12 @@ pub struct LiveArgs {
     pub no_view: bool,
 }
 
+/// The address after a `--live` that has none of its own, if there is one: `--live :9000` means `--live=:9000`.
+pub fn parted_address(words: &[String]) -> Option<&str> {
+    let after = words.iter().skip_while(|word| *word != "--live").nth(1)?;
+    after.parse::<Address>().is_ok().then_some(after)
+}
+
 /// See the module.
 pub struct Watching {
     page: Option<Page>,
@@ -56,7 +62,7 @@ pub struct Watching {
 
 impl Watching {
     /// Begins to serve. Nothing was sent yet: what is wrong is refused.
-    pub fn start(args: &LiveArgs, plan: &Plan, is_quiet: bool) -> Result<Self, Failure> {
+    pub fn start(args: &LiveArgs, plan: &Plan) -> Result<Self, Failure> {
         let linger = args.live_linger.as_deref().map_or(Ok(Picos::ZERO), Picos::from_str);
         let linger = linger.map_err(|error| Failure::wrong(anyhow::anyhow!("--live-linger: {error}")))?;
         let token = args.live_token.as_deref().map(Token::read).transpose().map_err(Failure::wrong)?;
@@ -65,7 +71,8 @@ impl Watching {
             Page::start(address, token, &plan.engine.cpus)
         });
         let page = page.transpose().map_err(Failure::wrong)?;
-        if let Some(page) = page.as_ref().filter(|_| !is_quiet) {
+        // Also of a quiet run: without its address a page is for nobody.
+        if let Some(page) = &page {
             complain(&format!("live: {}", page.url()));
         }
         Ok(Self { page, linger, view: None, rate: None, waiting: Cell::new(0), signals: Signals::default() })
@@ -254,6 +261,20 @@ mod tests {
         let fastest = Rate::per_second(10_000_000).unwrap();
         let said = step(&mut waiting, fastest, &Control::default(), Instant::EPOCH);
         assert_eq!((said.as_deref(), waiting), (Some("no further"), 0));
+    }
+
+    #[test]
+    fn an_address_that_was_parted_from_its_flag_is_found() {
+        let found = |words: &str| {
+            let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+            parted_address(&words).map(str::to_owned)
+        };
+        assert_eq!(found("tare http --live :9000 http://h/").as_deref(), Some(":9000"));
+        assert_eq!(found("tare http --live 127.0.0.1:1 http://h/").as_deref(), Some("127.0.0.1:1"));
+        for other in ["tare http --live http://h/", "tare http --live=:9000 80 http://h/", "tare http --live"]
+        {
+            assert_eq!(found(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -1,0 +1,75 @@
+//! What was asked for beside the summary: files for CI servers, and the address of the live page.
+
+use tare_system_tests::process::text_of;
+use tare_system_tests::{Run, Tare, Target, beside_others, scratch};
+
+const LOAD: &str = "http --rate 100 --duration 0.2s --no-progress --quiet --accept-invalid";
+
+fn tare(words: &str) -> Run {
+    Tare::new(words).start().finish_unchecked()
+}
+
+#[test]
+fn a_file_that_cannot_be_written_does_not_hide_what_the_run_came_to() {
+    let _guard = beside_others();
+    let target = Target::start("");
+    let url = target.url();
+    let folder = scratch();
+    let junit = folder.path().join("j.xml");
+    // /dev/full answers every write with ENOSPC.
+    for (limit, code) in [("", 1), ("--fail-if latency.p50>1ns", 3)] {
+        let words =
+            format!("{LOAD} --no-save {limit} --markdown /dev/full --junit {} {url}", junit.display());
+        let run = tare(&words);
+        assert_eq!(run.code, Some(code), "{run}");
+        assert!(run.stderr.contains("tare: --markdown: /dev/full could not be written: "), "{run}");
+        assert!(text_of(&junit).contains("<testsuites"), "the other file is written");
+        std::fs::remove_file(&junit).expect("it is there");
+    }
+    let run = tare(&format!("{LOAD} --no-save --markdown /dev/full http://127.0.0.1:1/"));
+    assert_eq!(run.code, Some(5), "{run}");
+    // Where nothing was sent yet, the command is wrong.
+    let run = tare(&format!("{LOAD} --no-save --markdown {}/no/m.md {url}", folder.path().display()));
+    assert_eq!(run.code, Some(2), "{run}");
+}
+
+#[test]
+fn two_files_are_two_and_the_run_folder_may_have_them() {
+    let _guard = beside_others();
+    let target = Target::start("");
+    let url = target.url();
+    let folder = scratch();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    std::os::unix::fs::symlink(at("a"), at("b")).expect("a link");
+    for other in ["a", "b", "./a"] {
+        let run = tare(&format!("{LOAD} --no-save --junit {} --markdown {} {url}", at("a"), at(other)));
+        assert_eq!(run.code, Some(2), "{run}");
+        assert!(run.stderr.contains("one would overwrite the other"), "{run}");
+    }
+    let run = tare(&format!("{LOAD} --out {0} --junit {0}/a --markdown {0}/a {url}", at("same")));
+    assert!(run.code == Some(2) && !folder.path().join("same").exists(), "{run}");
+    let run = tare(&format!("{LOAD} --no-save --junit /dev/null --markdown /dev/null {url}"));
+    assert_eq!(run.code, Some(0), "{run}");
+    let run = tare(&format!("{LOAD} --out {0} --junit {0}/j.xml --markdown {0}/ci/m.md {url}", at("run")));
+    assert_eq!(run.code, Some(0), "{run}");
+    assert!(text_of(&folder.path().join("run/j.xml")).contains("<testsuites"));
+    assert!(text_of(&folder.path().join("run/ci/m.md")).contains("VALID"));
+    // None of the run's own files is overwritten.
+    let run = tare(&format!("{LOAD} --out {0} --junit {0}/result.json {url}", at("other")));
+    assert_eq!(run.code, Some(1), "{run}");
+    assert!(text_of(&folder.path().join("other/result.json")).contains("tare.result/1"));
+}
+
+#[test]
+fn the_live_pages_address_is_told_and_understood() {
+    let _guard = beside_others();
+    let target = Target::start("");
+    let url = target.url();
+    let run = tare(&format!("{LOAD} --no-save --live=0 {url}"));
+    assert!(run.code == Some(0) && run.stderr.contains("live: http://127.0.0.1:"), "{run}");
+    let run = tare(&format!("{LOAD} --no-save --live :9000 {url}"));
+    assert_eq!(run.code, Some(2), "{run}");
+    assert!(run.stderr.contains("the address belongs to its flag: '--live=:9000'"), "{run}");
+    let run = tare(&format!("{LOAD} --no-save --live=0.0.0.0:9000 {url}"));
+    assert!(run.code == Some(2) && run.stderr.contains("--live 0.0.0.0:9000: whoever reaches"), "{run}");
+}
