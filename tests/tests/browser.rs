@@ -395,6 +395,39 @@ fn nothing_is_wider_than_a_phone() {
 }
 
 #[test]
+fn thresholds_and_criteria_fit_a_phone_with_their_decisions() {
+    let _shared = beside_others();
+    let folder = run().folder.path();
+    let page = folder.join("judged.html");
+    let mut report = Tare::new(&format!("report --html -o {} {}/run", page.display(), folder.display()));
+    for limit in ["latency.p99.9 for \"home\" > 1us", "achieved < 1/s"] {
+        report = report.arg("--fail-if").arg(limit);
+    }
+    report.start().finish_unchecked();
+    let body = "document.currentScript.remove();
+         const frame = document.createElement('iframe');
+         frame.srcdoc = document.documentElement.outerHTML;
+         frame.style = 'position: absolute; border: 0; height: 900px; width: 400px';
+         frame.onload = () => {
+           const root = frame.contentDocument.documentElement;
+           all('details', root).forEach(details => { details.open = true; });
+           const right = element => element.getBoundingClientRect().right;
+           const fits = element => element.scrollWidth <= element.clientWidth + 1 && right(element) <= root.clientWidth;
+           const tables = all('.judged', root);
+           report({
+             tables: tables.length,
+             wide: tables.flatMap(table => [table.parentElement, ...all('caption, td', table)]).filter(element => !fits(element)).map(element => element.outerHTML.slice(0, 120)),
+             decisions: all('#thresholds td:last-child', root).map(cell => cell.innerText),
+           });
+         };
+         document.body.append(frame);";
+    let seen = probe(&page, 1400, body).seen;
+    assert_eq!(seen["tables"], 2, "{seen}");
+    assert_eq!(texts(&seen["wide"]), Vec::<&str>::new());
+    assert_eq!(texts(&seen["decisions"]), ["failed", "holds"]);
+}
+
+#[test]
 fn a_run_with_only_errors_is_drawn_without_a_fuss() {
     let _shared = beside_others();
     // A port that nothing listens on: it was free a moment ago.
