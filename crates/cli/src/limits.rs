@@ -9,7 +9,7 @@ use std::cell::OnceCell;
 use std::ops::RangeInclusive;
 use store::schema::{GroupResult, OutcomeCount, Threshold};
 use store::{Distribution, RunHistograms, RunResult, Spans, StoredRun};
-use units::Count;
+use units::{Count, Group};
 
 /// The plan's limits, ready to be watched. `names` are those of the engine's groups.
 pub fn watch(limits: &Limits, names: &[String], measuring: Measuring) -> Result<Thresholds, Failure> {
@@ -84,7 +84,7 @@ impl Stored<'_> {
             None => None,
             Some(name) => {
                 let found = self.result.groups.iter().find(|group| group.name == *name);
-                Some(found.ok_or_else(|| format!("this run has no requests with the name '{name}'"))?)
+                Some(found.ok_or_else(|| self.unknown(name))?)
             }
         };
         if limit.window.is_some() {
@@ -94,6 +94,18 @@ impl Stored<'_> {
         let bound = limit.bound.as_f64();
         let holds = value.is_some_and(|value| !limit.comparison.is_met(value, bound));
         Ok(row(Judgement { limit: limit.clone(), value, holds, aborts: false, at: None }))
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let name = report::printable(name);
+        match Group::are_folded(self.result.groups.iter().map(|group| group.name.as_str())) {
+            true => format!(
+                "this run has no figures for the name '{name}', but for its first {} names and '{}', which has all others",
+                Group::MOST_NAMES,
+                Group::OTHER
+            ),
+            false => format!("this run has no requests with the name '{name}'"),
+        }
     }
 
     fn window(&self, limit: &Limit, group: Option<&GroupResult>) -> Result<Threshold, String> {

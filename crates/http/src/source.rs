@@ -13,7 +13,7 @@ use crate::outgoing::Body;
 use crate::request::{Meta, Prepared, RequestError, Writer, rules};
 
 /// Rows of the per-name table, the last being «other».
-const GROUPS: usize = 64;
+const GROUPS: usize = Group::MOST_NAMES + 1;
 /// URLs without names get a row each up to this many.
 const URL_GROUPS: usize = 32;
 /// Bad lines of which the place is remembered.
@@ -265,7 +265,7 @@ fn groups(lines: &[RequestLine]) -> (Vec<String>, Vec<Group>) {
         })
         .collect();
     if index.len() == GROUPS - 1 {
-        names.push("other".to_owned());
+        names.push(Group::OTHER.to_owned());
     }
     (names, of)
 }

@@ -19,7 +19,7 @@ mod tests;
 use crate::interval::IntervalRow;
 use crate::totals::RunTotals;
 use plan::{Bound, Figure, Limit, Limits, Statistic, nearest};
-use units::{Count, Picos};
+use units::{Count, Group, Picos};
 use weight::Weight;
 use window::Window;
 
@@ -67,11 +67,24 @@ const LONGEST_LIMIT: usize = 400;
 
 /// A limit names requests that the plan has not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}: no requests have the name '{}'; {}", shown(.limit, LONGEST_LIMIT), shown(.name, LONGEST_NAME), known(.names, .name))]
+#[error("{}: {}; {}", shown(.limit, LONGEST_LIMIT), unknown(.names, .name), known(.names, .name))]
 pub struct UnknownName {
     pub limit: String,
     pub name: String,
     pub names: Vec<String>,
+}
+
+fn unknown(names: &[String], typed: &str) -> String {
+    let typed = shown(typed, LONGEST_NAME);
+    if Group::are_folded(names.iter().map(String::as_str)) {
+        return format!(
+            "no figures are kept for the name '{typed}': there are more than {} names, and requests with those that come after \
+             them in the file are in '{}'",
+            Group::MOST_NAMES,
+            Group::OTHER
+        );
+    }
+    format!("no requests have the name '{typed}'")
 }
 
 fn known(names: &[String], typed: &str) -> String {

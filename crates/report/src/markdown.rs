@@ -199,6 +199,9 @@ fn names(page: &mut String, result: &RunResult) {
     if let Some(more @ 1..) = result.groups.len().checked_sub(MOST_NAMES) {
         line(page, &format!("and {} in `result.json`\n", words::counted(more as u64, "more name")));
     }
+    if let Some(folded) = words::folded(result) {
+        line(page, &format!("{folded}\n"));
+    }
 }
 
 fn notes(page: &mut String, result: &RunResult) {

@@ -314,6 +314,9 @@ fn groups(page: &mut Page, result: &RunResult) {
     if let Some(more) = result.groups.len().checked_sub(MOST).filter(|more| *more > 0) {
         page.line("", &format!("and {} in result.json", counted(more as u64, "more name")));
     }
+    if let Some(folded) = words::folded(result) {
+        page.line("", &folded);
+    }
     page.gap();
 }
 

@@ -1,7 +1,7 @@
 //! Figures as people read them, and sentences for causes: shared by the terminal and the HTML report.
 
 use store::RunResult;
-use units::{Bytes, Picos};
+use units::{Bytes, Group, Picos};
 
 /// `1.23 ms`: three significant digits.
 pub fn time(nanos: u64) -> String {
@@ -198,6 +198,17 @@ pub fn outcome(class: &str, key: &str) -> &'static str {
 /// The label of a run in which the target never answered.
 pub const UNREACHABLE: &str = "target unreachable";
 
+/// That names were put together in the last group, if they were.
+pub fn folded(result: &store::RunResult) -> Option<String> {
+    Group::are_folded(result.groups.iter().map(|group| group.name.as_str())).then(|| {
+        format!(
+            "«{}» has the requests of all names after the first {}: figures are kept for no more",
+            Group::OTHER,
+            Group::MOST_NAMES
+        )
+    })
+}
+
 /// Why the target could not be reached, if it could not: the most frequent failure. The generator is then not the
 /// matter, and its advice would lead astray.
 pub fn unreachable(result: &store::RunResult) -> Option<String> {
@@ -291,6 +302,22 @@ mod tests {
     use super::*;
     use store::schema::Totals;
     use units::{Cause, Miss};
+
+    #[test]
+    fn names_that_were_put_together_are_told() {
+        let of = |names: usize, last: &str| {
+            let mut result = RunResult::default();
+            let names = (1..names).map(|n| format!("n{n}")).chain([last.to_owned()]);
+            result.groups =
+                names.map(|name| store::schema::GroupResult { name, ..Default::default() }).collect();
+            folded(&result)
+        };
+        assert_eq!(
+            of(64, "other").unwrap(),
+            "«other» has the requests of all names after the first 63: figures are kept for no more"
+        );
+        assert_eq!((of(63, "other"), of(64, "n64"), of(0, "other")), (None, None, None));
+    }
 
     #[test]
     fn times_that_are_lost_were_not_never_there() {

@@ -71,6 +71,18 @@ impl Event {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Group(pub u16);
 
+impl Group {
+    /// Names that figures are kept for; where there are more, the last group is [`Group::OTHER`].
+    pub const MOST_NAMES: usize = 63;
+    /// The name of the group that has the requests of all further names.
+    pub const OTHER: &'static str = "other";
+
+    /// Whether the last of these groups has the requests of further names.
+    pub fn are_folded<'a>(mut names: impl ExactSizeIterator<Item = &'a str>) -> bool {
+        names.len() == Self::MOST_NAMES + 1 && names.nth(Self::MOST_NAMES) == Some(Self::OTHER)
+    }
+}
+
 /// How a departure ended. Every departure ends as exactly one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {

@@ -200,6 +200,16 @@ fn unknown_names_are_told_before_the_run() {
          login?)"
     );
     assert!(refused("errors for x > 1", &[]).contains("names come from \"name\""));
+    // 63 names and «other» stand for more; 64 names are just 64.
+    let mut many: Vec<String> = (0..63).map(|n| format!("n{n}")).collect();
+    many.push("other".to_owned());
+    let folded = refused("errors for n99 > 1", &many);
+    assert!(
+        folded.contains("no figures are kept for the name 'n99': there are more than 63 names"),
+        "{folded}"
+    );
+    many.pop();
+    assert!(refused("errors for n99 > 1", &many).contains("no requests have the name 'n99'"));
     // Names come from files: what they have in them steers no terminal.
     let odd = ["a\nb\x07\x1b[31m\u{202e}c".to_owned(), "x".repeat(300)];
     assert!(

@@ -31,6 +31,9 @@ pub fn write(out: &mut String, result: &RunResult) -> Result {
             words::counted(more as u64, "more name")
         )?;
     }
+    if let Some(folded) = words::folded(result) {
+        writeln!(out, "<p class=\"soft\">{folded}</p>")?;
+    }
     writeln!(out, "</section>")
 }
 
