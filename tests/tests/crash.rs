@@ -40,6 +40,9 @@ fn killed(target: &Target, seconds: usize, after: Duration) -> Run {
     // A row is written within a second of its end, however busy the machine; the one under way is missing.
     assert!(kept as f64 >= lived.as_secs_f64() - 3.0, "{kept} rows after {lived:?}");
     text_and_html(&out);
+    if run.total("done") > 0 {
+        without_times(&out);
+    }
     run
 }
 
@@ -65,6 +68,16 @@ fn text_and_html(out: &Path) {
     );
     let html = report("--html -o -", out);
     assert!(html.code == Some(0) && html.stdout.contains("killed"), "{html}");
+}
+
+/// Times that are lost are not times that never were.
+fn without_times(out: &Path) {
+    fs::remove_file(out.join("latency.hlog")).expect("the run wrote it");
+    for form in ["--text", "--html -o -", "--json"] {
+        let shown = report(form, out);
+        assert!(shown.stdout.contains("latency.hlog is missing"), "{shown}");
+        assert!(!shown.stdout.contains("Nothing left the generator"), "{shown}");
+    }
 }
 
 #[test]

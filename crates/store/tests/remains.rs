@@ -167,14 +167,13 @@ fn pipes_are_not_opened() {
         assert!(Command::new("mkfifo").arg(out.join(name)).status().unwrap().success());
         let (say, said) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
-            let read = load_run(&out).map(|run| {
+            let read = load_run(&out).inspect(|run| {
                 run.timeline(400);
                 run.histograms();
-                run
             });
-            say.send(read.map_err(|why| why.to_string()))
+            say.send(Box::new(read.map_err(|why| why.to_string()))).expect("it is awaited");
         });
-        said.recv_timeout(Duration::from_secs(20)).unwrap_or_else(|_| panic!("{name}: it waits for a pipe"))
+        *said.recv_timeout(Duration::from_secs(20)).unwrap_or_else(|_| panic!("{name}: it waits for a pipe"))
     };
     let error = read("result.json", true).unwrap_err();
     assert!(error.ends_with("result.json: it is not a regular file"), "{error}");
