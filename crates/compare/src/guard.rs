@@ -14,6 +14,7 @@ use crate::trial::Trial;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use store::schema::Word;
+use store::secrets;
 
 /// Lines of a difference that are told; a plan of another kind has hundreds.
 const MOST_LINES: usize = 12;
@@ -131,8 +132,8 @@ impl std::fmt::Display for Difference {
             f,
             "{}: {} → {}",
             self.key,
-            without_userinfo(&text(&self.from)),
-            without_userinfo(&text(&self.to))
+            without_secrets(&text(&self.from)),
+            without_secrets(&text(&self.to))
         )
     }
 }
@@ -143,15 +144,11 @@ fn path(url: &str) -> Option<&str> {
     Some(after.find(['/', '?', '"']).map_or("", |at| &after[at..]))
 }
 
-/// `http://user:password@host/` without the part before the `@`.
-fn without_userinfo(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else {
-        return text.to_owned();
-    };
-    let authority = rest.find(['/', '?', '#', '"']).unwrap_or(rest.len());
-    match rest[..authority].rfind('@') {
-        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
-        None => text.to_owned(),
+/// A value, a text of it in quotes, without passwords of URLs.
+fn without_secrets(value: &str) -> String {
+    match value.strip_prefix('"').and_then(|value| value.strip_suffix('"')) {
+        Some(text) => format!("\"{}\"", secrets::in_urls(text)),
+        None => secrets::in_urls(value),
     }
 }
 
@@ -367,6 +364,9 @@ mod tests {
         let other = PLAN.replace("http://127", "http://me:secret@127");
         let found = format!("{:?}", of(trial("a", PLAN), trial("b", &other)));
         assert!(!found.contains("secret"), "{found}");
+        let other = PLAN.replace("127.0.0.1", "me:secret@127.0.0.2").replace("x=1", "x=1&token=secret");
+        let found = of(trial("a", PLAN), trial("b", &other)).refusals;
+        assert!(found[0].contains("127.0.0.2") && found[0].ends_with("x=1&token=***\""), "{found:?}");
     }
 
     #[test]
