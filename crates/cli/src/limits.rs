@@ -98,7 +98,7 @@ impl Stored<'_> {
 
     fn unknown(&self, name: &str) -> String {
         let name = report::printable(name);
-        match Group::are_folded(self.result.groups.iter().map(|group| group.name.as_str())) {
+        match self.result.names_folded {
             true => format!(
                 "this run has no figures for the name '{name}', but for its first {} names and '{}', which has all others",
                 Group::MOST_NAMES,

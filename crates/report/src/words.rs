@@ -200,7 +200,7 @@ pub const UNREACHABLE: &str = "target unreachable";
 
 /// That names were put together in the last group, if they were.
 pub fn folded(result: &store::RunResult) -> Option<String> {
-    Group::are_folded(result.groups.iter().map(|group| group.name.as_str())).then(|| {
+    result.names_folded.then(|| {
         format!(
             "«{}» has the requests of all names after the first {}: figures are kept for no more",
             Group::OTHER,
@@ -305,18 +305,12 @@ mod tests {
 
     #[test]
     fn names_that_were_put_together_are_told() {
-        let of = |names: usize, last: &str| {
-            let mut result = RunResult::default();
-            let names = (1..names).map(|n| format!("n{n}")).chain([last.to_owned()]);
-            result.groups =
-                names.map(|name| store::schema::GroupResult { name, ..Default::default() }).collect();
-            folded(&result)
-        };
+        let of = |names_folded| folded(&RunResult { names_folded, ..RunResult::default() });
         assert_eq!(
-            of(64, "other").unwrap(),
+            of(true).unwrap(),
             "«other» has the requests of all names after the first 63: figures are kept for no more"
         );
-        assert_eq!((of(63, "other"), of(64, "n64"), of(0, "other")), (None, None, None));
+        assert_eq!(of(false), None);
     }
 
     #[test]

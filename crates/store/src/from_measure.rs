@@ -4,7 +4,7 @@ use crate::distribution::{Curve, Distribution};
 use crate::figures::FIGURES;
 use crate::schema::*;
 use measure::{HealthSample, HealthSummary, IntervalRow, RunTotals, Series as Kind};
-use units::Picos;
+use units::{Group, Picos};
 
 /// How long the measured part was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +84,7 @@ impl RunResult {
         self.fill_times(totals);
         self.outcomes = outcomes(totals.outcomes.rows());
         self.groups = groups(totals, group_names);
+        self.names_folded = Group::are_folded(group_names.iter().map(String::as_str));
         self.connections = Connections { opened: totals.gauges.opened, open_peak: totals.gauges.open_peak };
         self.generator.fill(totals, health);
     }

@@ -73,6 +73,9 @@ pub struct RunResult {
     pub outcomes: Vec<OutcomeCount>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupResult>,
+    /// The plan has more names than figures are kept for, and requests with the further ones are in the group *other*.
+    #[serde(skip_serializing_if = "is_false")]
+    pub names_folded: bool,
     pub connections: Connections,
     pub generator: Generator,
     pub thresholds: Vec<Threshold>,
