@@ -423,6 +423,27 @@ fn a_stored_run_is_judged_afterwards_as_it_would_have_been() {
 }
 
 #[test]
+fn names_beyond_those_that_have_figures_are_told() {
+    let _shared = beside_others();
+    let target = Target::start("--no-truth");
+    let folder = scratch();
+    let (out, lines) = (folder.path().join("run"), folder.path().join("named.jsonl"));
+    let line = |n| format!("{{\"url\": \"{}\", \"name\": \"n{n}\"}}\n", target.url());
+    std::fs::write(&lines, (0..70).map(line).collect::<String>()).expect("a scratch file");
+    let load = format!("--rate 200 --duration 1s --out {} {}", out.display(), lines.display());
+    let refused = Tare::http(&load).arg("--fail-if").arg("errors for n66 > 1").run();
+    let said = &refused.stderr;
+    assert!(refused.code == Some(2) && said.contains("no figures are kept for the name 'n66'"), "{said}");
+    let run = fail_if(&load, &["errors for other > 1"]);
+    assert_eq!((held(&run), run.at("names_folded")), (vec![true], &Value::Bool(true)), "{run}");
+    let page = std::fs::read_to_string(out.join("report.html")).expect("the run has its page");
+    assert!(page.contains("«other» has the requests of all names after the first 63"), "{run}");
+    let stored = Tare::new(&format!("report {} --fail-if", out.display())).arg("errors for n66 > 1");
+    let stored = stored.start().finish_unchecked();
+    assert!(stored.stderr.contains("this run has no figures for the name 'n66'"), "{}", stored.stderr);
+}
+
+#[test]
 fn windows_of_a_name_are_in_a_stored_run() {
     let _shared = beside_others();
     let target = Target::start("--delay exp:20ms --no-truth");

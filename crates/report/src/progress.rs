@@ -95,7 +95,8 @@ mod tests {
         assert!(narrow.ends_with("open 64  errors 3"), "{narrow}");
         let missed = Progress { missed: 12, left: None, ..progress.clone() };
         assert!(progress_line(&missed, Style::PLAIN).ends_with("errors 3  missed 12"));
-        let nothing = Progress { row: &Interval::default(), left: None, errors: 0, is_warmup: true, ..progress };
+        let nothing =
+            Progress { row: &Interval::default(), left: None, errors: 0, is_warmup: true, ..progress };
         assert!(
             progress_line(&nothing, Style::PLAIN)
                 .ends_with("p50       –  p99       –  late p99       –  open 0  errors 0  warm-up")
