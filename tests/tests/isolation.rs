@@ -104,11 +104,7 @@ fn names_that_take_seconds_to_resolve_do_not_move_other_requests() {
     let other = format!("{}other", quick.url());
     let with = not_moved(Duration::from_secs(2), || run(&other), || run(&away.url()));
     let b = with.group("b");
-    assert_eq!(
-        ended(b, "error") + ended(b, "cut_off"),
-        b["count"].as_u64().expect("a count"),
-        "{with}\n{b}"
-    );
+    assert_eq!(ended(b, "error") + ended(b, "cut_off"), b["count"].as_u64().expect("a count"), "{with}\n{b}");
     assert!(ended(b, "error") > 50, "{with}\n{b}");
     assert_eq!(with.outcome("lookup.failed"), with.total("failed"), "{with}");
     assert!(with.int("failed_ns.max") >= 1_900_000_000, "the look-up took its 2 s: {with}");
