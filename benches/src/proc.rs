@@ -5,7 +5,13 @@ use std::fs;
 /// CPU nanoseconds of all threads of a process that lives, from schedstat. `None` when it is gone.
 pub fn cpu_ns(pid: u32) -> Option<u64> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-    tasks.flatten().map(|t| first_number(&fs::read_to_string(t.path().join("schedstat")).ok()?)).sum()
+    // A thread that has just ended is not in the sum.
+    Some(
+        tasks
+            .flatten()
+            .filter_map(|t| first_number(&fs::read_to_string(t.path().join("schedstat")).ok()?))
+            .sum(),
+    )
 }
 
 /// A «key: n kB» line of /proc/PID/status, in KiB.

@@ -3,7 +3,7 @@
 use redis::{Commands, Connection, Value};
 use sinks::{Exporter, Place, RunInfo, SinkError, SinkRow};
 use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant as Wall};
@@ -26,14 +26,28 @@ impl Server {
         let settings = settings.replace("FOLDER", folder.path().to_str().unwrap());
         let settings: Vec<String> = settings.split_whitespace().map(str::to_owned).collect();
         let child = launch(&folder, port, &settings);
-        let server = Self { child, port, folder, settings };
+        let mut server = Self { child, port, folder, settings };
         server.wait();
         server
     }
 
-    fn wait(&self) {
+    /// Until it answers: that something listens on its port is not enough, it may be somebody else.
+    fn wait(&mut self) {
         let begun = Wall::now();
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+        loop {
+            assert!(self.child.try_wait().unwrap().is_none(), "redis-server ended: {}", self.log());
+            let folder = self.folder.path().to_str().unwrap();
+            let client = redis::Client::open(self.url("")).unwrap();
+            let asked =
+                client.get_connection_with_timeout(Duration::from_millis(200)).and_then(|mut link| {
+                    redis::cmd("CONFIG").arg("GET").arg("dir").query::<Vec<String>>(&mut link)
+                });
+            match asked {
+                Ok(answer) if answer.iter().any(|word| word == folder) => return,
+                // It is up, and does not tell a stranger more.
+                Err(why) if matches!(why.code(), Some("NOAUTH" | "NOPERM")) => return,
+                _ => {}
+            }
             assert!(
                 begun.elapsed() < Duration::from_secs(10),
                 "redis-server did not come up: {}",
@@ -96,8 +110,14 @@ fn launch(folder: &tempfile::TempDir, port: u16, settings: &[String]) -> Child {
         .expect("redis-server is not installed: apt-get install redis-server")
 }
 
+/// A port that nobody has, and that no other test here was given.
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static GIVEN: std::sync::Mutex<Vec<u16>> = std::sync::Mutex::new(Vec::new());
+    let mut given = GIVEN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let ports = (0..100).map(|_| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
+    let port = ports.into_iter().find(|port| !given.contains(port)).unwrap();
+    given.push(port);
+    port
 }
 
 const RUN: &str = "2026-11-20T12-00-00Z-http-7f3a";
