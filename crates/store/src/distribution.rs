@@ -34,19 +34,20 @@ impl Distribution {
         if histogram.is_empty() {
             return Self::default();
         }
-        let at = |quantile| histogram.value_at_quantile(quantile).min(histogram.max());
+        let [p50, p75, p90, p95, p99, p99_9, p99_99] =
+            quantiles(histogram, [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999]);
         Self {
             count: histogram.len(),
             mean: (histogram.mean() * 10.0).round() / 10.0,
             stdev: (histogram.stdev() * 10.0).round() / 10.0,
             min: histogram.min(),
-            p50: at(0.5),
-            p75: at(0.75),
-            p90: at(0.9),
-            p95: at(0.95),
-            p99: at(0.99),
-            p99_9: at(0.999),
-            p99_99: at(0.9999),
+            p50,
+            p75,
+            p90,
+            p95,
+            p99,
+            p99_9,
+            p99_99,
             max: histogram.max(),
         }
     }
@@ -101,14 +102,27 @@ impl Curve {
         if histogram.is_empty() {
             return Self::default();
         }
-        let mut points: Vec<(f64, u64)> = (0..)
+        let shares: Vec<f64> = (0..)
             .map(|tenth| 1.0 - 10f64.powf(-f64::from(tenth) / 10.0))
             .take_while(|share| (1.0 - share) * count >= 1.0)
-            .map(|share| (round(share), histogram.value_at_quantile(share).min(histogram.max())))
             .collect();
+        let mut points: Vec<(f64, u64)> =
+            shares.iter().map(|share| round(*share)).zip(ascending(histogram, &shares)).collect();
         points.push((1.0, histogram.max()));
         Self(points)
     }
+}
+
+/// As [`ascending`], of a fixed number.
+fn quantiles<C: Counter, const N: usize>(histogram: &Histogram<C>, shares: [f64; N]) -> [u64; N] {
+    let values = ascending(histogram, &shares);
+    std::array::from_fn(|index| values[index])
+}
+
+/// The values at ascending quantiles, in one pass over the buckets: a run that is watched has them made every second.
+fn ascending<C: Counter>(histogram: &Histogram<C>, shares: &[f64]) -> Vec<u64> {
+    let largest = histogram.max();
+    histogram.value_at_quantiles(shares.iter().copied()).map(|value| value.min(largest)).collect()
 }
 
 /// Twelve decimals: enough for one in 10¹¹.
@@ -135,6 +149,24 @@ mod tests {
         assert_eq!(figures.mean, 500.5);
         // √((1000² − 1) / 12) = 288.67
         assert_eq!(figures.stdev, 288.7);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn one_pass_finds_what_each_look_up_finds(
+            values in proptest::collection::vec(1u64..3_600_000_000_000, 1..400),
+            shares in proptest::collection::vec(0.0f64..=1.0, 0..40),
+        ) {
+            let mut histogram = Histogram::<u64>::new_with_bounds(1, 3_600_000_000_000, 3).unwrap();
+            values.iter().for_each(|value| histogram.record(*value).unwrap());
+            let mut shares = [shares, vec![0.0, 0.5, 0.9, 0.99, 0.999, 1.0]].concat();
+            shares.sort_by(f64::total_cmp);
+            let one_by_one: Vec<u64> = shares
+                .iter()
+                .map(|share| histogram.value_at_quantile(*share).min(histogram.max()))
+                .collect();
+            proptest::prop_assert_eq!(ascending(&histogram, &shares), one_by_one);
+        }
     }
 
     #[test]
