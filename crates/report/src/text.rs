@@ -18,13 +18,7 @@ const LABEL: usize = 13;
 /// The whole summary, ending with a newline.
 pub fn summary(result: &RunResult, style: Style) -> String {
     let mut page = Page { style, text: String::new() };
-    head(&mut page, result);
-    totals(&mut page, result);
-    times(&mut page, result);
-    sparklines(&mut page, result);
-    outcomes(&mut page, result);
-    groups(&mut page, result);
-    generator(&mut page, result);
+    figures(&mut page, result);
     thresholds(&mut page, result);
     notes(&mut page, result);
     place(&mut page, result);
@@ -33,6 +27,17 @@ pub fn summary(result: &RunResult, style: Style) -> String {
     broken_criteria(&mut page, result);
     verdict_word(&mut page, result);
     page.text
+}
+
+/// What was loaded and what came of it, from the rates to the generator.
+fn figures(page: &mut Page, result: &RunResult) {
+    head(page, result);
+    totals(page, result);
+    times(page, result);
+    sparklines(page, result);
+    outcomes(page, result);
+    groups(page, result);
+    generator(page, result);
 }
 
 /// Text that grows line by line: a label, then what it says, wrapped under itself.

@@ -73,6 +73,11 @@ struct Subject {
 }
 
 pub fn run(args: &ReportArgs) -> Result<Status, Failure> {
+    if args.junit.is_some() && args.junit == args.markdown {
+        return Err(Failure::wrong(anyhow!(
+            "--junit and --markdown name the same file; name another for one of them"
+        )));
+    }
     let mut subject = subject(args)?;
     let all_hold = limits::hold_against(&mut subject.result, &subject.runs, &args.fail_if)?;
     if let Some(path) = &args.junit {

@@ -19,13 +19,7 @@ pub fn text_report(result: &RunResult, timeline: &Timeline, environment: &str, s
     notes(&mut page, result);
     sinks(&mut page, result);
     command(&mut page, result);
-    head(&mut page, result);
-    totals(&mut page, result);
-    times(&mut page, result);
-    sparklines(&mut page, result);
-    outcomes(&mut page, result);
-    groups(&mut page, result);
-    generator(&mut page, result);
+    figures(&mut page, result);
     let charts = text_charts(result, timeline, style);
     page.text.push_str(charts.trim_start_matches('\n'));
     page.gap();
