@@ -7,7 +7,7 @@ use plan::{Figure, Limit, Limits, PlanFile, Requests, Time};
 use std::iter::Peekable;
 use store::schema::{Interval, OutcomeCount};
 use store::{HlogEntry, Intervals, StoredRun};
-use units::{Bytes, Cause, Gauges, Miss, Outcome, Picos};
+use units::{Bytes, Cause, Fate, Gauges, Miss, Outcome, Picos};
 
 /// The log has whole milliseconds.
 const MS: Picos = Picos::from_millis(1);
@@ -115,6 +115,7 @@ fn ended_as(row: &OutcomeCount) -> Option<Outcome> {
         "error" => {
             Cause::ALL.iter().find(|cause| cause.key() == row.key).map(|cause| Outcome::Failed(*cause))
         }
+        "frame" => Fate::ALL.iter().find(|fate| fate.key() == row.key).map(|fate| Outcome::Frame(*fate)),
         "missed" => Miss::ALL.iter().find(|why| why.key() == row.key).map(|why| Outcome::Missed(*why)),
         "cut_off" => Some(Outcome::CutOff),
         _ => None,

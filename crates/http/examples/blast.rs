@@ -12,7 +12,7 @@ struct Count(Arc<[AtomicU64; 4]>);
 impl Record for Count {
     fn event(&mut self, event: &Event) {
         let kind = match event.outcome {
-            Outcome::Status(_) => 0,
+            Outcome::Status(_) | Outcome::Frame(_) => 0,
             Outcome::Failed(_) => 1,
             Outcome::Missed(_) => 2,
             Outcome::CutOff => 3,
@@ -21,6 +21,9 @@ impl Record for Count {
     }
     fn missed(&mut self, _: Miss, count: u64) {
         self.0[2].fetch_add(count, Ordering::Relaxed);
+    }
+    fn frames(&mut self, _: units::Fate, count: u64, _: units::Bytes) {
+        self.0[0].fetch_add(count, Ordering::Relaxed);
     }
     fn phase(&mut self, _: Phase, _: Picos) {}
     fn tick(&mut self, _: Instant, _: &Gauges) {}

@@ -9,7 +9,7 @@ use crate::series::{
     Histogram, LONGEST, Series, SeriesSet, Summary, empty_histogram, merge_histogram, record_ns,
 };
 use crate::tally::{FewOutcomes, Outcomes, Tally};
-use units::{Event, Gauges, Instant, Miss, Outcome, Phase, Picos};
+use units::{Bytes, Event, Fate, Gauges, Instant, Miss, Outcome, Phase, Picos};
 
 /// Significant digits of a group's histogram: within 1 %.
 pub(crate) const GROUP_DIGITS: u8 = 2;
@@ -87,6 +87,8 @@ impl IntervalData {
                 }
             }
             Outcome::Failed(_) => self.series.record(Series::Failed, event.latency()),
+            // Of a frame that left, nothing comes back: there is no latency.
+            Outcome::Frame(_) => self.last_done = self.last_done.max(event.done),
             Outcome::Missed(_) | Outcome::CutOff => {}
         }
         self.group(event);
@@ -116,6 +118,17 @@ impl IntervalData {
     /// A departure of the warm-up ended.
     pub fn warmup_event(&mut self, event: &Event) {
         self.warmup.record(event);
+    }
+
+    /// `count` frames ended like this together. `now` is when the interval was last looked at.
+    pub fn frames(&mut self, fate: Fate, count: u64, bytes: Bytes, now: Instant) {
+        let outcome = Outcome::Frame(fate);
+        self.outcomes.add(outcome, count);
+        self.tally.add(outcome, count);
+        let is_arrival = matches!(fate, Fate::Received | Fate::Filtered);
+        *(if is_arrival { &mut self.tally.bytes_in } else { &mut self.tally.bytes_out }) += bytes;
+        self.last_due = self.last_due.max(now);
+        self.last_done = self.last_done.max(now);
     }
 
     /// `count` departures were given up together.

@@ -369,7 +369,7 @@ const fn is_before_a_request(cause: Cause) -> bool {
         SendReset | SendTimeout | FirstByteReset | FirstByteClosed | FirstByteTimeout | BodyReset
         | BodyClosed | BodyTimeout | FramingHead | FramingHeadTooLarge | FramingLength | FramingChunk
         | FramingUnasked | ExpectStatus | ExpectBody | ExpectChecksum | RedirectLimit | RedirectBad
-        | SocketOther => false,
+        | SocketOther | LinkDown | PortRefused | FrameTooLong => false,
     }
 }
 

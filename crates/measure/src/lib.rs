@@ -22,6 +22,7 @@ mod probe;
 mod procfs;
 mod recorder;
 mod series;
+pub mod packets;
 mod tally;
 mod tap;
 mod threshold;

@@ -16,7 +16,7 @@ use crate::interval::IntervalData;
 use crate::procfs::ThreadTimes;
 use crate::series::Series;
 use std::sync::mpsc::{Receiver, SyncSender};
-use units::{Event, Gauges, Instant, Miss, Outcome, Phase, Picos, Record};
+use units::{Bytes, Event, Fate, Gauges, Instant, Miss, Outcome, Phase, Picos, Record};
 
 /// How a run is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,6 +213,12 @@ impl Record for Recorder {
 
     fn missed(&mut self, why: Miss, count: u64) {
         self.active().missed(why, count);
+    }
+
+    #[inline]
+    fn frames(&mut self, fate: Fate, count: u64, bytes: Bytes) {
+        let now = self.now;
+        self.active().frames(fate, count, bytes, now);
     }
 
     fn phase(&mut self, phase: Phase, took: Picos) {

@@ -3,7 +3,7 @@
 use plan::LOWEST_ERROR_STATUS;
 use serde::Serialize;
 use std::ops::AddAssign;
-use units::{Bytes, Cause, Event, Miss, Outcome};
+use units::{Bytes, Cause, Event, Fate, Miss, Outcome};
 
 /// How departures ended, in four sums, and their bytes of HTTP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +47,7 @@ impl Tally {
                 self.done += count;
                 self.by_class[if code < 1000 { usize::from(code / 100) } else { 0 }] += count;
             }
+            Outcome::Frame(_) => self.done += count,
             Outcome::Failed(_) => self.failed += count,
             Outcome::Missed(_) => self.missed += count,
             Outcome::CutOff => self.cut_off += count,
@@ -71,6 +72,7 @@ impl AddAssign for Tally {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcomes {
     status: Box<[u64; 1000]>,
+    frames: [u64; Fate::ALL.len()],
     failed: [u64; Cause::ALL.len()],
     missed: [u64; Miss::ALL.len()],
     cut_off: u64,
@@ -132,9 +134,9 @@ impl FewOutcomes {
 /// One line of `outcomes` in `result.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OutcomeCount {
-    /// `status`, `error`, `missed` or `cut_off`.
+    /// `status`, `frame`, `error`, `missed` or `cut_off`.
     pub class: &'static str,
-    /// `200`, `connect.refused`, `missed.no_port`, `cut_off`.
+    /// `200`, `sent`, `connect.refused`, `missed.no_port`, `cut_off`.
     pub key: String,
     pub count: u64,
 }
@@ -143,6 +145,7 @@ impl Outcomes {
     pub fn new() -> Self {
         Self {
             status: Box::new([0; 1000]),
+            frames: [0; Fate::ALL.len()],
             failed: [0; Cause::ALL.len()],
             missed: [0; Miss::ALL.len()],
             cut_off: 0,
@@ -154,6 +157,7 @@ impl Outcomes {
     pub fn add(&mut self, outcome: Outcome, count: u64) {
         *match outcome {
             Outcome::Status(code) => &mut self.status[usize::from(if code < 1000 { code } else { 0 })],
+            Outcome::Frame(fate) => &mut self.frames[fate.index()],
             Outcome::Failed(cause) => &mut self.failed[cause.index()],
             Outcome::Missed(why) => &mut self.missed[why.index()],
             Outcome::CutOff => &mut self.cut_off,
@@ -163,6 +167,7 @@ impl Outcomes {
     pub fn of(&self, outcome: Outcome) -> u64 {
         match outcome {
             Outcome::Status(code) => self.status.get(usize::from(code)).copied().unwrap_or(0),
+            Outcome::Frame(fate) => self.frames[fate.index()],
             Outcome::Failed(cause) => self.failed[cause.index()],
             Outcome::Missed(why) => self.missed[why.index()],
             Outcome::CutOff => self.cut_off,
@@ -186,15 +191,17 @@ impl Outcomes {
             (count > 0).then(|| OutcomeCount { class, key: key.to_string(), count })
         };
         let statuses = self.status.iter().enumerate().filter_map(|(code, n)| row("status", &code, *n));
+        let frames = Fate::ALL.iter().filter_map(|f| row("frame", &f.key(), self.frames[f.index()]));
         let errors = Cause::ALL.iter().filter_map(|c| row("error", &c.key(), self.failed[c.index()]));
         let missed = Miss::ALL.iter().filter_map(|m| row("missed", &m.key(), self.missed[m.index()]));
         let cut_off = row("cut_off", &"cut_off", self.cut_off);
-        statuses.chain(errors).chain(missed).chain(cut_off).collect()
+        statuses.chain(frames).chain(errors).chain(missed).chain(cut_off).collect()
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
         let add = |into: &mut [u64], from: &[u64]| into.iter_mut().zip(from).for_each(|(a, b)| *a += b);
         add(&mut self.status[..], &other.status[..]);
+        add(&mut self.frames, &other.frames);
         add(&mut self.failed, &other.failed);
         add(&mut self.missed, &other.missed);
         self.cut_off += other.cut_off;
@@ -202,6 +209,7 @@ impl Outcomes {
 
     pub(crate) fn clear(&mut self) {
         self.status.fill(0);
+        self.frames.fill(0);
         self.failed.fill(0);
         self.missed.fill(0);
         self.cut_off = 0;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
-use units::{Event, Gauges, Instant, Miss, Phase, Picos, Record};
+use units::{Bytes, Event, Fate, Gauges, Instant, Miss, Phase, Picos, Record};
 
 /// Events of a full batch; 288 KiB.
 pub const BATCH: usize = 4_096;
@@ -77,6 +77,12 @@ impl<R: Record> Record for Tapped<R> {
 
     fn missed(&mut self, why: Miss, count: u64) {
         self.recorder.missed(why, count);
+    }
+
+    /// Frames that are counted together are no single events: none is told of.
+    #[inline]
+    fn frames(&mut self, fate: Fate, count: u64, bytes: Bytes) {
+        self.recorder.frames(fate, count, bytes);
     }
 
     fn phase(&mut self, phase: Phase, took: Picos) {

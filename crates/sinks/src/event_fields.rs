@@ -69,6 +69,7 @@ fn at(instant: Instant) -> Option<u64> {
 fn class(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Status(_) => "status",
+        Outcome::Frame(_) => "frame",
         Outcome::Failed(_) => "error",
         Outcome::Missed(_) => "missed",
         Outcome::CutOff => "cut_off",
@@ -88,6 +89,7 @@ impl std::fmt::Display for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             Outcome::Status(code) => write!(f, "{code}"),
+            Outcome::Frame(fate) => f.write_str(fate.key()),
             Outcome::Failed(cause) => f.write_str(cause.key()),
             Outcome::Missed(why) => f.write_str(why.key()),
             Outcome::CutOff => f.write_str("cut_off"),

@@ -16,7 +16,7 @@ use arrow::buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{ArrowDictionaryKeyType, DataType, Field, Schema, SchemaRef, UInt8Type, UInt16Type};
 use std::collections::HashMap;
 use std::sync::Arc;
-use units::{Cause, Event, Instant, Miss, Outcome, Picos};
+use units::{Cause, Fate, Event, Instant, Miss, Outcome, Picos};
 
 /// The value of `tare.schema` in a file's metadata. Columns may be added; those that are here keep their meaning.
 pub const SCHEMA: &str = "tare.samples/1";
@@ -25,8 +25,9 @@ pub const SCHEMA: &str = "tare.samples/1";
 const CAUSES: usize = 1_000;
 const MISSES: usize = CAUSES + Cause::ALL.len();
 const CUT_OFF: usize = MISSES + Miss::ALL.len();
+const FATES: usize = CUT_OFF + 1;
 
-const CLASSES: [&str; 4] = ["status", "error", "missed", "cut_off"];
+const CLASSES: [&str; 5] = ["status", "error", "missed", "cut_off", "frame"];
 
 /// Makes record batches of events. All batches share the dictionaries of outcomes and groups.
 #[derive(Debug)]
@@ -147,6 +148,7 @@ fn keys() -> Vec<String> {
     keys.extend(Cause::ALL.iter().map(|cause| cause.key().to_owned()));
     keys.extend(Miss::ALL.iter().map(|why| why.key().to_owned()));
     keys.push("cut_off".to_owned());
+    keys.extend(Fate::ALL.iter().map(|fate| fate.key().to_owned()));
     keys
 }
 
@@ -158,6 +160,7 @@ fn key(outcome: Outcome) -> u16 {
         Outcome::Failed(cause) => CAUSES + cause.index(),
         Outcome::Missed(why) => MISSES + why.index(),
         Outcome::CutOff => CUT_OFF,
+        Outcome::Frame(fate) => FATES + fate.index(),
     };
     index as u16
 }
@@ -169,6 +172,7 @@ fn class(outcome: Outcome) -> u8 {
         Outcome::Failed(_) => 1,
         Outcome::Missed(_) => 2,
         Outcome::CutOff => 3,
+        Outcome::Frame(_) => 4,
     }
 }
 

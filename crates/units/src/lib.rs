@@ -22,4 +22,4 @@ pub use count::{Count, Fraction};
 pub use parse::ParseError;
 pub use picos::{Instant, Picos};
 pub use rate::Rate;
-pub use record::{Cause, Departure, Event, Gauges, Group, Miss, Outcome, Phase, Record};
+pub use record::{Cause, Departure, Event, Fate, Gauges, Group, Miss, Outcome, Phase, Record};

@@ -88,6 +88,8 @@ impl Group {
 pub enum Outcome {
     /// A complete answer with this status code (100–999), whatever the code.
     Status(u16),
+    /// A frame came to the end that was meant for it.
+    Frame(Fate),
     /// It left, and no acceptable answer came.
     Failed(Cause),
     /// It never left.
@@ -173,6 +175,12 @@ keyed! {
         RedirectLimit = "redirect.limit",
         RedirectBad = "redirect.bad",
         SocketOther = "socket.other",
+        /// The interface was down or gone.
+        LinkDown = "link.down",
+        /// The port took the frame and the kernel or driver then refused it.
+        PortRefused = "port.refused",
+        /// Longer than the interface takes.
+        FrameTooLong = "frame.too_long",
     }
 }
 
@@ -193,6 +201,22 @@ keyed! {
         BadLine = "missed.bad_line",
         /// The URL file shrank under the run.
         SourceLost = "missed.source_lost",
+        /// The port had no room for the frame until the run ended.
+        PortFull = "missed.port_full",
+        /// A frame that arrived and was lost before the program saw it: the receiver was too slow.
+        ReceiverFull = "missed.receiver_full",
+    }
+}
+
+keyed! {
+    /// How a frame ended well.
+    Fate {
+        /// Handed over to the port, which is all that is known of it.
+        Sent = "sent",
+        Received = "received",
+        Forwarded = "forwarded",
+        /// A rule of the firewall let it go no further.
+        Filtered = "filtered",
     }
 }
 
@@ -200,7 +224,15 @@ impl Miss {
     /// Whether the generator's own limits were the reason, not the plan's or the target's.
     #[inline]
     pub const fn is_generators(self) -> bool {
-        matches!(self, Self::NoPort | Self::NoDescriptor | Self::NoMemory | Self::NotReached)
+        matches!(
+            self,
+            Self::NoPort
+                | Self::NoDescriptor
+                | Self::NoMemory
+                | Self::NotReached
+                | Self::PortFull
+                | Self::ReceiverFull
+        )
     }
 }
 
@@ -238,6 +270,9 @@ pub trait Record {
     fn event(&mut self, event: &Event);
     /// `count` departures never left for the same reason; for the rest of a schedule that ends early.
     fn missed(&mut self, why: Miss, count: u64);
+    /// `count` frames ended like this at once, in the same call: for loads without due times, where there is nothing to be said of
+    /// each. They count in the interval that is open.
+    fn frames(&mut self, fate: Fate, count: u64, bytes: Bytes);
     /// A phase of a connection's life took this long (`Lookup`, `Connect`, `Tls` and `Ready`
     /// are kept, and `FirstByte` of a connection's first request: from `Ready` until the first byte).
     fn phase(&mut self, phase: Phase, took: Picos);

@@ -18,6 +18,9 @@ impl Record for Count {
     fn missed(&mut self, _: Miss, count: u64) {
         self.missed += count;
     }
+    fn frames(&mut self, _: Fate, count: u64, _: Bytes) {
+        self.events += count;
+    }
     fn phase(&mut self, _: Phase, _: Picos) {
         self.phases += 1;
     }

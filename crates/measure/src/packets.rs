@@ -1,0 +1,216 @@
+//! Figures that only frames have: ports and their drops, gaps at the receiver, what signatures tell, flows, tables of
+//! trials. Serialised as they are, under `packets` in `result.json`: keys may be added, never renamed.
+
+use serde::{Deserialize, Serialize};
+
+/// What a packet engine found, beside what its recorders tell.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PacketReport {
+    /// `send`, `pace`, `capture`, `gaps`, `forward`, `sweep`.
+    pub command: String,
+    pub ports: Vec<PortReport>,
+    /// Gaps as they were when frames arrived (or were handed over, if nobody received).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gaps: Option<GapReport>,
+    /// What the signatures of received frames tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub received: Option<ReceivedReport>,
+    /// Frames by size: lower bound of the bin, with FCS.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<SizeRow>,
+    /// The largest flows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowRow>,
+    /// Frames of all other flows.
+    pub other_flows: u64,
+    /// Tables: frame sizes of a sweep, threads × sizes of a middlebox, counters of rules.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<Table>,
+    /// What was changed by hand while the run went on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+}
+
+/// One port (one queue) and what it counted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PortReport {
+    /// `out`, `in`.
+    pub role: String,
+    /// `packet:veth0`.
+    pub name: String,
+    pub queue: u32,
+    /// Speed of the link, if known.
+    pub speed_bps: Option<u64>,
+    pub sent: u64,
+    pub sent_bytes: u64,
+    pub received: u64,
+    pub received_bytes: u64,
+    /// Frames lost, by place (`rx.ring`).
+    pub drops: Vec<PlaceCount>,
+    /// Times that there was no room; nothing was lost by that.
+    pub full: u64,
+    /// `hardware`, `driver`, `software`; empty if nobody stamps.
+    pub stamps: String,
+    /// What was chosen, and why not better: "xdp: copy mode, the driver has no zero-copy".
+    pub choices: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PlaceCount {
+    pub place: String,
+    pub frames: u64,
+}
+
+/// Gaps between frames that follow each other. Times in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GapReport {
+    /// Where the gaps were measured: `packet:veth1`, `capture.pcapng`.
+    pub measured_at: String,
+    /// `hardware`, `driver` or `software`.
+    pub stamps: String,
+    /// Their own error: the resolution and, where it can be measured, the spread of the stamps themselves.
+    pub stamp_error_ns: f64,
+    /// How `stamp_error_ns` is known.
+    pub stamp_error_from: String,
+    /// Gaps that were measured.
+    pub count: u64,
+    /// The one gap that was asked for, if it was one.
+    pub requested_ns: Option<f64>,
+    pub mean_ns: f64,
+    /// In ns².
+    pub variance_ns2: f64,
+    pub min_ns: f64,
+    pub p50_ns: f64,
+    pub p95_ns: f64,
+    pub p99_ns: f64,
+    pub max_ns: f64,
+    /// Of |measured − requested|; absent if nothing was requested.
+    pub error: Option<GapError>,
+    /// `[lower bound in ns, count]` of the gaps, ascending, at most 400 bins, none empty; the last is open upwards.
+    pub histogram: Vec<(f64, u64)>,
+}
+
+/// |measured − requested gap|, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GapError {
+    pub count: u64,
+    pub mean_ns: f64,
+    pub variance_ns2: f64,
+    pub p50_ns: f64,
+    pub p95_ns: f64,
+    pub p99_ns: f64,
+    pub max_ns: f64,
+}
+
+/// What the signatures of received frames tell, over all streams.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReceivedReport {
+    /// Frames with a signature of this run, and others.
+    pub signed: u64,
+    pub unsigned: u64,
+    /// Expected and not seen.
+    pub lost: u64,
+    pub duplicated: u64,
+    /// Came after a frame with a higher number.
+    pub reordered: u64,
+    /// Checksum or signature damaged.
+    pub corrupted: u64,
+    /// received − sent, in ns; both stamped by this machine's clock.
+    pub one_way_ns: Spread,
+    /// The first few incidents in words: "stream 0: frame 4711 is lost".
+    pub incidents: Vec<String>,
+    pub streams: Vec<StreamRow>,
+}
+
+/// A distribution in a few figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spread {
+    pub count: u64,
+    pub mean: f64,
+    pub min: f64,
+    pub p50: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StreamRow {
+    pub stream: u16,
+    pub received: u64,
+    pub lost: u64,
+    pub duplicated: u64,
+    pub reordered: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SizeRow {
+    /// Frame size with FCS, lower bound of the bin.
+    pub size: u32,
+    pub frames: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FlowRow {
+    /// `198.18.0.1:1024 > 198.18.0.2:9 udp`
+    pub flow: String,
+    pub frames: u64,
+    pub bytes: u64,
+    /// The count may be this much too high (a bounded table).
+    pub error: u64,
+}
+
+/// A table for people and programs: the first columns are words, figures have a unit in their column's name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Table {
+    /// `sweep`, `threads`, `rules`.
+    pub key: String,
+    pub title: String,
+    pub columns: Vec<Column>,
+    pub rows: Vec<Vec<Cell>>,
+    /// Sentences below it.
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Column {
+    pub name: String,
+    /// `frames/s`, `bits/s`, `ns`, `share`, `bytes`, `count`; empty for words.
+    pub unit: String,
+}
+
+/// One cell: a figure with its interval (0.95, over trials), or words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Cell {
+    Figure(f64),
+    Between { value: f64, low: f64, high: f64 },
+    Words(String),
+    Nothing,
+}
+
+/// One change by hand.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Change {
+    /// Seconds since the run's origin.
+    pub at_s: f64,
+    /// `rate`, `size`, `paused`…
+    pub what: String,
+    pub from: String,
+    pub to: String,
+    /// `ctl`, `key`.
+    pub by: String,
+}

@@ -1,0 +1,78 @@
+//! What a port says of itself: what it can do, and why not more.
+
+use crate::error::Why;
+use std::fmt;
+
+/// What a port is and can do. Fixed once it is open, but for `up`, which [`crate::Port::is_up`] tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// The address that opens it again: `packet:veth0`, `mem:a`, `pcap:in.pcapng`.
+    pub name: String,
+    /// `mem`, `pcap`, `packet`, `xdp`, `live`, `udp`, `tap`.
+    pub kind: &'static str,
+    /// Name of the network interface, if there is one.
+    pub interface: Option<String>,
+    /// Its MAC address, where it has one.
+    pub mac: Option<[u8; 6]>,
+    /// Longest frame that may leave, Ethernet header included, FCS not: the interface's MTU + 14 (+ 4 for each VLAN tag).
+    pub longest: usize,
+    /// Speed of the link in bits/s, where the driver tells it.
+    pub speed_bps: Option<u64>,
+    pub can: Abilities,
+    /// Index of the queue that this port uses, and how many the interface has.
+    pub queue: u32,
+    pub queues: u32,
+    /// What was tried first and refused, what was chosen and why: a row each, for the result.
+    pub choices: Vec<Choice>,
+}
+
+/// What a port can do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Abilities {
+    pub transmit: bool,
+    pub receive: bool,
+    /// Most frames that one call takes.
+    pub batch: usize,
+    /// Who stamps received frames; `None`: nobody, the time of the call is all there is.
+    pub stamps: Option<StampedBy>,
+    /// Frames may leave at a time given with each, kept by the device.
+    pub launch_time: bool,
+    /// Frames are handed over without a copy.
+    pub zero_copy: bool,
+}
+
+/// One decision that was taken while opening.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// `port`, `mode`, `stamps`, `launch time`.
+    pub what: &'static str,
+    pub chosen: String,
+    pub why: Why,
+}
+
+/// Who stamped a frame, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StampedBy {
+    /// The network card, when the frame passed its MAC.
+    Hardware,
+    /// The kernel, when the driver handed the frame over.
+    Driver,
+    /// A program (this one, or the file's writer), when it got round to it.
+    Software,
+}
+
+impl StampedBy {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hardware => "hardware",
+            Self::Driver => "driver",
+            Self::Software => "software",
+        }
+    }
+}
+
+impl fmt::Display for StampedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -1,0 +1,88 @@
+//! What a port counted. Nothing is dropped without being counted at the place where it was.
+
+/// Running totals since the port was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    pub sent: u64,
+    pub sent_bytes: u64,
+    pub received: u64,
+    pub received_bytes: u64,
+    /// Frames that were lost, by place; each place at most once.
+    pub drops: Vec<Drop>,
+    /// Times that the port had no room: frames stayed with the caller, and are no drops.
+    pub full: u64,
+    /// System calls made.
+    pub calls: u64,
+}
+
+/// Frames lost at one place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drop {
+    pub place: DropPlace,
+    pub frames: u64,
+}
+
+macro_rules! places {
+    ($($(#[$doc:meta])* $name:ident = $key:literal,)+) => {
+        /// Where a frame was lost.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum DropPlace { $($(#[$doc])* $name,)+ }
+
+        impl DropPlace {
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+            /// The key in `result.json`.
+            pub const fn key(self) -> &'static str {
+                match self { $(Self::$name => $key,)+ }
+            }
+        }
+    };
+}
+
+places! {
+    /// Receive ring of the socket: we were too slow.
+    ReceiveRing = "rx.ring",
+    /// The kernel, before the socket (its backlog, its memory).
+    ReceiveKernel = "rx.kernel",
+    /// The driver or the card, before the kernel.
+    ReceiveDriver = "rx.driver",
+    /// An XDP program or a filter let it pass by on purpose.
+    ReceiveFilter = "rx.filter",
+    /// Longer than the snap length or the ring's slot.
+    ReceiveTooLong = "rx.too_long",
+    /// The kernel refused a frame that the port had taken.
+    TransmitKernel = "tx.kernel",
+    /// The driver had no room (its ring was full).
+    TransmitDriver = "tx.driver",
+    /// The link was down.
+    TransmitDown = "tx.down",
+    TransmitTooLong = "tx.too_long",
+    /// The far side of a pair or pipe was gone or full.
+    Peer = "peer",
+    /// A fault that was asked for.
+    Fault = "fault",
+    /// Room of this process (a reordering or delaying queue) ran out.
+    Queue = "queue",
+}
+
+impl Counters {
+    /// Counts `frames` lost at `place`.
+    pub fn drop(&mut self, place: DropPlace, frames: u64) {
+        if frames == 0 {
+            return;
+        }
+        match self.drops.iter_mut().find(|drop| drop.place == place) {
+            Some(drop) => drop.frames += frames,
+            None => self.drops.push(Drop { place, frames }),
+        }
+    }
+
+    /// Frames lost at `place`.
+    pub fn dropped(&self, place: DropPlace) -> u64 {
+        self.drops.iter().find(|drop| drop.place == place).map_or(0, |drop| drop.frames)
+    }
+
+    /// Frames lost anywhere.
+    pub fn lost(&self) -> u64 {
+        self.drops.iter().map(|drop| drop.frames).sum()
+    }
+}

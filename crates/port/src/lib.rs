@@ -1,0 +1,179 @@
+//! Frames in and out: one small trait, one file for each way.
+//!
+//! ```text
+//!                       ┌ mem     ring pairs in this process            ┐
+//!                       │ pcap    files                                 │
+//!   engine ─ transmit ─►│ packet  AF_PACKET                             │─► wire
+//!          ◄─ receive ──│ xdp     AF_XDP                                │◄─
+//!                       │ live    frames made by an XDP program         │
+//!                       │ udp     sockets, the host's stack and all     │
+//!                       └ tap     this host's own stack                 ┘
+//!   fault, trace, record wrap any of them and are ports themselves
+//! ```
+//!
+//! A frame runs from the Ethernet header to the end of the payload: the FCS is the card's. A *frame size*, as users write
+//! it, counts the FCS: a frame of 64 has 60 bytes here.
+
+mod about;
+mod counters;
+mod error;
+
+pub use about::{Abilities, About, Choice, StampedBy};
+pub use counters::{Counters, Drop, DropPlace};
+pub use error::{PortError, Why};
+
+use std::os::fd::BorrowedFd;
+use units::Picos;
+
+/// Bytes of the frame check sequence, which are part of a frame's size and not of its bytes here.
+pub const FCS: usize = 4;
+
+/// A point in time by the wall clock, in nanoseconds since 1970 (CLOCK_REALTIME): what the kernel, network cards and pcap
+/// files stamp frames with. 0 means that there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Stamp(pub u64);
+
+impl Stamp {
+    pub const NONE: Self = Self(0);
+
+    pub const fn as_unix_nanos(self) -> u64 {
+        self.0
+    }
+}
+
+/// A received frame, as long as the reader looks at it.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// What was captured of it.
+    pub data: &'a [u8],
+    /// Its length on the wire (without FCS), which is more where it was cut off.
+    pub length: usize,
+    pub stamp: Stamp,
+    /// How many frames before this one the port knows to be lost since the last (0 where it does not know).
+    pub lost_before: u32,
+}
+
+/// Room for one frame, lent while it is written.
+#[derive(Debug)]
+pub struct Slot<'a> {
+    /// The whole room; at least [`About::longest`] bytes.
+    pub data: &'a mut [u8],
+    /// How many bytes the frame has; the writer sets it. 0 sends nothing.
+    pub length: usize,
+    /// When it shall leave, for ports that can ([`Abilities::launch_time`]); `Stamp::NONE` is at once.
+    pub launch: Stamp,
+    /// What the writer left here the last time this same room was lent, 0 at first and whenever the room's bytes are not
+    /// what they were: whoever finds its own mark need only write what changes.
+    pub mark: &'a mut u64,
+}
+
+/// What to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum For {
+    Receive,
+    Transmit,
+}
+
+/// Frames in and out of one queue of one place. Used by one thread at a time; object safe, so that wrappers stack.
+pub trait Port: Send {
+    fn about(&self) -> &About;
+
+    /// Lends up to `most` rooms, one after another, to `write`, and hands what was written over, to leave at once in that
+    /// order. Returns how many frames were taken: fewer than `most` (also 0) if there is no room for more now. That is
+    /// back-pressure: nothing was lost, and `write` was called only for those taken.
+    ///
+    /// # Errors
+    /// `Gone`, `Down`, `TooLong` (that frame and those after it were not taken), `Unable`, `System`.
+    fn transmit(
+        &mut self,
+        most: usize,
+        write: &mut dyn FnMut(&mut Slot<'_>),
+    ) -> Result<usize, PortError>;
+
+    /// Shows up to `most` frames that have arrived, in order, and forgets them. Returns how many; never waits.
+    fn receive(&mut self, most: usize, read: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, PortError>;
+
+    /// Sees to it that everything taken has left (or is counted as dropped), for at most `patience`. Returns whether it has.
+    fn flush(&mut self, patience: Picos) -> Result<bool, PortError>;
+
+    /// Waits until there is something to receive or room to transmit, for at most `patience`. Returns whether there is.
+    fn wait(&mut self, what: For, patience: Picos) -> Result<bool, PortError>;
+
+    /// Brings the totals up to date (this may ask the kernel) and shows them.
+    fn counters(&mut self) -> Result<&Counters, PortError>;
+
+    /// Whether the link is up; ports without one are always up.
+    fn is_up(&mut self) -> bool {
+        true
+    }
+
+    /// What can be polled for arrivals.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Attaches a classic BPF program (the kernel's struct sock_filter: code, jt, jf, k): only frames for which it returns more than 0
+    /// are received. Where the port cannot do it in the kernel, the caller filters by itself.
+    ///
+    /// # Errors
+    /// `Unable` if this port has no such filter.
+    fn filter(&mut self, program: &[Instruction]) -> Result<(), PortError> {
+        let _ = program;
+        Err(PortError::Unable { port: self.about().name.clone(), what: "filter in the kernel" })
+    }
+
+    /// The way of making frames inside the port, if it has one (`live`).
+    fn offload(&mut self) -> Option<&mut dyn Offload> {
+        None
+    }
+}
+
+/// One instruction of classic BPF, as the kernel and libpcap lay it out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Instruction {
+    pub code: u16,
+    pub jt: u8,
+    pub jf: u8,
+    pub k: u32,
+}
+
+/// Frames made where they leave: the engine says what and when, and the port does the rest. A call makes a batch: it returns when
+/// `most` frames have left, or `until` is over, or `stop` was set, whichever is first, and what it counted is exact.
+pub trait Offload: Send {
+    /// Takes the frames that are to be made.
+    ///
+    /// # Errors
+    /// `Unavailable` names the field that cannot be varied in the port.
+    fn prepare(&mut self, template: &wire::Template) -> Result<(), PortError>;
+
+    /// Makes frames `first..first + most` of the template's sequence.
+    ///
+    /// `rate`: `None` is as fast as it goes; otherwise frame n of this call is due `origin + n · per / events`.
+    fn make(&mut self, order: &Order<'_>) -> Result<Made, PortError>;
+}
+
+/// What an offload shall make.
+#[derive(Clone, Copy, Debug)]
+pub struct Order<'a> {
+    pub first: u64,
+    pub most: u64,
+    /// Even gaps; `None` is as fast as it goes.
+    pub rate: Option<units::Rate>,
+    /// CLOCK_MONOTONIC nanoseconds at which frame `first` is due (with a rate).
+    pub origin_monotonic_ns: u64,
+    /// Set by another thread: ends the call promptly.
+    pub stop: &'a std::sync::atomic::AtomicBool,
+}
+
+/// What an offload made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Made {
+    /// Frames handed to the driver, which are `first..first + frames`.
+    pub frames: u64,
+    pub bytes: u64,
+    /// Of these, how many the driver refused.
+    pub refused: u64,
+    /// Lateness of frames in this call, where there is a rate: counts in buckets [2^i, 2^(i+1)) ns.
+    pub lateness_log2_ns: Vec<u64>,
+}
