@@ -8,6 +8,8 @@ mod elsewhere;
 mod limits;
 mod load;
 mod options;
+#[allow(dead_code, reason = "the commands come one by one")]
+mod packets;
 mod papers;
 mod progress;
 mod status;

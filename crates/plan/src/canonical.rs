@@ -12,6 +12,11 @@ use std::path::Path;
 pub struct PlanHash([u8; 32]);
 
 impl PlanHash {
+    /// Of a canonical text.
+    pub(crate) fn of(text: &str) -> Self {
+        Self(Sha256::digest(text).into())
+    }
+
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -38,7 +43,7 @@ impl Plan {
 
     /// Of the load alone: runs of the same load compare, whatever they are judged by.
     pub fn hash(&self) -> PlanHash {
-        PlanHash(Sha256::digest(self.written(&Limits::default())).into())
+        PlanHash::of(&self.written(&Limits::default()))
     }
 
     fn written(&self, limits: &Limits) -> String {
@@ -62,6 +67,13 @@ impl Plan {
         }
         out.0
     }
+}
+
+/// `[limits]`, with an empty line before it; empty without limits.
+pub(crate) fn limits(limits: &Limits) -> String {
+    let mut out = Writer(String::new());
+    out.limits(limits);
+    out.0
 }
 
 /// TOML under construction: one method for each kind of value, one for each section.

@@ -18,6 +18,7 @@ mod fields;
 mod file;
 mod limits;
 mod model;
+pub mod packets;
 mod request_line;
 mod resolve;
 mod shapes;

@@ -1,0 +1,131 @@
+//! Plans of the commands that deal in frames.
+//!
+//! ```text
+//! flags ─┐                                          ┌─► the command's own plan (SendPlan, CapturePlan…)
+//!        ├─► the command's file ([send], [frames]…) ┤
+//! TOML ──┘                                          └─► PacketPlan: its canonical text, hash and limits
+//! ```
+//!
+//! A plan file has one table that names the command (`[send]`), those that the command shares with others (`[frames]`), and
+//! `[limits]` as every plan has.
+
+use crate::canonical::PlanHash;
+use crate::error::{Place, PlanError};
+use crate::file::LimitsFile;
+use crate::limits::{Limit, Limits};
+use std::fmt;
+use toml::de::DeTable;
+
+/// What is done with frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Command {
+    Send,
+    Pace,
+    Capture,
+    Gaps,
+    Forward,
+    Sweep,
+}
+
+impl Command {
+    pub const ALL: [Self; 6] =
+        [Self::Send, Self::Pace, Self::Capture, Self::Gaps, Self::Forward, Self::Sweep];
+
+    /// The subcommand, the table of the plan, and the engine in `result.json`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::Pace => "pace",
+            Self::Capture => "capture",
+            Self::Gaps => "gaps",
+            Self::Forward => "forward",
+            Self::Sweep => "sweep",
+        }
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A plan as the program around it needs it: what to call it, how to keep it, what it is judged by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PacketPlan {
+    pub command: Command,
+    /// Canonical TOML of the load, without `[limits]`.
+    text: String,
+    pub limits: Limits,
+}
+
+impl PacketPlan {
+    /// `text` is the canonical TOML of the command's own plan: equal plans have equal texts, and it reads back as the same plan.
+    pub fn new(command: Command, text: String, limits: Limits) -> Self {
+        Self { command, text, limits }
+    }
+
+    /// The canonical text, limits and all.
+    pub fn to_toml(&self) -> String {
+        format!("{}{}", self.text, crate::canonical::limits(&self.limits))
+    }
+
+    /// Of the load alone: runs of the same load compare, whatever they are judged by.
+    pub fn hash(&self) -> PlanHash {
+        PlanHash::of(&self.text)
+    }
+}
+
+/// Which command a plan file is for; `None` if it is for none of these (then it is a plan for HTTP).
+pub fn command_of(text: &str) -> Option<Command> {
+    let root = DeTable::parse(text).ok()?;
+    Command::ALL.into_iter().find(|command| root.get_ref().contains_key(command.name()))
+}
+
+/// Reads `[limits]`, as typed in a file or as flags.
+///
+/// # Errors
+/// The expression that is wrong, and what would be right.
+pub fn limits(typed: &LimitsFile) -> Result<Limits, PlanError> {
+    let list = |key: &str, list: &Option<crate::typed::TypedList>| {
+        let all = list.iter().flat_map(|list| &list.0).enumerate();
+        all.map(|(index, typed)| {
+            typed.as_str().parse::<Limit>().map_err(|error| PlanError::Limit {
+                place: Box::new(Place::new(format!("{key}[{index}]"))),
+                error: Box::new(error),
+            })
+        })
+        .collect::<Result<Vec<_>, _>>()
+    };
+    Ok(Limits {
+        fail_if: list("limits.fail_if", &typed.fail_if)?,
+        abort_if: list("limits.abort_if", &typed.abort_if)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::typed::{Typed, TypedList};
+
+    #[test]
+    fn the_table_names_the_command() {
+        assert_eq!(command_of("[send]\nport = \"packet:veth0\"\n"), Some(Command::Send));
+        assert_eq!(command_of("url = \"http://h/\"\n[load]\nrate = 5\n"), None);
+        assert_eq!(command_of("[send\n"), None);
+    }
+
+    #[test]
+    fn limits_are_in_the_text_and_not_in_the_hash() {
+        let typed = LimitsFile {
+            fail_if: Some(TypedList(vec![Typed::from("lateness.p99 > 1ms")])),
+            ..LimitsFile::default()
+        };
+        let text = "[send]\nport = \"mem:a\"\n".to_owned();
+        let judged = PacketPlan::new(Command::Send, text.clone(), limits(&typed).unwrap());
+        let bare = PacketPlan::new(Command::Send, text.clone(), Limits::default());
+        assert_eq!(judged.hash(), bare.hash());
+        assert_eq!(bare.to_toml(), text);
+        assert_eq!(judged.to_toml(), format!("{text}\n[limits]\nfail_if = [\"lateness.p99 > 1ms\"]\n"));
+    }
+}
