@@ -15,12 +15,19 @@
 //! it, counts the FCS: a frame of 64 has 60 bytes here.
 
 mod about;
+mod address;
 mod counters;
 mod error;
+mod kinds;
+pub mod mem;
+mod open;
 
 pub use about::{Abilities, About, Choice, StampedBy};
+pub use address::Address;
 pub use counters::{Counters, Drop, DropPlace};
 pub use error::{PortError, Why};
+pub use kinds::Kind;
+pub use open::{Direction, Wish, open};
 
 use std::os::fd::BorrowedFd;
 use units::Picos;
@@ -80,15 +87,12 @@ pub trait Port: Send {
 
     /// Lends up to `most` rooms, one after another, to `write`, and hands what was written over, to leave at once in that
     /// order. Returns how many frames were taken: fewer than `most` (also 0) if there is no room for more now. That is
-    /// back-pressure: nothing was lost, and `write` was called only for those taken.
+    /// back-pressure: nothing was lost, and `write` was called only for those taken. A frame of length 0 is taken and is none:
+    /// no counter has it.
     ///
     /// # Errors
     /// `Gone`, `Down`, `TooLong` (that frame and those after it were not taken), `Unable`, `System`.
-    fn transmit(
-        &mut self,
-        most: usize,
-        write: &mut dyn FnMut(&mut Slot<'_>),
-    ) -> Result<usize, PortError>;
+    fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError>;
 
     /// Shows up to `most` frames that have arrived, in order, and forgets them. Returns how many; never waits.
     fn receive(&mut self, most: usize, read: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, PortError>;
@@ -138,8 +142,8 @@ pub struct Instruction {
     pub k: u32,
 }
 
-/// Frames made where they leave: the engine says what and when, and the port does the rest. A call makes a batch: it returns when
-/// `most` frames have left, or `until` is over, or `stop` was set, whichever is first, and what it counted is exact.
+/// Frames made where they leave: the engine says what and when, and the port does the rest. A call takes as long as the load: the
+/// engine's thread watches it, and hears its exact totals while it goes on.
 pub trait Offload: Send {
     /// Takes the frames that are to be made.
     ///
@@ -147,10 +151,15 @@ pub trait Offload: Send {
     /// `Unavailable` names the field that cannot be varied in the port.
     fn prepare(&mut self, template: &wire::Template) -> Result<(), PortError>;
 
-    /// Makes frames `first..first + most` of the template's sequence.
+    /// Makes frames `first..first + most` of the template's sequence. Returns when they have left, or `until` is over, or `stop`
+    /// was set, or `watch` said `Next::Stop`, whichever is first; nothing leaves after it has returned. A call has a cost of its own
+    /// (tens of milliseconds), so ask for everything at once.
     ///
-    /// `rate`: `None` is as fast as it goes; otherwise frame n of this call is due `origin + n · per / events`.
-    fn make(&mut self, order: &Order<'_>) -> Result<Made, PortError>;
+    /// `watch` is called on this thread about every five milliseconds with the totals of this call so far.
+    ///
+    /// # Errors
+    /// `Gone`, `Down`, `System`; what was made until then is in the counters.
+    fn make(&mut self, order: &Order<'_>, watch: &mut dyn FnMut(&Made) -> Next) -> Result<Made, PortError>;
 }
 
 /// What an offload shall make.
@@ -158,12 +167,23 @@ pub trait Offload: Send {
 pub struct Order<'a> {
     pub first: u64,
     pub most: u64,
-    /// Even gaps; `None` is as fast as it goes.
+    /// Frame `first + n` is due `n · per / events` after the origin; `None` is as fast as it goes.
     pub rate: Option<units::Rate>,
     /// CLOCK_MONOTONIC nanoseconds at which frame `first` is due (with a rate).
     pub origin_monotonic_ns: u64,
+    /// CLOCK_MONOTONIC nanoseconds at which nothing more shall leave.
+    pub until_monotonic_ns: Option<u64>,
     /// Set by another thread: ends the call promptly.
     pub stop: &'a std::sync::atomic::AtomicBool,
+}
+
+/// What shall become of a call that goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    Go,
+    Stop,
+    /// From now on at this rate: the first frame after the change is due at `origin_monotonic_ns`, those after it at even gaps.
+    Rate { rate: Option<units::Rate>, origin_monotonic_ns: u64 },
 }
 
 /// What an offload made.
@@ -174,6 +194,8 @@ pub struct Made {
     pub bytes: u64,
     /// Of these, how many the driver refused.
     pub refused: u64,
-    /// Lateness of frames in this call, where there is a rate: counts in buckets [2^i, 2^(i+1)) ns.
+    /// Frames since the last change of the rate (of this call, if there was none).
+    pub since_change: u64,
+    /// Lateness of frames where there is a rate: bucket 0 counts those less than 2 ns late, bucket i those in [2^i, 2^(i+1)) ns.
     pub lateness_log2_ns: Vec<u64>,
 }
