@@ -13,6 +13,12 @@ pub fn monotonic_ns() -> u64 {
     nanos(clock_gettime(ClockId::Monotonic))
 }
 
+/// CLOCK_REALTIME in nanoseconds since 1970: what the kernel stamps frames with.
+#[inline]
+pub fn unix_ns() -> u64 {
+    nanos(clock_gettime(ClockId::Realtime))
+}
+
 /// CLOCK_BOOTTIME in nanoseconds: CLOCK_MONOTONIC plus the time that the machine was suspended.
 pub fn boottime_ns() -> u64 {
     nanos(clock_gettime(ClockId::Boottime))
