@@ -1,0 +1,257 @@
+//! What frames shall look like, as plain data: headers from the outside in, sizes, and which fields change how.
+
+use alloc::vec::Vec;
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+/// A MAC address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Mac(pub [u8; 6]);
+
+/// Frames of all streams.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spec {
+    pub streams: Vec<StreamSpec>,
+    /// What random values and payloads grow from.
+    pub seed: u64,
+}
+
+/// Frames of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StreamSpec {
+    /// Its share: of `Σ weights` frames in a row this stream has `weight`, spread evenly.
+    pub weight: u32,
+    /// Headers from the outside in; the first is Ethernet. Lengths, checksums and the numbers of protocols that follow are filled in.
+    pub layers: Vec<Layer>,
+    /// Frame sizes, counting the FCS.
+    pub sizes: Sizes,
+    pub payload: Payload,
+    pub vary: Vec<Vary>,
+    /// Different 5-tuples (addresses, protocol, ports) that follow each other in turn; `None`: whatever `vary` gives.
+    pub flows: Option<u64>,
+    /// Whether each frame carries a [`crate::Signature`] at the start of its payload.
+    pub sign: bool,
+}
+
+/// One header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Layer {
+    Ethernet {
+        destination: Mac,
+        source: Mac,
+        ethertype: Option<u16>,
+    },
+    /// `protocol` is the tag's own ethertype: 0x8100 (802.1Q) or 0x88a8 (802.1ad); `None`: 0x88a8 for a tag before another, else 0x8100.
+    Vlan {
+        protocol: Option<u16>,
+        identifier: u16,
+        priority: u8,
+        drop_eligible: bool,
+        ethertype: Option<u16>,
+    },
+    Arp {
+        request: bool,
+        sender_mac: Mac,
+        sender: Ipv4Addr,
+        target_mac: Mac,
+        target: Ipv4Addr,
+    },
+    Ipv4 {
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+        dscp: u8,
+        ecn: u8,
+        identification: u16,
+        dont_fragment: bool,
+        ttl: u8,
+        /// Of what follows, where that is not one of these layers.
+        protocol: Option<u8>,
+        /// As on the wire; a multiple of four bytes, at most 40.
+        options: Vec<u8>,
+    },
+    Ipv6 {
+        source: Ipv6Addr,
+        destination: Ipv6Addr,
+        traffic_class: u8,
+        flow_label: u32,
+        hop_limit: u8,
+        next_header: Option<u8>,
+    },
+    /// `checksum: false` leaves it 0, which says over IPv4 that there is none.
+    Udp {
+        source: u16,
+        destination: u16,
+        checksum: bool,
+    },
+    Tcp {
+        source: u16,
+        destination: u16,
+        sequence: u32,
+        acknowledgment: u32,
+        flags: u8,
+        window: u16,
+    },
+    /// Echo, over IPv4 (ICMP) or IPv6 (ICMPv6).
+    Echo {
+        request: bool,
+        identifier: u16,
+        sequence: u16,
+    },
+}
+
+/// Frame sizes, counting the FCS. Frame n of a stream has the size that its number n gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    Fixed(usize),
+    /// One after the other.
+    List(Vec<usize>),
+    /// Up from `first` to `last` in steps, and again.
+    Range {
+        first: usize,
+        last: usize,
+        step: usize,
+    },
+    /// Sizes with their shares, spread evenly.
+    Weighted(Vec<(usize, u32)>),
+    /// Any between both, evenly (by the seed).
+    Random {
+        first: usize,
+        last: usize,
+    },
+}
+
+/// Of each twelve frames seven of 64 bytes, four of 594 and one of 1518.
+pub const IMIX: [(usize, u32); 3] = [(64, 7), (594, 4), (1518, 1)];
+
+impl Sizes {
+    pub fn imix() -> Self {
+        Self::Weighted(IMIX.to_vec())
+    }
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self::Fixed(crate::LEAST_SIZE)
+    }
+}
+
+/// What is behind the headers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Payload {
+    #[default]
+    Zeros,
+    /// 0, 1, 2, … 255, 0, …
+    Increment,
+    /// Bytes by the seed: the same in each frame.
+    Random,
+    /// These, repeated.
+    Bytes(Vec<u8>),
+}
+
+/// One field that changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vary {
+    pub field: Field,
+    pub values: Values,
+    pub by: By,
+}
+
+/// What a value's number i counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum By {
+    /// The stream's frames.
+    #[default]
+    Frame,
+    /// Its flows: the value stays with the flow (frame n is of flow n mod `flows`).
+    Flow,
+}
+
+/// Value number i, as a number: addresses are big-endian.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// `start + step · (i mod count)`; the step may go down.
+    Increment { start: u128, step: i64, count: u64 },
+    /// Entry i mod length.
+    List(Vec<u128>),
+    /// Any of `first..=last`, evenly, by the seed.
+    Random { first: u128, last: u128 },
+}
+
+impl Values {
+    /// All of `first..=last` in turn.
+    pub const fn range(first: u128, last: u128) -> Option<Self> {
+        if last < first || last - first >= u64::MAX as u128 {
+            return None;
+        }
+        Some(Self::Increment { start: first, step: 1, count: (last - first) as u64 + 1 })
+    }
+}
+
+macro_rules! fields {
+    ($($name:ident, $text:literal, $header:literal, $bits:literal;)*) => {
+        /// A field that can change from frame to frame.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Field { $($name,)* }
+
+        impl Field {
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// As users write it.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+
+            /// The header that has it.
+            pub const fn header(self) -> &'static str {
+                match self { $(Self::$name => $header,)* }
+            }
+
+            pub const fn bits(self) -> u32 {
+                match self { $(Self::$name => $bits,)* }
+            }
+        }
+    };
+}
+
+fields! {
+    MacDestination, "dst-mac", "Ethernet", 48;
+    MacSource, "src-mac", "Ethernet", 48;
+    VlanIdentifier, "vlan", "VLAN", 12;
+    VlanPriority, "pcp", "VLAN", 3;
+    InnerVlanIdentifier, "inner-vlan", "second VLAN", 12;
+    InnerVlanPriority, "inner-pcp", "second VLAN", 3;
+    ArpSender, "arp-sender", "ARP", 32;
+    ArpTarget, "arp-target", "ARP", 32;
+    ArpSenderMac, "arp-sender-mac", "ARP", 48;
+    Ipv4Source, "src", "IPv4", 32;
+    Ipv4Destination, "dst", "IPv4", 32;
+    Dscp, "dscp", "IP", 6;
+    Ecn, "ecn", "IP", 2;
+    Identification, "id", "IPv4", 16;
+    Ttl, "ttl", "IP", 8;
+    Ipv6Source, "src6", "IPv6", 128;
+    Ipv6Destination, "dst6", "IPv6", 128;
+    FlowLabel, "flow-label", "IPv6", 20;
+    PortSource, "sport", "UDP or TCP", 16;
+    PortDestination, "dport", "UDP or TCP", 16;
+    TcpSequence, "seq", "TCP", 32;
+    TcpAcknowledgment, "ack", "TCP", 32;
+    TcpFlags, "flags", "TCP", 8;
+    TcpWindow, "window", "TCP", 16;
+    EchoIdentifier, "echo-id", "ICMP", 16;
+    EchoSequence, "echo-seq", "ICMP", 16;
+}
+
+impl Field {
+    /// Whether two frames that differ in it are of two flows.
+    pub const fn is_of_tuple(self) -> bool {
+        matches!(
+            self,
+            Self::Ipv4Source
+                | Self::Ipv4Destination
+                | Self::Ipv6Source
+                | Self::Ipv6Destination
+                | Self::PortSource
+                | Self::PortDestination
+        )
+    }
+}
