@@ -183,7 +183,10 @@ pub enum Next {
     Go,
     Stop,
     /// From now on at this rate: the first frame after the change is due at `origin_monotonic_ns`, those after it at even gaps.
-    Rate { rate: Option<units::Rate>, origin_monotonic_ns: u64 },
+    Rate {
+        rate: Option<units::Rate>,
+        origin_monotonic_ns: u64,
+    },
 }
 
 /// What an offload made.

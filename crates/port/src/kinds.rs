@@ -1,0 +1,133 @@
+//! The kinds of ports: how each is written, and its options. A new option is a line here and its reading in the port's file.
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $word:literal, $place:literal, $role:ident, [$($option:literal $says:literal,)*];)+) => {
+        /// A kind of port.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind { $($(#[$doc])* $name,)+ }
+
+        impl Kind {
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+
+            /// The word before the colon.
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$name => $word,)+ }
+            }
+
+            /// What comes after it: `INTERFACE`, `FILE`.
+            pub const fn place(self) -> &'static str {
+                match self { $(Self::$name => $place,)+ }
+            }
+
+            /// Its options, and what each does.
+            pub const fn options(self) -> &'static [(&'static str, &'static str)] {
+                match self { $(Self::$name => &[$(($option, $says),)*],)+ }
+            }
+
+            const fn role(self) -> Role {
+                match self { $(Self::$name => Role::$role,)+ }
+            }
+        }
+    };
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// Frames pass a network interface of this host.
+    Interface,
+    Other,
+    /// Another port is behind it.
+    Wrapper,
+}
+
+kinds! {
+    /// Whatever is best for the interface.
+    Auto = "auto", "INTERFACE", Interface, [];
+    /// AF_PACKET.
+    Packet = "packet", "INTERFACE", Interface, [
+        "mode" "how frames leave: mmsg (a batch for each call) or ring (TX_RING)",
+        "qdisc" "bypass (the default) or keep: whether the queueing discipline is passed by",
+        "slots" "frames that the receive ring holds",
+    ];
+    /// AF_XDP.
+    Xdp = "xdp", "INTERFACE", Interface, [
+        "mode" "copy or zerocopy; without it the better that the driver has",
+        "attach" "native or generic: where the program runs",
+        "slots" "frames that each ring holds",
+    ];
+    /// XDP live frames.
+    Live = "live", "INTERFACE", Interface, [];
+    /// Sockets of the host's stack.
+    Udp = "udp", "ADDRESS:PORT", Other, [
+        "local" "the address to send from; for IPv6 in brackets",
+        "port" "the port to send from and receive at",
+        "gso" "no: one call for each datagram, not one for many",
+        "buffer" "bytes of the socket's buffers",
+    ];
+    /// A network device of this host whose other end is this program.
+    Tap = "tap", "INTERFACE", Interface, [
+        "mtu" "the MTU that the device is given",
+        "mac" "the MAC address that the device is given",
+        "address" "the address that the device is given, with its prefix length: 198.18.0.1/24",
+    ];
+    /// A capture file: replayed, or written.
+    Pcap = "pcap", "FILE", Other, [
+        "loop" "how many times the file is replayed; 0 is for ever",
+        "format" "pcap (nanoseconds), pcap-us or pcapng: what is written; otherwise as the file's name ends",
+    ];
+    /// A pair of rings in this process.
+    Mem = "mem", "NAME", Other, [
+        "slots" "frames that a direction holds",
+        "stamp" "none, batch, frame, or launch (the time that the sender gave)",
+    ];
+    /// Loses, doubles, swaps, holds back and damages frames.
+    Fault = "fault", "PORT", Wrapper, [
+        "drop" "frames that are lost: 1%, every=1000 or at=17+18",
+        "duplicate" "frames that come twice",
+        "reorder" "frames that come later than those after them",
+        "by" "how many frames a reordered one is overtaken by (1)",
+        "delay" "frames that are held back",
+        "hold" "for how long (1ms)",
+        "corrupt" "frames of which one bit is wrong",
+        "seed" "the number that decides which",
+        "on" "transmit (the default), receive or both",
+        "room" "frames that may be held back at a time (1024)",
+    ];
+    /// Writes what passes to a pcapng file.
+    Record = "record", "PORT", Wrapper, [
+        "file" "where to",
+        "snap" "bytes kept of each frame",
+    ];
+    /// Writes a line for each frame that passes.
+    Trace = "trace", "PORT", Wrapper, [
+        "file" "where to, instead of standard error",
+        "most" "lines at most (1000)",
+    ];
+}
+
+impl Kind {
+    /// Whether another port is behind it.
+    pub fn wraps(self) -> bool {
+        self.role() == Role::Wrapper
+    }
+
+    /// Whether it is a way to use a network interface of this host.
+    pub fn has_interface(self) -> bool {
+        self.role() == Role::Interface
+    }
+
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.word() == word)
+    }
+
+    /// How one is written, for messages and help: `udp:ADDRESS:PORT`.
+    pub fn form(self) -> String {
+        format!("{}:{}", self.word(), self.place())
+    }
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.word())
+    }
+}

@@ -1,0 +1,84 @@
+//! From an address to an open port.
+
+use crate::{Address, Kind, Port, PortError};
+
+/// What the opener wants of a port, beside its address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// Which queue, and of how many that will be opened. A kind without queues takes 0 of 1 only, and says so.
+    pub queue: u32,
+    pub queues: u32,
+    pub direction: Direction,
+    /// Bytes of the longest frame that will be sent (without FCS). A port that cannot says so before anything is sent.
+    pub frame: usize,
+    /// Bytes kept of each received frame; `None` is all.
+    pub snap: Option<usize>,
+    /// Queues that receive share the frames of one interface by this group.
+    pub fanout: Option<u16>,
+    /// The thread spins: the port may poll the device rather than wait for interrupts.
+    pub busy: bool,
+}
+
+/// Which way frames will go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    Transmit,
+    Receive,
+    #[default]
+    Both,
+}
+
+impl Direction {
+    pub fn transmits(self) -> bool {
+        self != Self::Receive
+    }
+
+    pub fn receives(self) -> bool {
+        self != Self::Transmit
+    }
+}
+
+impl Default for Wish {
+    /// One queue, both ways, frames of 1518 with their FCS.
+    fn default() -> Self {
+        Self {
+            queue: 0,
+            queues: 1,
+            direction: Direction::Both,
+            frame: 1_514,
+            snap: None,
+            fanout: None,
+            busy: false,
+        }
+    }
+}
+
+impl Wish {
+    pub fn transmit() -> Self {
+        Self { direction: Direction::Transmit, ..Self::default() }
+    }
+
+    pub fn receive() -> Self {
+        Self { direction: Direction::Receive, ..Self::default() }
+    }
+
+    /// Refuses several queues, for kinds that have one.
+    pub(crate) fn one_queue(&self, address: &Address) -> Result<(), PortError> {
+        if self.queues <= 1 && self.queue == 0 {
+            return Ok(());
+        }
+        let why = format!("{} has one queue, not {}", address.kind(), self.queues);
+        Err(PortError::Unavailable { what: format!("queue {} of {address}", self.queue), why })
+    }
+}
+
+/// Opens one queue of the port at `address`.
+///
+/// # Errors
+/// Whatever keeps it from being opened; the sentence says what would be right.
+pub fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
+    match address.kind() {
+        Kind::Mem => crate::mem::open(address, wish),
+        _ => Err(address.wrong("is not built yet", "another")),
+    }
+}
