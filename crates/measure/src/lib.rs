@@ -14,10 +14,12 @@
 
 mod collector;
 mod environment;
+pub mod gap_meter;
 mod gaps;
 mod health;
 mod interval;
 mod judge;
+mod moments;
 mod probe;
 mod procfs;
 mod recorder;

@@ -92,6 +92,11 @@ pub struct GapReport {
     pub error: Option<GapError>,
     /// `[lower bound in ns, count]` of the gaps, ascending, at most 400 bins, none empty; the last is open upwards.
     pub histogram: Vec<(f64, u64)>,
+    /// The same of |measured − requested|; empty if nothing was requested.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub error_histogram: Vec<(f64, u64)>,
+    /// Gaps below zero: stamps that ran backwards.
+    pub backward: u64,
 }
 
 /// |measured − requested gap|, in nanoseconds.
