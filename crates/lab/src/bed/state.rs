@@ -1,0 +1,348 @@
+//! What was made, written down before it is there, so that exactly that can be taken away: also by another process,
+//! and also when this one was killed half-way.
+//!
+//! ```text
+//! names ─► file ─► namespace without a name (its inode) ─► file ─► name ─► links ─► file: ready
+//! ```
+//!
+//! A namespace has its inode in the file before it has its name: what is found under the name is ours, or it is not.
+
+use super::BedError;
+use super::ip::{batch, ip};
+use super::namespace::{Namespace, Role};
+use super::offload;
+use super::topology::{Middlebox, Topology};
+use rustix::thread::{UnshareFlags, gettid};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::thread;
+
+/// A bed as its file has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    pub name: String,
+    /// Whether it was finished.
+    pub ready: bool,
+    /// The process that takes it away when it ends; none for a bed that was asked to stay.
+    pub owner: Option<Owner>,
+    pub middlebox: Middlebox,
+    pub queues: u32,
+    pub mtu: u32,
+    pub namespaces: Vec<Namespace>,
+}
+
+/// A process, known by its number and the time it began, since numbers come again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    pub pid: u32,
+    pub began_ticks: u64,
+}
+
+impl Owner {
+    fn this() -> Self {
+        let pid = std::process::id();
+        Self { pid, began_ticks: began(pid).unwrap_or(0) }
+    }
+
+    fn is_running(self) -> bool {
+        began(self.pid) == Some(self.began_ticks)
+    }
+}
+
+/// Field 22 of /proc/PID/stat: when it began, in ticks since boot. The name, in brackets, may hold anything.
+fn began(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// Where the files are: gone with a restart of the machine, as the namespaces are.
+fn folder() -> PathBuf {
+    PathBuf::from("/run/tare/lab")
+}
+
+/// All beds there are, by name.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn all() -> Result<Vec<State>, BedError> {
+    let Ok(entries) = fs::read_dir(folder()) else { return Ok(Vec::new()) };
+    let files = entries.filter_map(Result::ok).map(|entry| entry.path());
+    let mut files: Vec<PathBuf> =
+        files.filter(|path| path.extension().is_some_and(|e| e == "json")).collect();
+    files.sort();
+    files.into_iter().filter_map(|file| read(file).transpose()).collect()
+}
+
+/// The bed of that name.
+///
+/// # Errors
+/// There is none; the message says which there are.
+pub fn find(name: &str) -> Result<State, BedError> {
+    let beds = all()?;
+    let names: Vec<&str> = beds.iter().map(|bed| bed.name.as_str()).collect();
+    let there_are = match names.as_slice() {
+        [] => "; there is none at all: make one with 'tare lab up'".into(),
+        names => format!("; there are: {}", names.join(", ")),
+    };
+    let unknown = BedError::Unknown { name: name.into(), there_are };
+    beds.into_iter().find(|bed| bed.name == name).ok_or(unknown)
+}
+
+/// Takes away the bed of that name, whoever made it, unless that process still runs.
+///
+/// # Errors
+/// There is no such bed, it is in use, or a namespace is no longer the one that was made.
+pub fn down(name: &str) -> Result<State, BedError> {
+    let mut state = find(name)?;
+    if let Some(owner) = state.owner.filter(|owner| owner.is_running()) {
+        return Err(BedError::InUse { name: name.into(), pid: owner.pid });
+    }
+    state.remove()?;
+    Ok(state)
+}
+
+/// Takes away the beds of processes that no longer run. What does not work now is tried again next time.
+pub fn remove_orphans() {
+    let orphaned = |bed: &State| bed.owner.is_some_and(|owner| !owner.is_running());
+    for mut bed in all().unwrap_or_default().into_iter().filter(orphaned) {
+        let _ = bed.remove();
+    }
+}
+
+/// `None` if it went away meanwhile.
+fn read(file: PathBuf) -> Result<Option<State>, BedError> {
+    let text = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(BedError::File { file, problem: error.to_string() }),
+    };
+    let state = serde_json::from_str(&text);
+    state.map(Some).map_err(|error| BedError::File { file, problem: error.to_string() })
+}
+
+impl State {
+    /// Takes the name.
+    pub(super) fn begin(topology: &Topology) -> Result<Self, BedError> {
+        topology.check()?;
+        let state = Self {
+            name: topology.name.clone(),
+            ready: false,
+            owner: Some(Owner::this()),
+            middlebox: topology.middlebox,
+            queues: topology.queues,
+            mtu: topology.mtu,
+            namespaces: topology.namespaces(),
+        };
+        fs::create_dir_all(folder())
+            .map_err(|error| BedError::Privilege { what: "making /run/tare/lab", error })?;
+        // Written aside and linked: two that want the same name cannot both have it, and none sees half a file.
+        let draft = state.write_draft()?;
+        let linked = fs::hard_link(&draft, state.file());
+        let _ = fs::remove_file(&draft);
+        match linked {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(BedError::Exists { name: state.name })
+            }
+            Err(error) => Err(BedError::File { file: state.file(), problem: error.to_string() }),
+            Ok(()) => state.if_nothing_is_foreign(),
+        }
+    }
+
+    /// Names of namespaces that others made are not taken; then the bed's own name is free again.
+    fn if_nothing_is_foreign(self) -> Result<Self, BedError> {
+        let Some(foreign) = self.namespaces.iter().find(|namespace| namespace.path().exists()) else {
+            return Ok(self);
+        };
+        let _ = fs::remove_file(self.file());
+        Err(BedError::Foreign { namespace: foreign.name.clone() })
+    }
+
+    /// Makes what was written down.
+    pub(super) fn make(&mut self, topology: &Topology) -> Result<(), BedError> {
+        for index in 0..self.namespaces.len() {
+            self.make_namespace(index)?;
+        }
+        self.link(topology)?;
+        for namespace in &self.namespaces {
+            namespace.run_in(|| quiet(namespace, topology))??;
+            batch(&namespace.name, &self.setup(namespace, topology))?;
+        }
+        self.ready = true;
+        self.write()
+    }
+
+    fn make_namespace(&mut self, index: usize) -> Result<(), BedError> {
+        thread::scope(|scope| scope.spawn(|| self.name_new_namespace(index)).join())
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    /// Makes a namespace, writes its inode down and only then gives it its name; in a thread that ends afterwards.
+    fn name_new_namespace(&mut self, index: usize) -> Result<(), BedError> {
+        let system = |what| move |error| BedError::System { what, error };
+        unshare_network().map_err(|error| BedError::Privilege { what: "making a namespace", error })?;
+        let own = File::open("/proc/thread-self/ns/net").map_err(system("opening a new namespace"))?;
+        let inode = own.metadata().map_err(system("reading a new namespace"))?.ino();
+        self.namespaces[index].inode = Some(inode);
+        self.write()?;
+        let thread = gettid().as_raw_nonzero().to_string();
+        ip(&["netns", "attach", &self.namespaces[index].name, &thread])
+    }
+
+    /// The veth pairs: from each namespace to the next.
+    fn link(&self, topology: &Topology) -> Result<(), BedError> {
+        let queues = format!("numtxqueues {0} numrxqueues {0}", topology.queues);
+        for pair in self.namespaces.windows(2) {
+            // The last interface of one to the first of the next.
+            let (near, far) = (&pair[0].interfaces[pair[0].interfaces.len() - 1], &pair[1].interfaces[0]);
+            let line = format!(
+                "link add {} address {} mtu {mtu} {queues} type veth peer name {} address {} mtu {mtu} {queues} netns {}",
+                near.name,
+                near.mac,
+                far.name,
+                far.mac,
+                pair[1].name,
+                mtu = topology.mtu,
+            );
+            batch(&pair[0].name, &[line])?;
+        }
+        Ok(())
+    }
+
+    /// What `ip` sets inside one namespace: addresses, neighbours, routes; everything up.
+    fn setup(&self, namespace: &Namespace, topology: &Topology) -> Vec<String> {
+        let mut lines = vec!["link set lo up".to_string()];
+        for end in &namespace.interfaces {
+            lines.push(format!("link set {} up", end.name));
+            lines.extend(end.ipv4.map(|address| format!("address add {address}/24 dev {}", end.name)));
+            lines.extend(end.ipv6.map(|address| format!("address add {address}/64 dev {} nodad", end.name)));
+            if topology.neighbours {
+                lines.extend(self.neighbours(namespace.role, &end.name));
+            }
+        }
+        if let (Middlebox::Router, Some(gateway)) = (self.middlebox, self.gateway(namespace.role)) {
+            lines.extend(gateway.ipv4.map(|address| format!("route add default via {address}")));
+            lines.extend(gateway.ipv6.map(|address| format!("route add default via {address}")));
+        }
+        lines
+    }
+
+    /// Interfaces at the other end of the network of `interface`, as neighbours that need not be asked for.
+    fn neighbours(&self, role: Role, interface: &str) -> Vec<String> {
+        let end = |role, index: usize| {
+            let namespace = self.namespaces.iter().find(|namespace| namespace.role == role);
+            namespace.map(|namespace| &namespace.interfaces[index])
+        };
+        let is_routed = self.middlebox == Middlebox::Router;
+        let other = match (role, interface) {
+            (Role::Generator, _) if !is_routed => end(Role::Sink, 0),
+            (Role::Sink, _) if !is_routed => end(Role::Generator, 0),
+            (Role::Generator | Role::Sink, _) => self.gateway(role),
+            (Role::Middlebox, "mid0") if is_routed => end(Role::Generator, 0),
+            (Role::Middlebox, _) if is_routed => end(Role::Sink, 0),
+            (Role::Middlebox, _) => None,
+        };
+        let Some(other) = other else { return Vec::new() };
+        let known = |address: String| {
+            format!("neigh replace {address} lladdr {} dev {interface} nud permanent", other.mac)
+        };
+        let addresses = [other.ipv4.map(|a| a.to_string()), other.ipv6.map(|a| a.to_string())];
+        addresses.into_iter().flatten().map(known).collect()
+    }
+
+    /// The middlebox's interface towards `role`.
+    fn gateway(&self, role: Role) -> Option<&super::Interface> {
+        let index = match role {
+            Role::Generator => 0,
+            Role::Sink => 1,
+            Role::Middlebox => return None,
+        };
+        let middle = self.namespaces.iter().find(|namespace| namespace.role == Role::Middlebox)?;
+        middle.interfaces.get(index)
+    }
+
+    /// Takes away what the file says was made, and then the file. Something that is not ours stays, and so does the file.
+    pub(super) fn remove(&mut self) -> Result<(), BedError> {
+        let mut first = Ok(());
+        for namespace in &self.namespaces {
+            let removed = remove_namespace(namespace);
+            if first.is_ok() {
+                first = removed;
+            }
+        }
+        first?;
+        let _ = fs::remove_file(self.file());
+        // Only empty folders can be removed: others' beds stay.
+        let _ = fs::remove_dir(folder());
+        let _ = fs::remove_dir("/run/tare");
+        Ok(())
+    }
+
+    fn file(&self) -> PathBuf {
+        folder().join(format!("{}.json", self.name))
+    }
+
+    pub(super) fn write(&self) -> Result<(), BedError> {
+        let draft = self.write_draft()?;
+        fs::rename(&draft, self.file())
+            .map_err(|error| BedError::File { file: self.file(), problem: error.to_string() })
+    }
+
+    fn write_draft(&self) -> Result<PathBuf, BedError> {
+        let draft = folder().join(format!(".{}.{}", self.name, std::process::id()));
+        let text = serde_json::to_string_pretty(self).unwrap_or_default();
+        fs::write(&draft, text + "\n")
+            .map_err(|error| BedError::File { file: draft.clone(), problem: error.to_string() })?;
+        Ok(draft)
+    }
+}
+
+/// Links go first, by name: a process that is still inside would keep them alive otherwise.
+fn remove_namespace(namespace: &Namespace) -> Result<(), BedError> {
+    let Some(found) = namespace.inode_now() else { return Ok(()) };
+    match namespace.inode {
+        Some(made) if made == found => (),
+        Some(made) => return Err(BedError::Changed { namespace: namespace.name.clone(), made, found }),
+        None => return Err(BedError::Foreign { namespace: namespace.name.clone() }),
+    }
+    for end in &namespace.interfaces {
+        // It went with its peer, or a test removed it.
+        let _ = batch(&namespace.name, &[format!("link del {}", end.name)]);
+    }
+    ip(&["netns", "del", &namespace.name])
+}
+
+/// Nothing is sent that was not asked for, and offloads are off; inside the namespace.
+fn quiet(namespace: &Namespace, topology: &Topology) -> Result<(), BedError> {
+    let set = |key: &str, value: &str| {
+        let file = PathBuf::from("/proc/sys/net").join(key);
+        // A kernel without IPv6 has no such file, and sends none.
+        let result = if file.exists() { fs::write(&file, value) } else { Ok(()) };
+        result.map_err(|error| BedError::File { file, problem: error.to_string() })
+    };
+    let is_router = topology.middlebox == Middlebox::Router && namespace.role == Role::Middlebox;
+    set("ipv4/ip_forward", if is_router { "1" } else { "0" })?;
+    for end in &namespace.interfaces {
+        let ipv6 = |key: &str| format!("ipv6/conf/{}/{key}", end.name);
+        set(&ipv6("disable_ipv6"), if topology.ipv6 && end.ipv6.is_some() { "0" } else { "1" })?;
+        set(&ipv6("accept_ra"), "0")?;
+        set(&ipv6("router_solicitations"), "0")?;
+        // No link-local address: nothing is asked of neighbours that was not asked for.
+        set(&ipv6("addr_gen_mode"), "1")?;
+        if !topology.offloads {
+            offload::off(&end.name)?;
+        }
+    }
+    if is_router && topology.ipv6 {
+        set("ipv6/conf/all/forwarding", "1")?;
+    }
+    Ok(())
+}
+
+#[allow(unsafe_code)]
+fn unshare_network() -> io::Result<()> {
+    // SAFETY: only the network namespace of this thread changes; its file descriptors and memory stay shared.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }.map_err(io::Error::from)
+}
