@@ -1,9 +1,11 @@
 //! The engine for frames: generate, pace, capture, forward, measure gaps and search, over any port.
 
 mod control;
+pub mod ctl;
 mod error;
 mod job;
+pub mod sweep;
 
-pub use control::{Control, Halt};
+pub use control::{Answer, Asked, By, Control, Course, Halt, LEAD, LONGEST_LINE, Turn};
 pub use error::PacketError;
 pub use job::{Facts, Findings, Job, MakeRecorders, Recorders, Running};
