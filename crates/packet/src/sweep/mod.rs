@@ -1,0 +1,33 @@
+//! `tare sweep`: how much a target takes, over frame sizes.
+//!
+//! ```text
+//! sizes ─► search (NDR, PDR: RFC 9971) ─► latency at 10 … 100 % of NDR ─► longest burst ─► a row of the table
+//!             │ Order                ▲ Trial
+//!             ▼                      │
+//!          trials over ports: send at a load, receive, count by signature, wait for what is on its way
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `load`, `goal`, `trial`, `classify`, `search` | RFC 9971, pure |
+//! | `bursts` | back-to-back frames, pure |
+//! | `students` | means of trials and their intervals |
+
+mod bursts;
+mod classify;
+mod goal;
+mod load;
+mod search;
+mod students;
+mod trial;
+
+pub use bursts::BurstSearch;
+pub use classify::{Class, classify, conditional_throughput};
+pub use goal::{Goal, Limits, Target};
+pub use load::Load;
+pub use search::{End, Found, Search};
+pub use students::{CONFIDENCE, Mean};
+pub use trial::{Order, TOLERANCE, Trial};
+
+#[cfg(test)]
+mod search_tests;

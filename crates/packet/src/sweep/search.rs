@@ -1,0 +1,312 @@
+//! The search itself: which trial comes next, and what all of them together say (RFC 9971). No I/O and no clock.
+//!
+//! ```text
+//!            next() ─► Order { load, length }
+//!   Search ◄───────────────────────────────── whoever makes trials
+//!            learn(Trial)
+//!
+//!   each goal, each step: ── at max ──► at what was forwarded then ──► outwards, doubling ──► halving the ratio
+//!                                      until (upper − lower) / upper ≤ width, then the next, longer and finer step
+//! ```
+//!
+//! A trial in which the generator fell short says nothing of the target. It is tried again, and if that happens again, what
+//! the generator reached is the highest load that is searched, and the result says so.
+
+use super::classify::{Class, classify, conditional_throughput};
+use super::goal::{Goal, Limits, Target};
+use super::load::Load;
+use super::trial::{Order, Trial};
+use std::collections::BTreeMap;
+
+/// A search for several goals at once.
+#[derive(Clone, Debug)]
+pub struct Search {
+    goals: Vec<Goal>,
+    limits: Limits,
+    /// Every step of every goal, in the order in which they are worked on.
+    steps: Vec<Step>,
+    at: usize,
+    trials: BTreeMap<Load, Vec<Trial>>,
+    made: usize,
+    most: usize,
+    /// The load at which trials go on until it is decided.
+    open: Option<Load>,
+    /// Doublings of the search outwards.
+    strides: u32,
+    /// Trials that the generator could not make: at which load, and how often.
+    short: Option<(Load, u32)>,
+    generator: Option<f64>,
+    invalid: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    goal: usize,
+    target: Target,
+}
+
+/// What was found for one goal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    pub goal: Goal,
+    /// The highest load that is reached, below every load that is not.
+    pub lower: Option<Load>,
+    /// The lowest load that is not reached.
+    pub upper: Option<Load>,
+    /// Frames per second that arrive at the lower bound.
+    pub throughput: Option<f64>,
+    pub end: End,
+}
+
+/// How a goal's search ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum End {
+    /// Both bounds, no further apart than the goal's width.
+    Found,
+    /// Even the highest load that was asked for is reached.
+    AboveMax,
+    /// The generator makes no more than this, frames per second, and the target takes it: the true bound lies above.
+    Generator(f64),
+    /// Even the lowest load that was asked for is not reached.
+    BelowMin,
+    /// Trials or time ran out first: the bounds are as far as it came.
+    RanOut,
+}
+
+/// Trials at one load that the generator may fail to make before this is taken for its limit.
+const SHORT_TRIALS: u32 = 2;
+/// Of what the generator reached, the share that is searched: at its very limit every second trial would be short.
+const BELOW_LIMIT: f64 = 0.98;
+
+impl Search {
+    /// `most` trials at the utmost.
+    pub fn new(goals: Vec<Goal>, limits: Limits, most: usize) -> Self {
+        let of = |(goal, settings): (usize, &Goal)| {
+            settings.targets().into_iter().map(move |target| Step { goal, target }).collect::<Vec<_>>()
+        };
+        let steps = goals.iter().enumerate().flat_map(of).collect();
+        Self {
+            goals,
+            limits,
+            steps,
+            at: 0,
+            trials: BTreeMap::new(),
+            made: 0,
+            most,
+            open: None,
+            strides: 0,
+            short: None,
+            generator: None,
+            invalid: 0,
+        }
+    }
+
+    /// The trial that tells most now; `None` when all goals are found, or trials have run out.
+    pub fn next(&mut self) -> Option<Order> {
+        while self.made < self.most && self.at < self.steps.len() {
+            let step = self.steps[self.at];
+            if let Some(load) = self.load_for(&step.target) {
+                if self.open != Some(load) {
+                    self.open = Some(load);
+                }
+                return Some(Order { load, length: step.target.trial });
+            }
+            self.at += 1;
+            self.open = None;
+            self.strides = 0;
+            // Trials of later goals also speak of earlier ones: what they undo is done again.
+            if self.at == self.steps.len()
+                && let Some(undone) = self.undone()
+            {
+                self.at = undone;
+            }
+        }
+        None
+    }
+
+    /// Takes a trial in; the order need not have come from [`Search::next`].
+    pub fn learn(&mut self, trial: Trial) {
+        self.made += 1;
+        if trial.is_valid() {
+            self.short = None;
+            self.trials.entry(trial.load).or_default().push(trial);
+            return;
+        }
+        self.invalid += 1;
+        let times = self.short.filter(|(load, _)| *load == trial.load).map_or(1, |(_, times)| times + 1);
+        self.short = Some((trial.load, times));
+        if times >= SHORT_TRIALS {
+            self.limit_to(trial.reached());
+        }
+    }
+
+    fn limit_to(&mut self, reached: f64) {
+        self.generator = Some(self.generator.map_or(reached, |before| before.min(reached)));
+        let limit = Load::per_second(reached * BELOW_LIMIT);
+        // Each time it gets lower, so that this ends, also with a generator that contradicts itself.
+        self.limits.max = limit.min(self.limits.max.times(BELOW_LIMIT)).max(self.limits.min);
+        self.short = None;
+        self.open = None;
+    }
+
+    /// Trials that were made, valid or not.
+    pub const fn made(&self) -> usize {
+        self.made
+    }
+
+    /// Trials in which the generator fell short.
+    pub const fn invalid(&self) -> usize {
+        self.invalid
+    }
+
+    /// The goal that is worked on.
+    pub fn goal(&self) -> Option<&Goal> {
+        self.steps.get(self.at).map(|step| &self.goals[step.goal])
+    }
+
+    /// What is known for each goal.
+    pub fn found(&self) -> Vec<Found> {
+        self.goals.iter().map(|goal| self.found_for(goal)).collect()
+    }
+
+    fn found_for(&self, goal: &Goal) -> Found {
+        let Some(target) = goal.targets().pop() else { unreachable!("a goal has a last step") };
+        let (lower, upper) = self.bounds(&target);
+        let throughput = lower.and_then(|load| conditional_throughput(&target, self.trials.get(&load)?));
+        let end = match (lower, upper) {
+            (Some(low), Some(high)) if is_narrow(low, high, &target) => End::Found,
+            (Some(low), None) if low >= self.limits.max => self.generator.map_or(End::AboveMax, End::Generator),
+            // The generator's limit lies between both bounds of an earlier, higher trial.
+            (Some(low), Some(_)) if low >= self.limits.max => {
+                self.generator.map_or(End::RanOut, End::Generator)
+            }
+            (None, Some(high)) if high <= self.limits.min => End::BelowMin,
+            // Not a single trial was valid, down to the lowest load.
+            (None, None) if self.generator.is_some() && self.limits.max <= self.limits.min => {
+                self.generator.map_or(End::RanOut, End::Generator)
+            }
+            _ => End::RanOut,
+        };
+        Found { goal: goal.clone(), lower, upper, throughput, end }
+    }
+
+    /// The last step of the first goal whose bounds are open again.
+    fn undone(&mut self) -> Option<usize> {
+        (0..self.steps.len()).find(|&at| {
+            let is_last = self.steps.get(at + 1).is_none_or(|next| next.goal != self.steps[at].goal);
+            let target = self.steps[at].target;
+            is_last && self.load_for(&target).is_some()
+        })
+    }
+
+    /// Tightest bounds: the lowest load that is not reached, and the highest below it that is.
+    fn bounds(&self, target: &Target) -> (Option<Load>, Option<Load>) {
+        let mut lower = None;
+        for (load, trials) in &self.trials {
+            match classify(target, trials) {
+                Class::Upper => return (lower, Some(*load)),
+                Class::Lower => lower = Some(*load),
+                Class::Undecided => {}
+            }
+        }
+        (lower, None)
+    }
+
+    /// Where the next trial for this target should be made; `None` if its bounds are narrow enough, or cannot be.
+    fn load_for(&mut self, target: &Target) -> Option<Load> {
+        let (lower, upper) = self.bounds(target);
+        if let Some(open) = self.open
+            && self.is_undecided(open, target)
+            && lower.is_none_or(|low| low < open)
+            && upper.is_none_or(|high| open < high)
+        {
+            return Some(open);
+        }
+        let limits = self.limits;
+        match (lower, upper) {
+            (Some(low), Some(high)) if is_narrow(low, high, target) || low >= limits.max => None,
+            (Some(low), Some(high)) => Some(self.hint(target, low, high).unwrap_or_else(|| inside(low, high))),
+            (Some(low), None) if low >= limits.max => None,
+            (Some(low), None) => Some(self.outwards(low, target, 1.0).min(limits.max)),
+            (None, Some(high)) if high <= limits.min => None,
+            (None, Some(high)) => Some(self.downwards(high, target)),
+            (None, None) if self.generator.is_some() && limits.max <= limits.min => {
+                (!self.is_hopeless()).then_some(limits.min)
+            }
+            (None, None) => Some(self.first(target)),
+        }
+    }
+
+    /// Whether the generator does not even make the lowest load.
+    fn is_hopeless(&self) -> bool {
+        self.generator.is_some_and(|reached| reached < self.limits.min.as_per_second())
+    }
+
+    fn is_undecided(&self, load: Load, target: &Target) -> bool {
+        load <= self.limits.max
+            && self.trials.get(&load).is_none_or(|trials| classify(target, trials) == Class::Undecided)
+    }
+
+    /// The bound that the step before left between these two, if it is still to be confirmed by this one.
+    fn hint(&self, target: &Target, low: Load, high: Load) -> Option<Load> {
+        let (lower, upper) = self.previous(target)?;
+        [lower, upper]
+            .into_iter()
+            .flatten()
+            .find(|load| low < *load && *load < high && self.is_undecided(*load, target))
+    }
+
+    /// Bounds of the step before this target, of the same goal.
+    fn previous(&self, target: &Target) -> Option<(Option<Load>, Option<Load>)> {
+        let at = self.steps.iter().position(|step| step.target == *target)?;
+        let before = self.steps.get(at.checked_sub(1)?)?;
+        (before.goal == self.steps[at].goal).then(|| self.bounds(&before.target))
+    }
+
+    /// Where nothing is decided yet: at what the step before found, otherwise at the highest load.
+    fn first(&self, target: &Target) -> Load {
+        let known = self.previous(target).and_then(|(lower, upper)| lower.or(upper));
+        known.unwrap_or(self.limits.max).clamp(self.limits.min, self.limits.max)
+    }
+
+    /// A load above `low`: first the one that the step before left as its upper bound, then further and further away.
+    fn outwards(&mut self, low: Load, target: &Target, towards: f64) -> Load {
+        let hinted = self.previous(target).and_then(|(_, upper)| upper).filter(|load| *load > low);
+        if let Some(hinted) = hinted {
+            return hinted;
+        }
+        low.times(1.0 + towards * self.stride(target))
+    }
+
+    /// A load below `high`: what the step before found, what was forwarded at `high`, then further and further down.
+    fn downwards(&mut self, high: Load, target: &Target) -> Load {
+        let hinted = self.previous(target).and_then(|(lower, _)| lower).filter(|load| *load < high);
+        let forwarded = self.trials.get(&high).and_then(|trials| trials.last()).map(|trial| {
+            // A little less than arrived at too high a load, and than may be lost.
+            Load::per_second(trial.forwarded() / (1.0 - target.loss))
+        });
+        let first = self.strides == 0;
+        let stride = self.stride(target);
+        let guess = hinted.or(forwarded.filter(|load| first && *load < high));
+        let next = guess.unwrap_or_else(|| high.times(1.0 - stride.min(0.75)));
+        // Also where rounding leaves no room.
+        let below = Load::per_second((high.as_per_second() - Load::SMALLEST.as_per_second()).max(0.0));
+        next.min(below).clamp(self.limits.min, self.limits.max)
+    }
+
+    /// Widths away: 1, 2, 4, 8…
+    fn stride(&mut self, target: &Target) -> f64 {
+        let stride = target.width * f64::from(1u32 << self.strides.min(20));
+        self.strides += 1;
+        stride
+    }
+}
+
+fn is_narrow(low: Load, high: Load, target: &Target) -> bool {
+    low.width_to(high) <= target.width || low.is_next_to(high)
+}
+
+fn inside(low: Load, high: Load) -> Load {
+    let middle = low.between(high);
+    if low < middle && middle < high { middle } else { low.times(1.0 + low.width_to(high) / 2.0) }
+}

@@ -1,0 +1,151 @@
+//! Searches of simulated systems whose capacity is known: it must be found within the width that is stated.
+
+use super::*;
+use proptest::prelude::*;
+use units::{Fraction, Picos};
+
+/// A system that forwards at most `capacity` frames per second, loses `noise` of all others at random, and a generator that
+/// makes at most `ability`.
+struct Simulated {
+    capacity: f64,
+    ability: f64,
+    /// Share of the trials that lose one frame whatever the load.
+    hiccups: f64,
+    state: u64,
+}
+
+impl Simulated {
+    fn of(capacity: f64) -> Self {
+        Self { capacity, ability: f64::INFINITY, hiccups: 0.0, state: 0x9e37_79b9_7f4a_7c15 }
+    }
+
+    /// xorshift64*: uniform in 0..1.
+    fn random(&mut self) -> f64 {
+        self.state ^= self.state >> 12;
+        self.state ^= self.state << 25;
+        self.state ^= self.state >> 27;
+        (self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn trial(&mut self, order: Order) -> Trial {
+        let offered = order.load.frames_in(order.length);
+        let sent = offered.min((self.ability * order.length.as_secs_f64()) as u64);
+        let passed = sent.min((self.capacity * order.length.as_secs_f64()).floor() as u64);
+        let hiccup = u64::from(self.random() < self.hiccups);
+        let received = passed.saturating_sub(hiccup);
+        Trial { load: order.load, length: order.length, offered, sent, took: order.length, received }
+    }
+}
+
+fn share(text: &str) -> Fraction {
+    text.parse().unwrap()
+}
+
+fn limits(max: f64) -> Limits {
+    Limits { min: Load::per_second(1.0), max: Load::per_second(max) }
+}
+
+fn run(system: &mut Simulated, goals: Vec<Goal>, limits: Limits) -> (Vec<Found>, Search) {
+    let mut search = Search::new(goals, limits, 500);
+    while let Some(order) = search.next() {
+        search.learn(system.trial(order));
+    }
+    (search.found(), search)
+}
+
+#[test]
+fn ndr_and_pdr_of_a_sharp_system() {
+    // Loss at load L is 1 − C / L: zero up to C, and half a percent at C / 0.995.
+    let capacity = 812_345.0;
+    let goals = vec![Goal::ndr(), Goal::pdr(share("0.5%"))];
+    let (found, search) = run(&mut Simulated::of(capacity), goals, limits(14_880_952.0));
+    for (found, truth) in found.iter().zip([capacity, capacity / 0.995]) {
+        let (low, high) = (found.lower.unwrap().as_per_second(), found.upper.unwrap().as_per_second());
+        assert_eq!(found.end, End::Found);
+        assert!(low <= truth && truth < high + 1.0, "{low} {truth} {high}");
+        assert!((high - low) / high <= 0.005);
+        assert!(found.throughput.unwrap() <= low);
+    }
+    assert!(search.made() < 60, "{} trials", search.made());
+    assert_eq!(search.invalid(), 0);
+}
+
+#[test]
+fn a_target_that_takes_everything_is_above_the_highest_load() {
+    let (found, search) = run(&mut Simulated::of(1e9), vec![Goal::ndr()], limits(1e6));
+    assert_eq!((found[0].end, found[0].lower), (End::AboveMax, Some(Load::per_second(1e6))));
+    assert!(search.made() <= 6);
+}
+
+#[test]
+fn a_target_that_takes_nothing_is_below_the_lowest_load() {
+    let (found, _) = run(&mut Simulated::of(0.0), vec![Goal::ndr()], limits(1e6));
+    assert_eq!((found[0].end, found[0].upper), (End::BelowMin, Some(Load::per_second(1.0))));
+}
+
+#[test]
+fn what_the_generator_cannot_make_is_never_the_targets_loss() {
+    // The generator makes 300 000/s; the target would take a million.
+    let mut system = Simulated { ability: 300_000.0, ..Simulated::of(1e6) };
+    let (found, search) = run(&mut system, vec![Goal::ndr()], limits(2e6));
+    let End::Generator(reached) = found[0].end else { panic!("{found:?}") };
+    assert!((reached - 300_000.0).abs() < 1.0);
+    assert!(search.invalid() >= 2);
+    assert_eq!(found[0].upper, None);
+    assert!(found[0].lower.unwrap().as_per_second() >= 0.97 * 300_000.0);
+}
+
+#[test]
+fn below_the_generators_limit_the_target_is_found_all_the_same() {
+    let mut system = Simulated { ability: 300_000.0, ..Simulated::of(100_000.0) };
+    let (found, _) = run(&mut system, vec![Goal::ndr()], limits(2e6));
+    assert_eq!(found[0].end, End::Found, "{found:?}");
+    assert!((found[0].lower.unwrap().as_per_second() / 100_000.0 - 1.0).abs() < 0.005);
+}
+
+#[test]
+fn one_trial_in_ten_with_a_hiccup_does_not_hide_the_capacity() {
+    // With an exceed ratio of one half a load is reached if most of its trials lose nothing.
+    let mut system = Simulated { hiccups: 0.1, ..Simulated::of(50_000.0) };
+    let (found, _) = run(&mut system, vec![Goal::ndr()], limits(1e6));
+    assert_eq!(found[0].end, End::Found);
+    assert!((found[0].lower.unwrap().as_per_second() / 50_000.0 - 1.0).abs() < 0.01, "{found:?}");
+}
+
+#[test]
+fn when_trials_run_out_that_is_said() {
+    let mut search = Search::new(vec![Goal::ndr()], limits(1e6), 3);
+    let mut system = Simulated::of(1_234.0);
+    while let Some(order) = search.next() {
+        search.learn(system.trial(order));
+    }
+    assert_eq!((search.made(), search.found()[0].end), (3, End::RanOut));
+}
+
+proptest! {
+    #[test]
+    fn any_capacity_is_found_within_the_width(capacity in 10.0f64..2e7, width in 1_000u32..50_000, seed in 1u64..) {
+        let goal = Goal { width: Fraction::from_millionths(width).unwrap(), ..Goal::ndr() };
+        let mut system = Simulated { state: seed, ..Simulated::of(capacity) };
+        let (found, search) = run(&mut system, vec![goal], limits(3e7));
+        let found = &found[0];
+        prop_assert_eq!(found.end, End::Found);
+        let (low, high) = (found.lower.unwrap().as_per_second(), found.upper.unwrap().as_per_second());
+        // A trial of d seconds tells capacity to 1/d frames: below 1000/s that is more than the width.
+        let grain = 4.0;
+        prop_assert!(low <= capacity + grain && capacity <= high + grain, "{} {} {}", low, capacity, high);
+        prop_assert!(search.made() < 120, "{} trials", search.made());
+    }
+
+    #[test]
+    fn a_noisy_system_ends_and_is_not_far_off(hiccups in 0.0f64..0.25, seed in 1u64..) {
+        let mut system = Simulated { hiccups, state: seed, ..Simulated::of(70_000.0) };
+        let goals = vec![Goal::ndr(), Goal::pdr(share("0.5%"))];
+        let (found, search) = run(&mut system, goals, limits(1e6));
+        prop_assert!(search.made() <= 500);
+        // A hiccup of one frame is far below half a percent: PDR is not touched by it.
+        let pdr = found[1].lower.unwrap().as_per_second();
+        prop_assert!((pdr / (70_000.0 / 0.995) - 1.0).abs() < 0.006, "{}", pdr);
+        prop_assert!(found[0].lower.is_some_and(|low| low.as_per_second() <= 70_001.0));
+    }
+}

@@ -1,0 +1,79 @@
+//! One trial: so many frames at one load, and what became of them.
+
+use super::load::Load;
+use units::Picos;
+
+/// What shall be tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    pub load: Load,
+    pub length: Picos,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    pub load: Load,
+    pub length: Picos,
+    /// Frames that were due.
+    pub offered: u64,
+    /// Frames that left.
+    pub sent: u64,
+    /// From the first departure to the last, and one gap more: what the frames that left really took.
+    pub took: Picos,
+    /// Of those that left, how many arrived (each counted once).
+    pub received: u64,
+}
+
+/// The share of its load that a generator may fall short of, in a trial that still counts.
+pub const TOLERANCE: f64 = 0.005;
+
+impl Trial {
+    /// Share of the frames that left and did not arrive.
+    pub fn loss(&self) -> f64 {
+        if self.sent == 0 { 0.0 } else { self.sent.saturating_sub(self.received) as f64 / self.sent as f64 }
+    }
+
+    /// Frames per second that really left.
+    pub fn reached(&self) -> f64 {
+        let took = self.took.max(self.length).as_secs_f64();
+        if took > 0.0 { self.sent as f64 / took } else { 0.0 }
+    }
+
+    /// Whether the generator made the load that it should. Where it did not, the trial says nothing of the target.
+    pub fn is_valid(&self) -> bool {
+        let short = self.offered.saturating_sub(self.sent) as f64;
+        short <= self.offered as f64 * TOLERANCE
+            && self.took.as_secs_f64() <= self.length.as_secs_f64() * (1.0 + TOLERANCE)
+            && self.sent > 0
+    }
+
+    /// Frames per second that arrived.
+    pub fn forwarded(&self) -> f64 {
+        self.received as f64 / self.length.as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(offered: u64, sent: u64, received: u64, took_ms: u64) -> Trial {
+        let (load, length) = (Load::per_second(offered as f64), Picos::from_secs(1));
+        Trial { load, length, offered, sent, took: Picos::from_millis(took_ms), received }
+    }
+
+    #[test]
+    fn loss_is_of_what_left() {
+        assert_eq!(trial(1_000, 1_000, 995, 1_000).loss(), 0.005);
+        assert_eq!(trial(1_000, 500, 500, 1_000).loss(), 0.0);
+    }
+
+    #[test]
+    fn a_generator_that_falls_short_makes_the_trial_invalid() {
+        assert!(trial(1_000, 1_000, 0, 1_000).is_valid(), "the target's loss is no fault of the generator");
+        assert!(!trial(1_000, 990, 990, 1_000).is_valid(), "1 % never left");
+        assert!(!trial(1_000, 1_000, 1_000, 1_100).is_valid(), "all left, but 10 % too slowly");
+        assert!(!trial(1_000, 0, 0, 1_000).is_valid());
+    }
+}
