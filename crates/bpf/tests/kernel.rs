@@ -88,7 +88,9 @@ fn functions_and_loops_are_called_and_jumped_to() {
 #[test]
 fn maps_keep_what_is_written_one_by_one_or_at_once() {
     for kind in [MapKind::Hash, MapKind::LruHash, MapKind::Array] {
-        let spec = MapSpec { kind, ..MapSpec::array("kept", 8, 1000) };
+        // An LRU map that is full to the brim forgets: its CPUs keep free entries apart.
+        let room = if kind == MapKind::LruHash { 8000 } else { 1000 };
+        let spec = MapSpec { kind, ..MapSpec::array("kept", 8, room) };
         let map = Map::create(&MapSpec { is_lazy: kind == MapKind::Hash, ..spec }).unwrap();
         let keys: Vec<u8> = (0..1000u32).flat_map(u32::to_ne_bytes).collect();
         let values: Vec<u8> = (0..1000u64).flat_map(|n| (n * n).to_ne_bytes()).collect();
