@@ -11,7 +11,7 @@
 //! a.mov(R0, 2).exit();
 //! a.bind(short);
 //! a.mov(R0, 1).exit();
-//! assert_eq!(a.assemble().unwrap().len(), 8);
+//! assert_eq!(a.assemble().unwrap().len(), 9);
 //! ```
 
 use crate::error::BpfError;
