@@ -5,10 +5,11 @@
 mod commands;
 mod describe;
 mod elsewhere;
+mod engine;
+mod http_engine;
 mod limits;
 mod load;
 mod options;
-#[allow(dead_code, reason = "the commands come one by one")]
 mod packets;
 mod papers;
 mod progress;

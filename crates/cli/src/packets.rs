@@ -1,20 +1,252 @@
 //! A command that deals in frames, from its job to an exit status: the same arrow as every load.
 
+use crate::engine::{Brief, Driven, MakeRecorders, Stopped};
 use crate::load;
-use crate::options::Options;
-use crate::status::{Failure, Status};
-use packet::Job;
-use plan::packets::PacketPlan;
+use crate::options::{Options, Output};
+use crate::progress::Shown;
+use crate::status::{Failure, Status, complain};
+use crate::terminal::print_all;
+use crate::watching::Watching;
+use clock::HostClock;
+use measure::packets::{PacketReport, PortReport};
+use measure::{Choice, FrameConditions, Loop, RunTotals};
+use packet::ctl::{Keys, Server};
+use packet::{Control, Facts, Findings, Halt, Job, Running};
+use plan::packets::{Command, PacketPlan};
+use std::path::Path;
+use std::sync::Arc;
+use store::RunResult;
+use units::{Instant, Record};
 
-/// Carries the job out, keeps and prints the result, and says how the process shall end. `notes` are sentences for people
-/// that are known before the start.
+/// Carries a job out, keeps and prints the result, and says how the process shall end. `prepare` makes the job from the
+/// run's clock: what it opens, it opens then, and nothing is sent. `notes` are sentences that are known beforehand.
 pub fn carry_out(
-    job: Box<dyn Job>,
+    prepare: impl FnOnce(HostClock) -> Result<Box<dyn Job>, Failure>,
     plan: &PacketPlan,
     notes: Vec<String>,
     options: &Options,
 ) -> Result<Status, Failure> {
-    let _ = (job, plan, notes, options);
-    let _ = load::load;
-    Err(Failure::wrong(anyhow::anyhow!("frames can not be sent yet")))
+    if options.print_plan {
+        print_all(&plan.to_toml())?;
+        return Ok(Status::Done);
+    }
+    let has_keys = options.progress == Shown::Line
+        && options.output == Output::Summary
+        && options.live.live.is_none()
+        && matches!(plan.command, Command::Send | Command::Pace | Command::Forward);
+    // A view that fills the terminal has keys of its own, which know only requests.
+    let mut options = options.clone();
+    options.live.no_view = true;
+    load::load_by(
+        |clock| Ok(Box::new(Frames::new(prepare(clock)?, plan, clock, has_keys)) as Box<dyn Driven>),
+        notes,
+        &options,
+    )
+}
+
+/// A packet job, as load.rs drives it.
+struct Frames {
+    brief: Brief,
+    facts: Facts,
+    job: Option<Box<dyn Job>>,
+    running: Option<Running>,
+    control: Arc<Control>,
+    clock: HostClock,
+    findings: Findings,
+    has_keys: bool,
+    keys: Option<Keys>,
+    server: Option<Server>,
+}
+
+impl Frames {
+    fn new(job: Box<dyn Job>, plan: &PacketPlan, clock: HostClock, has_keys: bool) -> Self {
+        let facts = job.facts();
+        Self {
+            brief: brief(&facts, plan),
+            facts,
+            job: Some(job),
+            running: None,
+            control: Arc::new(Control::default()),
+            clock,
+            findings: Findings::default(),
+            has_keys,
+            keys: None,
+            server: None,
+        }
+    }
+}
+
+fn brief(facts: &Facts, plan: &PacketPlan) -> Brief {
+    let load_loop = match plan.command {
+        Command::Capture | Command::Gaps | Command::Forward => Loop::Passive,
+        Command::Send | Command::Pace | Command::Sweep if facts.is_open_loop => Loop::Open { gap: facts.gap },
+        Command::Send | Command::Pace | Command::Sweep => Loop::Closed,
+    };
+    let choice = |(what, chosen, why): &(String, String, String)| Choice {
+        what: what.clone(),
+        chosen: chosen.clone(),
+        why: why.clone(),
+    };
+    Brief {
+        engine: plan.command.name(),
+        plan_text: plan.to_toml(),
+        plan_hash: plan.hash().to_string(),
+        target: facts.target.clone(),
+        load: facts.load.clone(),
+        unit: "frame",
+        limits: plan.limits.clone(),
+        names: Vec::new(),
+        warmup: units::Picos::ZERO,
+        planned: facts.length,
+        whole: facts.length,
+        threads: facts.threads.max(1) as u16,
+        load_loop,
+        parallel: None,
+        source_addresses: 1,
+        spins: facts.spins,
+        cpus: Vec::new(),
+        io: facts.target.clone(),
+        choices: facts.choices.iter().map(choice).collect(),
+        steerable: Err("its rate is changed with tare ctl, or with + and -"),
+        has_frames: true,
+    }
+}
+
+impl Driven for Frames {
+    fn brief(&self) -> Brief {
+        self.brief.clone()
+    }
+
+    fn allow_steering(&self) {}
+
+    fn settle_in(&mut self, folder: Option<&str>) {
+        if let Some(folder) = folder {
+            match Server::start(Path::new(folder), self.control.clone(), self.clock) {
+                Ok(server) => self.server = Some(server),
+                Err(error) => complain(&format!("tare: tare ctl can not reach this run: {error}")),
+            }
+        }
+        if self.has_keys {
+            self.keys = Keys::start(self.control.clone(), self.clock);
+        }
+    }
+
+    fn start(&mut self, recorders: MakeRecorders<'_>) -> Result<(), Failure> {
+        let job = self.job.take().expect("a run is started once");
+        let mut make = |origin: Instant| -> packet::Recorders {
+            recorders(origin)
+                .into_iter()
+                .map(|recorder| Box::new(recorder) as Box<dyn Record + Send>)
+                .collect()
+        };
+        self.running = Some(job.start(self.control.clone(), &mut make).map_err(Failure::wrong)?);
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.running.as_ref().is_none_or(Running::is_over)
+    }
+
+    fn stopped(&self) -> Stopped {
+        match self.control.halt() {
+            Halt::No => Stopped::No,
+            Halt::Interrupted => Stopped::Interrupted,
+            Halt::Failed | Halt::Aborted => Stopped::Otherwise,
+        }
+    }
+
+    fn why(&self) -> Option<String> {
+        self.control.why()
+    }
+
+    fn interrupt(&self) {
+        self.control.interrupt();
+    }
+
+    fn abort(&self, why: String) {
+        self.control.abort(why);
+    }
+
+    fn steer(&self, _: &Watching, _: Instant) {}
+
+    fn steered(&self, _: Instant) -> Option<String> {
+        let changes = self.control.changes();
+        let last = changes.last()?;
+        let more = match changes.len() {
+            1 => String::new(),
+            all => format!(" ({} in all)", report::counted(all as u64, "change")),
+        };
+        Some(format!("changed by hand: {} {} after {:.3} s{more}", last.what, last.to, last.at_s))
+    }
+
+    fn join(&mut self) {
+        if let Some(running) = self.running.take() {
+            self.findings = running.join();
+        }
+        self.findings.report.command = self.brief.engine.to_owned();
+        // Keys and socket are for a run that goes on.
+        self.keys = None;
+        self.server = None;
+    }
+
+    fn frame_conditions(&self) -> Option<FrameConditions> {
+        Some(conditions(&self.findings, self.facts.gap.map(|gap| gap.as_picos() as f64 / 1e3)))
+    }
+
+    fn tell(&self, result: &mut RunResult, _: &RunTotals) {
+        result.notes.extend(self.facts.notes.iter().cloned());
+        result.notes.extend(self.findings.notes.iter().cloned());
+        result.labels.extend(self.findings.labels.iter().cloned());
+        result.packets = Some(self.findings.report.clone());
+    }
+}
+
+/// What the verdict needs of the findings. Faults that were asked for, and what a filter let pass by, are no loss of ours.
+fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
+    let PacketReport { ports, gaps, .. } = &findings.report;
+    let lost = |start: &str| -> u64 {
+        let counted = |port: &PortReport| {
+            port.drops
+                .iter()
+                .filter(|drop| drop.place.starts_with(start) && drop.place != "rx.filter")
+                .map(|drop| drop.frames)
+                .sum::<u64>()
+        };
+        ports.iter().map(counted).sum()
+    };
+    let gaps = gaps.as_ref();
+    FrameConditions {
+        requested_gap_ns: gap_ns.or_else(|| gaps.and_then(|gaps| gaps.requested_ns)),
+        gap_error_p95_ns: gaps.and_then(|gaps| gaps.error).map(|error| error.p95_ns),
+        stamp_error_ns: gaps.map(|gaps| gaps.stamp_error_ns),
+        receiver_drops: lost("rx."),
+        received: ports.iter().map(|port| port.received).sum(),
+        transmit_drops: lost("tx."),
+        invalid_trials: findings.invalid_trials,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use measure::packets::PlaceCount;
+
+    #[test]
+    fn only_what_we_lost_ourselves_counts_against_us() {
+        let drop = |place: &str, frames| PlaceCount { place: place.to_owned(), frames };
+        let port = |role: &str, drops: Vec<PlaceCount>| PortReport {
+            role: role.to_owned(),
+            received: 100,
+            drops,
+            ..PortReport::default()
+        };
+        let mut findings = Findings::default();
+        findings.report.ports = vec![
+            port("in", vec![drop("rx.ring", 3), drop("rx.driver", 4), drop("rx.filter", 50)]),
+            port("out", vec![drop("tx.kernel", 2), drop("fault", 9)]),
+        ];
+        let conditions = conditions(&findings, Some(1_000.0));
+        assert_eq!((conditions.receiver_drops, conditions.transmit_drops, conditions.received), (7, 2, 200));
+        assert_eq!(conditions.requested_gap_ns, Some(1_000.0));
+    }
 }

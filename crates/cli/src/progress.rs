@@ -3,7 +3,6 @@
 
 use crate::terminal::{self, has_cursor, style};
 use measure::IntervalRow;
-use plan::Plan;
 use report::{Style, percent_g};
 use std::io::{IsTerminal, Write};
 use store::schema::Interval;
@@ -43,14 +42,15 @@ pub struct Progress {
 }
 
 impl Progress {
-    pub fn new(plan: &Plan, shown: Shown) -> Self {
+    /// `whole`: how long the run takes, warm-up included, where that is known.
+    pub fn new(warmup: Picos, whole: Option<Picos>, shown: Shown) -> Self {
         let on_terminal = std::io::stderr().is_terminal();
         Self {
             shown,
             in_place: on_terminal && has_cursor(std::env::var_os("TERM").as_deref()),
             style: style(on_terminal),
-            warmup: plan.stop.warmup,
-            whole: plan.stop.duration.map(|duration| duration + plan.stop.warmup),
+            warmup,
+            whole,
             started: 0,
             completed: 0,
             errors: 0,
@@ -135,7 +135,6 @@ fn cut(line: String, columns: Option<usize>) -> String {
 mod tests {
     use super::*;
     use measure::IntervalData;
-    use plan::PlanFile;
     use std::ffi::OsStr;
     use units::Gauges;
 
@@ -155,8 +154,7 @@ mod tests {
 
     #[test]
     fn errors_are_those_of_thresholds_and_missed_ones_are_told_apart() {
-        let plan = PlanFile { url: Some("http://a/".to_owned()), ..PlanFile::default() }.resolve().unwrap();
-        let mut progress = Progress::new(&plan, Shown::Line);
+        let mut progress = Progress::new(Picos::ZERO, Some(Picos::from_secs(10)), Shown::Line);
         let mut row = second(0);
         (row.data.tally.by_class[4], row.data.tally.by_class[5], row.data.tally.missed) = (3, 7, 2);
         // 8 failed, 3 + 7 were answered with 400 or more.
@@ -166,8 +164,7 @@ mod tests {
 
     #[test]
     fn verbose_is_one_line_a_minute_in_http_loads_words() {
-        let plan = PlanFile { url: Some("http://a/".to_owned()), ..PlanFile::default() }.resolve().unwrap();
-        let mut progress = Progress::new(&plan, Shown::EachMinute);
+        let mut progress = Progress::new(Picos::ZERO, Some(Picos::from_secs(10)), Shown::EachMinute);
         let lines: Vec<String> = (0..130).filter_map(|index| progress.line(&second(index))).collect();
         // 60 · 400 started, 60 · (390 + 8) completed.
         assert_eq!(
@@ -181,8 +178,7 @@ mod tests {
 
     #[test]
     fn a_stub_has_no_line_and_a_narrow_terminal_no_second_one() {
-        let plan = PlanFile { url: Some("http://a/".to_owned()), ..PlanFile::default() }.resolve().unwrap();
-        let mut progress = Progress::new(&plan, Shown::Line);
+        let mut progress = Progress::new(Picos::ZERO, Some(Picos::from_secs(10)), Shown::Line);
         assert!(progress.line(&second(0)).is_some());
         let stub = IntervalRow { length: Picos::from_millis(99), ..second(1) };
         assert_eq!(progress.line(&stub), None);

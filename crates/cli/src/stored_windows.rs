@@ -1,7 +1,8 @@
 //! Windows of a stored run: its intervals and their histograms are put together again and led past the thresholds, as
 //! while it went on, so that a window has the value that it had then.
 
-use crate::load::{INTERVAL, measuring};
+use crate::engine::INTERVAL;
+use crate::http_engine::planned;
 use measure::{IntervalData, IntervalRow, Judgement, Measuring, RunTotals, Series, Thresholds, WholeRun};
 use plan::{Figure, Limit, Limits, PlanFile, Requests, Time};
 use std::iter::Peekable;
@@ -63,7 +64,10 @@ fn measured(run: &StoredRun) -> Measuring {
             let until = whole.then(|| from + seconds(run.result.rate.duration_s));
             Measuring { from, until, interval: INTERVAL }
         },
-        |plan| measuring(&plan),
+        |plan| {
+            let from = plan.stop.warmup;
+            Measuring { from, until: planned(&plan).map(|planned| from + planned), interval: INTERVAL }
+        },
     )
 }
 

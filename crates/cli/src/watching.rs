@@ -3,12 +3,12 @@
 //! Where nobody looks nothing is made ready. What is shown is the run *so far*: what is under way has no outcome yet, and
 //! criteria that only a finished run can meet are not judged.
 
+use crate::engine::Brief;
 use crate::status::{Failure, complain};
 use crate::terminal;
 use clap::Args;
 use http::{Control, NotNow};
 use live::{About, Address, Page, Signals, Terminal, Token, Update, Wish};
-use plan::Plan;
 use schedule::Change;
 use std::cell::Cell;
 use std::str::FromStr;
@@ -62,13 +62,13 @@ pub struct Watching {
 
 impl Watching {
     /// Begins to serve. Nothing was sent yet: what is wrong is refused.
-    pub fn start(args: &LiveArgs, plan: &Plan) -> Result<Self, Failure> {
+    pub fn start(args: &LiveArgs, cpus: &[u32]) -> Result<Self, Failure> {
         let linger = args.live_linger.as_deref().map_or(Ok(Picos::ZERO), Picos::from_str);
         let linger = linger.map_err(|error| Failure::wrong(anyhow::anyhow!("--live-linger: {error}")))?;
         let token = args.live_token.as_deref().map(Token::read).transpose().map_err(Failure::wrong)?;
         let page = args.live.as_deref().map(|typed| {
             let address: Address = typed.parse()?;
-            Page::start(address, token, &plan.engine.cpus)
+            Page::start(address, token, cpus)
         });
         let page = page.transpose().map_err(Failure::wrong)?;
         // Also of a quiet run: without its address a page is for nobody.
@@ -79,20 +79,20 @@ impl Watching {
     }
 
     /// Fills the terminal with a view of the run, if there is one that it can fill.
-    pub fn open_view(&mut self, plan: &Plan, rate: Result<Rate, &'static str>) -> Result<(), Failure> {
+    pub fn open_view(&mut self, brief: &Brief) -> Result<(), Failure> {
         if !terminal::has_screen() {
             return Ok(());
         }
         let about = About {
-            whole: plan.stop.duration.map(|duration| duration + plan.stop.warmup),
-            warmup: plan.stop.warmup,
+            whole: brief.whole,
+            warmup: brief.warmup,
             page: self.page.as_ref().map(Page::url),
-            fixed_rate: rate.err().map(str::to_owned),
+            fixed_rate: brief.steerable.err().map(str::to_owned),
             letters: terminal::letters(),
             has_color: terminal::has_color(),
         };
-        let view = Terminal::start(about, self.signals.clone(), &plan.engine.cpus).map_err(Failure::wrong)?;
-        (self.view, self.rate) = (Some(view), rate.ok());
+        let view = Terminal::start(about, self.signals.clone(), &brief.cpus).map_err(Failure::wrong)?;
+        (self.view, self.rate) = (Some(view), brief.steerable.ok());
         Ok(())
     }
 

@@ -12,7 +12,10 @@ use crate::verdict::{Criterion, Sense, Verdict};
 use clock::Agreement;
 use units::{Cause, Miss, Outcome, Picos};
 
+mod frames;
 mod machine;
+
+pub use frames::FrameConditions;
 
 /// Every criterion, in the order of docs/verdict.md.
 pub const CRITERIA: &[&str] = &[
@@ -41,6 +44,18 @@ pub const CRITERIA: &[&str] = &[
     "sinks.lost",
 ];
 
+/// Those that only loads of frames have.
+pub const FRAME_CRITERIA: &[&str] = &[
+    "arrivals",
+    "rate.kept",
+    "late.share",
+    "gap_error.p95",
+    "stamps.error",
+    "receiver.drops",
+    "transmit.drops",
+    "trials.invalid",
+];
+
 /// What offered the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loop {
@@ -49,6 +64,8 @@ pub enum Loop {
     Open {
         gap: Option<Picos>,
     },
+    /// Nothing is sent of one's own accord: frames come, and are captured or passed on.
+    Passive,
 }
 
 /// What the verdict needs to know besides the figures.
@@ -69,6 +86,8 @@ pub struct Conditions {
     pub parallel: Option<u32>,
     /// What other places (`--to`) did not get; `None` if there are none.
     pub sinks: Option<SinkLoss>,
+    /// Of a load that is made of frames, which nobody answers.
+    pub frames: Option<FrameConditions>,
 }
 
 /// Figures on their way to other places that did not arrive.
@@ -91,7 +110,8 @@ const INVALID_FLOOR: Picos = Picos::from_millis(1);
 const ENOUGH_LATE: u64 = 10;
 
 /// Criteria that only a finished run can meet: before, something is always under way.
-const AT_THE_END: [&str; 4] = ["departures", "achieved.share", "conservation", "samples"];
+const AT_THE_END: [&str; 6] =
+    ["departures", "achieved.share", "conservation", "samples", "arrivals", "rate.kept"];
 
 /// The only way to a verdict.
 pub fn judge(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions) -> Verdict {
@@ -107,8 +127,16 @@ pub fn judge_so_far(totals: &RunTotals, health: &HealthSummary, conditions: &Con
 }
 
 fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions) -> Vec<Criterion> {
-    let open = conditions.load != Loop::Closed;
     let machine = Machine::of(health, conditions);
+    if let Some(frames) = &conditions.frames {
+        let mut criteria = frames::criteria(totals, &machine, conditions.load, frames);
+        let behind = criteria.iter().any(|criterion| criterion.name == "rate.kept" && !criterion.holds);
+        criteria.extend(machine.criteria(behind));
+        criteria.extend(of_every_load(totals, health, conditions));
+        criteria.extend(conditions.sinks.as_ref().map(sinks_lost));
+        return criteria;
+    }
+    let open = conditions.load != Loop::Closed;
     let own = own_lateness(&machine, open);
     let lateness_p99 = lateness_p99(totals, own, &machine, open);
     let behind = !lateness_p99.holds;
@@ -121,7 +149,14 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
         criteria.push(lateness_gap(totals, own, gap, &machine));
     }
     criteria.extend(machine.criteria(behind));
-    criteria.extend([
+    criteria.extend(of_every_load(totals, health, conditions));
+    criteria.extend([ports_left(health), descriptors_left(health), samples(totals)]);
+    criteria.extend(conditions.sinks.as_ref().map(sinks_lost));
+    criteria
+}
+
+fn of_every_load(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions) -> [Criterion; 7] {
+    [
         clock_agreement(conditions),
         clock_precision(conditions),
         conservation(totals),
@@ -129,12 +164,7 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
         starved(totals),
         source_lost(totals),
         health_samples(health),
-        ports_left(health),
-        descriptors_left(health),
-        samples(totals),
-    ]);
-    criteria.extend(conditions.sinks.as_ref().map(sinks_lost));
-    criteria
+    ]
 }
 
 fn departures(totals: &RunTotals) -> Criterion {

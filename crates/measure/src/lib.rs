@@ -38,7 +38,9 @@ pub use collector::{Collector, recorders};
 pub use environment::{Choice, ClockReport, Environment, Limit, Stated};
 pub use health::{CoreHealth, HealthSample, HealthSummary, ThreadHealth};
 pub use interval::{GroupData, IntervalData, IntervalRow};
-pub use judge::{CRITERIA, Conditions, Loop, SinkLoss, judge, judge_so_far, unreachable};
+pub use judge::{
+    CRITERIA, Conditions, FRAME_CRITERIA, FrameConditions, Loop, SinkLoss, judge, judge_so_far, unreachable,
+};
 /// From the thresholds' grammar, for all who count errors.
 pub use plan::LOWEST_ERROR_STATUS;
 pub use probe::Probe;

@@ -68,6 +68,8 @@ pub struct Findings {
     pub notes: Vec<String>,
     /// What sets the run apart ("interface veth0 was removed").
     pub labels: Vec<String>,
+    /// Trials in which the generator was the limit, and all trials, where there were trials.
+    pub invalid_trials: Option<(u64, u64)>,
 }
 
 impl Running {

@@ -71,6 +71,9 @@ pub struct RunResult {
     /// Points of the cumulative distributions, for drawing.
     pub curves: Curves,
     pub outcomes: Vec<OutcomeCount>,
+    /// What only frames have: ports, gaps, signatures, flows, tables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets: Option<measure::packets::PacketReport>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupResult>,
     /// The plan has more names than figures are kept for, and requests with the further ones are in the group *other*.
@@ -219,7 +222,8 @@ pub struct Curves {
     pub lateness_ns: Curve,
 }
 
-/// `class` is `status`, `error`, `missed` or `cut_off`; `key` is the code or the cause (`connect.refused`).
+/// `class` is `status`, `frame`, `error`, `missed` or `cut_off`; `key` is the code, the fate (`sent`) or the cause
+/// (`connect.refused`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OutcomeCount {

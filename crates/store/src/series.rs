@@ -134,7 +134,7 @@ pub fn add_outcomes(mut into: Vec<OutcomeCount>, from: &[OutcomeCount]) -> Vec<O
 }
 
 fn rank(outcome: &OutcomeCount) -> (usize, &str) {
-    let classes = ["status", "error", "missed", "cut_off"];
+    let classes = ["status", "frame", "error", "missed", "cut_off"];
     let class = classes.iter().position(|class| *class == outcome.class).unwrap_or(classes.len());
     (class, if class == 0 { &outcome.key } else { "" })
 }

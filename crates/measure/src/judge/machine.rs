@@ -21,7 +21,7 @@ pub(super) struct Machine<'a> {
 
 impl<'a> Machine<'a> {
     pub fn of(health: &'a HealthSummary, conditions: &'a Conditions) -> Self {
-        Self { health, conditions, open: conditions.load != Loop::Closed }
+        Self { health, conditions, open: matches!(conditions.load, Loop::Open { .. }) }
     }
 
     /// Those that were watched long enough to be judged, in the order of docs/verdict.md. `behind`: `lateness.p99` fails.

@@ -56,6 +56,7 @@ fn conditions() -> Conditions {
         cpus: 2,
         parallel: Some(64),
         sinks: Some(SinkLoss::default()),
+        frames: None,
     }
 }
 

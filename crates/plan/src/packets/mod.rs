@@ -9,6 +9,8 @@
 //! A plan file has one table that names the command (`[send]`), those that the command shares with others (`[frames]`), and
 //! `[limits]` as every plan has.
 
+pub mod frames;
+
 use crate::canonical::PlanHash;
 use crate::error::{Place, PlanError};
 use crate::file::LimitsFile;
@@ -126,6 +128,9 @@ mod tests {
         let bare = PacketPlan::new(Command::Send, text.clone(), Limits::default());
         assert_eq!(judged.hash(), bare.hash());
         assert_eq!(bare.to_toml(), text);
-        assert_eq!(judged.to_toml(), format!("{text}\n[limits]\nfail_if = [\"lateness.p99 > 1ms\"]\n"));
+        assert_eq!(
+            judged.to_toml(),
+            format!("{text}\n[limits]\nfail_if = [\"lateness.p99 > 1ms\"]\nabort_if = []\n")
+        );
     }
 }

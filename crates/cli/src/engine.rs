@@ -1,0 +1,187 @@
+//! What the arrow needs of an engine, whatever it sends: a brief before the start, hands on it while it runs, and what
+//! there is to say of it at the end.
+//!
+//! ```text
+//! Driven ── brief ─► load.rs ── start(recorders) ─► (threads) ── finish ─► result
+//! ```
+
+use crate::status::Failure;
+use crate::watching::Watching;
+use clock::{Agreement, HostClock};
+use measure::{Choice, Conditions, FrameConditions, Loop, Measuring, Recorder, RunTotals, Settings, Tapped};
+use plan::Limits;
+use store::secrets;
+use store::{Measured, RunResult};
+use units::{Instant, Picos, Rate};
+
+pub(crate) const INTERVAL: Picos = Picos::from_secs(1);
+
+/// Makes the recorders, one for each thread, once the origin is known.
+pub type MakeRecorders<'a> = &'a mut dyn FnMut(Instant) -> Vec<Tapped<Recorder>>;
+
+/// A run that is known before it starts.
+#[derive(Clone, Debug)]
+pub struct Brief {
+    /// `http`, `send`…: the name in `result.json` and in the run's name.
+    pub engine: &'static str,
+    /// The canonical plan, and its hash without the limits.
+    pub plan_text: String,
+    pub plan_hash: String,
+    /// For people: what is loaded, and how.
+    pub target: String,
+    pub load: String,
+    /// What one departure is called.
+    pub unit: &'static str,
+    pub limits: Limits,
+    /// Names that figures are kept for; empty if there is only one.
+    pub names: Vec<String>,
+    /// The first part, which is not in the figures.
+    pub warmup: Picos,
+    /// Length of the measured part, where the plan says it.
+    pub planned: Option<Picos>,
+    /// What the progress line counts down, warm-up included.
+    pub whole: Option<Picos>,
+    pub threads: u16,
+    /// What offers the load.
+    pub load_loop: Loop,
+    /// Connections that the plan allows at once.
+    pub parallel: Option<u32>,
+    pub source_addresses: u64,
+    pub spins: bool,
+    /// CPUs that threads are pinned to; empty leaves it to the kernel.
+    pub cpus: Vec<u32>,
+    /// How bytes are moved, for `generator.io`.
+    pub io: String,
+    pub choices: Vec<Choice>,
+    /// The rate that keys may change, or why they may not.
+    pub steerable: Result<Rate, &'static str>,
+    /// Whether frames are sent, which nobody answers.
+    pub has_frames: bool,
+}
+
+impl Brief {
+    pub fn measuring(&self) -> Measuring {
+        Measuring {
+            from: self.warmup,
+            until: self.planned.map(|planned| self.warmup + planned),
+            interval: INTERVAL,
+        }
+    }
+
+    pub fn settings(&self, origin: Instant) -> Settings {
+        let measured_from = origin + self.warmup;
+        Settings {
+            origin,
+            measured_from,
+            measured_until: self.planned.map_or(Instant::FAR, |planned| measured_from + planned),
+            interval: INTERVAL,
+            groups: self.names.len() as u16,
+            threads: self.threads,
+            gaps: matches!(self.load_loop, Loop::Open { .. }),
+        }
+    }
+
+    /// How many intervals the run will have; 0 where that is not known beforehand.
+    pub fn intervals(&self) -> u64 {
+        let length = self.planned.map_or(Picos::ZERO, |planned| planned + self.warmup);
+        length.as_picos().div_ceil(INTERVAL.as_picos())
+    }
+
+    /// How long the measured part was, for the rates. `is_whole`: the run was not stopped.
+    pub fn length(&self, is_whole: bool) -> Measured {
+        match (self.planned.filter(|_| is_whole), self.load_loop) {
+            (Some(planned), _) => Measured::Planned(planned),
+            (None, Loop::Open { .. }) => Measured::Departures,
+            (None, Loop::Closed | Loop::Passive) => Measured::Answers,
+        }
+    }
+
+    /// `is_steered`: the rate was changed by hand, so that there is no one gap.
+    pub fn conditions(&self, clock: &HostClock, is_steered: bool, seen: Seen) -> Conditions {
+        let load = match self.load_loop {
+            Loop::Open { .. } if is_steered => Loop::Open { gap: None },
+            load => load,
+        };
+        Conditions {
+            load,
+            clock: seen.agreement,
+            clock_precision: clock.precision().max(clock.overhead()),
+            clock_refused: clock.refused().map(|refused| refused.to_string()),
+            spins: self.spins,
+            cpus: self.cpus_to_run_on(),
+            parallel: self.parallel,
+            sinks: seen.sinks,
+            frames: self.has_frames.then(|| seen.frames.unwrap_or_default()),
+        }
+    }
+
+    fn cpus_to_run_on(&self) -> u32 {
+        let all = || std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+        let count = if self.cpus.is_empty() { all() } else { self.cpus.len() };
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// The plan as others may see it.
+    pub fn plan_shown(&self) -> String {
+        secrets::in_plan(&self.plan_text)
+    }
+}
+
+/// What is known only while or after the run.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    pub agreement: Option<Agreement>,
+    pub sinks: Option<measure::SinkLoss>,
+    pub frames: Option<FrameConditions>,
+}
+
+/// Why a run stopped before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    No,
+    /// The user wanted it.
+    Interrupted,
+    /// Something else, which the reason tells.
+    Otherwise,
+}
+
+/// An engine that load.rs can drive.
+pub trait Driven {
+    fn brief(&self) -> Brief;
+
+    /// Keys may change the rate; to be said before the start.
+    fn allow_steering(&self);
+
+    /// Starts the threads.
+    fn start(&mut self, recorders: MakeRecorders<'_>) -> Result<(), Failure>;
+
+    fn is_over(&self) -> bool;
+
+    fn stopped(&self) -> Stopped;
+    fn why(&self) -> Option<String>;
+
+    fn interrupt(&self);
+    /// Ends the run; `why` is the limit that came true.
+    fn abort(&self, why: String);
+
+    /// Does what keys asked for.
+    fn steer(&self, watching: &Watching, now: Instant);
+    /// How the rate was changed by hand, as a label.
+    fn steered(&self, origin: Instant) -> Option<String>;
+
+    /// Called once the run folder is there (or is known to be none), before the start.
+    fn settle_in(&mut self, folder: Option<&str>) {
+        let _ = folder;
+    }
+
+    /// Waits for the threads.
+    fn join(&mut self);
+
+    /// What the verdict needs to know of frames; after `join`.
+    fn frame_conditions(&self) -> Option<FrameConditions> {
+        None
+    }
+
+    /// Puts what only this engine knows into the result: notes, labels, figures of its own; after `join`.
+    fn tell(&self, result: &mut RunResult, totals: &RunTotals);
+}

@@ -1,0 +1,190 @@
+//! The HTTP engine, as load.rs drives it.
+
+use crate::describe;
+use crate::engine::{Brief, Driven, MakeRecorders, Stopped};
+use crate::status::Failure;
+use crate::watching::{self, Watching};
+use clock::HostClock;
+use http::{Control, Engine, Facts, Halt, Notes, Running};
+use measure::{Choice, Loop, RunTotals};
+use plan::{Load, Plan, Shape};
+use std::sync::Arc;
+use store::{RunResult, secrets};
+use units::{Instant, Picos};
+
+/// See the module.
+pub struct Http {
+    plan: Plan,
+    facts: Facts,
+    brief: Brief,
+    engine: Option<Engine>,
+    running: Option<Running>,
+    control: Arc<Control>,
+    notes: Notes,
+    bad_lines: Vec<String>,
+}
+
+impl Http {
+    /// Opens everything the plan names. Nothing is sent.
+    pub fn prepare(plan: Plan, clock: HostClock) -> Result<Self, Failure> {
+        let engine = Engine::prepare(plan.clone(), clock).map_err(Failure::wrong)?;
+        let mut facts = engine.facts();
+        // In a short file each URL is a name.
+        facts.groups.iter_mut().for_each(|name| *name = secrets::in_urls(name));
+        let brief = brief(&plan, &facts, &engine);
+        Ok(Self {
+            plan,
+            facts,
+            brief,
+            engine: Some(engine),
+            running: None,
+            control: Arc::new(Control::default()),
+            notes: Notes::default(),
+            bad_lines: Vec::new(),
+        })
+    }
+}
+
+fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
+    let choice = |what: &str, chosen: &str, why: &str| Choice {
+        what: what.to_owned(),
+        chosen: chosen.to_owned(),
+        why: why.to_owned(),
+    };
+    Brief {
+        engine: "http",
+        plan_text: plan.to_toml(),
+        plan_hash: plan.hash().to_string(),
+        target: describe::target(plan),
+        load: describe::load(plan),
+        unit: "request",
+        limits: plan.limits.clone(),
+        names: facts.groups.clone(),
+        warmup: plan.stop.warmup,
+        planned: planned(plan),
+        whole: plan.stop.duration.map(|duration| duration + plan.stop.warmup),
+        threads: facts.threads as u16,
+        load_loop: load_loop(plan),
+        parallel: match plan.load {
+            Load::Closed { connections } => Some(connections),
+            Load::Open { connections, .. } => connections,
+        },
+        source_addresses: plan.connection.source_ips.len().max(1) as u64,
+        spins: facts.spin,
+        cpus: plan.engine.cpus.clone(),
+        io: format!("{}: {}", facts.io.name(), facts.io.reason),
+        choices: vec![
+            choice("io", facts.io.name(), &facts.io.reason),
+            choice("spin", if facts.spin { "yes" } else { "no" }, &facts.spin_reason),
+            choice("threads", &facts.threads.to_string(), &facts.threads_reason),
+        ],
+        steerable: engine.steerable(),
+        has_frames: false,
+    }
+}
+
+fn load_loop(plan: &Plan) -> Loop {
+    match &plan.load {
+        Load::Closed { .. } => Loop::Closed,
+        Load::Open { arrivals, .. } => Loop::Open {
+            gap: match &arrivals.shape {
+                Shape::Constant(rate) => Some(rate.gap()),
+                _ => None,
+            },
+        },
+    }
+}
+
+/// Length of the measured part, where the plan says it: by its duration, or by so many requests at an even rate.
+pub(crate) fn planned(plan: &Plan) -> Option<Picos> {
+    let by_requests = match (&plan.load, plan.stop.requests) {
+        (_, None) => None,
+        (Load::Open { arrivals: plan::Arrivals { shape: Shape::Constant(rate), .. }, .. }, Some(count)) => {
+            Some(rate.due(count.get()))
+        }
+        // Whichever comes first is not known beforehand.
+        (_, Some(_)) => return None,
+    };
+    [by_requests, plan.stop.duration].into_iter().flatten().min()
+}
+
+impl Driven for Http {
+    fn brief(&self) -> Brief {
+        self.brief.clone()
+    }
+
+    fn allow_steering(&self) {
+        self.control.allow_steering();
+    }
+
+    fn start(&mut self, recorders: MakeRecorders<'_>) -> Result<(), Failure> {
+        let engine = self.engine.take().expect("a run is started once");
+        self.running = Some(engine.start(self.control.clone(), recorders).map_err(Failure::wrong)?);
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.running.as_ref().is_none_or(Running::is_over)
+    }
+
+    fn stopped(&self) -> Stopped {
+        match self.control.halt() {
+            Halt::No => Stopped::No,
+            Halt::Interrupted => Stopped::Interrupted,
+            Halt::SourceLost | Halt::Failed | Halt::Aborted => Stopped::Otherwise,
+        }
+    }
+
+    fn why(&self) -> Option<String> {
+        self.control.why()
+    }
+
+    fn interrupt(&self) {
+        self.control.interrupt();
+    }
+
+    fn abort(&self, why: String) {
+        self.control.abort(why);
+    }
+
+    fn steer(&self, watching: &Watching, now: Instant) {
+        watching.steer(&self.control, now);
+    }
+
+    fn steered(&self, origin: Instant) -> Option<String> {
+        watching::label_of(&self.control.changes(), origin)
+    }
+
+    fn join(&mut self) {
+        if let Some(running) = self.running.take() {
+            (self.notes, self.bad_lines) = running.join();
+        }
+    }
+
+    fn tell(&self, result: &mut RunResult, totals: &RunTotals) {
+        let timeouts: u64 = result
+            .outcomes
+            .iter()
+            .filter(|outcome| outcome.key.ends_with(".timeout"))
+            .map(|outcome| outcome.count)
+            .sum();
+        if timeouts > 0 {
+            let are = if timeouts == 1 { "is" } else { "are" };
+            result.notes.push(format!(
+                "{} timed out after {} and {are} not in the latencies: the true percentiles are higher",
+                report::counted(timeouts, "request"),
+                self.plan.request.timeout
+            ));
+        }
+        let gauges = &totals.gauges;
+        if let Some(nap) = gauges.napped.as_picos().checked_div(gauges.naps) {
+            result.notes.push(format!(
+                "answers came thick and were gathered in naps of {:#} on average: service times may be longer by up to that (--spin never takes each as it comes)",
+                Picos::from_picos(nap)
+            ));
+        }
+        debug_assert_eq!(self.facts.groups, self.brief.names);
+        result.notes.extend(self.notes.details.iter().cloned());
+        result.notes.extend(self.bad_lines.iter().map(|line| format!("not a request: {line}")));
+    }
+}

@@ -1,0 +1,143 @@
+//! Criteria of loads that are made of frames. Every limit and its reason: docs/verdict.md.
+
+use super::machine::Machine;
+use super::{Loop, own_lateness, share};
+use crate::series::Series;
+use crate::totals::RunTotals;
+use crate::verdict::{Criterion, Sense};
+use units::{Miss, Outcome};
+
+/// What the verdict needs to know of a load of frames besides its figures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FrameConditions {
+    /// The one gap that was asked for, if it was one.
+    pub requested_gap_ns: Option<f64>,
+    /// 95th percentile of |measured − requested gap| where frames arrived; `None` if nobody measured it there.
+    pub gap_error_p95_ns: Option<f64>,
+    /// Error of the stamps that gaps were measured with.
+    pub stamp_error_ns: Option<f64>,
+    /// Frames that our own receiver lost, and those that it had.
+    pub receiver_drops: u64,
+    pub received: u64,
+    /// Frames that our ports had taken and that then did not leave.
+    pub transmit_drops: u64,
+    /// Why the figures of the machine cannot be trusted ("17 of 20 trials: the generator was the limit"); a share of trials.
+    pub invalid_trials: Option<(u64, u64)>,
+}
+
+/// Gaps are judged against at least this: a CPU that is interrupted costs as much at any time.
+const GAP_FLOOR_NS: f64 = 1_000.0;
+
+pub(super) fn criteria(
+    totals: &RunTotals,
+    machine: &Machine<'_>,
+    load: Loop,
+    frames: &FrameConditions,
+) -> Vec<Criterion> {
+    let own = own_lateness(machine, load != Loop::Closed);
+    let mut criteria = match load {
+        Loop::Passive => vec![arrivals(totals)],
+        Loop::Closed => vec![super::departures(totals)],
+        Loop::Open { .. } => {
+            vec![
+                super::departures(totals),
+                super::made(totals, machine),
+                rate_kept(totals, machine),
+                late(totals, machine),
+            ]
+        }
+    };
+    if let Loop::Open { gap: Some(gap) } = load {
+        criteria.push(super::lateness_gap(totals, own, gap, machine));
+    }
+    criteria.extend(gap_error(totals, frames, machine));
+    criteria.extend(stamps(frames));
+    criteria.extend([receiver_drops(totals, frames), transmit_drops(totals, frames)]);
+    criteria.extend(trials(frames));
+    criteria
+}
+
+fn arrivals(totals: &RunTotals) -> Criterion {
+    Criterion::new("arrivals", "count", totals.offered() as f64, Sense::AtLeast, 1.0).only_warns().advise(
+        || "nothing arrived: see that the link is up, that somebody sends, and what the filter lets pass".into(),
+    )
+}
+
+/// How long the schedule was, against how long it took: below 1 the port or the CPU could not keep the rate.
+fn rate_kept(totals: &RunTotals, machine: &Machine<'_>) -> Criterion {
+    let (due, done) = (totals.until_last_due.as_secs_f64(), totals.until_last_done.as_secs_f64());
+    let kept = if due > 0.0 && done > due { due / done } else { 1.0 };
+    Criterion::new("rate.kept", "share", kept, Sense::AtLeast, 0.99).invalid_beyond(Some(0.95)).advise(|| {
+        format!(
+            "the rate is more than this port and CPU can do: {:.1} % of it was reached; {}, or take a faster port",
+            kept * 100.0,
+            machine.more_room()
+        )
+    })
+}
+
+/// Departures whose time had passed by more than the plan's tolerance when they left.
+fn late(totals: &RunTotals, machine: &Machine<'_>) -> Criterion {
+    let late = share(totals.gauges.late, totals.offered());
+    Criterion::new("late.share", "share", late, Sense::AtMost, 0.01).advise(|| {
+        format!("{} of {} frames left late: {}", totals.gauges.late, totals.offered(), machine.in_time())
+    })
+}
+
+/// Where frames arrived if that was measured, else where they were handed over.
+fn gap_error(totals: &RunTotals, frames: &FrameConditions, machine: &Machine<'_>) -> Option<Criterion> {
+    let requested = frames.requested_gap_ns?;
+    let handed_over = totals.series.of(Series::GapError);
+    let (p95, place) = match frames.gap_error_p95_ns {
+        Some(measured) => (measured, "where they arrive"),
+        None if handed_over.is_empty() => return None,
+        None => (handed_over.value_at_quantile(0.95) as f64, "where they are handed over"),
+    };
+    let limit = (requested / 2.0).max(GAP_FLOOR_NS);
+    Some(Criterion::new("gap_error.p95", "ns", p95, Sense::AtMost, limit).advise(|| {
+        format!("frames do not keep their gaps {place}: {}; docs/packets.md has the ladder of precision", machine.in_time())
+    }))
+}
+
+/// A ruler whose marks are further apart than a tenth of what it measures.
+fn stamps(frames: &FrameConditions) -> Option<Criterion> {
+    let (error, requested) = (frames.stamp_error_ns?, frames.requested_gap_ns?);
+    let limit = (requested / 10.0).max(GAP_FLOOR_NS);
+    Some(Criterion::new("stamps.error", "ns", error, Sense::AtMost, limit).advise(|| {
+        "the stamps are too coarse for these gaps: measure with hardware stamps, or on a port whose driver stamps".into()
+    }))
+}
+
+fn receiver_drops(totals: &RunTotals, frames: &FrameConditions) -> Criterion {
+    let missed = totals.outcomes.of(Outcome::Missed(Miss::ReceiverFull));
+    let lost = frames.receiver_drops.max(missed);
+    let five_percent = (frames.received + lost) as f64 / 20.0;
+    Criterion::new("receiver.drops", "count", lost as f64, Sense::AtMost, 0.0)
+        .invalid_beyond(Some(five_percent.max(1.0)))
+        .advise(|| {
+            "this machine lost frames that had arrived, so they are no loss of the target's: give the receiver a CPU of its \
+             own, more queues (--queues), a shorter snap length or a filter"
+                .into()
+        })
+}
+
+fn transmit_drops(totals: &RunTotals, frames: &FrameConditions) -> Criterion {
+    let percent = totals.offered() as f64 / 100.0;
+    Criterion::new("transmit.drops", "count", frames.transmit_drops as f64, Sense::AtMost, 0.0)
+        .invalid_beyond(Some(percent.max(1.0)))
+        .advise(|| "the port took frames that then did not leave: lower the rate, or take another port".into())
+}
+
+fn trials(frames: &FrameConditions) -> Option<Criterion> {
+    let (invalid, all) = frames.invalid_trials?;
+    Some(
+        Criterion::new("trials.invalid", "share", share(invalid, all), Sense::AtMost, 0.0)
+            .invalid_beyond(Some(0.5))
+            .advise(|| {
+                format!(
+                    "in {invalid} of {all} trials the generator was the limit, so the target's figures are lower bounds: \
+                     take a faster port, more queues, or a lower --max-rate"
+                )
+            }),
+    )
+}
