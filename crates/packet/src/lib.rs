@@ -4,6 +4,7 @@ mod control;
 pub mod ctl;
 mod error;
 mod job;
+pub mod send;
 pub mod sweep;
 
 pub use control::{Answer, Asked, By, Control, Course, Halt, LEAD, LONGEST_LINE, Turn};
