@@ -4,7 +4,9 @@ mod control;
 pub mod ctl;
 mod error;
 mod job;
+pub mod signed;
 pub mod send;
+pub mod pace;
 pub mod sweep;
 
 pub use control::{Answer, Asked, By, Control, Course, Halt, LEAD, LONGEST_LINE, Turn};

@@ -1,0 +1,21 @@
+//! `tare pace IN OUT`: what this host's own stack sends into IN leaves OUT at exact times; answers flow back untouched.
+//!
+//! ```text
+//!   iperf3, curl ─► TCP ─► (valve) ─► IN ─ take ─► queue ─ wait for due ─► OUT ─► target
+//!                    ▲                 ▲                                     │
+//!                    └─────────────────┴──────────── at once ◄───────────────┘
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `timetable` | when a frame may leave, pure |
+//! | `queue` | frames between both |
+//! | `quota`, `valve` | back-pressure to the host, so that nothing is dropped before |
+
+mod queue;
+mod quota;
+mod shared;
+mod timetable;
+mod valve;
+
+pub use timetable::{Pace, Timetable};
