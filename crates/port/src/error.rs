@@ -31,6 +31,12 @@ pub enum PortError {
     Unable { port: String, what: &'static str },
     #[error("{file}: {problem}")]
     File { file: String, problem: String },
+    /// A capture file ends within a frame; what came before it is good.
+    #[error("{file} is cut off: {frames} whole frames were read, and a part of the next")]
+    Truncated { file: String, frames: u64 },
+    /// No frame will ever come again: the file is at its end, the other end of a pair is closed and all was read.
+    #[error("{port} has no more frames")]
+    Over { port: String },
     #[error("{what}: {error}")]
     System { what: String, error: io::Error },
 }
@@ -38,6 +44,11 @@ pub enum PortError {
 impl PortError {
     /// What was typed is wrong, or cannot be had here: nothing was sent.
     pub const fn is_users(&self) -> bool {
-        !matches!(self, Self::Gone { .. } | Self::Down { .. } | Self::System { .. })
+        !matches!(self, Self::Gone { .. } | Self::Down { .. } | Self::Over { .. } | Self::System { .. })
+    }
+
+    /// Whether it is no fault but the end of what there is to receive.
+    pub const fn is_end(&self) -> bool {
+        matches!(self, Self::Over { .. })
     }
 }

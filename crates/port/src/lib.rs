@@ -18,9 +18,11 @@ mod about;
 mod address;
 mod counters;
 mod error;
+pub mod interface;
 mod kinds;
 pub mod mem;
 mod open;
+pub mod pcap;
 
 pub use about::{Abilities, About, Choice, StampedBy};
 pub use address::Address;
@@ -95,6 +97,9 @@ pub trait Port: Send {
     fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError>;
 
     /// Shows up to `most` frames that have arrived, in order, and forgets them. Returns how many; never waits.
+    ///
+    /// # Errors
+    /// `Over` when no frame will ever come again ([`PortError::is_end`]), `Gone`, `Down`, `Unable`, `System`.
     fn receive(&mut self, most: usize, read: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, PortError>;
 
     /// Sees to it that everything taken has left (or is counted as dropped), for at most `patience`. Returns whether it has.

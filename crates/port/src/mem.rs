@@ -275,7 +275,8 @@ impl Port for End {
         let available = self.inward.filled.slots().min(most).min(self.about.can.batch);
         if available == 0 {
             let is_over = most > 0 && self.inward.filled.is_abandoned() && self.inward.filled.is_empty();
-            return if is_over { Err(self.gone()) } else { Ok(0) };
+            let port = || self.about.name.clone();
+            return if is_over { Err(PortError::Over { port: port() }) } else { Ok(0) };
         }
         let (Ok(filled), Ok(free)) =
             (self.inward.filled.read_chunk(available), self.inward.free.write_chunk_uninit(available))

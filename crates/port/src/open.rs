@@ -79,6 +79,7 @@ impl Wish {
 pub fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
     match address.kind() {
         Kind::Mem => crate::mem::open(address, wish),
+        Kind::Pcap => crate::pcap::open(address, wish),
         _ => Err(address.wrong("is not built yet", "another")),
     }
 }

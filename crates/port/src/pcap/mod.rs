@@ -1,0 +1,299 @@
+//! `pcap`: capture files as ports. One that is received from replays its frames as fast as they are asked for, with their
+//! stamps; one that is sent to writes them, stamped with the time at which they were to leave, or with that of the call.
+//!
+//! ```text
+//! in.pcapng ─► Reader ─► receive          transmit ─► Writer ─► out.pcapng
+//! ```
+
+mod bytes;
+mod interface;
+mod reader;
+mod rotation;
+mod source;
+mod writer;
+
+pub use bytes::{Described, Statistics};
+pub use interface::{Interface, LinkType};
+pub use reader::{Captured, Format, Reader};
+pub use rotation::{Rotating, Rotation};
+pub use writer::{Style, Writer, Written};
+
+use crate::about::{Abilities, About, StampedBy};
+use crate::{Address, Counters, Direction, DropPlace, For, Frame, Port, PortError, Slot, Stamp, Wish};
+use std::path::{Path, PathBuf};
+use units::Picos;
+
+/// Most frames of one call.
+const BATCH: usize = 1_024;
+/// Longest frame that is written: tcpdump's own limit.
+const LONGEST: usize = 262_144;
+
+pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
+    wish.one_queue(address)?;
+    match wish.direction {
+        Direction::Receive => Ok(Box::new(Replay::open(address)?)),
+        Direction::Transmit => Ok(Box::new(Sink::open(address, wish)?)),
+        Direction::Both => {
+            Err(PortError::Unable { port: address.to_string(), what: "be read and written at the same time" })
+        }
+    }
+}
+
+fn about(address: &Address, longest: usize, can: Abilities) -> About {
+    About { name: address.to_string(), kind: "pcap", longest, can, queues: 1, ..About::default() }
+}
+
+/// A file that is read.
+struct Replay {
+    about: About,
+    path: PathBuf,
+    reader: Reader,
+    counters: Counters,
+    /// Rounds that are still to come; `None` is for ever.
+    rounds: Option<u64>,
+    lap: Lap,
+    failed: Option<PortError>,
+}
+
+/// How stamps go on when the file begins anew.
+#[derive(Default)]
+struct Lap {
+    first_ns: u64,
+    last_ns: u64,
+    gap_ns: u64,
+    shift_ns: u64,
+    frames: u64,
+}
+
+impl Lap {
+    fn stamp(&mut self, stamp: Stamp) -> Stamp {
+        let now = stamp.as_unix_nanos();
+        if now == 0 {
+            return stamp;
+        }
+        if self.frames == 0 {
+            (self.first_ns, self.last_ns) = (now, now);
+        }
+        self.frames += 1;
+        self.gap_ns = now.saturating_sub(self.last_ns);
+        self.last_ns = now;
+        Stamp(now.saturating_add(self.shift_ns))
+    }
+
+    /// The first frame of the next round follows the last by the gap between the last two.
+    fn next(&self) -> Self {
+        let round = self.last_ns.saturating_sub(self.first_ns).saturating_add(self.gap_ns);
+        Self { shift_ns: self.shift_ns.saturating_add(round), ..Self::default() }
+    }
+}
+
+impl Replay {
+    fn open(address: &Address) -> Result<Self, PortError> {
+        let rounds: u64 = address.read("loop", "10")?.unwrap_or(1);
+        if rounds != 1 && address.place() == "-" {
+            return Err(address.wrong("standard input cannot be read twice", "loop=1"));
+        }
+        let path = PathBuf::from(address.place());
+        let reader = Reader::open(&path)?;
+        let can = Abilities {
+            receive: true,
+            batch: BATCH,
+            stamps: Some(StampedBy::Software),
+            zero_copy: true,
+            ..Abilities::default()
+        };
+        let rounds = (rounds > 0).then(|| rounds - 1);
+        let (counters, lap) = (Counters::default(), Lap::default());
+        Ok(Self { about: about(address, LONGEST, can), path, reader, counters, rounds, lap, failed: None })
+    }
+
+    /// Begins anew; `false` if it was the last round.
+    fn next_round(&mut self) -> Result<bool, PortError> {
+        // A file without frames has no next round either.
+        if self.rounds == Some(0) || self.reader.frames() == 0 {
+            return Ok(false);
+        }
+        self.reader = Reader::open(&self.path)?;
+        self.rounds = self.rounds.map(|rounds| rounds - 1);
+        self.lap = self.lap.next();
+        Ok(true)
+    }
+}
+
+impl Port for Replay {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn transmit(&mut self, _: usize, _: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
+        Err(PortError::Unable { port: self.about.name.clone(), what: "send: it is read" })
+    }
+
+    fn receive(&mut self, most: usize, read: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, PortError> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        let mut count = 0;
+        while count < most.min(BATCH) {
+            match self.reader.next_ethernet() {
+                Ok(Some(frame)) => {
+                    let stamp = self.lap.stamp(frame.stamp);
+                    read(&Frame { data: frame.data, length: frame.length, stamp, lost_before: 0 });
+                    count += 1;
+                    self.counters.received += 1;
+                    self.counters.received_bytes += frame.length as u64;
+                }
+                Ok(None) => {
+                    if !self.next_round()? {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    self.rounds = Some(0);
+                    if count == 0 {
+                        return Err(error);
+                    }
+                    // The frames before it were good: it is told by the next call.
+                    self.failed = Some(error);
+                    break;
+                }
+            }
+        }
+        if count == 0 && most > 0 {
+            return Err(PortError::Over { port: self.about.name.clone() });
+        }
+        Ok(count)
+    }
+
+    fn flush(&mut self, _patience: Picos) -> Result<bool, PortError> {
+        Ok(true)
+    }
+
+    fn wait(&mut self, what: For, _patience: Picos) -> Result<bool, PortError> {
+        Ok(what == For::Receive)
+    }
+
+    fn counters(&mut self) -> Result<&Counters, PortError> {
+        Ok(&self.counters)
+    }
+}
+
+/// A file that is written.
+struct Sink {
+    about: About,
+    /// `None` after a failure.
+    writer: Option<Writer>,
+    room: Vec<u8>,
+    mark: u64,
+    counters: Counters,
+}
+
+impl Sink {
+    fn open(address: &Address, wish: &Wish) -> Result<Self, PortError> {
+        let path = PathBuf::from(address.place());
+        let mut style = style(&path, address)?;
+        style.described.snap = wish.snap.map_or(0, |snap| snap as u32);
+        let writer = Writer::create(&path, style)?;
+        let can = Abilities { transmit: true, batch: BATCH, launch_time: true, ..Abilities::default() };
+        let longest = wish.frame.clamp(1_514, LONGEST);
+        let about = about(address, longest, can);
+        Ok(Self {
+            about,
+            writer: Some(writer),
+            room: vec![0; longest],
+            mark: 0,
+            counters: Counters::default(),
+        })
+    }
+
+    fn write_one(&mut self, now: Stamp, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<(), PortError> {
+        let mut slot = Slot { data: &mut self.room, length: 0, launch: Stamp::NONE, mark: &mut self.mark };
+        write(&mut slot);
+        let (length, launch) = (slot.length, slot.launch);
+        if length > self.room.len() {
+            let (port, longest) = (self.about.name.clone(), self.room.len());
+            return Err(PortError::TooLong { port, length, longest });
+        }
+        let Some(writer) = self.writer.as_mut().filter(|_| length > 0) else { return Ok(()) };
+        let stamp = if launch == Stamp::NONE { now } else { launch };
+        writer.frame(stamp, length, &self.room[..length], 0)?;
+        self.counters.sent += 1;
+        self.counters.sent_bytes += length as u64;
+        Ok(())
+    }
+
+    /// Frames that had been taken and are not in the file.
+    fn fail(&mut self) {
+        let Some(writer) = self.writer.take() else { return };
+        let lost = self.counters.sent.saturating_sub(writer.counts().frames);
+        self.counters.drop(DropPlace::TransmitKernel, lost);
+    }
+}
+
+fn style(path: &Path, address: &Address) -> Result<Style, PortError> {
+    let by_name = Style::of_name(path);
+    let Some(_) = address.option("format") else { return Ok(by_name) };
+    let format = match address.word("format", &["pcapng", "pcap", "pcap-us"])? {
+        "pcap" => Format::PcapNanos,
+        "pcap-us" => Format::PcapMicros,
+        _ => Format::PcapNg,
+    };
+    Ok(Style { format, ..by_name })
+}
+
+impl Port for Sink {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
+        if self.writer.is_none() {
+            return Err(PortError::Gone { interface: self.about.name.clone() });
+        }
+        let now = Stamp(clock::unix_ns());
+        for taken in 0..most.min(BATCH) {
+            match self.write_one(now, write) {
+                Ok(()) => {}
+                Err(error @ PortError::TooLong { .. }) => {
+                    return if taken > 0 { Ok(taken) } else { Err(error) };
+                }
+                Err(error) => {
+                    self.fail();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(most.min(BATCH))
+    }
+
+    fn receive(&mut self, _: usize, _: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, PortError> {
+        Err(PortError::Unable { port: self.about.name.clone(), what: "receive: it is written" })
+    }
+
+    fn flush(&mut self, _patience: Picos) -> Result<bool, PortError> {
+        let Some(writer) = &mut self.writer else { return Ok(true) };
+        let done = writer.flush();
+        if done.is_err() {
+            self.fail();
+        }
+        done.map(|()| true)
+    }
+
+    fn wait(&mut self, what: For, _patience: Picos) -> Result<bool, PortError> {
+        Ok(what == For::Transmit)
+    }
+
+    fn counters(&mut self) -> Result<&Counters, PortError> {
+        self.counters.calls =
+            self.writer.as_ref().map_or(self.counters.calls, |writer| writer.counts().calls);
+        Ok(&self.counters)
+    }
+}
+
+impl std::ops::Drop for Sink {
+    fn drop(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.finish(&Statistics::default());
+        }
+    }
+}
