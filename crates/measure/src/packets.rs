@@ -126,6 +126,8 @@ pub struct ReceivedReport {
     pub reordered: u64,
     /// Checksum or signature damaged.
     pub corrupted: u64,
+    /// So old when they came that they had been counted as lost, or had been there already.
+    pub too_old: u64,
     /// received − sent, in ns; both stamped by this machine's clock.
     pub one_way_ns: Spread,
     /// The first few incidents in words: "stream 0: frame 4711 is lost".

@@ -1,0 +1,409 @@
+//! What signatures tell at the receiver: loss, duplicates, order, damage and the way's duration.
+//!
+//! ```text
+//! frame ─ Reader ─► Mark ─ Signed::note ─┬─► window of numbers ─► lost, twice, behind
+//!                                        ├─► received − sent ───► one-way times, the slowest
+//!                                        └─► incidents, in words
+//! ```
+//!
+//! Numbers run over the whole schedule, so a loss is known whichever stream it was of. Memory is fixed: a number that is
+//! [`Settings::span`] behind the highest and was not seen is lost, and one that comes later than that is counted apart.
+//!
+//! Several threads may each read marks and note them in one `Signed` behind a lock, taken once a batch; order is judged
+//! within each queue, since nobody knows it across them.
+
+mod incidents;
+mod mark;
+mod slow;
+mod window;
+
+#[cfg(test)]
+mod tests;
+
+pub use mark::{Damage, Mark, Reader};
+
+use hdrhistogram::Histogram;
+use incidents::{Incident, Incidents, What};
+use measure::packets::{ReceivedReport, Spread, StreamRow};
+use port::{Frame, Stamp};
+use slow::Slowest;
+use std::sync::Arc;
+use units::Picos;
+use window::{Place, Window};
+use wire::Signature;
+use wire::signature::{SEQUENCES, STREAMS};
+
+/// The stream of each number, where the receiver knows the sender's template.
+pub type StreamOf = Arc<dyn Fn(u64) -> u16 + Send + Sync>;
+
+/// How signatures are read.
+#[derive(Clone, Default)]
+pub struct Settings {
+    /// The first number that is expected; `None` is the first that comes.
+    pub from: Option<u64>,
+    /// Numbers that are remembered; 0 is [`SPAN`].
+    pub span: u64,
+    pub streams: Option<StreamOf>,
+    /// Leave checksums of IP, UDP and TCP alone.
+    pub trusting: bool,
+}
+
+/// 262 144 numbers are 32 KiB: a tenth of a second at 2.6 M/s.
+pub const SPAN: u64 = 1 << 18;
+
+/// Longest one-way time that is told apart.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+/// So many numbers from the past, one after another and due later than all before, are another run of the sender.
+const RESTART: u32 = 32;
+/// Losses in one go of which each is asked for its stream.
+const ASKED: u64 = 1 << 20;
+
+/// See the module.
+pub struct Signed {
+    reader: Reader,
+    settings: Settings,
+    window: Window,
+    counts: Counts,
+    streams: Box<[StreamCounts; STREAMS]>,
+    /// For each queue the highest number that came there.
+    highest: Vec<u64>,
+    /// Damaged frames without a number since the last good one.
+    nameless: u64,
+    /// Numbers from the past in a row, and the latest due time of all.
+    old_in_a_row: u32,
+    latest_due: u64,
+    times: Times,
+    incidents: Incidents,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    signed: u64,
+    unsigned: u64,
+    lost: u64,
+    duplicated: u64,
+    reordered: u64,
+    corrupted: u64,
+    too_old: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct StreamCounts {
+    received: u64,
+    lost: u64,
+    duplicated: u64,
+    reordered: u64,
+}
+
+/// received − sent.
+struct Times {
+    values: Histogram<u64>,
+    sum: i128,
+    min: i64,
+    max: i64,
+    slowest: Slowest,
+}
+
+impl Signed {
+    pub fn new(settings: Settings) -> Self {
+        let span = if settings.span == 0 { SPAN } else { settings.span };
+        Self {
+            reader: Reader { trusting: settings.trusting, ..Reader::default() },
+            window: Window::new(span, settings.from),
+            settings,
+            counts: Counts::default(),
+            streams: Box::new([StreamCounts::default(); STREAMS]),
+            highest: Vec::new(),
+            nameless: 0,
+            old_in_a_row: 0,
+            latest_due: 0,
+            times: Times::new(),
+            incidents: Incidents::default(),
+        }
+    }
+
+    /// Reads a frame and notes what it says, for one queue.
+    #[inline]
+    pub fn frame(&mut self, frame: &Frame<'_>) -> Mark {
+        let mark = self.reader.read(frame);
+        self.note(&mark, frame.stamp, 0);
+        mark
+    }
+
+    /// Notes a frame that came to this queue; `stamp` may be none.
+    #[inline]
+    pub fn note(&mut self, mark: &Mark, stamp: Stamp, queue: usize) {
+        match mark {
+            Mark::Signed(signature) => self.signed(signature, stamp, queue, None),
+            Mark::Broken(signature, damage) => self.signed(signature, stamp, queue, Some(*damage)),
+            Mark::Damaged => {
+                self.counts.corrupted += 1;
+                self.nameless += 1;
+            }
+            Mark::Plain => self.counts.unsigned += 1,
+        }
+    }
+
+    #[inline]
+    fn signed(&mut self, signature: &Signature, stamp: Stamp, queue: usize, damage: Option<Damage>) {
+        self.counts.signed += 1;
+        let stream = signature.stream;
+        self.streams[usize::from(stream) % STREAMS].received += 1;
+        let took = (stamp.0 > 0).then(|| stamp.0.wrapping_sub(signature.sent_unix_ns) as i64);
+        let place = match self.unwrapped(signature.seq) {
+            Some(number) => {
+                let place = self.place(number, queue);
+                if let Some(damage) = damage {
+                    self.damaged(Some(stream), number, damage.words());
+                }
+                self.judge(place, number, stream, queue, took);
+                if let Some(took) = took {
+                    self.times.add(took, number, stream);
+                }
+                place
+            }
+            None => Place::TooOld,
+        };
+        match place {
+            Place::TooOld => self.too_old(signature, queue),
+            _ => {
+                self.old_in_a_row = 0;
+                self.latest_due = self.latest_due.max(signature.due_unix_ns);
+            }
+        }
+    }
+
+    /// The number in full: signatures carry it modulo 2⁴⁰. `None` is one before the first of all.
+    #[inline]
+    fn unwrapped(&self, seq: u64) -> Option<u64> {
+        let near = self.window.highest().or(self.settings.from).unwrap_or(seq);
+        // The difference modulo 2⁴⁰, as a signed number.
+        let ahead = (seq.wrapping_sub(near) << 24) as i64 >> 24;
+        debug_assert!(ahead.unsigned_abs() < SEQUENCES);
+        near.checked_add_signed(ahead)
+    }
+
+    #[inline]
+    fn place(&mut self, number: u64, queue: usize) -> Place {
+        if self.nameless > 0 {
+            self.name_damaged(number);
+        }
+        let Self { window, counts, streams, settings, incidents, .. } = self;
+        let mut lost = |first, count| note_loss(counts, streams, settings, incidents, first, count);
+        let place = window.see(number, &mut lost);
+        if queue >= self.highest.len() {
+            self.highest.resize(queue + 1, 0);
+        }
+        place
+    }
+
+    /// What was damaged between two good frames were those that are missing there, if they are as many.
+    #[cold]
+    fn name_damaged(&mut self, next: u64) {
+        let nameless = std::mem::take(&mut self.nameless);
+        let Some(highest) = self.window.highest() else { return };
+        if next == highest + nameless + 1 {
+            for number in highest + 1..next {
+                self.window.see(number, &mut |_, _| {});
+                let stream = self.settings.streams.as_ref().map(|of| of(number));
+                self.damaged_is_told(stream, number, "its signature cannot be read");
+            }
+        }
+    }
+
+    #[cold]
+    fn damaged(&mut self, stream: Option<u16>, number: u64, how: &'static str) {
+        self.counts.corrupted += 1;
+        self.damaged_is_told(stream, number, how);
+    }
+
+    fn damaged_is_told(&mut self, stream: Option<u16>, number: u64, how: &'static str) {
+        self.incidents.add(Incident { stream, number, what: What::Damaged { how } });
+    }
+
+    #[inline]
+    fn judge(&mut self, place: Place, number: u64, stream: u16, queue: usize, took: Option<i64>) {
+        let highest = self.highest[queue].max(number);
+        let was = std::mem::replace(&mut self.highest[queue], highest);
+        match place {
+            Place::Ahead | Place::TooOld => {}
+            Place::Again => {
+                self.counts.duplicated += 1;
+                self.streams[usize::from(stream) % STREAMS].duplicated += 1;
+                self.incidents.add(Incident { stream: Some(stream), number, what: What::Twice });
+            }
+            // Behind another queue's is no disorder.
+            Place::Behind if was > number => {
+                self.counts.reordered += 1;
+                self.streams[usize::from(stream) % STREAMS].reordered += 1;
+                let what = What::After { highest: was, took };
+                self.incidents.add(Incident { stream: Some(stream), number, what });
+            }
+            Place::Behind => {}
+        }
+    }
+
+    /// Too old to be known: a straggler, or the sender began anew.
+    #[cold]
+    fn too_old(&mut self, signature: &Signature, queue: usize) {
+        let is_later = signature.due_unix_ns > self.latest_due;
+        self.old_in_a_row = if is_later { self.old_in_a_row + 1 } else { 0 };
+        let stream = Some(signature.stream);
+        if self.old_in_a_row < RESTART {
+            self.counts.too_old += 1;
+            if !is_later {
+                self.incidents.add(Incident { stream, number: signature.seq, what: What::TooOld });
+            }
+            return;
+        }
+        self.settle(None);
+        self.counts.too_old -= u64::from(RESTART - 1);
+        self.old_in_a_row = 0;
+        self.latest_due = signature.due_unix_ns;
+        self.settings.from = None;
+        self.window = Window::new(self.window.span(), None);
+        self.highest.fill(0);
+        self.highest[queue] = signature.seq;
+        let number = signature.seq - u64::from(RESTART - 1).min(signature.seq);
+        self.incidents.add(Incident { stream: None, number, what: What::Again });
+        self.window.see(signature.seq, &mut |_, _| {});
+    }
+
+    /// The run is over: whatever did not come is lost, also from the last that came up to (without) `until`.
+    pub fn finish(&mut self, until: Option<u64>) {
+        if self.nameless > 0
+            && let Some(next) = self.window.highest().map(|highest| highest + self.nameless + 1)
+            && until == Some(next)
+        {
+            self.name_damaged(next);
+        }
+        self.settle(until);
+    }
+
+    fn settle(&mut self, until: Option<u64>) {
+        let Self { window, counts, streams, settings, incidents, .. } = self;
+        let mut lost = |first, count| note_loss(counts, streams, settings, incidents, first, count);
+        window.finish(until, &mut lost);
+    }
+
+    /// Frames with a readable signature so far.
+    pub const fn seen(&self) -> u64 {
+        self.counts.signed
+    }
+
+    /// What is lost so far: what may still come is not among it before [`Self::finish`].
+    pub fn report(&self) -> ReceivedReport {
+        let counts = &self.counts;
+        let mut incidents = self.incidents.words();
+        incidents.extend(self.times.words(|number| self.incidents.tells_order_of(number)));
+        ReceivedReport {
+            signed: counts.signed,
+            unsigned: counts.unsigned,
+            lost: counts.lost,
+            duplicated: counts.duplicated,
+            reordered: counts.reordered,
+            corrupted: counts.corrupted,
+            too_old: counts.too_old,
+            one_way_ns: self.times.spread(),
+            incidents,
+            streams: self.stream_rows(),
+        }
+    }
+
+    fn stream_rows(&self) -> Vec<StreamRow> {
+        let all = self.streams.iter().enumerate().filter(|(_, counts)| counts.received + counts.lost > 0);
+        let mut rows: Vec<StreamRow> = all
+            .map(|(stream, counts)| StreamRow {
+                stream: stream as u16,
+                received: counts.received,
+                lost: counts.lost,
+                duplicated: counts.duplicated,
+                reordered: counts.reordered,
+            })
+            .collect();
+        // Where there is but one stream, the lost ones were its.
+        if let ([row], None) = (rows.as_mut_slice(), &self.settings.streams) {
+            row.lost = self.counts.lost;
+        }
+        rows
+    }
+}
+
+#[cold]
+fn note_loss(
+    counts: &mut Counts,
+    streams: &mut [StreamCounts; STREAMS],
+    settings: &Settings,
+    incidents: &mut Incidents,
+    first: u64,
+    count: u64,
+) {
+    counts.lost += count;
+    let mut stream = None;
+    if let Some(of) = &settings.streams {
+        (first..first + count.min(ASKED)).for_each(|n| streams[usize::from(of(n)) % STREAMS].lost += 1);
+        stream = (count == 1).then(|| of(first));
+    } else {
+        let mut seen = streams.iter().enumerate().filter(|(_, counts)| counts.received > 0);
+        if let (Some((only, _)), None) = (seen.next(), seen.next()) {
+            stream = Some(only as u16);
+        }
+    }
+    incidents.add(Incident { stream, number: first, what: What::Lost { count } });
+}
+
+impl Times {
+    fn new() -> Self {
+        let mut values = Histogram::new_with_bounds(1, 1_000_000, 3).expect("1 ≤ low, 2·low ≤ high");
+        values.auto(true);
+        Self { values, sum: 0, min: 0, max: 0, slowest: Slowest::default() }
+    }
+
+    #[inline]
+    fn add(&mut self, took: i64, number: u64, stream: u16) {
+        if self.values.is_empty() {
+            (self.min, self.max) = (took, took);
+        }
+        self.sum += i128::from(took);
+        self.min = self.min.min(took);
+        self.max = self.max.max(took);
+        let kept = (took.max(0) as u64).min(LONGEST_NS);
+        self.values.record(kept).expect("an hour fits in a histogram that may grow");
+        self.slowest.add(took, number, stream);
+    }
+
+    fn at(&self, quantile: f64) -> f64 {
+        let value = self.values.value_at_quantile(quantile);
+        self.values.median_equivalent(value) as f64
+    }
+
+    fn spread(&self) -> Spread {
+        if self.values.is_empty() {
+            return Spread::default();
+        }
+        let count = self.values.len();
+        Spread {
+            count,
+            mean: self.sum as f64 / count as f64,
+            min: self.min as f64,
+            p50: self.at(0.5),
+            p95: self.at(0.95),
+            p99: self.at(0.99),
+            max: self.max as f64,
+        }
+    }
+
+    fn words(&self, known: impl Fn(u64) -> bool) -> Vec<String> {
+        if self.values.is_empty() {
+            return Vec::new();
+        }
+        let mut words = self.slowest.words(self.at(0.5) as i64, known);
+        if self.min < 0 {
+            let by = Picos::from_nanos(self.min.unsigned_abs());
+            words.push(format!(
+                "frames arrived up to {by:#} before they were sent: the clocks of sender and receiver differ"
+            ));
+        }
+        words
+    }
+}

@@ -1,0 +1,299 @@
+//! Break-it tests: one thing is done to a row of frames, and the report says exactly that and nothing else.
+
+use super::*;
+use proptest::prelude::*;
+
+/// 2026-01-01, in ns.
+const START: u64 = 1_767_225_600_000_000_000;
+/// Sent every 10 µs, 20 µs under way.
+const GAP: u64 = 10_000;
+const WAY: u64 = 20_000;
+
+#[derive(Clone)]
+struct Arrival {
+    bytes: Vec<u8>,
+    at: u64,
+}
+
+/// The 16-bit loop of RFC 1071 §4.1, on its own.
+fn checksum(parts: &[&[u8]]) -> u16 {
+    let mut sum = 0_u32;
+    for part in parts {
+        for pair in part.chunks(2) {
+            sum += u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low));
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+    }
+    !(sum as u16)
+}
+
+/// A frame of 64 (60 bytes here) or more: Ethernet, IPv4, UDP, signature, zeros.
+fn frame(number: u64, stream: u16, length: usize) -> Arrival {
+    let mut bytes = vec![0; length];
+    bytes[..14].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0]);
+    let total = ((length - 14) as u16).to_be_bytes();
+    bytes[14..34].copy_from_slice(&[
+        0x45, 0, total[0], total[1], 0, 0, 0, 0, 64, 17, 0, 0, 198, 18, 0, 1, 198, 18, 0, 2,
+    ]);
+    let ip = checksum(&[&bytes[14..34]]);
+    bytes[24..26].copy_from_slice(&ip.to_be_bytes());
+    let size = ((length - 34) as u16).to_be_bytes();
+    bytes[34..42].copy_from_slice(&[4, 0, 0, 9, size[0], size[1], 0, 0]);
+    let sent = START + number * GAP;
+    let signature = Signature { stream, seq: number, due_unix_ns: sent, sent_unix_ns: sent };
+    signature.write((&mut bytes[42..60]).try_into().unwrap());
+    let udp = checksum(&[&bytes[26..34], &[0, 17], &size, &bytes[34..]]);
+    bytes[40..42].copy_from_slice(&udp.to_be_bytes());
+    Arrival { bytes, at: sent + WAY }
+}
+
+fn row(count: u64) -> Vec<Arrival> {
+    (0..count).map(|number| frame(number, 0, 60)).collect()
+}
+
+fn report_of(row: &[Arrival]) -> ReceivedReport {
+    let mut signed = Signed::new(Settings::default());
+    for arrival in row {
+        let data = &arrival.bytes[..];
+        signed.frame(&Frame { data, length: data.len(), stamp: Stamp(arrival.at), lost_before: 0 });
+    }
+    signed.finish(None);
+    signed.report()
+}
+
+/// lost, duplicated, reordered, corrupted, too old, unsigned.
+fn counts(report: &ReceivedReport) -> [u64; 6] {
+    [report.lost, report.duplicated, report.reordered, report.corrupted, report.too_old, report.unsigned]
+}
+
+#[test]
+fn an_unharmed_row_has_nothing_to_tell() {
+    let report = report_of(&row(1_000));
+    assert_eq!((report.signed, counts(&report)), (1_000, [0; 6]));
+    assert_eq!(report.incidents, [""; 0]);
+    assert_eq!((report.one_way_ns.min, report.one_way_ns.mean, report.one_way_ns.max), (20e3, 20e3, 20e3));
+    assert_eq!(report.streams, [StreamRow { stream: 0, received: 1_000, ..StreamRow::default() }]);
+}
+
+#[test]
+fn one_that_is_dropped_is_told_and_nothing_else() {
+    let mut row = row(1_000);
+    row.remove(471);
+    let report = report_of(&row);
+    assert_eq!((report.signed, counts(&report)), (999, [1, 0, 0, 0, 0, 0]));
+    assert_eq!(report.incidents, ["stream 0: frame 471 is lost"]);
+    assert_eq!(report.streams[0].lost, 1);
+}
+
+#[test]
+fn a_row_that_is_dropped_is_one_incident() {
+    let mut row = row(1_000);
+    row.drain(100..105);
+    let report = report_of(&row);
+    assert_eq!(report.lost, 5);
+    assert_eq!(report.incidents, ["stream 0: frames 100 to 104 are lost (5)"]);
+}
+
+#[test]
+fn two_that_are_swapped_are_told_and_nothing_else() {
+    let mut row = row(1_000);
+    // Their places on the wire are swapped, the times of arrival are not.
+    let (a, b) = (row[10].bytes.clone(), row[11].bytes.clone());
+    (row[10].bytes, row[11].bytes) = (b, a);
+    let report = report_of(&row);
+    assert_eq!((report.signed, counts(&report)), (1_000, [0, 0, 1, 0, 0, 0]));
+    assert_eq!(report.incidents, ["stream 0: frame 10 came after frame 11, 30 µs after it was sent"]);
+}
+
+#[test]
+fn one_that_is_delayed_is_told_and_nothing_else() {
+    let mut row = row(1_000);
+    row[500].at += 5_000_000;
+    let report = report_of(&row);
+    assert_eq!((report.signed, counts(&report)), (1_000, [0; 6]));
+    assert_eq!(report.incidents, ["stream 0: frame 500 took 5.02 ms; the median is 20 µs"]);
+    assert_eq!(report.one_way_ns.max, 5_020_000.0);
+}
+
+#[test]
+fn one_that_is_delayed_and_overtaken_is_told_once() {
+    let mut row = row(1_000);
+    let mut late = row.remove(500);
+    late.at += 5_000_000;
+    row.insert(700, late);
+    let report = report_of(&row);
+    assert_eq!(counts(&report), [0, 0, 1, 0, 0, 0]);
+    assert_eq!(report.incidents, ["stream 0: frame 500 came after frame 700, 5.02 ms after it was sent"]);
+}
+
+#[test]
+fn one_that_comes_twice_is_told_and_nothing_else() {
+    let mut row = row(1_000);
+    row.insert(8, row[7].clone());
+    let report = report_of(&row);
+    assert_eq!((report.signed, counts(&report)), (1_001, [0, 1, 0, 0, 0, 0]));
+    assert_eq!(report.incidents, ["stream 0: frame 7 came twice"]);
+}
+
+#[test]
+fn every_byte_that_a_checksum_covers_is_seen_when_it_is_damaged() {
+    for length in [60, 61, 200] {
+        for at in (12..length).filter(|at| !(40..42).contains(at)) {
+            let mut row: Vec<Arrival> = (0..20).map(|number| frame(number, 0, length)).collect();
+            row[9].bytes[at] ^= 0x55;
+            let report = report_of(&row);
+            assert_eq!(counts(&report), [0, 0, 0, 1, 0, 0], "byte {at} of {length}: {:?}", report.incidents);
+            let [incident] = &report.incidents[..] else { panic!("byte {at}: {:?}", report.incidents) };
+            assert!(incident.contains("frame 9 is damaged: "), "byte {at}: {incident}");
+        }
+    }
+}
+
+#[test]
+fn the_first_and_the_last_are_missed_where_they_are_expected() {
+    let mut signed = Signed::new(Settings { from: Some(0), ..Settings::default() });
+    for arrival in &row(10)[2..9] {
+        signed.frame(&Frame { data: &arrival.bytes, length: 60, stamp: Stamp(arrival.at), lost_before: 0 });
+    }
+    signed.finish(Some(10));
+    let report = signed.report();
+    assert_eq!(report.lost, 3);
+    assert_eq!(report.incidents, ["stream 0: frames 0 to 1 are lost (2)", "stream 0: frame 9 is lost"]);
+}
+
+#[test]
+fn a_loss_has_its_stream_where_the_template_is_known() {
+    // Streams take turns: 0 1 2 0 1 2 …
+    let settings = Settings { streams: Some(Arc::new(|number| (number % 3) as u16)), ..Settings::default() };
+    let mut signed = Signed::new(settings);
+    for number in (0..30).filter(|number| *number != 10) {
+        let arrival = frame(number, (number % 3) as u16, 60);
+        signed.frame(&Frame { data: &arrival.bytes, length: 60, stamp: Stamp::NONE, lost_before: 0 });
+    }
+    signed.finish(None);
+    let report = signed.report();
+    assert_eq!(report.incidents, ["stream 1: frame 10 is lost"]);
+    assert_eq!(report.streams.iter().map(|row| row.lost).collect::<Vec<_>>(), [0, 1, 0]);
+    assert_eq!(report.one_way_ns, Spread::default());
+}
+
+#[test]
+fn strangers_are_counted_apart() {
+    let mut row = row(100);
+    for at in [20, 40] {
+        let mut stranger = row[at].clone();
+        stranger.bytes[42..].fill(7);
+        stranger.bytes[40..42].fill(0);
+        row.insert(at, stranger);
+    }
+    let report = report_of(&row);
+    assert_eq!((report.signed, counts(&report)), (100, [0, 0, 0, 0, 0, 2]));
+    assert_eq!(report.incidents, [""; 0]);
+}
+
+#[test]
+fn a_signature_of_another_time_is_a_strangers() {
+    let mut row = row(10);
+    row.iter_mut().for_each(|arrival| arrival.at += 2 * 3_600_000_000_000);
+    assert_eq!(report_of(&row).unsigned, 10);
+}
+
+#[test]
+fn queues_that_run_apart_make_no_disorder() {
+    // Even numbers come to queue 0, odd ones to queue 1, which is read later.
+    let mut signed = Signed::new(Settings::default());
+    let mut reader = Reader::default();
+    for queue in 0..2 {
+        for arrival in row(100).iter().skip(queue).step_by(2) {
+            let frame = Frame { data: &arrival.bytes, length: 60, stamp: Stamp(arrival.at), lost_before: 0 };
+            let mark = reader.read(&frame);
+            signed.note(&mark, frame.stamp, queue);
+        }
+    }
+    signed.finish(None);
+    assert_eq!(counts(&signed.report()), [0; 6]);
+}
+
+#[test]
+fn another_run_of_the_sender_is_told_as_such() {
+    let mut signed = Signed::new(Settings { span: 64, ..Settings::default() });
+    let mut feed = |arrival: &Arrival| {
+        signed.frame(&Frame { data: &arrival.bytes, length: 60, stamp: Stamp(arrival.at), lost_before: 0 });
+    };
+    row(1_000).iter().for_each(&mut feed);
+    // The same numbers again, a second later.
+    for number in 0..500_u64 {
+        let sent = START + 1_000_000_000 + number * GAP;
+        let mut arrival = frame(number, 0, 60);
+        let again = Signature { stream: 0, seq: number, due_unix_ns: sent, sent_unix_ns: sent };
+        again.write((&mut arrival.bytes[42..60]).try_into().unwrap());
+        arrival.bytes[40..42].fill(0);
+        arrival.at = sent + WAY;
+        feed(&arrival);
+    }
+    signed.finish(None);
+    let report = signed.report();
+    assert_eq!((report.signed, counts(&report)), (1_500, [0; 6]));
+    assert_eq!(report.incidents, ["the numbers start again at frame 0: another run of the sender"]);
+}
+
+#[test]
+fn numbers_go_on_where_the_signature_has_no_more_room() {
+    // 2⁴⁰ − 3 … 2⁴⁰ + 2, one of them lost: the signature carries 2⁴⁰ as 0.
+    let first = SEQUENCES - 3;
+    let mut signed = Signed::new(Settings { from: Some(first), ..Settings::default() });
+    for number in (first..first + 6).filter(|number| *number != SEQUENCES) {
+        let mark = Mark::Signed(Signature { seq: number % SEQUENCES, ..Signature::default() });
+        signed.note(&mark, Stamp::NONE, 0);
+    }
+    signed.finish(Some(first + 6));
+    assert_eq!(signed.report().incidents, [format!("stream 0: frame {SEQUENCES} is lost")]);
+}
+
+#[test]
+fn incidents_are_few_and_the_rest_is_counted() {
+    let all = row(1_000);
+    let row: Vec<Arrival> = all.iter().step_by(2).cloned().collect();
+    let report = report_of(&row);
+    assert_eq!(report.lost, 499);
+    assert_eq!(report.incidents.len(), 21);
+    assert_eq!(report.incidents[20], "and 479 more");
+}
+
+proptest! {
+    /// Whatever is dropped, doubled and moved within the window: what came and what is lost is everything.
+    #[test]
+    fn nothing_is_counted_twice_or_forgotten(fates in prop::collection::vec(0_u8..12, 2..300)) {
+        let all = row(fates.len() as u64);
+        let (mut arrivals, mut dropped, mut doubled) = (Vec::new(), 0, 0);
+        for (arrival, fate) in all.iter().zip(&fates) {
+            match fate {
+                0 => dropped += 1,
+                1 => {
+                    arrivals.extend([arrival.clone(), arrival.clone()]);
+                    doubled += 1;
+                }
+                2 if arrivals.len() > 3 => arrivals.insert(arrivals.len() - 3, arrival.clone()),
+                _ => arrivals.push(arrival.clone()),
+            }
+        }
+        let mut signed = Signed::new(Settings { from: Some(0), ..Settings::default() });
+        for arrival in &arrivals {
+            signed.frame(&Frame { data: &arrival.bytes, length: 60, stamp: Stamp(arrival.at), lost_before: 0 });
+        }
+        signed.finish(Some(fates.len() as u64));
+        let report = signed.report();
+        prop_assert_eq!((report.lost, report.duplicated, report.corrupted, report.too_old), (dropped, doubled, 0, 0));
+        prop_assert_eq!(report.signed + report.lost, fates.len() as u64 + doubled);
+    }
+
+    #[test]
+    fn no_bytes_make_it_fail(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let mut signed = Signed::new(Settings::default());
+        let good = frame(0, 0, 60);
+        for data in [&good.bytes, &bytes] {
+            signed.frame(&Frame { data, length: data.len(), stamp: Stamp::NONE, lost_before: 0 });
+        }
+        prop_assert_eq!(signed.report().unsigned, 1);
+    }
+}
