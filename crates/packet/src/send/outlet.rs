@@ -1,0 +1,226 @@
+//! What every sending thread has: its port, the frames it writes, its recorder, and what others may see of it.
+//!
+//! ```text
+//!   number of a frame ─► Looks ─► template ─► slot of the port ─► outcome ─► recorder
+//!                          └ set size: another template from a number on
+//! ```
+
+use clock::{Clock, HostClock};
+use measure::packets::PortReport;
+use port::{Port, PortError};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use units::{Bytes, Cause, Departure, Event, Fate, Gauges, Group, Instant, Miss, Outcome, Picos, Record};
+use wire::{Template, Times};
+
+/// Later than this is late: below it is the cost of sending itself.
+pub const LATE: Picos = Picos::from_micros(1);
+
+/// A clock that one can sleep by.
+pub trait Timer: Clock {
+    fn sleep_until(&self, due: Instant);
+}
+
+impl Timer for HostClock {
+    fn sleep_until(&self, due: Instant) {
+        Self::sleep_until(self, due);
+    }
+}
+
+/// The wall clock's time of instants. Steps of the wall clock are followed when it is set again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wall {
+    /// Nanoseconds since 1970 at the epoch of the clock.
+    epoch_unix_ns: u64,
+}
+
+impl Wall {
+    pub fn read(clock: &impl Clock) -> Self {
+        let before = clock.now();
+        let unix_ns = clock::unix_ns();
+        let middle = Picos::from_picos(clock.now().since(before).as_picos() / 2);
+        Self { epoch_unix_ns: unix_ns.saturating_sub((before + middle).since_epoch().as_nanos()) }
+    }
+
+    #[inline]
+    pub fn times(&self, due: Instant, sent: Instant) -> Times {
+        let unix = |at: Instant| self.epoch_unix_ns + at.since_epoch().as_nanos();
+        Times { due_unix_ns: unix(due), sent_unix_ns: unix(sent) }
+    }
+}
+
+/// Templates by frame size, for sizes that were asked for while the run goes on.
+#[derive(Default)]
+pub struct Sizes(Mutex<HashMap<usize, Arc<Template>>>);
+
+impl Sizes {
+    pub fn keep(&self, size: usize, template: Arc<Template>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(size, template);
+    }
+
+    pub fn find(&self, size: usize) -> Option<Arc<Template>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&size).cloned()
+    }
+}
+
+/// Which template has which frames.
+pub struct Looks {
+    /// From which frame on; the first is from 0.
+    all: Vec<(u64, Arc<Template>)>,
+    is_signed: bool,
+}
+
+impl Looks {
+    pub fn new(template: Arc<Template>) -> Self {
+        Self { is_signed: template.is_signed(), all: vec![(0, template)] }
+    }
+
+    /// From frame `first` on there is another.
+    pub fn change(&mut self, first: u64, template: Arc<Template>) {
+        self.is_signed |= template.is_signed();
+        self.all.push((first, template));
+    }
+
+    pub const fn is_signed(&self) -> bool {
+        self.is_signed
+    }
+
+    #[inline]
+    pub fn of(&self, seq: u64) -> &Template {
+        let (first, last) = &self.all[self.all.len() - 1];
+        if seq >= *first {
+            return last;
+        }
+        let found = self.all.iter().rev().find(|(first, _)| *first <= seq);
+        &found.unwrap_or(&self.all[0]).1
+    }
+}
+
+/// What a thread shows of itself while it runs.
+#[derive(Debug, Default)]
+pub struct Progress {
+    pub sent: AtomicU64,
+    /// Everything of this thread that was due before this has left, or will not leave any more.
+    pub through_picos: AtomicU64,
+    /// The port at the end.
+    pub port: Mutex<Option<PortReport>>,
+}
+
+impl Progress {
+    #[inline]
+    pub fn show(&self, sent: u64, through: Instant) {
+        self.sent.store(sent, Ordering::Relaxed);
+        self.through_picos.store(through.since_epoch().as_picos(), Ordering::Release);
+    }
+}
+
+/// Outcomes of frames on their way into the recorder, and the totals.
+pub struct Ledger {
+    recorder: Box<dyn Record + Send>,
+    pub gauges: Gauges,
+    pub sent: u64,
+    pub sent_bytes: u64,
+}
+
+impl Ledger {
+    pub fn new(recorder: Box<dyn Record + Send>) -> Self {
+        Self { recorder, gauges: Gauges::default(), sent: 0, sent_bytes: 0 }
+    }
+
+    /// A frame was handed over at `sent`.
+    #[inline]
+    pub fn sent(&mut self, departure: Departure, sent: Instant, bytes: usize) {
+        self.sent += 1;
+        self.sent_bytes += bytes as u64;
+        self.gauges.wire_out += bytes as u64;
+        self.gauges.late += u64::from(sent.since(departure.due) > LATE);
+        self.event(departure, sent, bytes, Outcome::Frame(Fate::Sent), sent);
+    }
+
+    /// A frame was not taken, and will not be.
+    pub fn failed(&mut self, departure: Departure, at: Instant, cause: Cause) {
+        self.event(departure, at, 0, Outcome::Failed(cause), at);
+    }
+
+    fn event(&mut self, departure: Departure, sent: Instant, bytes: usize, outcome: Outcome, done: Instant) {
+        self.gauges.offered += 1;
+        self.recorder.event(&Event {
+            seq: departure.seq,
+            due: departure.due,
+            sent,
+            first_byte: Instant::FAR,
+            done,
+            bytes_out: Bytes::new(bytes as u64),
+            bytes_in: Bytes::ZERO,
+            outcome,
+            blocked: Picos::ZERO,
+            group: Group(0),
+        });
+    }
+
+    /// Frames without due times.
+    #[inline]
+    pub fn bulk(&mut self, frames: u64, bytes: u64) {
+        self.sent += frames;
+        self.sent_bytes += bytes;
+        self.gauges.offered += frames;
+        self.gauges.due = self.gauges.offered;
+        self.gauges.wire_out += bytes;
+        self.recorder.frames(Fate::Sent, frames, Bytes::new(bytes));
+    }
+
+    /// Departures that never left.
+    pub fn missed(&mut self, why: Miss, count: u64) {
+        if count > 0 {
+            self.recorder.missed(why, count);
+        }
+    }
+
+    #[inline]
+    pub fn tick(&mut self, now: Instant) {
+        self.recorder.tick(now, &self.gauges);
+    }
+}
+
+/// The cause of a failure for one frame.
+pub const fn cause_of(error: &PortError) -> Cause {
+    match error {
+        PortError::Gone { .. } | PortError::Down { .. } => Cause::LinkDown,
+        PortError::TooLong { .. } => Cause::FrameTooLong,
+        _ => Cause::PortRefused,
+    }
+}
+
+/// A port as the result shows it. Where it can no longer be asked, what the thread itself counted is all there is.
+pub fn report(role: &str, port: &mut dyn Port, sent: u64, sent_bytes: u64) -> PortReport {
+    let about = port.about().clone();
+    let mut report = PortReport {
+        role: role.to_owned(),
+        name: about.name,
+        queue: about.queue,
+        speed_bps: about.speed_bps,
+        sent,
+        sent_bytes,
+        stamps: about.can.stamps.map_or_else(String::new, |stamps| stamps.to_string()),
+        choices: about
+            .choices
+            .iter()
+            .map(|choice| format!("{}: {} ({})", choice.what, choice.chosen, choice.why))
+            .collect(),
+        ..PortReport::default()
+    };
+    if let Ok(counters) = port.counters() {
+        report.sent = counters.sent;
+        report.sent_bytes = counters.sent_bytes;
+        report.received = counters.received;
+        report.received_bytes = counters.received_bytes;
+        report.full = counters.full;
+        let place = |drop: &port::Drop| measure::packets::PlaceCount {
+            place: drop.place.key().to_owned(),
+            frames: drop.frames,
+        };
+        report.drops = counters.drops.iter().map(place).collect();
+    }
+    report
+}

@@ -1,0 +1,357 @@
+//! One thread that sends each frame at its time.
+//!
+//! ```text
+//!            far: sleep ≤ 10 ms at a time │ near: the frame is written, the clock is spun, the frame leaves │ record
+//!   ─────────────────────────────────────┼──────────────────────────────────────────────────────────────┼─────────► t
+//!                                     due − 250 µs                                                      due
+//! ```
+//!
+//! A frame is written into the port's room before it is due, so that nothing but the handing over comes after the spin. Where
+//! several are due already (the gap is shorter than a send, or the thread was away), they leave in one call. What becomes of a
+//! frame is recorded after it has left, in the slack before the next.
+
+use super::departures::Departures;
+use super::outlet::{Ledger, Looks, Progress, Sizes, Timer, Wall, cause_of, report};
+use crate::control::{Control, Course, Halt, Turn};
+use plan::Spin;
+use port::{For, Port, PortError};
+use schedule::Schedule;
+use std::sync::Arc;
+use units::{Departure, Instant, Miss, Picos};
+
+/// Waking is late by up to this much (FACTS: p99 187 µs), so that is how long before a due time a thread wakes.
+const AHEAD: Picos = Picos::from_micros(250);
+/// A shorter wait is spun.
+const NEAR: Picos = Picos::from_micros(500);
+/// The longest sleep: changes, the end and Ctrl-C are seen by then.
+const NAP: Picos = Picos::from_millis(10);
+/// A run of a certain length gets so much more for those that are late.
+const GRACE: Picos = Picos::from_millis(100);
+/// A port that takes nothing for so long takes nothing.
+const STALL: Picos = Picos::from_secs(5);
+/// A full port is asked again after this.
+const FULL: Picos = Picos::from_micros(100);
+/// Most frames of one call.
+const MOST: usize = 256;
+/// How often the wall clock is compared again.
+const WALL: Picos = Picos::from_secs(1);
+/// How often the gauges are brought up to date.
+const HOUSE: Picos = Picos::from_millis(1);
+/// A frame that left this much after it was written to have left has its time written again.
+const STALE: Picos = Picos::from_micros(1);
+
+/// What a thread is made with.
+pub struct Setup<T> {
+    pub port: Box<dyn Port>,
+    pub timer: T,
+    pub departures: Departures,
+    pub looks: Looks,
+    pub sizes: Arc<Sizes>,
+    pub control: Arc<Control>,
+    pub progress: Arc<Progress>,
+    /// Nothing is due from then on; `FAR` if only a count ends the run.
+    pub end: Instant,
+    pub spin: Spin,
+    /// Gaps count from the last departure as it was, not as it was due.
+    pub relative: bool,
+    /// Changes may come, also when nothing is due any more.
+    pub may_turn: bool,
+}
+
+/// See the module.
+pub struct Pacer<T> {
+    setup: Setup<T>,
+    ledger: Ledger,
+    wall: Wall,
+    wall_read: Instant,
+    /// Drawn, and not yet taken from `taken` on.
+    batch: Vec<Departure>,
+    taken: usize,
+    lengths: Vec<u32>,
+    /// What relative departures have lost so far.
+    slip: Picos,
+    seen: usize,
+    most: usize,
+    /// Since when the port takes nothing.
+    full_since: Option<Instant>,
+    house_at: Instant,
+}
+
+impl<T: Timer> Pacer<T> {
+    pub fn new(setup: Setup<T>, ledger: Ledger) -> Self {
+        let most = if setup.relative { 1 } else { setup.port.about().can.batch.clamp(1, MOST) };
+        let wall = Wall::read(&setup.timer);
+        Self {
+            wall,
+            wall_read: setup.timer.now(),
+            batch: Vec::with_capacity(most),
+            taken: 0,
+            lengths: vec![0; most],
+            slip: Picos::ZERO,
+            seen: 0,
+            most,
+            full_since: None,
+            house_at: Instant::EPOCH,
+            ledger,
+            setup,
+        }
+    }
+
+    /// Runs to the end; every departure has an outcome then.
+    pub fn run(mut self) {
+        // Before the first departure, so that nothing is done for the first time when it is due.
+        self.ledger.tick(self.setup.timer.now());
+        while !self.setup.control.stops() {
+            self.take_turns();
+            let now = self.setup.timer.now();
+            if self.is_past(now) {
+                break;
+            }
+            match self.head(now) {
+                Some(head) => self.approach(head, now),
+                None if self.is_over(now) => break,
+                None => self.nap(now, self.setup.end),
+            }
+        }
+        self.wind_up();
+    }
+
+    /// The next departure; draws what is due already with it.
+    fn head(&mut self, now: Instant) -> Option<Departure> {
+        if self.taken >= self.batch.len() {
+            self.batch.clear();
+            self.taken = 0;
+            let mut first = self.setup.departures.next()?;
+            first.due = first.due + self.slip;
+            if first.due >= self.setup.end {
+                // Only where departures are relative: it slipped out of the run.
+                self.setup.departures.skip_before(Instant::FAR);
+                return None;
+            }
+            self.batch.push(first);
+            while self.batch.len() < self.most && self.setup.departures.peek().is_some_and(|due| due <= now) {
+                self.batch.extend(self.setup.departures.next());
+            }
+        }
+        self.batch.get(self.taken).copied()
+    }
+
+    /// Waits for a departure, or lets it leave.
+    #[inline]
+    fn approach(&mut self, head: Departure, now: Instant) {
+        let slack = head.due.since(now);
+        match self.setup.spin {
+            Spin::Never if !slack.is_zero() => return self.nap(now, head.due),
+            Spin::Auto if slack > NEAR => return self.nap(now, head.due.saturating_sub(AHEAD)),
+            // Spun in pieces, so that changes and the end are seen.
+            Spin::Always if slack > NEAR => return self.spin(now + AHEAD),
+            _ => {}
+        }
+        let due = self.batch[self.taken..].iter().take_while(|departure| departure.due <= now).count();
+        if due > 1 { self.leave_together(due, now) } else { self.leave_at_its_time(head, now) }
+    }
+
+    fn spin(&mut self, until: Instant) {
+        let from = self.setup.timer.now();
+        while self.setup.timer.now() < until {}
+        self.ledger.gauges.spun += until.since(from);
+        self.keep_house(until);
+    }
+
+    /// Sleeps until `until`, not for long; and does what there is to do besides.
+    fn nap(&mut self, now: Instant, until: Instant) {
+        self.keep_house(now);
+        self.setup.timer.sleep_until(until.min(now + NAP));
+    }
+
+    /// What is to be done now and then, and not for each frame.
+    #[inline]
+    fn keep_house(&mut self, now: Instant) {
+        if now >= self.house_at {
+            self.clean_up(now);
+        }
+    }
+
+    fn clean_up(&mut self, now: Instant) {
+        self.house_at = now + HOUSE;
+        if now.since(self.wall_read) > WALL && self.setup.looks.is_signed() {
+            self.wall = Wall::read(&self.setup.timer);
+            self.wall_read = now;
+        }
+        self.ledger.gauges.due = self.setup.departures.due_before(now).max(self.ledger.gauges.offered);
+        let through = self.batch.get(self.taken).map(|departure| departure.due);
+        let through = through.or_else(|| self.setup.departures.peek()).unwrap_or(Instant::FAR);
+        self.setup.progress.show(self.ledger.sent, through);
+        self.ledger.tick(now);
+    }
+
+    /// The exact way: written before, handed over when it is due.
+    #[inline]
+    fn leave_at_its_time(&mut self, departure: Departure, now: Instant) {
+        let Departure { seq, due } = departure;
+        let (timer, wall, look) = (&self.setup.timer, &self.wall, self.setup.looks.of(seq));
+        let (mut left, mut length) = (now, 0);
+        let taken = self.setup.port.transmit(1, &mut |slot| {
+            let planned = now.max(due);
+            length = look.write(seq, wall.times(due, planned), slot.data, slot.mark);
+            slot.length = length;
+            left = timer.now();
+            while left < due {
+                left = timer.now();
+            }
+            if left.since(planned) > STALE {
+                look.write(seq, wall.times(due, left), slot.data, slot.mark);
+            }
+        });
+        match taken {
+            Ok(0) => self.full(now),
+            Ok(_) => {
+                self.taken += 1;
+                self.full_since = None;
+                self.ledger.sent(departure, left, length);
+                self.ledger.gauges.spun += due.since(now);
+                if self.setup.relative {
+                    self.slip += left.since(due);
+                }
+                self.keep_house(left);
+            }
+            Err(error) => self.failed(&error, 0),
+        }
+    }
+
+    /// All that are due, in one call.
+    fn leave_together(&mut self, count: usize, now: Instant) {
+        let (wall, looks, lengths) = (&self.wall, &self.setup.looks, &mut self.lengths);
+        let mut waiting = self.batch[self.taken..].iter();
+        let mut written = 0;
+        let taken = self.setup.port.transmit(count, &mut |slot| {
+            // The port lends no more rooms than it was asked for.
+            let Some(Departure { seq, due }) = waiting.next() else { return slot.length = 0 };
+            let length = looks.of(*seq).write(*seq, wall.times(*due, now), slot.data, slot.mark);
+            slot.length = length;
+            lengths[written] = length as u32;
+            written += 1;
+        });
+        match taken {
+            Ok(0) => self.full(now),
+            Ok(taken) => {
+                self.full_since = None;
+                let left = self.setup.timer.now();
+                self.count(taken, left);
+                self.keep_house(left);
+            }
+            Err(error) => {
+                // How many of the call had left before it failed, the port knows.
+                let known = self.ledger.sent;
+                let left = self.setup.port.counters().map_or(0, |counters| counters.sent.saturating_sub(known));
+                self.failed(&error, (left as usize).min(count));
+            }
+        }
+    }
+
+    fn count(&mut self, taken: usize, left: Instant) {
+        for index in 0..taken {
+            self.ledger.sent(self.batch[self.taken + index], left, self.lengths[index] as usize);
+        }
+        self.taken += taken;
+    }
+
+    /// There was no room: the frame stays, and becomes late.
+    fn full(&mut self, now: Instant) {
+        let since = *self.full_since.get_or_insert(now);
+        if now.since(since) > STALL {
+            let name = &self.setup.port.about().name;
+            self.setup.control.fail(format!("{name} took no frame for {STALL}"));
+        }
+        // Interrupted or refused: the next round tries again.
+        let _ = self.setup.port.wait(For::Transmit, FULL);
+        self.keep_house(self.setup.timer.now());
+    }
+
+    /// The frame behind those that left cannot leave.
+    fn failed(&mut self, error: &PortError, left_before: usize) {
+        let now = self.setup.timer.now();
+        self.count(left_before, now);
+        if let Some(departure) = self.batch.get(self.taken) {
+            self.ledger.failed(*departure, now, cause_of(error));
+            self.taken += 1;
+        }
+        // A link may come up again, and the next frame be shorter; everything else stays as it is.
+        if !matches!(error, PortError::Down { .. } | PortError::TooLong { .. }) {
+            self.setup.control.fail(error.to_string());
+        }
+        self.keep_house(now);
+    }
+
+    /// Takes changes that were asked for since.
+    #[inline]
+    fn take_turns(&mut self) {
+        while let Some(turn) = self.setup.control.turn_after(self.seen) {
+            self.seen += 1;
+            self.put_back();
+            self.take(turn);
+        }
+    }
+
+    fn put_back(&mut self) {
+        if let Some(first) = self.batch.get(self.taken) {
+            self.setup.departures.put_back(first.seq);
+        }
+        self.batch.clear();
+        self.taken = 0;
+    }
+
+    #[cold]
+    fn take(&mut self, turn: Turn) {
+        // The schedule knows nothing of what relative departures have lost.
+        let at = turn.at.saturating_sub(self.slip);
+        let departures = &mut self.setup.departures;
+        match turn.to {
+            // Refused where it was asked for.
+            Course::Rate(rate) => drop(departures.set_rate(at, rate)),
+            Course::Pause => departures.pause(at),
+            Course::Resume => departures.resume(at),
+            Course::Size(size) => {
+                let first = departures.first_from(at);
+                if let Some(template) = self.setup.sizes.find(size) {
+                    self.setup.looks.change(first, template);
+                }
+            }
+        }
+    }
+
+    /// A run of a certain length is over, whether all have left or not.
+    fn is_past(&self, now: Instant) -> bool {
+        self.setup.end != Instant::FAR && now >= self.setup.end + GRACE
+    }
+
+    /// Nothing is left to draw: a run of a certain length has all of it, the gap after its last departure included.
+    fn is_over(&self, now: Instant) -> bool {
+        let may_go_on = self.setup.may_turn && self.setup.departures.is_paused();
+        now >= self.setup.end || (self.setup.end == Instant::FAR && !may_go_on)
+    }
+
+    /// Gives everything that has not left an outcome, so that the totals add up.
+    fn wind_up(mut self) {
+        let now = self.setup.timer.now();
+        let why = if self.full_since.is_some() { Miss::PortFull } else { Miss::NotReached };
+        self.put_back();
+        // After a halt, what was not due yet was never offered.
+        let until = if self.setup.control.halt() == Halt::No { Instant::FAR } else { now };
+        let until = if self.setup.relative { until.min(now).saturating_sub(self.slip) } else { until };
+        let left = self.setup.departures.skip_before(until);
+        self.ledger.missed(why, left);
+        self.ledger.gauges.due = self.ledger.gauges.offered + left;
+        let _ = self.setup.port.flush(Picos::from_secs(1));
+        self.setup.progress.show(self.ledger.sent, Instant::FAR);
+        let seen = report("out", &mut *self.setup.port, self.ledger.sent, self.ledger.sent_bytes);
+        if let Ok(mut kept) = self.setup.progress.port.lock() {
+            *kept = Some(seen);
+        }
+        self.ledger.tick(self.setup.timer.now());
+    }
+}
+
+#[cfg(test)]
+#[path = "pacer_tests.rs"]
+mod tests;
