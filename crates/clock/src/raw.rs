@@ -19,6 +19,13 @@ pub fn unix_ns() -> u64 {
     nanos(clock_gettime(ClockId::Realtime))
 }
 
+/// CLOCK_TAI − CLOCK_REALTIME in nanoseconds: whole seconds, which change with leap seconds alone. BPF programs can read only the former.
+pub fn tai_minus_unix_ns() -> u64 {
+    let (tai, unix) = (nanos(clock_gettime(ClockId::Tai)), unix_ns());
+    // Read one after the other: a little apart, and far less than half a second.
+    (tai.saturating_sub(unix) + 500_000_000) / 1_000_000_000 * 1_000_000_000
+}
+
 /// CLOCK_BOOTTIME in nanoseconds: CLOCK_MONOTONIC plus the time that the machine was suspended.
 pub fn boottime_ns() -> u64 {
     nanos(clock_gettime(ClockId::Boottime))
