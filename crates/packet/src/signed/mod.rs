@@ -108,7 +108,7 @@ impl Signed {
     pub fn new(settings: Settings) -> Self {
         let span = if settings.span == 0 { SPAN } else { settings.span };
         Self {
-            reader: Reader { trusting: settings.trusting, ..Reader::default() },
+            reader: Reader::new(settings.trusting),
             window: Window::new(span, settings.from),
             settings,
             counts: Counts::default(),

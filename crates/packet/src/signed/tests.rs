@@ -102,7 +102,7 @@ fn two_that_are_swapped_are_told_and_nothing_else() {
     (row[10].bytes, row[11].bytes) = (b, a);
     let report = report_of(&row);
     assert_eq!((report.signed, counts(&report)), (1_000, [0, 0, 1, 0, 0, 0]));
-    assert_eq!(report.incidents, ["stream 0: frame 10 came after frame 11, 30 µs after it was sent"]);
+    assert_eq!(report.incidents, ["stream 0: frame 10 came after frame 11, 30.0 µs after it was sent"]);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn one_that_is_delayed_is_told_and_nothing_else() {
     row[500].at += 5_000_000;
     let report = report_of(&row);
     assert_eq!((report.signed, counts(&report)), (1_000, [0; 6]));
-    assert_eq!(report.incidents, ["stream 0: frame 500 took 5.02 ms; the median is 20 µs"]);
+    assert_eq!(report.incidents, ["stream 0: frame 500 took 5.02 ms; the median is 20.0 µs"]);
     assert_eq!(report.one_way_ns.max, 5_020_000.0);
 }
 
