@@ -34,7 +34,7 @@ pub struct Statistics {
 }
 
 /// The start of a file.
-pub(super) fn head(format: Format, described: &Described) -> Vec<u8> {
+pub fn head(format: Format, described: &Described) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     match format {
         Format::PcapNg => {
@@ -77,7 +77,7 @@ pub(super) fn head(format: Format, described: &Described) -> Vec<u8> {
 
 /// What a frame of this many kept bytes needs in the file.
 #[inline]
-pub(super) fn frame_size(format: Format, kept: usize, has_queue: bool) -> usize {
+pub fn frame_size(format: Format, kept: usize, has_queue: bool) -> usize {
     match format {
         Format::PcapNg => AROUND + kept.next_multiple_of(4) + if has_queue { QUEUE } else { 0 },
         Format::PcapMicros | Format::PcapNanos => 16 + kept,
@@ -86,7 +86,7 @@ pub(super) fn frame_size(format: Format, kept: usize, has_queue: bool) -> usize 
 
 /// A frame and what is told of it.
 #[derive(Clone, Copy)]
-pub(super) struct Entry<'a> {
+pub struct Entry<'a> {
     pub stamp: Stamp,
     pub length: usize,
     pub kept: &'a [u8],
@@ -95,7 +95,7 @@ pub(super) struct Entry<'a> {
 
 /// Writes a frame into room of exactly `frame_size` bytes.
 #[inline]
-pub(super) fn frame(format: Format, entry: &Entry<'_>, room: &mut [u8]) {
+pub fn frame(format: Format, entry: &Entry<'_>, room: &mut [u8]) {
     match format {
         Format::PcapNg => frame_ng(entry, room),
         Format::PcapNanos => record(entry, 1_000_000_000, 1, room),
@@ -142,7 +142,7 @@ fn record(entry: &Entry<'_>, per_second: u64, step_ns: u64, room: &mut [u8]) {
 }
 
 /// The end of a file: what was lost between its first frame and its last.
-pub(super) fn tail(format: Format, statistics: &Statistics, first: Stamp, last: Stamp) -> Vec<u8> {
+pub fn tail(format: Format, statistics: &Statistics, first: Stamp, last: Stamp) -> Vec<u8> {
     let mut out = Vec::new();
     if format != Format::PcapNg {
         return out;

@@ -5,7 +5,7 @@
 //! in.pcapng ─► Reader ─► receive          transmit ─► Writer ─► out.pcapng
 //! ```
 
-mod bytes;
+pub mod bytes;
 mod interface;
 mod reader;
 mod rotation;
