@@ -17,8 +17,8 @@ use crate::watching::Watching;
 use clock::{Agreement, Clock, HostClock};
 use live::Update;
 use measure::{
-    ClockReport, Collector, Ending, Environment, ExitStatus, FrameConditions, HealthSummary, Probe, RunTotals,
-    Stated, Thresholds, Word,
+    ClockReport, Collector, Ending, Environment, ExitStatus, FrameConditions, HealthSummary, Probe,
+    RunTotals, Stated, Thresholds, Word,
 };
 use plan::{Note, Plan};
 use report::Documents;
@@ -386,8 +386,11 @@ fn so_far(
     is_steered: bool,
 ) -> RunResult {
     let totals = collector.totals();
-    let verdict =
-        measure::judge_so_far(totals, collector.health(), &brief.conditions(clock, is_steered, Seen::default()));
+    let verdict = measure::judge_so_far(
+        totals,
+        collector.health(),
+        &brief.conditions(clock, is_steered, Seen::default()),
+    );
     let mut result = begun.clone();
     let spans = Spans::of(totals, brief.length(false));
     result.fill(totals, &verdict, collector.health(), spans, &brief.names);

@@ -82,6 +82,8 @@ pub enum Axis {
     /// Shares of 1; each further nine (90 %, 99 %, 99.9 %…) takes as much room as the last. The share 1 itself is at
     /// the end, `nines` from 0 %.
     Nines { nines: f64 },
+    /// Lengths of time in nanoseconds, logarithmic, between two that are greater than 0.
+    Lengths { low: f64, high: f64 },
 }
 
 /// Colours by number, and grey. Each has a stroke of its own, so that lines can be told apart without colour.
@@ -155,6 +157,7 @@ impl Axis {
             Self::Time { from, to } if to > from => (x - from) / (to - from),
             Self::Time { .. } => 0.5,
             Self::Nines { nines } => nines_of(x) / nines,
+            Self::Lengths { low, high } => Scale::Log { low, high }.at(x),
         };
         share.clamp(0.0, 1.0)
     }
@@ -164,6 +167,10 @@ impl Axis {
         match self {
             Self::Time { from, to } => time_ticks(from, to),
             Self::Nines { nines } => nines_ticks(nines),
+            Self::Lengths { low, high } => {
+                let ticks = Scale::Log { low, high }.ticks();
+                ticks.into_iter().map(|tick| (tick, words::round_time(tick))).collect()
+            }
         }
     }
 
@@ -172,6 +179,7 @@ impl Axis {
         match self {
             Self::Time { .. } => "from (s)",
             Self::Nines { .. } => "percentile (%)",
+            Self::Lengths { .. } => "from (ns)",
         }
     }
 
@@ -180,6 +188,7 @@ impl Axis {
         match self {
             Self::Time { .. } => decimals(x, 6),
             Self::Nines { .. } => decimals(x * 100.0, 10),
+            Self::Lengths { .. } => decimals(x, 3),
         }
     }
 }

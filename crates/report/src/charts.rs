@@ -5,6 +5,7 @@ mod generator;
 pub use generator::generator;
 
 use crate::chart::{Axis, Body, Chart, HeatColumn, Point, Scale, Series, Shade, Tone, Unit, nines_of};
+use crate::frames::noun;
 use std::collections::BTreeMap;
 use store::schema::{Interval, OutcomeCount};
 use store::{Bin, Curve, RunResult, Timeline};
@@ -37,7 +38,7 @@ pub fn rates(timeline: &Timeline, result: &RunResult) -> Chart {
         result,
         Chart {
             id: "rate".into(),
-            title: "Offered and achieved rate (requests per second)".into(),
+            title: format!("Offered and achieved rate ({}s per second)", noun(result)),
             caption: format!(
                 "What was asked for, and what came back. Where the lines part, someone could not keep up.{}",
                 if is_sparse(timeline) { SPARSE } else { "" }
@@ -79,7 +80,10 @@ pub fn lateness(timeline: &Timeline, result: &RunResult) -> Chart {
     let own_differs =
         |bin: &Bin| bin.row.own_lateness_p99_ns.is_some_and(|own| Some(own) != bin.row.lateness_p99_ns);
     let has_own = timeline.bins.iter().any(own_differs);
-    let caption = "From the moment a request was due until it left. It is part of the latency below.";
+    let caption = match noun(result) {
+        "frame" => "From the moment a frame was due until it left.",
+        _ => "From the moment a request was due until it left. It is part of the latency below.",
+    };
     let of_own = " «own» is the generator's part, what the plan's limit on connections does not explain.";
     times_over_time(
         timeline,
@@ -211,7 +215,7 @@ pub fn outcomes(timeline: &Timeline, result: &RunResult) -> Chart {
     for (class, key) in &shown {
         let is_it = |outcome: &OutcomeCount| outcome.class == *class && outcome.key == *key;
         let name = if class == "cut_off" { "cut off".to_owned() } else { crate::words::printable(key) };
-        let is_good = class == "status" && key.starts_with(['1', '2', '3']);
+        let is_good = class == "frame" || class == "status" && key.starts_with(['1', '2', '3']);
         let tone = Tone::Color(if is_good { good.next() } else { bad.next() }.unwrap_or(1));
         let points = points(timeline, |row| per_second(row, of(row, &is_it)));
         series.push(Series::new(name, tone, points));

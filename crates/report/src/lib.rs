@@ -16,6 +16,7 @@ mod charts;
 mod comparison;
 mod comparison_html;
 mod comparison_words;
+mod frames;
 mod html;
 mod http_load;
 mod json;

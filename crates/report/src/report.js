@@ -91,6 +91,7 @@ const tare = (() => {
   // 0 to 1 of the whole axis.
   function along(chart, x) {
     if (chart.axis === 'nines') return x >= 100 ? 1 : Math.min(1, -Math.log10((100 - x) / 100) / chart.to);
+    if (chart.axis === 'lengths') return Math.min(1, Math.max(0, Math.log10(Math.max(x, chart.from) / chart.from) / Math.log10(chart.to / chart.from)));
     return chart.to > chart.from ? (x - chart.from) / (chart.to - chart.from) : 0.5;
   }
   // 0 to 1 of what is shown.
@@ -139,6 +140,7 @@ const tare = (() => {
 
   function spanText(chart, row) {
     if (chart.axis === 'nines') return `${chart.xs[row]} % of all took at most`;
+    if (chart.axis === 'lengths') return `${UNITS.time.text(chart.xs[row])} – ${UNITS.time.text(ends(chart, row))}`;
     const unit = ends(chart, row) < 60 ? ' s' : '';
     return `${clock(chart.xs[row])} – ${clock(ends(chart, row))}${unit}`;
   }

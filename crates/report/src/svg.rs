@@ -74,6 +74,7 @@ impl Chart {
         let axis = match self.x {
             Axis::Time { from, to } => format!("time {from} {to}"),
             Axis::Nines { nines } => format!("nines 0 {nines}"),
+            Axis::Lengths { low, high } => format!("lengths {low} {high}"),
         };
         let scale = match self.y {
             Scale::Linear { high, .. } => format!("linear 0 {high}"),

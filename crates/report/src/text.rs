@@ -2,8 +2,10 @@
 //!
 //! Latency from the due time stands first, the lateness that is in it stands right below. At most 100 columns.
 
+mod frames;
 mod report;
 
+use crate::frames::noun;
 use crate::spark;
 use crate::style::{Ink, Style};
 use crate::words::{self, count, counted};
@@ -34,6 +36,7 @@ fn figures(page: &mut Page, result: &RunResult) {
     head(page, result);
     totals(page, result);
     times(page, result);
+    frames::packets(page, result);
     sparklines(page, result);
     outcomes(page, result);
     groups(page, result);
@@ -153,7 +156,8 @@ fn totals(page: &mut Page, result: &RunResult) {
         part(totals.missed, "missed", Ink::Bad),
         part(totals.cut_off, "cut off", Ink::Doubtful),
     ];
-    page.inked("Requests", &ended);
+    let label = if result.packets.is_some() { "Frames" } else { "Requests" };
+    page.inked(label, &ended);
     // An older result has no time of its own for bytes.
     let over = rate.bytes_over_s.max(rate.duration_s);
     page.parts(
@@ -178,7 +182,7 @@ fn totals(page: &mut Page, result: &RunResult) {
         page.parts("Connections", &[opened]);
     }
     if result.warmup.count > 0 || result.warmup.duration_s > 0.0 {
-        let sent = counted(result.warmup.count, "request");
+        let sent = counted(result.warmup.count, noun(result));
         let over = words::seconds(result.warmup.duration_s);
         page.parts("Warm-up", &[format!("{sent} in the first {over}, not in these figures")]);
     }
@@ -202,13 +206,16 @@ fn times(page: &mut Page, result: &RunResult) {
         ("gap error", &result.gap_error_ns, "|gap − asked|"),
     ];
     if rows.iter().all(|(_, figures, _)| figures.is_empty()) {
+        if result.packets.is_some() {
+            return;
+        }
         page.prose("Times", words::no_times(result), None);
         return page.gap();
     }
     let heads = ["mean", "p50", "p90", "p99", "p99.9", "max"].map(|head| format!("{head:>10}"));
     let heads = page.style.paint(Ink::Quiet, &heads.concat());
     page.line("", &heads);
-    if result.latency_ns.is_empty() {
+    if result.latency_ns.is_empty() && result.packets.is_none() {
         page.line("latency", words::no_latency(result));
     }
     for (name, figures, between) in rows.iter().filter(|(_, figures, _)| !figures.is_empty()) {
@@ -265,6 +272,7 @@ fn outcomes(page: &mut Page, result: &RunResult) {
         let OutcomeCount { class, key, count: number } = row;
         let ink = match class.as_str() {
             "status" if key.starts_with(['2', '3']) => None,
+            "frame" => None,
             "status" | "cut_off" => Some(Ink::Doubtful),
             _ => Some(Ink::Bad),
         };
@@ -363,7 +371,7 @@ fn generator(page: &mut Page, result: &RunResult) {
         parts.push(format!("{} steal", words::share(steal)));
     }
     if health.late > 0 {
-        parts.push(format!("{} left late", counted(health.late, "request")));
+        parts.push(format!("{} left late", counted(health.late, noun(result))));
     }
     let troubles = [
         (health.retransmits, "retransmit"),

@@ -42,6 +42,8 @@ pub use error::StoreError;
 pub use from_measure::{Measured, Spans};
 pub use hlog_read::{HlogEntry, HlogReader, read_hlog};
 pub use json::write_json;
+/// Figures that only frames have, as they are kept.
+pub use measure::packets;
 pub use merge_runs::{merge_runs, merged_timeline};
 pub use read::{Intervals, StoredRun, load_run};
 pub use run_folder::{BEGUN, RunFolder, run_name, state_dir};

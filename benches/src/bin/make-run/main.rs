@@ -128,5 +128,6 @@ fn conditions(options: &Options) -> Conditions {
         cpus: 2,
         parallel: Some(64),
         sinks: None,
+        frames: None,
     }
 }

@@ -59,7 +59,10 @@ pub(super) fn criteria(
 
 fn arrivals(totals: &RunTotals) -> Criterion {
     Criterion::new("arrivals", "count", totals.offered() as f64, Sense::AtLeast, 1.0).only_warns().advise(
-        || "nothing arrived: see that the link is up, that somebody sends, and what the filter lets pass".into(),
+        || {
+            "nothing arrived: see that the link is up, that somebody sends, and what the filter lets pass"
+                .into()
+        },
     )
 }
 
@@ -95,7 +98,10 @@ fn gap_error(totals: &RunTotals, frames: &FrameConditions, machine: &Machine<'_>
     };
     let limit = (requested / 2.0).max(GAP_FLOOR_NS);
     Some(Criterion::new("gap_error.p95", "ns", p95, Sense::AtMost, limit).advise(|| {
-        format!("frames do not keep their gaps {place}: {}; docs/packets.md has the ladder of precision", machine.in_time())
+        format!(
+            "frames do not keep their gaps {place}: {}; docs/packets.md has the ladder of precision",
+            machine.in_time()
+        )
     }))
 }
 
@@ -125,7 +131,9 @@ fn transmit_drops(totals: &RunTotals, frames: &FrameConditions) -> Criterion {
     let percent = totals.offered() as f64 / 100.0;
     Criterion::new("transmit.drops", "count", frames.transmit_drops as f64, Sense::AtMost, 0.0)
         .invalid_beyond(Some(percent.max(1.0)))
-        .advise(|| "the port took frames that then did not leave: lower the rate, or take another port".into())
+        .advise(|| {
+            "the port took frames that then did not leave: lower the rate, or take another port".into()
+        })
 }
 
 fn trials(frames: &FrameConditions) -> Option<Criterion> {

@@ -135,6 +135,7 @@ pub fn outcomes(out: &mut String, result: &RunResult) -> Result {
     for row in &result.outcomes {
         let class = match row.class.as_str() {
             "status" if row.key.starts_with(['2', '3']) => "",
+            "frame" => "",
             "status" | "cut_off" => "doubt",
             _ => "fails",
         };

@@ -3,6 +3,7 @@
 
 mod documents;
 mod figures;
+mod frames;
 mod generator;
 mod head;
 mod names;
@@ -13,6 +14,7 @@ use crate::chart::Chart;
 use crate::charts;
 use crate::html::Documents;
 use std::fmt;
+use store::packets::PacketReport;
 use store::{RunResult, Timeline};
 
 /// Everything within `<main>`. Without documents, what they would show is left out.
@@ -33,9 +35,15 @@ fn write(
     verdict::write(out, result)?;
     head::reproduce(out, result, documents)?;
     section(out, "Rate and lateness", |out| {
-        charts(out, &[charts::rates(timeline, result), charts::lateness(timeline, result)]);
+        let has_lateness = result.packets.is_none() || !result.lateness_ns.is_empty();
+        let lateness = has_lateness.then(|| charts::lateness(timeline, result));
+        charts(out, &[charts::rates(timeline, result)]);
+        charts(out, lateness.as_slice());
         step(out, timeline)
     })?;
+    if let Some(report) = &result.packets {
+        return of_frames(out, result, report, timeline, documents);
+    }
     section(out, "Latency", |out| {
         charts(out, &[charts::latency(timeline, result), charts::heat(timeline, result)]);
         charts(out, &[charts::by_percentile(result)]);
@@ -50,6 +58,33 @@ fn write(
         Ok(())
     })?;
     names::write(out, result)?;
+    section(out, "The generator itself", |out| {
+        out.push_str("<div class=\"pair\">\n");
+        charts(out, &charts::generator(timeline, result));
+        out.push_str("</div>\n");
+        generator::tables(out, result)
+    })?;
+    if let Some(documents) = documents {
+        documents::write(out, documents)?;
+    }
+    terms::write(out)
+}
+
+/// The rest of the page of a load that is made of frames.
+fn of_frames(
+    out: &mut String,
+    result: &RunResult,
+    report: &PacketReport,
+    timeline: &Timeline,
+    documents: Option<Documents<'_>>,
+) -> fmt::Result {
+    section(out, "Gaps, arrivals and tables", |out| frames::arrivals(out, report))?;
+    section(out, "Ports and outcomes", |out| {
+        figures::conservation(out, result)?;
+        frames::ports(out, report)?;
+        figures::outcomes(out, result)?;
+        figures::times(out, result)
+    })?;
     section(out, "The generator itself", |out| {
         out.push_str("<div class=\"pair\">\n");
         charts(out, &charts::generator(timeline, result));

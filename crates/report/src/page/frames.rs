@@ -1,0 +1,93 @@
+//! What only frames have: gaps, what arrived, ports, tables.
+
+use crate::frames;
+use crate::markup::escape;
+use crate::words;
+use std::fmt::{Result, Write};
+use store::packets::{PacketReport, Table};
+
+/// Gaps, where there are any, and what signatures tell.
+pub fn arrivals(out: &mut String, report: &PacketReport) -> Result {
+    if let Some(received) = &report.received {
+        writeln!(out, "<p class=\"note\">{}</p>", escape(&frames::received(received).join(" · ")))?;
+        for incident in &received.incidents {
+            writeln!(out, "<p class=\"doubt\">{}</p>", escape(incident))?;
+        }
+    }
+    if let Some(chart) = report.gaps.as_ref().and_then(frames::gap_chart) {
+        out.push_str(&chart.html());
+    }
+    frames::tables(report).iter().try_for_each(|shown| table(out, shown))
+}
+
+pub fn ports(out: &mut String, report: &PacketReport) -> Result {
+    if report.ports.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Ports\">")?;
+    writeln!(
+        out,
+        "<table id=\"ports\"><caption>Ports, and what each lost at which place</caption><thead><tr>"
+    )?;
+    for head in ["", "port", "queue"] {
+        write!(out, "<th scope=\"col\">{head}</th>")?;
+    }
+    for head in ["sent", "received", "lost", "full"] {
+        write!(out, "<th scope=\"col\" class=\"n\">{head}</th>")?;
+    }
+    writeln!(
+        out,
+        "<th scope=\"col\">stamps</th><th scope=\"col\">lost at; choices</th></tr></thead><tbody>"
+    )?;
+    for port in &report.ports {
+        let lost: u64 = port.drops.iter().map(|drop| drop.frames).sum();
+        let places = port.drops.iter().map(|drop| format!("{} at {}", words::count(drop.frames), drop.place));
+        let said: Vec<String> = places.chain(port.choices.iter().cloned()).collect();
+        write!(
+            out,
+            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td>",
+            escape(&port.role),
+            escape(&port.name),
+            port.queue
+        )?;
+        for number in [port.sent, port.received, lost, port.full] {
+            write!(out, "<td class=\"n\" data-v=\"{number}\">{}</td>", words::count(number))?;
+        }
+        writeln!(
+            out,
+            "<td>{}</td><td class=\"soft\">{}</td></tr>",
+            escape(&port.stamps),
+            escape(&said.join("; "))
+        )?;
+    }
+    writeln!(out, "</tbody></table></div>")
+}
+
+fn table(out: &mut String, table: &Table) -> Result {
+    let title = escape(&table.title);
+    writeln!(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\">")?;
+    writeln!(
+        out,
+        "<table id=\"f-{}\" class=\"sortable\"><caption>{title}</caption><thead><tr>",
+        escape(&table.key)
+    )?;
+    for column in &table.columns {
+        let class = if column.unit.is_empty() { "" } else { " class=\"n\"" };
+        write!(out, "<th scope=\"col\"{class}>{}</th>", escape(&column.name))?;
+    }
+    writeln!(out, "</tr></thead><tbody>")?;
+    for row in &table.rows {
+        write!(out, "<tr>")?;
+        for (cell, column) in row.iter().zip(&table.columns) {
+            let class = if column.unit.is_empty() { "" } else { " class=\"n\"" };
+            let key = frames::sort_key(cell).map_or_else(String::new, |key| format!(" data-v=\"{key}\""));
+            write!(out, "<td{class}{key}>{}</td>", escape(&frames::cell(cell, &column.unit)))?;
+        }
+        writeln!(out, "</tr>")?;
+    }
+    writeln!(out, "</tbody></table></div>")?;
+    for note in &table.notes {
+        writeln!(out, "<p class=\"soft note\">{}</p>", escape(note))?;
+    }
+    Ok(())
+}
