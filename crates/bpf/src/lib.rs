@@ -23,7 +23,7 @@ mod xdp;
 pub use asm::{Alu, Assembler, Condition, Label, Source};
 pub use error::BpfError;
 pub use instruction::{Helper, Instruction, Register, Size};
-pub use map::{Map, MapKind, MapSpec};
+pub use map::{Map, MapKind, MapSpec, possible_cpus};
 pub use print::listing;
 pub use program::{License, Link, LiveRun, Outcome, Program, ProgramKind};
 pub use shared::Shared;

@@ -21,6 +21,7 @@ mod hits;
 mod rule;
 mod shared;
 mod text;
+pub mod xdp;
 
 pub use error::{CompileError, RuleError};
 pub use fields::{Fields, Tail, V4, V6};

@@ -1,0 +1,201 @@
+//! The firewall as an XDP program: the same tables in the kernel's memory, and code made for them.
+//!
+//! ```text
+//! Firewall ─ image ─► shared memory ◄── program: headers ─► lookup ─► count ─► drop, redirect to the other port, or pass on
+//!                     counters of each CPU ◄──────────────────────────┘
+//! ```
+//!
+//! New rules are a new program with memory of its own, which takes the old one's place at once: each frame is decided
+//! by one set of rules, and none passes undecided. The old program's counters are read after that.
+
+mod headers;
+mod image;
+mod lookup;
+
+use crate::firewall::{Decision, Firewall};
+use crate::hits::{ENDS, Hit, Hits};
+use bpf::Register::{R0, R1, R2, R3, R7, R8, R10};
+use bpf::{
+    Action, Assembler, BpfError, Condition, Helper, Instruction, License, Link, Map, MapKind, MapSpec,
+    Outcome, Program, Shared, Size, XdpMode,
+};
+use headers::{Exits, stack};
+use image::Image;
+use lookup::Tables;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Where frames go that may pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Onward {
+    /// Out of the interface with this index.
+    Interface(u32),
+    /// On to this host's own stack.
+    Host,
+}
+
+/// Why there is no program.
+#[derive(Debug, thiserror::Error)]
+pub enum XdpError {
+    #[error(transparent)]
+    Bpf(#[from] BpfError),
+    #[error(
+        "these rules need up to {tuples} look-ups for one packet, and the kernel's program takes {most}: \
+         write fewer different prefix lengths of 'to' and port ranges for one source, or filter without --xdp"
+    )]
+    TooDeep { tuples: usize, most: usize },
+    #[error("these rules need {bytes} bytes of tables, and the kernel's program reaches {most}")]
+    TooLarge { bytes: usize, most: usize },
+}
+
+/// The kernel proves that the program ends by walking through it: this many rounds are well within its patience.
+const MOST_TUPLES: usize = 256;
+/// The kernel's limit on offsets into one value.
+const MOST_BYTES: usize = 1 << 29;
+/// Bytes of a counter: frames, bytes.
+const ROW: usize = 16;
+
+/// A loaded program with its tables and counters.
+pub struct Loaded {
+    program: Program,
+    firewall: Arc<Firewall>,
+    counters: Shared,
+    cpus: usize,
+    /// Bytes from one CPU's counters to the next one's.
+    stride: usize,
+}
+
+impl Loaded {
+    /// Loads the program; it is attached nowhere yet.
+    ///
+    /// # Errors
+    /// `Privilege`, or rules that a program cannot hold.
+    pub fn new(firewall: Arc<Firewall>, onward: Onward) -> Result<Self, XdpError> {
+        let tuples = firewall.cost().tuples;
+        if tuples > MOST_TUPLES {
+            return Err(XdpError::TooDeep { tuples, most: MOST_TUPLES });
+        }
+        let image = Image::new(&firewall);
+        let cpus = bpf::possible_cpus()?;
+        // Counters of two CPUs are never in one cache line.
+        let stride = ((firewall.rules().rules.len() + ENDS) * ROW).next_multiple_of(128);
+        let bytes = image.bytes.len().max(stride * cpus);
+        if bytes > MOST_BYTES {
+            return Err(XdpError::TooLarge { bytes, most: MOST_BYTES });
+        }
+        let tables = Map::create(&MapSpec::memory("tare_rules", image.bytes.len() as u32))?;
+        tables.share()?.write(0, &image.bytes);
+        let counters = Map::create(&MapSpec::memory("tare_hits", (stride * cpus) as u32))?;
+        let devices = match onward {
+            Onward::Host => None,
+            Onward::Interface(index) => Some(device(index)?),
+        };
+        let parts = Parts { firewall: &firewall, tables: &tables, counters: &counters, cpus, stride };
+        let code = parts.program(&image, devices.as_ref())?;
+        let program = Program::load_xdp_frags("tare_firewall", &code, License::Apache)?;
+        let counters = counters.share()?;
+        Ok(Self { program, firewall, counters, cpus, stride })
+    }
+
+    /// Attaches it to the interface with this index, until the link is dropped.
+    ///
+    /// # Errors
+    /// `Unsupported` if the driver has no XDP of this kind.
+    pub fn attach(&self, interface: u32, mode: XdpMode) -> Result<Link, XdpError> {
+        Ok(self.program.attach_xdp(interface, mode)?)
+    }
+
+    /// Takes the place of the program at `link`.
+    pub fn take_over(&self, link: &Link) -> Result<(), XdpError> {
+        Ok(link.replace(&self.program)?)
+    }
+
+    /// Runs it by hand on a frame that goes nowhere.
+    pub fn run(&self, frame: &[u8], repeat: u32) -> Result<Outcome, XdpError> {
+        Ok(self.program.run(frame, repeat)?)
+    }
+
+    pub const fn firewall(&self) -> &Arc<Firewall> {
+        &self.firewall
+    }
+
+    /// What was counted so far, over all CPUs.
+    pub fn hits(&self) -> Hits {
+        let rows = self.firewall.rules().rules.len() + ENDS;
+        let word =
+            |cpu: usize, at: usize| self.counters.u64_at(cpu * self.stride + at).load(Ordering::Relaxed);
+        let row = |row: usize| {
+            (0..self.cpus).fold(Hit::default(), |sum, cpu| Hit {
+                frames: sum.frames + word(cpu, row * ROW),
+                bytes: sum.bytes + word(cpu, row * ROW + 8),
+            })
+        };
+        Hits::from_rows((0..rows).map(row).collect())
+    }
+}
+
+/// A map with the one interface that frames go to.
+fn device(index: u32) -> Result<Map, BpfError> {
+    let spec = MapSpec { kind: MapKind::Devices, ..MapSpec::array("tare_out", 4, 1) };
+    let map = Map::create(&spec)?;
+    map.update(&0u32.to_ne_bytes(), &index.to_ne_bytes())?;
+    Ok(map)
+}
+
+/// What a program is made of.
+struct Parts<'a> {
+    firewall: &'a Firewall,
+    tables: &'a Map,
+    counters: &'a Map,
+    cpus: usize,
+    stride: usize,
+}
+
+/// `2 · slot + drops`, the other way round than [`Decision::from_code`].
+fn code(decision: Decision) -> i32 {
+    (decision.slot() << 1) as i32 | i32::from(decision.action().is_drop())
+}
+
+impl Parts<'_> {
+    fn program(&self, image: &Image, devices: Option<&Map>) -> Result<Vec<Instruction>, BpfError> {
+        let mut a = Assembler::new();
+        let exits = Exits { v4: a.label(), v6: a.label(), other: a.label(), malformed: a.label() };
+        let (decided, broken) = (a.label(), a.label());
+        headers::read(&mut a, exits, self.firewall.v4.longest_chain > 0);
+        a.bind(exits.v4);
+        let tables = |at| Tables { map: self.tables, at, decided, broken };
+        lookup::ipv4(&mut a, &tables(image.v4), &self.firewall.v4);
+        a.bind(exits.v6);
+        lookup::ipv6(&mut a, &tables(image.v6), &self.firewall.v6);
+        let (other, malformed) = self.firewall.ends();
+        a.bind(exits.other).mov(R7, code(other)).jump(decided);
+        a.bind(exits.malformed).mov(R7, code(malformed)).bind(decided);
+        self.count(&mut a, broken);
+        let pass = a.label();
+        a.jump_if(Condition::AnyBit, R7, 1, pass);
+        match devices {
+            Some(map) => {
+                a.load_map(R1, map.as_fd()).mov(R2, 0).mov(R3, 0).call(Helper::RedirectMap).exit();
+            }
+            None => _ = a.mov(R0, Action::Pass as i32).exit(),
+        }
+        a.bind(pass).mov(R0, Action::Drop as i32).exit();
+        a.bind(broken).mov(R0, Action::Aborted as i32).exit();
+        a.assemble()
+    }
+
+    /// Counts the frame in the row of code `R7`, in this CPU's counters: nobody else writes there.
+    fn count(&self, a: &mut Assembler, broken: bpf::Label) {
+        let rows = self.firewall.rules().rules.len() + ENDS;
+        a.store(Size::Word, R10, stack::ANY, R7).load(Size::Word, R7, R10, stack::ANY);
+        a.mov(R8, R7).shr(R8, 1);
+        a.jump_if(Condition::GreaterOrEqual, R8, rows as i32, broken);
+        a.call(Helper::Cpu).jump_if(Condition::GreaterOrEqual, R0, self.cpus as i32, broken);
+        a.mul(R0, self.stride as i32).shl(R8, 4);
+        a.load_map_value(R1, self.counters.as_fd(), 0).add(R1, R0).add(R1, R8);
+        a.load(Size::Double, R2, R1, 0).add(R2, 1).store(Size::Double, R1, 0, R2);
+        a.load(Size::Double, R3, R10, stack::LENGTH);
+        a.load(Size::Double, R2, R1, 8).add(R2, R3).store(Size::Double, R1, 8, R2);
+    }
+}
