@@ -18,6 +18,11 @@ pub enum WireError {
     #[error("{protocol} checksum is {has:#06x}; the bytes give {right:#06x}")]
     Checksum { protocol: &'static str, has: u16, right: u16 },
 
+    #[error(
+        "'{0}' is no Ethernet address; expected six pairs of hexadecimal digits such as 02:00:00:00:00:01"
+    )]
+    Mac(String),
+
     /// Headers that do not follow upon each other.
     #[error("{inner} cannot follow {outer}")]
     Order { outer: &'static str, inner: &'static str },
@@ -27,8 +32,8 @@ pub enum WireError {
     Stack(&'static str),
 
     /// A frame size that is none, or does not hold what the frame carries.
-    #[error("frame size {size} is too small: {what} need{} at least {least} (FCS counted)", if *.plural { "" } else { "s" })]
-    Small { size: usize, what: String, plural: bool, least: usize },
+    #[error("frame size {size} is too small: {what} take at least {least} (FCS counted)")]
+    Small { size: usize, what: String, least: usize },
 
     #[error("frame size {size} is too large: at most {most} (FCS counted)")]
     Large { size: usize, most: usize },
@@ -48,8 +53,12 @@ pub enum WireError {
     Flows { asked: u64, possible: u64 },
 
     /// Frames that cannot be signed.
-    #[error("{0} cannot be signed: they have no payload of their own")]
+    #[error("{0} cannot be signed: there is no payload for the signature")]
     Unsigned(&'static str),
+
+    /// A frame from elsewhere that cannot be sent, or not with these changes.
+    #[error("frame {number}: {problem}")]
+    Frame { number: usize, problem: String },
 
     /// There is nothing to send, or more than fits.
     #[error("{0}")]

@@ -13,10 +13,21 @@
 
 extern crate alloc;
 
+pub mod arp;
+mod bytes;
+pub mod checksum;
 mod error;
+pub mod ethernet;
+pub mod icmp;
+pub mod icmpv6;
+pub mod ipv4;
+pub mod ipv6;
 pub mod parse;
 pub mod signature;
+pub mod tcp;
 pub mod template;
+pub mod udp;
+pub mod vlan;
 
 pub use error::WireError;
 pub use parse::{Tuple, summary};

@@ -138,3 +138,76 @@ pub const fn lateness_ns(code: u16) -> u64 {
     let (exponent, mantissa) = (code >> 11, code as u64 & 0x7ff);
     if exponent == 0 { mantissa } else { (2048 + mantissa) << (exponent - 1) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const NOW: u64 = 1_700_000_000_123_456_789;
+
+    #[test]
+    fn the_bytes_are_those_of_the_table() {
+        let mut room = [0; LENGTH];
+        let signature = Signature {
+            stream: 3,
+            seq: 0x01_0203_0405,
+            due_unix_ns: EPOCH_UNIX_NS,
+            sent_unix_ns: EPOCH_UNIX_NS + 2050,
+        };
+        signature.write(&mut room);
+        // Lateness 2050: exponent 1 (bit 11), mantissa 2.
+        assert_eq!(room[2..], [1, 2, 3, 4, 5, 3, 0x08, 0x02, 0xa0, 0, 0, 0, 0, 0, 0x08, 0x02]);
+        assert_eq!(Signature::read(&room), Some(signature));
+    }
+
+    #[test]
+    fn one_bit_that_is_wrong_is_seen() {
+        let mut room = [0; LENGTH];
+        Signature { stream: 1, seq: 99, due_unix_ns: NOW, sent_unix_ns: NOW }.write(&mut room);
+        for bit in 0..LENGTH * 8 {
+            let mut bent = room;
+            bent[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Signature::read(&bent), None, "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn random_payloads_hardly_ever_pass() {
+        let mut passed = 0;
+        for n in 0..1_000_000_u64 {
+            let mut room = [0; LENGTH];
+            for (at, chunk) in room.chunks_mut(8).enumerate() {
+                let bytes = crate::template::spread(n, at as u64).to_le_bytes();
+                chunk.copy_from_slice(&bytes[..chunk.len()]);
+            }
+            passed += u32::from(Signature::read(&room).is_some_and(|found| found.is_near(NOW)));
+        }
+        assert_eq!(passed, 0);
+    }
+
+    #[test]
+    fn zeros_and_ones_are_no_signature() {
+        assert_eq!(Signature::read(&[0; LENGTH]), None);
+        assert_eq!(Signature::read(&[0xff; LENGTH]), None);
+        assert_eq!(Signature::read(&[0; 17]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(stream in 0_u16..256, seq in 0_u64..SEQUENCES, late in 0_u64..5_000_000_000_000) {
+            let (sent, due) = (NOW, NOW - late);
+            let mut room = [0; LENGTH];
+            Signature { stream, seq, due_unix_ns: due, sent_unix_ns: sent }.write(&mut room);
+            let read = Signature::read(&room).unwrap();
+            prop_assert_eq!((read.stream, read.seq, read.sent_unix_ns), (stream, seq, sent));
+            let told = sent - read.due_unix_ns;
+            prop_assert!(told <= late);
+            if late < 4096 {
+                prop_assert_eq!(told, late);
+            } else if late < 4_398_000_000_000 {
+                prop_assert!((late - told) * 2048 <= late);
+            }
+        }
+    }
+}

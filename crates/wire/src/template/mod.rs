@@ -7,9 +7,18 @@
 //!
 //! Frame n is a pure function of n (and of its times, if it is signed), so that threads that share a schedule make the same frames as one.
 
+mod build;
+mod layers;
 mod modulus;
+mod places;
+mod sizes;
 mod spec;
 mod stream;
+mod variation;
+mod write;
+
+#[cfg(test)]
+mod tests;
 
 pub use modulus::{Modulus, span_value, spread};
 pub use spec::{By, Field, IMIX, Layer, Mac, Payload, Sizes, Spec, StreamSpec, Values, Vary};
@@ -60,8 +69,7 @@ impl Template {
     /// # Errors
     /// Whatever in `spec` cannot be: the message names the field and what would be right.
     pub fn build(spec: &Spec) -> Result<Self, WireError> {
-        let _ = spec;
-        Ok(Self::default())
+        build::from_spec(spec)
     }
 
     /// Frame n is `frames[n mod frames.len()]`, byte for byte.
@@ -77,8 +85,7 @@ impl Template {
     /// # Errors
     /// As `from_frames`, and a field that a frame does not have.
     pub fn from_frames_with(frames: Vec<Vec<u8>>, changes: &Changes) -> Result<Self, WireError> {
-        let _ = (frames, changes);
-        Ok(Self::default())
+        build::from_frames(frames, changes)
     }
 
     pub fn streams(&self) -> &[Stream] {
@@ -121,13 +128,5 @@ impl Template {
     /// Whether any frame carries a signature.
     pub fn is_signed(&self) -> bool {
         self.streams.iter().any(|stream| stream.signature.is_some())
-    }
-
-    /// Writes frame `seq` into `room` and returns its length; 0, and nothing is written, if the room is shorter than the frame.
-    /// `mark` tells what the room has from before (see `port::Slot`).
-    #[inline]
-    pub fn write(&self, seq: u64, times: Times, room: &mut [u8], mark: &mut u64) -> usize {
-        let _ = (seq, times, room, mark);
-        0
     }
 }

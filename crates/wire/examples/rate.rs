@@ -1,0 +1,86 @@
+//! How long it takes to write a 64-byte frame that varies in three fields and is signed, to read its headers, and to find the signature.
+//!
+//! ```text
+//! cargo run --release -p tare-wire --example rate
+//! ```
+
+use std::hint::black_box;
+use std::net::Ipv4Addr;
+use std::time::Instant;
+use wire::template::{By, Field, Layer, Mac, Payload, Sizes, Spec, StreamSpec, Values, Vary};
+use wire::{Signature, Template, Times, summary};
+
+const FRAMES: u64 = 20_000_000;
+/// Rooms in turn, as a port lends them.
+const ROOMS: usize = 64;
+
+fn main() {
+    let increment = |field, start, count| Vary {
+        field,
+        values: Values::Increment { start, step: 1, count },
+        by: By::Frame,
+    };
+    let three = vec![
+        increment(Field::Ipv4Source, 0xc612_0001, 200),
+        increment(Field::PortSource, 1024, 1024),
+        increment(Field::Identification, 0, 65_536),
+    ];
+    let random = |field| Vary { field, values: Values::Random { first: 1000, last: 9999 }, by: By::Frame };
+    let anywhere = vec![random(Field::Ipv4Source), random(Field::PortSource), random(Field::Identification)];
+    for (what, vary, sign, sizes) in [
+        ("three increments, signed", three.clone(), true, Sizes::Fixed(64)),
+        ("three random, signed", anywhere, true, Sizes::Fixed(64)),
+        ("three increments", three.clone(), false, Sizes::Fixed(64)),
+        ("nothing varies", vec![], false, Sizes::Fixed(64)),
+        ("three increments, signed, imix", three, true, Sizes::imix()),
+    ] {
+        let template = template(vary, sign, sizes);
+        let mut rooms = vec![vec![0; 2048]; ROOMS];
+        let mut marks = vec![0; ROOMS];
+        let start = Instant::now();
+        for seq in 0..FRAMES {
+            let at = seq as usize % ROOMS;
+            let times = Times {
+                due_unix_ns: 1_700_000_000_000_000_000 + seq,
+                sent_unix_ns: 1_700_000_000_000_000_100 + seq,
+            };
+            black_box(template.write(black_box(seq), times, &mut rooms[at], &mut marks[at]));
+        }
+        let each = |start: Instant| start.elapsed().as_secs_f64() * 1e9 / FRAMES as f64;
+        let write = each(start);
+        let start = Instant::now();
+        for seq in 0..FRAMES {
+            black_box(summary(black_box(&rooms[seq as usize % ROOMS][..60])));
+        }
+        let read = each(start);
+        let start = Instant::now();
+        for seq in 0..FRAMES {
+            black_box(Signature::find(black_box(&rooms[seq as usize % ROOMS][..60])));
+        }
+        println!("{what}: write {write:.1} ns, summary {read:.1} ns, find {:.1} ns", each(start));
+    }
+}
+
+fn template(vary: Vec<Vary>, sign: bool, sizes: Sizes) -> Template {
+    let layers = vec![
+        Layer::Ethernet {
+            destination: Mac([2, 0, 0, 0, 0, 2]),
+            source: Mac([2, 0, 0, 0, 0, 1]),
+            ethertype: None,
+        },
+        Layer::Ipv4 {
+            source: Ipv4Addr::new(198, 18, 0, 1),
+            destination: Ipv4Addr::new(198, 18, 0, 2),
+            dscp: 0,
+            ecn: 0,
+            identification: 0,
+            dont_fragment: true,
+            ttl: 64,
+            protocol: None,
+            options: vec![],
+        },
+        Layer::Udp { source: 1024, destination: 9, checksum: true },
+    ];
+    let stream = StreamSpec { weight: 1, layers, sizes, payload: Payload::Zeros, vary, flows: None, sign };
+    Template::build(&Spec { streams: vec![stream], seed: 1 }).expect("the specification is valid")
+}

@@ -1,0 +1,157 @@
+//! Sizes as the distinct lengths that occur, and the order in which they do; turns of streams by their weights.
+
+use super::modulus::Modulus;
+use super::spec::{Sizes, StreamSpec};
+use super::stream::Order;
+use super::{Turns, layers};
+use crate::{FCS, LEAST_SIZE, LONGEST_SIZE, WireError};
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+/// Entries of a pattern (sizes or turns) at most.
+const PATTERN: usize = 65_536;
+
+/// The frame lengths (without FCS) of a stream, ascending, and which of them each frame has.
+pub(super) fn lengths(stream: &StreamSpec, seed: u64) -> Result<(Vec<usize>, Order), WireError> {
+    let in_turn = match &stream.sizes {
+        Sizes::Fixed(size) => alloc::vec![*size],
+        Sizes::List(sizes) => sizes.clone(),
+        Sizes::Range { first, last, step } => range(*first, *last, *step)?,
+        Sizes::Weighted(parts) => {
+            let weights: Vec<u32> = parts.iter().map(|(_, weight)| *weight).collect();
+            smooth(&weights, "shares of frame sizes")?.iter().map(|part| parts[*part].0).collect()
+        }
+        Sizes::Random { first, last } => range(*first, *last, 1)?,
+    };
+    if in_turn.is_empty() || in_turn.len() > PATTERN {
+        let problem = format!("{} frame sizes; 1 to {PATTERN} can follow each other", in_turn.len());
+        return Err(WireError::Streams(problem));
+    }
+    for size in &in_turn {
+        fits(stream, *size)?;
+    }
+    let mut distinct: Vec<usize> = in_turn.iter().map(|size| size - FCS).collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let order = match &stream.sizes {
+        _ if distinct.len() == 1 => Order::Only,
+        Sizes::Random { .. } => Order::Random { seed, count: distinct.len() as u64 },
+        _ => {
+            let place = |size: &usize| distinct.partition_point(|length| *length < size - FCS) as u16;
+            Order::Cycle {
+                pattern: in_turn.iter().map(place).collect(),
+                modulus: Modulus::new(in_turn.len() as u64),
+            }
+        }
+    };
+    Ok((distinct, order))
+}
+
+fn range(first: usize, last: usize, step: usize) -> Result<Vec<usize>, WireError> {
+    if first > last || step == 0 {
+        let problem = format!(
+            "frame sizes {first}..{last} in steps of {step}: the first is to be the smaller, the step 1 or more"
+        );
+        return Err(WireError::Streams(problem));
+    }
+    if last > LONGEST_SIZE {
+        return Err(WireError::Large { size: last, most: LONGEST_SIZE });
+    }
+    Ok((first..=last).step_by(step).collect())
+}
+
+/// Whether headers and signature fit a frame size.
+fn fits(stream: &StreamSpec, size: usize) -> Result<(), WireError> {
+    let carried = layers::length(&stream.layers) + if stream.sign { crate::signature::LENGTH } else { 0 };
+    if size < LEAST_SIZE {
+        return Err(WireError::Small { size, what: "frames of Ethernet".to_string(), least: LEAST_SIZE });
+    }
+    if size < carried + FCS {
+        return Err(WireError::Small { size, what: layers::names(stream), least: carried + FCS });
+    }
+    if size > LONGEST_SIZE {
+        return Err(WireError::Large { size, most: LONGEST_SIZE });
+    }
+    Ok(())
+}
+
+/// Which stream has which turn.
+pub(super) fn turns(weights: &[u32]) -> Result<Turns, WireError> {
+    if weights.len() == 1 {
+        return Ok(Turns::Only);
+    }
+    if weights.iter().all(|weight| *weight == weights[0]) && weights[0] > 0 {
+        return Ok(Turns::Round(Modulus::new(weights.len() as u64)));
+    }
+    let common = weights.iter().fold(0, |common, weight| greatest_common_divisor(common, *weight)).max(1);
+    let weights: Vec<u32> = weights.iter().map(|weight| weight / common).collect();
+    let mut ranks = alloc::vec![0; weights.len()];
+    let entries: Vec<(u32, u32)> = smooth(&weights, "weights of streams")?
+        .into_iter()
+        .map(|stream| {
+            ranks[stream] += 1;
+            (stream as u32, ranks[stream] - 1)
+        })
+        .collect();
+    let modulus = Modulus::new(entries.len() as u64);
+    Ok(Turns::Pattern { entries, modulus, weights })
+}
+
+/// As many entries as the weights sum to, each number as often as its weight says and as evenly spread as can be: at each place the one
+/// that is furthest behind its share.
+fn smooth(weights: &[u32], what: &str) -> Result<Vec<usize>, WireError> {
+    let total: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
+    if total == 0 || total > PATTERN as u64 || weights.contains(&0) {
+        let problem =
+            format!("the {what} sum to {total}; each is to be 1 or more, and the sum {PATTERN} at most");
+        return Err(WireError::Streams(problem));
+    }
+    let mut behind = alloc::vec![0_i64; weights.len()];
+    let mut order = Vec::with_capacity(total as usize);
+    for _ in 0..total {
+        behind.iter_mut().zip(weights).for_each(|(lag, weight)| *lag += i64::from(*weight));
+        let next = (0..weights.len()).rev().max_by_key(|part| behind[*part]).unwrap_or(0);
+        behind[next] -= total as i64;
+        order.push(next);
+    }
+    Ok(order)
+}
+
+const fn greatest_common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::template::spec::IMIX;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_imix_spreads_its_twelve_frames_evenly() {
+        let weights: Vec<u32> = IMIX.iter().map(|(_, weight)| *weight).collect();
+        let order = smooth(&weights, "").unwrap();
+        let count = |part| order.iter().filter(|entry| **entry == part).count();
+        assert_eq!((order.len(), count(0), count(1), count(2)), (12, 7, 4, 1));
+        let longest_run = order.chunk_by(|a, b| a == b).map(<[usize]>::len).max();
+        assert_eq!(longest_run, Some(2));
+    }
+
+    proptest! {
+        #[test]
+        fn each_has_its_share_in_every_prefix(weights in prop::collection::vec(1u32..50, 1..8)) {
+            let total: u32 = weights.iter().sum();
+            let order = smooth(&weights, "").unwrap();
+            let mut had = alloc::vec![0_u32; weights.len()];
+            for (n, entry) in order.iter().enumerate() {
+                had[*entry] += 1;
+                for (part, weight) in weights.iter().enumerate() {
+                    let due = f64::from(*weight) * (n + 1) as f64 / f64::from(total);
+                    prop_assert!((f64::from(had[part]) - due).abs() < weights.len() as f64);
+                }
+            }
+            prop_assert_eq!(had, weights);
+        }
+    }
+}
