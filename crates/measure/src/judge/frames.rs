@@ -149,3 +149,88 @@ fn trials(frames: &FrameConditions) -> Option<Criterion> {
             }),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::HealthSummary;
+    use crate::judge::{CRITERIA, Conditions, FRAME_CRITERIA, judge};
+    use crate::verdict::Word;
+    use units::{Bytes, Fate, Instant, Picos};
+
+    fn conditions(load: Loop, frames: FrameConditions) -> Conditions {
+        Conditions {
+            load,
+            clock: None,
+            clock_precision: Picos::ZERO,
+            clock_refused: None,
+            spins: true,
+            cpus: 2,
+            parallel: None,
+            sinks: None,
+            frames: Some(frames),
+        }
+    }
+
+    fn sent(frames: u64) -> RunTotals {
+        let mut totals = RunTotals::new(0);
+        totals.gauges.offered = frames;
+        totals.gauges.due = frames;
+        let mut data = crate::IntervalData::new(0);
+        data.frames(Fate::Sent, frames, Bytes::new(64 * frames), Instant::EPOCH);
+        totals.tally += data.tally;
+        totals
+    }
+
+    fn failing(totals: &RunTotals, load: Loop, frames: FrameConditions) -> Vec<(&'static str, Word)> {
+        let health = HealthSummary { samples: 1, ..HealthSummary::default() };
+        let verdict = judge(totals, &health, &conditions(load, frames));
+        let broken = verdict.criteria().iter().filter(|criterion| !criterion.holds);
+        broken.map(|criterion| (criterion.name, criterion.severity)).collect()
+    }
+
+    #[test]
+    fn each_criterion_fails_alone_and_as_badly_as_the_page_says() {
+        let even = Loop::Open { gap: None };
+        let of = |frames| failing(&sent(1_000), even, frames);
+        let none = FrameConditions::default;
+        assert_eq!(of(none()), []);
+        let gaps = |requested, error, stamps| FrameConditions {
+            requested_gap_ns: Some(requested),
+            gap_error_p95_ns: Some(error),
+            stamp_error_ns: Some(stamps),
+            ..none()
+        };
+        assert_eq!(of(gaps(13_560.0, 6_700.0, 1_300.0)), []);
+        assert_eq!(of(gaps(13_560.0, 6_900.0, 1.0)), [("gap_error.p95", Word::Degraded)]);
+        assert_eq!(of(gaps(13_560.0, 1.0, 1_400.0)), [("stamps.error", Word::Degraded)]);
+        let drops = |receiver_drops| FrameConditions { received: 1_000, receiver_drops, ..none() };
+        assert_eq!(of(drops(1)), [("receiver.drops", Word::Degraded)]);
+        assert_eq!(of(drops(60)), [("receiver.drops", Word::Invalid)]);
+        let lost = |transmit_drops| FrameConditions { transmit_drops, ..none() };
+        assert_eq!(of(lost(10)), [("transmit.drops", Word::Degraded)]);
+        assert_eq!(of(lost(11)), [("transmit.drops", Word::Invalid)]);
+        let trials = |invalid| FrameConditions { invalid_trials: Some((invalid, 10)), ..none() };
+        assert_eq!(of(trials(5)), [("trials.invalid", Word::Degraded)]);
+        assert_eq!(of(trials(6)), [("trials.invalid", Word::Invalid)]);
+        assert_eq!(failing(&sent(0), Loop::Passive, none()), [("arrivals", Word::Valid)]);
+    }
+
+    #[test]
+    fn a_rate_beyond_the_port_is_invalid_and_says_what_was_reached() {
+        let mut totals = sent(1_000);
+        (totals.until_last_due, totals.until_last_done) = (Picos::from_secs(1), Picos::from_secs(2));
+        totals.gauges.late = 500;
+        let found = failing(&totals, Loop::Open { gap: None }, FrameConditions::default());
+        assert_eq!(found, [("rate.kept", Word::Invalid), ("late.share", Word::Degraded)]);
+    }
+
+    #[test]
+    fn the_page_has_them_all() {
+        let page = include_str!("../../../../docs/verdict.md");
+        let named: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("#### `")).collect();
+        let named: Vec<&str> = named.iter().map(|name| name.trim_end_matches('`')).collect();
+        assert_eq!(named, FRAME_CRITERIA);
+        assert!(FRAME_CRITERIA.iter().all(|name| !CRITERIA.contains(name)));
+    }
+}
