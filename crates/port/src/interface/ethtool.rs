@@ -1,0 +1,184 @@
+//! What the driver says of itself, by the ioctl of linux/ethtool.h, and stamping by that of linux/net_tstamp.h.
+//!
+//! Each question is a struct of 32-bit words that begins with the command; the driver fills in the rest. Here it is a buffer
+//! of words, and the offsets are named where they are used.
+
+use super::netlink::Netlink;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+const GSET: u32 = 0x01;
+const GDRVINFO: u32 = 0x03;
+const GSTRINGS: u32 = 0x1b;
+const GSTATS: u32 = 0x1d;
+const GSSET_INFO: u32 = 0x37;
+const GCHANNELS: u32 = 0x3c;
+const GET_TS_INFO: u32 = 0x41;
+const STRINGS_OF_STATISTICS: u32 = 1;
+const STRING_LENGTH: usize = 32;
+/// Counters that are asked for, at most; drivers have up to some hundreds for each queue.
+const MOST_COUNTERS: usize = 16_384;
+
+/// SOF_TIMESTAMPING_RX_HARDWARE, …RX_SOFTWARE, …RAW_HARDWARE of linux/net_tstamp.h.
+const RX_HARDWARE: u32 = 1 << 2;
+const RX_SOFTWARE: u32 = 1 << 3;
+const RAW_HARDWARE: u32 = 1 << 6;
+/// HWTSTAMP_FILTER_ALL.
+const FILTER_ALL: u32 = 1;
+
+/// Queues that are in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queues {
+    pub transmit: u32,
+    pub receive: u32,
+}
+
+/// Who can stamp received frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamping {
+    /// The card, every frame.
+    pub hardware: bool,
+    /// The kernel, when it takes a frame over from the driver.
+    pub software: bool,
+    /// Number of the card's clock (`/dev/ptpN`).
+    pub clock: Option<u32>,
+}
+
+/// Questions about one interface.
+#[derive(Debug)]
+pub struct Ethtool<'a> {
+    netlink: &'a Netlink,
+    name: &'a str,
+}
+
+impl<'a> Ethtool<'a> {
+    pub const fn new(netlink: &'a Netlink, name: &'a str) -> Self {
+        Self { netlink, name }
+    }
+
+    pub fn driver(&self) -> Option<String> {
+        // struct ethtool_drvinfo: cmd, driver[32], …, 196 bytes.
+        let mut words = [0; 49];
+        words[0] = GDRVINFO;
+        self.ask(&mut words).ok()?;
+        Some(text(&words[1..9])).filter(|name| !name.is_empty())
+    }
+
+    pub fn speed_bps(&self) -> Option<u64> {
+        // struct ethtool_cmd, 44 bytes: speed is the low half of word 3, its upper bits that of word 7; in Mb/s.
+        let mut words = [0; 11];
+        words[0] = GSET;
+        self.ask(&mut words).ok()?;
+        let speed = (words[3] & 0xffff) | ((words[7] & 0xffff) << 16);
+        // 0xffff_ffff and 0xffff: unknown.
+        (speed != 0 && speed != u32::MAX && speed != 0xffff).then(|| u64::from(speed) * 1_000_000)
+    }
+
+    pub fn queues(&self) -> Option<Queues> {
+        // struct ethtool_channels: cmd, max × 4, then receive, transmit, other, combined.
+        let mut words = [0; 9];
+        words[0] = GCHANNELS;
+        self.ask(&mut words).ok()?;
+        let queues = Queues { transmit: words[6] + words[8], receive: words[5] + words[8] };
+        (queues.transmit > 0 && queues.receive > 0).then_some(queues)
+    }
+
+    pub fn stamping(&self) -> Stamping {
+        // struct ethtool_ts_info: cmd, so_timestamping, phc_index, tx_types, reserved × 3, rx_filters, reserved × 3.
+        let mut words = [0; 11];
+        words[0] = GET_TS_INFO;
+        if self.ask(&mut words).is_err() {
+            // Every kernel stamps by itself; a driver that says nothing does nothing.
+            return Stamping { software: true, ..Stamping::default() };
+        }
+        let has = |bits: u32| words[1] & bits == bits;
+        Stamping {
+            hardware: has(RX_HARDWARE | RAW_HARDWARE) && words[7] & (1 << FILTER_ALL) != 0,
+            software: has(RX_SOFTWARE),
+            clock: (words[2] as i32 >= 0).then_some(words[2]),
+        }
+    }
+
+    pub fn statistics(&self) -> Vec<(String, u64)> {
+        self.try_statistics().unwrap_or_default()
+    }
+
+    fn try_statistics(&self) -> io::Result<Vec<(String, u64)>> {
+        // struct ethtool_sset_info: cmd, reserved, mask (64 bits), then a count for each bit that was set.
+        let mut info = [GSSET_INFO, 0, 1 << STRINGS_OF_STATISTICS, 0, 0];
+        self.ask(&mut info)?;
+        let count = if info[2] == 0 { 0 } else { (info[4] as usize).min(MOST_COUNTERS) };
+        // struct ethtool_gstrings: cmd, set, length, strings of 32 bytes each.
+        let mut names = vec![0; 3 + count * STRING_LENGTH / 4];
+        names[..3].copy_from_slice(&[GSTRINGS, STRINGS_OF_STATISTICS, count as u32]);
+        self.ask(&mut names)?;
+        // struct ethtool_stats: cmd, count, values of 64 bits each.
+        let mut values = vec![0; 2 + count * 2];
+        values[..2].copy_from_slice(&[GSTATS, count as u32]);
+        self.ask(&mut values)?;
+        let names = names[3..].chunks_exact(STRING_LENGTH / 4).map(text);
+        let values = values[2..].chunks_exact(2).map(|pair| u64::from(pair[0]) | (u64::from(pair[1]) << 32));
+        Ok(names.zip(values).collect())
+    }
+
+    /// Asks; the answer is in `words`.
+    fn ask(&self, words: &mut [u32]) -> io::Result<()> {
+        let pointer = words.as_mut_ptr();
+        with_request(self.netlink.fd(), libc::SIOCETHTOOL as _, |request| {
+            set_name(request, self.name);
+            request.ifr_ifru.ifru_data = pointer.cast();
+        })
+        .map(drop)
+    }
+}
+
+/// Has the card stamp every received frame (struct hwtstamp_config: flags, tx_type, rx_filter).
+pub fn stamp_in_hardware(netlink: &Netlink, name: &str) -> io::Result<()> {
+    let mut config = [0_u32, 0, 0];
+    let pointer = config.as_mut_ptr();
+    let request = |request: &mut libc::ifreq| {
+        set_name(request, name);
+        request.ifr_ifru.ifru_data = pointer.cast();
+    };
+    // What is on already stays as it is, with what it does for sent frames (another program may live on that).
+    let known = with_request(netlink.fd(), libc::SIOCGHWTSTAMP as _, request).is_ok();
+    if known && config[2] == FILTER_ALL {
+        return Ok(());
+    }
+    config[2] = FILTER_ALL;
+    let pointer = config.as_mut_ptr();
+    with_request(netlink.fd(), libc::SIOCSHWTSTAMP as _, |request| {
+        set_name(request, name);
+        request.ifr_ifru.ifru_data = pointer.cast();
+    })?;
+    if config[2] == FILTER_ALL { Ok(()) } else { Err(io::Error::from(io::ErrorKind::Unsupported)) }
+}
+
+/// One ioctl about an interface: `fill` says which and what, the answer comes back.
+pub fn with_request(
+    socket: BorrowedFd<'_>,
+    command: libc::Ioctl,
+    fill: impl FnOnce(&mut libc::ifreq),
+) -> io::Result<libc::ifreq> {
+    // SAFETY: `ifreq` is plain integers, pointers and a union of them; all zeroes is a value of it.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    fill(&mut request);
+    // SAFETY: the request outlives the call; where it points to a buffer, the caller made that as long as `command` needs.
+    let status = unsafe { libc::ioctl(socket.as_raw_fd(), command, &mut request) };
+    if status == 0 { Ok(request) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Writes the name, and at least one zero after it.
+pub fn set_name(request: &mut libc::ifreq, name: &str) {
+    let room = request.ifr_name.len() - 1;
+    for (place, byte) in request.ifr_name[..room].iter_mut().zip(name.bytes()) {
+        *place = byte as libc::c_char;
+    }
+}
+
+/// A string of bytes in words, up to the first zero.
+fn text(words: &[u32]) -> String {
+    let bytes: Vec<u8> =
+        words.iter().flat_map(|word| word.to_ne_bytes()).take_while(|byte| *byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}

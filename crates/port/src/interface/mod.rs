@@ -1,0 +1,193 @@
+//! What is known of a network interface: asked of the kernel by netlink and by ethtool's ioctl, without `/sys` (which shows
+//! the interfaces of the namespace that mounted it, not of this thread's) and without other programs.
+//!
+//! ```text
+//! Interface::find(name) ─┬ netlink   index, MAC, MTU, flags, counters
+//!                        └ ethtool   driver, speed, queues, stamps, the driver's own counters
+//! ```
+//!
+//! An [`Interface`] belongs to the namespace of the thread that found it, wherever it is used.
+
+mod ethtool;
+mod netlink;
+
+pub use ethtool::{Queues, Stamping};
+
+use crate::PortError;
+use netlink::Netlink;
+use std::io;
+
+/// One interface. What was found stays as it was; [`Interface::state`] and [`Interface::statistics`] ask again.
+#[derive(Debug)]
+pub struct Interface {
+    netlink: Netlink,
+    pub index: u32,
+    pub name: String,
+    /// None on interfaces without Ethernet's addresses.
+    pub mac: Option<[u8; 6]>,
+    pub mtu: u32,
+    /// Frames have an Ethernet header (also on the loopback interface, whose addresses are zero).
+    pub is_ethernet: bool,
+    pub is_loopback: bool,
+    /// Where the driver tells it.
+    pub speed_bps: Option<u64>,
+    pub queues: Queues,
+    pub driver: Option<String>,
+    pub stamping: Stamping,
+}
+
+/// How an interface is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// Frames can pass: it is switched on and has a carrier.
+    Up,
+    Down,
+    /// It was removed, or moved to another namespace.
+    Gone,
+}
+
+/// The kernel's counters of an interface, since it was made. Names as in `struct rtnl_link_stats64`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    pub rx_packets: u64,
+    pub rx_bytes: u64,
+    pub rx_errors: u64,
+    /// No room in the kernel or the driver.
+    pub rx_dropped: u64,
+    /// No room in the card.
+    pub rx_missed: u64,
+    pub rx_over: u64,
+    pub rx_fifo: u64,
+    pub rx_nohandler: u64,
+    pub tx_packets: u64,
+    pub tx_bytes: u64,
+    pub tx_errors: u64,
+    pub tx_dropped: u64,
+    pub tx_fifo: u64,
+    pub tx_carrier: u64,
+}
+
+impl Interface {
+    /// Looks `name` up in the namespace of this thread.
+    ///
+    /// # Errors
+    /// `NoInterface`, which names the nearest and what there is.
+    pub fn find(name: &str) -> Result<Self, PortError> {
+        let netlink = Netlink::open().map_err(|error| system("asking for interfaces", error))?;
+        let links = netlink.links().map_err(|error| system("asking for interfaces", error))?;
+        let Some(found) = links.iter().find(|link| link.name == name) else {
+            let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+            return Err(PortError::NoInterface { interface: name.into(), advice: advice(name, &names) });
+        };
+        let ask = ethtool::Ethtool::new(&netlink, name);
+        Ok(Self {
+            index: found.index,
+            name: found.name.clone(),
+            mac: found.mac.filter(|_| !found.is_loopback),
+            mtu: found.mtu,
+            is_ethernet: found.is_ethernet,
+            is_loopback: found.is_loopback,
+            speed_bps: ask.speed_bps(),
+            queues: ask.queues().unwrap_or(found.queues),
+            driver: ask.driver(),
+            stamping: ask.stamping(),
+            netlink,
+        })
+    }
+
+    /// Names of all interfaces in the namespace of this thread.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn names() -> Result<Vec<String>, PortError> {
+        let links = Netlink::open().and_then(|netlink| netlink.links());
+        let links = links.map_err(|error| system("asking for interfaces", error))?;
+        Ok(links.into_iter().map(|link| link.name).collect())
+    }
+
+    /// How it is now. Known by its index: another of the same name is not taken for it.
+    pub fn state(&self) -> Link {
+        match self.netlink.flags(self.index) {
+            Ok(flags) if flags & libc::IFF_RUNNING != 0 && flags & libc::IFF_UP != 0 => Link::Up,
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Link::Gone,
+            _ => Link::Down,
+        }
+    }
+
+    /// The error for a port whose interface is in that state; `None` if it is up.
+    pub fn trouble(&self) -> Option<PortError> {
+        match self.state() {
+            Link::Up => None,
+            Link::Down => Some(PortError::Down { interface: self.name.clone() }),
+            Link::Gone => Some(PortError::Gone { interface: self.name.clone() }),
+        }
+    }
+
+    /// The kernel's counters.
+    ///
+    /// # Errors
+    /// `Gone`, or the kernel does not tell.
+    pub fn statistics(&self) -> Result<Statistics, PortError> {
+        self.netlink.statistics(self.index).map_err(|error| match error.raw_os_error() {
+            Some(libc::ENODEV) => PortError::Gone { interface: self.name.clone() },
+            _ => system("reading the interface's counters", error),
+        })
+    }
+
+    /// The driver's own counters, by the names it gives them; empty if it has none.
+    pub fn driver_statistics(&self) -> Vec<(String, u64)> {
+        ethtool::Ethtool::new(&self.netlink, &self.name).statistics()
+    }
+
+    /// Switches the card's stamping of received frames on, for all frames. It stays on: others may have begun to use it.
+    ///
+    /// # Errors
+    /// The driver cannot, or there is no privilege (CAP_NET_ADMIN).
+    pub fn stamp_in_hardware(&self) -> io::Result<()> {
+        ethtool::stamp_in_hardware(&self.netlink, &self.name)
+    }
+
+    /// Longest frame that may leave, without FCS: the MTU, an Ethernet header, and one VLAN tag, which the kernel allows
+    /// on top of it.
+    pub fn longest(&self, tagged: bool) -> usize {
+        self.mtu as usize + 14 + if tagged { 4 } else { 0 }
+    }
+}
+
+/// What to do about a name that does not exist.
+fn advice(name: &str, names: &[&str]) -> String {
+    let near = |other: &&&str| strsim::jaro_winkler(name, other) > 0.8;
+    let rank = |other: &&str| (strsim::jaro_winkler(name, other) * 1e6) as u64;
+    let best = names.iter().filter(near).max_by_key(|other| rank(other));
+    let there = match names {
+        [] => "this namespace has none at all".to_owned(),
+        names => format!("there are: {}", names.join(", ")),
+    };
+    best.map_or(there.clone(), |best| format!("did you mean '{best}'? {there}"))
+}
+
+fn system(what: &str, error: io::Error) -> PortError {
+    PortError::System { what: what.to_owned(), error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_suggested_and_all_are_listed() {
+        assert_eq!(advice("gen1", &["lo", "gen0"]), "did you mean 'gen0'? there are: lo, gen0");
+        assert_eq!(advice("gen0", &["lo"]), "there are: lo");
+        assert_eq!(advice("gen0", &[]), "this namespace has none at all");
+    }
+
+    #[test]
+    fn the_loopback_interface_is_known_everywhere() {
+        let lo = Interface::find("lo").unwrap();
+        assert!(lo.is_loopback && lo.mac.is_none() && lo.is_ethernet, "{lo:?}");
+        assert!(Interface::names().unwrap().contains(&"lo".to_owned()));
+        assert_eq!(lo.longest(false), lo.mtu as usize + 14);
+        let error = Interface::find("lo1").unwrap_err().to_string();
+        assert!(error.starts_with("there is no interface 'lo1'; did you mean 'lo'?"), "{error}");
+    }
+}

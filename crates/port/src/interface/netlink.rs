@@ -1,0 +1,162 @@
+//! Links and their counters by rtnetlink (RFC 3549; linux/rtnetlink.h): requests are one datagram, answers a few.
+
+use super::Statistics;
+use super::ethtool::{Queues, with_request};
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkLayerType, LinkMessage, Stats64};
+use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// A socket of the namespace in which it was opened.
+#[derive(Debug)]
+pub struct Netlink {
+    socket: OwnedFd,
+}
+
+/// What netlink tells of one interface.
+#[derive(Debug)]
+pub struct Found {
+    pub index: u32,
+    pub name: String,
+    pub mac: Option<[u8; 6]>,
+    pub mtu: u32,
+    pub is_ethernet: bool,
+    pub is_loopback: bool,
+    pub queues: Queues,
+}
+
+/// Answers are read into this much: more than the kernel puts into one datagram (32 KiB at most).
+const ROOM: usize = 64 * 1024;
+/// Datagrams read for one request, at most: a bound, far above what any host has interfaces.
+const MOST_DATAGRAMS: usize = 4096;
+
+impl Netlink {
+    pub fn open() -> io::Result<Self> {
+        let socket = net::socket_with(
+            AddressFamily::NETLINK,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            // NETLINK_ROUTE is 0.
+            None,
+        )?;
+        Ok(Self { socket })
+    }
+
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// All interfaces, in the order of their indices.
+    pub fn links(&self) -> io::Result<Vec<Found>> {
+        let answers = self.ask(LinkMessage::default(), NLM_F_REQUEST | NLM_F_DUMP)?;
+        Ok(answers.into_iter().map(found).collect())
+    }
+
+    pub fn statistics(&self, index: u32) -> io::Result<Statistics> {
+        let mut request = LinkMessage::default();
+        request.header.index = index;
+        let answers = self.ask(request, NLM_F_REQUEST)?;
+        let attributes = answers.into_iter().flat_map(|link| link.attributes);
+        let counters = attributes.into_iter().find_map(|attribute| match attribute {
+            LinkAttribute::Stats64(counters) => Some(statistics(&counters)),
+            _ => None,
+        });
+        counters.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+    }
+
+    /// Flags of an interface (`IFF_*`), by its index; ENODEV if it is gone.
+    pub fn flags(&self, index: u32) -> io::Result<i32> {
+        let name = with_request(self.fd(), libc::SIOCGIFNAME as _, |request| {
+            request.ifr_ifru.ifru_ifindex = index as i32;
+        })?;
+        let answer =
+            with_request(self.fd(), libc::SIOCGIFFLAGS as _, |request| request.ifr_name = name.ifr_name)?;
+        // SAFETY: SIOCGIFFLAGS wrote this member of the union.
+        Ok(i32::from(unsafe { answer.ifr_ifru.ifru_flags }))
+    }
+
+    /// Sends one request and reads all that is answered to it.
+    fn ask(&self, request: LinkMessage, flags: u16) -> io::Result<Vec<LinkMessage>> {
+        let is_dump = flags & NLM_F_DUMP == NLM_F_DUMP;
+        let payload = NetlinkPayload::from(RouteNetlinkMessage::GetLink(request));
+        let mut message = NetlinkMessage::new(NetlinkHeader::default(), payload);
+        message.header.flags = flags;
+        message.finalize();
+        let mut bytes = vec![0; message.buffer_len()];
+        message.serialize(&mut bytes);
+        net::send(&self.socket, &bytes, SendFlags::empty())?;
+
+        let mut links = Vec::new();
+        let mut buffer = vec![0; ROOM];
+        for _ in 0..MOST_DATAGRAMS {
+            let (length, _) = net::recv(&self.socket, &mut buffer[..], RecvFlags::empty())?;
+            let is_over = read_datagram(&buffer[..length.min(ROOM)], &mut links)?;
+            if is_over || !is_dump {
+                break;
+            }
+        }
+        Ok(links)
+    }
+}
+
+/// Reads the messages of one datagram; whether the answer ends with it.
+fn read_datagram(mut bytes: &[u8], links: &mut Vec<LinkMessage>) -> io::Result<bool> {
+    let invalid = |_| io::Error::from(io::ErrorKind::InvalidData);
+    while !bytes.is_empty() {
+        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes).map_err(invalid)?;
+        match message.payload {
+            NetlinkPayload::Done(_) => return Ok(true),
+            NetlinkPayload::Error(error) => return Err(error.to_io()),
+            NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => links.push(link),
+            _ => (),
+        }
+        // Messages are aligned to four bytes.
+        let length = (message.header.length as usize).next_multiple_of(4).max(4);
+        bytes = bytes.get(length..).unwrap_or_default();
+    }
+    Ok(false)
+}
+
+fn found(link: LinkMessage) -> Found {
+    let mut found = Found {
+        index: link.header.index,
+        name: String::new(),
+        mac: None,
+        mtu: 0,
+        is_ethernet: matches!(link.header.link_layer_type, LinkLayerType::Ether | LinkLayerType::Loopback),
+        is_loopback: link.header.flags.contains(LinkFlags::Loopback),
+        queues: Queues { transmit: 1, receive: 1 },
+    };
+    for attribute in link.attributes {
+        match attribute {
+            LinkAttribute::IfName(name) => found.name = name,
+            LinkAttribute::Mtu(mtu) => found.mtu = mtu,
+            LinkAttribute::Address(bytes) => found.mac = bytes.try_into().ok(),
+            LinkAttribute::NumTxQueues(queues) => found.queues.transmit = queues,
+            LinkAttribute::NumRxQueues(queues) => found.queues.receive = queues,
+            _ => (),
+        }
+    }
+    found
+}
+
+fn statistics(counters: &Stats64) -> Statistics {
+    Statistics {
+        rx_packets: counters.rx_packets,
+        rx_bytes: counters.rx_bytes,
+        rx_errors: counters.rx_errors,
+        rx_dropped: counters.rx_dropped,
+        rx_missed: counters.rx_missed_errors,
+        rx_over: counters.rx_over_errors,
+        rx_fifo: counters.rx_fifo_errors,
+        rx_nohandler: counters.rx_nohandler,
+        tx_packets: counters.tx_packets,
+        tx_bytes: counters.tx_bytes,
+        tx_errors: counters.tx_errors,
+        tx_dropped: counters.tx_dropped,
+        tx_fifo: counters.tx_fifo_errors,
+        tx_carrier: counters.tx_carrier_errors,
+    }
+}

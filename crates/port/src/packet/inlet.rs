@@ -1,0 +1,94 @@
+//! The ways in which frames arrive: what both versions of the receive ring have in common.
+
+use super::memory::Memory;
+use crate::{Frame, Stamp};
+use libc::{TP_STATUS_LOSING, TP_STATUS_VLAN_TPID_VALID, TP_STATUS_VLAN_VALID};
+use std::ops::Range;
+
+/// Takes frames out of a ring.
+pub trait Inlet: Send {
+    /// Shows up to `most` frames.
+    fn read(&mut self, most: usize, show: &mut Show<'_>);
+
+    /// Forgets what lies ready, and says how many frames that were.
+    fn forget(&mut self) -> u64 {
+        let mut told = Tally::default();
+        for _ in 0..MOST_FORGOTTEN {
+            let before = told.frames;
+            self.read(1_024, &mut Show { read: &mut |_| (), snap: usize::MAX, tally: &mut told });
+            if told.frames == before {
+                break;
+            }
+        }
+        told.frames
+    }
+}
+
+/// Calls of [`Inlet::forget`]: frames arrive meanwhile, and it must end.
+const MOST_FORGOTTEN: usize = 1_024;
+
+/// What was read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    pub frames: u64,
+    pub bytes: u64,
+    /// The kernel says that frames were lost before one of these.
+    pub is_losing: bool,
+    /// Lost before the first frame that will be shown.
+    pub lost_before: u32,
+}
+
+/// Where frames go, and how they are counted.
+pub struct Show<'a> {
+    pub read: &'a mut dyn FnMut(&Frame<'_>),
+    pub snap: usize,
+    pub tally: &'a mut Tally,
+}
+
+/// What a header says of a received frame, of either version.
+#[derive(Clone, Copy, Debug)]
+pub struct Header {
+    pub status: u32,
+    pub length: u32,
+    pub sec: u32,
+    pub nsec: u32,
+    pub tci: u16,
+    pub tpid: u16,
+}
+
+const ADDRESSES: usize = 12;
+const TAG: usize = 4;
+
+impl Show<'_> {
+    /// Shows the frame whose bytes are at `range`.
+    #[inline]
+    pub fn frame(&mut self, memory: &mut Memory, range: Range<usize>, header: Header) {
+        let is_tagged = header.tci != 0 || header.status & TP_STATUS_VLAN_VALID != 0;
+        let (range, length) = if is_tagged && range.len() >= ADDRESSES {
+            (put_tag_back(memory, range, header), header.length as usize + TAG)
+        } else {
+            (range, header.length as usize)
+        };
+        let data = memory.bytes(range);
+        let kept = data.len().min(self.snap);
+        let stamp = Stamp(u64::from(header.sec) * 1_000_000_000 + u64::from(header.nsec));
+        let lost_before = std::mem::take(&mut self.tally.lost_before);
+        (self.read)(&Frame { data: &data[..kept], length, stamp, lost_before });
+        self.tally.frames += 1;
+        self.tally.bytes += length as u64;
+        self.tally.is_losing |= header.status & TP_STATUS_LOSING != 0;
+    }
+}
+
+/// The kernel takes the outermost VLAN tag out of a frame before sockets see it. There is room before the frame: both addresses
+/// move there, and the tag between them and the rest.
+fn put_tag_back(memory: &mut Memory, range: Range<usize>, header: Header) -> Range<usize> {
+    let whole = range.start - TAG..range.end;
+    let data = memory.bytes(whole.clone());
+    data.copy_within(TAG..TAG + ADDRESSES, 0);
+    let has_tpid = header.status & TP_STATUS_VLAN_TPID_VALID != 0;
+    let tpid = if has_tpid { header.tpid } else { 0x8100 };
+    data[ADDRESSES..ADDRESSES + 2].copy_from_slice(&tpid.to_be_bytes());
+    data[ADDRESSES + 2..ADDRESSES + TAG].copy_from_slice(&header.tci.to_be_bytes());
+    whole
+}

@@ -1,0 +1,325 @@
+//! `packet`: AF_PACKET, which every Linux has on every interface.
+//!
+//! ```text
+//!             ┌ transmitter ── batch (sendmmsg) or ring (TX_RING) ──► driver, past the queueing discipline
+//!  PacketPort ┤
+//!             └ receiver ◄──── ring_v3 (blocks) or ring_v2 (slots) ◄─ kernel: stamp, filter, fanout
+//! ```
+//!
+//! Each half has a socket of its own, so that what is sent is not received and nothing is received that nobody reads.
+//! Both are tied to the interface by its number.
+
+mod batch;
+mod inlet;
+mod layout;
+mod memory;
+mod outlet;
+mod receiver;
+mod ring;
+mod ring_v2;
+mod ring_v3;
+mod socket;
+mod transmitter;
+
+use crate::interface::{Interface, Link};
+use crate::{
+    Abilities, About, Address, Counters, Direction, For, Frame, Instruction, Port, PortError, Slot, Wish,
+};
+use receiver::Receiver;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+use transmitter::Transmitter;
+use units::Picos;
+
+/// Frames that a receive ring holds, if nobody says otherwise: 32 MiB in blocks, 20 ms of full frames at 10 Gb/s.
+const SLOTS: usize = 16_384;
+/// The same where slots of one size are used.
+const SLOTS_V2: usize = 4_096;
+/// Most frames of one call that receives.
+const BATCH: usize = 1_024;
+/// Between two tries to hand frames over while the driver has no room.
+const NAP: Duration = Duration::from_micros(20);
+
+/// What was asked for, read.
+struct Setting {
+    /// The port's address.
+    name: String,
+    mode: &'static str,
+    qdisc: &'static str,
+    receive: &'static str,
+    stamps: &'static str,
+    share: &'static str,
+    promiscuous: bool,
+    slots: usize,
+    snap: Option<usize>,
+    queue: u32,
+    fanout: Option<u16>,
+    is_receive_only: bool,
+}
+
+impl Setting {
+    fn read(address: &Address, wish: &Wish, interface: &Interface) -> Result<Self, PortError> {
+        let is_receive_only = wish.direction == Direction::Receive;
+        let receive = address.word("receive", &["auto", "slots", "blocks"])?;
+        let has_blocks = receive == "blocks" || (receive == "auto" && is_receive_only);
+        let usual = if has_blocks { SLOTS } else { SLOTS_V2 };
+        let slots = address.read("slots", "4096")?.unwrap_or(usual);
+        if !(1..=1 << 20).contains(&slots) {
+            return Err(address.wrong("slots are not between 1 and 1048576", "slots=4096"));
+        }
+        // Queues of one process that nobody gave a group share one all the same: none gets what another has.
+        let own = (interface.index ^ std::process::id().rotate_left(7)) as u16;
+        let fanout = wish.fanout.or((wish.queues > 1).then_some(own));
+        Ok(Self {
+            name: address.to_string(),
+            mode: address.word("mode", &["mmsg", "ring"])?,
+            qdisc: address.word("qdisc", &["bypass", "keep"])?,
+            receive,
+            stamps: address.word("stamps", &["best", "driver", "hardware"])?,
+            share: address.word("share", &["hash", "cpu", "lb", "queue"])?,
+            promiscuous: address.word("promiscuous", &["yes", "no"])? == "yes",
+            slots,
+            snap: wish.snap,
+            queue: wish.queue,
+            fanout: fanout.filter(|_| wish.direction.receives()),
+            is_receive_only,
+        })
+    }
+}
+
+/// One queue of one interface. (How many share the interface is of no account to the kernel when frames are sent: it picks
+/// the driver's queue by the CPU that calls.)
+pub struct PacketPort {
+    about: About,
+    interface: Interface,
+    transmitter: Option<Transmitter>,
+    receiver: Option<Receiver>,
+    counters: Counters,
+}
+
+/// Opens one queue of `packet:INTERFACE`.
+///
+/// # Errors
+/// No such interface, no privilege, or frames that are longer than the interface takes.
+pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
+    Ok(Box::new(PacketPort::open(address, wish)?))
+}
+
+impl PacketPort {
+    fn open(address: &Address, wish: &Wish) -> Result<Self, PortError> {
+        let interface = Interface::find(address.place())?;
+        if !interface.is_ethernet {
+            let why = "its frames have no Ethernet header".to_owned();
+            return Err(PortError::Unavailable { what: address.to_string(), why });
+        }
+        let setting = Setting::read(address, wish, &interface)?;
+        let longest = interface.longest(false);
+        // A tag makes four bytes more possible: that is seen when the frame is there.
+        if wish.direction.transmits() && wish.frame > interface.longest(true) {
+            return Err(PortError::TooLong { port: setting.name, length: wish.frame, longest });
+        }
+        let mut choices = Vec::new();
+        let transmitter = wish
+            .direction
+            .transmits()
+            .then(|| Transmitter::open(&interface, &setting, &mut choices))
+            .transpose()?;
+        let receiver = wish
+            .direction
+            .receives()
+            .then(|| Receiver::open(&interface, &setting, &mut choices))
+            .transpose()?;
+        let about = About {
+            name: setting.name,
+            kind: "packet",
+            interface: Some(interface.name.clone()),
+            mac: interface.mac,
+            longest,
+            speed_bps: interface.speed_bps,
+            can: Abilities {
+                transmit: transmitter.is_some(),
+                receive: receiver.is_some(),
+                batch: transmitter.as_ref().map_or(BATCH, Transmitter::batch),
+                stamps: receiver.as_ref().map(Receiver::stamps),
+                launch_time: false,
+                zero_copy: false,
+            },
+            queue: wish.queue,
+            queues: wish.queues.max(1),
+            choices,
+        };
+        Ok(Self { about, interface, transmitter, receiver, counters: Counters::default() })
+    }
+
+    fn unable(&self, what: &'static str) -> PortError {
+        PortError::Unable { port: self.about.name.clone(), what }
+    }
+
+    /// Whether the link is there again after it was down.
+    fn look_again(&mut self) -> Result<(), PortError> {
+        if let Some(trouble) = self.interface.trouble() {
+            return Err(trouble);
+        }
+        if let Some(transmitter) = &mut self.transmitter {
+            transmitter.is_down = false;
+        }
+        Ok(())
+    }
+
+    /// After a long silence: an interface that is gone is told, one that is down may come back.
+    #[cold]
+    fn check_silence(&mut self) -> Result<(), PortError> {
+        self.counters.calls += 1;
+        match self.interface.state() {
+            Link::Gone => Err(PortError::Gone { interface: self.interface.name.clone() }),
+            Link::Up | Link::Down => Ok(()),
+        }
+    }
+
+    /// Waits for `flags` on one of the sockets; whether they came.
+    fn poll(&mut self, what: For, patience: Duration) -> Result<bool, PortError> {
+        let (fd, flags) = match (what, &self.receiver, &self.transmitter) {
+            (For::Receive, Some(receiver), _) => (receiver.fd(), PollFlags::IN),
+            (For::Transmit, _, Some(transmitter)) => (transmitter.fd(), PollFlags::OUT),
+            (For::Receive, None, _) => return Err(self.unable("receive")),
+            (For::Transmit, _, None) => return Err(self.unable("transmit")),
+        };
+        let mut polled = [PollFd::from_borrowed_fd(fd, flags)];
+        let patience = Timespec {
+            tv_sec: patience.as_secs() as i64,
+            tv_nsec: i64::from(patience.subsec_nanos()),
+        };
+        self.counters.calls += 1;
+        match poll(&mut polled, Some(&patience)) {
+            Ok(_) => (),
+            Err(rustix::io::Errno::INTR) => return Ok(false),
+            Err(error) => {
+                let what = format!("waiting on {}", self.about.name);
+                return Err(PortError::System { what, error: error.into() });
+            }
+        }
+        let came = polled[0].revents();
+        if came.intersects(PollFlags::ERR) {
+            // The link went down, or the interface away. Taken, the error does not wake the next call.
+            self.receiver.as_ref().is_some_and(Receiver::take_error);
+            self.check_silence()?;
+        }
+        Ok(came.intersects(flags))
+    }
+}
+
+impl Port for PacketPort {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    #[inline]
+    fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
+        if self.transmitter.as_ref().is_some_and(|transmitter| transmitter.is_down) {
+            self.look_again()?;
+        }
+        match &mut self.transmitter {
+            Some(transmitter) => transmitter.transmit(most, write, &mut self.counters),
+            None => Err(self.unable("transmit")),
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self, most: usize, read: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, PortError> {
+        let Some(receiver) = &mut self.receiver else { return Err(self.unable("receive")) };
+        let frames = receiver.read(most.min(BATCH), read, &mut self.counters);
+        if frames == 0 && receiver.is_idle_for_long() {
+            self.check_silence()?;
+        }
+        Ok(frames)
+    }
+
+    fn flush(&mut self, patience: Picos) -> Result<bool, PortError> {
+        let until = clock::monotonic_ns().saturating_add(patience.as_nanos());
+        loop {
+            let Some(transmitter) = &mut self.transmitter else { return Ok(true) };
+            transmitter.push(&mut self.counters)?;
+            if !transmitter.has_pending() && !transmitter.is_in_flight() {
+                return Ok(true);
+            }
+            if clock::monotonic_ns() >= until {
+                return Ok(false);
+            }
+            std::thread::sleep(NAP);
+        }
+    }
+
+    fn wait(&mut self, what: For, patience: Picos) -> Result<bool, PortError> {
+        if what == For::Receive {
+            return self.poll(what, patience.as_std());
+        }
+        // The socket has room even when the driver has none: only trying tells.
+        let until = clock::monotonic_ns().saturating_add(patience.as_nanos());
+        loop {
+            let Some(transmitter) = &mut self.transmitter else { return Err(self.unable("transmit")) };
+            transmitter.push(&mut self.counters)?;
+            let is_down = transmitter.is_down && self.interface.state() != Link::Up;
+            if is_down {
+                self.check_silence()?;
+            } else if self.transmitter.as_ref().is_some_and(|one| !one.has_pending()) {
+                return self.poll(what, remaining(until));
+            }
+            if remaining(until).is_zero() {
+                return Ok(false);
+            }
+            std::thread::sleep(NAP.min(remaining(until)));
+        }
+    }
+
+    fn counters(&mut self) -> Result<&Counters, PortError> {
+        if let Some(receiver) = &mut self.receiver {
+            receiver.count_drops(&mut self.counters);
+        }
+        // What is not known of an interface that is gone stays as it was.
+        if self.about.queue == 0
+            && let Ok(now) = self.interface.statistics()
+        {
+            if let Some(receiver) = &self.receiver {
+                receiver.count_interface(&now, &mut self.counters);
+            }
+            if let Some(transmitter) = &self.transmitter {
+                transmitter.count_interface(&now, &mut self.counters);
+            }
+        }
+        Ok(&self.counters)
+    }
+
+    fn is_up(&mut self) -> bool {
+        self.interface.state() == Link::Up
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.receiver.as_ref().map(|receiver| receiver.fd())
+    }
+
+    fn filter(&mut self, program: &[Instruction]) -> Result<(), PortError> {
+        let Some(receiver) = &mut self.receiver else { return Err(self.unable("filter what it does not receive")) };
+        let attached = receiver.filter(program, &mut self.counters);
+        attached.map_err(|error| PortError::System { what: format!("the filter of {}", self.about.name), error })
+    }
+}
+
+fn remaining(until_ns: u64) -> Duration {
+    Duration::from_nanos(until_ns.saturating_sub(clock::monotonic_ns()))
+}
+
+/// The error of a socket that could not be opened.
+fn denied(setting: &Setting, error: io::Error) -> PortError {
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => {
+            PortError::Privilege { what: setting.name.clone(), capability: "CAP_NET_RAW" }
+        }
+        _ => failed(setting, "opening a packet socket", error),
+    }
+}
+
+fn failed(setting: &Setting, what: &str, error: io::Error) -> PortError {
+    PortError::System { what: format!("{}: {what}", setting.name), error }
+}
