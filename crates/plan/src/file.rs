@@ -206,12 +206,8 @@ pub struct Origin {
 impl PlanFile {
     /// Reads a plan file. `name` is what messages call it.
     pub fn from_toml(text: &str, name: &str) -> Result<Self, PlanError> {
-        let root = DeTable::parse(text).map_err(|error| syntax_error(text, name, &error))?;
-        let mut spans = Vec::new();
-        collect_spans(root.get_ref(), "", &mut spans);
-        let mut file: Self = toml::from_str(text).map_err(|error| key_error(text, name, &spans, &error))?;
-        let lines = spans.iter().map(|key| (key.path.clone(), line_of(text, key.key.start))).collect();
-        file.origin = Some(Origin { name: name.to_owned(), lines });
+        let (mut file, origin): (Self, _) = read_toml(text, name)?;
+        file.origin = Some(origin);
         Ok(file)
     }
 
@@ -222,6 +218,23 @@ impl PlanFile {
             place.line = origin.lines.get(&place.field).map(|line| (origin.name.clone(), *line));
         }
         place
+    }
+}
+
+/// Reads a plan file of any kind; the second is where its keys stand.
+pub(crate) fn read_toml<T: serde::de::DeserializeOwned>(text: &str, name: &str) -> Result<(T, Origin), PlanError> {
+    let root = DeTable::parse(text).map_err(|error| syntax_error(text, name, &error))?;
+    let mut spans = Vec::new();
+    collect_spans(root.get_ref(), "", &mut spans);
+    let file = toml::from_str(text).map_err(|error| key_error(text, name, &spans, &error))?;
+    let lines = spans.iter().map(|key| (key.path.clone(), line_of(text, key.key.start))).collect();
+    Ok((file, Origin { name: name.to_owned(), lines }))
+}
+
+impl Origin {
+    /// File and line of a field, if it stands there.
+    pub(crate) fn line(&self, field: &str) -> Option<(String, usize)> {
+        self.lines.get(field).map(|line| (self.name.clone(), *line))
     }
 }
 

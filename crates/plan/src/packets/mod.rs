@@ -10,6 +10,7 @@
 //! `[limits]` as every plan has.
 
 pub mod frames;
+pub mod send;
 
 use crate::canonical::PlanHash;
 use crate::error::{Place, PlanError};
