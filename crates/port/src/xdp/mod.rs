@@ -1,0 +1,390 @@
+//! AF_XDP: frames in memory that the kernel shares, one socket for each queue, with nothing shared between queues.
+//!
+//! ```text
+//!   transmit: free chunk ─ write ─► transmit ring ─ kick ─► driver ─► completion ring ─► free chunk
+//!   receive:  fill ring ─► driver ─ XDP program ─► receive ring ─ read ─► fill ring
+//! ```
+//!
+//! Zero-copy where the driver has it, copies elsewhere; the kernel is called only when it says that it sleeps. A kick that the driver
+//! answers with «no room» is repeated by the next call: waiting for completions alone could wait for ever.
+
+mod cursor;
+mod memory;
+mod options;
+mod redirect;
+mod ring;
+mod socket;
+
+use crate::interface::{Interface, Link};
+use crate::{About, Address, Counters, DropPlace, For, Frame, Port, PortError, Slot, Stamp, Wish};
+use options::Options;
+use redirect::{Redirect, STAMP};
+use ring::Descriptor;
+use rustix::event::{PollFd, PollFlags, poll};
+use socket::Socket;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use units::Picos;
+
+/// Frames that one call takes at most.
+const BATCH: usize = 256;
+/// Calls without any frame after which the kernel is asked whether the interface is still there.
+const IDLE_CALLS: u32 = 4096;
+/// As long as one poll waits at most.
+const SLICE: Picos = Picos::from_millis(50);
+/// Kicks in a row that one call makes at most; what is left goes with the next.
+const KICKS: u32 = 64;
+
+/// One queue of one interface.
+#[derive(Debug)]
+pub(crate) struct XdpPort {
+    about: About,
+    interface: Interface,
+    socket: Socket,
+    redirect: Option<Arc<Redirect>>,
+    /// Chunks that wait for frames to send; the last used one is the next, for it is in the cache.
+    free: Vec<u32>,
+    /// What the writer left in each chunk.
+    marks: Vec<u64>,
+    counters: Counters,
+    /// Invalid descriptors and the like that were counted already.
+    tai_minus_unix_ns: u64,
+    snap: usize,
+    idle: u32,
+}
+
+/// Opens one queue of an interface.
+///
+/// # Errors
+/// `NoInterface`, `Privilege`, `Unavailable` with what each try was refused for.
+pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
+    Ok(Box::new(XdpPort::open(address, wish)?))
+}
+
+impl XdpPort {
+    fn open(address: &Address, wish: &Wish) -> Result<Self, PortError> {
+        let options = Options::read(address)?;
+        let interface = Interface::find(address.place())?;
+        options.check(address, &interface, wish)?;
+        let redirect = match wish.direction.receives() {
+            true => Some(Redirect::of(&interface, options.attach, options.stamps)?),
+            false => None,
+        };
+        let layout = options.layout(&interface, wish);
+        let (mut socket, mut choices) = options.bind(&interface, wish, &layout, redirect.as_deref())?;
+        if let Some(redirect) = &redirect {
+            redirect.add(wish.queue, socket.as_fd())?;
+            choices.extend(options::choices_of(redirect));
+        }
+        if wish.busy && socket.prefer_busy_poll(64).is_err() {
+            choices.push(options::no_busy_poll());
+        }
+        fill(&mut socket, &layout);
+        let about = options::about(address, &interface, wish, &layout, &socket, redirect.as_deref(), choices);
+        Ok(Self {
+            about,
+            interface,
+            free: (0..layout.transmit).rev().collect(),
+            marks: vec![0; layout.transmit as usize],
+            socket,
+            redirect,
+            counters: Counters::default(),
+            tai_minus_unix_ns: clock::tai_minus_unix_ns(),
+            snap: wish.snap.unwrap_or(usize::MAX),
+            idle: 0,
+        })
+    }
+
+    /// Chunks whose frames have left are free again.
+    fn reclaim(&mut self) {
+        let ready = self.socket.completion.ready(u32::MAX);
+        for n in 0..ready {
+            let chunk = self.socket.chunks.number(self.socket.completion.peek(n));
+            self.free.push(chunk as u32);
+        }
+        self.socket.completion.release(ready);
+    }
+
+    /// Calls the kernel until it has taken everything, or has no more room.
+    fn kick(&mut self) -> Result<(), PortError> {
+        for _ in 0..KICKS {
+            let Some(ring) = &mut self.socket.transmit else { return Ok(()) };
+            let before = ring.pending();
+            if before == 0 || !ring.needs_wakeup() {
+                return Ok(());
+            }
+            self.counters.calls += 1;
+            let result = self.socket.kick_transmit();
+            let after = self.socket.transmit.as_mut().map_or(0, |ring| ring.pending());
+            match result.map_err(|error| error.raw_os_error()) {
+                Ok(()) if after == before => return Ok(()),
+                Ok(()) => {}
+                // The driver dropped one frame (and completed it); those behind it wait for the next call.
+                Err(Some(libc::EBUSY)) if after < before => {
+                    self.counters.drop(DropPlace::TransmitDriver, 1);
+                }
+                Err(Some(libc::EBUSY | libc::EAGAIN | libc::ENOBUFS | libc::EINTR)) if after < before => {}
+                Err(Some(libc::EBUSY | libc::EAGAIN | libc::ENOBUFS | libc::EINTR)) => return Ok(()),
+                Err(errno) => return Err(self.trouble(errno)),
+            }
+        }
+        Ok(())
+    }
+
+    /// What an errno of the socket means.
+    fn trouble(&self, errno: Option<i32>) -> PortError {
+        let interface = self.interface.name.clone();
+        match (errno, self.interface.state()) {
+            (_, Link::Gone) => PortError::Gone { interface },
+            (Some(libc::ENXIO | libc::ENODEV), _) => PortError::Gone { interface },
+            (Some(libc::ENETDOWN), _) => PortError::Down { interface },
+            (errno, _) => PortError::System {
+                what: format!("AF_XDP at '{interface}'"),
+                error: errno.map_or_else(io::Error::last_os_error, io::Error::from_raw_os_error),
+            },
+        }
+    }
+
+    /// Waits in slices: a socket whose interface was removed is never woken up.
+    fn poll(&mut self, flags: PollFlags, patience: Picos) -> Result<(), PortError> {
+        let mut left = patience;
+        loop {
+            let slice = left.min(SLICE);
+            self.counters.calls += 1;
+            let found = poll_for(self.socket.as_fd(), flags, slice);
+            let found = found.map_err(|error| PortError::System { what: "waiting for AF_XDP".to_owned(), error })?;
+            if found.contains(PollFlags::ERR) {
+                let errno = self.socket.pending_error().and_then(|error| error.raw_os_error());
+                return Err(self.trouble(errno.or(Some(libc::ENETDOWN))));
+            }
+            left = left.saturating_sub(slice);
+            if !found.is_empty() || left.is_zero() {
+                return Ok(());
+            }
+            if self.interface.state() == Link::Gone {
+                return Err(self.trouble(Some(libc::ENODEV)));
+            }
+        }
+    }
+
+    /// Nothing came: now and then, whether anything still can.
+    fn nothing_came(&mut self) -> Result<(), PortError> {
+        self.idle += 1;
+        if self.socket.fill.needs_wakeup() {
+            self.counters.calls += 1;
+            // EAGAIN and the like say that there is nothing, which is known.
+            let _ = self.socket.kick_receive();
+        }
+        if !self.idle.is_multiple_of(IDLE_CALLS) {
+            return Ok(());
+        }
+        match self.socket.pending_error() {
+            Some(error) => Err(self.trouble(error.raw_os_error())),
+            None if self.interface.state() == Link::Gone => {
+                Err(PortError::Gone { interface: self.interface.name.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Port for XdpPort {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
+        if self.socket.transmit.is_none() {
+            return Err(PortError::Unable { port: self.about.name.clone(), what: "send: it was opened to receive" });
+        }
+        let most = most.min(BATCH);
+        self.reclaim();
+        let longest = self.about.longest;
+        let (mut taken, mut queued, mut too_long) = (0, 0, None);
+        while taken < most {
+            let Some(ring) = &mut self.socket.transmit else { break };
+            if ring.room(queued + 1) <= queued {
+                break;
+            }
+            let Some(chunk) = self.free.pop() else { break };
+            let address = self.socket.chunks.address(chunk as usize);
+            let bytes = self.socket.chunks.chunk_bytes();
+            let Some(data) = self.socket.chunks.bytes_mut(address, bytes) else { break };
+            let mark = &mut self.marks[chunk as usize];
+            let mut slot = Slot { data, length: 0, launch: Stamp::NONE, mark };
+            write(&mut slot);
+            let length = slot.length;
+            if length > longest {
+                *slot.mark = 0;
+                self.free.push(chunk);
+                too_long = Some(length);
+                break;
+            }
+            taken += 1;
+            if length == 0 {
+                self.free.push(chunk);
+                continue;
+            }
+            ring.put(queued, Descriptor { address, length: length as u32, options: 0 });
+            queued += 1;
+            self.counters.sent += 1;
+            self.counters.sent_bytes += length as u64;
+        }
+        if let Some(ring) = &mut self.socket.transmit {
+            ring.publish(queued);
+        }
+        self.counters.full += u64::from(taken < most && too_long.is_none());
+        self.kick()?;
+        match too_long {
+            Some(length) if taken == 0 => Err(PortError::TooLong { port: self.about.name.clone(), length, longest }),
+            _ => Ok(taken),
+        }
+    }
+
+    fn receive(&mut self, most: usize, read: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, PortError> {
+        let Some(ring) = &mut self.socket.receive else {
+            return Err(PortError::Unable { port: self.about.name.clone(), what: "receive: it was opened to send" });
+        };
+        let count = ring.ready(1).min(most.min(BATCH) as u32);
+        if count == 0 {
+            self.nothing_came()?;
+            return Ok(0);
+        }
+        self.idle = 0;
+        let stamped = self.redirect.as_ref().is_some_and(|redirect| redirect.stamps);
+        // As many chunks as the fill ring has places: there is room for each that comes back.
+        self.socket.fill.room(count);
+        let mut bytes = 0;
+        for n in 0..count {
+            let entry = ring.peek(n);
+            let length = entry.length as usize;
+            let start = if stamped { entry.address - STAMP as u64 } else { entry.address };
+            let room = self.socket.chunks.bytes_mut(start, if stamped { STAMP + length } else { length });
+            if let Some(room) = room {
+                let (stamp, data) = if stamped { take_stamp(room, self.tai_minus_unix_ns) } else { (Stamp::NONE, room) };
+                let data = &data[..length.min(self.snap)];
+                read(&Frame { data, length, stamp, lost_before: 0 });
+            }
+            bytes += length as u64;
+            let chunk = self.socket.chunks.number(entry.address);
+            self.socket.fill.put(n, self.socket.chunks.address(chunk));
+        }
+        ring.release(count);
+        self.socket.fill.publish(count);
+        if self.socket.fill.needs_wakeup() {
+            self.counters.calls += 1;
+            let _ = self.socket.kick_receive();
+        }
+        self.counters.received += u64::from(count);
+        self.counters.received_bytes += bytes;
+        Ok(count as usize)
+    }
+
+    fn flush(&mut self, patience: Picos) -> Result<bool, PortError> {
+        let all = self.marks.len();
+        let until = clock::monotonic_ns().saturating_add(patience.as_nanos());
+        loop {
+            self.kick()?;
+            self.reclaim();
+            if self.free.len() == all {
+                return Ok(true);
+            }
+            if clock::monotonic_ns() >= until {
+                return Ok(false);
+            }
+            // The driver works in the kernel's own time, on this CPU perhaps.
+            std::thread::yield_now();
+        }
+    }
+
+    fn wait(&mut self, what: For, patience: Picos) -> Result<bool, PortError> {
+        let flags = match what {
+            For::Receive => {
+                if self.socket.receive.as_mut().is_some_and(|ring| ring.ready(1) > 0) {
+                    return Ok(true);
+                }
+                PollFlags::IN
+            }
+            For::Transmit => {
+                self.kick()?;
+                self.reclaim();
+                if !self.free.is_empty() {
+                    return Ok(true);
+                }
+                PollFlags::OUT
+            }
+        };
+        self.poll(flags, patience)?;
+        if what == For::Transmit {
+            self.reclaim();
+            return Ok(!self.free.is_empty());
+        }
+        Ok(self.socket.receive.as_mut().is_some_and(|ring| ring.ready(1) > 0))
+    }
+
+    fn counters(&mut self) -> Result<&Counters, PortError> {
+        // A socket whose interface is gone has no statistics any more: what is known stays.
+        if let Ok(statistics) = self.socket.statistics() {
+            let set = |counters: &mut Counters, place, total: u64| {
+                let known = counters.dropped(place);
+                counters.drop(place, total.saturating_sub(known));
+            };
+            set(&mut self.counters, DropPlace::ReceiveRing, statistics.rx_ring_full);
+            set(&mut self.counters, DropPlace::ReceiveKernel, statistics.rx_dropped + statistics.rx_invalid);
+            set(&mut self.counters, DropPlace::TransmitKernel, statistics.tx_invalid);
+        }
+        Ok(&self.counters)
+    }
+
+    fn is_up(&mut self) -> bool {
+        self.interface.state() == Link::Up
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
+    }
+}
+
+impl Drop for XdpPort {
+    fn drop(&mut self) {
+        if let Some(redirect) = &self.redirect {
+            redirect.remove(self.about.queue);
+        }
+    }
+}
+
+/// Gives all receive chunks, which lie behind those for sending, to the kernel.
+fn fill(socket: &mut Socket, layout: &socket::Layout) {
+    let count = layout.receive_chunks();
+    socket.fill.room(count);
+    for n in 0..count {
+        let address = socket.chunks.address((layout.transmit + n) as usize);
+        socket.fill.put(n, address);
+    }
+    socket.fill.publish(count);
+}
+
+/// The stamp before a frame, which is then wiped out: a frame that gets none must not show that of an earlier one.
+fn take_stamp(room: &mut [u8], tai_minus_unix_ns: u64) -> (Stamp, &mut [u8]) {
+    let (stamp, data) = room.split_at_mut(STAMP);
+    let mut word = [0; STAMP];
+    word.copy_from_slice(stamp);
+    stamp.fill(0);
+    let tai = u64::from_ne_bytes(word);
+    (if tai == 0 { Stamp::NONE } else { Stamp(tai.saturating_sub(tai_minus_unix_ns)) }, data)
+}
+
+fn poll_for(fd: BorrowedFd<'_>, flags: PollFlags, patience: Picos) -> io::Result<PollFlags> {
+    let nanos = patience.as_nanos();
+    let timeout = rustix::event::Timespec {
+        tv_sec: (nanos / 1_000_000_000).min(i64::MAX as u64) as i64,
+        tv_nsec: (nanos % 1_000_000_000) as _,
+    };
+    let mut fds = [PollFd::new(&fd, flags)];
+    match poll(&mut fds, Some(&timeout)) {
+        Ok(_) => Ok(fds[0].revents()),
+        Err(rustix::io::Errno::INTR) => Ok(PollFlags::empty()),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,207 @@
+//! From an address and a wish to a bound socket: what is tried in which order, and what is kept of that for the result.
+
+use super::redirect::Redirect;
+use super::socket::{COPY, Layout, Socket, USE_NEED_WAKEUP, ZEROCOPY};
+use crate::interface::Interface;
+use crate::{Abilities, About, Address, Choice, PortError, StampedBy, Wish};
+use bpf::XdpMode;
+use std::io;
+
+/// Frames that each ring holds, unless told otherwise.
+const SLOTS: u32 = 2048;
+/// What the kernel keeps free before each received frame.
+const HEADROOM: usize = 256;
+const SMALL: usize = 2048;
+const LARGE: usize = 4096;
+
+/// What the address asks for.
+#[derive(Debug)]
+pub struct Options {
+    pub attach: &'static [XdpMode],
+    pub stamps: bool,
+    mode: Mode,
+    slots: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Best,
+    Copy,
+    ZeroCopy,
+}
+
+impl Options {
+    pub fn read(address: &Address) -> Result<Self, PortError> {
+        let slots = address.read::<u32>("slots", "2048")?.unwrap_or(SLOTS);
+        if !slots.is_power_of_two() || !(64..=65_536).contains(&slots) {
+            let problem = format!("{slots} slots are not a power of two between 64 and 65536");
+            return Err(address.wrong(&problem, &format!("slots={}", slots.clamp(64, 65_536).next_power_of_two())));
+        }
+        let mode = match address.word("mode", &["best", "copy", "zerocopy"])? {
+            "copy" => Mode::Copy,
+            "zerocopy" => Mode::ZeroCopy,
+            _ => Mode::Best,
+        };
+        let attach: &[XdpMode] = match address.word("attach", &["best", "native", "generic"])? {
+            "native" => &[XdpMode::Native],
+            "generic" => &[XdpMode::Generic],
+            _ => &[XdpMode::Native, XdpMode::Generic],
+        };
+        let stamps = address.word("stamps", &["yes", "no"])? == "yes";
+        Ok(Self { attach, stamps, mode, slots })
+    }
+
+    /// Whether the interface can be used at all.
+    pub fn check(&self, address: &Address, interface: &Interface, wish: &Wish) -> Result<(), PortError> {
+        let have = match (wish.direction.transmits(), wish.direction.receives()) {
+            (true, false) => interface.queues.transmit,
+            (false, true) => interface.queues.receive,
+            _ => interface.queues.transmit.min(interface.queues.receive),
+        };
+        let what = |why: String| Err(PortError::Unavailable { what: address.to_string(), why });
+        if !interface.is_ethernet {
+            return what(format!("'{}' has no Ethernet frames", interface.name));
+        }
+        if wish.queue >= have.max(1) {
+            return what(format!(
+                "'{}' has {have} queues, and number {} (from 0) was asked for",
+                interface.name, wish.queue
+            ));
+        }
+        let longest = longest(interface);
+        if wish.direction.transmits() && wish.frame > longest {
+            return Err(PortError::TooLong { port: address.to_string(), length: wish.frame, longest });
+        }
+        Ok(())
+    }
+
+    pub fn layout(&self, interface: &Interface, wish: &Wish) -> Layout {
+        let longest = longest(interface).max(wish.frame);
+        Layout {
+            chunk: if longest + HEADROOM <= SMALL { SMALL } else { LARGE },
+            transmit: if wish.direction.transmits() { self.slots } else { 0 },
+            receive: if wish.direction.receives() { self.slots } else { 0 },
+        }
+    }
+
+    /// Tries zero-copy, then copies.
+    pub fn bind(
+        &self,
+        interface: &Interface,
+        wish: &Wish,
+        layout: &Layout,
+        redirect: Option<&Redirect>,
+    ) -> Result<(Socket, Vec<Choice>), PortError> {
+        let mut refused: Vec<String> = Vec::new();
+        let is_generic = redirect.is_some_and(|redirect| redirect.mode == XdpMode::Generic);
+        let tries: &[(u16, &str)] = match self.mode {
+            Mode::Copy => &[(COPY | USE_NEED_WAKEUP, "copy"), (COPY, "copy")],
+            Mode::ZeroCopy => &[(ZEROCOPY | USE_NEED_WAKEUP, "zero-copy")],
+            Mode::Best if is_generic => &[(COPY | USE_NEED_WAKEUP, "copy"), (COPY, "copy")],
+            Mode::Best => &[
+                (ZEROCOPY | USE_NEED_WAKEUP, "zero-copy"),
+                (COPY | USE_NEED_WAKEUP, "copy"),
+                (COPY, "copy"),
+            ],
+        };
+        for (flags, name) in tries {
+            match Socket::open(interface.index, wish.queue, layout, *flags) {
+                Ok(socket) => return Ok((socket, vec![self.mode_choice(name, is_generic, &refused)])),
+                Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
+                    return Err(PortError::Privilege { what: "an AF_XDP socket".to_owned(), capability: "cap_net_raw" });
+                }
+                Err(error) => refused.push(format!("{name}: {}", refusal(interface, wish, &error))),
+            }
+        }
+        refused.dedup();
+        let what = format!("an AF_XDP socket at queue {} of '{}'", wish.queue, interface.name);
+        Err(PortError::Unavailable { what, why: refused.join("; ") })
+    }
+
+    fn mode_choice(&self, name: &str, is_generic: bool, refused: &[String]) -> Choice {
+        let why = match self.mode {
+            Mode::Best if is_generic => "the program runs after the driver, where frames are copied".to_owned(),
+            Mode::Best if refused.is_empty() => "the driver has it".to_owned(),
+            Mode::Best => refused.join("; "),
+            _ => "asked for".to_owned(),
+        };
+        Choice { what: "mode", chosen: name.to_owned(), why }
+    }
+}
+
+/// In words that say what to do about it.
+fn refusal(interface: &Interface, wish: &Wish, error: &io::Error) -> String {
+    let driver = interface.driver.as_deref().unwrap_or("the driver");
+    match error.raw_os_error() {
+        Some(libc::EOPNOTSUPP) => format!("{driver} has none (EOPNOTSUPP)"),
+        Some(libc::EBUSY) => format!("queue {} has another AF_XDP socket (EBUSY)", wish.queue),
+        Some(libc::ENETDOWN) => format!("'{}' is down: 'ip link set {} up'", interface.name, interface.name),
+        _ => error.to_string(),
+    }
+}
+
+/// Longest frame: the MTU with an Ethernet header and a tag, as far as it fits one chunk.
+fn longest(interface: &Interface) -> usize {
+    interface.longest(true).min(LARGE - HEADROOM)
+}
+
+/// Where the program runs and who stamps.
+pub fn choices_of(redirect: &Redirect) -> Vec<Choice> {
+    let native = match redirect.mode {
+        XdpMode::Native => "the driver has XDP".to_owned(),
+        XdpMode::Generic if redirect.why.is_empty() => "asked for".to_owned(),
+        XdpMode::Generic => redirect.why.clone(),
+    };
+    let (stamps, why) = match redirect.stamps {
+        true => ("driver", "the XDP program reads the clock for each frame; 'stamps=no' saves that"),
+        false => ("none", "asked for"),
+    };
+    vec![
+        Choice { what: "attach", chosen: redirect.mode.name().to_owned(), why: native },
+        Choice { what: "stamps", chosen: stamps.to_owned(), why: why.to_owned() },
+    ]
+}
+
+pub fn no_busy_poll() -> Choice {
+    Choice {
+        what: "busy poll",
+        chosen: "no".to_owned(),
+        why: "the kernel does not let this socket poll the device (SO_PREFER_BUSY_POLL)".to_owned(),
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+pub fn about(
+    address: &Address,
+    interface: &Interface,
+    wish: &Wish,
+    layout: &Layout,
+    socket: &Socket,
+    redirect: Option<&Redirect>,
+    mut choices: Vec<Choice>,
+) -> About {
+    if wish.direction.transmits() {
+        let driver = interface.driver.as_deref().unwrap_or("the driver");
+        let why = format!("{driver} takes no launch time from AF_XDP (no XDP_TXMD_FLAGS_LAUNCH_TIME)");
+        choices.push(Choice { what: "launch time", chosen: "no".to_owned(), why });
+    }
+    About {
+        name: address.to_string(),
+        kind: "xdp",
+        interface: Some(interface.name.clone()),
+        mac: interface.mac,
+        longest: longest(interface).min(layout.chunk),
+        speed_bps: interface.speed_bps,
+        can: Abilities {
+            transmit: wish.direction.transmits(),
+            receive: wish.direction.receives(),
+            batch: super::BATCH,
+            stamps: redirect.is_some_and(|redirect| redirect.stamps).then_some(StampedBy::Driver),
+            launch_time: false,
+            zero_copy: socket.is_zero_copy,
+        },
+        queue: wish.queue,
+        queues: interface.queues.transmit.max(interface.queues.receive),
+        choices,
+    }
+}
