@@ -11,11 +11,21 @@
 //! | `timetable` | when a frame may leave, pure |
 //! | `queue` | frames between both |
 //! | `quota`, `valve` | back-pressure to the host, so that nothing is dropped before |
+//! | `outward`, `answers` | the two threads |
+//! | `marks` | «all up to here has gone» |
+//! | `ends`, `shared` | both ports, each for two threads |
 
+mod answers;
+mod ends;
+mod job;
+mod marks;
+mod outward;
 mod queue;
 mod quota;
 mod shared;
 mod timetable;
 mod valve;
 
+pub use job::{PaceJob, Settings, describe};
+pub use marks::{Mark, Marks, State};
 pub use timetable::{Pace, Timetable};

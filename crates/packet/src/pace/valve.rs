@@ -7,7 +7,7 @@
 //! Without it (no `tbf` in the kernel, no CAP_NET_ADMIN, not a tap) frames wait in the tap's own queue, which is then long.
 
 use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, sendto, socket_with};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -50,7 +50,8 @@ impl Valve {
     /// The valve of the interface with this index, whose longest frame has so many bytes. Nothing is set yet.
     pub fn new(index: u32, longest: usize) -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC;
-        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(netlink::ROUTE))?;
+        // No protocol named is the first of them: NETLINK_ROUTE.
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
         let patience = std::time::Duration::from_secs(1);
         rustix::net::sockopt::set_socket_timeout(&socket, rustix::net::sockopt::Timeout::Recv, Some(patience))?;
         Ok(Self { socket, index, longest: u32::try_from(longest).unwrap_or(u32::MAX), is_set: false, seq: 0 })

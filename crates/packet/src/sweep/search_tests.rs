@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use units::{Fraction, Picos};
+use units::Fraction;
 
 /// A system that forwards at most `capacity` frames per second, loses `noise` of all others at random, and a generator that
 /// makes at most `ability`.

@@ -1,0 +1,379 @@
+//! The job of `tare pace`: two threads, and what they say at the end.
+
+use super::answers::{Answered, Answers};
+use super::ends::End;
+use super::marks::Marks;
+use super::outward::{Outcomes, Outward, QUEUE};
+use super::timetable::{Pace, Timetable};
+use super::valve::Valve;
+use crate::control::{Control, Course};
+use crate::job::{Facts, Findings, Job, MakeRecorders, Running};
+use crate::PacketError;
+use clock::{Clock, HostClock};
+use measure::gap_meter::Stamping;
+use measure::packets::{PacketReport, PlaceCount, PortReport};
+use port::interface::Interface;
+use port::{Address, Port};
+use std::sync::{Arc, Mutex, PoisonError};
+use units::{Instant, Picos, Rate};
+
+/// What `tare pace` shall do.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub input: Address,
+    pub output: Address,
+    pub pace: Pace,
+    /// Gaps count from when the frame before really left.
+    pub is_relative: bool,
+    /// Without end where there is none.
+    pub length: Option<Picos>,
+    /// CPUs for the thread that paces and the one that hands answers back.
+    pub cpus: Vec<u32>,
+    /// Whether the host is kept back by a valve before a tap.
+    pub has_valve: bool,
+}
+
+/// Both ends open, nothing taken yet.
+pub struct PaceJob {
+    settings: Settings,
+    clock: HostClock,
+    input: End,
+    output: End,
+    valve: Result<Valve, String>,
+}
+
+impl PaceJob {
+    /// Opens both ends.
+    ///
+    /// # Errors
+    /// Whatever keeps one from being opened.
+    pub fn open(settings: Settings, clock: HostClock) -> Result<Self, PacketError> {
+        let input = End::open(&settings.input, true)?;
+        let output = End::open(&settings.output, true)?;
+        Self::between(settings, clock, input, output)
+    }
+
+    fn between(settings: Settings, clock: HostClock, input: End, output: End) -> Result<Self, PacketError> {
+        let valve = match settings.has_valve {
+            true => input.valve(),
+            false => Err("--no-valve".to_owned()),
+        };
+        Ok(Self { settings, clock, input, output, valve })
+    }
+
+    fn choices(&self) -> Vec<(String, String, String)> {
+        let of = |end: &End| {
+            end.about
+                .choices
+                .iter()
+                .map(|choice| (choice.what.to_owned(), choice.chosen.clone(), choice.why.clone()))
+                .collect::<Vec<_>>()
+        };
+        let back = match &self.valve {
+            Ok(_) => ("a valve (tbf) before the tap", "frames there still count against their sockets".to_owned()),
+            Err(why) => ("a long queue", why.clone()),
+        };
+        let mut all = vec![("back-pressure".to_owned(), back.0.to_owned(), back.1)];
+        all.extend(of(&self.input));
+        all.extend(of(&self.output));
+        all
+    }
+}
+
+impl Job for PaceJob {
+    fn facts(&self) -> Facts {
+        let Settings { input, output, pace, is_relative, length, .. } = &self.settings;
+        Facts {
+            threads: 2,
+            spins: true,
+            gap: pace.even_gap(),
+            is_open_loop: true,
+            length: *length,
+            load: format!("what {input} takes from this host, {}{}", describe(pace), if *is_relative { ", relative" } else { "" }),
+            target: output.to_string(),
+            choices: self.choices(),
+            notes: Vec::new(),
+        }
+    }
+
+    fn start(
+        self: Box<Self>,
+        control: Arc<Control>,
+        recorders: MakeRecorders<'_>,
+    ) -> Result<Running, PacketError> {
+        let Self { settings, clock, input, output, valve } = *self;
+        let (in_about, out_about) = (input.about.clone(), output.about.clone());
+        let lost_before = tap_drops(&in_about.interface);
+        let marks = Arc::new(Marks::default());
+        let origin = clock.now();
+        control.begin(origin);
+        understand(&control, &marks, &settings.pace, origin);
+        let until = settings.length.map_or(Instant::FAR, |length| origin + length);
+        let mut recorders = recorders(origin).into_iter();
+        let (Some(first), Some(second)) = (recorders.next(), recorders.next()) else {
+            return Err(PacketError::Wrong("two recorders are needed".to_owned()));
+        };
+        let valve_refused = valve.as_ref().err().cloned();
+        let timetable = Timetable::new(settings.pace.clone(), settings.is_relative);
+        let outward = Outward::new(
+            clock,
+            control.clone(),
+            marks,
+            input.receive,
+            output.transmit,
+            first,
+            timetable,
+            valve.ok(),
+            until,
+        );
+        let answers = Answers {
+            clock,
+            control: control.clone(),
+            from: output.receive,
+            to: input.transmit,
+            record: second,
+            until,
+        };
+        let (out_end, in_end) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(None)));
+        let (put_out, put_in) = (out_end.clone(), in_end.clone());
+        let (cpu, other) = (settings.cpus.first().copied(), settings.cpus.get(1).copied());
+        let threads = vec![
+            spawn("pace", cpu, move || put(&put_out, outward.run()))?,
+            spawn("answers", other, move || put(&put_in, answers.run()))?,
+        ];
+        let finish = move || {
+            let (outward, answered) = (take(&out_end), take(&in_end));
+            let lost = tap_drops(&in_about.interface).saturating_sub(lost_before);
+            findings(&control, outward, answered, &valve_refused, lost, (&in_about, &out_about))
+        };
+        Ok(Running::new(threads, finish))
+    }
+}
+
+type Left<T> = (T, Box<dyn Port>, Box<dyn Port>);
+
+fn put<T>(place: &Mutex<Option<T>>, value: T) {
+    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+}
+
+fn take<T>(place: &Mutex<Option<T>>) -> Option<T> {
+    place.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+fn spawn(
+    name: &str,
+    cpu: Option<u32>,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<std::thread::JoinHandle<()>, PacketError> {
+    let pinned = move || {
+        // Where the CPU is not ours the kernel chooses one.
+        if let Some(cpu) = cpu {
+            let mut set = rustix::thread::CpuSet::new();
+            set.set(cpu as usize);
+            let _ = rustix::thread::sched_setaffinity(None, &set);
+        }
+        work();
+    };
+    let thread = std::thread::Builder::new().name(format!("tare-{name}")).spawn(pinned);
+    thread.map_err(|error| PacketError::Wrong(format!("a thread for frames could not be started: {error}")))
+}
+
+/// Commands of the control socket.
+fn understand(control: &Control, marks: &Arc<Marks>, pace: &Pace, origin: Instant) {
+    let known = marks.clone();
+    control.on("mark", "mark [NUMBER]", move |control, asked| {
+        if asked.rest.is_empty() {
+            let number = known.ask();
+            control.changed(asked.now, "mark", "", &number.to_string(), asked.by);
+            return Ok(format!("mark {number}: set; 'mark {number}' tells when all up to it has gone"));
+        }
+        let number = asked.rest.parse().ok();
+        let mark = number.and_then(|number| known.find(number));
+        mark.map(|mark| known.describe(mark, origin))
+            .ok_or_else(|| format!("there is no mark '{}'; 'mark' sets one and tells its number", asked.rest))
+    });
+    let shown = marks.clone();
+    control.shows("taken", move || shown.counts().0.to_string());
+    let shown = marks.clone();
+    control.shows("gone", move || shown.counts().1.to_string());
+    let shown = marks.clone();
+    control.shows("mark", move || {
+        shown.last().map_or_else(|| "none".to_owned(), |mark| shown.describe(mark, origin))
+    });
+    let now = Arc::new(Mutex::new(describe(pace)));
+    let shown = now.clone();
+    control.shows("pace", move || shown.lock().unwrap_or_else(PoisonError::into_inner).clone());
+    let is_bits = matches!(pace, Pace::Bits { .. });
+    control.on("set rate", "set rate RATE", move |control, asked| {
+        let rate = rate_of(asked.rest, is_bits)?;
+        let turn = control.turn(Course::Rate(rate), asked.now)?;
+        let to = if is_bits { bits(rate) } else { rate.to_string() };
+        let mut known = now.lock().unwrap_or_else(PoisonError::into_inner);
+        control.changed(turn.at, "rate", &known, &to, asked.by);
+        known.clone_from(&to);
+        Ok(format!("rate {to}"))
+    });
+    control.on("pause", "pause", |control, asked| switch(control, asked, Course::Pause, "paused"));
+    control.on("resume", "resume", |control, asked| switch(control, asked, Course::Resume, "goes on"));
+}
+
+fn switch(control: &Control, asked: &crate::Asked<'_>, to: Course, word: &str) -> crate::Answer {
+    let turn = control.turn(to, asked.now)?;
+    control.changed(turn.at, "pace", "", word, asked.by);
+    Ok(word.to_owned())
+}
+
+/// A rate as the run has it: of bits where it paces bits, of frames otherwise.
+fn rate_of(text: &str, is_bits: bool) -> Result<Rate, String> {
+    let bare = text.strip_suffix("bit/s").or_else(|| text.strip_suffix("bit"));
+    match (bare, is_bits) {
+        (Some(bits), true) => parsed(bits),
+        (None, false) => parsed(text),
+        (None, true) => Err(format!("'{text}' is a rate of frames, and this run paces bits: write 50Mbit")),
+        (Some(_), false) => Err(format!("'{text}' is a rate of bits, and this run paces frames: write 20k")),
+    }
+}
+
+fn parsed(text: &str) -> Result<Rate, String> {
+    // `mbit` and `gbit` mean millions and thousands of millions, as everywhere where bits are counted.
+    let text = text.trim().replace('m', "M").replace('g', "G");
+    text.parse::<Rate>().map_err(|error| error.to_string())
+}
+
+/// `100 Mbit/s`.
+fn bits(rate: Rate) -> String {
+    let bits = rate.as_per_second_f64();
+    let (value, unit) = match bits {
+        b if b >= 1e9 => (b / 1e9, "Gbit/s"),
+        b if b >= 1e6 => (b / 1e6, "Mbit/s"),
+        b if b >= 1e3 => (b / 1e3, "kbit/s"),
+        b => (b, "bit/s"),
+    };
+    format!("{} {unit}", (value * 1e6).round() / 1e6)
+}
+
+/// A pace for people.
+pub fn describe(pace: &Pace) -> String {
+    match pace {
+        Pace::Frames(rate) => format!("a gap of {} ({rate})", rate.gap()),
+        Pace::Bits { rate, overhead: 0 } => format!("{} of frames", bits(*rate)),
+        Pace::Bits { rate, overhead } => format!("{}, {overhead} bytes more counted with each frame", bits(*rate)),
+        Pace::List(gaps) => format!("{} gaps from a file, in turn", gaps.len()),
+    }
+}
+
+/// Frames that a tap dropped because its queue was full: it counts them as what it could not transmit.
+fn tap_drops(interface: &Option<String>) -> u64 {
+    let statistics = interface.as_deref().and_then(|name| Interface::find(name).ok()?.statistics().ok());
+    statistics.map_or(0, |statistics| statistics.tx_dropped)
+}
+
+fn findings(
+    control: &Control,
+    outward: Option<Left<Outcomes>>,
+    answered: Option<Left<Answered>>,
+    valve_refused: &Option<String>,
+    lost: u64,
+    (input, output): (&port::About, &port::About),
+) -> Findings {
+    let mut findings = Findings::default();
+    let (Some((out, from, to)), Some((back, answers_from, answers_to))) = (outward, answered) else {
+        return findings;
+    };
+    let mut in_port = port_report("in", input);
+    let mut out_port = port_report("out", output);
+    count(&mut in_port, from);
+    count(&mut in_port, answers_to);
+    count(&mut out_port, to);
+    count(&mut out_port, answers_from);
+    if input.kind == "tap" {
+        drop_at(&mut in_port, "rx.kernel", lost);
+    }
+    drop_at(&mut in_port, "queue", out.forgotten);
+    drop_at(&mut in_port, "peer", back.dropped);
+    drop_at(&mut out_port, "tx.too_long", out.too_long);
+    findings.report = PacketReport {
+        ports: vec![in_port, out_port],
+        gaps: (out.gaps.count() > 0).then(|| {
+            out.gaps.report(&Stamping {
+                measured_at: format!("{}, when handed over", output.name),
+                by: "software".to_owned(),
+                error_ns: 0.0,
+                error_from: "the engine's own clock, read before each frame is handed over".to_owned(),
+            })
+        }),
+        changes: control.changes(),
+        ..PacketReport::default()
+    };
+    findings.notes = notes(&out, &back, valve_refused, lost);
+    findings
+}
+
+fn notes(out: &Outcomes, back: &Answered, valve_refused: &Option<String>, lost: u64) -> Vec<String> {
+    let mut notes = vec![format!(
+        "{} frames taken, {} let go, {} answers handed back; at most {} of {QUEUE} waited at once",
+        out.taken, out.sent, back.frames, out.most_waiting
+    )];
+    match (&out.valve_failed, valve_refused) {
+        (Some(why), _) => notes.push(format!("the valve before the tap failed on the way: {why}")),
+        (None, Some(why)) => notes.push(format!("no valve keeps the host back: {why}")),
+        (None, None) => notes.push(format!("the valve before the tap was set {} times", out.settings)),
+    }
+    if lost > 0 {
+        notes.push(format!("{lost} frames were lost before they could be taken: the queue of IN was full"));
+    }
+    if out.resets > 0 {
+        notes.push(format!(
+            "an interface went down or came up {} times: {} waiting frames were forgotten",
+            out.resets, out.forgotten
+        ));
+    }
+    notes
+}
+
+fn port_report(role: &str, about: &port::About) -> PortReport {
+    PortReport {
+        role: role.to_owned(),
+        name: about.name.clone(),
+        queue: about.queue,
+        speed_bps: about.speed_bps,
+        stamps: about.can.stamps.map_or_else(String::new, |by| by.to_string()),
+        choices: about
+            .choices
+            .iter()
+            .map(|choice| format!("{}: {}, {}", choice.what, choice.chosen, choice.why))
+            .collect(),
+        ..PortReport::default()
+    }
+}
+
+/// Adds what a handle counted. Two handles of one port count the same: the larger figure of each is it.
+fn count(report: &mut PortReport, mut port: Box<dyn Port>) {
+    let Ok(counters) = port.counters() else { return };
+    report.sent = report.sent.max(counters.sent);
+    report.sent_bytes = report.sent_bytes.max(counters.sent_bytes);
+    report.received = report.received.max(counters.received);
+    report.received_bytes = report.received_bytes.max(counters.received_bytes);
+    report.full = report.full.max(counters.full);
+    for drop in &counters.drops {
+        let key = drop.place.key();
+        match report.drops.iter_mut().find(|known| known.place == key) {
+            Some(known) => known.frames = known.frames.max(drop.frames),
+            None => drop_at(report, key, drop.frames),
+        }
+    }
+}
+
+fn drop_at(report: &mut PortReport, place: &str, frames: u64) {
+    if frames == 0 {
+        return;
+    }
+    match report.drops.iter_mut().find(|known| known.place == place) {
+        Some(known) => known.frames = known.frames.max(frames),
+        None => report.drops.push(PlaceCount { place: place.to_owned(), frames }),
+    }
+}
+
+#[cfg(test)]
+#[path = "job_tests.rs"]
+mod tests;

@@ -1,0 +1,164 @@
+//! Pacing over memory: what goes in on one side comes out on the other at its time, and answers come back.
+
+use super::*;
+use port::mem;
+use std::time::Duration;
+use units::{Bytes, Event, Fate, Gauges, Miss, Outcome, Phase, Record};
+
+#[derive(Clone, Default)]
+struct Tally(Arc<Mutex<Counted>>);
+
+#[derive(Clone, Debug, Default)]
+struct Counted {
+    events: Vec<Event>,
+    forwarded: u64,
+    offered: u64,
+}
+
+impl Record for Tally {
+    fn event(&mut self, event: &Event) {
+        self.0.lock().unwrap().events.push(*event);
+    }
+    fn missed(&mut self, _: Miss, _: u64) {}
+    fn frames(&mut self, fate: Fate, count: u64, _: Bytes) {
+        assert_eq!(fate, Fate::Forwarded);
+        self.0.lock().unwrap().forwarded += count;
+    }
+    fn phase(&mut self, _: Phase, _: Picos) {}
+    fn tick(&mut self, _: Instant, gauges: &Gauges) {
+        self.0.lock().unwrap().offered = gauges.offered;
+    }
+}
+
+struct Bench {
+    host: mem::End,
+    target: mem::End,
+    running: Running,
+    control: Arc<Control>,
+    tallies: Vec<Tally>,
+    clock: HostClock,
+}
+
+fn bench(pace: Pace, length: Picos) -> Bench {
+    let clock = HostClock::calibrate();
+    let (host, input) = mem::pair(512, 2_048);
+    let (output, target) = mem::pair(512, 2_048);
+    let settings = Settings {
+        input: "mem:in".parse().unwrap(),
+        output: "mem:out".parse().unwrap(),
+        pace,
+        is_relative: false,
+        length: Some(length),
+        cpus: Vec::new(),
+        has_valve: false,
+    };
+    let (input, output) = (End::shared(Box::new(input)), End::shared(Box::new(output)));
+    let job = Box::new(PaceJob::between(settings, clock, input, output).unwrap());
+    let tallies = vec![Tally::default(), Tally::default()];
+    let control = Arc::new(Control::default());
+    let mut make = |_| tallies.iter().map(|tally| Box::new(tally.clone()) as Box<dyn Record + Send>).collect();
+    let running = job.start(control.clone(), &mut make).unwrap();
+    Bench { host, target, running, control, tallies, clock }
+}
+
+fn send(port: &mut dyn Port, frames: impl IntoIterator<Item = Vec<u8>>) {
+    for frame in frames {
+        let write = &mut |slot: &mut port::Slot<'_>| {
+            slot.data[..frame.len()].copy_from_slice(&frame);
+            slot.length = frame.len();
+        };
+        assert_eq!(port.transmit(1, write).unwrap(), 1);
+    }
+}
+
+/// Receives `count` frames with the times at which they came, within two seconds.
+fn receive(port: &mut dyn Port, count: usize, clock: HostClock) -> Vec<(Vec<u8>, Instant)> {
+    let mut frames = Vec::new();
+    let until = clock.now() + Picos::from_secs(2);
+    while frames.len() < count && clock.now() < until {
+        let now = clock.now();
+        port.receive(1, &mut |frame| frames.push((frame.data.to_vec(), now))).unwrap();
+    }
+    frames
+}
+
+fn frame(n: usize) -> Vec<u8> {
+    let mut frame = vec![0; 60 + n % 100];
+    frame[0] = n as u8;
+    frame
+}
+
+#[test]
+fn frames_leave_in_order_at_their_gaps_and_answers_come_back_untouched() {
+    let gap = Picos::from_micros(500);
+    let mut bench = bench(Pace::Frames(Rate::new(1, gap).unwrap()), Picos::from_secs(1));
+    send(&mut bench.host, (0..100).map(frame));
+    let frames = receive(&mut bench.target, 100, bench.clock);
+    assert_eq!(frames.iter().map(|(data, _)| data.clone()).collect::<Vec<_>>(), (0..100).map(frame).collect::<Vec<_>>());
+    // 99 gaps; a busy machine may hold up the first and the last, but hardly for 20 ms.
+    let span = frames[99].1.since(frames[0].1).as_secs_f64();
+    assert!((span - 99.0 * 500e-6).abs() < 0.02, "{span}");
+    send(&mut bench.target, (0..50).map(frame));
+    let back = receive(&mut bench.host, 50, bench.clock);
+    assert_eq!(back.into_iter().map(|(data, _)| data).collect::<Vec<_>>(), (0..50).map(frame).collect::<Vec<_>>());
+    let findings = bench.running.join();
+    let out = bench.tallies[0].0.lock().unwrap().clone();
+    assert_eq!((out.offered, out.events.len()), (100, 100));
+    assert!(out.events.iter().all(|event| event.outcome == Outcome::Frame(Fate::Sent)));
+    assert!(out.events.windows(2).all(|two| two[1].due.since(two[0].due) == gap), "due times are exact");
+    assert!(out.events.iter().all(|event| event.sent >= event.due), "none too early");
+    assert_eq!(bench.tallies[1].0.lock().unwrap().forwarded, 50);
+    let gaps = findings.report.gaps.unwrap();
+    assert_eq!(gaps.count, 99);
+    assert!(findings.notes[0].contains("100 frames taken, 100 let go, 50 answers"), "{:?}", findings.notes);
+}
+
+#[test]
+fn what_waits_at_the_end_is_cut_off_and_nothing_is_lost_from_the_count() {
+    let gap = Picos::from_millis(20);
+    let mut bench = bench(Pace::Frames(Rate::new(1, gap).unwrap()), Picos::from_millis(200));
+    send(&mut bench.host, (0..300).map(frame));
+    bench.running.join();
+    let out = bench.tallies[0].0.lock().unwrap().clone();
+    let sent = out.events.iter().filter(|event| event.outcome == Outcome::Frame(Fate::Sent)).count();
+    let cut = out.events.iter().filter(|event| event.outcome == Outcome::CutOff).count();
+    assert_eq!((out.offered, sent + cut), (300, 300));
+    // 0, 20 … 180 ms are ten; the end of a run is looked at each round.
+    assert!((8..=11).contains(&sent), "{sent}");
+}
+
+#[test]
+fn a_mark_tells_when_all_up_to_it_has_gone() {
+    let mut bench = bench(Pace::Frames(Rate::new(1, Picos::from_millis(5)).unwrap()), Picos::from_secs(1));
+    send(&mut bench.host, (0..20).map(frame));
+    std::thread::sleep(Duration::from_millis(5));
+    let ask = |line: &str| bench.control.ask(line, bench.clock.now(), crate::By::Socket);
+    assert!(ask("mark").unwrap().starts_with("mark 1: set"));
+    std::thread::sleep(Duration::from_millis(10));
+    let waiting = ask("mark 1").unwrap();
+    assert!(waiting.starts_with("mark 1: waiting"), "{waiting}");
+    std::thread::sleep(Duration::from_millis(150));
+    let gone = ask("mark 1").unwrap();
+    assert!(gone.starts_with("mark 1: gone, all 20 frames up to it had left by 0.0"), "{gone}");
+    assert!(ask("mark 9").unwrap_err().contains("no mark '9'"));
+    let shown = ask("show").unwrap();
+    assert!(shown.contains("\"gone\":\"20\"") && shown.contains("gap of 5ms"), "{shown}");
+    drop(bench.target);
+    bench.control.interrupt();
+    bench.running.join();
+}
+
+#[test]
+fn the_rate_changes_by_hand_and_the_change_is_in_the_result() {
+    let mut bench = bench(Pace::Frames(Rate::per_second(100).unwrap()), Picos::from_millis(600));
+    send(&mut bench.host, (0..200).map(frame));
+    let ask = |line: &str| bench.control.ask(line, bench.clock.now(), crate::By::Socket);
+    assert!(ask("set rate 5Mbit").unwrap_err().contains("paces frames"));
+    assert_eq!(ask("set rate 1k").unwrap(), "rate 1000/s");
+    let frames = receive(&mut bench.target, 200, bench.clock);
+    assert_eq!(frames.len(), 200);
+    // 50 ms at 100/s, then 195 frames at 1000/s: less than half a second, where 200 at 100/s take two.
+    assert!(frames[199].1.since(frames[0].1) < Picos::from_millis(450));
+    let findings = bench.running.join();
+    assert_eq!(findings.report.changes[0].to, "1000/s");
+}
