@@ -107,6 +107,20 @@ impl Address {
         })
     }
 
+    /// Checks what can be known of options without opening anything.
+    ///
+    /// # Errors
+    /// `Address` for an option whose value cannot be.
+    pub fn check(&self) -> Result<(), PortError> {
+        match self.kind {
+            Kind::Fault => crate::fault::check(self)?,
+            Kind::Record => crate::record::check(self)?,
+            Kind::Trace => crate::trace::check(self).map(drop)?,
+            _ => {}
+        }
+        self.inner().map_or(Ok(()), Self::check)
+    }
+
     /// An error about this address.
     pub fn wrong(&self, problem: &str, expected: &str) -> PortError {
         PortError::Address {

@@ -13,6 +13,19 @@ pub struct Counters {
     pub full: u64,
     /// System calls made.
     pub calls: u64,
+    /// What a `fault` port did to frames.
+    pub faults: Faults,
+}
+
+/// Faults that were asked for, by kind. Those that lose frames are also among the drops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    pub dropped: u64,
+    /// Frames that came once more.
+    pub duplicated: u64,
+    pub reordered: u64,
+    pub delayed: u64,
+    pub corrupted: u64,
 }
 
 /// Frames lost at one place.

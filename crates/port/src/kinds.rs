@@ -47,12 +47,17 @@ kinds! {
     Packet = "packet", "INTERFACE", Interface, [
         "mode" "how frames leave: mmsg (a batch for each call) or ring (TX_RING)",
         "qdisc" "bypass (the default) or keep: whether the queueing discipline is passed by",
+        "receive" "slots (a frame is seen at once; the default both ways) or blocks (cheapest; the default one way)",
         "slots" "frames that the receive ring holds",
+        "stamps" "hardware or driver; without it the better that there is",
+        "share" "hash (the default), cpu, queue or lb: how queues share what arrives",
+        "promiscuous" "no: only frames to this interface's own address",
     ];
     /// AF_XDP.
     Xdp = "xdp", "INTERFACE", Interface, [
         "mode" "copy or zerocopy; without it the better that the driver has",
         "attach" "native or generic: where the program runs",
+        "stamps" "no: received frames carry no time, which costs less",
         "slots" "frames that each ring holds",
     ];
     /// XDP live frames.

@@ -338,3 +338,153 @@ impl Port for End {
         !self.is_abandoned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn send(end: &mut End, frames: impl IntoIterator<Item = Vec<u8>>) -> usize {
+        let frames: Vec<_> = frames.into_iter().collect();
+        let mut next = frames.iter();
+        end.transmit(frames.len(), &mut |slot| {
+            let frame = next.next().expect("no more calls than frames");
+            slot.data[..frame.len()].copy_from_slice(frame);
+            slot.length = frame.len();
+        })
+        .expect("the other end is there")
+    }
+
+    fn all(end: &mut End) -> Vec<Vec<u8>> {
+        let mut seen = Vec::new();
+        while end.receive(7, &mut |frame| seen.push(frame.data.to_vec())).unwrap_or(0) > 0 {}
+        seen
+    }
+
+    #[test]
+    fn a_full_pair_takes_no_more_and_loses_nothing() {
+        let (mut a, mut b) = pair(4, 64);
+        assert_eq!(send(&mut a, (0..9).map(|n| vec![n; 10])), 4);
+        assert_eq!(send(&mut a, [vec![9; 10]]), 0);
+        assert_eq!(all(&mut b), (0..4).map(|n| vec![n; 10]).collect::<Vec<_>>());
+        assert_eq!(send(&mut a, [vec![4; 10]]), 1);
+        assert_eq!((a.counters().unwrap().sent, a.counters().unwrap().full), (5, 1));
+        assert_eq!(b.counters().unwrap().received, 4);
+    }
+
+    #[test]
+    fn a_frame_without_length_is_none_and_its_room_is_kept() {
+        let (mut a, mut b) = pair(2, 64);
+        for _ in 0..5 {
+            assert_eq!(send(&mut a, [vec![], vec![1], vec![]]), 2);
+            assert_eq!(all(&mut b), [vec![1]]);
+        }
+        assert_eq!(a.counters().unwrap().sent, 5);
+    }
+
+    #[test]
+    fn a_room_keeps_its_mark() {
+        let (mut a, mut b) = pair(3, 64);
+        let mut marks = Vec::new();
+        for round in 1..=9_u64 {
+            a.transmit(1, &mut |slot| {
+                marks.push(std::mem::replace(slot.mark, round));
+                slot.length = 1;
+            })
+            .unwrap();
+            all(&mut b);
+        }
+        // Three rooms go round: each comes back with what was written three rounds ago.
+        assert_eq!(marks, [0, 0, 0, 1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn what_a_closed_end_did_not_read_is_counted() {
+        let (mut a, mut b) = pair(8, 64);
+        send(&mut a, (0..6).map(|n| vec![n; 10]));
+        b.receive(2, &mut |_| {}).unwrap();
+        drop(b);
+        assert!(matches!(a.transmit(1, &mut |_| {}), Err(PortError::Gone { .. })));
+        assert!(!a.is_up());
+        assert_eq!(a.counters().unwrap().dropped(DropPlace::Peer), 4);
+        assert_eq!(a.counters().unwrap().dropped(DropPlace::Peer), 4);
+    }
+
+    #[test]
+    fn frames_of_a_closed_end_are_read_before_it_is_over() {
+        let (mut a, mut b) = pair(8, 64);
+        send(&mut a, [vec![1], vec![2]]);
+        drop(a);
+        assert_eq!(b.receive(1, &mut |_| {}).unwrap(), 1);
+        assert_eq!(b.receive(9, &mut |_| {}).unwrap(), 1);
+        assert!(b.receive(9, &mut |_| {}).unwrap_err().is_end());
+    }
+
+    #[test]
+    fn a_frame_that_is_too_long_is_refused_and_those_before_it_leave() {
+        let (mut a, mut b) = pair(8, 64);
+        let mut lengths = [60, 64, 65, 60].into_iter();
+        let error = a.transmit(4, &mut |slot| slot.length = lengths.next().unwrap()).unwrap_err();
+        assert!(error.to_string().contains("65 bytes is longer than the 64"), "{error}");
+        assert_eq!(all(&mut b).len(), 2);
+        assert_eq!(a.counters().unwrap().sent, 2);
+        assert_eq!(a.out.room_now(), 6, "no room is lost by it");
+    }
+
+    #[test]
+    fn ends_with_a_name_find_each_other_and_queues_are_apart() {
+        let address: Address = "mem,slots=8:names-test".parse().unwrap();
+        let queue = |queue| Wish { queue, queues: 2, ..Wish::default() };
+        let (mut a0, mut a1) = (open(&address, &queue(0)).unwrap(), open(&address, &queue(1)).unwrap());
+        let (mut b1, mut b0) = (open(&address, &queue(1)).unwrap(), open(&address, &queue(0)).unwrap());
+        for (port, length) in [(&mut a0, 10), (&mut a1, 11)] {
+            port.transmit(1, &mut |slot| slot.length = length).unwrap();
+        }
+        for (port, length) in [(&mut b0, 10), (&mut b1, 11)] {
+            let mut seen = 0;
+            assert_eq!(port.receive(9, &mut |frame| seen = frame.length).unwrap(), 1);
+            assert_eq!(seen, length);
+        }
+    }
+
+    #[test]
+    fn stamps_are_the_senders() {
+        let (mut a, mut b) = stamped_pair(8, 64, || Stamping::Launch);
+        a.transmit(1, &mut |slot| (slot.length, slot.launch) = (1, Stamp(77))).unwrap();
+        let mut stamp = Stamp::NONE;
+        b.receive(1, &mut |frame| stamp = frame.stamp).unwrap();
+        assert_eq!(stamp, Stamp(77));
+        assert!(a.about().can.launch_time);
+    }
+
+    #[test]
+    fn two_threads_pass_frames_in_order_without_loss() {
+        const FRAMES: u64 = 300_000;
+        let (mut a, mut b) = pair(64, 64);
+        let sender = std::thread::spawn(move || {
+            let mut next = 0;
+            while next < FRAMES {
+                let most = (FRAMES - next).min(32) as usize;
+                let sent = a.transmit(most, &mut |slot| {
+                    slot.data[..8].copy_from_slice(&next.to_le_bytes());
+                    slot.length = 60;
+                    next += 1;
+                });
+                if sent.unwrap() == 0 {
+                    std::thread::yield_now();
+                }
+            }
+            a.counters().unwrap().clone()
+        });
+        let mut expected = 0;
+        while expected < FRAMES {
+            let mut read = |frame: &Frame<'_>| {
+                assert_eq!(frame.data[..8], expected.to_le_bytes());
+                expected += 1;
+            };
+            if b.receive(32, &mut read).unwrap_or(0) == 0 {
+                std::thread::yield_now();
+            }
+        }
+        assert_eq!(sender.join().unwrap().sent, b.counters().unwrap().received);
+    }
+}

@@ -80,6 +80,20 @@ pub fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> 
     match address.kind() {
         Kind::Mem => crate::mem::open(address, wish),
         Kind::Pcap => crate::pcap::open(address, wish),
+        Kind::Fault => crate::fault::wrap(address, wish, behind(address, wish)?),
+        Kind::Record => crate::record::wrap(address, wish, behind(address, wish)?),
+        Kind::Trace => crate::trace::wrap(address, wish, behind(address, wish)?),
+        Kind::Packet => crate::packet::open(address, wish),
+        Kind::Xdp => crate::xdp::open(address, wish),
         _ => Err(address.wrong("is not built yet", "another")),
+    }
+}
+
+/// Opens the port behind a wrapper, once the wrapper's own options are known to be right.
+fn behind(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
+    address.check()?;
+    match address.inner() {
+        Some(inner) => open(inner, wish),
+        None => Err(address.wrong("says no port", &address.kind().form())),
     }
 }
