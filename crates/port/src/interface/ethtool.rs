@@ -9,6 +9,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 const GSET: u32 = 0x01;
 const GDRVINFO: u32 = 0x03;
+const GLINK: u32 = 0x0a;
 const GSTRINGS: u32 = 0x1b;
 const GSTATS: u32 = 0x1d;
 const GSSET_INFO: u32 = 0x37;
@@ -152,6 +153,17 @@ pub fn stamp_in_hardware(netlink: &Netlink, name: &str) -> io::Result<()> {
         request.ifr_ifru.ifru_data = pointer.cast();
     })?;
     if config[2] == FILTER_ALL { Ok(()) } else { Err(io::Error::from(io::ErrorKind::Unsupported)) }
+}
+
+/// Whether the interface of that request's name has a carrier, if its driver tells.
+pub fn has_carrier(netlink: &Netlink, name: &libc::ifreq) -> Option<bool> {
+    let mut words = [GLINK, 0];
+    let pointer = words.as_mut_ptr();
+    let asked = with_request(netlink.fd(), libc::SIOCETHTOOL as _, |request| {
+        request.ifr_name = name.ifr_name;
+        request.ifr_ifru.ifru_data = pointer.cast();
+    });
+    asked.ok().map(|_| words[1] != 0)
 }
 
 /// One ioctl about an interface: `fill` says which and what, the answer comes back.

@@ -108,7 +108,11 @@ impl Interface {
     /// How it is now. Known by its index: another of the same name is not taken for it.
     pub fn state(&self) -> Link {
         match self.netlink.flags(self.index) {
-            Ok(flags) if flags & libc::IFF_RUNNING != 0 && flags & libc::IFF_UP != 0 => Link::Up,
+            // The kernel follows the carrier with its own view (IFF_RUNNING) up to a second later.
+            Ok((name, flags)) if flags & libc::IFF_UP != 0 => {
+                let carrier = ethtool::has_carrier(&self.netlink, &name);
+                if carrier.unwrap_or(flags & libc::IFF_RUNNING != 0) { Link::Up } else { Link::Down }
+            }
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Link::Gone,
             _ => Link::Down,
         }

@@ -66,15 +66,14 @@ impl Netlink {
         counters.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
     }
 
-    /// Flags of an interface (`IFF_*`), by its index; ENODEV if it is gone.
-    pub fn flags(&self, index: u32) -> io::Result<i32> {
+    /// Name and flags (`IFF_*`) of an interface, by its index; ENODEV if it is gone.
+    pub fn flags(&self, index: u32) -> io::Result<(libc::ifreq, i32)> {
         let name = with_request(self.fd(), libc::SIOCGIFNAME as _, |request| {
             request.ifr_ifru.ifru_ifindex = index as i32;
         })?;
-        let answer =
-            with_request(self.fd(), libc::SIOCGIFFLAGS as _, |request| request.ifr_name = name.ifr_name)?;
+        let answer = with_request(self.fd(), libc::SIOCGIFFLAGS as _, |request| request.ifr_name = name.ifr_name)?;
         // SAFETY: SIOCGIFFLAGS wrote this member of the union.
-        Ok(i32::from(unsafe { answer.ifr_ifru.ifru_flags }))
+        Ok((name, i32::from(unsafe { answer.ifr_ifru.ifru_flags })))
     }
 
     /// Sends one request and reads all that is answered to it.

@@ -203,7 +203,9 @@ impl PacketPort {
         let came = polled[0].revents();
         if came.intersects(PollFlags::ERR) {
             // The link went down, or the interface away. Taken, the error does not wake the next call.
-            self.receiver.as_ref().is_some_and(Receiver::take_error);
+            if let Some(receiver) = &self.receiver {
+                receiver.take_error();
+            }
             self.check_silence()?;
         }
         Ok(came.intersects(flags))

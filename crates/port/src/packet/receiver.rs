@@ -122,8 +122,8 @@ impl Receiver {
     }
 
     /// Takes the error that a link going down leaves.
-    pub fn take_error(&self) -> bool {
-        self.socket.take_error().is_some()
+    pub fn take_error(&self) {
+        let _ = self.socket.take_error();
     }
 
     /// Asks how many frames found no room in the ring.
