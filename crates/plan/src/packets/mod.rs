@@ -10,7 +10,10 @@
 //! `[limits]` as every plan has.
 
 pub mod frames;
+pub mod pace;
 pub mod send;
+pub mod sweep;
+mod typing;
 
 use crate::canonical::PlanHash;
 use crate::error::{Place, PlanError};

@@ -426,7 +426,7 @@ impl SendPlanFile {
 }
 
 /// `max`, `50%`, `1gbit`, `1gbit:l2`, `2M`, `30/min`.
-fn read_pace(text: &str) -> Result<Pace, String> {
+pub(super) fn read_pace(text: &str) -> Result<Pace, String> {
     let text = text.trim();
     if text.eq_ignore_ascii_case("max") {
         return Ok(Pace::Max);
@@ -461,7 +461,7 @@ fn read_pace(text: &str) -> Result<Pace, String> {
 }
 
 /// `10G`, `2.5g`, `100 m`, `800`: a number of bits.
-fn read_bits(text: &str) -> Option<u64> {
+pub(super) fn read_bits(text: &str) -> Option<u64> {
     let text = text.trim();
     let (number, factor) = match text.to_ascii_lowercase().chars().last()? {
         'k' => (&text[..text.len() - 1], 1_000u64),
@@ -552,7 +552,7 @@ impl std::fmt::Display for Speed {
     }
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
