@@ -1,8 +1,10 @@
 //! The engine for frames: generate, pace, capture, forward, measure gaps and search, over any port.
 
+pub mod capture;
 mod control;
 pub mod ctl;
 mod error;
+pub mod flows;
 mod job;
 pub mod signed;
 pub mod send;

@@ -62,6 +62,8 @@ places! {
     ReceiveFilter = "rx.filter",
     /// Longer than the snap length or the ring's slot.
     ReceiveTooLong = "rx.too_long",
+    /// It was received and counted, and the disk was too slow or too full to keep it.
+    ReceiveDisk = "rx.disk",
     /// The kernel refused a frame that the port had taken.
     TransmitKernel = "tx.kernel",
     /// The driver had no room (its ring was full).

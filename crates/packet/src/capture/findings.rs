@@ -1,0 +1,191 @@
+//! What a capture comes to: ports and their drops, sizes, flows, signatures, gaps, files.
+
+use super::disk::{Disk, Outcome};
+use super::stamps::{Origin, Resolution, reading_ns, stamping};
+use super::thread::{Left, lost_on_the_way};
+use super::{Capture, Settings};
+use crate::flows::{Flows, Sizes};
+use crate::job::Findings;
+use crate::signed::Signed;
+use measure::gap_meter::{GapMeter, Requested};
+use measure::packets::{GapReport, PacketReport, PlaceCount, PortReport};
+use port::pcap::bytes::Statistics;
+use port::{Counters, DropPlace};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The index of a thread, what it left, and the frames that found no room on their way to the disk.
+pub(super) type Rest = (usize, Left, u64);
+
+/// All threads have ended.
+pub(super) struct Ended {
+    pub settings: Settings,
+    pub left: Arc<Mutex<Vec<Rest>>>,
+    pub disk: Option<Disk>,
+    pub signed: Option<Arc<Mutex<Signed>>>,
+}
+
+impl Ended {
+    pub fn findings(self) -> Findings {
+        let mut left = std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner));
+        left.sort_by_key(|(index, ..)| *index);
+        let mut findings = Findings::default();
+        let mut counted = Vec::new();
+        for (_, rest, unwritten) in &mut left {
+            let counters = rest.port.counters().cloned().unwrap_or_default();
+            findings.report.ports.push(port_report(rest, &counters, *unwritten));
+            counted.push(counters);
+        }
+        if let Some(disk) = self.disk {
+            let outcome = disk.finish(&statistics(&counted));
+            tell_of_disk(&mut findings, &outcome, left.iter().map(|(.., unwritten)| unwritten).sum());
+        }
+        tallies(&mut findings.report, &left);
+        if let Some(signed) = self.signed {
+            let mut signed = signed.lock().unwrap_or_else(PoisonError::into_inner);
+            signed.finish(None);
+            let report = signed.report();
+            // Where nobody signs there is nothing to be told.
+            findings.report.received = (report.signed + report.corrupted > 0).then_some(report);
+        }
+        if let Some(requested) = &self.settings.gaps {
+            let gaps = gaps(&self.settings, requested, &left);
+            findings.notes.extend(about_gaps(&gaps, requested));
+            findings.report.gaps = Some(gaps);
+        }
+        labels(&mut findings, &left);
+        findings
+    }
+}
+
+fn port_report(rest: &Left, counters: &Counters, unwritten: u64) -> PortReport {
+    let about = rest.port.about();
+    let mut counters = counters.clone();
+    counters.drop(DropPlace::ReceiveFilter, rest.tally.counts.filtered);
+    counters.drop(DropPlace::ReceiveDisk, unwritten);
+    let place = |drop: &port::Drop| PlaceCount { place: drop.place.key().to_owned(), frames: drop.frames };
+    PortReport {
+        role: "in".to_owned(),
+        name: about.name.clone(),
+        queue: about.queue,
+        speed_bps: about.speed_bps,
+        received: rest.tally.counts.frames,
+        received_bytes: rest.tally.counts.bytes,
+        drops: counters.drops.iter().filter(|drop| drop.frames > 0).map(place).collect(),
+        full: counters.full,
+        stamps: about.can.stamps.map_or_else(String::new, |by| by.to_string()),
+        choices: about
+            .choices
+            .iter()
+            .map(|choice| format!("{}: {} ({})", choice.what, choice.chosen, choice.why))
+            .collect(),
+        ..PortReport::default()
+    }
+}
+
+/// What the file says at its end.
+fn statistics(counted: &[Counters]) -> Statistics {
+    let sum = |of: &dyn Fn(&Counters) -> u64| counted.iter().map(of).sum::<u64>();
+    let lost = sum(&lost_on_the_way);
+    let by_driver = sum(&|counters| counters.dropped(DropPlace::ReceiveDriver));
+    Statistics {
+        received: sum(&|counters| counters.received) + lost,
+        dropped_by_interface: by_driver,
+        dropped_by_kernel: lost - by_driver,
+    }
+}
+
+fn tell_of_disk(findings: &mut Findings, outcome: &Outcome, no_room: u64) {
+    let written = &outcome.written;
+    let files = match (outcome.files, outcome.removed) {
+        (0 | 1, _) => String::new(),
+        (files, 0) => format!(" in {files} files"),
+        (files, removed) => format!(" in {files} files, of which the oldest {removed} were removed"),
+    };
+    findings.notes.push(format!(
+        "{} frames were written, {} bytes{files}, by {} system calls",
+        written.frames, written.file_bytes, written.calls
+    ));
+    // Those that came to the disk belong to no port; the first is as good as any.
+    if outcome.unkept > 0
+        && let Some(port) = findings.report.ports.first_mut()
+    {
+        let key = DropPlace::ReceiveDisk.key();
+        match port.drops.iter_mut().find(|drop| drop.place == key) {
+            Some(drop) => drop.frames += outcome.unkept,
+            None => port.drops.push(PlaceCount { place: key.to_owned(), frames: outcome.unkept }),
+        }
+    }
+    if let Some(failure) = &outcome.failure {
+        findings.labels.push(failure.clone());
+    } else if no_room > 0 {
+        findings.labels.push(format!(
+            "the disk was too slow: {no_room} frames were counted and are not in the file; give it more memory \
+             (--buffer), keep less of each frame (-s), or write to a faster disk"
+        ));
+    }
+}
+
+fn tallies(report: &mut PacketReport, left: &[Rest]) {
+    let (mut sizes, mut flows) = (Sizes::default(), None::<Flows>);
+    for (_, rest, _) in left {
+        sizes.merge(&rest.tally.sizes);
+        match (&mut flows, &rest.tally.flows) {
+            (Some(all), Some(more)) => all.merge(more),
+            (None, Some(first)) => flows = Some(first.clone()),
+            (_, None) => {}
+        }
+    }
+    report.sizes = sizes.rows();
+    if let Some(flows) = flows {
+        (report.flows, report.other_flows) = flows.rows();
+    }
+}
+
+fn gaps(settings: &Settings, requested: &Requested, left: &[Rest]) -> GapReport {
+    let mut meter = GapMeter::new(requested.clone());
+    let mut resolution = Resolution::default();
+    let mut by = None;
+    for (_, rest, _) in left {
+        if let Some(gaps) = &rest.tally.gaps {
+            meter.merge(gaps);
+        }
+        resolution = rest.tally.resolution;
+        by = rest.port.about().can.stamps;
+    }
+    let (origin, reading) = match Capture::is_file(&settings.address) {
+        true => (Origin::File, 0.0),
+        false => (Origin::Port(by), reading_ns()),
+    };
+    let place = settings.address.to_string();
+    let place = place.strip_prefix("pcap:").unwrap_or(&place);
+    let place = if place == "-" { "standard input" } else { place };
+    meter.report(&stamping(place, origin, resolution, reading))
+}
+
+fn about_gaps(gaps: &GapReport, requested: &Requested) -> Vec<String> {
+    let mut notes = Vec::new();
+    if gaps.count > 0 {
+        notes.push(gaps.caliper_line());
+    } else if *requested == Requested::Due {
+        notes.push(
+            "no gap was measured: fewer than two signed frames came (tare send --sign signs them)".to_owned(),
+        );
+    } else {
+        notes.push("no gap was measured: a gap needs two frames with a time".to_owned());
+    }
+    if gaps.backward > 0 {
+        notes.push(format!(
+            "{} gaps are below zero: the stamps run backwards there (several queues in one file, or a clock that was set)",
+            gaps.backward
+        ));
+    }
+    notes
+}
+
+fn labels(findings: &mut Findings, left: &[Rest]) {
+    for (_, rest, _) in left {
+        if rest.was_down {
+            findings.labels.push(format!("{} was down for a while", rest.port.about().name));
+        }
+    }
+}

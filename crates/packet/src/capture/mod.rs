@@ -1,0 +1,292 @@
+//! Receives, counts and frees; keeps frames in files where asked; measures gaps.
+//!
+//! ```text
+//! port ─ receive ─► filter ─► tally: sizes, flows, signatures, gaps ─► findings
+//!                              └─► chunk ─► disk thread ─► files
+//! ```
+//!
+//! A thread for each queue of the port. What is lost is counted where it was: by the card, the kernel, the ring, the disk.
+//! `tare capture` and `tare gaps` are both this job, with other things to be found out.
+
+mod chunk;
+mod disk;
+mod files;
+mod findings;
+mod program;
+mod stamps;
+mod tally;
+mod thread;
+
+#[cfg(test)]
+mod tests;
+
+pub use program::{Program, compile};
+
+use crate::flows::Flows;
+use crate::job::{Facts, Job, MakeRecorders, Running};
+use crate::signed::{self, Signed};
+use crate::{Control, PacketError};
+use chunk::{CHUNK, Filler};
+use clock::{Clock, HostClock};
+use disk::Disk;
+use files::Files;
+use findings::Ended;
+use measure::gap_meter::{GapMeter, Requested};
+use port::pcap::bytes::Described;
+use port::pcap::{Format, Rotation, Style};
+use port::{Address, Direction, Kind, Port, PortError, Stamp, Wish};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use tally::{Here, Tally};
+use thread::{Budget, Ending, Left, Receiving};
+use units::Picos;
+
+/// What is captured, and what becomes of it.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub address: Address,
+    pub queues: u32,
+    /// Frames and time after which it ends, whichever is first.
+    pub frames: Option<u64>,
+    pub length: Option<Picos>,
+    /// Bytes that are looked at and kept of each frame.
+    pub snap: Option<usize>,
+    pub filter: Option<Program>,
+    pub file: Option<Keeping>,
+    pub flows: bool,
+    pub signatures: bool,
+    /// Gaps are measured, against this; only with one queue.
+    pub gaps: Option<Requested>,
+}
+
+/// Frames are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keeping {
+    pub path: PathBuf,
+    pub rotation: Rotation,
+    /// Bytes that may wait for the disk.
+    pub buffer: u64,
+}
+
+impl Settings {
+    /// Everything that arrives is counted, and nothing kept.
+    pub fn new(address: Address) -> Self {
+        Self {
+            address,
+            queues: 1,
+            frames: None,
+            length: None,
+            snap: None,
+            filter: None,
+            file: None,
+            flows: true,
+            signatures: true,
+            gaps: None,
+        }
+    }
+}
+
+/// A capture that is ready to start: ports are open, and the file is made.
+pub struct Capture {
+    settings: Settings,
+    clock: HostClock,
+    queues: Vec<Queue>,
+    files: Option<Files>,
+    choices: Vec<(String, String, String)>,
+}
+
+/// One open queue, and where its frames are filtered.
+struct Queue {
+    port: Box<dyn Port>,
+    /// Filtered here: all frames, or those that came before the port filtered.
+    here: Option<Here>,
+}
+
+impl Capture {
+    /// Opens the ports and the file. What arrives from now on is in the capture.
+    ///
+    /// # Errors
+    /// What cannot be opened, and why.
+    pub fn open(settings: Settings, clock: HostClock) -> Result<Self, PacketError> {
+        if settings.gaps.is_some() && settings.queues > 1 {
+            let what =
+                "gaps are those of one queue: between queues nobody knows the order; leave out --queues";
+            return Err(PacketError::Wrong(what.to_owned()));
+        }
+        let ports = (0..settings.queues).map(|queue| port::open(&settings.address, &wish(&settings, queue)));
+        let ports = ports.collect::<Result<Vec<_>, _>>()?;
+        Self::with_ports(settings, clock, ports)
+    }
+
+    /// The same with ports that are open already, one for each queue.
+    ///
+    /// # Errors
+    /// If the file cannot be made, or a port fails.
+    pub fn with_ports(
+        settings: Settings,
+        clock: HostClock,
+        ports: Vec<Box<dyn Port>>,
+    ) -> Result<Self, PacketError> {
+        let mut choices = Vec::new();
+        let queues = ports
+            .into_iter()
+            .map(|port| filtered(port, settings.filter.as_ref(), &mut choices))
+            .collect::<Result<Vec<_>, _>>()?;
+        choices.dedup();
+        let interface = queues.first().and_then(|queue| queue.port.about().interface.clone());
+        let files = settings.file.as_ref().map(|keeping| files(keeping, &settings, interface)).transpose()?;
+        Ok(Self { settings, clock, queues, files, choices })
+    }
+}
+
+fn wish(settings: &Settings, queue: u32) -> Wish {
+    Wish {
+        queue,
+        queues: settings.queues,
+        direction: Direction::Receive,
+        snap: settings.snap,
+        ..Wish::default()
+    }
+}
+
+/// Gives the filter to the port if that can have one.
+fn filtered(
+    mut port: Box<dyn Port>,
+    filter: Option<&Program>,
+    choices: &mut Vec<(String, String, String)>,
+) -> Result<Queue, PacketError> {
+    let Some(program) = filter else { return Ok(Queue { port, here: None }) };
+    let mut choose = |chosen: &str, why: String| choices.push(("filter".to_owned(), chosen.to_owned(), why));
+    if program.asks_for_tags() {
+        choose(
+            "here",
+            "it asks for VLAN tags, which the kernel keeps beside the frame when it filters".to_owned(),
+        );
+        return Ok(Queue { port, here: Some(Here { program: program.clone(), until: Stamp::NONE }) });
+    }
+    let until = match port.filter(&program.instructions) {
+        Ok(()) => {
+            choose("kernel", "the port filters before frames are copied".to_owned());
+            Stamp(clock::unix_ns())
+        }
+        Err(PortError::Unable { .. }) => {
+            choose("here", format!("{} has no filter of its own", port.about().kind));
+            Stamp::NONE
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Queue { port, here: Some(Here { program: program.clone(), until }) })
+}
+
+fn files(keeping: &Keeping, settings: &Settings, interface: Option<String>) -> Result<Files, PacketError> {
+    let described = Described {
+        name: interface.unwrap_or_default(),
+        filter: settings.filter.as_ref().map_or_else(String::new, |filter| filter.text.clone()),
+        snap: settings.snap.map_or(0, |snap| u32::try_from(snap).unwrap_or(u32::MAX)),
+    };
+    let format = Style::of_name(&keeping.path).format;
+    Ok(Files::create(&keeping.path, format, &described, keeping.rotation)?)
+}
+
+impl Job for Capture {
+    fn facts(&self) -> Facts {
+        let mut choices = self.choices.clone();
+        let told = self.queues.first().map(|queue| queue.port.about().choices.clone()).unwrap_or_default();
+        choices.extend(told.into_iter().map(|choice| (choice.what.to_owned(), choice.chosen, choice.why)));
+        Facts {
+            threads: self.queues.len(),
+            length: self.settings.length,
+            load: self.load(),
+            target: self.settings.address.to_string(),
+            choices,
+            notes: self.notes(),
+            ..Facts::default()
+        }
+    }
+
+    fn start(
+        self: Box<Self>,
+        control: Arc<Control>,
+        recorders: MakeRecorders<'_>,
+    ) -> Result<Running, PacketError> {
+        let Self { settings, clock, queues, files, .. } = *self;
+        let count = queues.len();
+        let signed =
+            settings.signatures.then(|| Arc::new(Mutex::new(Signed::new(signed::Settings::default()))));
+        let chunks =
+            settings.file.as_ref().map_or(0, |keeping| keeping.buffer as usize / CHUNK).max(2 * count);
+        let (to_disk, from_threads) = chunk::way(chunks);
+        let disk = match files {
+            Some(files) => Some(Disk::start(files, from_threads, control.clone()).map_err(no_thread)?),
+            None => None,
+        };
+        let origin = clock.now();
+        let ending = Ending {
+            budget: settings.frames.map(|frames| Arc::new(Budget::new(frames))),
+            at: settings.length.map(|length| origin + length),
+        };
+        let left = Arc::new(Mutex::new(Vec::new()));
+        let mut threads = Vec::with_capacity(count);
+        for (index, (queue, recorder)) in queues.into_iter().zip(recorders(origin)).enumerate() {
+            let mut tally = Tally::new(index, signed.clone());
+            tally.filter = queue.here;
+            tally.flows = settings.flows.then(Flows::default);
+            tally.gaps = settings.gaps.clone().map(GapMeter::new);
+            if disk.is_some() {
+                let format =
+                    settings.file.as_ref().map_or(Format::PcapNg, |k| Style::of_name(&k.path).format);
+                let snap = settings.snap.unwrap_or(usize::MAX);
+                let number = (count > 1).then_some(index as u32);
+                tally.file = Some(Filler::new(format, snap, number, chunks / count, to_disk.clone()));
+            }
+            let rest = Left { port: queue.port, tally, failure: None, was_down: false };
+            let receiving = Receiving::new(rest, recorder, clock, control.clone(), ending.clone());
+            let left = left.clone();
+            let thread = std::thread::Builder::new().name(format!("capture {index}")).spawn(move || {
+                let mut done = receiving.run();
+                // The disk thread ends when nobody can send to it any more.
+                let unwritten = done.tally.file.take().map_or(0, |file| file.unwritten);
+                if let Ok(mut left) = left.lock() {
+                    left.push((index, done, unwritten));
+                }
+            });
+            threads.push(thread.map_err(no_thread)?);
+        }
+        drop(to_disk);
+        Ok(Running::new(threads, move || Ended { settings, left, disk, signed }.findings()))
+    }
+}
+
+fn no_thread(error: std::io::Error) -> PacketError {
+    PacketError::Port(PortError::System { what: "a thread cannot be started".to_owned(), error })
+}
+
+impl Capture {
+    fn load(&self) -> String {
+        let Settings { frames, length, filter, gaps, .. } = &self.settings;
+        let what = match gaps {
+            Some(Requested::Even(gap)) => format!("gaps, requested {gap}"),
+            Some(Requested::Cycle(list)) => format!("gaps, requested by a list of {}", list.len()),
+            Some(Requested::Due) => "gaps, requested by signatures".to_owned(),
+            Some(Requested::Nothing) => "gaps".to_owned(),
+            None => "capture".to_owned(),
+        };
+        let filter = filter.as_ref().map_or_else(String::new, |filter| format!(" of '{}'", filter.text));
+        let frames = frames.map_or_else(String::new, |frames| format!(", {frames} frames"));
+        let length = length.map_or_else(String::new, |length| format!(", {length}"));
+        format!("{what}{filter}{frames}{length}")
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.settings.file.is_some() && self.queues.len() > 1 {
+            notes.push("frames of each queue are in order in the file; those of different queues may not be (reordercap sorts them)".to_owned());
+        }
+        notes
+    }
+
+    /// Whether frames come from a file rather than from a wire.
+    fn is_file(address: &Address) -> bool {
+        address.innermost().kind() == Kind::Pcap
+    }
+}

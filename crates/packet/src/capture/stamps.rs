@@ -1,0 +1,110 @@
+//! How wrong the stamps themselves are.
+//!
+//! Their resolution is seen in the stamps: the largest number of nanoseconds that divides them all. Stamps that this machine's
+//! kernel takes are readings of its clock, and what a reading costs, and how much that varies, can be measured here.
+
+use measure::gap_meter::Stamping;
+use port::{Stamp, StampedBy};
+
+/// Readings of the clock.
+const READINGS: usize = 2_001;
+
+/// Learns the resolution.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Resolution {
+    /// Greatest common divisor so far; 0 as long as there is none.
+    ticks_ns: u64,
+}
+
+impl Resolution {
+    #[inline]
+    pub fn see(&mut self, stamp: Stamp) {
+        if self.ticks_ns != 1 && stamp != Stamp::NONE {
+            self.ticks_ns = divisor(self.ticks_ns, stamp.0);
+        }
+    }
+}
+
+fn divisor(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Where stamps come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// This run's port.
+    Port(Option<StampedBy>),
+    /// A file, which does not say who stamped.
+    File,
+}
+
+/// 95th percentile of the difference between two readings of the kernel's wall clock, one right after the other.
+pub(super) fn reading_ns() -> f64 {
+    let readings: Vec<u64> = (0..READINGS).map(|_| clock::unix_ns()).collect();
+    let mut gaps: Vec<u64> = readings.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+    gaps.sort_unstable();
+    gaps[gaps.len() * 95 / 100] as f64
+}
+
+/// What is known of the stamps of a capture that was measured at this place.
+pub(super) fn stamping(place: &str, origin: Origin, resolution: Resolution, reading_ns: f64) -> Stamping {
+    let ticks = resolution.ticks_ns.max(1) as f64;
+    let whole = match resolution.ticks_ns {
+        0 | 1 => "stamps are whole nanoseconds".to_owned(),
+        ticks => format!("all stamps are multiples of {}", units::Picos::from_nanos(ticks)),
+    };
+    let (by, error_ns, from) = match origin {
+        Origin::File => ("unknown".to_owned(), ticks, format!("{whole}; the file does not say who stamped")),
+        Origin::Port(Some(StampedBy::Hardware)) => {
+            (StampedBy::Hardware.to_string(), ticks, format!("{whole}; taken by the network card"))
+        }
+        Origin::Port(Some(by)) => {
+            let who = match by {
+                StampedBy::Driver => {
+                    "by the kernel, in the context that delivers the frame (on a veth the sender's)"
+                }
+                _ => "by a program, when it got round to it",
+            };
+            let from = format!(
+                "{whole}; taken {who}; two readings of its clock, one right after the other, are {reading_ns:.0} ns apart (p95)"
+            );
+            (by.to_string(), ticks.max(reading_ns), from)
+        }
+        Origin::Port(None) => (String::new(), 0.0, "nobody stamped".to_owned()),
+    };
+    Stamping { measured_at: place.to_owned(), by, error_ns, error_from: from }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(stamps: &[u64]) -> Resolution {
+        let mut resolution = Resolution::default();
+        stamps.iter().for_each(|stamp| resolution.see(Stamp(*stamp)));
+        resolution
+    }
+
+    #[test]
+    fn the_resolution_is_what_divides_all_stamps() {
+        assert_eq!(of(&[3_000, 5_000, 8_000]).ticks_ns, 1_000);
+        assert_eq!(of(&[16, 24, 40]).ticks_ns, 8);
+        assert_eq!(of(&[16, 24, 41, 48]).ticks_ns, 1);
+        let micros = stamping("a.pcap", Origin::File, of(&[3_000, 5_000]), 20.0);
+        assert_eq!((micros.error_ns, micros.by.as_str()), (1_000.0, "unknown"));
+        assert!(micros.error_from.contains("multiples of 1us"), "{}", micros.error_from);
+    }
+
+    #[test]
+    fn a_clock_that_takes_time_to_read_cannot_tell_less_apart() {
+        let reading = reading_ns();
+        assert!((1.0..1e6).contains(&reading), "{reading}");
+        let kernel = stamping("packet:veth0", Origin::Port(Some(StampedBy::Driver)), of(&[1, 2]), 40.0);
+        assert_eq!((kernel.error_ns, kernel.by.as_str()), (40.0, "driver"));
+        let card = stamping("packet:eth0", Origin::Port(Some(StampedBy::Hardware)), of(&[8, 24]), 40.0);
+        assert_eq!(card.error_ns, 8.0);
+    }
+}

@@ -1,0 +1,148 @@
+//! What one thread makes of the frames that it received.
+
+use super::chunk::Filler;
+use super::program::Program;
+use super::stamps::Resolution;
+use crate::flows::{Flows, Sizes};
+use crate::signed::{Mark, Reader, Signed};
+use measure::gap_meter::{GapMeter, Requested};
+use port::{Frame, Stamp};
+use std::sync::{Arc, Mutex, PoisonError};
+use units::Instant;
+
+/// Signatures that are read before they are noted: the lock is taken once for so many.
+const BATCH: usize = 256;
+
+/// See the module.
+pub(super) struct Tally {
+    queue: usize,
+    /// Frames that pass the filter here.
+    pub filter: Option<Here>,
+    pub sizes: Sizes,
+    pub flows: Option<Flows>,
+    pub gaps: Option<GapMeter>,
+    pub resolution: Resolution,
+    signed: Option<Signatures>,
+    pub file: Option<Filler>,
+    pub counts: Counts,
+}
+
+/// A filter that is run here.
+pub(super) struct Here {
+    pub program: Program,
+    /// Only frames stamped before this: later ones met the port's own filter. `NONE`: all.
+    pub until: Stamp,
+}
+
+/// Running totals.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub frames: u64,
+    pub bytes: u64,
+    /// Received and let pass by.
+    pub filtered: u64,
+    pub first: Stamp,
+    pub last: Stamp,
+}
+
+/// Marks on their way to what all threads share.
+struct Signatures {
+    reader: Reader,
+    marks: Vec<(Mark, Stamp)>,
+    shared: Arc<Mutex<Signed>>,
+}
+
+impl Tally {
+    pub fn new(queue: usize, shared: Option<Arc<Mutex<Signed>>>) -> Self {
+        let signed = shared.map(|shared| Signatures {
+            reader: Reader::default(),
+            marks: Vec::with_capacity(BATCH),
+            shared,
+        });
+        Self {
+            queue,
+            filter: None,
+            sizes: Sizes::default(),
+            flows: None,
+            gaps: None,
+            resolution: Resolution::default(),
+            signed,
+            file: None,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Takes a frame that arrived; `now` is about when. Returns whether it passed the filter.
+    #[inline]
+    pub fn frame(&mut self, frame: &Frame<'_>, now: Instant) -> bool {
+        if let Some(here) = &self.filter
+            && (here.until == Stamp::NONE || frame.stamp < here.until)
+            && !here.program.passes(frame.data, frame.length)
+        {
+            self.counts.filtered += 1;
+            return false;
+        }
+        self.counts.frames += 1;
+        self.counts.bytes += frame.length as u64;
+        if self.counts.frames == 1 {
+            self.counts.first = frame.stamp;
+        }
+        self.counts.last = frame.stamp;
+        if let Some(file) = &mut self.file {
+            file.frame(frame.stamp, frame.length, frame.data, now);
+        }
+        self.sizes.frame(frame.length);
+        if let Some(flows) = &mut self.flows {
+            flows.frame(frame.data, frame.length);
+        }
+        let mark = self.mark(frame);
+        if let Some(gaps) = &mut self.gaps {
+            self.resolution.see(frame.stamp);
+            gap(gaps, mark, frame.stamp);
+        }
+        true
+    }
+
+    #[inline]
+    fn mark(&mut self, frame: &Frame<'_>) -> Option<Mark> {
+        let signed = self.signed.as_mut()?;
+        let mark = signed.reader.read(frame);
+        signed.marks.push((mark, frame.stamp));
+        if signed.marks.len() >= BATCH {
+            signed.note(self.queue);
+        }
+        Some(mark)
+    }
+
+    /// Hands over what was read of signatures.
+    pub fn note(&mut self) {
+        if let Some(signed) = &mut self.signed {
+            signed.note(self.queue);
+        }
+    }
+}
+
+/// Frames without a stamp have no gap; where gaps are those of due times, strangers have none either.
+#[inline]
+fn gap(gaps: &mut GapMeter, mark: Option<Mark>, stamp: Stamp) {
+    if stamp == Stamp::NONE {
+        return;
+    }
+    match (mark, gaps.requested()) {
+        (Some(Mark::Signed(signature)), _) => gaps.arrived_due(stamp.0, signature.due_unix_ns),
+        (_, Requested::Due) => {}
+        _ => gaps.arrived(stamp.0),
+    }
+}
+
+impl Signatures {
+    fn note(&mut self, queue: usize) {
+        if self.marks.is_empty() {
+            return;
+        }
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        for (mark, stamp) in self.marks.drain(..) {
+            shared.note(&mark, stamp, queue);
+        }
+    }
+}

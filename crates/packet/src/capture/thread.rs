@@ -1,0 +1,224 @@
+//! The loop of one receiving thread: receive, count, hand over, wait.
+
+use super::tally::Tally;
+use crate::Control;
+use clock::{Clock, HostClock};
+use port::{Counters, DropPlace, For, Port, PortError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use units::{Bytes, Fate, Gauges, Instant, Miss, Picos, Record};
+
+/// Frames of one call.
+const BATCH: usize = 512;
+/// Longest wait, so that a stop is prompt and intervals are handed over in time.
+const PATIENCE: Picos = Picos::from_millis(10);
+/// How often the kernel is asked what it lost.
+const ASK: Picos = Picos::from_millis(100);
+/// Frames that wait for the disk are handed over after this, so that a file grows while one looks at it.
+const STALE: Picos = Picos::from_millis(500);
+/// Frames that are still taken from the port's ring when the time is up.
+const LAST: u64 = 1 << 20;
+
+/// When a thread ends.
+#[derive(Clone)]
+pub(super) struct Ending {
+    /// `None` is any number of frames.
+    pub budget: Option<Arc<Budget>>,
+    pub at: Option<Instant>,
+}
+
+/// Frames that all threads may take together. A batch is claimed before it is received, so that none is one too many.
+pub(super) struct Budget {
+    unclaimed: AtomicU64,
+    left: AtomicU64,
+}
+
+impl Budget {
+    pub fn new(frames: u64) -> Self {
+        Self { unclaimed: AtomicU64::new(frames), left: AtomicU64::new(frames) }
+    }
+
+    fn is_spent(&self) -> bool {
+        self.left.load(Ordering::Relaxed) == 0
+    }
+
+    fn claim(&self, most: usize) -> usize {
+        let rest = |unclaimed: u64| Some(unclaimed.saturating_sub(most as u64));
+        let before = self.unclaimed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).unwrap_or(0);
+        before.min(most as u64) as usize
+    }
+
+    /// Of the frames that were claimed, so many were taken.
+    fn settle(&self, claimed: usize, taken: usize) {
+        self.left.fetch_sub(taken as u64, Ordering::Relaxed);
+        self.unclaimed.fetch_add((claimed - taken) as u64, Ordering::Relaxed);
+    }
+}
+
+/// What is left of a thread.
+pub(super) struct Left {
+    pub port: Box<dyn Port>,
+    pub tally: Tally,
+    pub failure: Option<PortError>,
+    /// Whether the link was down for a while.
+    pub was_down: bool,
+}
+
+pub(super) struct Receiving {
+    pub left: Left,
+    pub recorder: Box<dyn Record + Send>,
+    pub clock: HostClock,
+    pub control: Arc<Control>,
+    pub ending: Ending,
+    gauges: Gauges,
+    /// Lost frames that are recorded.
+    lost: u64,
+    asked: Instant,
+}
+
+impl Receiving {
+    pub fn new(
+        left: Left,
+        recorder: Box<dyn Record + Send>,
+        clock: HostClock,
+        control: Arc<Control>,
+        ending: Ending,
+    ) -> Self {
+        let asked = clock.now();
+        Self { left, recorder, clock, control, ending, gauges: Gauges::default(), lost: 0, asked }
+    }
+
+    /// Runs to the end, and returns what is left.
+    pub fn run(mut self) -> Left {
+        loop {
+            let now = self.clock.now();
+            if self.control.stops() || self.ending.at.is_some_and(|at| now >= at) {
+                self.drain(now);
+                break;
+            }
+            match self.round(now) {
+                Ok(Some(0)) => self.idle(now),
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(PortError::Down { .. }) => self.down(),
+                Err(error) => {
+                    self.fail(error);
+                    break;
+                }
+            }
+            self.housekeep(now);
+        }
+        self.end();
+        self.left
+    }
+
+    /// One batch; `None` if no more frames may be taken.
+    fn round(&mut self, now: Instant) -> Result<Option<usize>, PortError> {
+        let most = self.claim();
+        if self.ending.budget.as_ref().is_some_and(|budget| budget.is_spent()) {
+            return Ok(None);
+        }
+        let Left { port, tally, .. } = &mut self.left;
+        let before = tally.counts;
+        let mut passed = 0;
+        let got = port.receive(most, &mut |frame| passed += usize::from(tally.frame(frame, now)));
+        let bytes = tally.counts.bytes - before.bytes;
+        if let Some(budget) = &self.ending.budget {
+            budget.settle(most, passed);
+        }
+        if passed > 0 {
+            self.recorder.frames(Fate::Received, passed as u64, Bytes::new(bytes));
+            self.gauges.offered += passed as u64;
+            self.gauges.due += passed as u64;
+            self.gauges.wire_in += bytes;
+            self.gauges.waits += 1;
+            self.gauges.ready += passed as u64;
+        }
+        self.recorder.tick(now, &self.gauges);
+        got.map(Some)
+    }
+
+    /// Frames that this batch may have: none if other threads have claimed all that are left.
+    fn claim(&self) -> usize {
+        self.ending.budget.as_ref().map_or(BATCH, |budget| budget.claim(BATCH))
+    }
+
+    /// Nothing there: what was read so far is handed over, and the thread waits.
+    fn idle(&mut self, now: Instant) {
+        self.left.tally.note();
+        let left = self.ending.at.map_or(PATIENCE, |at| at.since(now).min(PATIENCE));
+        match self.left.port.wait(For::Receive, left) {
+            Ok(_) => {}
+            Err(PortError::Down { .. }) => self.down(),
+            // The next call of receive says what it is.
+            Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
+        }
+    }
+
+    /// A link that is down may come back.
+    fn down(&mut self) {
+        self.left.was_down = true;
+        std::thread::sleep(PATIENCE.as_std());
+    }
+
+    fn housekeep(&mut self, now: Instant) {
+        if now.since(self.asked) < ASK {
+            return;
+        }
+        self.asked = now;
+        self.note_losses();
+        let tally = &mut self.left.tally;
+        if let Some(file) = &mut tally.file
+            && file.waits_since().is_some_and(|since| now.since(since) >= STALE)
+        {
+            file.hand_over();
+        }
+    }
+
+    /// Frames that arrived and never came here.
+    fn note_losses(&mut self) {
+        let lost = self.left.port.counters().map_or(self.lost, lost_on_the_way);
+        let more = lost.saturating_sub(self.lost);
+        if more > 0 {
+            self.lost = lost;
+            self.recorder.missed(Miss::ReceiverFull, more);
+            self.gauges.offered += more;
+            self.gauges.due += more;
+        }
+    }
+
+    /// What had arrived when the time was up.
+    fn drain(&mut self, now: Instant) {
+        let mut taken = 0;
+        while taken < LAST {
+            match self.round(now) {
+                Ok(Some(got)) if got > 0 => taken += got as u64,
+                _ => break,
+            }
+        }
+    }
+
+    fn fail(&mut self, error: PortError) {
+        if !error.is_end() {
+            self.control.fail(error.to_string());
+            self.left.failure = Some(error);
+        }
+    }
+
+    fn end(&mut self) {
+        self.left.tally.note();
+        if let Some(file) = &mut self.left.tally.file {
+            file.hand_over();
+        }
+        self.note_losses();
+        self.recorder.tick(self.clock.now(), &self.gauges);
+    }
+}
+
+/// Lost between the wire and this program, not counting what was let pass by on purpose.
+pub(super) fn lost_on_the_way(counters: &Counters) -> u64 {
+    [DropPlace::ReceiveRing, DropPlace::ReceiveKernel, DropPlace::ReceiveDriver]
+        .into_iter()
+        .map(|place| counters.dropped(place))
+        .sum()
+}
