@@ -9,4 +9,7 @@ pub enum PacketError {
     /// What was asked for cannot be: the sentence says what would be right.
     #[error("{0}")]
     Wrong(String),
+    /// Nobody answers where the load should go. Exit status 5.
+    #[error("{0}")]
+    Unreachable(String),
 }

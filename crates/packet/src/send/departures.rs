@@ -54,6 +54,14 @@ impl Cycle {
         is_ordered.then(|| Self { starts: starts.into(), total: total.as_picos() })
     }
 
+    /// The gaps: number n is between departures n and n + 1.
+    pub fn gaps(&self) -> Arc<[Picos]> {
+        let ends = self.starts.iter().skip(1).chain(std::iter::once(&self.total));
+        self.starts.iter().zip(ends).map(|(start, end)| Picos::from_picos(end - start)).collect()
+    }
+
+    /// Departures of one round; never 0.
+    #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u64 {
         self.starts.len() as u64
     }

@@ -36,11 +36,6 @@ impl Numbers {
         let first = self.next.fetch_add(most, Ordering::Relaxed).min(self.total);
         (first, first.saturating_add(most).min(self.total))
     }
-
-    /// The number that nobody has taken yet.
-    pub fn head(&self) -> u64 {
-        self.next.load(Ordering::Relaxed).min(self.total)
-    }
 }
 
 /// What a thread is made with.
@@ -204,6 +199,5 @@ mod tests {
     fn blocks_are_disjoint_and_end_at_the_total() {
         let numbers = Numbers::new(Some(10));
         assert_eq!([numbers.take(4), numbers.take(4), numbers.take(4), numbers.take(4)], [(0, 4), (4, 8), (8, 10), (10, 10)]);
-        assert_eq!(numbers.head(), 10);
     }
 }

@@ -1,9 +1,27 @@
-//! Frames at given times.
+//! `tare send`: frames at given times, or as fast as a port takes them.
+//!
+//! ```text
+//!                    ┌ departures  when: exact, in shares, steered          ┐
+//! SendPlan ─► job ──►│ source      what: templates, replay, lists           │─► pacer   one by one, at their times
+//!                    │ answer      hardware addresses, asked and answered   │   flood   as fast as it goes
+//!                    └ steer       tare ctl and keys                        ┘   offload frames made by the port
+//!                                                                               receive what arrived of it
+//! ```
 
+mod answer;
 mod departures;
-pub mod flood;
+mod flood;
+mod job;
+mod lists;
 mod machine;
-pub mod outlet;
-pub mod pacer;
+mod neighbour;
+mod offload;
+mod outlet;
+mod pacer;
+mod receive;
+mod source;
+mod steer;
+mod words;
 
 pub use departures::{Cycle, Departures, Ends, NoRate, Pattern};
+pub use job::SendJob;

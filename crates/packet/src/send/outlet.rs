@@ -6,7 +6,7 @@
 //! ```
 
 use clock::{Clock, HostClock};
-use measure::packets::PortReport;
+use measure::packets::{PortReport, Table};
 use port::{Port, PortError};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -105,6 +105,7 @@ pub struct Progress {
     pub through_picos: AtomicU64,
     /// The port at the end.
     pub port: Mutex<Option<PortReport>>,
+    pub tables: Mutex<Vec<Table>>,
 }
 
 impl Progress {

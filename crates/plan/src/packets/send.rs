@@ -271,7 +271,7 @@ impl SendPlanFile {
     }
 
     fn rate(&self, text: &str) -> Result<Pace, PlanError> {
-        read_pace(text).map_err(|problem| {
+        Pace::read(text).map_err(|problem| {
             let expected = "frames a second (2M, 400/s), bits a second on the wire (1gbit, or 1gbit:l2 for frames \
                             alone), a share of the line rate (50%), or max";
             self.wrong("send.rate", text, &problem, expected)
@@ -425,7 +425,13 @@ impl SendPlanFile {
     }
 }
 
-/// `max`, `50%`, `1gbit`, `1gbit:l2`, `2M`, `30/min`.
+impl Pace {
+    /// `max`, `50%`, `1gbit`, `1gbit:l2`, `2M`, `30/min`; what is wrong with any other.
+    pub fn read(text: &str) -> Result<Self, String> {
+        read_pace(text)
+    }
+}
+
 pub(super) fn read_pace(text: &str) -> Result<Pace, String> {
     let text = text.trim();
     if text.eq_ignore_ascii_case("max") {

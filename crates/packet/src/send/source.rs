@@ -1,0 +1,268 @@
+//! From what the plan says of frames to templates, and to the shape of the load.
+
+use super::departures::{Cycle, Pattern};
+use super::lists;
+use crate::PacketError;
+use plan::packets::frames::{FrameSource, Frames};
+use plan::packets::send::{Lengths, Pace, SendPlan, Speed};
+use port::FCS;
+use std::path::Path;
+use units::{Picos, Rate};
+use wire::Template;
+use wire::template::{Layer, Mac, Sizes, Spec};
+
+/// Frames of a file that fit into memory: together so many bytes, and so many of them.
+const MOST_BYTES: usize = 1 << 30;
+const MOST_FRAMES: usize = 8 << 20;
+/// Frames from which the mean length is taken, where lengths differ.
+const SAMPLE: u64 = 65_536;
+/// Preamble, start delimiter and the gap after a frame, in bytes.
+const AROUND: u64 = 20;
+
+/// Frames of a capture file.
+pub struct Recording {
+    pub frames: Vec<Vec<u8>>,
+    /// Nanoseconds since the first frame; never descending.
+    pub offsets: Vec<u64>,
+    /// Frames whose stamp was before that of the frame before them.
+    pub backward: u64,
+    /// Frames that were not kept whole: they leave as they were kept.
+    pub cut: u64,
+}
+
+impl Recording {
+    /// Reads a whole capture file.
+    ///
+    /// # Errors
+    /// It is no capture file, is damaged, or is too large.
+    pub fn read(path: &Path) -> Result<Self, PacketError> {
+        let wrong = |problem: String| PacketError::Wrong(format!("{}: {problem}", path.display()));
+        let mut reader = port::pcap::Reader::open(path)?;
+        let mut all = Self { frames: Vec::new(), offsets: Vec::new(), backward: 0, cut: 0 };
+        let (mut first, mut bytes) = (None, 0);
+        while let Some(frame) = reader.next_ethernet()? {
+            let at = frame.stamp.as_unix_nanos();
+            let offset = at.saturating_sub(*first.get_or_insert(at));
+            let last = all.offsets.last().copied().unwrap_or(0);
+            all.backward += u64::from(offset < last);
+            all.cut += u64::from(frame.data.len() < frame.length);
+            bytes += frame.data.len();
+            if bytes > MOST_BYTES || all.frames.len() == MOST_FRAMES {
+                return Err(wrong(format!(
+                    "is too large to be kept in memory (at most {} MiB or {MOST_FRAMES} frames); send a part of it",
+                    MOST_BYTES >> 20
+                )));
+            }
+            all.frames.push(frame.data.to_vec());
+            all.offsets.push(offset.max(last));
+        }
+        if all.frames.is_empty() {
+            return Err(wrong("holds no frame".to_owned()));
+        }
+        Ok(all)
+    }
+
+    /// Its own times, `speed` faster; after the last frame comes the mean gap, and it begins again.
+    pub fn times(&self, speed: Speed) -> Option<Cycle> {
+        let faster = |ns: u64| {
+            let picos = u128::from(ns) * 1_000 * u128::from(speed.down) / u128::from(speed.up);
+            Picos::from_picos_u128(picos)
+        };
+        let starts: Vec<Picos> = self.offsets.iter().map(|ns| faster(*ns)).collect();
+        let last = *starts.last()?;
+        let gaps = (starts.len() as u64 - 1).max(1);
+        let mean = Picos::from_picos((last.as_picos() / gaps).max(1));
+        Cycle::of_times(starts, last + mean)
+    }
+}
+
+/// What frames look like, with the addresses of Ethernet that were not typed.
+pub fn look(
+    plan: &SendPlan,
+    recording: Option<&Recording>,
+    macs: impl FnMut(usize) -> (Option<Mac>, Option<Mac>),
+) -> Result<(Template, Option<Spec>), PacketError> {
+    let wrong = |error: wire::WireError| PacketError::Wrong(format!("frames: {error}"));
+    if let Some(recording) = recording {
+        return Ok((Template::from_frames(recording.frames.clone()).map_err(wrong)?, None));
+    }
+    let mut frames: Frames = plan.look.clone();
+    frames.fill_macs(macs);
+    match frames.source() {
+        FrameSource::Taken { file, changes } => {
+            let taken = Recording::read(file)?;
+            Ok((Template::from_frames_with(taken.frames, changes).map_err(wrong)?, None))
+        }
+        FrameSource::Made { spec, .. } => {
+            let mut spec = spec.clone();
+            set_lengths(&mut spec, &plan.lengths)?;
+            Ok((Template::build(&spec).map_err(wrong)?, Some(spec)))
+        }
+    }
+}
+
+/// The same frames at another size.
+///
+/// # Errors
+/// The headers do not fit, or it is longer than `longest` (without FCS).
+pub fn resized(spec: &Spec, size: usize, longest: usize) -> Result<Template, String> {
+    if size > longest + FCS {
+        return Err(format!("a frame size of {size} is more than the {} that the port takes", longest + FCS));
+    }
+    let mut spec = spec.clone();
+    for stream in &mut spec.streams {
+        stream.sizes = Sizes::Fixed(size);
+    }
+    Template::build(&spec).map_err(|error| error.to_string())
+}
+
+/// Lengths of payloads are frame sizes less the headers. Frames below the least of Ethernet are filled up.
+fn set_lengths(spec: &mut Spec, lengths: &Lengths) -> Result<(), PacketError> {
+    let payloads = match lengths {
+        Lengths::Frames => return Ok(()),
+        Lengths::Payload(bytes) => vec![*bytes as usize],
+        Lengths::File(file) => lists::lengths(file)?,
+    };
+    for stream in &mut spec.streams {
+        let around = headers(&stream.layers) + FCS;
+        let sizes: Vec<usize> = payloads.iter().map(|payload| (payload + around).max(wire::LEAST_SIZE)).collect();
+        stream.sizes = if let [size] = sizes[..] { Sizes::Fixed(size) } else { Sizes::List(sizes) };
+    }
+    Ok(())
+}
+
+/// Bytes of all headers.
+fn headers(layers: &[Layer]) -> usize {
+    let length = |layer: &Layer| match layer {
+        Layer::Ethernet { .. } => 14,
+        Layer::Vlan { .. } => 4,
+        Layer::Arp { .. } => 28,
+        Layer::Ipv4 { options, .. } => 20 + options.len(),
+        Layer::Ipv6 { .. } => 40,
+        Layer::Udp { .. } | Layer::Echo { .. } => 8,
+        Layer::Tcp { .. } => 20,
+    };
+    layers.iter().map(length).sum()
+}
+
+/// Bits that the mean frame takes, as `(bits, frames)`: exact where all have one length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MeanBits {
+    pub bits: u64,
+    pub frames: u64,
+}
+
+impl MeanBits {
+    /// `on_wire`: with preamble and the gap behind; the FCS counts in any case.
+    pub fn of(template: &Template, on_wire: bool) -> Self {
+        let around = FCS as u64 + if on_wire { AROUND } else { 0 };
+        let bits = |seq| (template.length(seq) as u64 + around) * 8;
+        let first = bits(0);
+        if (1..SAMPLE).all(|seq| bits(seq) == first) {
+            return Self { bits: first, frames: 1 };
+        }
+        Self { bits: (0..SAMPLE).map(bits).sum(), frames: SAMPLE }
+    }
+
+    /// Frames a second that are so many bits a second.
+    pub fn rate(self, bits_per_second: u64) -> Option<Rate> {
+        let mut events = u128::from(bits_per_second) * u128::from(self.frames);
+        let mut per = u128::from(self.bits) * 1_000_000_000_000;
+        let shrink = common(events, per).max(1);
+        (events, per) = (events / shrink, per / shrink);
+        // Where lengths differ the mean is of a sample anyway: what is beyond 64 bits is less than that.
+        while events > u128::from(u64::MAX) || per > u128::from(u64::MAX) {
+            (events, per) = (events >> 1, per >> 1);
+        }
+        Rate::new(events as u64, Picos::from_picos(per as u64))
+    }
+}
+
+fn common(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Frames a second of a pace that has such a rate; `None` for gaps one by one, and as fast as it goes.
+///
+/// # Errors
+/// A share of a line whose speed is not known.
+pub fn rate(pace: &Pace, template: &Template, line_bps: Option<u64>) -> Result<Option<Rate>, String> {
+    let too_fast = || "the rate is more than one frame each picosecond".to_owned();
+    match pace {
+        Pace::Frames(rate) => Ok(Some(*rate)),
+        Pace::Gap(gap) => Ok(Rate::new(1, *gap)),
+        Pace::Bits { per_second, on_wire } => {
+            MeanBits::of(template, *on_wire).rate(*per_second).ok_or_else(too_fast).map(Some)
+        }
+        Pace::Line { millionths } => {
+            let line = line_bps.ok_or("the driver does not tell the speed of the link: give it by --line, e.g. --line 10G")?;
+            let bits = u128::from(line) * u128::from(*millionths) / 1_000_000;
+            let bits = u64::try_from(bits).map_err(|_| too_fast())?;
+            MeanBits::of(template, true).rate(bits).ok_or_else(too_fast).map(Some)
+        }
+        Pace::Max | Pace::Gaps(_) | Pace::Replay { .. } => Ok(None),
+    }
+}
+
+/// The shape of the load; `None` is as fast as it goes.
+pub fn pattern(
+    plan: &SendPlan,
+    rate: Option<Rate>,
+    recording: Option<&Recording>,
+) -> Result<Option<Pattern>, PacketError> {
+    let wrong = |path: &Path, problem: &str| PacketError::Wrong(format!("{}: {problem}", path.display()));
+    Ok(match (&plan.pace, rate) {
+        (Pace::Gaps(file), _) => {
+            let cycle = Cycle::of_gaps(&lists::gaps(file)?);
+            let problem = "all gaps together are 0 or over 213 days; give some that are above 0";
+            Some(Pattern::Cycle(cycle.ok_or_else(|| wrong(file, problem))?))
+        }
+        (Pace::Replay { file, speed }, _) => {
+            let times = recording.and_then(|recording| recording.times(*speed));
+            let problem = "its stamps give no times to replay; send its frames by --pcap and --rate";
+            Some(Pattern::Cycle(times.ok_or_else(|| wrong(file, problem))?))
+        }
+        (_, None) => None,
+        (_, Some(rate)) if plan.burst > 1 => Some(Pattern::Bursts { rate, size: plan.burst }),
+        (_, Some(rate)) => Some(Pattern::Even(rate)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_a_second_are_frames_a_second() {
+        // 10 Gbit/s of 64-byte frames with 20 bytes around them: 10¹⁰ / (84 · 8) = 14 880 952.38…/s, exactly 312 500 000/21.
+        let mean = MeanBits { bits: 84 * 8, frames: 1 };
+        let rate = mean.rate(10_000_000_000).unwrap();
+        assert_eq!(rate, Rate::new(312_500_000, Picos::from_secs(21)).unwrap());
+        // 1 Gbit/s of 1518-byte frames, without: 10⁹ / 12 144.
+        let mean = MeanBits { bits: 1_518 * 8, frames: 1 };
+        assert!((mean.rate(1_000_000_000).unwrap().as_per_second_f64() - 1e9 / 12_144.0).abs() < 1e-6);
+        // A sample of 65 536 frames does not fit in 64 bits and is rounded.
+        let mean = MeanBits { bits: 65_536 * 1_001, frames: 65_536 };
+        let rate = mean.rate(99_999_999_977).unwrap().as_per_second_f64();
+        assert!((rate / (99_999_999_977.0 / 1_001.0) - 1.0).abs() < 1e-9, "{rate}");
+    }
+
+    #[test]
+    fn a_recording_is_played_at_its_own_times_or_faster() {
+        let recording =
+            Recording { frames: vec![vec![0; 60]; 3], offsets: vec![0, 1_000, 3_000], backward: 0, cut: 0 };
+        let cycle = recording.times(Speed { up: 2, down: 1 }).unwrap();
+        let due = |n| Pattern::Cycle(cycle.clone()).due(n).as_nanos();
+        // Twice as fast: 0, 500, 1 500 ns; then the mean gap of 750, and again.
+        assert_eq!([due(0), due(1), due(2), due(3), due(4)], [0, 500, 1_500, 2_250, 2_750]);
+        let slower = recording.times(Speed { up: 5, down: 10 }).unwrap();
+        assert_eq!(Pattern::Cycle(slower).due(2).as_nanos(), 6_000);
+        // All at once: the stamps are the same.
+        let at_once = Recording { frames: vec![vec![0; 60]; 2], offsets: vec![0, 0], backward: 0, cut: 0 };
+        let cycle = at_once.times(Speed { up: 1, down: 1 }).unwrap();
+        assert_eq!(Pattern::Cycle(cycle).due(1), Picos::ZERO);
+    }
+}
