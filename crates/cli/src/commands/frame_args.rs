@@ -1,0 +1,109 @@
+//! The flags of `[frames]`, for all commands that make frames. Nothing is checked here: the plan says what is wrong with a value, and
+//! names the flag.
+
+use clap::{ArgAction, Args, ValueHint};
+use plan::packets::frames::FramesFile;
+use plan::{Typed, TypedList};
+
+/// What frames look like.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Frames")]
+pub struct FrameArgs {
+    /// Frame size with FCS: 64, or 64,594,1518, 64..1518, random(64..1518), 64x7,594x4,1518, imix [default: 64]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub size: Option<String>,
+    /// Of each twelve frames seven of 64 bytes, four of 594 and one of 1518
+    #[arg(long, conflicts_with = "size")]
+    pub imix: bool,
+    /// udp, tcp, icmp, arp, ip or raw [default: udp]
+    #[arg(long, value_name = "PROTOCOL")]
+    pub proto: Option<String>,
+    /// Source address; IPv6 if it has colons
+    #[arg(short = 'I', long, value_name = "ADDRESS")]
+    pub src: Option<String>,
+    /// Destination address
+    #[arg(short = 'i', long, value_name = "ADDRESS")]
+    pub dst: Option<String>,
+    /// Source port
+    #[arg(long, value_name = "PORT")]
+    pub sport: Option<String>,
+    /// Destination port
+    #[arg(long, value_name = "PORT")]
+    pub dport: Option<String>,
+    /// Destination's hardware address [default: asked for by ARP or neighbour discovery]
+    #[arg(short = 'm', long = "dst-mac", value_name = "MAC")]
+    pub dst_mac: Option<String>,
+    /// Source's hardware address [default: the interface's]
+    #[arg(long, value_name = "MAC")]
+    pub src_mac: Option<String>,
+    /// VLAN tag, or outer and inner tag: 200,100
+    #[arg(long, value_name = "ID")]
+    pub vlan: Option<String>,
+    /// Priority of the tag
+    #[arg(long, value_name = "0-7")]
+    pub pcp: Option<String>,
+    /// Of raw frames
+    #[arg(long, value_name = "TYPE")]
+    pub ethertype: Option<String>,
+    /// Time to live, or hop limit
+    #[arg(long, value_name = "N")]
+    pub ttl: Option<String>,
+    #[arg(long, value_name = "0-63")]
+    pub dscp: Option<String>,
+    #[arg(long, value_name = "0-3")]
+    pub ecn: Option<String>,
+    #[arg(long, value_name = "N")]
+    pub flow_label: Option<String>,
+    /// TCP flags: S, SA, FPU or 0x12
+    #[arg(long, value_name = "FLAGS")]
+    pub tcp_flags: Option<String>,
+    /// zeros, increment, random, 0xdeadbeef, or a text in quotes
+    #[arg(long, value_name = "BYTES")]
+    pub payload: Option<String>,
+    /// How many different 5-tuples follow each other in turn
+    #[arg(long, value_name = "N")]
+    pub flows: Option<String>,
+    /// A field that changes: src=198.18.0.1..198.18.0.254, dport=9,53,80, sport=random(1024..65535); may be given again
+    #[arg(long, value_name = "FIELD=VALUES", action = ArgAction::Append)]
+    pub vary: Vec<String>,
+    /// Put a signature into each payload, by which a receiver tells loss, order, times and gaps
+    #[arg(long)]
+    pub sign: bool,
+    /// Frames of a capture file instead
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub pcap: Option<String>,
+    /// What random values grow from [default: 1]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<String>,
+}
+
+impl FrameArgs {
+    /// Everything that was typed, as the plan file has it.
+    pub fn fill(&self, file: &mut FramesFile) {
+        let typed = |value: &Option<String>| value.clone().map(Typed::from);
+        file.size = if self.imix { Some("imix".into()) } else { typed(&self.size) };
+        file.proto = typed(&self.proto);
+        file.src = typed(&self.src);
+        file.dst = typed(&self.dst);
+        file.sport = typed(&self.sport);
+        file.dport = typed(&self.dport);
+        file.dst_mac = typed(&self.dst_mac);
+        file.src_mac = typed(&self.src_mac);
+        file.vlan = typed(&self.vlan);
+        file.pcp = typed(&self.pcp);
+        file.ethertype = typed(&self.ethertype);
+        file.ttl = typed(&self.ttl);
+        file.dscp = typed(&self.dscp);
+        file.ecn = typed(&self.ecn);
+        file.flow_label = typed(&self.flow_label);
+        file.tcp_flags = typed(&self.tcp_flags);
+        file.payload = typed(&self.payload);
+        file.flows = typed(&self.flows);
+        file.seed = typed(&self.seed);
+        file.pcap.clone_from(&self.pcap);
+        file.sign = self.sign.then_some(true);
+        if !self.vary.is_empty() {
+            file.vary = Some(TypedList(self.vary.iter().cloned().map(Typed::from).collect()));
+        }
+    }
+}
