@@ -25,6 +25,8 @@ pub mod mem;
 mod open;
 mod packet;
 pub mod pcap;
+mod tap;
+mod udp;
 mod trace;
 mod record;
 mod xdp;

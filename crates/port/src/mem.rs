@@ -427,7 +427,7 @@ mod tests {
         assert!(error.to_string().contains("65 bytes is longer than the 64"), "{error}");
         assert_eq!(all(&mut b).len(), 2);
         assert_eq!(a.counters().unwrap().sent, 2);
-        assert_eq!(a.out.room_now(), 6, "no room is lost by it");
+        assert_eq!(a.out.room_now(), 8, "no room is lost by it");
     }
 
     #[test]

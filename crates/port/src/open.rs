@@ -80,6 +80,8 @@ pub fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> 
     match address.kind() {
         Kind::Mem => crate::mem::open(address, wish),
         Kind::Pcap => crate::pcap::open(address, wish),
+        Kind::Udp => crate::udp::open(address, wish),
+        Kind::Tap => crate::tap::open(address, wish),
         Kind::Fault => crate::fault::wrap(address, wish, behind(address, wish)?),
         Kind::Record => crate::record::wrap(address, wish, behind(address, wish)?),
         Kind::Trace => crate::trace::wrap(address, wish, behind(address, wish)?),

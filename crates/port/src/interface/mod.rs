@@ -11,6 +11,7 @@
 mod ethtool;
 mod netlink;
 
+pub(crate) use ethtool::{set_name, with_request};
 pub use ethtool::{Queues, Stamping};
 
 use crate::PortError;

@@ -251,12 +251,10 @@ impl Port for Sink {
             return Err(PortError::Gone { interface: self.about.name.clone() });
         }
         let now = Stamp(clock::unix_ns());
-        for taken in 0..most.min(BATCH) {
+        for _ in 0..most.min(BATCH) {
             match self.write_one(now, write) {
                 Ok(()) => {}
-                Err(error @ PortError::TooLong { .. }) => {
-                    return if taken > 0 { Ok(taken) } else { Err(error) };
-                }
+                Err(error @ PortError::TooLong { .. }) => return Err(error),
                 Err(error) => {
                     self.fail();
                     return Err(error);

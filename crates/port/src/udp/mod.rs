@@ -1,0 +1,290 @@
+//! `udp`: sockets of this host. The stack, its routes and its queueing are part of what is measured.
+//!
+//! ```text
+//!   frame ─► its UDP payload ─► sendmmsg, UDP_SEGMENT      recvmmsg ─► payload with headers ─► frame
+//! ```
+//!
+//! The socket is connected: it sends to one peer and receives from it alone. Of a frame only the payload of its UDP datagram
+//! is sent; addresses are the socket's.
+
+mod headers;
+mod incoming;
+mod outgoing;
+
+use crate::about::{Abilities, About, Choice, StampedBy};
+use crate::tap::wait_on;
+use crate::{Address, Counters, DropPlace, For, Frame, Port, PortError, Slot, Wish};
+use headers::Headers;
+use incoming::Incoming;
+use outgoing::Outgoing;
+use rustix::event::PollFlags;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, getsockname, socket_with, sockopt};
+use std::io;
+use std::mem::size_of;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use units::Picos;
+
+/// What the socket's buffers are asked to hold.
+const BUFFER: usize = 8 << 20;
+/// Longest frame: Ethernet, and the longest IPv4 packet.
+const LONGEST: usize = 14 + 65_535;
+
+struct Udp {
+    about: About,
+    socket: OwnedFd,
+    outgoing: Outgoing,
+    incoming: Incoming,
+    counters: Counters,
+}
+
+pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
+    let (peer, local) = ends(address, wish)?;
+    let cuts = address.word("gso", &["yes", "no"])? == "yes";
+    let buffer = address.read("buffer", "8388608")?.unwrap_or(BUFFER);
+    let name = address.to_string();
+    let what = |error: io::Error| trouble(&name, &local, &peer, error);
+    let socket = connected(local, peer, buffer, wish).map_err(what)?;
+    let own = getsockname(&socket).and_then(SocketAddr::try_from).map_err(|error| what(error.into()))?;
+    let longest = longest(&socket, peer).map_err(what)?;
+    if wish.frame > longest && wish.direction.transmits() {
+        return Err(PortError::TooLong { port: name, length: wish.frame, longest });
+    }
+    let Some(headers) = Headers::new(peer, own) else {
+        return Err(address.wrong("has addresses of two kinds", "both of IPv4 or both of IPv6"));
+    };
+    let mut about = About {
+        name,
+        kind: "udp",
+        longest,
+        can: Abilities {
+            transmit: true,
+            receive: true,
+            batch: outgoing::BATCH,
+            stamps: Some(StampedBy::Driver),
+            ..Abilities::default()
+        },
+        queue: wish.queue,
+        queues: wish.queues.max(1),
+        ..About::default()
+    };
+    let (chosen, why) = if cuts {
+        ("UDP_SEGMENT", "payloads of one length leave by one message")
+    } else {
+        ("sendmmsg", "gso=no")
+    };
+    about.choices.push(Choice { what: "sending", chosen: chosen.to_owned(), why: why.to_owned() });
+    Ok(Box::new(Udp {
+        about,
+        socket,
+        outgoing: Outgoing::new(longest, cuts),
+        incoming: Incoming::new(longest, headers),
+        counters: Counters::default(),
+    }))
+}
+
+/// The peer, and where to send from.
+fn ends(address: &Address, wish: &Wish) -> Result<(SocketAddr, SocketAddr), PortError> {
+    let expected = "udp:198.18.0.2:9 or udp:[fd00::2]:9";
+    let peer: SocketAddr = address
+        .place()
+        .parse()
+        .map_err(|_| address.wrong("has no address and port of a peer (names are not looked up)", expected))?;
+    if peer.port() == 0 {
+        return Err(address.wrong("sends to port 0", expected));
+    }
+    let any = if peer.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { Ipv6Addr::UNSPECIFIED.into() };
+    let local = match address.option("local") {
+        None => any,
+        Some(text) => {
+            let ip = text.trim_matches(['[', ']']).parse::<IpAddr>().ok();
+            ip.filter(|ip| ip.is_ipv4() == peer.is_ipv4())
+                .ok_or_else(|| address.wrong("local is no address like the peer's", "local=198.18.0.1"))?
+        }
+    };
+    let port: u16 = address.read("port", "1024")?.unwrap_or(0);
+    // Queues have ports one after another, so that each is a flow of its own.
+    let port = if port == 0 { 0 } else { port.wrapping_add(wish.queue as u16) };
+    let peer_port = peer.port().wrapping_add(if port == 0 { 0 } else { wish.queue as u16 });
+    Ok((SocketAddr::new(peer.ip(), peer_port), SocketAddr::new(local, port)))
+}
+
+fn connected(local: SocketAddr, peer: SocketAddr, buffer: usize, wish: &Wish) -> io::Result<OwnedFd> {
+    let family = if peer.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(family, SocketType::DGRAM, flags, None)?;
+    // What exceeds the kernel's limit is asked for with privilege, then without.
+    for (forced, plain) in
+        [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
+    {
+        let value = buffer.min(i32::MAX as usize) as i32;
+        set(&socket, libc::SOL_SOCKET, forced, value)
+            .or_else(|_| set(&socket, libc::SOL_SOCKET, plain, value))?;
+    }
+    set(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+    set(&socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)?;
+    if wish.busy {
+        // Without the privilege, or a driver that has it, arrivals are told by interrupts.
+        let _ = set(&socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, 50);
+    }
+    // Frames leave as they are, or not at all.
+    match peer {
+        SocketAddr::V4(_) => set(&socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)?,
+        SocketAddr::V6(_) => {
+            set(&socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO)?;
+        }
+    }
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    bind(&socket, &local)?;
+    connect(&socket, &peer)?;
+    Ok(socket)
+}
+
+/// What the way to the peer takes, with an Ethernet header.
+fn longest(socket: &OwnedFd, peer: SocketAddr) -> io::Result<usize> {
+    let mtu = match peer {
+        SocketAddr::V4(_) => value(socket, libc::IPPROTO_IP, libc::IP_MTU)?,
+        SocketAddr::V6(_) => value(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU)?,
+    };
+    Ok((mtu.max(68) as usize + 14).min(LONGEST))
+}
+
+fn set(socket: &OwnedFd, level: i32, option: i32, value: i32) -> io::Result<()> {
+    let (pointer, length) = ((&raw const value).cast(), size_of::<i32>() as libc::socklen_t);
+    // SAFETY: an integer of this length, which the kernel copies before it returns.
+    let status = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, pointer, length) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn value(socket: &OwnedFd, level: i32, option: i32) -> io::Result<i32> {
+    let (mut value, mut length) = (0_i32, size_of::<i32>() as libc::socklen_t);
+    let pointer = (&raw mut value).cast();
+    // SAFETY: room for an integer, and its length; the kernel does not exceed it.
+    let status = unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, pointer, &mut length) };
+    if status == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+}
+
+fn trouble(name: &str, local: &SocketAddr, peer: &SocketAddr, error: io::Error) -> PortError {
+    let why = match error.raw_os_error() {
+        Some(libc::ENETUNREACH | libc::EHOSTUNREACH) => format!("there is no route to {}", peer.ip()),
+        Some(libc::EADDRNOTAVAIL) => format!("{} is no address of this host", local.ip()),
+        Some(libc::EADDRINUSE) => format!("another program has port {}", local.port()),
+        _ => return PortError::System { what: name.to_owned(), error },
+    };
+    PortError::Unavailable { what: name.to_owned(), why }
+}
+
+impl Udp {
+    /// Sends what is pending as far as the socket takes it. Errors that concern one frame are counted.
+    fn push(&mut self) -> Result<(), PortError> {
+        // Each round sends, gives up a frame, or ends.
+        for _ in 0..4 * outgoing::BATCH {
+            if self.outgoing.pending() == 0 {
+                return Ok(());
+            }
+            self.counters.calls += 1;
+            let error = match self.outgoing.send(self.socket.as_fd()) {
+                Ok(sent) => {
+                    self.counters.sent += sent.frames;
+                    self.counters.sent_bytes += sent.bytes;
+                    continue;
+                }
+                Err(error) => error,
+            };
+            match error.raw_os_error().unwrap_or(0) {
+                libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM => {
+                    self.counters.full += 1;
+                    return Ok(());
+                }
+                libc::EINTR => {}
+                // An earlier datagram found nobody: the peer's host says so, sometimes.
+                libc::ECONNREFUSED => self.counters.drop(DropPlace::Peer, 1),
+                libc::EIO | libc::EINVAL | libc::EOPNOTSUPP if self.outgoing.cut_no_more() => {}
+                libc::EMSGSIZE => self.lose(DropPlace::TransmitTooLong),
+                libc::ENETDOWN | libc::ENETUNREACH | libc::EHOSTUNREACH | libc::EHOSTDOWN => {
+                    self.lose(DropPlace::TransmitDown);
+                }
+                libc::EPERM => self.lose(DropPlace::TransmitKernel),
+                _ => return Err(PortError::System { what: self.about.name.clone(), error }),
+            }
+        }
+        Ok(())
+    }
+
+    fn lose(&mut self, place: DropPlace) {
+        self.counters.sent += 1;
+        self.counters.drop(place, 1);
+        self.outgoing.skip();
+    }
+}
+
+impl Port for Udp {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn transmit(
+        &mut self,
+        most: usize,
+        write: &mut dyn FnMut(&mut Slot<'_>),
+    ) -> Result<usize, PortError> {
+        self.push()?;
+        if self.outgoing.pending() > 0 {
+            return Ok(0);
+        }
+        let (taken, refused) = self.outgoing.write(most, self.about.longest, write);
+        self.push()?;
+        match refused {
+            None => Ok(taken),
+            Some(refused) => Err(refused.error(&self.about.name, self.about.longest)),
+        }
+    }
+
+    fn receive(&mut self, most: usize, read: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, PortError> {
+        if most == 0 {
+            return Ok(0);
+        }
+        self.counters.calls += 1;
+        match self.incoming.receive(self.socket.as_fd(), most, read) {
+            Ok(got) => {
+                self.counters.received += got.frames as u64;
+                self.counters.received_bytes += got.bytes;
+                self.counters.drop(DropPlace::ReceiveRing, got.lost);
+                Ok(got.frames)
+            }
+            Err(error) => match error.raw_os_error().unwrap_or(0) {
+                libc::EAGAIN | libc::EINTR => Ok(0),
+                libc::ECONNREFUSED => {
+                    self.counters.drop(DropPlace::Peer, 1);
+                    Ok(0)
+                }
+                _ => Err(PortError::System { what: self.about.name.clone(), error }),
+            },
+        }
+    }
+
+    fn flush(&mut self, patience: Picos) -> Result<bool, PortError> {
+        let start = clock::monotonic_ns();
+        loop {
+            self.push()?;
+            let left = patience.as_nanos().saturating_sub(clock::monotonic_ns() - start);
+            if self.outgoing.pending() == 0 || left == 0 {
+                return Ok(self.outgoing.pending() == 0);
+            }
+            wait_on(self.socket.as_fd(), PollFlags::OUT, Picos::from_nanos(left.min(10_000_000)))?;
+        }
+    }
+
+    fn wait(&mut self, what: For, patience: Picos) -> Result<bool, PortError> {
+        let flags = if what == For::Receive { PollFlags::IN } else { PollFlags::OUT };
+        wait_on(self.socket.as_fd(), flags, patience)
+    }
+
+    fn counters(&mut self) -> Result<&Counters, PortError> {
+        Ok(&self.counters)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
+    }
+}
