@@ -1,0 +1,267 @@
+//! `tare lab`: test beds of network namespaces on this machine, to try the packet commands in.
+
+use crate::status::{Failure, Status};
+use crate::terminal::print_all;
+use clap::{Args, Subcommand, ValueEnum};
+use lab::bed::{self, Bed, BedError, Middlebox, Namespace, State, Topology};
+use report::counted;
+use std::fmt::Write;
+
+const NAME: &str = "lab";
+
+const EXAMPLES: &str = "\
+Examples:
+  tare lab up                                  generator and sink, joined by a veth pair
+  tare lab up --name wire --middlebox          with a middlebox for `tare forward` between them
+  tare lab up --name mq --queues 4 --mtu 9000
+  tare lab show
+  tare lab down                                takes away what `up` made, and nothing else
+
+Interfaces: gen0 in tare-NAME-generator, sink0 in tare-NAME-sink, mid0 and mid1 in tare-NAME-middlebox.
+Needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN) and iproute2.";
+
+/// Make test beds of namespaces and veth pairs, show them, take them away
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct LabArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    Up(UpArgs),
+    Down(DownArgs),
+    Show(ShowArgs),
+}
+
+/// Make a test bed
+#[derive(Args, Debug)]
+struct UpArgs {
+    /// What to call it
+    #[arg(long, value_name = "NAME", default_value = NAME)]
+    name: String,
+    /// Queues of each interface, both ways
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    queues: u32,
+    /// Longest IP packet
+    #[arg(long, value_name = "BYTES", default_value_t = 1_500)]
+    mtu: u32,
+    /// A namespace between the two: a wire for a program that forwards frames, or a router
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "wire")]
+    middlebox: Option<Between>,
+    /// IPv6 addresses too (fd00:18::/64)
+    #[arg(long)]
+    ipv6: bool,
+    /// Neighbours are unknown: they have to be asked for by ARP or ND
+    #[arg(long)]
+    no_neighbours: bool,
+    /// Leave checksum and segmentation offloads on
+    #[arg(long)]
+    offloads: bool,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Between {
+    /// No addresses: frames cross only if a program forwards them
+    Wire,
+    /// The kernel routes between two networks
+    Router,
+}
+
+/// Take a test bed away
+#[derive(Args, Debug)]
+struct DownArgs {
+    /// Which
+    #[arg(long, value_name = "NAME", default_value = NAME)]
+    name: String,
+    /// All of them
+    #[arg(long, conflicts_with = "name")]
+    all: bool,
+}
+
+/// Show the test beds there are, and what to try in them
+#[derive(Args, Debug)]
+struct ShowArgs {
+    /// Only this one
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &LabArgs) -> Result<Status, Failure> {
+    match &args.action {
+        Action::Up(args) => up(args),
+        Action::Down(args) => down(args),
+        Action::Show(args) => show(args),
+    }
+}
+
+fn up(args: &UpArgs) -> Result<Status, Failure> {
+    let state = Bed::up(&args.topology()).and_then(Bed::keep).map_err(Failure::wrong)?;
+    if args.json {
+        print_json(&state)?;
+    } else {
+        print_all(&described(&state))?;
+    }
+    Ok(Status::Done)
+}
+
+impl UpArgs {
+    fn topology(&self) -> Topology {
+        let middlebox = match self.middlebox {
+            None => Middlebox::None,
+            Some(Between::Wire) => Middlebox::Wire,
+            Some(Between::Router) => Middlebox::Router,
+        };
+        Topology {
+            middlebox,
+            queues: self.queues,
+            mtu: self.mtu,
+            ipv6: self.ipv6,
+            neighbours: !self.no_neighbours,
+            offloads: self.offloads,
+            ..Topology::new(&self.name)
+        }
+    }
+}
+
+fn down(args: &DownArgs) -> Result<Status, Failure> {
+    if !args.all {
+        bed::down(&args.name).map_err(Failure::wrong)?;
+        print_all(&format!("{} is gone\n", args.name))?;
+        return Ok(Status::Done);
+    }
+    let mut failed = None;
+    let mut gone = 0;
+    for state in bed::all().map_err(Failure::wrong)? {
+        match bed::down(&state.name) {
+            Ok(_) => {
+                gone += 1;
+                print_all(&format!("{} is gone\n", state.name))?;
+            }
+            // Somebody's tests.
+            Err(error @ BedError::InUse { .. }) => print_all(&format!("{error}\n"))?,
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    if gone == 0 && failed.is_none() {
+        print_all("there was nothing to take away\n")?;
+    }
+    failed.map_or(Ok(Status::Done), |error| Err(Failure::wrong(error)))
+}
+
+fn show(args: &ShowArgs) -> Result<Status, Failure> {
+    let beds = match &args.name {
+        Some(name) => bed::find(name).map(|state| vec![state]),
+        None => bed::all(),
+    };
+    let beds = beds.map_err(Failure::wrong)?;
+    if args.json {
+        print_json(&beds)?;
+    } else if beds.is_empty() {
+        print_all("there is no test bed: make one with 'tare lab up'\n")?;
+    } else {
+        let texts: Vec<String> = beds.iter().map(described).collect();
+        print_all(&texts.join("\n"))?;
+    }
+    Ok(Status::Done)
+}
+
+fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(Failure::wrong)?;
+    print_all(&format!("{text}\n"))
+}
+
+/// A bed, and commands that do something in it.
+fn described(state: &State) -> String {
+    let mut text = format!(
+        "{}: {}, MTU {}{}\n",
+        state.name,
+        counted(state.queues.into(), "queue"),
+        state.mtu,
+        if state.ready { "" } else { ", half made: take it away with 'tare lab down'" }
+    );
+    let width = state.namespaces.iter().map(|namespace| namespace.name.len()).max().unwrap_or(0);
+    for namespace in &state.namespaces {
+        for end in &namespace.interfaces {
+            let addresses = [end.ipv4.map(|a| a.to_string()), end.ipv6.map(|a| a.to_string())];
+            let addresses: Vec<String> = addresses.into_iter().flatten().collect();
+            let line = format!(
+                "  {:<width$}  {:<5}  {}  {}",
+                namespace.name,
+                end.name,
+                end.mac,
+                addresses.join("  ")
+            );
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+    }
+    text += "\nTry:\n";
+    for command in commands(state) {
+        let _ = writeln!(text, "  {command}");
+    }
+    text
+}
+
+/// Commands for this bed, in the order in which to start them.
+fn commands(state: &State) -> Vec<String> {
+    let exec = |namespace: &Namespace, words: &str| format!("ip netns exec {} {words}", namespace.name);
+    let [generator, between @ .., sink] = state.namespaces.as_slice() else { return Vec::new() };
+    let (near, far) = (generator.interface(), sink.interface());
+    let mut commands = vec![exec(sink, &format!("tare capture packet:{} -t 10", far.name))];
+    if let (Middlebox::Wire, [middle]) = (state.middlebox, between) {
+        let [one, other] = [0, 1].map(|index| middle.interfaces[index].name.as_str());
+        commands.push(exec(middle, &format!("tare forward packet:{one} packet:{other} -t 10")));
+    }
+    // A router is the generator's neighbour, and the sink behind it.
+    let next = match between {
+        [middle] if state.middlebox == Middlebox::Router => middle.interface(),
+        _ => far,
+    };
+    if let (Some(from), Some(to)) = (near.ipv4, far.ipv4) {
+        let words =
+            format!("tare send packet:{} -i {from} -I {to} -m {} --rate 10k -t 5", near.name, next.mac);
+        commands.push(exec(generator, &words));
+        commands.push(exec(generator, &format!("ping -c 3 {to}")));
+    }
+    let name = if state.name == NAME { String::new() } else { format!(" --name {}", state.name) };
+    commands.push(format!("tare lab down{name}"));
+    commands
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        args: LabArgs,
+    }
+
+    fn topology(flags: &[&str]) -> Topology {
+        let words = [&["tare", "up"], flags].concat();
+        match Program::try_parse_from(words).unwrap().args.action {
+            Action::Up(args) => args.topology(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn flags_say_what_they_mean() {
+        assert_eq!(topology(&[]), Topology::new("lab"));
+        let wire = Topology::new("a").queues(4).mtu(9_000).middlebox(Middlebox::Wire).ipv6();
+        assert_eq!(topology(&["--name=a", "--queues=4", "--mtu=9000", "--ipv6", "--middlebox"]), wire);
+        let router = Topology::new("lab").middlebox(Middlebox::Router).without_neighbours().with_offloads();
+        assert_eq!(topology(&["--middlebox", "router", "--no-neighbours", "--offloads"]), router);
+        assert!(Program::try_parse_from(["tare", "down", "--all", "--name=a"]).is_err());
+        assert!(Program::try_parse_from(["tare", "up", "--middlebox=switch"]).is_err());
+    }
+}
