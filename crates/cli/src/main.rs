@@ -25,6 +25,7 @@ use commands::demo::DemoArgs;
 use commands::generate::{CompletionsArgs, ManArgs};
 use commands::http_args::HttpArgs;
 use commands::http_load::HttpLoadWords;
+use commands::pace::PaceArgs;
 use commands::report::ReportArgs;
 use commands::run::RunArgs;
 use commands::runs::RunsArgs;
@@ -48,6 +49,7 @@ struct Tare {
 #[derive(Subcommand, Debug)]
 enum Command {
     Http(Box<HttpArgs>),
+    Pace(Box<PaceArgs>),
     Run(RunArgs),
     Report(ReportArgs),
     Runs(RunsArgs),
@@ -61,8 +63,9 @@ enum Command {
 }
 
 /// The subcommands in the groups and the order in which help shows them.
-const GROUPS: [(&str, &[&str]); 4] = [
+const GROUPS: &[(&str, &[&str])] = &[
     ("Load", &["http", "http_load", "run"]),
+    ("Packets", &["pace"]),
     ("Results", &["report", "runs", "compare"]),
     ("Try out", &["demo", "target"]),
     ("Tools", &["man", "completions", "help"]),
@@ -115,6 +118,7 @@ fn main() -> ExitCode {
     let command = Tare::from_arg_matches(&typed).unwrap_or_else(|error| error.exit()).command;
     let outcome: Result<ExitCode, Failure> = match command {
         Command::Http(args) => commands::http::run(&args).map(Into::into),
+        Command::Pace(args) => commands::pace::run(&args).map(Into::into),
         Command::Run(args) => commands::run::run(&args).map(Into::into),
         Command::Report(args) => commands::report::run(&args).map(Into::into),
         Command::Compare(args) => commands::compare::run(&args).map(Into::into),

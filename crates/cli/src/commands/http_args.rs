@@ -572,14 +572,19 @@ impl GeneratorArgs {
 impl LimitArgs {
     /// Behind those that the file has.
     pub fn fill(&self, file: &mut PlanFile) {
+        self.add_to(&mut file.limits);
+    }
+
+    /// Behind those that are there.
+    pub fn add_to(&self, limits: &mut plan::LimitsFile) {
         let add = |into: &mut Option<TypedList>, typed: &[String]| {
             if !typed.is_empty() {
                 let typed = typed.iter().map(|text| Typed::from(text.as_str()));
                 into.get_or_insert_default().0.extend(typed);
             }
         };
-        add(&mut file.limits.fail_if, &self.fail_if);
-        add(&mut file.limits.abort_if, &self.abort_if);
+        add(&mut limits.fail_if, &self.fail_if);
+        add(&mut limits.abort_if, &self.abort_if);
     }
 }
 

@@ -8,6 +8,7 @@ pub mod http_args;
 pub mod http_load;
 pub mod http_load_args;
 pub mod http_load_cipher;
+pub mod pace;
 pub mod report;
 pub mod run;
 pub mod runs;

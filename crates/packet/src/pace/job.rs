@@ -43,17 +43,7 @@ pub struct PaceJob {
 }
 
 impl PaceJob {
-    /// Opens both ends.
-    ///
-    /// # Errors
-    /// Whatever keeps one from being opened.
-    pub fn open(settings: Settings, clock: HostClock) -> Result<Self, PacketError> {
-        let input = End::open(&settings.input, true)?;
-        let output = End::open(&settings.output, true)?;
-        Self::between(settings, clock, input, output)
-    }
-
-    fn between(settings: Settings, clock: HostClock, input: End, output: End) -> Result<Self, PacketError> {
+    pub(super) fn between(settings: Settings, clock: HostClock, input: End, output: End) -> Result<Self, PacketError> {
         let valve = match settings.has_valve {
             true => input.valve(),
             false => Err("--no-valve".to_owned()),

@@ -13,19 +13,20 @@
 //! | `quota`, `valve` | back-pressure to the host, so that nothing is dropped before |
 //! | `outward`, `answers` | the two threads |
 //! | `marks` | «all up to here has gone» |
-//! | `ends`, `shared` | both ports, each for two threads |
+//! | `prepare`, `ends`, `shared` | both ports, each for two threads |
 
 mod answers;
 mod ends;
 mod job;
 mod marks;
 mod outward;
+mod prepare;
 mod queue;
 mod quota;
 mod shared;
 mod timetable;
 mod valve;
 
-pub use job::{PaceJob, Settings, describe};
+pub use job::{PaceJob, describe};
 pub use marks::{Mark, Marks, State};
 pub use timetable::{Pace, Timetable};

@@ -1,0 +1,141 @@
+//! From a plan to open ports and a pace in bits, frames or gaps.
+
+use super::ends::End;
+use super::job::{PaceJob, Settings};
+use super::timetable::Pace;
+use crate::PacketError;
+use clock::HostClock;
+use plan::packets::pace::PacePlan;
+use plan::packets::send;
+use std::path::Path;
+use std::sync::Arc;
+use units::{Picos, Rate};
+
+/// Bytes that a frame takes on the wire beside those that it has here: FCS, preamble, start delimiter, gap.
+const ON_WIRE: usize = wire::FCS + wire::PREAMBLE_AND_GAP;
+/// Gaps that a file may have.
+const MOST_GAPS: usize = 4_000_000;
+const LONGEST_LINE: usize = 64;
+
+impl PaceJob {
+    /// Opens both ports of the plan and reads its gaps.
+    ///
+    /// # Errors
+    /// What is wrong with a port or the file, and what would be right.
+    pub fn prepare(plan: &PacePlan, clock: HostClock) -> Result<Self, PacketError> {
+        // Before anything is opened: a file that cannot be read makes no interface.
+        let gaps = match &plan.pace {
+            send::Pace::Gaps(file) => Some(read_gaps(file)?),
+            _ => None,
+        };
+        let (input, output) = (plan.input.parse()?, plan.output.parse()?);
+        let ends = (End::open(&input, true)?, End::open(&output, true)?);
+        let speed = plan.line_bps.or(ends.1.about.speed_bps);
+        let pace = match gaps {
+            Some(gaps) => Pace::List(gaps),
+            None => pace_of(&plan.pace, speed, &plan.output)?,
+        };
+        let settings = Settings {
+            input,
+            output,
+            pace,
+            is_relative: plan.relative,
+            length: plan.duration,
+            cpus: plan.cpus.clone(),
+            has_valve: plan.valve,
+        };
+        Self::between(settings, clock, ends.0, ends.1)
+    }
+}
+
+fn pace_of(pace: &send::Pace, speed: Option<u64>, port: &str) -> Result<Pace, PacketError> {
+    let bits = |per_second, overhead| {
+        let rate = Rate::per_second(per_second).ok_or_else(|| {
+            PacketError::Wrong(format!("--rate: {per_second} bits a second is more than one each picosecond"))
+        })?;
+        Ok(Pace::Bits { rate, overhead })
+    };
+    match pace {
+        send::Pace::Frames(rate) => Ok(Pace::Frames(*rate)),
+        send::Pace::Gap(gap) => {
+            Rate::new(1, *gap).map(Pace::Frames).ok_or_else(|| PacketError::Wrong("--gap: is zero".to_owned()))
+        }
+        send::Pace::Bits { per_second, on_wire } => {
+            bits(*per_second, if *on_wire { ON_WIRE } else { wire::FCS })
+        }
+        send::Pace::Line { millionths } => {
+            let speed = speed.ok_or_else(|| {
+                PacketError::Wrong(format!("--rate: {port} does not tell the speed of its link; --line 10G does"))
+            })?;
+            let share = u128::from(speed) * u128::from(*millionths) / 1_000_000;
+            bits(u64::try_from(share).unwrap_or(u64::MAX).max(1), ON_WIRE)
+        }
+        send::Pace::Max | send::Pace::Gaps(_) | send::Pace::Replay { .. } => {
+            Err(PacketError::Wrong("--rate: live frames need a pace".to_owned()))
+        }
+    }
+}
+
+/// A file with one gap in nanoseconds a line; empty lines and those that begin with `#` are passed over.
+fn read_gaps(file: &Path) -> Result<Arc<[Picos]>, PacketError> {
+    let name = file.display();
+    let text = std::fs::read_to_string(file).map_err(|error| PacketError::Wrong(format!("--gaps: {name}: {error}")))?;
+    let mut gaps = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let gap = gap(line).ok_or_else(|| {
+            let shown: String = line.chars().take(LONGEST_LINE).collect();
+            let at = number + 1;
+            PacketError::Wrong(format!("{name}, line {at}: '{shown}' is no gap; write nanoseconds such as 13560"))
+        })?;
+        gaps.push(gap);
+        if gaps.len() > MOST_GAPS {
+            return Err(PacketError::Wrong(format!("{name} has more than {MOST_GAPS} gaps")));
+        }
+    }
+    if gaps.iter().all(|gap| gap.is_zero()) {
+        return Err(PacketError::Wrong(format!("{name} has no gap above zero; write nanoseconds, one a line")));
+    }
+    Ok(gaps.into())
+}
+
+fn gap(line: &str) -> Option<Picos> {
+    let is_number = line.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') && line.len() <= LONGEST_LINE;
+    format!("{line}ns").parse().ok().filter(|_| is_number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        file
+    }
+
+    #[test]
+    fn gaps_are_read_line_by_line_and_a_bad_one_is_named() {
+        let good = file("# ns\n100\n\n0\n2.5\n");
+        let gaps: Vec<u64> = read_gaps(good.path()).unwrap().iter().map(|gap| gap.as_picos()).collect();
+        assert_eq!(gaps, [100_000, 0, 2_500]);
+        let bad = read_gaps(file("100\n200\n5 apples\n").path()).unwrap_err().to_string();
+        assert!(bad.ends_with("line 3: '5 apples' is no gap; write nanoseconds such as 13560"), "{bad}");
+        assert!(read_gaps(file("").path()).unwrap_err().to_string().contains("no gap above zero"));
+        assert!(read_gaps(Path::new("/nonexistent/gaps")).unwrap_err().to_string().starts_with("--gaps: "));
+    }
+
+    #[test]
+    fn bits_count_preamble_and_gap_unless_they_are_of_frames_alone() {
+        let bits = |pace| pace_of(&pace, Some(1_000_000_000), "packet:veth0").unwrap();
+        let rate = Rate::per_second(500_000_000).unwrap();
+        assert_eq!(bits(send::Pace::Line { millionths: 500_000 }), Pace::Bits { rate, overhead: 24 });
+        let alone = send::Pace::Bits { per_second: 500_000_000, on_wire: false };
+        assert_eq!(bits(alone), Pace::Bits { rate, overhead: 4 });
+        let unknown = pace_of(&send::Pace::Line { millionths: 1 }, None, "packet:tun0").unwrap_err().to_string();
+        assert!(unknown.contains("packet:tun0 does not tell") && unknown.contains("--line 10G"), "{unknown}");
+    }
+}
