@@ -1,8 +1,12 @@
 //! What a port counted. Nothing is dropped without being counted at the place where it was.
 
 /// Running totals since the port was opened.
+///
+/// taken = sent + lost before it was sent ([`DropPlace::is_before_sending`]); what was sent was received by somebody, or was
+/// lost later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
+    /// Frames that the next place (the kernel, the driver, the other end) has taken over.
     pub sent: u64,
     pub sent_bytes: u64,
     pub received: u64,
@@ -79,6 +83,16 @@ places! {
     Queue = "queue",
 }
 
+impl DropPlace {
+    /// Whether frames that were lost there are not among those sent.
+    pub const fn is_before_sending(self) -> bool {
+        matches!(
+            self,
+            Self::TransmitKernel | Self::TransmitDriver | Self::TransmitDown | Self::TransmitTooLong
+        )
+    }
+}
+
 impl Counters {
     /// Counts `frames` lost at `place`.
     pub fn drop(&mut self, place: DropPlace, frames: u64) {
@@ -94,6 +108,12 @@ impl Counters {
     /// Frames lost at `place`.
     pub fn dropped(&self, place: DropPlace) -> u64 {
         self.drops.iter().find(|drop| drop.place == place).map_or(0, |drop| drop.frames)
+    }
+
+    /// Frames that were taken and could not be sent.
+    pub fn unsent(&self) -> u64 {
+        let before = self.drops.iter().filter(|drop| drop.place.is_before_sending());
+        before.map(|drop| drop.frames).sum()
     }
 
     /// Frames lost anywhere.

@@ -11,7 +11,7 @@
 mod device;
 
 use crate::about::{Abilities, About};
-use crate::interface::{Interface, Link};
+use crate::interface::{Interface, Link, Statistics};
 use crate::{Address, Counters, DropPlace, For, Frame, Port, PortError, Slot, Stamp, Wish};
 use device::Setup;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -33,9 +33,10 @@ struct Tap {
     mark: u64,
     arrived: Vec<u8>,
     counters: Counters,
-    /// The kernel's own counts of drops when this was opened, and what of them we know already.
-    dropped_in: u64,
-    dropped_out: u64,
+    /// The device's own counts when this was opened.
+    before: Statistics,
+    /// Frames that the device did not take, which it counts as dropped.
+    refused: u64,
 }
 
 pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
@@ -47,7 +48,7 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
     let file = device::create(name, wish.queues > 1).map_err(|error| refused(name, error))?;
     wanted.give(name).map_err(|error| refused(name, error))?;
     let interface = Interface::find(name)?;
-    let dropped = interface.statistics()?;
+    let before = interface.statistics()?;
     let longest = interface.longest(true);
     let about = About {
         name: address.to_string(),
@@ -71,8 +72,8 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
         mark: 0,
         arrived: vec![0; longest.max(65_536)],
         counters: Counters::default(),
-        dropped_in: dropped.tx_dropped,
-        dropped_out: dropped.rx_dropped,
+        before,
+        refused: 0,
     }))
 }
 
@@ -176,16 +177,13 @@ impl Tap {
             }
             Err(error) => {
                 // It was taken from the caller, and is lost.
-                self.counters.sent += 1;
-                self.counters.sent_bytes += length as u64;
-                let is_full = matches!(error, Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM);
-                let trouble = if is_full { None } else { Some(self.trouble(error)) };
-                let place = match trouble {
-                    None => DropPlace::TransmitKernel,
-                    Some(_) => DropPlace::TransmitDown,
-                };
-                self.counters.drop(place, 1);
-                trouble.map_or(Ok(false), Err)
+                self.refused += 1;
+                if matches!(error, Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM) {
+                    self.counters.drop(DropPlace::TransmitKernel, 1);
+                    return Ok(false);
+                }
+                self.counters.drop(DropPlace::TransmitDown, 1);
+                Err(self.trouble(error))
             }
         }
     }
@@ -249,9 +247,11 @@ impl Port for Tap {
     fn counters(&mut self) -> Result<&Counters, PortError> {
         // Of a device that is gone, the last figures stay.
         if let Ok(now) = self.interface.statistics() {
-            self.counters.drop(DropPlace::ReceiveRing, now.tx_dropped.saturating_sub(self.dropped_in));
-            self.counters.drop(DropPlace::TransmitKernel, now.rx_dropped.saturating_sub(self.dropped_out));
-            (self.dropped_in, self.dropped_out) = (now.tx_dropped, now.rx_dropped);
+            let unread = now.tx_dropped.saturating_sub(self.before.tx_dropped);
+            let unheard = now.rx_dropped.saturating_sub(self.before.rx_dropped).saturating_sub(self.refused);
+            for (place, total) in [(DropPlace::ReceiveRing, unread), (DropPlace::Peer, unheard)] {
+                self.counters.drop(place, total.saturating_sub(self.counters.dropped(place)));
+            }
         }
         Ok(&self.counters)
     }

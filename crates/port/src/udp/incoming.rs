@@ -36,8 +36,6 @@ unsafe impl Send for Incoming {}
 pub(super) struct Got {
     pub frames: usize,
     pub bytes: u64,
-    /// Datagrams lost before these.
-    pub lost: u64,
 }
 
 impl Incoming {
@@ -98,7 +96,6 @@ impl Incoming {
             self.ahead.finish(room, kept, length);
             read(&Frame { data: room, length: ahead + length, stamp, lost_before: before });
             sum.bytes += (ahead + length) as u64;
-            sum.lost += u64::from(before);
         }
         Ok(sum)
     }

@@ -36,6 +36,8 @@ struct Udp {
     outgoing: Outgoing,
     incoming: Incoming,
     counters: Counters,
+    /// Datagrams that the socket lost, as it last said.
+    lost: u32,
 }
 
 pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
@@ -80,6 +82,7 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
         outgoing: Outgoing::new(longest, cuts),
         incoming: Incoming::new(longest, headers),
         counters: Counters::default(),
+        lost: 0,
     }))
 }
 
@@ -164,6 +167,17 @@ fn value(socket: &OwnedFd, level: i32, option: i32) -> io::Result<i32> {
     if status == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Datagrams that the socket had no room for (SO_MEMINFO, the last of nine figures).
+fn lost(socket: &OwnedFd) -> io::Result<u32> {
+    let (mut figures, mut length) = ([0_u32; 9], size_of::<[u32; 9]>() as libc::socklen_t);
+    let pointer = (&raw mut figures).cast();
+    // SAFETY: room for nine integers, and its length; the kernel does not exceed it.
+    let status = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MEMINFO, pointer, &mut length)
+    };
+    if status == 0 { Ok(figures[8]) } else { Err(io::Error::last_os_error()) }
+}
+
 fn trouble(name: &str, local: &SocketAddr, peer: &SocketAddr, error: io::Error) -> PortError {
     let why = match error.raw_os_error() {
         Some(libc::ENETUNREACH | libc::EHOSTUNREACH) => format!("there is no route to {}", peer.ip()),
@@ -212,7 +226,6 @@ impl Udp {
     }
 
     fn lose(&mut self, place: DropPlace) {
-        self.counters.sent += 1;
         self.counters.drop(place, 1);
         self.outgoing.skip();
     }
@@ -249,7 +262,6 @@ impl Port for Udp {
             Ok(got) => {
                 self.counters.received += got.frames as u64;
                 self.counters.received_bytes += got.bytes;
-                self.counters.drop(DropPlace::ReceiveRing, got.lost);
                 Ok(got.frames)
             }
             Err(error) => match error.raw_os_error().unwrap_or(0) {
@@ -281,6 +293,11 @@ impl Port for Udp {
     }
 
     fn counters(&mut self) -> Result<&Counters, PortError> {
+        if let Ok(now) = lost(&self.socket) {
+            // The socket's count wraps.
+            let more = now.wrapping_sub(std::mem::replace(&mut self.lost, now));
+            self.counters.drop(DropPlace::ReceiveRing, u64::from(more));
+        }
         Ok(&self.counters)
     }
 
