@@ -18,6 +18,7 @@ mod socket;
 use crate::interface::{Interface, Link};
 use crate::{About, Address, Counters, DropPlace, For, Frame, Port, PortError, Slot, Stamp, Wish};
 use options::Options;
+pub(crate) use redirect::explain;
 use redirect::{Redirect, STAMP};
 use ring::Descriptor;
 use rustix::event::{PollFd, PollFlags, poll};

@@ -1,0 +1,142 @@
+//! A thread that stays in the kernel while frames are made, and the way to get it out of there.
+//!
+//! ```text
+//!   watcher (the caller) ─ every 5 ms: totals ─► go on? ─ no ─► halt the program + signal ─► the call returns
+//!   worker               ─ BPF_PROG_RUN … BPF_PROG_RUN (again after any other signal)
+//! ```
+//!
+//! The call makes millions of frames, so a signal to the worker (EINTR) ends it; the signal's handler does nothing.
+
+use super::state::{END, NEXT, State};
+use bpf::{LiveRun, Program};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Acquire, Ordering::Release};
+use std::sync::Once;
+use std::time::Duration;
+
+/// Between two looks at the totals.
+pub const LOOK: Duration = Duration::from_millis(5);
+/// Between two signals to a worker that has been told to end.
+const NUDGE: Duration = Duration::from_micros(200);
+
+/// One stretch of frames made in the same way.
+#[derive(Clone, Copy, Debug)]
+pub struct Leg<'a> {
+    pub program: &'a Program,
+    pub frame: &'a [u8],
+    pub state: &'a State,
+    /// Frames between two flushes to the driver.
+    pub batch: u32,
+    /// Runs in one call; the worker calls again until the state says that it is over.
+    pub repeat: u32,
+}
+
+/// What the watcher wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// Look again after this long, or when the worker has ended.
+    Again(Duration),
+    End,
+}
+
+impl Leg<'_> {
+    /// Runs until everything was made, or `watch` says `End`. Nothing is made any more when this returns.
+    pub fn run(&self, cpu: usize, watch: &mut dyn FnMut() -> Watch) -> io::Result<()> {
+        let (over, ending, thread) = (AtomicBool::new(false), AtomicBool::new(false), AtomicI32::new(0));
+        let watcher = std::thread::current();
+        take_signal()?;
+        std::thread::scope(|scope| {
+            let worker = std::thread::Builder::new().name("tare-live".to_owned()).spawn_scoped(scope, || {
+                thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Release);
+                let result = pin(cpu).and_then(|()| self.work(&ending));
+                over.store(true, Release);
+                watcher.unpark();
+                result
+            })?;
+            // A watcher that panics must not leave a worker behind that nobody ends.
+            let guard = Ender { state: self.state, ending: &ending, over: &over, thread: &thread };
+            while !over.load(Acquire) {
+                match watch() {
+                    Watch::Again(after) => std::thread::park_timeout(after),
+                    Watch::End => break,
+                }
+            }
+            drop(guard);
+            worker.join().unwrap_or_else(|_| Err(io::Error::other("the thread that makes frames panicked")))
+        })
+    }
+
+    fn work(&self, ending: &AtomicBool) -> io::Result<()> {
+        let run = LiveRun { frame: self.frame, repeat: self.repeat, batch: self.batch };
+        while !ending.load(Acquire) {
+            match self.program.run_live(&run) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            if self.state.is_heard() && self.state.read(NEXT) >= self.state.read(END) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Ends the worker when dropped, and waits for that.
+struct Ender<'a> {
+    state: &'a State,
+    ending: &'a AtomicBool,
+    over: &'a AtomicBool,
+    /// 0 until the worker runs.
+    thread: &'a AtomicI32,
+}
+
+impl Drop for Ender<'_> {
+    fn drop(&mut self) {
+        self.ending.store(true, Release);
+        while !self.over.load(Acquire) {
+            // Again and again: a signal before the call began ends nothing, and orders just taken undo a halt.
+            self.state.halt();
+            let thread = self.thread.load(Acquire);
+            if thread != 0 {
+                // SAFETY: the signal has a handler, and goes to a thread of this process or to none.
+                unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal()) };
+            }
+            std::thread::park_timeout(NUDGE);
+        }
+    }
+}
+
+/// A real-time signal that nothing else uses by default.
+fn signal() -> i32 {
+    libc::SIGRTMIN() + 7
+}
+
+/// Installs a handler that does nothing: the signal only interrupts (no SA_RESTART).
+fn take_signal() -> io::Result<()> {
+    extern "C" fn nothing(_: libc::c_int) {}
+    static ONCE: Once = Once::new();
+    let mut result = Ok(());
+    ONCE.call_once(|| {
+        // SAFETY: all zero is a sigaction without flags.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
+        // SAFETY: the handler does nothing, which is safe in a signal; the structure outlives the call.
+        if unsafe { libc::sigaction(signal(), &raw const action, std::ptr::null_mut()) } != 0 {
+            result = Err(io::Error::last_os_error());
+        }
+    });
+    result
+}
+
+/// The CPU that this thread is on.
+pub fn current_cpu() -> usize {
+    rustix::thread::sched_getcpu()
+}
+
+/// Keeps this thread on one CPU: which receive queue of a veth gets the frames depends on it, and so does the count of refused ones.
+pub fn pin(cpu: usize) -> io::Result<()> {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(cpu);
+    Ok(rustix::thread::sched_setaffinity(None, &set)?)
+}

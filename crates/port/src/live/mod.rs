@@ -1,0 +1,458 @@
+//! XDP live frames: a program in the kernel makes each frame and hands it to the driver, millions in one call.
+//!
+//! ```text
+//!   Template ─ program.rs ─► XDP program ─ BPF_PROG_RUN, repeat 10⁹ ─► redirect ─► driver
+//!                                │  ▲                                               │
+//!        totals, every 5 ms ◄────┘  └──── end, rate (shared memory)                 │
+//!        refused frames ◄───────── tracepoint xdp_devmap_xmit ◄─────────────────────┘
+//! ```
+//!
+//! Transmit only. The driver must take frames of others (`ndo_xdp_xmit`); on a veth that means that the peer has an XDP program, or GRO.
+
+mod copies;
+mod emit;
+mod fields;
+mod leg;
+mod program;
+mod refused;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use crate::interface::{Interface, Link};
+use crate::xdp::explain;
+use crate::{
+    Abilities, About, Address, Choice, Counters, DropPlace, For, Frame, Made, Next, Offload, Order, Port, PortError, Slot, Stamp, Wish,
+};
+use bpf::{License, Program, ProgramKind};
+use copies::Copies;
+use leg::{Leg, Watch};
+use program::{Making, Obstacle};
+use refused::Watching;
+use state::{Orders, Pace, State};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use units::{Picos, Rate};
+use wire::signature::EPOCH_UNIX_NS;
+
+/// A page less what the kernel needs of it: headroom, its own notes, and what an sk_buff keeps behind the data.
+const LONGEST: usize = 3_408;
+/// Frames flushed at once when nothing has a due time.
+const BATCH: u32 = 64;
+/// Above this rate, frames with due times are handed over in groups: a flush each would be too slow.
+const GROUPED_GAP: Picos = Picos::from_nanos(400);
+const GROUP: u32 = 8;
+/// Runs in one call where runs may pass without a frame.
+const ENDLESS: u32 = u32::MAX;
+
+/// An interface that frames are redirected to.
+#[derive(Debug)]
+pub(crate) struct LivePort {
+    about: About,
+    interface: Interface,
+    state: State,
+    /// `None` where tracepoints cannot be had: refusals are then the interface's own.
+    watching: Option<Watching>,
+    prepared: Option<Prepared>,
+    copies: Option<Copies>,
+    /// Frames that are written before they are copied into the map, and their marks.
+    rooms: Vec<Box<[u8]>>,
+    marks: Vec<u64>,
+    counters: Counters,
+}
+
+#[derive(Debug)]
+struct Prepared {
+    program: Program,
+    making: Making,
+    template: wire::Template,
+}
+
+/// Opens an interface.
+///
+/// # Errors
+/// `NoInterface`; `Privilege`; `Unavailable` where BPF programs cannot be loaded.
+pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
+    let interface = Interface::find(address.place())?;
+    if wish.direction == crate::Direction::Receive {
+        return Err(PortError::Unable { port: address.to_string(), what: "receive: it sends only" });
+    }
+    let longest = interface.longest(true).min(LONGEST);
+    if wish.frame > longest {
+        return Err(PortError::TooLong { port: address.to_string(), length: wish.frame, longest });
+    }
+    let state = State::new().map_err(explain)?;
+    let (watching, refusals) = match Watching::begin(&state) {
+        Ok(watching) => (Some(watching), ("tracepoint", "exact, for frames of this port alone".to_owned())),
+        Err(error) => (None, ("interface", format!("its counters hold what others were refused, too: {error}"))),
+    };
+    let choices = vec![
+        Choice { what: "refused frames", chosen: refusals.0.to_owned(), why: refusals.1 },
+        Choice {
+            what: "launch time",
+            chosen: "no".to_owned(),
+            why: "XDP frames carry none; with a rate, the program itself waits for the due time".to_owned(),
+        },
+    ];
+    let about = About {
+        name: address.to_string(),
+        kind: "live",
+        interface: Some(interface.name.clone()),
+        mac: interface.mac,
+        longest,
+        speed_bps: interface.speed_bps,
+        can: Abilities { transmit: true, batch: copies::MOST, zero_copy: true, ..Abilities::default() },
+        queue: wish.queue,
+        queues: interface.queues.transmit,
+        choices,
+    };
+    Ok(Box::new(LivePort {
+        about,
+        interface,
+        state,
+        watching,
+        prepared: None,
+        copies: None,
+        rooms: Vec::new(),
+        marks: vec![0; copies::MOST],
+        counters: Counters::default(),
+    }))
+}
+
+impl LivePort {
+    /// What went wrong, if the interface is the reason.
+    fn trouble(&self) -> Option<PortError> {
+        let interface = self.interface.name.clone();
+        match self.interface.state() {
+            Link::Gone => Some(PortError::Gone { interface }),
+            Link::Down => Some(PortError::Down { interface }),
+            Link::Up => None,
+        }
+    }
+
+    fn system(&self, what: &str, error: std::io::Error) -> PortError {
+        self.trouble().unwrap_or_else(|| PortError::System { what: format!("{what} at '{}'", self.interface.name), error })
+    }
+
+    /// The driver takes no frames at all: why, in words.
+    fn refusal(&self, errno: i32) -> PortError {
+        let driver = self.interface.driver.as_deref().unwrap_or("the driver");
+        let error = std::io::Error::from_raw_os_error(errno);
+        let advice = match (driver, errno) {
+            ("veth", libc::ENXIO) => "; the peer needs an XDP program, or GRO: 'ethtool -K PEER gro on'",
+            (_, libc::EOPNOTSUPP) => "; it cannot send frames of XDP programs",
+            _ => "",
+        };
+        let what = format!("sending live frames at '{}'", self.interface.name);
+        PortError::Unavailable { what, why: format!("{driver} refuses every frame ({error}){advice}") }
+    }
+
+    /// Frames and bytes that the driver refused so far, in this call.
+    fn refused(&self, before: u64) -> u64 {
+        match self.watching {
+            Some(_) => self.state.read(state::REFUSED),
+            None => self.interface.statistics().map_or(0, |now| now.tx_dropped.saturating_sub(before)),
+        }
+    }
+
+    fn dropped_by_interface(&self) -> u64 {
+        match self.watching {
+            Some(_) => 0,
+            None => self.interface.statistics().map_or(0, |now| now.tx_dropped),
+        }
+    }
+}
+
+/// What stays the same during one call of `make`.
+struct Call<'a> {
+    order: &'a Order<'a>,
+    before: u64,
+    length: Option<usize>,
+}
+
+/// Why a leg ended, beside having made everything.
+enum Ended {
+    Done,
+    /// The new rate needs frames handed over in other groups.
+    Regrouped(Option<Rate>, u64),
+    Failed(PortError),
+}
+
+impl Offload for LivePort {
+    fn prepare(&mut self, template: &wire::Template) -> Result<(), PortError> {
+        self.prepared = None;
+        let longest = self.about.longest;
+        if template.longest() > longest {
+            return Err(PortError::TooLong { port: self.about.name.clone(), length: template.longest(), longest });
+        }
+        let making = program::write(template, self.interface.index, &self.state).map_err(|obstacle| match obstacle {
+            Obstacle::Template(why) => PortError::Unavailable { what: format!("making these frames in {}", self.about.name), why },
+            Obstacle::Bpf(error) => explain(error),
+        })?;
+        let program = Program::load(ProgramKind::Xdp, "tare_live", &making.code, License::Dual).map_err(explain)?;
+        self.prepared = Some(Prepared { program, making, template: template.clone() });
+        Ok(())
+    }
+
+    fn make(&mut self, order: &Order<'_>, watch: &mut dyn FnMut(&Made) -> Next) -> Result<Made, PortError> {
+        let Some(prepared) = &self.prepared else {
+            return Err(PortError::Unable { port: self.about.name.clone(), what: "make frames that were not prepared" });
+        };
+        let call = Call { order, before: self.dropped_by_interface(), length: prepared.making.length };
+        let cpu = leg::current_cpu();
+        self.state.begin(order.first, cpu as u64);
+        self.state.write(state::CLOCK_OFFSET, clock::unix_ns().wrapping_sub(clock::monotonic_ns()).wrapping_sub(EPOCH_UNIX_NS));
+        let lateness = state::LATENESS;
+        (0..state::BUCKETS).for_each(|bucket| self.state.write(lateness + bucket as i16 * 8, 0));
+        let mut rate = order.rate;
+        let mut origin = order.origin_monotonic_ns;
+        let result = loop {
+            match self.leg(prepared, &call, cpu, (rate, origin), watch) {
+                Ended::Done => break Ok(()),
+                Ended::Failed(error) => break Err(error),
+                Ended::Regrouped(new, at) => (rate, origin) = (new, at),
+            }
+        };
+        let made = self.made(&call);
+        self.counters.sent += made.frames;
+        self.counters.sent_bytes += made.bytes;
+        self.counters.drop(DropPlace::TransmitDriver, made.refused);
+        result.map(|()| made)
+    }
+}
+
+impl LivePort {
+    /// The totals of this call.
+    fn made(&self, call: &Call<'_>) -> Made {
+        let next = self.state.read(state::NEXT);
+        let frames = next - call.order.first;
+        Made {
+            frames,
+            bytes: call.length.map_or_else(|| self.state.read(state::BYTES), |length| frames * length as u64),
+            refused: self.refused(call.before),
+            since_change: next - self.state.read(state::CHANGED_AT).min(next),
+            lateness_log2_ns: self.state.lateness(),
+        }
+    }
+
+    /// Makes frames until everything is made or the way of making them changes.
+    fn leg(
+        &self,
+        prepared: &Prepared,
+        call: &Call<'_>,
+        cpu: usize,
+        (rate, origin): (Option<Rate>, u64),
+        watch: &mut dyn FnMut(&Made) -> Next,
+    ) -> Ended {
+        let next = self.state.read(state::NEXT);
+        let numbers = next_numbers(&prepared.template, next);
+        for (at, value) in prepared.making.places.at(|stream| numbers[stream]) {
+            self.state.write(at, value);
+        }
+        let end = call.order.first.saturating_add(call.order.most);
+        self.state.order(&orders(call.order, next, end, rate, origin));
+        let left = u32::try_from(end - next).unwrap_or(ENDLESS).saturating_add(1);
+        let leg = Leg {
+            program: &prepared.program,
+            frame: &prepared.making.frame,
+            state: &self.state,
+            batch: batch(rate),
+            repeat: if rate.is_some() { ENDLESS } else { left },
+        };
+        let mut ended = Ended::Done;
+        let result = leg.run(cpu, &mut || self.look(call, rate, watch, &mut ended));
+        match result {
+            Err(error) => Ended::Failed(self.system("BPF_PROG_RUN with live frames", error)),
+            Ok(()) => ended,
+        }
+    }
+
+    /// Looks at the totals, asks what to do, and does it.
+    fn look(&self, call: &Call<'_>, rate: Option<Rate>, watch: &mut dyn FnMut(&Made) -> Next, ended: &mut Ended) -> Watch {
+        let now = clock::monotonic_ns();
+        let left = call.order.until_monotonic_ns.map(|until| until.saturating_sub(now));
+        if call.order.stop.load(Relaxed) || left == Some(0) || self.is_done(call) {
+            return Watch::End;
+        }
+        let made = self.made(call);
+        if let Some(error) = self.failure(&made) {
+            *ended = Ended::Failed(error);
+            return Watch::End;
+        }
+        match watch(&made) {
+            Next::Go => {}
+            Next::Stop => return Watch::End,
+            Next::Rate { rate: new, origin_monotonic_ns } => {
+                if batch(new) != batch(rate) || new.is_none() {
+                    *ended = Ended::Regrouped(new, origin_monotonic_ns);
+                    return Watch::End;
+                }
+                let end = call.order.first.saturating_add(call.order.most);
+                let next = self.state.read(state::NEXT);
+                self.state.order(&orders(call.order, next, end, new, origin_monotonic_ns));
+            }
+        }
+        Watch::Again(left.map_or(leg::LOOK, |left| leg::LOOK.min(Duration::from_nanos(left))))
+    }
+
+    fn is_done(&self, call: &Call<'_>) -> bool {
+        self.state.is_heard() && self.state.read(state::NEXT) >= call.order.first.saturating_add(call.order.most)
+    }
+
+    /// Whether going on makes no sense.
+    fn failure(&self, made: &Made) -> Option<PortError> {
+        if self.state.read(state::BROKEN) > 0 {
+            let error = std::io::Error::other("the program could not make a frame");
+            return Some(PortError::System { what: self.about.name.clone(), error });
+        }
+        if made.refused == 0 {
+            return None;
+        }
+        if let Some(error) = self.trouble() {
+            return Some(error);
+        }
+        let errno = (self.state.read(state::ERROR) as u32 as i32).wrapping_neg();
+        (made.refused == made.frames && errno > 0 && made.frames >= 16).then(|| self.refusal(errno))
+    }
+}
+
+fn orders(order: &Order<'_>, next: u64, end: u64, rate: Option<Rate>, origin_monotonic_ns: u64) -> Orders {
+    let pace = rate.map(|rate| Pace::new(rate, origin_monotonic_ns));
+    // What is due after the end of time is not made, however punctual the program is.
+    let within = match (rate, order.until_monotonic_ns) {
+        (Some(rate), Some(until)) => {
+            rate.events_before(Picos::from_nanos(until.saturating_sub(origin_monotonic_ns))).saturating_add(next)
+        }
+        _ => u64::MAX,
+    };
+    Orders { end: end.min(within), pace }
+}
+
+fn batch(rate: Option<Rate>) -> u32 {
+    match rate {
+        None => BATCH,
+        Some(rate) if rate.gap() < GROUPED_GAP => GROUP,
+        Some(_) => 1,
+    }
+}
+
+/// The number of each stream's next frame, when the schedule is at `position`.
+fn next_numbers(template: &wire::Template, position: u64) -> Vec<u64> {
+    use wire::template::Turns;
+    let count = template.streams().len();
+    match template.turns() {
+        Turns::Only => vec![position; count],
+        Turns::Round(modulus) => {
+            let (round, turn) = modulus.split(position);
+            (0..count as u64).map(|stream| round + u64::from(stream < turn)).collect()
+        }
+        Turns::Pattern { entries, modulus, weights } => {
+            let (round, place) = modulus.split(position);
+            let before = |stream: usize| entries[..place as usize].iter().filter(|(of, _)| *of as usize == stream).count();
+            (0..count).map(|stream| round * u64::from(weights[stream]) + before(stream) as u64).collect()
+        }
+    }
+}
+
+impl Port for LivePort {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
+        let longest = self.about.longest;
+        if self.copies.is_none() {
+            self.copies = Some(Copies::new(self.interface.index, longest).map_err(explain)?);
+            self.rooms = (0..copies::MOST).map(|_| vec![0; longest].into_boxed_slice()).collect();
+        }
+        let Some(copies) = &self.copies else { return Ok(0) };
+        let (mut taken, mut put, mut bytes, mut too_long) = (0, 0, 0, None);
+        for n in 0..most.min(copies::MOST) {
+            let mut slot = Slot { data: &mut self.rooms[n], length: 0, launch: Stamp::NONE, mark: &mut self.marks[n] };
+            write(&mut slot);
+            let length = slot.length;
+            if length > longest {
+                *slot.mark = 0;
+                too_long = Some(length);
+                break;
+            }
+            taken += 1;
+            // The program refuses what has no Ethernet header; so does every driver.
+            if length >= 14 {
+                copies.put(put, &self.rooms[n][..length]);
+                (put, bytes) = (put + 1, bytes + length as u64);
+            } else {
+                self.counters.drop(DropPlace::TransmitKernel, u64::from(length > 0));
+            }
+        }
+        if put > 0 {
+            self.send(put, bytes)?;
+        }
+        match too_long {
+            Some(length) if taken == 0 => Err(PortError::TooLong { port: self.about.name.clone(), length, longest }),
+            _ => Ok(taken),
+        }
+    }
+
+    fn receive(&mut self, _: usize, _: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, PortError> {
+        Err(PortError::Unable { port: self.about.name.clone(), what: "receive: it sends only" })
+    }
+
+    fn flush(&mut self, _: Picos) -> Result<bool, PortError> {
+        // Every call ends with a flush to the driver.
+        Ok(true)
+    }
+
+    fn wait(&mut self, what: For, _: Picos) -> Result<bool, PortError> {
+        match what {
+            For::Transmit => Ok(true),
+            For::Receive => Err(PortError::Unable { port: self.about.name.clone(), what: "receive: it sends only" }),
+        }
+    }
+
+    fn counters(&mut self) -> Result<&Counters, PortError> {
+        Ok(&self.counters)
+    }
+
+    fn is_up(&mut self) -> bool {
+        self.interface.state() == Link::Up
+    }
+
+    fn offload(&mut self) -> Option<&mut dyn Offload> {
+        Some(self)
+    }
+}
+
+impl LivePort {
+    /// Sends what was put into the map.
+    fn send(&mut self, count: usize, bytes: u64) -> Result<(), PortError> {
+        if let Some(error) = self.trouble() {
+            return Err(error);
+        }
+        let Some(copies) = &self.copies else { return Ok(()) };
+        let before = self.dropped_by_interface();
+        // On one CPU from now on, where the tracepoints look; frames are «under way» until that many have left.
+        let cpu = leg::current_cpu();
+        let affinity = rustix::thread::sched_getaffinity(None).ok();
+        leg::pin(cpu).map_err(|error| self.system("staying on one CPU", error))?;
+        self.state.begin(0, cpu as u64);
+        self.state.write(state::NEXT, count as u64);
+        let result = copies.send(count);
+        self.state.write(state::NEXT, 0);
+        if let Some(affinity) = affinity {
+            // As it was; where that fails, the thread stays on one of its CPUs.
+            let _ = rustix::thread::sched_setaffinity(None, &affinity);
+        }
+        self.counters.calls += 1;
+        result.map_err(|error| self.system("BPF_PROG_RUN with live frames", error))?;
+        let refused = self.refused(before);
+        self.counters.sent += count as u64;
+        self.counters.sent_bytes += bytes;
+        self.counters.drop(DropPlace::TransmitDriver, refused);
+        let errno = (self.state.read(state::ERROR) as u32 as i32).wrapping_neg();
+        if refused == count as u64 && errno > 0 {
+            return Err(self.trouble().unwrap_or_else(|| self.refusal(errno)));
+        }
+        Ok(())
+    }
+}
