@@ -21,6 +21,7 @@ mod error;
 mod fault;
 pub mod interface;
 mod kinds;
+mod live;
 pub mod mem;
 mod open;
 mod packet;
