@@ -20,8 +20,10 @@ mod watching;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use commands::capture::CaptureArgs;
 use commands::compare::CompareArgs;
 use commands::demo::DemoArgs;
+use commands::gaps::GapsArgs;
 use commands::generate::{CompletionsArgs, ManArgs};
 use commands::http_args::HttpArgs;
 use commands::http_load::HttpLoadWords;
@@ -50,6 +52,8 @@ struct Tare {
 enum Command {
     Http(Box<HttpArgs>),
     Pace(Box<PaceArgs>),
+    Capture(Box<CaptureArgs>),
+    Gaps(Box<GapsArgs>),
     Run(RunArgs),
     Report(ReportArgs),
     Runs(RunsArgs),
@@ -65,7 +69,7 @@ enum Command {
 /// The subcommands in the groups and the order in which help shows them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Load", &["http", "http_load", "run"]),
-    ("Packets", &["pace"]),
+    ("Packets", &["pace", "capture", "gaps"]),
     ("Results", &["report", "runs", "compare"]),
     ("Try out", &["demo", "target"]),
     ("Tools", &["man", "completions", "help"]),
@@ -119,6 +123,8 @@ fn main() -> ExitCode {
     let outcome: Result<ExitCode, Failure> = match command {
         Command::Http(args) => commands::http::run(&args).map(Into::into),
         Command::Pace(args) => commands::pace::run(&args).map(Into::into),
+        Command::Capture(args) => commands::capture::run(&args).map(Into::into),
+        Command::Gaps(args) => commands::gaps::run(&args).map(Into::into),
         Command::Run(args) => commands::run::run(&args).map(Into::into),
         Command::Report(args) => commands::report::run(&args).map(Into::into),
         Command::Compare(args) => commands::compare::run(&args).map(Into::into),

@@ -1,7 +1,9 @@
 //! The subcommands: one file each.
 
+pub mod capture;
 pub mod compare;
 pub mod demo;
+pub mod gaps;
 pub mod generate;
 pub mod http;
 pub mod http_args;

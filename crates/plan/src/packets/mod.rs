@@ -9,6 +9,7 @@
 //! A plan file has one table that names the command (`[send]`), those that the command shares with others (`[frames]`), and
 //! `[limits]` as every plan has.
 
+pub mod capture;
 pub mod frames;
 pub mod pace;
 pub mod send;

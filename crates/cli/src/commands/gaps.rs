@@ -1,0 +1,125 @@
+//! `tare gaps`: gaps between frames of a capture or a live port, and how far they are from those that were asked for.
+
+use crate::commands::http_args::{LimitArgs, OutputArgs};
+use crate::options::Options;
+use crate::packets::carry_out;
+use crate::status::{Failure, Status};
+use anyhow::anyhow;
+use clap::{Args, ValueHint};
+use measure::gap_meter::Requested;
+use packet::Job;
+use packet::capture::{Capture, Settings, compile};
+use packet::gaps::read_gaps;
+use plan::Typed;
+use plan::packets::capture::{GapsFile, GapsPlan, GapsPlanFile, RequestedPlan};
+use port::{Address, Kind};
+use std::io::IsTerminal;
+use std::path::Path;
+
+const EXAMPLES: &str = "\
+Examples:
+  tare gaps in.pcapng                          mean, variance, percentiles and a histogram
+  tare gaps in.pcap -d 13560                   and how far from 13 560 ns each gap is
+  tcpdump -i veth0 --nano -w - | tare gaps - -D gaps.txt
+  tare gaps packet:veth0 --signed -t 10        against the due times that tare send --sign writes into frames
+
+Among the notes is the line that Caliper prints: mean of the gaps, mean square of (measured − requested), mean of
+|measured − requested|, in ns.";
+
+/// Measure the gaps between frames, of a capture or live
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct GapsArgs {
+    /// A capture file (pcap, pcapng), - for standard input, or a port: packet:veth0
+    #[arg(value_name = "FILE or PORT")]
+    port: Option<String>,
+    /// Only these frames, as for tcpdump: udp port 9
+    #[arg(value_name = "FILTER", num_args = 0..)]
+    filter: Vec<String>,
+
+    /// The gap that was asked for: nanoseconds, or a time such as 100us
+    #[arg(short = 'd', long, value_name = "NS", help_heading = "Asked for")]
+    gap: Option<String>,
+    /// Gaps that were asked for, in a file: nanoseconds, one a line; from the beginning again at its end
+    #[arg(short = 'D', long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Asked for")]
+    gaps: Option<String>,
+    /// Signatures in the frames say when each was due
+    #[arg(long, help_heading = "Asked for")]
+    signed: bool,
+
+    /// End after this many frames
+    #[arg(short = 'n', long, value_name = "COUNT", help_heading = "When it ends")]
+    frames: Option<String>,
+    /// End after this long; a live port ends at Ctrl-C without it
+    #[arg(short = 't', long, value_name = "DURATION", help_heading = "When it ends")]
+    duration: Option<String>,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Resolves the flags, opens the capture or the port, and measures.
+pub fn run(args: &GapsArgs) -> Result<Status, Failure> {
+    if args.port.is_none() && std::io::stdin().is_terminal() {
+        return Err(Failure::wrong(anyhow!(
+            "no frames: give a capture file, a port such as packet:veth0, or a capture on standard input"
+        )));
+    }
+    carry_out_file(&args.plan_file(), &Options::from(&args.output))
+}
+
+/// The same from a plan.
+pub fn carry_out_file(file: &GapsPlanFile, options: &Options) -> Result<Status, Failure> {
+    let (plan, packets) = file.resolve().map_err(Failure::wrong)?;
+    let prepare = |clock| {
+        let job = Capture::open(settings(&plan)?, clock).map_err(Failure::wrong)?;
+        Ok(Box::new(job) as Box<dyn Job>)
+    };
+    carry_out(prepare, &packets, Vec::new(), options)
+}
+
+fn settings(plan: &GapsPlan) -> Result<Settings, Failure> {
+    let address: Address = plan.port.parse().map_err(Failure::wrong)?;
+    Ok(Settings {
+        frames: plan.frames,
+        length: plan.duration,
+        filter: plan.filter.as_deref().map(compile).transpose().map_err(Failure::wrong)?,
+        flows: false,
+        gaps: Some(match &plan.requested {
+            RequestedPlan::Nothing => Requested::Nothing,
+            RequestedPlan::Even(gap) => Requested::Even(*gap),
+            RequestedPlan::List(path) => Requested::Cycle(read_gaps(path).map_err(Failure::wrong)?),
+            RequestedPlan::Signed => Requested::Due,
+        }),
+        ..Settings::new(address)
+    })
+}
+
+/// What was typed as a port: standard input, a file that is there, or an address.
+fn port_of(typed: Option<&str>) -> String {
+    match typed {
+        None | Some("-") => Address::new(Kind::Pcap, "-").to_string(),
+        Some(path) if Path::new(path).is_file() => Address::new(Kind::Pcap, path).to_string(),
+        Some(address) => address.to_owned(),
+    }
+}
+
+impl GapsArgs {
+    fn plan_file(&self) -> GapsPlanFile {
+        let typed = |text: &Option<String>| text.as_deref().map(Typed::from);
+        let mut file = GapsPlanFile::default();
+        file.gaps = GapsFile {
+            port: Some(port_of(self.port.as_deref())),
+            filter: (!self.filter.is_empty()).then(|| self.filter.join(" ")),
+            gap: typed(&self.gap),
+            list: self.gaps.clone(),
+            signed: self.signed.then_some(true),
+            frames: typed(&self.frames),
+            duration: typed(&self.duration),
+        };
+        self.limits.add_to(&mut file.limits);
+        file
+    }
+}
