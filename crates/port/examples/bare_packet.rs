@@ -61,11 +61,17 @@ fn check(status: i32) -> Result<i32, Box<dyn Error>> {
 fn set<T>(socket: i32, option: i32, value: &T) -> Outcome {
     let length = mem::size_of::<T>() as u32;
     // SAFETY: a value of this length, which the kernel copies.
-    check(unsafe { libc::setsockopt(socket, libc::SOL_PACKET, option, ptr::from_ref(value).cast(), length) })?;
+    check(unsafe {
+        libc::setsockopt(socket, libc::SOL_PACKET, option, ptr::from_ref(value).cast(), length)
+    })?;
     Ok(())
 }
 
-fn socket(interface: &str, protocol: u16, prepare: impl FnOnce(i32) -> Outcome) -> Result<i32, Box<dyn Error>> {
+fn socket(
+    interface: &str,
+    protocol: u16,
+    prepare: impl FnOnce(i32) -> Outcome,
+) -> Result<i32, Box<dyn Error>> {
     let name = std::ffi::CString::new(interface)?;
     // SAFETY: plain system calls; `name` ends with a zero.
     let (socket, index) =
@@ -118,7 +124,8 @@ fn send(interface: &str, size: usize, seconds: f64) -> Outcome {
     while begun.elapsed() < length {
         for _ in 0..16 {
             // SAFETY: the headers lead to vectors and frames that outlive the call.
-            let taken = unsafe { libc::sendmmsg(socket, headers.as_mut_ptr(), BATCH as u32, libc::MSG_DONTWAIT) };
+            let taken =
+                unsafe { libc::sendmmsg(socket, headers.as_mut_ptr(), BATCH as u32, libc::MSG_DONTWAIT) };
             sent += u64::try_from(taken).unwrap_or(0);
         }
     }

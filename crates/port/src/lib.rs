@@ -16,6 +16,7 @@
 
 mod about;
 mod address;
+mod auto;
 mod counters;
 mod error;
 mod fault;
@@ -171,7 +172,7 @@ pub trait Offload: Send {
     /// `watch` is called on this thread about every five milliseconds with the totals of this call so far.
     ///
     /// # Errors
-    /// `Gone`, `Down`, `System`; what was made until then is in the counters.
+    /// `Gone`, `Down`, `System`, and `Unavailable` if the driver refuses every frame. `watch` hears the last totals before.
     fn make(&mut self, order: &Order<'_>, watch: &mut dyn FnMut(&Made) -> Next) -> Result<Made, PortError>;
 }
 

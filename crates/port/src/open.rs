@@ -85,10 +85,10 @@ pub fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> 
         Kind::Fault => crate::fault::wrap(address, wish, behind(address, wish)?),
         Kind::Record => crate::record::wrap(address, wish, behind(address, wish)?),
         Kind::Trace => crate::trace::wrap(address, wish, behind(address, wish)?),
+        Kind::Auto => crate::auto::open(address, wish),
         Kind::Packet => crate::packet::open(address, wish),
         Kind::Xdp => crate::xdp::open(address, wish),
         Kind::Live => crate::live::open(address, wish),
-        _ => Err(address.wrong("is not built yet", "another")),
     }
 }
 

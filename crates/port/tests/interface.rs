@@ -29,6 +29,9 @@ fn a_veth_is_as_it_was_made() {
     assert_eq!((interface.queues.transmit, interface.queues.receive), (3, 3));
     assert!(!interface.stamping.hardware && interface.stamping.software);
     assert_eq!(interface.state(), Link::Up);
+    assert!(interface.has_addresses().unwrap());
+    ip(&bed, "addr flush dev gen0");
+    assert!(!interface.has_addresses().unwrap());
     let names = bed.generator().run_in(Interface::names).unwrap().unwrap();
     assert_eq!(names, ["lo", "gen0"]);
 }

@@ -97,7 +97,9 @@ fn crosses(bed: &Bed, out: &str, into: &str, both: bool) {
 
 #[test]
 fn frames_cross_in_order_by_every_way_out_and_in() {
-    for out in ["packet:gen0", "packet,mode=ring:gen0", "packet,qdisc=keep:gen0", "packet,mode=ring,qdisc=keep:gen0"] {
+    for out in
+        ["packet:gen0", "packet,mode=ring:gen0", "packet,qdisc=keep:gen0", "packet,mode=ring,qdisc=keep:gen0"]
+    {
         for into in ["packet:sink0", "packet,receive=slots:sink0"] {
             crosses(&bed(), out, into, false);
         }
@@ -163,7 +165,10 @@ fn frames_have_the_kernels_stamps_in_order_and_near_the_time_of_sending() {
             far.receive(100, &mut |frame| stamps.push(frame.stamp.as_unix_nanos())).unwrap();
         }
         assert_eq!(stamps.len(), 100);
-        assert!(stamps.is_sorted() && stamps[0] >= before && stamps[99] <= after, "{before} {stamps:?} {after}");
+        assert!(
+            stamps.is_sorted() && stamps[0] >= before && stamps[99] <= after,
+            "{before} {stamps:?} {after}"
+        );
     }
 }
 
@@ -204,7 +209,9 @@ fn frames_that_are_too_long_are_refused_before_anything_is_sent() {
 
 #[test]
 fn a_link_that_goes_down_is_told_and_one_that_comes_back_goes_on() {
-    for (out, into) in [("packet:gen0", "packet:sink0"), ("packet,mode=ring:gen0", "packet,receive=slots:sink0")] {
+    for (out, into) in
+        [("packet:gen0", "packet:sink0"), ("packet,mode=ring:gen0", "packet,receive=slots:sink0")]
+    {
         let bed = bed();
         let mut near = open(bed.generator(), out, &Wish::transmit()).unwrap();
         let mut far = open(bed.sink(), into, &Wish::receive()).unwrap();
@@ -232,7 +239,9 @@ fn a_link_that_goes_down_is_told_and_one_that_comes_back_goes_on() {
 
 #[test]
 fn an_interface_that_is_removed_is_gone_for_both_halves() {
-    for (out, into) in [("packet:gen0", "packet:sink0"), ("packet,mode=ring:gen0", "packet,receive=slots:sink0")] {
+    for (out, into) in
+        [("packet:gen0", "packet:sink0"), ("packet,mode=ring:gen0", "packet,receive=slots:sink0")]
+    {
         let bed = bed();
         let mut near = open(bed.generator(), out, &Wish::transmit()).unwrap();
         let mut far = open(bed.sink(), into, &Wish::receive()).unwrap();
@@ -340,7 +349,8 @@ fn queues_of_one_group_share_the_frames() {
 #[test]
 fn an_unknown_interface_and_a_missing_privilege_are_told() {
     let bed = bed();
-    let refused = open(bed.generator(), "packet:gen1", &Wish::transmit()).map(|_| ()).unwrap_err().to_string();
+    let refused =
+        open(bed.generator(), "packet:gen1", &Wish::transmit()).map(|_| ()).unwrap_err().to_string();
     assert_eq!(refused, "there is no interface 'gen1'; did you mean 'gen0'? there are: lo, gen0");
     let refused = open(bed.sink(), "packet,mode=rings:sink0", &Wish::transmit()).map(|_| ()).unwrap_err();
     assert!(refused.is_users(), "{refused}");
@@ -349,11 +359,14 @@ fn an_unknown_interface_and_a_missing_privilege_are_told() {
 
     // Without the capability, in a thread of its own: privileges belong to threads.
     let refused = bed.generator().run_in(|| {
-        rustix::thread::set_capabilities(None, rustix::thread::CapabilitySets {
-            effective: rustix::thread::CapabilitySet::empty(),
-            permitted: rustix::thread::CapabilitySet::empty(),
-            inheritable: rustix::thread::CapabilitySet::empty(),
-        })
+        rustix::thread::set_capabilities(
+            None,
+            rustix::thread::CapabilitySets {
+                effective: rustix::thread::CapabilitySet::empty(),
+                permitted: rustix::thread::CapabilitySet::empty(),
+                inheritable: rustix::thread::CapabilitySet::empty(),
+            },
+        )
         .unwrap();
         port::open(&"packet:gen0".parse().unwrap(), &Wish::transmit()).map(|_| ()).unwrap_err()
     });
@@ -380,4 +393,35 @@ fn a_port_may_be_closed_while_it_is_busy() {
     let mut far = open(bed.sink(), "packet:sink0", &Wish::receive()).unwrap();
     send(near.as_mut(), &[numbered(1, 60)]);
     assert!(receive(far.as_mut(), 1) == [numbered(1, 60)]);
+}
+
+#[test]
+fn auto_chooses_and_says_why_not_another() {
+    let bed = bed();
+    // veth has no zero-copy; where frames are copied anyway, packets are sent the even way.
+    let mut near = open(bed.generator(), "auto:gen0", &Wish::transmit()).unwrap();
+    let rows = |port: &dyn Port| -> Vec<(&'static str, String)> {
+        port.about().choices.iter().map(|choice| (choice.what, choice.chosen.clone())).collect()
+    };
+    let told = rows(near.as_ref());
+    let row = |what, chosen: &str| (what, chosen.to_owned());
+    assert_eq!(near.about().kind, "packet");
+    assert!(told.contains(&row("port refused", "xdp,mode=zerocopy:gen0")), "{told:?}");
+    assert!(told.contains(&row("port refused", "xdp,mode=copy:gen0")), "{told:?}");
+    assert!(told.contains(&row("port", "packet:gen0")), "{told:?}");
+
+    // The sink has an address: its stack keeps its frames.
+    let far = open(bed.sink(), "sink0", &Wish::receive()).unwrap();
+    assert_eq!(far.about().kind, "packet");
+    drop(far);
+    // Without one, AF_XDP may have them.
+    ip(bed.sink(), "addr flush dev sink0");
+    let mut far = open(bed.sink(), "auto:sink0", &Wish::receive()).unwrap();
+    assert_eq!(far.about().kind, "xdp", "{:?}", far.about().choices);
+    assert!(rows(far.as_ref()).contains(&row("port", "xdp,mode=copy:sink0")));
+    let frames: Vec<Vec<u8>> = (0..100).map(|n| numbered(n, 60)).collect();
+    send(near.as_mut(), &frames);
+    assert!(receive(far.as_mut(), 100) == frames);
+    let refused = open(bed.sink(), "auto:gen0", &Wish::receive()).map(|_| ()).unwrap_err();
+    assert!(matches!(refused, PortError::NoInterface { .. }), "{refused}");
 }

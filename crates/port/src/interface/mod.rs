@@ -11,8 +11,8 @@
 mod ethtool;
 mod netlink;
 
-pub(crate) use ethtool::{set_name, with_request};
 pub use ethtool::{Queues, Stamping};
+pub(crate) use ethtool::{set_name, with_request};
 
 use crate::PortError;
 use netlink::Netlink;
@@ -104,6 +104,15 @@ impl Interface {
         let links = Netlink::open().and_then(|netlink| netlink.links());
         let links = links.map_err(|error| system("asking for interfaces", error))?;
         Ok(links.into_iter().map(|link| link.name).collect())
+    }
+
+    /// Whether the host's own stack has IP addresses here.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn has_addresses(&self) -> Result<bool, PortError> {
+        let asked = self.netlink.has_addresses(self.index);
+        asked.map_err(|error| system("asking for the interface's addresses", error))
     }
 
     /// How it is now. Known by its index: another of the same name is not taken for it.

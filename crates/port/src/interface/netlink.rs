@@ -4,6 +4,7 @@ use super::Statistics;
 use super::ethtool::{Queues, with_request};
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::address::{AddressMessage, AddressScope};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkLayerType, LinkMessage, Stats64};
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::io;
@@ -27,6 +28,8 @@ pub struct Found {
     pub queues: Queues,
 }
 
+/// Asks for all there are.
+const DUMP: u16 = NLM_F_REQUEST | NLM_F_DUMP;
 /// Answers are read into this much: more than the kernel puts into one datagram (32 KiB at most).
 const ROOM: usize = 64 * 1024;
 /// Datagrams read for one request, at most: a bound, far above what any host has interfaces.
@@ -48,16 +51,28 @@ impl Netlink {
         self.socket.as_fd()
     }
 
+    /// Whether the host's own stack has IP addresses on an interface. (A link-local one of IPv6 does not count: every interface
+    /// that is up has it.)
+    pub fn has_addresses(&self, index: u32) -> io::Result<bool> {
+        let mut has = false;
+        self.ask(RouteNetlinkMessage::GetAddress(AddressMessage::default()), DUMP, |answer| {
+            if let RouteNetlinkMessage::NewAddress(address) = answer {
+                has |= address.header.index == index && address.header.scope != AddressScope::Link;
+            }
+        })?;
+        Ok(has)
+    }
+
     /// All interfaces, in the order of their indices.
     pub fn links(&self) -> io::Result<Vec<Found>> {
-        let answers = self.ask(LinkMessage::default(), NLM_F_REQUEST | NLM_F_DUMP)?;
+        let answers = self.ask_links(LinkMessage::default(), DUMP)?;
         Ok(answers.into_iter().map(found).collect())
     }
 
     pub fn statistics(&self, index: u32) -> io::Result<Statistics> {
         let mut request = LinkMessage::default();
         request.header.index = index;
-        let answers = self.ask(request, NLM_F_REQUEST)?;
+        let answers = self.ask_links(request, NLM_F_REQUEST)?;
         let attributes = answers.into_iter().flat_map(|link| link.attributes);
         let counters = attributes.into_iter().find_map(|attribute| match attribute {
             LinkAttribute::Stats64(counters) => Some(statistics(&counters)),
@@ -71,44 +86,57 @@ impl Netlink {
         let name = with_request(self.fd(), libc::SIOCGIFNAME as _, |request| {
             request.ifr_ifru.ifru_ifindex = index as i32;
         })?;
-        let answer = with_request(self.fd(), libc::SIOCGIFFLAGS as _, |request| request.ifr_name = name.ifr_name)?;
+        let answer =
+            with_request(self.fd(), libc::SIOCGIFFLAGS as _, |request| request.ifr_name = name.ifr_name)?;
         // SAFETY: SIOCGIFFLAGS wrote this member of the union.
         Ok((name, i32::from(unsafe { answer.ifr_ifru.ifru_flags })))
     }
 
-    /// Sends one request and reads all that is answered to it.
-    fn ask(&self, request: LinkMessage, flags: u16) -> io::Result<Vec<LinkMessage>> {
-        let is_dump = flags & NLM_F_DUMP == NLM_F_DUMP;
-        let payload = NetlinkPayload::from(RouteNetlinkMessage::GetLink(request));
-        let mut message = NetlinkMessage::new(NetlinkHeader::default(), payload);
+    fn ask_links(&self, request: LinkMessage, flags: u16) -> io::Result<Vec<LinkMessage>> {
+        let mut links = Vec::new();
+        self.ask(RouteNetlinkMessage::GetLink(request), flags, |answer| {
+            if let RouteNetlinkMessage::NewLink(link) = answer {
+                links.push(link);
+            }
+        })?;
+        Ok(links)
+    }
+
+    /// Sends one request and gives `take` all that is answered to it.
+    fn ask(
+        &self,
+        request: RouteNetlinkMessage,
+        flags: u16,
+        mut take: impl FnMut(RouteNetlinkMessage),
+    ) -> io::Result<()> {
+        let mut message = NetlinkMessage::new(NetlinkHeader::default(), NetlinkPayload::from(request));
         message.header.flags = flags;
         message.finalize();
         let mut bytes = vec![0; message.buffer_len()];
         message.serialize(&mut bytes);
         net::send(&self.socket, &bytes, SendFlags::empty())?;
 
-        let mut links = Vec::new();
         let mut buffer = vec![0; ROOM];
         for _ in 0..MOST_DATAGRAMS {
             let (length, _) = net::recv(&self.socket, &mut buffer[..], RecvFlags::empty())?;
-            let is_over = read_datagram(&buffer[..length.min(ROOM)], &mut links)?;
-            if is_over || !is_dump {
+            let is_over = read_datagram(&buffer[..length.min(ROOM)], &mut take)?;
+            if is_over || flags != DUMP {
                 break;
             }
         }
-        Ok(links)
+        Ok(())
     }
 }
 
 /// Reads the messages of one datagram; whether the answer ends with it.
-fn read_datagram(mut bytes: &[u8], links: &mut Vec<LinkMessage>) -> io::Result<bool> {
+fn read_datagram(mut bytes: &[u8], take: &mut impl FnMut(RouteNetlinkMessage)) -> io::Result<bool> {
     let invalid = |_| io::Error::from(io::ErrorKind::InvalidData);
     while !bytes.is_empty() {
         let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes).map_err(invalid)?;
         match message.payload {
             NetlinkPayload::Done(_) => return Ok(true),
             NetlinkPayload::Error(error) => return Err(error.to_io()),
-            NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => links.push(link),
+            NetlinkPayload::InnerMessage(answer) => take(answer),
             _ => (),
         }
         // Messages are aligned to four bytes.

@@ -34,8 +34,7 @@ impl Batch {
     pub fn new(longest: usize) -> Self {
         let room = longest.next_multiple_of(64);
         let mut bytes = vec![0; room * BATCH].into_boxed_slice();
-        let vector =
-            |room: &mut [u8]| libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: 0 };
+        let vector = |room: &mut [u8]| libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: 0 };
         let mut vectors: Box<[libc::iovec]> = bytes.chunks_exact_mut(room).map(vector).collect();
         let headers = vectors.iter_mut().map(|vector| {
             // SAFETY: `mmsghdr` is plain integers and pointers; all zeroes is a value of it.

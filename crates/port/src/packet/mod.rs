@@ -187,10 +187,8 @@ impl PacketPort {
             (For::Transmit, _, None) => return Err(self.unable("transmit")),
         };
         let mut polled = [PollFd::from_borrowed_fd(fd, flags)];
-        let patience = Timespec {
-            tv_sec: patience.as_secs() as i64,
-            tv_nsec: i64::from(patience.subsec_nanos()),
-        };
+        let patience =
+            Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: i64::from(patience.subsec_nanos()) };
         self.counters.calls += 1;
         match poll(&mut polled, Some(&patience)) {
             Ok(_) => (),
@@ -302,9 +300,12 @@ impl Port for PacketPort {
     }
 
     fn filter(&mut self, program: &[Instruction]) -> Result<(), PortError> {
-        let Some(receiver) = &mut self.receiver else { return Err(self.unable("filter what it does not receive")) };
+        let Some(receiver) = &mut self.receiver else {
+            return Err(self.unable("filter what it does not receive"));
+        };
         let attached = receiver.filter(program, &mut self.counters);
-        attached.map_err(|error| PortError::System { what: format!("the filter of {}", self.about.name), error })
+        attached
+            .map_err(|error| PortError::System { what: format!("the filter of {}", self.about.name), error })
     }
 }
 

@@ -47,9 +47,9 @@ impl Receiver {
         let receiver =
             Self { socket, inlet, snap: setting.snap, tally: Tally::default(), stamps, idle: 0, before };
         if setting.snap.is_some() {
-            receiver.attach(&[Instruction { code: RETURN, jt: 0, jf: 0, k: ALL }]).map_err(|error| {
-                failed(setting, "cutting frames off", error)
-            })?;
+            receiver
+                .attach(&[Instruction { code: RETURN, jt: 0, jf: 0, k: ALL }])
+                .map_err(|error| failed(setting, "cutting frames off", error))?;
         }
         receiver.socket.bind(interface, EVERYTHING).map_err(|error| failed(setting, "binding", error))?;
         receiver.join(setting, choices)?;
@@ -97,12 +97,7 @@ impl Receiver {
 
     /// Shows up to `most` frames.
     #[inline]
-    pub fn read(
-        &mut self,
-        most: usize,
-        read: &mut dyn FnMut(&Frame<'_>),
-        counters: &mut Counters,
-    ) -> usize {
+    pub fn read(&mut self, most: usize, read: &mut dyn FnMut(&Frame<'_>), counters: &mut Counters) -> usize {
         let before = self.tally;
         let snap = self.snap.unwrap_or(usize::MAX);
         self.inlet.read(most, &mut Show { read, snap, tally: &mut self.tally });
@@ -209,7 +204,9 @@ fn switch_stamps(
         ("driver", _) => "as asked: the kernel's stamps".to_owned(),
         (_, false) => {
             let driver = interface.driver.as_deref().unwrap_or("of this interface");
-            format!("the driver {driver} does not stamp every frame in hardware: the kernel does, when it takes it over")
+            format!(
+                "the driver {driver} does not stamp every frame in hardware: the kernel does, when it takes it over"
+            )
         }
         (_, true) => match interface.stamp_in_hardware() {
             Ok(()) => {
@@ -219,11 +216,16 @@ fn switch_stamps(
                     .map_err(|error| failed(setting, "hardware stamps", error))?;
                 return Ok(choose(StampedBy::Hardware, "the card stamps every frame".into()));
             }
-            Err(error) => format!("the card's stamps could not be switched on ({error}): the kernel's are used"),
+            Err(error) => {
+                format!("the card's stamps could not be switched on ({error}): the kernel's are used")
+            }
         },
     };
     if setting.stamps == "hardware" {
-        return Err(PortError::Unavailable { what: format!("stamps=hardware for {}", setting.name), why: refused });
+        return Err(PortError::Unavailable {
+            what: format!("stamps=hardware for {}", setting.name),
+            why: refused,
+        });
     }
     // The first makes the kernel stamp frames when the driver hands them over, the second puts that stamp into the ring.
     let flags = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;

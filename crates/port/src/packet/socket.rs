@@ -95,7 +95,8 @@ impl Socket {
 
     /// Only frames for which `program` returns more than 0 come in, and so many bytes of each.
     pub fn attach(&self, program: &[Instruction]) -> io::Result<()> {
-        let length = u16::try_from(program.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let length =
+            u16::try_from(program.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
         // `Instruction` is laid out as the kernel's struct sock_filter; the kernel only reads it.
         let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut().cast() };
         let size = size_of::<libc::sock_fprog>() as libc::socklen_t;

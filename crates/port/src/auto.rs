@@ -1,0 +1,188 @@
+//! `auto`: the best way to an interface that this machine has, and why not a better one.
+//!
+//! ```text
+//!   transmit   xdp zero-copy ─► packet
+//!   receive    xdp zero-copy ─► xdp copy ─► packet     where the host's own stack does not use the interface
+//!              packet                                  where it does: AF_XDP takes its frames away from it
+//! ```
+//!
+//! The order is by measurement. Zero-copy wins wherever a driver has it. Of the two that copy, AF_XDP receives about twice as
+//! many frames as AF_PACKET for the same time; when sending they are within a few percent of each other, and the gaps of
+//! AF_PACKET are the more even ones, since each frame leaves within its own system call.
+
+use crate::interface::Interface;
+use crate::{
+    About, Address, Choice, Counters, Direction, For, Frame, Instruction, Kind, Offload, Port, PortError,
+    Slot, Wish,
+};
+use std::os::fd::BorrowedFd;
+use units::Picos;
+
+/// A way that is tried.
+struct Candidate {
+    kind: Kind,
+    mode: Option<&'static str>,
+    /// Why it is taken if it can be had.
+    why: &'static str,
+}
+
+const ZERO_COPY: Candidate =
+    Candidate { kind: Kind::Xdp, mode: Some("zerocopy"), why: "the driver hands frames over without a copy" };
+const XDP_COPY: Candidate =
+    Candidate { kind: Kind::Xdp, mode: Some("copy"), why: "it receives more frames a second than AF_PACKET" };
+const PACKET: Candidate = Candidate {
+    kind: Kind::Packet,
+    mode: None,
+    why: "every interface has it, and its gaps are the most even",
+};
+
+impl Candidate {
+    fn address(&self, interface: &str) -> Address {
+        let address = Address::new(self.kind, interface);
+        self.mode.map_or(address.clone(), |mode| address.with("mode", mode))
+    }
+}
+
+/// What a candidate was not even tried for.
+struct Refused {
+    chosen: String,
+    why: String,
+}
+
+/// The ways to try, the best first, and those that are out of the question.
+fn candidates(name: &str, wish: &Wish, has_addresses: bool) -> (Vec<Candidate>, Vec<Refused>) {
+    let refuse = |candidate: &Candidate, why: &str| Refused {
+        chosen: candidate.address(name).to_string(),
+        why: why.to_owned(),
+    };
+    if wish.direction == Direction::Transmit {
+        let why = "where frames are copied anyway, AF_PACKET sends as many, at more even gaps";
+        return (vec![ZERO_COPY, PACKET], vec![refuse(&XDP_COPY, why)]);
+    }
+    if has_addresses {
+        let why =
+            "the interface has addresses, and AF_XDP would take its frames away from the host's own stack";
+        return (vec![PACKET], vec![refuse(&ZERO_COPY, why), refuse(&XDP_COPY, why)]);
+    }
+    (vec![ZERO_COPY, XDP_COPY, PACKET], Vec::new())
+}
+
+/// The port that was chosen, which says what it was chosen over.
+struct Chosen {
+    port: Box<dyn Port>,
+    about: About,
+}
+
+/// Opens one queue of the interface by the best way that works.
+///
+/// # Errors
+/// `NoInterface`, or what keeps even `packet` from it.
+pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
+    let name = address.place();
+    let interface = Interface::find(name)?;
+    let has_addresses = interface.has_addresses()?;
+    let (candidates, refused) = candidates(name, wish, has_addresses);
+    let refusal = |Refused { chosen, why }| Choice { what: "port refused", chosen, why };
+    let mut choices: Vec<Choice> = refused.into_iter().map(refusal).collect();
+    let mut last = None;
+    for candidate in candidates {
+        let address = candidate.address(name);
+        match crate::open(&address, wish) {
+            Ok(port) => {
+                choices.push(Choice { what: "port", chosen: address.to_string(), why: candidate.why.into() });
+                return Ok(Box::new(Chosen::new(port, choices)));
+            }
+            // No other way has another interface, or other frames.
+            Err(error @ (PortError::NoInterface { .. } | PortError::TooLong { .. }))
+                if candidate.kind == Kind::Packet =>
+            {
+                return Err(error);
+            }
+            Err(error) => {
+                choices.push(refusal(Refused { chosen: address.to_string(), why: error.to_string() }));
+                last = Some(error);
+            }
+        }
+    }
+    Err(last.unwrap_or_else(|| address.wrong("has no way to open it", "packet:INTERFACE")))
+}
+
+impl Chosen {
+    fn new(port: Box<dyn Port>, mut choices: Vec<Choice>) -> Self {
+        let mut about = port.about().clone();
+        choices.append(&mut about.choices);
+        about.choices = choices;
+        Self { port, about }
+    }
+}
+
+impl Port for Chosen {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
+        self.port.transmit(most, write)
+    }
+
+    fn receive(&mut self, most: usize, read: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, PortError> {
+        self.port.receive(most, read)
+    }
+
+    fn flush(&mut self, patience: Picos) -> Result<bool, PortError> {
+        self.port.flush(patience)
+    }
+
+    fn wait(&mut self, what: For, patience: Picos) -> Result<bool, PortError> {
+        self.port.wait(what, patience)
+    }
+
+    fn counters(&mut self) -> Result<&Counters, PortError> {
+        self.port.counters()
+    }
+
+    fn is_up(&mut self) -> bool {
+        self.port.is_up()
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.port.descriptor()
+    }
+
+    fn filter(&mut self, program: &[Instruction]) -> Result<(), PortError> {
+        self.port.filter(program)
+    }
+
+    fn offload(&mut self) -> Option<&mut dyn Offload> {
+        self.port.offload()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(wish: &Wish, has_addresses: bool) -> (Vec<String>, Vec<String>) {
+        let (candidates, refused) = candidates("eth0", wish, has_addresses);
+        let tried = candidates.iter().map(|candidate| candidate.address("eth0").to_string());
+        (tried.collect(), refused.into_iter().map(|refused| refused.chosen).collect())
+    }
+
+    #[test]
+    fn frames_of_the_hosts_own_stack_are_left_to_it() {
+        let (tried, refused) = order(&Wish::receive(), true);
+        assert_eq!(tried, ["packet:eth0"]);
+        assert_eq!(refused, ["xdp,mode=zerocopy:eth0", "xdp,mode=copy:eth0"]);
+        let (tried, refused) = order(&Wish::receive(), false);
+        assert_eq!(tried, ["xdp,mode=zerocopy:eth0", "xdp,mode=copy:eth0", "packet:eth0"]);
+        assert!(refused.is_empty());
+    }
+
+    #[test]
+    fn sending_takes_nothing_from_anybody() {
+        for has_addresses in [false, true] {
+            let (tried, _) = order(&Wish::transmit(), has_addresses);
+            assert_eq!(tried, ["xdp,mode=zerocopy:eth0", "packet:eth0"]);
+        }
+    }
+}
