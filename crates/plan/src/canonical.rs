@@ -314,7 +314,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// A TOML basic string (TOML 1.0, «String»): quotes, backslashes and control characters escaped.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {

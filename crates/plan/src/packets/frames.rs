@@ -10,11 +10,20 @@
 //! (`9,10,53`), a range (`1024..2047`, in steps: `0..100/4`), any of a range (`random(1024..65535)`), each frame the next; with `@flow`
 //! behind it, each flow the next.
 
+mod sizes;
+mod stream;
+mod taken;
+#[cfg(test)]
+mod tests;
+mod values;
+
 use crate::error::{Place, PlanError};
 use crate::typed::{Typed, TypedList};
 use serde::Deserialize;
+use std::fmt::Write;
 use std::path::PathBuf;
-use wire::template::{Changes, Mac, Spec};
+use stream::Reader;
+use wire::template::{Changes, Layer, Mac, Spec};
 
 macro_rules! stream_fields {
     ($($(#[$doc:meta])* $name:ident, $flag:literal;)*) => {
@@ -146,7 +155,27 @@ impl Frames {
 
     /// Puts the Ethernet addresses that were not typed into the specification: `(source, destination)` for stream n.
     pub fn fill_macs(&mut self, mut known: impl FnMut(usize) -> (Option<Mac>, Option<Mac>)) {
-        let _ = &mut known;
+        let FrameSource::Made { spec, macs } = &mut self.source else { return };
+        for (number, (stream, macs)) in spec.streams.iter_mut().zip(macs).enumerate() {
+            let (known_source, known_destination) = known(number);
+            for layer in &mut stream.layers {
+                match layer {
+                    Layer::Ethernet { source, destination, .. } => {
+                        put(source, macs.has_source, known_source);
+                        put(destination, macs.has_destination, known_destination);
+                    }
+                    Layer::Arp { sender_mac, .. } => put(sender_mac, macs.has_source, known_source),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+fn put(address: &mut Mac, is_given: bool, known: Option<Mac>) {
+    match known {
+        Some(known) if !is_given => *address = known,
+        _ => {}
     }
 }
 
@@ -155,6 +184,58 @@ impl Frames {
 /// # Errors
 /// The field, what was typed, what is wrong and what would be right.
 pub fn resolve(file: &FramesFile, place: &dyn Fn(&str) -> Place) -> Result<Frames, PlanError> {
-    let _ = (file, place, file.common(), StreamFile::default().over(&StreamFile::default()));
-    Ok(Frames { source: FrameSource::Made { spec: Spec::default(), macs: Vec::new() }, text: String::new() })
+    let seed = seed(file, place)?;
+    if file.pcap.is_some() {
+        return taken::resolve(file, place, seed);
+    }
+    let common = file.common();
+    let empty = Vec::new();
+    let listed = file.stream.as_ref().unwrap_or(&empty);
+    if listed.is_empty() {
+        let keys = Vec::new();
+        let made = Reader { typed: &common, own: &keys, number: None, place }.read(seed)?;
+        let text = format!("[frames]\nseed = {seed}\n{}", made.text);
+        let spec = Spec { streams: vec![made.spec], seed };
+        return Ok(Frames { source: FrameSource::Made { spec, macs: vec![made.macs] }, text });
+    }
+    let mut text = format!("[frames]\nseed = {seed}\n");
+    let (mut streams, mut macs) = (Vec::new(), Vec::new());
+    for (number, stream) in listed.iter().enumerate() {
+        let (typed, own) = stream.over(&common);
+        let made = Reader { typed: &typed, own: &own, number: Some(number), place }.read(seed)?;
+        let _ = write!(text, "\n[[frames.stream]]\nweight = {}\n{}", made.spec.weight, made.text);
+        streams.push(made.spec);
+        macs.push(made.macs);
+    }
+    let spec = Spec { streams, seed };
+    together(&spec, place)?;
+    Ok(Frames { source: FrameSource::Made { spec, macs }, text })
 }
+
+/// What only all streams together can get wrong: their number and weights.
+fn together(spec: &Spec, place: &dyn Fn(&str) -> Place) -> Result<(), PlanError> {
+    let problem = match wire::Template::build(spec) {
+        Ok(_) => return Ok(()),
+        Err(error) => error.to_string(),
+    };
+    Err(PlanError::Value {
+        place: Box::new(place("frames.stream")),
+        value: format!("{} streams", spec.streams.len()),
+        problem: format!("cannot be: {problem}"),
+        expected: "up to 256 streams with small weights".to_owned(),
+    })
+}
+
+fn seed(file: &FramesFile, place: &dyn Fn(&str) -> Place) -> Result<u64, PlanError> {
+    let Some(typed) = &file.seed else { return Ok(SEED) };
+    // TOML has no integers beyond 63 bits, and the canonical text writes it as one.
+    typed.as_str().parse().ok().filter(|seed| *seed <= i64::MAX as u64).ok_or_else(|| PlanError::Value {
+        place: Box::new(place("frames.seed")),
+        value: typed.as_str().to_owned(),
+        problem: "is no seed".to_owned(),
+        expected: "a whole number below 2^63".to_owned(),
+    })
+}
+
+/// Where nobody gives one.
+const SEED: u64 = 1;

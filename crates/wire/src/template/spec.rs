@@ -32,6 +32,14 @@ pub struct StreamSpec {
     pub sign: bool,
 }
 
+impl StreamSpec {
+    /// The least frame size (counting the FCS) that holds headers and signature.
+    pub fn least_size(&self) -> usize {
+        let signature = if self.sign { crate::signature::LENGTH } else { 0 };
+        (super::layers::length(&self.layers) + signature + crate::FCS).max(crate::LEAST_SIZE)
+    }
+}
+
 /// One header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layer {

@@ -208,6 +208,8 @@ fn flows_are_different_tuples_and_come_in_turn() {
         (70_000, vec![]),
         (12, vec![increment(Field::PortSource, 10, 1, 4), increment(Field::Ipv4Source, 5, 2, 3)]),
         (10, vec![increment(Field::PortSource, 10, 1, 4), increment(Field::Ipv4Source, 5, 2, 3)]),
+        (100, vec![increment(Field::Ipv4Destination, 5, 1, 3)]),
+        (100, vec![increment(Field::PortSource, 10, 1, 7)]),
     ] {
         let mut spec = stream(vec![ethernet(), ipv4(0), udp()]);
         (spec.flows, spec.vary) = (Some(flows), vary);
@@ -358,8 +360,8 @@ fn what_cannot_be_is_told_with_what_would_be_right() {
         "sport: has 16 bits: 65999 does not fit"
     );
     assert_eq!(
-        with(plain(), |stream| {
-            stream.vary = vec![increment(Field::PortSource, 0, 1, 100)];
+        with(vec![ethernet(), ipv4(0), echo()], |stream| {
+            stream.vary = vec![increment(Field::Ipv4Source, 0, 1, 100)];
             stream.flows = Some(1000);
         }),
         "these fields make 100 different flows, not 1000: vary more of the addresses and ports, or ask for fewer"

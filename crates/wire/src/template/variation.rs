@@ -87,29 +87,36 @@ fn distinct(field: Field, values: &Values) -> Result<u64, WireError> {
     }
 }
 
-/// What varies; where flows are asked for and nothing of the 5-tuple varies: source ports from the given one up, and source addresses
-/// when ports are used up.
+/// What varies. Where that makes fewer flows than asked for: also source ports, from the given one up, and source addresses when ports are
+/// used up or not there.
 pub(super) fn with_flows(stream: &StreamSpec) -> Vec<Vary> {
     let mut vary = stream.vary.clone();
-    let Some(mut left) = stream.flows else { return vary };
-    if left < 2 || vary.iter().any(|vary| vary.field.is_of_tuple()) {
-        return vary;
-    }
-    let mut add = |field, start, count: u64| {
-        vary.push(Vary { field, values: Values::Increment { start, step: 1, count }, by: By::Flow });
+    let Some(asked) = stream.flows else { return vary };
+    let given =
+        |all: u64, vary: &Vary| all.saturating_mul(distinct(vary.field, &vary.values).unwrap_or(u64::MAX));
+    let possible = vary.iter().filter(|vary| vary.field.is_of_tuple()).fold(1, given);
+    let mut left = asked.min(FLOWS).div_ceil(possible);
+    let mut add = |field, start: u128, room: u64| {
+        if left > 1 && room > 1 && vary.iter().all(|vary| vary.field != field) {
+            let count = left.min(room);
+            let values = Values::Increment { start, step: 1, count };
+            vary.push(Vary { field, values, by: By::Flow });
+            left = left.div_ceil(count);
+        }
     };
     for layer in stream.layers.iter().rev() {
         match layer {
             Layer::Udp { source, .. } | Layer::Tcp { source, .. } => {
-                let ports = left.min(65_536 - u64::from(*source));
-                add(Field::PortSource, u128::from(*source), ports);
-                left = left.div_ceil(ports);
+                add(Field::PortSource, u128::from(*source), 65_536 - u64::from(*source));
             }
-            Layer::Ipv4 { source, .. } if left > 1 => {
-                let room = (1 << 32) - u64::from(source.to_bits());
-                add(Field::Ipv4Source, u128::from(source.to_bits()), left.min(room));
+            Layer::Ipv4 { source, .. } => {
+                let source = source.to_bits();
+                add(Field::Ipv4Source, u128::from(source), (1 << 32) - u64::from(source));
             }
-            Layer::Ipv6 { source, .. } if left > 1 => add(Field::Ipv6Source, source.to_bits(), left),
+            Layer::Ipv6 { source, .. } => {
+                let beyond = u64::MAX - source.to_bits() as u64;
+                add(Field::Ipv6Source, source.to_bits(), beyond.saturating_add(1));
+            }
             _ => {}
         }
     }

@@ -19,7 +19,9 @@ pub(super) fn read(text: &str) -> Result<Sizes, Problem> {
         part.parse::<usize>().map_err(|_| wrong(format!("has a part '{part}' that is no number")))
     };
     let range = |text: &str| -> Result<Option<(usize, usize)>, Problem> {
-        let Some((first, last)) = text.split_once("..").or_else(|| text.split_once('-')) else { return Ok(None) };
+        let Some((first, last)) = text.split_once("..").or_else(|| text.split_once('-')) else {
+            return Ok(None);
+        };
         let (first, last) = (number(first)?, number(last)?);
         if first > last { Err(wrong("has a range that goes down")) } else { Ok(Some((first, last))) }
     };
@@ -114,7 +116,9 @@ pub(super) fn show_payload(payload: &Payload) -> String {
         Payload::Zeros => "zeros".to_owned(),
         Payload::Increment => "increment".to_owned(),
         Payload::Random => "random".to_owned(),
-        Payload::Bytes(bytes) => format!("0x{}", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
+        Payload::Bytes(bytes) => {
+            format!("0x{}", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+        }
     }
 }
 

@@ -52,7 +52,10 @@ impl Kind {
     pub fn expected(self) -> String {
         match self {
             Self::Number { bits } => {
-                format!("0 to {}, a list (1,5), a range (1..9 or 1..9/2) or random(1..9)", (1_u64 << bits) - 1)
+                format!(
+                    "0 to {}, a list (1,5), a range (1..9 or 1..9/2) or random(1..9)",
+                    (1_u64 << bits) - 1
+                )
             }
             Self::Ipv4 => "an IPv4 address, a list, a range (198.18.0.2-198.18.0.9) or a prefix".to_owned(),
             Self::Ipv6 => "an IPv6 address, a list, a range (fd00::2-fd00::9) or a prefix".to_owned(),
@@ -72,8 +75,12 @@ impl Kind {
                 let value = value.map_err(|_| wrong("is no number"))?;
                 if value > self.most() { Err(wrong("does not fit")) } else { Ok(value) }
             }
-            Self::Ipv4 => text.parse::<Ipv4Addr>().map(|a| a.to_bits().into()).map_err(|_| wrong("is no IPv4 address")),
-            Self::Ipv6 => text.parse::<Ipv6Addr>().map(Ipv6Addr::to_bits).map_err(|_| wrong("is no IPv6 address")),
+            Self::Ipv4 => {
+                text.parse::<Ipv4Addr>().map(|a| a.to_bits().into()).map_err(|_| wrong("is no IPv4 address"))
+            }
+            Self::Ipv6 => {
+                text.parse::<Ipv6Addr>().map(Ipv6Addr::to_bits).map_err(|_| wrong("is no IPv6 address"))
+            }
             Self::Mac => {
                 let mac = text.parse::<Mac>().map_err(|_| wrong("is no Ethernet address"))?;
                 Ok(mac.0.iter().fold(0, |value, byte| value << 8 | u128::from(*byte)))
@@ -188,7 +195,10 @@ fn increment(first: u128, last: u128, step: u128) -> Result<(u128, Option<Values
     }
     let steps = first.abs_diff(last) / step;
     let Some(count) = u64::try_from(steps).ok().and_then(|steps| steps.checked_add(1)) else {
-        return Err(("is a range of more than 2^64 values".to_owned(), "a smaller range, or random(A..B)".to_owned()));
+        return Err((
+            "is a range of more than 2^64 values".to_owned(),
+            "a smaller range, or random(A..B)".to_owned(),
+        ));
     };
     let step = if last < first { -(step as i64) } else { step as i64 };
     Ok((first, Some(Values::Increment { start: first, step, count })))
@@ -204,9 +214,7 @@ fn prefix(text: &str, network: &str, length: &str, kind: Kind) -> Result<(u128, 
     let Some(length) = length else {
         return Err(("has a prefix that is too long".to_owned(), format!("/0 to /{}", kind.bits())));
     };
-    let hosts = kind.most().checked_shr(length + 128 - kind.bits()).map_or(0, |_| {
-        if length == kind.bits() { 0 } else { kind.most() >> length }
-    });
+    let hosts = kind.most().checked_shr(length).unwrap_or(0);
     if first & hosts != 0 {
         let right = kind.show(first & !hosts);
         return Err((format!("has bits behind its first {length}"), format!("{right}/{length}")));

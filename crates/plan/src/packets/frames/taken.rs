@@ -1,0 +1,71 @@
+//! Frames that are taken from a capture file, with fields that vary.
+
+use super::stream::vary;
+use super::{FrameSource, Frames, FramesFile};
+use crate::canonical::quoted;
+use crate::error::{Place, PlanError};
+use std::fmt::Write;
+use wire::template::{Changes, Vary};
+
+pub(super) fn resolve(
+    file: &FramesFile,
+    place: &dyn Fn(&str) -> Place,
+    seed: u64,
+) -> Result<Frames, PlanError> {
+    let path = file.pcap.as_deref().unwrap_or_default();
+    let at = |key: &str| Box::new(place(&format!("frames.{key}")));
+    if path.trim().is_empty() {
+        let (value, problem) = (path.to_owned(), "names no file".to_owned());
+        return Err(PlanError::Value {
+            place: at("pcap"),
+            value,
+            problem,
+            expected: "a pcap or pcapng file".to_owned(),
+        });
+    }
+    if let Some(other) = made(file) {
+        let why =
+            "frames are either taken from a file or made; what is taken can be changed by --vary and --sign"
+                .to_owned();
+        return Err(PlanError::Contradiction { place: at("pcap"), other: at(other), why });
+    }
+    let mut text = format!("[frames]\nseed = {seed}\npcap = {}\n", quoted(path));
+    let sign = file.sign.unwrap_or(false);
+    let mut changes = Changes { vary: Vec::new(), sign, seed };
+    let mut shown = Vec::new();
+    for typed in file.vary.iter().flat_map(|list| &list.0) {
+        let wrong = |(problem, expected)| PlanError::Value {
+            place: at("vary"),
+            value: typed.as_str().to_owned(),
+            problem,
+            expected,
+        };
+        let is_ipv6 = typed
+            .as_str()
+            .split_once('=')
+            .is_some_and(|(name, values)| matches!(name.trim(), "src" | "dst") && values.contains(':'));
+        let (name, varied) = vary(typed.as_str(), is_ipv6, false).map_err(wrong)?;
+        if changes.vary.iter().any(|known| known.field == varied.field) {
+            let expected = "one way for each field".to_owned();
+            return Err(wrong((format!("says a second time how {name} varies"), expected)));
+        }
+        shown.push(quoted(&format!("{name}={}", varied.chosen)));
+        changes.vary.push(Vary { field: varied.field, values: varied.list, by: varied.chosen.by });
+    }
+    if !shown.is_empty() {
+        let _ = writeln!(text, "vary = [{}]", shown.join(", "));
+    }
+    let _ = writeln!(text, "sign = {sign}");
+    Ok(Frames { source: FrameSource::Taken { file: path.into(), changes }, text })
+}
+
+/// A key that says how frames are made.
+fn made(file: &FramesFile) -> Option<&'static str> {
+    if file.stream.is_some() {
+        return Some("stream");
+    }
+    let mut known = file.common();
+    (known.vary, known.sign) = (None, None);
+    let (_, keys) = known.over(&super::StreamFile::default());
+    keys.first().copied()
+}
