@@ -134,6 +134,15 @@ pub fn current_cpu() -> usize {
     rustix::thread::sched_getcpu()
 }
 
+/// A CPU for the worker of this queue: of those that this thread may use, the queue-th; for the first queue, the one it is on.
+pub fn cpu_for(queue: u32) -> usize {
+    let current = current_cpu();
+    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return current };
+    let cpus: Vec<usize> = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect();
+    let from = cpus.iter().position(|cpu| *cpu == current).unwrap_or(0);
+    cpus.get((from + queue as usize) % cpus.len().max(1)).copied().unwrap_or(current)
+}
+
 /// Keeps this thread on one CPU: which receive queue of a veth gets the frames depends on it, and so does the count of refused ones.
 pub fn pin(cpu: usize) -> io::Result<()> {
     let mut set = rustix::thread::CpuSet::new();

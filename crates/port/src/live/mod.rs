@@ -139,7 +139,7 @@ impl LivePort {
         let driver = self.interface.driver.as_deref().unwrap_or("the driver");
         let error = std::io::Error::from_raw_os_error(errno);
         let advice = match (driver, errno) {
-            ("veth", libc::ENXIO) => "; the peer needs an XDP program, or GRO: 'ethtool -K PEER gro on'",
+            ("veth", _) => "; the peer needs an XDP program, or GRO: 'ethtool -K PEER gro on'",
             (_, libc::EOPNOTSUPP) => "; it cannot send frames of XDP programs",
             _ => "",
         };
@@ -199,7 +199,7 @@ impl Offload for LivePort {
             return Err(PortError::Unable { port: self.about.name.clone(), what: "make frames that were not prepared" });
         };
         let call = Call { order, before: self.dropped_by_interface(), length: prepared.making.length };
-        let cpu = leg::current_cpu();
+        let cpu = leg::cpu_for(self.about.queue);
         self.state.begin(order.first, cpu as u64);
         self.state.write(state::CLOCK_OFFSET, clock::unix_ns().wrapping_sub(clock::monotonic_ns()).wrapping_sub(EPOCH_UNIX_NS));
         let lateness = state::LATENESS;
@@ -217,7 +217,13 @@ impl Offload for LivePort {
         self.counters.sent += made.frames;
         self.counters.sent_bytes += made.bytes;
         self.counters.drop(DropPlace::TransmitDriver, made.refused);
-        result.map(|()| made)
+        match result {
+            Ok(()) => Ok(made),
+            Err(error) => {
+                watch(&made);
+                Err(error)
+            }
+        }
     }
 }
 
