@@ -22,15 +22,18 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::capture::CaptureArgs;
 use commands::compare::CompareArgs;
+use commands::ctl::CtlArgs;
 use commands::demo::DemoArgs;
 use commands::gaps::GapsArgs;
 use commands::generate::{CompletionsArgs, ManArgs};
 use commands::http_args::HttpArgs;
 use commands::http_load::HttpLoadWords;
+use commands::lab::LabArgs;
 use commands::pace::PaceArgs;
 use commands::report::ReportArgs;
 use commands::run::RunArgs;
 use commands::runs::RunsArgs;
+use commands::send::SendArgs;
 use commands::target::TargetArgs;
 use status::Failure;
 use std::ffi::OsString;
@@ -51,15 +54,18 @@ struct Tare {
 #[derive(Subcommand, Debug)]
 enum Command {
     Http(Box<HttpArgs>),
+    Send(Box<SendArgs>),
     Pace(Box<PaceArgs>),
     Capture(Box<CaptureArgs>),
     Gaps(Box<GapsArgs>),
     Run(RunArgs),
     Report(ReportArgs),
     Runs(RunsArgs),
+    Ctl(CtlArgs),
     Compare(Box<CompareArgs>),
     Target(Box<TargetArgs>),
     Demo(DemoArgs),
+    Lab(LabArgs),
     #[command(name = "http_load")]
     HttpLoad(HttpLoadWords),
     Man(ManArgs),
@@ -69,9 +75,9 @@ enum Command {
 /// The subcommands in the groups and the order in which help shows them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Load", &["http", "http_load", "run"]),
-    ("Packets", &["pace", "capture", "gaps"]),
+    ("Packets", &["send", "ctl", "pace", "capture", "gaps"]),
     ("Results", &["report", "runs", "compare"]),
-    ("Try out", &["demo", "target"]),
+    ("Try out", &["demo", "target", "lab"]),
     ("Tools", &["man", "completions", "help"]),
 ];
 
@@ -122,6 +128,7 @@ fn main() -> ExitCode {
     let command = Tare::from_arg_matches(&typed).unwrap_or_else(|error| error.exit()).command;
     let outcome: Result<ExitCode, Failure> = match command {
         Command::Http(args) => commands::http::run(&args).map(Into::into),
+        Command::Send(args) => commands::send::run(&args).map(Into::into),
         Command::Pace(args) => commands::pace::run(&args).map(Into::into),
         Command::Capture(args) => commands::capture::run(&args).map(Into::into),
         Command::Gaps(args) => commands::gaps::run(&args).map(Into::into),
@@ -129,7 +136,9 @@ fn main() -> ExitCode {
         Command::Report(args) => commands::report::run(&args).map(Into::into),
         Command::Compare(args) => commands::compare::run(&args).map(Into::into),
         Command::Runs(args) => commands::runs::run(&args).map(Into::into),
+        Command::Ctl(args) => commands::ctl::run(&args).map(Into::into),
         Command::Demo(args) => commands::demo::run(args).map(Into::into),
+        Command::Lab(args) => commands::lab::run(&args).map(Into::into),
         Command::HttpLoad(HttpLoadWords { words }) => Ok(commands::http_load::main("tare http_load", words)),
         Command::Man(args) => commands::generate::man(&args, Tare::command()),
         Command::Completions(args) => commands::generate::completions(&args, Tare::command()),

@@ -2,7 +2,9 @@
 
 pub mod capture;
 pub mod compare;
+pub mod ctl;
 pub mod demo;
+pub mod frame_args;
 pub mod gaps;
 pub mod generate;
 pub mod http;
@@ -10,8 +12,10 @@ pub mod http_args;
 pub mod http_load;
 pub mod http_load_args;
 pub mod http_load_cipher;
+pub mod lab;
 pub mod pace;
 pub mod report;
 pub mod run;
 pub mod runs;
+pub mod send;
 pub mod target;
