@@ -44,6 +44,10 @@ pub enum By {
     Socket,
     /// A key on the terminal.
     Key,
+    /// A signal (SIGHUP).
+    Signal,
+    /// A file that was written again.
+    File,
 }
 
 impl By {
@@ -51,6 +55,8 @@ impl By {
         match self {
             Self::Socket => "ctl",
             Self::Key => "key",
+            Self::Signal => "signal",
+            Self::File => "file",
         }
     }
 }

@@ -5,6 +5,7 @@ mod control;
 pub mod ctl;
 mod error;
 pub mod flows;
+pub mod forward;
 pub mod gaps;
 mod job;
 pub mod signed;

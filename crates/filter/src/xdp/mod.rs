@@ -122,16 +122,35 @@ impl Loaded {
 
     /// What was counted so far, over all CPUs.
     pub fn hits(&self) -> Hits {
-        let rows = self.firewall.rules().rules.len() + ENDS;
+        Hits::from_rows(self.rows().map(|(_, hit)| hit).collect())
+    }
+
+    /// The same in two sums: what went on, and what was dropped.
+    pub fn sums(&self) -> (Hit, Hit) {
+        let mut sums = (Hit::default(), Hit::default());
+        for (drops, hit) in self.rows() {
+            let sum = if drops { &mut sums.1 } else { &mut sums.0 };
+            sum.frames += hit.frames;
+            sum.bytes += hit.bytes;
+        }
+        sums
+    }
+
+    /// Whether each row drops, and what it counted.
+    fn rows(&self) -> impl Iterator<Item = (bool, Hit)> {
+        let rules = self.firewall.rules();
+        let ends = [rules.default.is_drop(), rules.other.is_drop(), true];
+        let drops = rules.rules.iter().map(|rule| rule.action.is_drop()).chain(ends);
+        drops.enumerate().map(|(row, drops)| (drops, self.row(row)))
+    }
+
+    fn row(&self, row: usize) -> Hit {
         let word =
             |cpu: usize, at: usize| self.counters.u64_at(cpu * self.stride + at).load(Ordering::Relaxed);
-        let row = |row: usize| {
-            (0..self.cpus).fold(Hit::default(), |sum, cpu| Hit {
-                frames: sum.frames + word(cpu, row * ROW),
-                bytes: sum.bytes + word(cpu, row * ROW + 8),
-            })
-        };
-        Hits::from_rows((0..rows).map(row).collect())
+        (0..self.cpus).fold(Hit::default(), |sum, cpu| Hit {
+            frames: sum.frames + word(cpu, row * ROW),
+            bytes: sum.bytes + word(cpu, row * ROW + 8),
+        })
     }
 }
 

@@ -1,0 +1,101 @@
+//! Frames on their way from one port to the other: room for some, made once.
+
+use port::{Port, PortError, Slot};
+
+/// Most frames between two ports.
+pub const MOST: usize = 64;
+
+/// Frames that arrived and have not left.
+#[derive(Debug)]
+pub struct Batch {
+    /// Rooms of `longest` bytes, one after another.
+    data: Vec<u8>,
+    longest: usize,
+    lengths: [usize; MOST],
+    /// The first that has not left, and one past the last.
+    first: usize,
+    end: usize,
+}
+
+/// What left at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    pub frames: u64,
+    pub bytes: u64,
+}
+
+impl Batch {
+    pub fn new(longest: usize) -> Self {
+        Self { data: vec![0; longest * MOST], longest, lengths: [0; MOST], first: 0, end: 0 }
+    }
+
+    pub const fn is_empty(&self) -> bool {
+        self.first == self.end
+    }
+
+    /// Takes a frame; false if it is longer than a room. There is room for `MOST` after the batch was empty.
+    #[inline]
+    pub fn push(&mut self, frame: &[u8]) -> bool {
+        if frame.len() > self.longest || self.end == MOST {
+            return false;
+        }
+        let start = self.end * self.longest;
+        self.data[start..start + frame.len()].copy_from_slice(frame);
+        self.lengths[self.end] = frame.len();
+        self.end += 1;
+        true
+    }
+
+    /// Hands over what the port takes now.
+    pub fn send(&mut self, port: &mut dyn Port) -> Result<Left, PortError> {
+        let (mut index, mut bytes) = (self.first, 0);
+        let (data, lengths, longest) = (&self.data, &self.lengths, self.longest);
+        let taken = port.transmit(self.end - self.first, &mut |slot: &mut Slot<'_>| {
+            let (start, length) = (index * longest, lengths[index]);
+            // A room that is too short for the frame tells its length, and the port refuses it.
+            if let Some(room) = slot.data.get_mut(..length) {
+                room.copy_from_slice(&data[start..start + length]);
+            }
+            slot.length = length;
+            *slot.mark = 0;
+            bytes += length as u64;
+            index += 1;
+        })?;
+        self.first += taken;
+        if self.first == self.end {
+            self.clear();
+        }
+        Ok(Left { frames: taken as u64, bytes })
+    }
+
+    /// Gives up what has not left; how many.
+    pub fn clear(&mut self) -> u64 {
+        let rest = self.end - self.first;
+        (self.first, self.end) = (0, 0);
+        rest as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_keep_their_order_where_the_port_takes_few_at_a_time() {
+        let (mut near, mut far) = port::mem::pair(8, 100);
+        let mut batch = Batch::new(100);
+        for n in 0..20u8 {
+            assert!(batch.push(&[n; 60]));
+        }
+        assert!(!batch.push(&[0; 101]));
+        let mut seen = Vec::new();
+        for round in 0..3 {
+            let left = batch.send(&mut near).unwrap();
+            assert_eq!(left.frames, [8, 8, 4][round]);
+            assert_eq!(left.bytes, left.frames * 60);
+            far.receive(64, &mut |frame| seen.push(frame.data[0])).unwrap();
+        }
+        assert!(batch.is_empty());
+        assert_eq!(seen, (0..20).collect::<Vec<_>>());
+    }
+}

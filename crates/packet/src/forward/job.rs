@@ -1,0 +1,420 @@
+//! Lanes as a job: opened, started, counted, joined.
+
+use super::lane::{Lane, Moved, Work};
+use super::reload::{Reloader, keep, understand};
+use super::rules_table::rules_table;
+use super::{Back, Full, RuleSource, Setup};
+use crate::{Control, Facts, Findings, Job, MakeRecorders, PacketError, Running};
+use clock::{Clock, HostClock};
+use filter::{CompileError, Firewall, Shared};
+use measure::packets::{PacketReport, PlaceCount, PortReport};
+use port::{Address, Port, PortError, Wish};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use units::{Bytes, Cause, Event, Fate, Gauges, Group, Instant, Miss, Outcome, Picos, Record};
+
+/// Rounds between two looks at the clock.
+const ROUNDS: usize = 16;
+/// An idle lane looks up this often.
+const NAP: Picos = Picos::from_millis(1);
+/// How often the ports are asked what they lost.
+const ASK: Picos = Picos::from_millis(100);
+/// Time for what was handed over to leave, at the end.
+const FLUSH: Picos = Picos::from_millis(200);
+
+/// A middlebox in this process, ready to start.
+pub struct Forward {
+    lanes: Vec<Lane>,
+    names: (String, Option<String>),
+    setup: Setup,
+    shared: Option<Arc<Shared>>,
+    clock: HostClock,
+    choices: Vec<(String, String, String)>,
+}
+
+/// Compiles, with the line of a rule in the error.
+pub(super) fn compiled(source: &RuleSource) -> Result<Firewall, PacketError> {
+    Firewall::compile(&source.rules).map_err(|error| PacketError::Wrong(explained(source, &error)))
+}
+
+fn explained(source: &RuleSource, error: &CompileError) -> String {
+    let file = source.file.as_ref().map_or_else(|| "the rules".to_owned(), |file| file.display().to_string());
+    format!("{file}: {error}")
+}
+
+impl Forward {
+    /// Opens both ports, a queue of each for every thread. `frame` is the longest frame, without FCS.
+    ///
+    /// # Errors
+    /// A port that cannot be opened, or rules that cannot be compiled.
+    pub fn open(
+        inward: &Address,
+        outward: Option<&Address>,
+        (threads, frame): (u32, usize),
+        setup: Setup,
+        clock: HostClock,
+    ) -> Result<Self, PacketError> {
+        // Both groups are this process's own.
+        let group = (std::process::id() as u16) << 1;
+        let wish = |queue, side: u16| Wish {
+            queue,
+            queues: threads,
+            frame,
+            fanout: (threads > 1).then_some(group | side),
+            busy: setup.busy,
+            ..Wish::default()
+        };
+        let mut pairs = Vec::with_capacity(threads as usize);
+        for queue in 0..threads {
+            let near = port::open(inward, &wish(queue, 0))?;
+            let far = outward.map(|address| port::open(address, &wish(queue, 1))).transpose()?;
+            pairs.push((near, far));
+        }
+        Self::new(pairs, setup, clock)
+    }
+
+    /// Between ports that are open already; a lane for each pair.
+    ///
+    /// # Errors
+    /// Rules that cannot be compiled.
+    pub fn new(
+        pairs: Vec<(Box<dyn Port>, Option<Box<dyn Port>>)>,
+        setup: Setup,
+        clock: HostClock,
+    ) -> Result<Self, PacketError> {
+        let shared = setup.rules.as_ref().map(compiled).transpose()?.map(Shared::new);
+        let name = |port: &dyn Port| port.about().name.clone();
+        let names = pairs.first().map_or_else(Default::default, |(near, far)| {
+            (name(&**near), far.as_ref().map(|far| name(&**far)))
+        });
+        let mut choices = Vec::new();
+        for port in pairs.first().into_iter().flat_map(|(near, far)| std::iter::once(near).chain(far)) {
+            for choice in &port.about().choices {
+                choices.push((choice.what.to_owned(), choice.chosen.clone(), choice.why.clone()));
+            }
+        }
+        let lanes = pairs
+            .into_iter()
+            .map(|(near, far)| {
+                let work = match &shared {
+                    Some(shared) => Work::Judge(Box::new(shared.view())),
+                    None => Work::Pass,
+                };
+                Lane::new(near, far, work, setup.full, setup.back)
+            })
+            .collect();
+        Ok(Self { lanes, names, setup, shared, clock, choices })
+    }
+
+    fn load(&self) -> String {
+        let what = match (&self.setup.rules, &self.names.1) {
+            (Some(source), _) => format!("firewall of {} rules", source.rules.rules.len()),
+            (None, Some(_)) => "forward every frame".to_owned(),
+            (None, None) => "receive, count, free".to_owned(),
+        };
+        let threads = if self.lanes.len() == 1 { "thread" } else { "threads" };
+        format!("{what}, {} {threads}", self.lanes.len())
+    }
+}
+
+impl Job for Forward {
+    fn facts(&self) -> Facts {
+        let mut notes = Vec::new();
+        if let Some(shared) = &self.shared {
+            notes.extend(rule_notes(&shared.firewall()));
+        }
+        Facts {
+            threads: self.lanes.len(),
+            spins: self.setup.busy,
+            length: self.setup.duration,
+            load: self.load(),
+            target: target(&self.names, self.setup.back),
+            choices: self.choices.clone(),
+            notes,
+            ..Facts::default()
+        }
+    }
+
+    fn start(
+        self: Box<Self>,
+        control: Arc<Control>,
+        recorders: MakeRecorders<'_>,
+    ) -> Result<Running, PacketError> {
+        let Self { lanes, setup, shared, clock, .. } = *self;
+        let origin = clock.now();
+        control.begin(origin);
+        let end = setup.duration.map_or(Instant::FAR, |length| origin + length);
+        let alive = Arc::new(AtomicUsize::new(lanes.len()));
+        let reports: Arc<Mutex<Vec<PortReport>>> = Arc::default();
+        let count = lanes.len() as u64;
+        let mut threads = Vec::with_capacity(lanes.len() + 1);
+        for (index, (lane, record)) in lanes.into_iter().zip(recorders(origin)).enumerate() {
+            let runner = Runner {
+                lane,
+                record,
+                clock,
+                control: control.clone(),
+                end,
+                most: setup.frames.map_or(u64::MAX, |n| share(n, count, index as u64)),
+                busy: setup.busy,
+                gauges: Gauges::default(),
+                arrived: 0,
+                lost: 0,
+            };
+            let (alive, reports) = (alive.clone(), reports.clone());
+            threads.push(spawn(format!("forward-{index}"), move || {
+                // Counted down also if the lane panics: the keeper must end.
+                let _alive = Alive(alive);
+                runner.run(index as u32, &reports);
+            })?);
+        }
+        if let (Some(shared), Some(rules)) = (&shared, &setup.rules) {
+            threads.extend(keeper(shared.clone(), rules, &control, clock, alive)?);
+        }
+        Ok(Running::new(threads, move || findings(&reports, shared.as_deref(), &control)))
+    }
+}
+
+/// The n-th of `count` shares of `all`.
+const fn share(all: u64, count: u64, n: u64) -> u64 {
+    all / count + if n < all % count { 1 } else { 0 }
+}
+
+pub(super) struct Alive(pub Arc<AtomicUsize>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
+pub(super) fn spawn(
+    name: String,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<std::thread::JoinHandle<()>, PacketError> {
+    let thread = std::thread::Builder::new().name(name).spawn(work);
+    thread.map_err(|error| PacketError::Wrong(format!("a thread could not be started: {error}")))
+}
+
+/// The thread that reads rules again, where there is a file to read.
+fn keeper(
+    shared: Arc<Shared>,
+    source: &RuleSource,
+    control: &Arc<Control>,
+    clock: HostClock,
+    alive: Arc<AtomicUsize>,
+) -> Result<Option<std::thread::JoinHandle<()>>, PacketError> {
+    let Some(file) = source.file.clone() else { return Ok(None) };
+    let take = move |rules: &filter::Rules| shared.replace(rules).map_err(|error| error.to_string());
+    let reloader = Arc::new(Reloader::new(file, source.rules.clone(), Box::new(take)));
+    understand(&reloader, control);
+    let (control, when) = (control.clone(), (source.signal.clone(), source.every));
+    let over = move || alive.load(Ordering::Acquire) == 0;
+    spawn("rules".to_owned(), move || keep(&reloader, &control, &clock, when, over)).map(Some)
+}
+
+fn findings(reports: &Mutex<Vec<PortReport>>, shared: Option<&Shared>, control: &Control) -> Findings {
+    let mut ports = std::mem::take(&mut *reports.lock().unwrap_or_else(PoisonError::into_inner));
+    ports.sort_by(|a, b| (&a.role, a.queue).cmp(&(&b.role, b.queue)));
+    let mut report = PacketReport {
+        command: "forward".to_owned(),
+        ports,
+        changes: control.changes(),
+        ..PacketReport::default()
+    };
+    if let Some(shared) = shared {
+        let (hits, gone) = shared.hits();
+        report.tables.push(rules_table(shared.firewall().rules(), &hits, gone));
+    }
+    Findings { report, ..Findings::default() }
+}
+
+/// `mem:a > mem:b`, with how frames come back.
+pub(super) fn target((near, far): &(String, Option<String>), back: Back) -> String {
+    match (far, back) {
+        (None, _) => near.clone(),
+        (Some(far), Back::Nothing) => format!("{near} > {far}"),
+        (Some(far), Back::Pass | Back::Rules) => format!("{near} <> {far}"),
+    }
+}
+
+/// What to know of the rules before traffic comes.
+pub(super) fn rule_notes(firewall: &Firewall) -> Vec<String> {
+    let cost = firewall.cost();
+    let mut notes: Vec<String> = cost.warning().into_iter().collect();
+    if cost.unreachable > 0 {
+        notes.push(format!(
+            "{} rules can never match: an earlier rule with the same or a shorter 'from' covers them",
+            cost.unreachable
+        ));
+    }
+    notes
+}
+
+/// One lane at work.
+struct Runner {
+    lane: Lane,
+    record: Box<dyn Record + Send>,
+    clock: HostClock,
+    control: Arc<Control>,
+    end: Instant,
+    /// End after so many frames.
+    most: u64,
+    busy: bool,
+    gauges: Gauges,
+    arrived: u64,
+    /// Frames that the ports lost before we saw them, as far as they are counted.
+    lost: u64,
+}
+
+impl Runner {
+    fn run(mut self, queue: u32, reports: &Mutex<Vec<PortReport>>) {
+        if let Err(error) = self.rounds() {
+            self.control.fail(error.to_string());
+        }
+        let now = self.clock.now();
+        self.missed(Miss::PortFull, |runner| runner.lane.give_up());
+        for (index, port) in self.lane.ports().enumerate() {
+            // A port that fails now has told why before, or has nothing left to send.
+            let _ = port.flush(FLUSH);
+            let report = port_report(if index == 0 { "in" } else { "out" }, queue, &mut **port);
+            reports.lock().unwrap_or_else(PoisonError::into_inner).push(report);
+        }
+        self.ask();
+        self.lane.hand_over();
+        self.record.tick(now, &self.gauges);
+    }
+
+    fn rounds(&mut self) -> Result<(), PortError> {
+        let mut asked = self.clock.now();
+        loop {
+            let mut moved = Moved::default();
+            let result = self.burst(&mut moved);
+            self.keep(&moved);
+            result?;
+            let now = self.clock.now();
+            if now.since(asked) >= ASK {
+                asked = now;
+                self.ask();
+            }
+            self.record.tick(now, &self.gauges);
+            if now >= self.end || self.control.stops() || self.arrived >= self.most || self.lane.is_over() {
+                return Ok(());
+            }
+            if moved == Moved::default() && !self.busy {
+                self.lane.wait(NAP.min(self.end.since(now)))?;
+            }
+        }
+    }
+
+    /// Several rounds, as long as something moves.
+    fn burst(&mut self, moved: &mut Moved) -> Result<(), PortError> {
+        for _ in 0..ROUNDS {
+            let before = *moved;
+            let left = self.most.saturating_sub(self.arrived + moved.arrived);
+            self.lane.round(left.min(super::batch::MOST as u64) as usize, moved)?;
+            if *moved == before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, moved: &Moved) {
+        self.arrived += moved.arrived;
+        self.gauges.offered += moved.ended();
+        self.gauges.due = self.gauges.offered;
+        for (fate, frames, bytes) in [
+            (Fate::Forwarded, moved.forwarded, moved.forwarded_bytes),
+            (Fate::Filtered, moved.filtered, moved.filtered_bytes),
+            (Fate::Received, moved.received, moved.received_bytes),
+        ] {
+            if frames > 0 {
+                self.record.frames(fate, frames, Bytes::new(bytes));
+            }
+        }
+        if moved.full > 0 {
+            self.record.missed(Miss::PortFull, moved.full);
+        }
+        for _ in 0..moved.too_long {
+            self.record.event(&too_long(self.clock.now()));
+        }
+    }
+
+    fn missed(&mut self, why: Miss, count: impl FnOnce(&mut Self) -> u64) {
+        let count = count(self);
+        if count > 0 {
+            self.gauges.offered += count;
+            self.gauges.due = self.gauges.offered;
+            self.record.missed(why, count);
+        }
+    }
+
+    /// Counts what the ports lost before we saw it.
+    fn ask(&mut self) {
+        self.missed(Miss::ReceiverFull, |runner| {
+            let lost: u64 = runner.lane.ports().map(|port| lost_before_us(&mut **port)).sum();
+            let new = lost.saturating_sub(runner.lost);
+            runner.lost += new;
+            new
+        });
+    }
+}
+
+/// Frames that arrived at the port and were lost there.
+fn lost_before_us(port: &mut dyn Port) -> u64 {
+    let Ok(counters) = port.counters() else { return 0 };
+    let ours = |key: &str| key.starts_with("rx.") && key != "rx.filter";
+    counters.drops.iter().filter(|drop| ours(drop.place.key())).map(|drop| drop.frames).sum()
+}
+
+/// A frame that the other port does not take.
+fn too_long(now: Instant) -> Event {
+    Event {
+        seq: 0,
+        due: now,
+        sent: Instant::FAR,
+        first_byte: Instant::FAR,
+        done: now,
+        bytes_out: Bytes::ZERO,
+        bytes_in: Bytes::ZERO,
+        outcome: Outcome::Failed(Cause::FrameTooLong),
+        blocked: Picos::ZERO,
+        group: Group(0),
+    }
+}
+
+/// A port as the result tells it.
+fn port_report(role: &str, queue: u32, port: &mut dyn Port) -> PortReport {
+    let about = port.about().clone();
+    let mut report = PortReport {
+        role: role.to_owned(),
+        name: about.name,
+        queue,
+        speed_bps: about.speed_bps,
+        stamps: about.can.stamps.map(|by| by.name().to_owned()).unwrap_or_default(),
+        choices: about.choices.iter().map(|c| format!("{}: {}, {}", c.what, c.chosen, c.why)).collect(),
+        ..PortReport::default()
+    };
+    if let Ok(counters) = port.counters() {
+        report.sent = counters.sent;
+        report.sent_bytes = counters.sent_bytes;
+        report.received = counters.received;
+        report.received_bytes = counters.received_bytes;
+        report.full = counters.full;
+        let place =
+            |drop: &port::Drop| PlaceCount { place: drop.place.key().to_owned(), frames: drop.frames };
+        report.drops = counters.drops.iter().map(place).collect();
+    }
+    report
+}
+
+/// What a lane does when its port is full, in words.
+impl std::fmt::Display for Full {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Wait => f.write_str("wait"),
+            Self::Drop { tries } => write!(f, "{tries}"),
+        }
+    }
+}

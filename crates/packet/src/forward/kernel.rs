@@ -1,0 +1,389 @@
+//! The middlebox in the kernel: the rules as an XDP program on each interface; here are only its counters.
+//!
+//! ```text
+//!   IN ─ program: judge ─ redirect ─► OUT        reload: a new program takes the old one's place,
+//!   IN ◄─ redirect ─ program on OUT ◄─ OUT               whose counters are carried over
+//! ```
+//!
+//! What the program sent on and OUT's driver then refused is known from the interface's own counter (`tx_dropped`), and is
+//! missed rather than forwarded.
+
+use super::job::{Alive, compiled, rule_notes, spawn, target};
+use super::reload::{Reloader, keep, understand};
+use super::rules_table::rules_table;
+use super::{Back, Setup};
+use crate::{Control, Facts, Findings, Job, MakeRecorders, PacketError, Running};
+use bpf::{BpfError, Link, XdpMode};
+use clock::{Clock, HostClock};
+use filter::xdp::{Loaded, Onward, XdpError};
+use filter::{Firewall, Hit, Hits, Rules};
+use measure::packets::{PacketReport, PlaceCount, PortReport};
+use port::interface::{Interface, Statistics};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use units::{Bytes, Fate, Gauges, Instant, Miss, Record};
+
+/// How often the counters are read, and how often if there are many.
+const LOOK: Duration = Duration::from_millis(10);
+const LOOK_AT_MANY: Duration = Duration::from_millis(100);
+const MANY: usize = 10_000;
+/// After this a program that was taken away runs nowhere any more.
+const SETTLE: Duration = Duration::from_millis(20);
+
+/// Two interfaces with a program on each, ready to start.
+pub struct KernelForward {
+    kernel: Arc<Kernel>,
+    names: (String, Option<String>),
+    setup: Setup,
+    clock: HostClock,
+    choices: Vec<(String, String, String)>,
+}
+
+/// What threads share.
+struct Kernel {
+    there: Mutex<Side>,
+    back: Option<Mutex<Side>>,
+    judges_back: bool,
+    inward: Interface,
+    outward: Interface,
+    /// The interfaces' counters before the start.
+    before: (Statistics, Statistics),
+}
+
+/// The program on one interface.
+struct Side {
+    loaded: Loaded,
+    /// Taken away at the end.
+    link: Option<Link>,
+    onward: Onward,
+    /// What programs counted that were replaced, for the rules that hold now.
+    carried: Hits,
+    gone: Hit,
+    /// What they passed and dropped.
+    sums: (Hit, Hit),
+}
+
+impl From<XdpError> for PacketError {
+    fn from(error: XdpError) -> Self {
+        Self::Wrong(error.to_string())
+    }
+}
+
+fn locked<T>(side: &Mutex<T>) -> MutexGuard<'_, T> {
+    side.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+const fn sum(a: Hit, b: Hit) -> Hit {
+    Hit { frames: a.frames + b.frames, bytes: a.bytes + b.bytes }
+}
+
+impl Side {
+    /// Loads and attaches, natively if the driver can. The second is how, and why not better.
+    fn new(
+        firewall: Arc<Firewall>,
+        (on, to): (&Interface, &Interface),
+    ) -> Result<(Self, (String, String)), PacketError> {
+        let onward = Onward::Interface(to.index);
+        let carried = firewall.hits();
+        let loaded = Loaded::new(firewall, onward)?;
+        let (link, mode, why) = match loaded.attach(on.index, XdpMode::Native) {
+            Ok(link) => (link, XdpMode::Native, format!("the driver of {} has it", on.name)),
+            Err(XdpError::Bpf(BpfError::Privilege { what, capability })) => {
+                return Err(BpfError::Privilege { what, capability }).map_err(XdpError::from)?;
+            }
+            Err(error) => match loaded.attach(on.index, XdpMode::Generic) {
+                Ok(link) => (link, XdpMode::Generic, format!("native: {error}")),
+                Err(_) => return Err(PacketError::Wrong(format!("{}: {error}", on.name))),
+            },
+        };
+        let side = Self {
+            loaded,
+            link: Some(link),
+            onward,
+            carried,
+            gone: Hit::default(),
+            sums: Default::default(),
+        };
+        Ok((side, (mode.name().to_owned(), why)))
+    }
+
+    /// Puts a program of these rules in the place of this one.
+    fn replace(&mut self, firewall: &Arc<Firewall>) -> Result<(), String> {
+        let next = Loaded::new(firewall.clone(), self.onward).map_err(|error| error.to_string())?;
+        if let Some(link) = &self.link {
+            next.take_over(link).map_err(|error| error.to_string())?;
+        }
+        // Frames that the old one has begun with are counted by then.
+        std::thread::sleep(SETTLE);
+        let (passed, dropped) = self.loaded.sums();
+        let (hits, _) = self.hits();
+        let (carried, gone) = hits.carried(self.loaded.firewall().rules(), firewall.rules());
+        self.sums = (sum(self.sums.0, passed), sum(self.sums.1, dropped));
+        self.gone = sum(self.gone, gone);
+        self.carried = carried;
+        self.loaded = next;
+        Ok(())
+    }
+
+    /// Passed and dropped so far.
+    fn sums(&self) -> (Hit, Hit) {
+        let (passed, dropped) = self.loaded.sums();
+        (sum(self.sums.0, passed), sum(self.sums.1, dropped))
+    }
+
+    /// By rule, and of rules that are no more.
+    fn hits(&self) -> (Hits, Hit) {
+        let mut hits = self.loaded.hits();
+        hits.add(&self.carried);
+        (hits, self.gone)
+    }
+}
+
+impl Kernel {
+    fn sides(&self) -> impl Iterator<Item = &Mutex<Side>> {
+        std::iter::once(&self.there).chain(&self.back)
+    }
+
+    fn replace(&self, rules: &Rules) -> Result<(), String> {
+        let firewall = Arc::new(Firewall::compile(rules).map_err(|error| error.to_string())?);
+        locked(&self.there).replace(&firewall)?;
+        match &self.back {
+            Some(back) if self.judges_back => locked(back).replace(&firewall),
+            _ => Ok(()),
+        }
+    }
+
+    fn sums(&self) -> (Hit, Hit) {
+        self.sides()
+            .map(|side| locked(side).sums())
+            .fold(Default::default(), |a: (Hit, Hit), b| (sum(a.0, b.0), sum(a.1, b.1)))
+    }
+
+    /// Frames that the drivers refused since the start.
+    fn refused(&self) -> u64 {
+        let dropped = |interface: &Interface, before: &Statistics| {
+            interface.statistics().map_or(0, |now| now.tx_dropped.saturating_sub(before.tx_dropped))
+        };
+        let there = dropped(&self.outward, &self.before.1);
+        there + if self.back.is_some() { dropped(&self.inward, &self.before.0) } else { 0 }
+    }
+
+    /// Takes the programs away: nothing is counted any more.
+    fn detach(&self) {
+        for side in self.sides() {
+            drop(locked(side).link.take());
+        }
+        std::thread::sleep(SETTLE);
+    }
+}
+
+impl KernelForward {
+    /// Loads the programs and attaches them: frames pass from then on.
+    ///
+    /// # Errors
+    /// No such interface, no privilege, rules that a program cannot hold, a driver that has no XDP at all.
+    pub fn open(inward: &str, outward: &str, setup: Setup, clock: HostClock) -> Result<Self, PacketError> {
+        let (near, far) = (Interface::find(inward)?, Interface::find(outward)?);
+        let firewall = Arc::new(match &setup.rules {
+            Some(source) => compiled(source)?,
+            None => compiled(&super::RuleSource::default())?,
+        });
+        let before = (near.statistics()?, far.statistics()?);
+        let back_rules = match setup.back {
+            Back::Nothing => None,
+            Back::Rules => Some(firewall.clone()),
+            Back::Pass => Some(Arc::new(compiled(&super::RuleSource::default())?)),
+        };
+        let (there, how) = Side::new(firewall, (&near, &far))?;
+        let mut choices = vec![(format!("xdp on {inward}"), how.0, how.1)];
+        let back = match back_rules {
+            None => None,
+            Some(rules) => {
+                let (back, how) = Side::new(rules, (&far, &near))?;
+                choices.push((format!("xdp on {outward}"), how.0, how.1));
+                Some(Mutex::new(back))
+            }
+        };
+        let kernel = Arc::new(Kernel {
+            there: Mutex::new(there),
+            back,
+            judges_back: setup.back == Back::Rules,
+            inward: near,
+            outward: far,
+            before,
+        });
+        let names = (format!("xdp program on {inward}"), Some(outward.to_owned()));
+        Ok(Self { kernel, names, setup, clock, choices })
+    }
+}
+
+impl Job for KernelForward {
+    fn facts(&self) -> Facts {
+        let firewall = locked(&self.kernel.there).loaded.firewall().clone();
+        let load = match &self.setup.rules {
+            Some(source) => format!("firewall of {} rules in the kernel", source.rules.rules.len()),
+            None => "forward every frame in the kernel".to_owned(),
+        };
+        Facts {
+            threads: 1,
+            length: self.setup.duration,
+            load,
+            target: target(&self.names, self.setup.back),
+            choices: self.choices.clone(),
+            notes: rule_notes(&firewall),
+            ..Facts::default()
+        }
+    }
+
+    fn start(
+        self: Box<Self>,
+        control: Arc<Control>,
+        recorders: MakeRecorders<'_>,
+    ) -> Result<Running, PacketError> {
+        let Self { kernel, setup, clock, .. } = *self;
+        let origin = clock.now();
+        control.begin(origin);
+        let end = setup.duration.map_or(Instant::FAR, |length| origin + length);
+        let Some(record) = recorders(origin).into_iter().next() else {
+            return Err(PacketError::Wrong("there is no recorder".to_owned()));
+        };
+        let alive = Arc::new(AtomicUsize::new(1));
+        let counting = Alive(alive.clone());
+        let mut threads = Vec::new();
+        let watch =
+            Watch { kernel: kernel.clone(), record, gauges: Gauges::default(), seen: Seen::default() };
+        let (ours, most) = (control.clone(), setup.frames.unwrap_or(u64::MAX));
+        threads.push(spawn("forward-xdp".to_owned(), move || {
+            let _alive = counting;
+            watch.run(&clock, &ours, end, most);
+        })?);
+        if let Some(source) = &setup.rules
+            && let Some(file) = source.file.clone()
+        {
+            let taker = kernel.clone();
+            let take = Box::new(move |rules: &Rules| taker.replace(rules));
+            let reloader = Arc::new(Reloader::new(file, source.rules.clone(), take));
+            understand(&reloader, &control);
+            let (control, when) = (control.clone(), (source.signal.clone(), source.every));
+            let over = move || alive.load(Ordering::Acquire) == 0;
+            threads.push(spawn("rules".to_owned(), move || keep(&reloader, &control, &clock, when, over))?);
+        }
+        Ok(Running::new(threads, move || findings(&kernel, setup.rules.is_some(), &control)))
+    }
+}
+
+/// What was told so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    passed: Hit,
+    dropped: Hit,
+    refused: u64,
+}
+
+/// The thread that reads the counters.
+struct Watch {
+    kernel: Arc<Kernel>,
+    record: Box<dyn Record + Send>,
+    gauges: Gauges,
+    seen: Seen,
+}
+
+impl Watch {
+    fn run(mut self, clock: &HostClock, control: &Control, end: Instant, most: u64) {
+        let rules = locked(&self.kernel.there).loaded.firewall().rules().rules.len();
+        let every = if rules > MANY { LOOK_AT_MANY } else { LOOK };
+        let mut looked = std::time::Duration::ZERO;
+        loop {
+            std::thread::sleep(LOOK);
+            looked += LOOK;
+            if looked >= every {
+                looked = std::time::Duration::ZERO;
+                self.look();
+            }
+            let now = clock.now();
+            self.record.tick(now, &self.gauges);
+            for interface in [&self.kernel.inward, &self.kernel.outward] {
+                if let Some(error @ port::PortError::Gone { .. }) = interface.trouble() {
+                    control.fail(error.to_string());
+                }
+            }
+            if now >= end || control.stops() || self.gauges.offered >= most {
+                break;
+            }
+        }
+        self.kernel.detach();
+        self.look();
+        self.record.tick(clock.now(), &self.gauges);
+    }
+
+    /// Tells what came since the last look.
+    fn look(&mut self) {
+        let (passed, dropped) = self.kernel.sums();
+        let (on, off) = (since(passed, self.seen.passed), since(dropped, self.seen.dropped));
+        // The drivers' counters are the interfaces': other programs' frames may be among them, but no more than we sent on.
+        let refused = (self.kernel.refused() - self.seen.refused).min(on.frames);
+        let forwarded = on.frames - refused;
+        let bytes = if on.frames == 0 { 0 } else { on.bytes / on.frames * forwarded };
+        if forwarded > 0 {
+            let bytes = if refused == 0 { on.bytes } else { bytes };
+            self.record.frames(Fate::Forwarded, forwarded, Bytes::new(bytes));
+        }
+        if off.frames > 0 {
+            self.record.frames(Fate::Filtered, off.frames, Bytes::new(off.bytes));
+        }
+        if refused > 0 {
+            self.record.missed(Miss::PortFull, refused);
+        }
+        self.gauges.offered += on.frames + off.frames;
+        self.gauges.due = self.gauges.offered;
+        self.seen = Seen { passed, dropped, refused: self.seen.refused + refused };
+    }
+}
+
+const fn since(now: Hit, before: Hit) -> Hit {
+    Hit { frames: now.frames - before.frames, bytes: now.bytes - before.bytes }
+}
+
+fn findings(kernel: &Kernel, has_rules: bool, control: &Control) -> Findings {
+    let mut report = PacketReport {
+        command: "forward".to_owned(),
+        changes: control.changes(),
+        ports: vec![
+            interface_report("in", &kernel.inward, &kernel.before.0),
+            interface_report("out", &kernel.outward, &kernel.before.1),
+        ],
+        ..PacketReport::default()
+    };
+    if has_rules {
+        let side = locked(&kernel.there);
+        let (mut hits, mut gone) = side.hits();
+        if let Some(back) = kernel.back.as_ref().filter(|_| kernel.judges_back) {
+            let (more, also) = locked(back).hits();
+            hits.add(&more);
+            gone = sum(gone, also);
+        }
+        report.tables.push(rules_table(side.loaded.firewall().rules(), &hits, gone));
+    }
+    let note =
+        "ports: the interfaces' own counters, which have all that passed, not only what the rules judged";
+    Findings { report, notes: vec![note.to_owned()], ..Findings::default() }
+}
+
+/// What the interface itself counted while the programs were there.
+fn interface_report(role: &str, interface: &Interface, before: &Statistics) -> PortReport {
+    let mut report =
+        PortReport { role: role.to_owned(), name: interface.name.clone(), ..PortReport::default() };
+    if let Ok(now) = interface.statistics() {
+        let since = |now: u64, before: u64| now.saturating_sub(before);
+        report.sent = since(now.tx_packets, before.tx_packets);
+        report.sent_bytes = since(now.tx_bytes, before.tx_bytes);
+        report.received = since(now.rx_packets, before.rx_packets);
+        report.received_bytes = since(now.rx_bytes, before.rx_bytes);
+        let refused = since(now.tx_dropped, before.tx_dropped);
+        if refused > 0 {
+            report.drops.push(PlaceCount { place: "tx.driver".to_owned(), frames: refused });
+        }
+    }
+    report
+}

@@ -1,0 +1,403 @@
+//! One thread's work: frames of one queue of each port, both ways.
+
+use super::batch::{Batch, MOST};
+use super::{Back, Full};
+use filter::{Action, View};
+use port::{For, Frame, Port, PortError};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use units::Picos;
+
+/// What happens to frames between the ports.
+pub enum Work {
+    /// All go on.
+    Pass,
+    Judge(Box<View>),
+}
+
+/// What came of one round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Frames that arrived.
+    pub arrived: u64,
+    pub forwarded: u64,
+    pub forwarded_bytes: u64,
+    pub filtered: u64,
+    pub filtered_bytes: u64,
+    /// Counted and freed, where there is no other port.
+    pub received: u64,
+    pub received_bytes: u64,
+    /// Given up because the port had no room.
+    pub full: u64,
+    /// Longer than the other port takes.
+    pub too_long: u64,
+}
+
+impl Moved {
+    pub fn add(&mut self, other: &Self) {
+        self.arrived += other.arrived;
+        self.forwarded += other.forwarded;
+        self.forwarded_bytes += other.forwarded_bytes;
+        self.filtered += other.filtered;
+        self.filtered_bytes += other.filtered_bytes;
+        self.received += other.received;
+        self.received_bytes += other.received_bytes;
+        self.full += other.full;
+        self.too_long += other.too_long;
+    }
+
+    /// Frames whose end is known.
+    pub const fn ended(&self) -> u64 {
+        self.forwarded + self.filtered + self.received + self.full + self.too_long
+    }
+}
+
+/// One direction between two ports.
+struct Way {
+    batch: Batch,
+    judged: bool,
+    /// Tries in vain since something left.
+    tries: u32,
+    /// Nothing will ever come again.
+    over: bool,
+}
+
+/// See the module.
+pub struct Lane {
+    inward: Box<dyn Port>,
+    outward: Option<Box<dyn Port>>,
+    work: Work,
+    there: Way,
+    back: Option<Way>,
+    full: Full,
+    /// How often it has been idle: waits change sides.
+    idle: u32,
+}
+
+impl Lane {
+    pub fn new(
+        inward: Box<dyn Port>,
+        outward: Option<Box<dyn Port>>,
+        work: Work,
+        full: Full,
+        back: Back,
+    ) -> Self {
+        let way = |to: Option<&dyn Port>, judged| Way {
+            batch: Batch::new(to.map_or(0, |port| port.about().longest)),
+            judged,
+            tries: 0,
+            over: false,
+        };
+        let there = way(outward.as_deref(), true);
+        let back = match (&outward, back) {
+            (Some(_), Back::Pass) => Some(way(Some(&*inward), false)),
+            (Some(_), Back::Rules) => Some(way(Some(&*inward), true)),
+            (None, _) | (_, Back::Nothing) => None,
+        };
+        Self { inward, outward, work, there, back, full, idle: 0 }
+    }
+
+    /// Ports in order: IN, OUT.
+    pub fn ports(&mut self) -> impl Iterator<Item = &mut Box<dyn Port>> {
+        std::iter::once(&mut self.inward).chain(self.outward.as_mut())
+    }
+
+    /// Nothing more will come from IN, and nothing waits.
+    pub const fn is_over(&self) -> bool {
+        self.there.over && self.there.batch.is_empty()
+    }
+
+    /// Moves what is there now, at most `most` frames that newly arrive from IN.
+    ///
+    /// # Errors
+    /// A port is gone. What was moved until then is in `moved`.
+    pub fn round(&mut self, most: usize, moved: &mut Moved) -> Result<(), PortError> {
+        if let Work::Judge(view) = &mut self.work {
+            view.refresh();
+        }
+        match &mut self.outward {
+            None => self.there.end(&mut *self.inward, &mut self.work, most, moved),
+            Some(outward) => {
+                let (inward, outward) = (&mut *self.inward, &mut **outward);
+                self.there.step(inward, outward, &mut self.work, self.full, most, moved)?;
+                match &mut self.back {
+                    Some(back) => back.step(outward, inward, &mut self.work, self.full, MOST, moved),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Waits until something can be moved, for at most `patience`.
+    ///
+    /// # Errors
+    /// A port is gone.
+    pub fn wait(&mut self, patience: Picos) -> Result<(), PortError> {
+        self.idle = self.idle.wrapping_add(1);
+        let stuck_there = !self.there.batch.is_empty();
+        let stuck_back = self.back.as_ref().is_some_and(|way| !way.batch.is_empty());
+        let both = [Some(&self.inward), self.outward.as_ref()];
+        if !stuck_there && !stuck_back && self.back.is_some() && wait_for_any(&both, patience) {
+            return Ok(());
+        }
+        let result = match (&mut self.outward, stuck_there, stuck_back) {
+            (Some(outward), true, _) => outward.wait(For::Transmit, patience),
+            (_, _, true) => self.inward.wait(For::Transmit, patience),
+            (Some(outward), ..) if self.back.is_some() && self.idle % 2 == 0 => {
+                outward.wait(For::Receive, patience)
+            }
+            _ => self.inward.wait(For::Receive, patience),
+        };
+        match result {
+            Ok(_) | Err(PortError::Over { .. } | PortError::Down { .. } | PortError::Unable { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives up what waits; how many frames.
+    pub fn give_up(&mut self) -> u64 {
+        self.there.batch.clear() + self.back.as_mut().map_or(0, |way| way.batch.clear())
+    }
+
+    /// Hands the counters of the rules over.
+    pub fn hand_over(&mut self) {
+        if let Work::Judge(view) = &mut self.work {
+            view.hand_over();
+        }
+    }
+}
+
+/// Whether all ports have a descriptor, so that one call could wait for them.
+fn wait_for_any(ports: &[Option<&Box<dyn Port>>], patience: Picos) -> bool {
+    let mut descriptors: Vec<PollFd<'_>> = Vec::with_capacity(2);
+    for port in ports.iter().flatten() {
+        match port.descriptor() {
+            Some(fd) => descriptors.push(PollFd::from_borrowed_fd(fd, PollFlags::IN)),
+            None => return false,
+        }
+    }
+    let nanos = patience.as_nanos();
+    let time = Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 };
+    // Interrupted or not: the next round looks.
+    let _ = poll(&mut descriptors, Some(&time));
+    true
+}
+
+impl Way {
+    /// Receives, judges, sends on.
+    fn step(
+        &mut self,
+        from: &mut dyn Port,
+        to: &mut dyn Port,
+        work: &mut Work,
+        full: Full,
+        most: usize,
+        moved: &mut Moved,
+    ) -> Result<(), PortError> {
+        if !self.batch.is_empty() && !self.send(to, full, moved)? {
+            return Ok(());
+        }
+        if self.over {
+            return Ok(());
+        }
+        let batch = &mut self.batch;
+        let mut push = |frame: &Frame<'_>, moved: &mut Moved| {
+            let whole = frame.data.len() == frame.length && batch.push(frame.data);
+            moved.too_long += u64::from(!whole);
+        };
+        let judged = if self.judged { Some(work) } else { None };
+        let received = match judged {
+            Some(Work::Judge(view)) => {
+                let (firewall, hits) = view.parts();
+                from.receive(most.min(MOST), &mut |frame| {
+                    let decision = firewall.decide(frame.data);
+                    hits.count(decision, frame.length as u64);
+                    match decision.action() {
+                        Action::Pass => push(frame, moved),
+                        Action::Drop => moved.filter(frame.length),
+                    }
+                })
+            }
+            _ => from.receive(most.min(MOST), &mut |frame| push(frame, moved)),
+        };
+        moved.arrived += self.arrived(received)?;
+        if !self.batch.is_empty() {
+            self.send(to, full, moved)?;
+        }
+        Ok(())
+    }
+
+    /// Receives, judges, and that is the end of it.
+    fn end(
+        &mut self,
+        from: &mut dyn Port,
+        work: &mut Work,
+        most: usize,
+        moved: &mut Moved,
+    ) -> Result<(), PortError> {
+        let free = |frame: &Frame<'_>, moved: &mut Moved| {
+            moved.received += 1;
+            moved.received_bytes += frame.length as u64;
+        };
+        let received = match work {
+            Work::Pass => from.receive(most, &mut |frame| free(frame, moved)),
+            Work::Judge(view) => {
+                let (firewall, hits) = view.parts();
+                from.receive(most, &mut |frame| {
+                    let decision = firewall.decide(frame.data);
+                    hits.count(decision, frame.length as u64);
+                    match decision.action() {
+                        Action::Pass => free(frame, moved),
+                        Action::Drop => moved.filter(frame.length),
+                    }
+                })
+            }
+        };
+        moved.arrived += self.arrived(received)?;
+        Ok(())
+    }
+
+    fn arrived(&mut self, received: Result<usize, PortError>) -> Result<u64, PortError> {
+        match received {
+            Ok(count) => Ok(count as u64),
+            Err(PortError::Over { .. }) => {
+                self.over = true;
+                Ok(0)
+            }
+            // It may come up again.
+            Err(PortError::Down { .. }) => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends what waits; whether all has left (or was given up).
+    fn send(&mut self, to: &mut dyn Port, full: Full, moved: &mut Moved) -> Result<bool, PortError> {
+        let left = match self.batch.send(to) {
+            Ok(left) => left,
+            Err(PortError::Down { .. }) => Default::default(),
+            Err(error) => return Err(error),
+        };
+        moved.forwarded += left.frames;
+        moved.forwarded_bytes += left.bytes;
+        self.tries = if left.frames > 0 { 0 } else { self.tries + 1 };
+        if let Full::Drop { tries } = full
+            && self.tries >= tries.max(1)
+        {
+            self.tries = 0;
+            moved.full += self.batch.clear();
+        }
+        Ok(self.batch.is_empty())
+    }
+}
+
+impl Moved {
+    fn filter(&mut self, length: usize) {
+        self.filtered += 1;
+        self.filtered_bytes += length as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use filter::{Firewall, Rules, Shared};
+    use port::mem;
+
+    /// An IPv4 frame of 60 bytes from 10.0.0.`last`.
+    fn frame(last: u8) -> Vec<u8> {
+        let mut frame = vec![0; 60];
+        frame[12..14].copy_from_slice(&[8, 0]);
+        frame[14] = 0x45;
+        frame[26..30].copy_from_slice(&[10, 0, 0, last]);
+        frame
+    }
+
+    fn send(port: &mut dyn Port, lasts: impl IntoIterator<Item = u8>) {
+        for last in lasts {
+            let bytes = frame(last);
+            let taken = port.transmit(1, &mut |slot| {
+                slot.data[..bytes.len()].copy_from_slice(&bytes);
+                slot.length = bytes.len();
+            });
+            assert_eq!(taken.unwrap(), 1);
+        }
+    }
+
+    fn seen(port: &mut dyn Port) -> Vec<u8> {
+        let mut seen = Vec::new();
+        port.receive(1_000, &mut |frame| seen.push(frame.data[29])).unwrap();
+        seen
+    }
+
+    fn judge(text: &str) -> (std::sync::Arc<Shared>, Work) {
+        let shared = Shared::new(Firewall::compile(&Rules::parse(text, "r").unwrap()).unwrap());
+        let view = Work::Judge(Box::new(shared.view()));
+        (shared, view)
+    }
+
+    #[test]
+    fn frames_pass_or_are_filtered_in_order_and_answers_go_back() {
+        let ((mut left, near), (far, mut right)) = (mem::pair(64, 100), mem::pair(64, 100));
+        let (shared, work) = judge("drop from 10.0.0.2\ndrop from 10.0.0.4/31");
+        let mut lane = Lane::new(Box::new(near), Some(Box::new(far)), work, Full::Wait, Back::Pass);
+        send(&mut left, 1..=6);
+        send(&mut right, [2, 9]);
+        let mut moved = Moved::default();
+        lane.round(64, &mut moved).unwrap();
+        assert_eq!(seen(&mut right), [1, 3, 6]);
+        assert_eq!(seen(&mut left), [2, 9], "the way back is not judged");
+        assert_eq!((moved.arrived, moved.forwarded, moved.filtered), (8, 5, 3));
+        lane.hand_over();
+        let frames: Vec<u64> = shared.hits().0.rules().iter().map(|hit| hit.frames).collect();
+        assert_eq!(frames, [1, 2]);
+    }
+
+    #[test]
+    fn a_full_port_holds_frames_back_or_has_them_counted_as_missed() {
+        for full in [Full::Wait, Full::Drop { tries: 3 }] {
+            let ((mut left, near), (far, mut right)) = (mem::pair(64, 100), mem::pair(4, 100));
+            let mut lane = Lane::new(Box::new(near), Some(Box::new(far)), Work::Pass, full, Back::Nothing);
+            send(&mut left, 1..=10);
+            let mut moved = Moved::default();
+            for _ in 0..10 {
+                lane.round(64, &mut moved).unwrap();
+            }
+            assert_eq!((moved.arrived, moved.forwarded), (10, 4));
+            assert_eq!(seen(&mut right), [1, 2, 3, 4]);
+            match full {
+                Full::Wait => {
+                    lane.round(64, &mut moved).unwrap();
+                    assert_eq!((seen(&mut right), moved.full), (vec![5, 6, 7, 8], 0));
+                    assert_eq!(lane.give_up(), 2);
+                }
+                Full::Drop { .. } => assert_eq!((moved.full, lane.give_up()), (6, 0)),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_for_the_other_port_is_counted_and_a_closed_port_ends_the_lane() {
+        let ((mut left, near), (far, mut right)) = (mem::pair(8, 2_000), mem::pair(8, 100));
+        let mut lane = Lane::new(Box::new(near), Some(Box::new(far)), Work::Pass, Full::Wait, Back::Nothing);
+        left.transmit(1, &mut |slot| slot.length = 1_000).unwrap();
+        send(&mut left, [7]);
+        drop(left);
+        let mut moved = Moved::default();
+        for _ in 0..3 {
+            lane.round(64, &mut moved).unwrap();
+        }
+        assert_eq!((moved.too_long, moved.forwarded, moved.ended()), (1, 1, 2));
+        assert_eq!(seen(&mut right), [7]);
+        assert!(lane.is_over());
+    }
+
+    #[test]
+    fn without_another_port_frames_are_counted_and_freed() {
+        let (mut left, near) = mem::pair(64, 100);
+        let (_, work) = judge("drop from 10.0.0.1");
+        let mut lane = Lane::new(Box::new(near), None, work, Full::Wait, Back::Pass);
+        send(&mut left, 1..=5);
+        let mut moved = Moved::default();
+        lane.round(64, &mut moved).unwrap();
+        assert_eq!((moved.received, moved.received_bytes, moved.filtered), (4, 240, 1));
+    }
+}
