@@ -7,6 +7,7 @@
 //!   ├──► Nginx    the real one, with its own access log
 //!   ├──► Recorder a server that writes down what it was sent
 //!   ├──► Wire     a scripted TCP server for what no decent server does
+//!   ├──► TestBed  namespaces and veth pairs, for frames
 //!   └──► browser  a headless Chromium that opens a page
 //! ```
 //!
@@ -19,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bed;
 pub mod browser;
 pub mod check;
 pub mod devtools;
@@ -31,6 +33,7 @@ pub mod target;
 pub mod tmux;
 pub mod wire;
 
+pub use bed::TestBed;
 pub use lock::{alone, beside_others};
 pub use nginx::Nginx;
 pub use process::Process;
