@@ -10,16 +10,16 @@
 
 mod answer;
 mod departures;
-mod flood;
+pub(crate) mod flood;
 mod job;
 mod lists;
-mod machine;
+pub(crate) mod machine;
 mod neighbour;
 mod offload;
-mod outlet;
-mod pacer;
+pub(crate) mod outlet;
+pub(crate) mod pacer;
 mod receive;
-mod source;
+pub(crate) mod source;
 mod steer;
 mod words;
 
