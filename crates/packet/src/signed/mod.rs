@@ -18,6 +18,8 @@ mod slow;
 mod window;
 
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 
 pub use mark::{Damage, Mark, Reader};
