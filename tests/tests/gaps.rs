@@ -1,0 +1,154 @@
+//! `tare gaps`: figures against those of another program, files of other tools, and files that are broken.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tare_system_tests::bed::TestBed;
+use tare_system_tests::{Run, Tare, assert_close, beside_others, binary, need, scratch};
+
+/// A pcap with nanoseconds, little endian, of empty frames with these times.
+fn pcap(folder: &Path, name: &str, stamps: &[u64]) -> PathBuf {
+    let mut bytes = Vec::new();
+    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 262_144, 1] {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
+    for stamp in stamps {
+        for word in [(stamp / 1_000_000_000) as u32, (stamp % 1_000_000_000) as u32, 60, 60] {
+            bytes.extend_from_slice(&word.to_le_bytes());
+        }
+        bytes.extend_from_slice(&[0; 60]);
+    }
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).expect("a file can be written");
+    path
+}
+
+fn gaps(arguments: &str) -> Run {
+    Tare::packets(&format!("gaps {arguments}")).start().finish_unchecked()
+}
+
+/// Some thousand gaps about 13 560 ns, none of them quite.
+fn uneven() -> Vec<u64> {
+    let mut at = 1_767_225_600_000_000_000;
+    (0..5_000_u64)
+        .map(|n| {
+            at += 13_560 + n * n % 101 - 50;
+            at
+        })
+        .collect()
+}
+
+/// The same figures by another program: Python's own statistics.
+fn python(stamps: &[u64], requested: i64) -> Vec<f64> {
+    need("python3");
+    let script = format!(
+        "import statistics,math\ns={stamps:?}\ng=[b-a for a,b in zip(s,s[1:])]\ne=[abs(x-{requested}) for x in g]\n\
+         p=lambda l,q: sorted(l)[math.ceil(q*len(l))-1]\n\
+         print(len(g),statistics.fmean(g),statistics.pvariance(g),p(g,.5),p(g,.95),p(g,.99),max(g),\
+         statistics.fmean(e),p(e,.5),p(e,.95),p(e,.99),max(e),sum(x*x for x in e)/len(e))"
+    );
+    let output = std::process::Command::new("python3").arg("-c").arg(script).output().expect("python runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.split_whitespace().map(|word| word.parse().expect("a number")).collect()
+}
+
+#[test]
+fn figures_are_those_that_python_has_of_the_same_capture() {
+    let _beside = beside_others();
+    let folder = scratch();
+    let stamps = uneven();
+    let run = gaps(&format!("{} -d 13560", pcap(folder.path(), "a.pcap", &stamps).display()));
+    let truth = python(&stamps, 13_560);
+    let keys = [
+        "count",
+        "mean_ns",
+        "variance_ns2",
+        "p50_ns",
+        "p95_ns",
+        "p99_ns",
+        "max_ns",
+        "error.mean_ns",
+        "error.p50_ns",
+        "error.p95_ns",
+        "error.p99_ns",
+        "error.max_ns",
+    ];
+    for (key, truth) in keys.into_iter().zip(&truth) {
+        assert_close(key, run.float(&format!("packets.gaps.{key}")), *truth, 1e-9);
+    }
+    let line = format!("mean {:.2} var {:.2} avgerr {:.2}", truth[1], truth[12], truth[7]);
+    assert!(run.remarks().contains(&line), "{line}: {run}");
+    assert_eq!(run.at("packets.gaps.stamps"), "unknown");
+    assert_eq!(run.code, Some(0), "{run}");
+}
+
+#[test]
+fn gaps_of_a_file_and_of_a_pipe_are_the_same() {
+    let _beside = beside_others();
+    let folder = scratch();
+    let list = folder.path().join("gaps.txt");
+    std::fs::write(&list, "100 # the first\n200\n").expect("a file can be written");
+    // 101, 199, 100, 200: errors 1 1 0 0.
+    let file = pcap(folder.path(), "a.pcap", &[1_000, 1_101, 1_300, 1_400, 1_600]);
+    let run = gaps(&format!("{} -D {}", file.display(), list.display()));
+    assert_eq!(run.float("packets.gaps.error.mean_ns"), 0.5, "{run}");
+    let piped = std::process::Command::new(binary())
+        .args(["gaps", "-", "--json", "--no-save", "--no-progress", "-D"])
+        .arg(&list)
+        .stdin(std::fs::File::open(&file).expect("a file to read"))
+        .output()
+        .expect("tare runs");
+    let piped: serde_json::Value = serde_json::from_slice(&piped.stdout).expect("a result");
+    let report = &piped["packets"]["gaps"];
+    assert_eq!(
+        (report["error"]["mean_ns"].as_f64(), &report["measured_at"]),
+        (Some(0.5), &"standard input".into())
+    );
+    std::fs::write(&list, "100\nsoon\n").expect("a file can be written");
+    let bad = gaps(&format!("{} -D {}", file.display(), list.display()));
+    assert_eq!(bad.code, Some(2), "{bad}");
+    assert!(bad.stderr.contains("gaps.txt, line 2") && bad.stderr.contains("soon"), "{bad}");
+}
+
+#[test]
+fn broken_captures_are_told_as_what_they_are() {
+    let _beside = beside_others();
+    let folder = scratch();
+    let whole = pcap(folder.path(), "whole.pcap", &[1_000, 2_000, 3_000]);
+    let bytes = std::fs::read(&whole).expect("a file to read");
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("a file can be written");
+        path.display().to_string()
+    };
+    let cut = gaps(&file("cut.pcap", &bytes[..bytes.len() - 10]));
+    assert!(cut.remarks().contains("is cut off: 2 whole frames were read"), "{cut}");
+    assert_eq!(cut.int("packets.gaps.count"), 1, "{cut}");
+    let empty = gaps(&file("empty.pcap", &[]));
+    assert_eq!(empty.code, Some(2), "{empty}");
+    assert!(empty.stderr.contains("empty.pcap: is empty"), "{empty}");
+    let strange = gaps(&file("strange.pcap", b"not a capture at all"));
+    assert_eq!(strange.code, Some(2), "{strange}");
+    assert!(strange.stderr.contains("is no capture"), "{strange}");
+    let one = gaps(&pcap(folder.path(), "one.pcap", &[1_000]).display().to_string());
+    assert!(one.remarks().contains("a gap needs two frames"), "{one}");
+    let missing = gaps("nowhere.pcap");
+    assert_eq!(missing.code, Some(2), "{missing}");
+    assert!(missing.stderr.contains("nowhere.pcap: No such file"), "{missing}");
+}
+
+#[test]
+fn live_gaps_are_measured_by_kernel_stamps_against_due_times() {
+    let _beside = beside_others();
+    let bed = TestBed::pair();
+    let running = Tare::packets("gaps packet:sink0 --signed -n 2000 -t 20").inside(bed.sink()).start();
+    std::thread::sleep(Duration::from_millis(1_500));
+    Tare::packets("send packet:gen0 -n 2000 -d 500000 --sign").inside(bed.generator()).run();
+    let run = running.finish();
+    assert_eq!(run.int("packets.gaps.count"), 1_999, "{run}");
+    assert_close("the mean gap", run.float("packets.gaps.mean_ns"), 500_000.0, 0.01);
+    assert!(
+        run.at("packets.gaps.stamp_error_from").as_str().is_some_and(|text| text.contains("by the kernel")),
+        "{run}"
+    );
+    assert!(run.float("packets.gaps.stamp_error_ns") >= 1.0, "{run}");
+}
