@@ -66,8 +66,8 @@ fn what_up_made_works_and_down_leaves_nothing() {
     // A command of those that it says to try.
     let ping = format!("ip netns exec {generator} ping -c 3 198.18.0.2");
     assert!(shown.contains(&ping), "{shown}");
-    let ping = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b'x', ('198.18.0.2', 9))";
-    let sent = Command::new("ip").args(["netns", "exec", &generator, "python3", "-c", ping]).status();
+    let datagram = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b'x', ('198.18.0.2', 9))";
+    let sent = Command::new("ip").args(["netns", "exec", &generator, "python3", "-c", datagram]).status();
     assert!(sent.expect("`ip netns exec` runs").success());
 
     assert_eq!(good(&format!("down --name {name}")), format!("{name} is gone\n"));

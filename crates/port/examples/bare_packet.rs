@@ -6,6 +6,8 @@
 //! bare_packet count sink0 SECONDS            TPACKET_V3, frames counted and thrown away
 //! bare_packet port-send packet:gen0 SIZE SECONDS
 //! bare_packet port-count packet:sink0 SECONDS
+//! bare_packet port-spin packet:gen0 SIZE GAP_NS COUNT
+//! bare_packet port-gaps packet:sink0 GAP_NS SECONDS      gap errors by the port's stamps
 //! ```
 //!
 //! SIZE counts the FCS. A line of `key value` pairs is printed at the end: frames, seconds, and this thread's user and system time.
@@ -37,6 +39,10 @@ fn main() -> Outcome {
         ["count", interface, seconds] => count(interface, seconds.parse()?),
         ["port-send", address, size, seconds] => port_send(address, size.parse()?, seconds.parse()?),
         ["port-count", address, seconds] => port_count(address, seconds.parse()?),
+        ["port-spin", address, size, gap, count] => {
+            port_spin(address, size.parse()?, gap.parse()?, count.parse()?)
+        }
+        ["port-gaps", address, gap, seconds] => port_gaps(address, gap.parse()?, seconds.parse()?),
         _ => Err("see the top of crates/port/examples/bare_packet.rs".into()),
     }
 }
@@ -136,19 +142,26 @@ fn send(interface: &str, size: usize, seconds: f64) -> Outcome {
 fn spin(interface: &str, size: usize, gap_ns: u64, count: u64) -> Outcome {
     let socket = socket(interface, 0, |socket| set(socket, libc::PACKET_QDISC_BYPASS, &1_i32))?;
     let frame = frame(size);
-    let clock = clock::HostClock::calibrate();
     let begun = Instant::now();
+    at_even_gaps(gap_ns, count, || {
+        // SAFETY: bytes of this length.
+        unsafe { libc::send(socket, frame.as_ptr().cast(), frame.len(), libc::MSG_DONTWAIT) };
+    });
+    tell(count, begun);
+    Ok(())
+}
+
+/// Does it `count` times, spinning in between.
+fn at_even_gaps(gap_ns: u64, count: u64, mut leave: impl FnMut()) {
+    let clock = clock::HostClock::calibrate();
     let origin = clock.now() + units::Picos::from_millis(1);
     for n in 0..count {
         let due = origin + units::Picos::from_nanos(gap_ns).saturating_mul(n);
         while clock.now() < due {
             std::hint::spin_loop();
         }
-        // SAFETY: bytes of this length.
-        unsafe { libc::send(socket, frame.as_ptr().cast(), frame.len(), libc::MSG_DONTWAIT) };
+        leave();
     }
-    tell(count, begun);
-    Ok(())
 }
 
 fn count(interface: &str, seconds: f64) -> Outcome {
@@ -230,5 +243,37 @@ fn port_count(address: &str, seconds: f64) -> Outcome {
     }
     tell(port.counters()?.received, begun);
     println!("bytes {bytes} {:?}", port.counters()?);
+    Ok(())
+}
+
+fn port_spin(address: &str, size: usize, gap_ns: u64, count: u64) -> Outcome {
+    let mut port = port::open(&address.parse()?, &port::Wish::transmit())?;
+    let frame = frame(size);
+    let begun = Instant::now();
+    let mut refused = 0;
+    at_even_gaps(gap_ns, count, || {
+        let taken = port.transmit(1, &mut |slot| {
+            slot.data[..frame.len()].copy_from_slice(&frame);
+            slot.length = frame.len();
+        });
+        refused += u64::from(!matches!(taken, Ok(1)));
+    });
+    tell(count - refused, begun);
+    Ok(())
+}
+
+fn port_gaps(address: &str, asked_ns: u64, seconds: f64) -> Outcome {
+    let mut port = port::open(&address.parse()?, &port::Wish::receive())?;
+    let begun = Instant::now();
+    let mut stamps: Vec<u64> = Vec::new();
+    while begun.elapsed().as_secs_f64() < seconds {
+        while port.receive(1_024, &mut |frame| stamps.push(frame.stamp.as_unix_nanos()))? > 0 {}
+        port.wait(port::For::Receive, units::Picos::from_millis(10))?;
+    }
+    let gap_error = |pair: &[u64]| pair[1].saturating_sub(pair[0]).abs_diff(asked_ns);
+    let mut errors: Vec<u64> = stamps.windows(2).map(gap_error).collect();
+    errors.sort_unstable();
+    let at = |share: f64| errors.get((errors.len() as f64 * share) as usize).copied().unwrap_or(0);
+    println!("gaps {} p50 {} p95 {} p99 {}", errors.len(), at(0.5), at(0.95), at(0.99));
     Ok(())
 }

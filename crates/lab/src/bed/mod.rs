@@ -17,6 +17,7 @@
 mod address;
 mod error;
 mod ip;
+mod make;
 mod namespace;
 mod offload;
 mod state;

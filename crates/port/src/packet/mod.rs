@@ -18,76 +18,26 @@ mod receiver;
 mod ring;
 mod ring_v2;
 mod ring_v3;
+mod setting;
 mod socket;
 mod transmitter;
 
 use crate::interface::{Interface, Link};
-use crate::{
-    Abilities, About, Address, Counters, Direction, For, Frame, Instruction, Port, PortError, Slot, Wish,
-};
+use crate::{Abilities, About, Address, Counters, For, Frame, Instruction, Port, PortError, Slot, Wish};
 use receiver::Receiver;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::io;
+use setting::Setting;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 use transmitter::Transmitter;
 use units::Picos;
 
-/// Frames that a receive ring holds, if nobody says otherwise: 32 MiB in blocks, 20 ms of full frames at 10 Gb/s.
-const SLOTS: usize = 16_384;
-/// The same where slots of one size are used.
-const SLOTS_V2: usize = 4_096;
 /// Most frames of one call that receives.
 const BATCH: usize = 1_024;
 /// Between two tries to hand frames over while the driver has no room.
 const NAP: Duration = Duration::from_micros(20);
-
-/// What was asked for, read.
-struct Setting {
-    /// The port's address.
-    name: String,
-    mode: &'static str,
-    qdisc: &'static str,
-    receive: &'static str,
-    stamps: &'static str,
-    share: &'static str,
-    promiscuous: bool,
-    slots: usize,
-    snap: Option<usize>,
-    queue: u32,
-    fanout: Option<u16>,
-    is_receive_only: bool,
-}
-
-impl Setting {
-    fn read(address: &Address, wish: &Wish, interface: &Interface) -> Result<Self, PortError> {
-        let is_receive_only = wish.direction == Direction::Receive;
-        let receive = address.word("receive", &["auto", "slots", "blocks"])?;
-        let has_blocks = receive == "blocks" || (receive == "auto" && is_receive_only);
-        let usual = if has_blocks { SLOTS } else { SLOTS_V2 };
-        let slots = address.read("slots", "4096")?.unwrap_or(usual);
-        if !(1..=1 << 20).contains(&slots) {
-            return Err(address.wrong("slots are not between 1 and 1048576", "slots=4096"));
-        }
-        // Queues of one process that nobody gave a group share one all the same: none gets what another has.
-        let own = (interface.index ^ std::process::id().rotate_left(7)) as u16;
-        let fanout = wish.fanout.or((wish.queues > 1).then_some(own));
-        Ok(Self {
-            name: address.to_string(),
-            mode: address.word("mode", &["mmsg", "ring"])?,
-            qdisc: address.word("qdisc", &["bypass", "keep"])?,
-            receive,
-            stamps: address.word("stamps", &["best", "driver", "hardware"])?,
-            share: address.word("share", &["hash", "cpu", "lb", "queue"])?,
-            promiscuous: address.word("promiscuous", &["yes", "no"])? == "yes",
-            slots,
-            snap: wish.snap,
-            queue: wish.queue,
-            fanout: fanout.filter(|_| wish.direction.receives()),
-            is_receive_only,
-        })
-    }
-}
+/// Between two looks at a link that is down.
+const NAP_WHILE_DOWN: Duration = Duration::from_millis(1);
 
 /// One queue of one interface. (How many share the interface is of no account to the kernel when frames are sent: it picks
 /// the driver's queue by the CPU that calls.)
@@ -261,15 +211,17 @@ impl Port for PacketPort {
             let Some(transmitter) = &mut self.transmitter else { return Err(self.unable("transmit")) };
             transmitter.push(&mut self.counters)?;
             let is_down = transmitter.is_down && self.interface.state() != Link::Up;
+            let mut nap = NAP;
             if is_down {
                 self.check_silence()?;
+                nap = NAP_WHILE_DOWN;
             } else if self.transmitter.as_ref().is_some_and(|one| !one.has_pending()) {
                 return self.poll(what, remaining(until));
             }
             if remaining(until).is_zero() {
                 return Ok(false);
             }
-            std::thread::sleep(NAP.min(remaining(until)));
+            std::thread::sleep(nap.min(remaining(until)));
         }
     }
 
@@ -311,18 +263,4 @@ impl Port for PacketPort {
 
 fn remaining(until_ns: u64) -> Duration {
     Duration::from_nanos(until_ns.saturating_sub(clock::monotonic_ns()))
-}
-
-/// The error of a socket that could not be opened.
-fn denied(setting: &Setting, error: io::Error) -> PortError {
-    match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => {
-            PortError::Privilege { what: setting.name.clone(), capability: "CAP_NET_RAW" }
-        }
-        _ => failed(setting, "opening a packet socket", error),
-    }
-}
-
-fn failed(setting: &Setting, what: &str, error: io::Error) -> PortError {
-    PortError::System { what: format!("{}: {what}", setting.name), error }
 }

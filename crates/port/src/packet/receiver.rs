@@ -3,8 +3,8 @@
 use super::inlet::{Inlet, Show, Tally};
 use super::ring_v2::RingV2;
 use super::ring_v3::RingV3;
+use super::setting::{Setting, denied, failed};
 use super::socket::{EVERYTHING, Socket};
-use super::{Setting, denied, failed};
 use crate::interface::{Interface, Statistics};
 use crate::{Choice, Counters, DropPlace, Frame, Instruction, PortError, StampedBy};
 use std::io;
@@ -12,6 +12,9 @@ use std::os::fd::BorrowedFd;
 
 /// Bytes for each of the `slots` in a ring of blocks: a full frame with its header.
 const V3_SLOT: usize = 2_048;
+
+/// Calls that find nothing until the kernel is asked whether the interface is still there. (Who waits is told at once.)
+const IDLE_CALLS: u32 = 1_024;
 
 /// BPF_RET | BPF_K: accept so many bytes (0: none).
 const RETURN: u16 = 0x06;
@@ -46,17 +49,26 @@ impl Receiver {
         let before = if setting.queue == 0 { interface.statistics().ok() } else { None };
         let receiver =
             Self { socket, inlet, snap: setting.snap, tally: Tally::default(), stamps, idle: 0, before };
-        if setting.snap.is_some() {
-            receiver
-                .attach(&[Instruction { code: RETURN, jt: 0, jf: 0, k: ALL }])
-                .map_err(|error| failed(setting, "cutting frames off", error))?;
-        }
-        receiver.socket.bind(interface, EVERYTHING).map_err(|error| failed(setting, "binding", error))?;
-        receiver.join(setting, choices)?;
-        if setting.promiscuous {
-            receiver.listen_to_all(interface).map_err(|error| failed(setting, "promiscuous mode", error))?;
-        }
+        receiver.begin(interface, setting, choices)?;
         Ok(receiver)
+    }
+
+    /// Lets frames in, once all is ready: what comes before that would come to every queue of a group.
+    fn begin(
+        &self,
+        interface: &Interface,
+        setting: &Setting,
+        choices: &mut Vec<Choice>,
+    ) -> Result<(), PortError> {
+        let attach = |k| self.attach(&[Instruction { code: RETURN, jt: 0, jf: 0, k }]);
+        attach(0).map_err(|error| failed(setting, "keeping frames out", error))?;
+        self.socket.bind(interface, EVERYTHING).map_err(|error| failed(setting, "binding", error))?;
+        self.join(setting, choices)?;
+        if setting.promiscuous {
+            self.listen_to_all(interface).map_err(|error| failed(setting, "promiscuous mode", error))?;
+        }
+        let opened = if setting.snap.is_some() { attach(ALL) } else { self.socket.detach() };
+        opened.map_err(|error| failed(setting, "letting frames in", error))
     }
 
     /// Shares the interface's frames with the other queues of this group.
@@ -113,7 +125,7 @@ impl Receiver {
 
     /// Whether nothing has come for so many calls that it is time to ask whether the interface is still there.
     pub fn is_idle_for_long(&self) -> bool {
-        self.idle % 64 == 63
+        self.idle % IDLE_CALLS == IDLE_CALLS - 1
     }
 
     /// Takes the error that a link going down leaves.

@@ -107,6 +107,11 @@ impl Socket {
         })
     }
 
+    /// All frames come in again.
+    pub fn detach(&self) -> io::Result<()> {
+        self.set(libc::SOL_SOCKET, libc::SO_DETACH_FILTER, 0_i32)
+    }
+
     /// Sends one frame.
     #[inline]
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {

@@ -4,8 +4,8 @@
 use super::batch::Batch;
 use super::outlet::Outlet;
 use super::ring::Ring;
+use super::setting::{Setting, denied, failed};
 use super::socket::{NOTHING, Socket};
-use super::{Setting, denied, failed};
 use crate::interface::{Interface, Statistics};
 use crate::{Choice, Counters, DropPlace, PortError, Slot};
 use std::io;
