@@ -152,7 +152,8 @@ fn answer(line: &str, ask: impl FnOnce(&str) -> Answer) -> String {
         };
     }
     let read: Result<serde_json::Value, _> = serde_json::from_str(line);
-    let said = match read.as_ref().ok().and_then(|value| value.get("command")).and_then(|word| word.as_str()) {
+    let said = match read.as_ref().ok().and_then(|value| value.get("command")).and_then(|word| word.as_str())
+    {
         Some(command) => ask(command),
         None => Err("the line is no JSON object with a command: {\"command\":\"show\"}".to_owned()),
     };

@@ -12,8 +12,8 @@ use plan::packets::send::SendPlan;
 use port::{About, Address, For, Kind, Port, PortError, Wish};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use units::Picos;
 use wire::template::{Field, Layer, Mac, Spec, StreamSpec, Values};
 
@@ -90,10 +90,18 @@ fn group_mac(address: IpAddr) -> Mac {
 }
 
 /// Asks for the hardware address of `target` until somebody answers.
-fn resolve(interface: &str, mac: Mac, source: IpAddr, target: IpAddr, clock: HostClock) -> Result<Mac, PacketError> {
+fn resolve(
+    interface: &str,
+    mac: Mac,
+    source: IpAddr,
+    target: IpAddr,
+    clock: HostClock,
+) -> Result<Mac, PacketError> {
     let mut port = port::open(&Address::new(Kind::Packet, interface), &Wish::default())?;
     let frame = question(source, mac, target).ok_or_else(|| {
-        PacketError::Wrong(format!("{source} and {target} are of different families; give two of IPv4 or two of IPv6"))
+        PacketError::Wrong(format!(
+            "{source} and {target} are of different families; give two of IPv4 or two of IPv6"
+        ))
     })?;
     for _ in 0..ASKED {
         send(&mut *port, &frame)?;

@@ -20,7 +20,10 @@ use units::{Departure, Instant, Picos, Rate};
 pub enum Pattern {
     Even(Rate),
     /// `size` frames at once, each `size` gaps.
-    Bursts { rate: Rate, size: u64 },
+    Bursts {
+        rate: Rate,
+        size: u64,
+    },
     Cycle(Cycle),
 }
 
@@ -80,7 +83,8 @@ impl Cycle {
         let (rounds, rest) = (end.as_picos() / self.total, end.as_picos() % self.total);
         let in_round = self.starts.partition_point(|start| *start < rest) as u64;
         // A last start that is the total itself is the next round's first: it is due at its end.
-        let carried = self.starts.len() as u64 - self.starts.partition_point(|start| *start < self.total) as u64;
+        let carried =
+            self.starts.len() as u64 - self.starts.partition_point(|start| *start < self.total) as u64;
         let whole = rounds.saturating_mul(self.len());
         match rest {
             0 => whole.saturating_sub(if rounds > 0 { carried } else { 0 }),
@@ -350,7 +354,9 @@ impl Departures {
 
 /// The gaps are given one by one: there is no rate to be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the gaps of this run are given one by one, so it has no rate to be set; pause, resume and set size work")]
+#[error(
+    "the gaps of this run are given one by one, so it has no rate to be set; pause, resume and set size work"
+)]
 pub struct NoRate;
 
 impl Schedule for Departures {

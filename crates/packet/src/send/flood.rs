@@ -17,6 +17,8 @@ const MOST: usize = 1_024;
 const FULL: Picos = Picos::from_millis(1);
 /// A port that takes nothing for so long takes nothing.
 const STALL: Picos = Picos::from_secs(5);
+/// At the end there is so much time for what was taken.
+const GRACE: Picos = Picos::from_millis(50);
 const NAP: Picos = Picos::from_millis(10);
 
 /// The next frame number of all threads.
@@ -48,7 +50,7 @@ pub struct Setup<T> {
     pub control: Arc<Control>,
     pub progress: Arc<Progress>,
     pub origin: Instant,
-    /// Nothing leaves from then on; `FAR` if only a count ends the run.
+    /// No numbers are taken from then on; `FAR` if only a count ends the run.
     pub end: Instant,
 }
 
@@ -84,7 +86,8 @@ impl<T: Timer> Flood<T> {
             self.take_turns(now);
             self.ledger.tick(now);
             self.setup.progress.show(self.ledger.sent, now);
-            if now >= self.setup.end {
+            // What was taken is sent, so that the numbers of all threads have no holes.
+            if now >= self.setup.end && (self.block.0 == self.block.1 || now >= self.setup.end + GRACE) {
                 break;
             }
             if self.is_paused {
@@ -198,6 +201,9 @@ mod tests {
     #[test]
     fn blocks_are_disjoint_and_end_at_the_total() {
         let numbers = Numbers::new(Some(10));
-        assert_eq!([numbers.take(4), numbers.take(4), numbers.take(4), numbers.take(4)], [(0, 4), (4, 8), (8, 10), (10, 10)]);
+        assert_eq!(
+            [numbers.take(4), numbers.take(4), numbers.take(4), numbers.take(4)],
+            [(0, 4), (4, 8), (8, 10), (10, 10)]
+        );
     }
 }

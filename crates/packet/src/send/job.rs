@@ -89,7 +89,8 @@ impl SendJob {
             _ => None,
         };
         let frames = plan.frames.or(once.filter(|_| plan.duration.is_none()));
-        let receiver = plan.receive.as_deref().map(|port| open_receiver(port, template.longest())).transpose()?;
+        let receiver =
+            plan.receive.as_deref().map(|port| open_receiver(port, template.longest())).transpose()?;
         let answering = match plan.answer_arp {
             true => Some(Answering::prepare(&about, spec.as_ref())?),
             false => None,
@@ -156,7 +157,12 @@ impl SendJob {
 }
 
 /// One port for each queue.
-fn open(plan: &SendPlan, address: &Address, longest: usize, spin: Spin) -> Result<Vec<Box<dyn Port>>, PacketError> {
+fn open(
+    plan: &SendPlan,
+    address: &Address,
+    longest: usize,
+    spin: Spin,
+) -> Result<Vec<Box<dyn Port>>, PacketError> {
     let wish = |queue| Wish {
         queue,
         queues: plan.queues,
@@ -165,7 +171,8 @@ fn open(plan: &SendPlan, address: &Address, longest: usize, spin: Spin) -> Resul
         busy: spin != Spin::Never,
         ..Wish::default()
     };
-    let ports: Result<Vec<_>, PortError> = (0..plan.queues).map(|queue| port::open(address, &wish(queue))).collect();
+    let ports: Result<Vec<_>, PortError> =
+        (0..plan.queues).map(|queue| port::open(address, &wish(queue))).collect();
     let ports = ports?;
     if let Some(port) = ports.iter().find(|port| !port.about().can.transmit) {
         let port = port.about().name.clone();
@@ -187,10 +194,10 @@ fn check_cpus(plan: &SendPlan) -> Result<(), PacketError> {
     Err(PacketError::Wrong(format!("--cpus: this process may not use CPU {cpu}; it may use {usable}")))
 }
 
-/// Spinning pays if each thread has a CPU.
+/// Spinning pays if each thread has a CPU, and there is more than one.
 fn decide_spin(plan: &SendPlan) -> Spin {
     match plan.spin {
-        Spin::Auto if machine::usable_cpus().len() < plan.queues as usize => Spin::Never,
+        Spin::Auto if machine::usable_cpus().len() < (plan.queues as usize).max(2) => Spin::Never,
         spin => spin,
     }
 }
@@ -217,13 +224,18 @@ impl Job for SendJob {
         }
     }
 
-    fn start(self: Box<Self>, control: Arc<Control>, recorders: MakeRecorders<'_>) -> Result<Running, PacketError> {
+    fn start(
+        self: Box<Self>,
+        control: Arc<Control>,
+        recorders: MakeRecorders<'_>,
+    ) -> Result<Running, PacketError> {
         let sizes = Arc::new(Sizes::default());
         let progress: Vec<Arc<Progress>> = self.ports.iter().map(|_| Arc::default()).collect();
         steer::register(&control, self.steering(&progress, &sizes));
         let (sent, found) = (Arc::new(Sent::default()), Arc::new(Mutex::new(Arrived::default())));
         let reading = Reading { requested: self.requested(), is_signed: self.template.is_signed() };
-        let failed = |error: std::io::Error| PacketError::Wrong(format!("a thread cannot be started: {error}"));
+        let failed =
+            |error: std::io::Error| PacketError::Wrong(format!("a thread cannot be started: {error}"));
         let mut this = *self;
         let mut threads = Vec::new();
         let has_receiver = this.receiver.is_some();
@@ -242,7 +254,7 @@ impl Job for SendJob {
             let cpu = this.plan.cpus.get(index % this.plan.cpus.len().max(1)).copied();
             sending.push(spawn(index, cpu, grants.clone(), work).map_err(failed)?);
         }
-        threads.push(after(sending, sent, progress.clone(), numbered(&this)).map_err(failed)?);
+        threads.push(after(sending, sent, progress.clone()).map_err(failed)?);
         let mut notes = Vec::new();
         Ok(Running::new(threads, move || {
             notes.extend(grants.lock().unwrap_or_else(PoisonError::into_inner).drain(..));
@@ -301,17 +313,13 @@ impl SendJob {
                 crew.push(Box::new(move || Pacer::new(setup, ledger).run()));
             } else {
                 let numbers = numbers.clone();
-                let setup = flood::Setup { port, timer, numbers, looks, sizes, control, progress, origin, end };
+                let setup =
+                    flood::Setup { port, timer, numbers, looks, sizes, control, progress, origin, end };
                 crew.push(Box::new(move || Flood::new(setup, ledger).run()));
             }
         }
         crew
     }
-}
-
-/// How many frames were numbered at the end, of those that left: for those who look for gaps in the numbers.
-fn numbered(job: &SendJob) -> Option<u64> {
-    job.ends.frames.filter(|_| job.ends.after.is_none())
 }
 
 fn spawn(
@@ -332,7 +340,6 @@ fn after(
     sending: Vec<JoinHandle<()>>,
     sent: Arc<Sent>,
     progress: Vec<Arc<Progress>>,
-    numbered: Option<u64>,
 ) -> std::io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("tare-send".to_owned()).spawn(move || {
         let mut panicked = false;
@@ -340,7 +347,7 @@ fn after(
             panicked |= thread.join().is_err();
         }
         let left = progress.iter().map(|one| one.sent.load(std::sync::atomic::Ordering::Relaxed)).sum();
-        sent.end(numbered.unwrap_or(left).max(left));
+        sent.end(left);
         // Told by `Running::join`.
         assert!(!panicked, "a sending thread failed");
     })

@@ -48,8 +48,13 @@ pub fn answer(asker: IpAddr, asker_mac: Mac, target: IpAddr, mac: Mac) -> Option
     match (asker, target) {
         (IpAddr::V4(asker), IpAddr::V4(target)) => {
             let operation = arp::Operation::Reply;
-            let message =
-                arp::Repr { operation, sender_mac: mac, sender: target, target_mac: asker_mac, target: asker };
+            let message = arp::Repr {
+                operation,
+                sender_mac: mac,
+                sender: target,
+                target_mac: asker_mac,
+                target: asker,
+            };
             arp_frame(asker_mac, mac, &message).ok()
         }
         (IpAddr::V6(asker), IpAddr::V6(target)) => {

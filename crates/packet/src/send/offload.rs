@@ -119,7 +119,8 @@ impl Offloading {
             stop: control.stop_flag(),
         };
         let name = self.port.about().name.clone();
-        let offload = self.port.offload().ok_or(PortError::Unable { port: name, what: "make frames itself" })?;
+        let offload =
+            self.port.offload().ok_or(PortError::Unable { port: name, what: "make frames itself" })?;
         offload.prepare(&template)?;
         let mut known = Made::default();
         let of = u64::from(self.share.of());
@@ -128,7 +129,9 @@ impl Offloading {
             note(ledger, &mut known, made);
             ledger.tick(now);
             progress.show(ledger.sent, now);
-            let Some(turn) = control.turn_after(course.seen).filter(|turn| turn.at <= now) else { return Next::Go };
+            let Some(turn) = control.turn_after(course.seen).filter(|turn| turn.at <= now) else {
+                return Next::Go;
+            };
             match turn.to {
                 Course::Rate(rate) if course.rate.is_some() => {
                     course.seen += 1;

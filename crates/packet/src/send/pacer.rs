@@ -243,7 +243,8 @@ impl<T: Timer> Pacer<T> {
             Err(error) => {
                 // How many of the call had left before it failed, the port knows.
                 let known = self.ledger.sent;
-                let left = self.setup.port.counters().map_or(0, |counters| counters.sent.saturating_sub(known));
+                let left =
+                    self.setup.port.counters().map_or(0, |counters| counters.sent.saturating_sub(known));
                 self.failed(&error, (left as usize).min(count));
             }
         }

@@ -1,1 +1,334 @@
-//! later
+use super::*;
+use crate::send::departures::{Cycle, Ends, Pattern};
+use clock::Clock;
+use port::{Abilities, About, Counters, Frame, Slot};
+use schedule::Share;
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use units::{Bytes, Cause, Event, Fate, Gauges, Outcome, Phase, Rate, Record};
+use wire::Template;
+
+/// A clock that goes on by 20 ns with each look, and jumps when it is slept by. All who share it see the same time.
+#[derive(Clone, Default)]
+struct Fake(Arc<AtomicU64>);
+
+impl Clock for Fake {
+    fn now(&self) -> Instant {
+        Instant::from_picos(self.0.fetch_add(20_000, Ordering::Relaxed))
+    }
+}
+
+impl Timer for Fake {
+    fn sleep_until(&self, due: Instant) {
+        self.0.fetch_max(due.since_epoch().as_picos(), Ordering::Relaxed);
+    }
+}
+
+impl Fake {
+    fn pass(&self, time: Picos) {
+        self.0.fetch_add(time.as_picos(), Ordering::Relaxed);
+    }
+}
+
+/// What happens when a frame is handed over.
+#[derive(Clone, Copy, Debug)]
+enum Trick {
+    /// The hand-over takes so long.
+    Takes(Picos),
+    Down,
+    Gone,
+    TooLong,
+}
+
+/// A port that takes everything, or nothing, and has tricks; it counts calls and remembers when frames left.
+struct Toy {
+    about: About,
+    counters: Counters,
+    timer: Fake,
+    room: Vec<u8>,
+    mark: u64,
+    tricks: HashMap<u64, Trick>,
+    takes: bool,
+    left: Arc<Mutex<Vec<Vec<Instant>>>>,
+}
+
+impl Port for Toy {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
+        self.counters.calls += 1;
+        if !self.takes {
+            self.counters.full += 1;
+            return Ok(0);
+        }
+        let mut left = Vec::new();
+        for index in 0..most {
+            let trick = self.tricks.remove(&self.counters.sent);
+            let interface = "toy0".to_owned();
+            let error = match trick {
+                Some(Trick::Down) => Some(PortError::Down { interface }),
+                Some(Trick::Gone) => Some(PortError::Gone { interface }),
+                Some(Trick::TooLong) => {
+                    Some(PortError::TooLong { port: interface, length: 9_000, longest: 1_514 })
+                }
+                Some(Trick::Takes(time)) => {
+                    self.timer.pass(time);
+                    None
+                }
+                None => None,
+            };
+            if let Some(error) = error {
+                assert_eq!(index, 0, "tricks are played on the first frame of a call");
+                return Err(error);
+            }
+            let mut slot =
+                Slot { data: &mut self.room, length: 0, launch: port::Stamp::NONE, mark: &mut self.mark };
+            write(&mut slot);
+            self.counters.sent += 1;
+            self.counters.sent_bytes += slot.length as u64;
+            left.push(self.timer.now());
+        }
+        self.left.lock().unwrap().push(left);
+        Ok(most)
+    }
+
+    fn receive(&mut self, _: usize, _: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, PortError> {
+        Ok(0)
+    }
+
+    fn flush(&mut self, _: Picos) -> Result<bool, PortError> {
+        Ok(true)
+    }
+
+    fn wait(&mut self, _: For, patience: Picos) -> Result<bool, PortError> {
+        self.timer.pass(patience);
+        Ok(self.takes)
+    }
+
+    fn counters(&mut self) -> Result<&Counters, PortError> {
+        Ok(&self.counters)
+    }
+}
+
+/// Everything that was recorded.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<(Vec<Event>, HashMap<&'static str, u64>, Gauges)>>);
+
+impl Record for Kept {
+    fn event(&mut self, event: &Event) {
+        self.0.lock().unwrap().0.push(*event);
+    }
+    fn missed(&mut self, why: Miss, count: u64) {
+        *self.0.lock().unwrap().1.entry(why.key()).or_default() += count;
+    }
+    fn frames(&mut self, _: Fate, _: u64, _: Bytes) {}
+    fn phase(&mut self, _: Phase, _: Picos) {}
+    fn tick(&mut self, _: Instant, gauges: &Gauges) {
+        self.0.lock().unwrap().2 = *gauges;
+    }
+}
+
+/// A run and what came of it.
+struct Run {
+    pattern: Pattern,
+    ends: Ends,
+    tricks: HashMap<u64, Trick>,
+    takes: bool,
+    relative: bool,
+    spin: Spin,
+    control: Arc<Control>,
+}
+
+struct Outcomes {
+    events: Vec<Event>,
+    missed: HashMap<&'static str, u64>,
+    gauges: Gauges,
+    calls: Vec<Vec<Instant>>,
+    control: Arc<Control>,
+}
+
+const ORIGIN: Instant = Instant::from_picos(1_000_000_000_000);
+
+impl Run {
+    fn of(per_second: u64, millis: u64) -> Self {
+        Self {
+            pattern: Pattern::Even(Rate::per_second(per_second).unwrap()),
+            ends: Ends { after: Some(Picos::from_millis(millis)), frames: None },
+            tricks: HashMap::new(),
+            takes: true,
+            relative: false,
+            spin: Spin::Auto,
+            control: Arc::new(Control::default()),
+        }
+    }
+
+    fn trick(mut self, frame: u64, trick: Trick) -> Self {
+        self.tricks.insert(frame, trick);
+        self
+    }
+
+    fn go(self) -> Outcomes {
+        let (timer, left, kept) = (Fake::default(), Arc::new(Mutex::new(Vec::new())), Kept::default());
+        timer.sleep_until(ORIGIN.saturating_sub(Picos::from_millis(1)));
+        let can = Abilities { transmit: true, batch: 64, ..Abilities::default() };
+        let about = About { name: "toy:toy0".to_owned(), can, longest: 1_514, ..About::default() };
+        let port = Toy {
+            about,
+            counters: Counters::default(),
+            timer: timer.clone(),
+            room: vec![0; 2_048],
+            mark: 0,
+            tricks: self.tricks,
+            takes: self.takes,
+            left: left.clone(),
+        };
+        let template = Template::from_frames(vec![vec![0; 60]]).unwrap();
+        let setup = Setup {
+            port: Box::new(port),
+            timer,
+            departures: Departures::new(self.pattern, self.ends, ORIGIN, Share::WHOLE),
+            looks: Looks::new(Arc::new(template)),
+            sizes: Arc::default(),
+            control: self.control.clone(),
+            progress: Arc::default(),
+            end: self.ends.after.map_or(Instant::FAR, |after| ORIGIN + after),
+            spin: self.spin,
+            relative: self.relative,
+            may_turn: true,
+        };
+        Pacer::new(setup, Ledger::new(Box::new(kept.clone()))).run();
+        let (events, missed, gauges) = kept.0.lock().unwrap().clone();
+        let calls = left.lock().unwrap().clone();
+        Outcomes { events, missed, gauges, calls, control: self.control }
+    }
+}
+
+impl Outcomes {
+    fn with(&self, outcome: Outcome) -> usize {
+        self.events.iter().filter(|event| event.outcome == outcome).count()
+    }
+
+    /// Every departure has one outcome.
+    fn adds_up(&self) {
+        assert_eq!(self.gauges.offered, self.events.len() as u64);
+        assert_eq!(self.gauges.due, self.gauges.offered + self.missed.values().sum::<u64>());
+    }
+}
+
+const SENT: Outcome = Outcome::Frame(Fate::Sent);
+
+#[test]
+fn each_frame_leaves_at_its_time() {
+    for spin in [Spin::Auto, Spin::Always, Spin::Never] {
+        let run = Run { spin, ..Run::of(10_000, 50) }.go();
+        assert_eq!((run.with(SENT), run.calls.len()), (500, 500), "{spin:?}");
+        for (n, event) in run.events.iter().enumerate() {
+            assert_eq!(event.due, ORIGIN + Picos::from_micros(100 * n as u64));
+            // Two looks at the clock, 20 ns each.
+            assert!(event.lateness().unwrap() <= Picos::from_nanos(100), "{spin:?} {n}");
+        }
+        assert_eq!(run.gauges.late, 0);
+        run.adds_up();
+    }
+}
+
+#[test]
+fn what_is_late_leaves_at_once_together_and_is_counted() {
+    // One each 10 µs; the hand-over of frame 20 begins when 19 has left, at 190 µs, and takes 95: at 285 µs 21 to 28 are due, and
+    // leave in one call. With 20 itself nine are late.
+    let run = Run::of(100_000, 5).trick(20, Trick::Takes(Picos::from_micros(95))).go();
+    assert_eq!(run.with(SENT), 500);
+    let together: Vec<usize> = run.calls.iter().map(Vec::len).filter(|count| *count > 1).collect();
+    assert_eq!(together, [8]);
+    assert_eq!(run.gauges.late, 9);
+    run.adds_up();
+}
+
+#[test]
+fn relative_departures_count_from_the_last() {
+    // 100 µs apart; the hand-over of frame 5 begins at 400 µs and takes 950, so that it leaves 850 µs late. Absolute: the
+    // schedule is caught up with; relative: all after it come later.
+    let left = |relative| {
+        let run =
+            Run { relative, ..Run::of(10_000, 10) }.trick(5, Trick::Takes(Picos::from_micros(950))).go();
+        run.adds_up();
+        run.events.iter().map(|event| event.sent.since(ORIGIN).as_nanos() / 1_000).collect::<Vec<_>>()
+    };
+    let (absolute, relative) = (left(false), left(true));
+    assert_eq!(absolute[20], 2_000);
+    assert_eq!(absolute.len(), 100);
+    // From frame 5 on 100 µs each: frame n leaves at n · 100 + 850 µs, so that frame 91 is the last before 10 ms.
+    let gaps: Vec<u64> = relative.windows(2).map(|pair| pair[1] - pair[0]).skip(5).collect();
+    assert!(gaps.iter().all(|gap| (100..=101).contains(gap)), "{gaps:?}");
+    assert_eq!(relative.len(), 92);
+}
+
+#[test]
+fn a_port_that_takes_nothing_leaves_everything_missed() {
+    let run = Run { takes: false, ..Run::of(10_000, 20) }.go();
+    assert_eq!(run.events.len(), 0);
+    assert_eq!(run.missed, HashMap::from([("missed.port_full", 200)]));
+    run.adds_up();
+}
+
+#[test]
+fn a_link_that_is_down_fails_frames_and_comes_back() {
+    let run = Run::of(10_000, 10).trick(10, Trick::Down).go();
+    assert_eq!((run.with(Outcome::Failed(Cause::LinkDown)), run.with(SENT)), (1, 99));
+    assert_eq!(run.control.halt(), Halt::No);
+    let run = Run::of(10_000, 10).trick(3, Trick::TooLong).go();
+    assert_eq!((run.with(Outcome::Failed(Cause::FrameTooLong)), run.with(SENT)), (1, 99));
+    run.adds_up();
+}
+
+#[test]
+fn an_interface_that_goes_away_ends_the_run_with_everything_counted() {
+    let run = Run::of(10_000, 10).trick(40, Trick::Gone).go();
+    assert_eq!((run.with(Outcome::Failed(Cause::LinkDown)), run.with(SENT)), (1, 40));
+    assert_eq!(run.control.why().unwrap(), "the interface 'toy0' is gone");
+    // What was not due yet was never offered.
+    assert_eq!(run.missed.values().sum::<u64>(), 0);
+    run.adds_up();
+}
+
+#[test]
+fn a_rate_is_changed_and_the_load_paused_at_their_times() {
+    // 1 000/s; asked for at −40 ms: 2 000/s from 10 ms on. 0 … 9 ms: 10; 10 … 100 ms: 180.
+    let run = Run::of(1_000, 100);
+    let asked = ORIGIN.saturating_sub(Picos::from_millis(40));
+    run.control.turn(Course::Rate(Rate::per_second(2_000).unwrap()), asked).unwrap();
+    let run = run.go();
+    assert_eq!(run.with(SENT), 190);
+    let gap = |n: usize| run.events[n + 1].due.since(run.events[n].due);
+    assert_eq!((gap(8), gap(10)), (Picos::from_millis(1), Picos::from_micros(500)));
+    run.adds_up();
+    // Paused from 10 ms to 60 ms: 10 + 40.
+    let run = Run::of(1_000, 100);
+    run.control.turn(Course::Pause, asked).unwrap();
+    run.control.turn(Course::Resume, asked + Picos::from_millis(50)).unwrap();
+    let run = run.go();
+    assert_eq!(run.with(SENT), 50);
+    run.adds_up();
+}
+
+#[test]
+fn gap_lists_are_kept_over_rounds() {
+    let cycle = Cycle::of_gaps(&[2, 5, 13].map(Picos::from_micros)).unwrap();
+    let ends = Ends { after: None, frames: Some(7) };
+    let run = Run { pattern: Pattern::Cycle(cycle), ends, ..Run::of(1, 1) }.go();
+    let dues: Vec<u64> = run.events.iter().map(|event| event.due.since(ORIGIN).as_nanos() / 1_000).collect();
+    assert_eq!(dues, [0, 2, 7, 20, 22, 27, 40]);
+    run.adds_up();
+}
+
+#[test]
+fn a_run_that_is_interrupted_owes_only_what_was_due() {
+    let run = Run::of(10_000, 10);
+    run.control.interrupt();
+    let run = run.go();
+    // It is halted before the origin: nothing was due.
+    assert_eq!((run.events.len(), run.missed.values().sum::<u64>(), run.gauges.due), (0, 0, 0));
+}

@@ -93,7 +93,13 @@ impl Receiver {
         }
     }
 
-    fn run(&mut self, port: &mut dyn Port, clock: HostClock, control: &Control, sent: &Sent) -> Result<(), PortError> {
+    fn run(
+        &mut self,
+        port: &mut dyn Port,
+        clock: HostClock,
+        control: &Control,
+        sent: &Sent,
+    ) -> Result<(), PortError> {
         let (mut last_seen, mut ended) = (clock.now(), None);
         loop {
             let count = self.take(port)?;

@@ -125,7 +125,8 @@ fn set_lengths(spec: &mut Spec, lengths: &Lengths) -> Result<(), PacketError> {
     };
     for stream in &mut spec.streams {
         let around = headers(&stream.layers) + FCS;
-        let sizes: Vec<usize> = payloads.iter().map(|payload| (payload + around).max(wire::LEAST_SIZE)).collect();
+        let sizes: Vec<usize> =
+            payloads.iter().map(|payload| (payload + around).max(wire::LEAST_SIZE)).collect();
         stream.sizes = if let [size] = sizes[..] { Sizes::Fixed(size) } else { Sizes::List(sizes) };
     }
     Ok(())
@@ -198,7 +199,9 @@ pub fn rate(pace: &Pace, template: &Template, line_bps: Option<u64>) -> Result<O
             MeanBits::of(template, *on_wire).rate(*per_second).ok_or_else(too_fast).map(Some)
         }
         Pace::Line { millionths } => {
-            let line = line_bps.ok_or("the driver does not tell the speed of the link: give it by --line, e.g. --line 10G")?;
+            let line = line_bps.ok_or(
+                "the driver does not tell the speed of the link: give it by --line, e.g. --line 10G",
+            )?;
             let bits = u128::from(line) * u128::from(*millionths) / 1_000_000;
             let bits = u64::try_from(bits).map_err(|_| too_fast())?;
             MeanBits::of(template, true).rate(bits).ok_or_else(too_fast).map(Some)

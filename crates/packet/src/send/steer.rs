@@ -168,7 +168,8 @@ impl Steering {
 }
 
 fn no_rate() -> String {
-    "this run has no rate that could be changed: it goes as fast as it can, or its gaps are given one by one".to_owned()
+    "this run has no rate that could be changed: it goes as fast as it can, or its gaps are given one by one"
+        .to_owned()
 }
 
 pub fn rate_in_words(rate: Option<Rate>) -> String {

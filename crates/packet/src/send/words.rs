@@ -47,7 +47,10 @@ pub fn of_recording(recording: &Recording) -> Vec<String> {
         ));
     }
     if recording.cut > 0 {
-        notes.push(format!("{} frames of the recording were cut off when captured: they leave as they were kept", recording.cut));
+        notes.push(format!(
+            "{} frames of the recording were cut off when captured: they leave as they were kept",
+            recording.cut
+        ));
     }
     notes
 }
@@ -57,9 +60,10 @@ pub fn of_spin(asked: Spin, chosen: Spin, threads: u32) -> (String, String, Stri
     let (word, why) = match (asked, chosen) {
         (Spin::Always, _) => ("yes, always", "it was asked for".to_owned()),
         (Spin::Never, _) => ("no", "it was asked for".to_owned()),
-        (Spin::Auto, Spin::Never) => {
-            ("no", format!("{threads} threads have fewer CPUs than that: spinning would keep them from each other"))
-        }
+        (Spin::Auto, Spin::Never) => (
+            "no",
+            format!("{threads} threads have fewer CPUs than that: spinning would keep them from each other"),
+        ),
         _ => ("yes", "the last stretch to each due time, where every thread has a CPU".to_owned()),
     };
     ("spin".to_owned(), word.to_owned(), why)
