@@ -11,7 +11,7 @@ NEEDS_TEST := nginx=nginx-light curl=curl openssl=openssl ip=iproute2 setpriv=ut
 	redis-server=redis-server redis-cli=redis-tools mount=mount python3=python3 /usr/lib/python3*/ensurepip=python3-venv /usr/lib/*/faketime/libfaketime.so.1=libfaketime chromium=chromium prometheus=prometheus influxd=influxdb \
 	tmux=tmux pgrep=procps tshark=tshark tcpdump=tcpdump capinfos=wireshark-common dumpcap=wireshark-common
 
-FUZZ_TARGETS := http_response target_url request_line plan_toml limits result_json hlog run_folder captures
+FUZZ_TARGETS := http_response target_url request_line plan_toml limits result_json hlog run_folder frame frames_toml captures rules
 FUZZ_SECONDS := 20
 
 .DEFAULT_GOAL := help

@@ -19,12 +19,14 @@ mod lane;
 mod reload;
 mod rules_table;
 mod speed;
+mod table_job;
 
 pub use job::Forward;
 pub use kernel::KernelForward;
 pub use lane::{Lane, Moved, Work};
 pub use reload::{Reloader, Signal};
 pub use speed::{Speed, SpeedPlan, lane_speed};
+pub use table_job::TableJob;
 
 use filter::Rules;
 use std::path::PathBuf;

@@ -10,6 +10,7 @@
 //! `[limits]` as every plan has.
 
 pub mod capture;
+pub mod forward;
 pub mod frames;
 pub mod pace;
 pub mod send;

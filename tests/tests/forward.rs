@@ -1,0 +1,229 @@
+//! `tare forward` as a middlebox between two real veth pairs, in user space and as an XDP program: TCP passes, what a rule drops
+//! does not, every frame is counted at its rule, and rules change without a frame lost.
+
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+use tare_system_tests::bed::{Middlebox, Topology, run_in};
+use tare_system_tests::process::wait_until;
+use tare_system_tests::{Process, Run, Running, Tare, TestBed, alone, beside_others, need};
+
+/// Where the rules are applied.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum By {
+    Process,
+    Kernel,
+}
+
+struct Way {
+    bed: TestBed,
+    folder: tempfile::TempDir,
+    by: By,
+}
+
+/// Rules that drop 198.18.0.64/26 and what goes to port 7.
+const RULES: &str = "# first match\ndrop from 198.18.0.64/26\ndrop proto udp dport 7\npass from 198.18.0.0/24\n";
+
+impl Way {
+    fn new(by: By, rules: &str) -> Self {
+        let bed = TestBed::up(Topology::unique().middlebox(Middlebox::Wire));
+        if by == By::Kernel {
+            need("ethtool");
+            // A veth takes redirected frames only if its other end polls (NAPI), which GRO turns on.
+            run_in(bed.generator(), "ethtool -K gen0 gro on");
+            run_in(bed.sink(), "ethtool -K sink0 gro on");
+        }
+        let way = Self { bed, folder: tempfile::tempdir().unwrap(), by };
+        std::fs::write(way.rules(), rules).unwrap();
+        way
+    }
+
+    fn rules(&self) -> PathBuf {
+        self.folder.path().join("rules.txt")
+    }
+
+    fn forward(&self, flags: &str) -> Running {
+        let ports = match self.by {
+            By::Process => "packet:mid0 packet:mid1",
+            By::Kernel => "mid0 mid1 --xdp",
+        };
+        let rules = self.rules();
+        let out = self.folder.path().join("run");
+        let tare = Tare::packets(&format!(
+            "forward {ports} --rules {} --out {} {flags}",
+            rules.display(),
+            out.display()
+        ));
+        let middle = self.bed.middlebox().unwrap();
+        let running = tare.inside(middle).limit(Duration::from_secs(60)).start();
+        wait_until("the middlebox runs", || out.join("begun.json").exists());
+        running.sleep_until(Duration::from_millis(500));
+        running
+    }
+
+    /// Sends and returns how many frames left.
+    fn send(&self, flags: &str) -> u64 {
+        let run = Tare::packets(&format!("send packet:gen0 --dst 198.18.0.2 --dst-mac {} {flags}", self.sink_mac()))
+            .inside(self.bed.generator())
+            .start()
+            .finish_unchecked();
+        run.outcome("sent")
+    }
+
+    fn sink_mac(&self) -> String {
+        run_in(self.bed.sink(), "cat /sys/class/net/sink0/address").trim().to_owned()
+    }
+
+    fn received(&self) -> u64 {
+        self.bed.kernel(self.bed.sink(), "rx_packets")
+    }
+}
+
+/// Frames of the rule in this row of the table.
+fn rule(run: &Run, row: usize) -> u64 {
+    run.at(&format!("/packets/tables/0/rows/{row}/2")).as_f64().expect("a count") as u64
+}
+
+fn passes_and_drops(by: By) {
+    let way = Way::new(by, RULES);
+    let running = way.forward("-t 7");
+    let before = way.received();
+    let (kept, dropped, seven) = (
+        way.send("--src 198.18.0.1 --sport 4000 --dport 9 -n 3000 --rate 20k"),
+        way.send("--src 198.18.0.65 --sport 4000 --dport 9 -n 2000 --rate 20k"),
+        way.send("--src 198.18.0.1 --sport 4000 --dport 7 -n 1000 --rate 20k"),
+    );
+    assert_eq!((kept, dropped, seven), (3_000, 2_000, 1_000));
+    let after = way.received();
+    let run = running.finish_unchecked();
+    assert_eq!(after - before, 3_000, "{by:?}: {}", run.stderr);
+    assert_eq!((rule(&run, 0), rule(&run, 1), rule(&run, 2)), (2_000, 1_000, 3_000), "{by:?}");
+    // The sink's answers (port unreachable) go back, forwarded and not judged.
+    assert_eq!(run.outcome("filtered"), 3_000);
+    assert!(run.outcome("forwarded") >= 3_000);
+    assert_eq!(run.total("offered"), run.total("done") + run.total("failed") + run.total("missed"));
+}
+
+fn tcp_passes(by: By) {
+    need("iperf3");
+    let way = Way::new(by, RULES);
+    let running = way.forward("-t 8");
+    let words = format!("ip netns exec {} iperf3 -s", way.bed.sink().name);
+    let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+    let _server = Process::start(&words, |command| {
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+    });
+    std::thread::sleep(Duration::from_millis(500));
+    way.bed.ip(way.bed.generator(), "addr add 198.18.0.65/24 dev gen0");
+    let iperf = |flags: &str| -> Value {
+        let mut command = way.bed.generator().command("iperf3");
+        let words = format!("-c 198.18.0.2 --json --connect-timeout 1500 -t 2 {flags}");
+        let output = command.args(words.split_whitespace()).output().expect("iperf3 runs");
+        serde_json::from_slice(&output.stdout).expect("iperf3 prints JSON")
+    };
+    let said = iperf("-B 198.18.0.1");
+    let rate = said["end"]["sum_received"]["bits_per_second"].as_f64().unwrap_or(0.0);
+    assert!(rate > 10e6, "{by:?}: {said}");
+    let said = iperf("-B 198.18.0.65");
+    assert!(said.get("error").is_some(), "{by:?}: what is dropped does not connect: {said}");
+    let run = running.finish_unchecked();
+    assert!(rule(&run, 0) > 0 && rule(&run, 2) > 1_000, "{by:?}");
+}
+
+fn rules_change_without_a_loss(by: By) {
+    let way = Way::new(by, RULES);
+    let running = way.forward("-t 6 --reload-every 100ms");
+    let before = way.received();
+    let sent = std::thread::scope(|scope| {
+        let sending =
+            scope.spawn(|| way.send("--src 198.18.0.1 --sport 4000 --dport 9 -n 30000 --rate 10k"));
+        for more in 0..5 {
+            std::thread::sleep(Duration::from_millis(450));
+            let rules = format!("drop from 198.18.0.{}\n{RULES}", 200 + more);
+            // As an editor would: the file is whole at every moment.
+            let fresh = way.folder.path().join("fresh");
+            std::fs::write(&fresh, rules).unwrap();
+            std::fs::rename(&fresh, way.rules()).unwrap();
+        }
+        sending.join().unwrap()
+    });
+    let after = way.received();
+    let run = running.finish_unchecked();
+    assert_eq!((sent, after - before), (30_000, 30_000), "{by:?}: {}", run.stderr);
+    let changes = run.at("/packets/changes").as_array().map_or(0, Vec::len);
+    assert_eq!(changes, 5, "{}", run.at("/packets/changes"));
+    // The rule that stayed the same kept its count through all five.
+    assert_eq!(rule(&run, 3), 30_000, "{by:?}");
+}
+
+#[test]
+fn what_rules_drop_does_not_pass_and_every_frame_is_counted_at_its_rule() {
+    let _alone = alone();
+    passes_and_drops(By::Process);
+}
+
+#[test]
+fn the_same_by_a_program_in_the_kernel() {
+    let _alone = alone();
+    passes_and_drops(By::Kernel);
+}
+
+#[test]
+fn tcp_passes_and_a_dropped_prefix_does_not_connect() {
+    let _alone = alone();
+    tcp_passes(By::Process);
+}
+
+#[test]
+fn tcp_passes_the_program_in_the_kernel() {
+    let _alone = alone();
+    tcp_passes(By::Kernel);
+}
+
+#[test]
+fn rules_are_replaced_live_and_no_frame_is_lost() {
+    let _alone = alone();
+    rules_change_without_a_loss(By::Process);
+}
+
+#[test]
+fn rules_in_the_kernel_are_replaced_live_and_no_frame_is_lost() {
+    let _alone = alone();
+    rules_change_without_a_loss(By::Kernel);
+}
+
+#[test]
+fn bad_input_is_named_before_anything_is_opened() {
+    let _beside = beside_others();
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("rules.txt");
+    std::fs::write(&rules, format!("{}drop form 198.18.0.0/24\n", "drop from 198.18.0.1\n".repeat(6))).unwrap();
+    let with_rules = format!("forward mem:a mem:b --rules {} -t 1", rules.display());
+    for (arguments, said) in [
+        (with_rules.as_str(), "rules.txt:7: 'form' is no part of a rule, write 'pass' or 'drop'"),
+        ("forward mem:a mem:b --rules /nonexistent", "--rules: /nonexistent"),
+        ("forward mem:a mem:a", "IN contradicts OUT"),
+        ("forward mem:a mem:b --xdp", "IN: 'mem:a' is no interface"),
+        ("forward nothere0 nothere1 --xdp", "there is no interface 'nothere0'"),
+        ("forward --table --sizes 63", "--sizes: '63'"),
+    ] {
+        let run = Tare::packets(arguments).start().finish_unchecked();
+        assert_eq!(run.code, Some(2), "{arguments}: {}", run.stderr);
+        assert!(run.stderr.contains(said), "{arguments}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn the_table_has_a_row_for_each_number_of_threads_and_a_figure_with_its_spread_for_each_size() {
+    let _alone = alone();
+    let run = Tare::packets("forward --table --threads 1,2 --sizes 64,512,1024 --trials 3 --trial 20ms")
+        .start()
+        .finish_unchecked();
+    let rows = run.at("/packets/tables/0/rows").as_array().unwrap().clone();
+    assert_eq!(rows.len(), 2, "{}", run.stderr);
+    for row in &rows {
+        assert_eq!(row.as_array().unwrap().len(), 4);
+        assert!(row[1]["value"].as_f64().unwrap() > row[1]["low"].as_f64().unwrap() * 0.99);
+    }
+}
