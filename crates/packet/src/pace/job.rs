@@ -277,7 +277,7 @@ fn findings(
     count(&mut out_port, to);
     count(&mut out_port, answers_from);
     if input.kind == "tap" {
-        drop_at(&mut in_port, "rx.kernel", lost);
+        drop_at(&mut in_port, "rx.ring", lost);
     }
     drop_at(&mut in_port, "queue", out.forgotten);
     drop_at(&mut in_port, "peer", back.dropped);

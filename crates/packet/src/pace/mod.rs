@@ -23,7 +23,7 @@ mod outward;
 mod prepare;
 mod queue;
 mod quota;
-mod shared;
+pub(crate) mod shared;
 mod timetable;
 mod valve;
 

@@ -36,6 +36,16 @@ impl Shared {
         (handle(one), handle(other))
     }
 
+    /// One more handle.
+    pub fn again(&self) -> Self {
+        Self {
+            port: self.port.clone(),
+            about: self.about.clone(),
+            descriptor: self.descriptor.as_ref().and_then(|fd| fd.try_clone().ok()),
+            counters: Counters::default(),
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Box<dyn Port>> {
         self.port.lock().unwrap_or_else(PoisonError::into_inner)
     }

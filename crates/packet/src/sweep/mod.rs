@@ -12,18 +12,25 @@
 //! | `load`, `goal`, `trial`, `classify`, `search` | RFC 9971, pure |
 //! | `bursts` | back-to-back frames, pure |
 //! | `students` | means of trials and their intervals |
+//! | `bench`, `arrivals` | trials over real ports |
+//! | `job`, `tables` | the whole sweep, and what it found |
 
+mod arrivals;
+mod bench;
 mod bursts;
 mod classify;
 mod goal;
+mod job;
 mod load;
 mod search;
 mod students;
+mod tables;
 mod trial;
 
 pub use bursts::BurstSearch;
 pub use classify::{Class, classify, conditional_throughput};
 pub use goal::{Goal, Limits, Target};
+pub use job::SweepJob;
 pub use load::Load;
 pub use search::{End, Found, Search};
 pub use students::{CONFIDENCE, Mean};

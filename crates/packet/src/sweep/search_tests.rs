@@ -33,7 +33,7 @@ impl Simulated {
         let passed = sent.min((self.capacity * order.length.as_secs_f64()).floor() as u64);
         let hiccup = u64::from(self.random() < self.hiccups);
         let received = passed.saturating_sub(hiccup);
-        Trial { load: order.load, length: order.length, offered, sent, took: order.length, received }
+        Trial { load: order.load, length: order.length, offered, sent, took: order.length, received, missed: 0 }
     }
 }
 

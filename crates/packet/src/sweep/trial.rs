@@ -23,6 +23,8 @@ pub struct Trial {
     pub took: Picos,
     /// Of those that left, how many arrived (each counted once).
     pub received: u64,
+    /// Frames that this machine lost before they could be counted: its receiver was too slow.
+    pub missed: u64,
 }
 
 /// The share of its load that a generator may fall short of, in a trial that still counts.
@@ -34,10 +36,15 @@ impl Trial {
         if self.sent == 0 { 0.0 } else { self.sent.saturating_sub(self.received) as f64 / self.sent as f64 }
     }
 
-    /// Frames per second that really left.
+    /// Frames per second that really left, and could be counted.
     pub fn reached(&self) -> f64 {
         let took = self.took.max(self.length).as_secs_f64();
-        if took > 0.0 { self.sent as f64 / took } else { 0.0 }
+        if took > 0.0 { self.handled() as f64 / took } else { 0.0 }
+    }
+
+    /// Frames that both ends of this machine kept up with.
+    fn handled(&self) -> u64 {
+        if self.missed == 0 { self.sent } else { self.sent.saturating_sub(self.missed) }
     }
 
     /// Whether the generator made the load that it should. Where it did not, the trial says nothing of the target.
@@ -46,6 +53,8 @@ impl Trial {
         short <= self.offered as f64 * TOLERANCE
             && self.took.as_secs_f64() <= self.length.as_secs_f64() * (1.0 + TOLERANCE)
             && self.sent > 0
+            // A loss of which part is ours says nothing of the target.
+            && (self.missed == 0 || self.received >= self.sent)
     }
 
     /// Frames per second that arrived.
@@ -60,7 +69,7 @@ mod tests {
 
     fn trial(offered: u64, sent: u64, received: u64, took_ms: u64) -> Trial {
         let (load, length) = (Load::per_second(offered as f64), Picos::from_secs(1));
-        Trial { load, length, offered, sent, took: Picos::from_millis(took_ms), received }
+        Trial { load, length, offered, sent, took: Picos::from_millis(took_ms), received, missed: 0 }
     }
 
     #[test]
@@ -75,5 +84,12 @@ mod tests {
         assert!(!trial(1_000, 990, 990, 1_000).is_valid(), "1 % never left");
         assert!(!trial(1_000, 1_000, 1_000, 1_100).is_valid(), "all left, but 10 % too slowly");
         assert!(!trial(1_000, 0, 0, 1_000).is_valid());
+    }
+
+    #[test]
+    fn a_receiver_that_falls_short_makes_a_loss_invalid() {
+        let slow = Trial { missed: 10, ..trial(1_000, 1_000, 980, 1_000) };
+        assert!(!slow.is_valid() && slow.reached() == 990.0);
+        assert!(Trial { missed: 10, ..trial(1_000, 1_000, 1_000, 1_000) }.is_valid(), "others' frames were lost");
     }
 }

@@ -1,0 +1,296 @@
+//! Trials over real ports: `send`'s own threads send, another receives and counts, and what is on its way is waited for.
+//!
+//! ```text
+//!   origin ──────── length ────────► end ── drain ──►
+//!   frames leave as they are due        │ all there? over at once; otherwise wait
+//!   ◄─────────────── arrivals are counted ──────────►
+//! ```
+
+use super::arrivals::Arrivals;
+use super::trial::{Order, Trial};
+use crate::pace::shared::Shared;
+use crate::send::flood::{self, Flood, Numbers};
+use crate::send::outlet::{Ledger, Looks, Progress, Sizes, Wall};
+use crate::send::pacer::{self, Pacer};
+use crate::send::{Departures, Ends, Pattern, machine};
+use crate::{Control, PacketError};
+use clock::{Clock, HostClock};
+use measure::packets::Spread;
+use plan::Spin;
+use port::{About, DropPlace, For, Port};
+use schedule::Share;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use units::{Bytes, Event, Fate, Gauges, Instant, Miss, Outcome, Phase, Picos, Record};
+use wire::Template;
+
+/// From the making of threads to the first departure.
+const START: Picos = Picos::from_millis(10);
+/// Frames read in one go.
+const BATCH: usize = 256;
+/// The receiver sleeps so long while nothing comes.
+const PATIENCE: Picos = Picos::from_millis(1);
+/// Frames that one trial may have: a bit is kept for each.
+pub const MOST_FRAMES: u64 = 1 << 32;
+
+/// Both ports, open for all trials.
+pub struct Bench {
+    pub clock: HostClock,
+    pub control: Arc<Control>,
+    pub send: Shared,
+    pub receive: Box<dyn Port>,
+    pub drain: Picos,
+    pub cpus: Vec<u32>,
+}
+
+/// A trial and what else it tells.
+#[derive(Clone, Debug)]
+pub struct Made {
+    pub trial: Trial,
+    pub one_way_ns: Spread,
+    pub bytes: u64,
+    pub duplicated: u64,
+}
+
+/// What left, counted while it does.
+#[derive(Clone, Default)]
+struct Departed(Arc<Mutex<Left>>, Arc<AtomicU64>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Left {
+    sent: u64,
+    bytes: u64,
+    first: Option<Instant>,
+    last: Option<Instant>,
+    /// Frames that the last round knew of.
+    told: u64,
+}
+
+impl Departed {
+    fn left(&self) -> Left {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The recorder of a trial: it counts, and keeps the first and the last time. Its lock is never waited for.
+impl Record for Departed {
+    fn event(&mut self, event: &Event) {
+        if event.outcome != Outcome::Frame(Fate::Sent) {
+            return;
+        }
+        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        left.sent += 1;
+        left.bytes += event.bytes_out.get();
+        left.first.get_or_insert(event.sent);
+        left.last = Some(event.sent);
+    }
+    fn missed(&mut self, _: Miss, _: u64) {}
+    fn frames(&mut self, _: Fate, count: u64, bytes: Bytes) {
+        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        left.sent += count;
+        left.bytes += bytes.get();
+    }
+    fn phase(&mut self, _: Phase, _: Picos) {}
+    fn tick(&mut self, now: Instant, gauges: &Gauges) {
+        self.1.store(gauges.offered, Ordering::Relaxed);
+        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Frames that left in bulk have no times of their own: the round in which they did is theirs.
+        if left.first.is_none() && left.sent > left.told {
+            left.told = left.sent;
+            left.last = Some(now);
+        }
+    }
+}
+
+impl Bench {
+    /// Frames at an even rate for a time. `watch` is called every few milliseconds with the frames that have left.
+    ///
+    /// # Errors
+    /// A port failed, or the trial would be too large.
+    pub fn trial(&mut self, order: Order, template: &Arc<Template>, watch: &mut dyn FnMut(u64)) -> Result<Made, PacketError> {
+        let offered = order.load.frames_in(order.length);
+        if offered > MOST_FRAMES {
+            return Err(PacketError::Wrong(format!("a trial of {offered} frames is too long; lower --trial-time")));
+        }
+        let origin = self.clock.now() + START;
+        let (timer, control) = (self.clock, self.control.clone());
+        let ends = Ends { after: Some(order.length), frames: None };
+        let setup = pacer::Setup {
+            port: Box::new(self.send.again()),
+            timer,
+            departures: Departures::new(Pattern::Even(order.load.rate()), ends, origin, Share::WHOLE),
+            looks: Looks::new(template.clone()),
+            sizes: Arc::new(Sizes::default()),
+            control,
+            progress: Arc::new(Progress::default()),
+            end: origin + order.length,
+            spin: Spin::Auto,
+            relative: false,
+            may_turn: false,
+        };
+        let departed = Departed::default();
+        let ledger = Ledger::new(Box::new(departed.clone()));
+        let sender = move || Pacer::new(setup, ledger).run();
+        let (arrivals, dropped, missed) = self.carry_out(sender, &departed, offered, origin, watch)?;
+        let left = departed.left();
+        let took = match (left.first, left.last) {
+            (Some(first), Some(last)) => last.since(first).max(last.since(origin)) + order.load.rate().gap(),
+            _ => Picos::ZERO,
+        };
+        let trial = Trial {
+            load: order.load,
+            length: order.length,
+            offered,
+            sent: left.sent.saturating_sub(dropped),
+            took: took.min(order.length.saturating_mul(10)),
+            received: arrivals.unique,
+            missed,
+        };
+        Ok(Made { trial, one_way_ns: arrivals.spread(), bytes: left.bytes, duplicated: arrivals.duplicated })
+    }
+
+    /// So many frames back to back, as fast as the port takes them.
+    ///
+    /// # Errors
+    /// A port failed.
+    pub fn burst(&mut self, frames: u64, template: &Arc<Template>, watch: &mut dyn FnMut(u64)) -> Result<Burst, PacketError> {
+        let origin = self.clock.now() + START;
+        let setup = flood::Setup {
+            port: Box::new(self.send.again()),
+            timer: self.clock,
+            numbers: Arc::new(Numbers::new(Some(frames))),
+            looks: Looks::new(template.clone()),
+            sizes: Arc::new(Sizes::default()),
+            control: self.control.clone(),
+            progress: Arc::new(Progress::default()),
+            origin,
+            end: Instant::FAR,
+        };
+        let departed = Departed::default();
+        let ledger = Ledger::new(Box::new(departed.clone()));
+        let sender = move || Flood::new(setup, ledger).run();
+        let (arrivals, dropped, missed) = self.carry_out(sender, &departed, frames, origin, watch)?;
+        let left = departed.left();
+        let sent = left.sent.saturating_sub(dropped);
+        let took = left.last.map_or(Picos::ZERO, |last| last.since(origin));
+        Ok(Burst { sent, bytes: left.bytes, received: arrivals.unique, missed, took })
+    }
+
+    /// Sends, receives and waits for what is on its way. Returns the arrivals, and what this machine lost on its own two ends.
+    fn carry_out(
+        &mut self,
+        sender: impl FnOnce() + Send,
+        departed: &Departed,
+        offered: u64,
+        origin: Instant,
+        watch: &mut dyn FnMut(u64),
+    ) -> Result<(Arrivals, u64, u64), PacketError> {
+        let origin_unix_ns = Wall::read(&self.clock).times(origin, origin).due_unix_ns;
+        let (dropped, missed) = (self.dropped(), missed(&mut *self.receive)?);
+        let (sent_all, over) = (AtomicBool::new(false), AtomicBool::new(false));
+        let arrived = AtomicU64::new(0);
+        let (cpus, clock, drain, control) = (self.cpus.clone(), self.clock, self.drain, self.control.clone());
+        let receive = &mut *self.receive;
+        let arrivals = std::thread::scope(|scope| {
+            let (sent_all, over, arrived) = (&sent_all, &over, &arrived);
+            let receiver = scope.spawn({
+                let cpu = cpus.get(1).copied();
+                move || {
+                    machine::settle(cpu, false);
+                    listen(receive, Arrivals::new(offered, origin_unix_ns), over, arrived)
+                }
+            });
+            scope.spawn({
+                let cpu = cpus.first().copied();
+                move || {
+                    machine::settle(cpu, false);
+                    sender();
+                    sent_all.store(true, Ordering::Release);
+                }
+            });
+            let mut left_at = None;
+            loop {
+                std::thread::sleep(Picos::from_millis(2).as_std());
+                let sent = departed.left().sent;
+                watch(sent);
+                if !sent_all.load(Ordering::Acquire) {
+                    continue;
+                }
+                let waited = clock.now().since(*left_at.get_or_insert(clock.now()));
+                if arrived.load(Ordering::Relaxed) >= sent || waited >= drain || control.stops() {
+                    break;
+                }
+            }
+            over.store(true, Ordering::Release);
+            receiver.join()
+        });
+        let arrivals = arrivals
+            .unwrap_or_else(|_| Err(PacketError::Wrong("the receiving thread failed by a fault in Tare itself".to_owned())))?;
+        let missed_now = self::missed(&mut *self.receive)?;
+        Ok((arrivals, self.dropped().saturating_sub(dropped), missed_now.saturating_sub(missed)))
+    }
+
+    /// Frames that the sending port took and then lost itself. Faults that were asked for are the target's.
+    fn dropped(&mut self) -> u64 {
+        let Ok(counters) = self.send.counters() else { return 0 };
+        let ours = |place: DropPlace| place.key().starts_with("tx.");
+        counters.drops.iter().filter(|drop| ours(drop.place)).map(|drop| drop.frames).sum()
+    }
+
+    /// A frame from the receiving port, so that switches on the way learn where it is. Ports that only receive send none.
+    pub fn teach(&mut self) -> bool {
+        let mac = self.receive.about().mac;
+        let (Some(mac), true) = (mac, self.receive.about().can.transmit) else { return false };
+        let taught = self.receive.transmit(1, &mut |slot| {
+            slot.data[..60].fill(0);
+            slot.data[..6].fill(0xff);
+            slot.data[6..12].copy_from_slice(&mac);
+            // IEEE 802's local experimental EtherType 1.
+            slot.data[12..14].copy_from_slice(&[0x88, 0xb5]);
+            slot.length = 60;
+        });
+        taught.is_ok_and(|count| count == 1)
+    }
+
+    pub fn abouts(&self) -> (About, About) {
+        (self.send.about().clone(), self.receive.about().clone())
+    }
+}
+
+/// A burst and what became of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Burst {
+    pub sent: u64,
+    pub bytes: u64,
+    pub received: u64,
+    pub missed: u64,
+    pub took: Picos,
+}
+
+/// Counts arrivals until it is over.
+fn listen(
+    port: &mut dyn Port,
+    mut arrivals: Arrivals,
+    over: &AtomicBool,
+    arrived: &AtomicU64,
+) -> Result<Arrivals, PacketError> {
+    loop {
+        let is_over = over.load(Ordering::Acquire);
+        let now = clock::unix_ns();
+        let count = port.receive(BATCH, &mut |frame| arrivals.frame(frame, now))?;
+        arrived.store(arrivals.unique, Ordering::Relaxed);
+        if count == 0 {
+            if is_over {
+                return Ok(arrivals);
+            }
+            port.wait(For::Receive, PATIENCE)?;
+        }
+    }
+}
+
+/// Frames that this machine lost before they could be read.
+fn missed(port: &mut dyn Port) -> Result<u64, PacketError> {
+    let ours = |place: DropPlace| place.key().starts_with("rx.") && place != DropPlace::ReceiveFilter;
+    let counters = port.counters()?;
+    Ok(counters.drops.iter().filter(|drop| ours(drop.place)).map(|drop| drop.frames).sum())
+}

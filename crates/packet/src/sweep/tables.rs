@@ -1,0 +1,237 @@
+//! What a sweep found, as tables: a row for each frame size, for each load of the latencies, for the bursts, and for each trial.
+
+use super::bench::Made;
+use super::goal::Goal;
+use super::search::{End, Found};
+use super::students::Mean;
+use measure::packets::{Cell, Column, Spread, Table};
+use units::Picos;
+
+/// Rows of single trials that are kept.
+const MOST_TRIALS: usize = 2_000;
+/// Bytes that a frame takes on the wire beside its size: preamble, start delimiter, gap.
+pub const AROUND: f64 = wire::PREAMBLE_AND_GAP as f64;
+
+/// Everything that was found for one frame size.
+#[derive(Clone, Debug, Default)]
+pub struct SizeFound {
+    pub size: u32,
+    /// For each goal what each repetition found.
+    pub goals: Vec<Vec<Found>>,
+    pub latency: Vec<Latency>,
+    pub bursts: Option<Bursts>,
+}
+
+/// One-way times at a share of the load without loss.
+#[derive(Clone, Debug)]
+pub struct Latency {
+    pub share: f64,
+    pub frames_per_second: f64,
+    pub one_way_ns: Spread,
+    pub lost: u64,
+}
+
+/// Longest bursts without loss.
+#[derive(Clone, Debug)]
+pub struct Bursts {
+    /// Of each search.
+    pub longest: Vec<f64>,
+    /// No burst lost anything: they could have been longer.
+    pub is_unlimited: bool,
+    /// Frames per second in a burst.
+    pub frames_per_second: f64,
+}
+
+fn column(name: &str, unit: &str) -> Column {
+    Column { name: name.to_owned(), unit: unit.to_owned() }
+}
+
+/// Frame sizes × goals.
+pub fn sizes(found: &[SizeFound], goals: &[Goal], line_bps: Option<u64>, repetitions: u32) -> Table {
+    let mut columns = vec![column("frame size", "bytes")];
+    for goal in goals {
+        let name = &goal.name;
+        columns.push(column(name, "frames/s"));
+        columns.push(column(&format!("{name} up to"), "frames/s"));
+        columns.push(column(&format!("{name} on the wire"), "bits/s"));
+        columns.push(column(&format!("{name} of the line"), "share"));
+        columns.push(column(&format!("{name} throughput"), "frames/s"));
+        columns.push(column(&format!("{name} ended"), ""));
+    }
+    let rows = found.iter().map(|found| row(found, line_bps)).collect();
+    let goal = |goal: &Goal| {
+        format!(
+            "{goal}: trials of {}, {} at a load decide, {} of that time may exceed the loss, bounds at most {} apart",
+            goal.trial, goal.sum, goal.exceed, goal.width
+        )
+    };
+    let mut notes: Vec<String> = goals.iter().map(goal).collect();
+    notes.push(match repetitions {
+        1 => "between the load that is reached and the next that is not ('up to') lies the true one".to_owned(),
+        n => format!("means of {n} searches with their 0.95 intervals (Student's t)"),
+    });
+    Table { key: "sweep".to_owned(), title: "Frame sizes".to_owned(), columns, rows, notes }
+}
+
+fn row(found: &SizeFound, line_bps: Option<u64>) -> Vec<Cell> {
+    let mut row = vec![Cell::Figure(f64::from(found.size))];
+    let wire_bits = (f64::from(found.size) + AROUND) * 8.0;
+    for searches in &found.goals {
+        let of = |pick: fn(&Found) -> Option<f64>| -> Vec<f64> { searches.iter().filter_map(pick).collect() };
+        let lower = of(|found| found.lower.map(|load| load.as_per_second()));
+        let upper = of(|found| found.upper.map(|load| load.as_per_second()));
+        row.push(cell(&lower, 1.0));
+        row.push(cell(&upper, 1.0));
+        row.push(cell(&lower, wire_bits));
+        row.push(line_bps.map_or(Cell::Nothing, |line| cell(&lower, wire_bits / line as f64)));
+        row.push(cell(&of(|found| found.throughput), 1.0));
+        row.push(Cell::Words(searches.iter().map(|found| end(found.end)).fold(String::new(), joined)));
+    }
+    row
+}
+
+/// Different words once each.
+fn joined(all: String, next: String) -> String {
+    match () {
+        () if all.is_empty() => next,
+        () if all.split("; ").any(|known| known == next) => all,
+        () => format!("{all}; {next}"),
+    }
+}
+
+fn cell(values: &[f64], factor: f64) -> Cell {
+    let Some(mean) = Mean::of(values) else { return Cell::Nothing };
+    let value = mean.mean * factor;
+    match mean.half {
+        Some(half) => Cell::Between { value, low: (mean.mean - half) * factor, high: (mean.mean + half) * factor },
+        None => Cell::Figure(value),
+    }
+}
+
+/// How a search ended, in words.
+pub fn end(end: End) -> String {
+    match end {
+        End::Found => "found".to_owned(),
+        End::AboveMax => "at least: the highest load that was asked for is reached".to_owned(),
+        End::Generator(reached) => format!("at least: the generator makes no more than {reached:.0}/s"),
+        End::BelowMin => "not even the lowest load is reached".to_owned(),
+        End::RanOut => "not decided: the trials ran out".to_owned(),
+    }
+}
+
+/// One-way times under load.
+pub fn latencies(found: &[SizeFound]) -> Option<Table> {
+    let rows: Vec<Vec<Cell>> = found
+        .iter()
+        .flat_map(|found| found.latency.iter().map(move |at| (found.size, at)))
+        .map(|(size, at)| {
+            let Spread { p50, p95, p99, max, mean, .. } = at.one_way_ns;
+            let figures = [f64::from(size), at.share, at.frames_per_second, mean, p50, p95, p99, max, at.lost as f64];
+            figures.into_iter().map(Cell::Figure).collect()
+        })
+        .collect();
+    let columns = [
+        ("frame size", "bytes"),
+        ("of NDR", "share"),
+        ("load", "frames/s"),
+        ("mean", "ns"),
+        ("p50", "ns"),
+        ("p95", "ns"),
+        ("p99", "ns"),
+        ("max", "ns"),
+        ("lost", "count"),
+    ];
+    (!rows.is_empty()).then(|| Table {
+        key: "latency".to_owned(),
+        title: "One-way latency under load".to_owned(),
+        columns: columns.iter().map(|(name, unit)| column(name, unit)).collect(),
+        rows,
+        notes: vec!["from when a frame was handed over until it was stamped; both by this machine's clock".to_owned()],
+    })
+}
+
+/// Back-to-back frames.
+pub fn bursts(found: &[SizeFound]) -> Option<Table> {
+    let row = |found: &SizeFound| {
+        let bursts = found.bursts.as_ref()?;
+        let mean = Mean::of(&bursts.longest)?;
+        let words = if bursts.is_unlimited { "at least: none lost a frame" } else { "found" };
+        Some(vec![
+            Cell::Figure(f64::from(found.size)),
+            Cell::Figure(mean.count as f64),
+            cell(&bursts.longest, 1.0),
+            Cell::Figure(mean.least),
+            Cell::Figure(mean.most),
+            mean.deviation.map_or(Cell::Nothing, Cell::Figure),
+            Cell::Figure(bursts.frames_per_second),
+            Cell::Words(words.to_owned()),
+        ])
+    };
+    let rows: Vec<Vec<Cell>> = found.iter().filter_map(row).collect();
+    let columns = [
+        ("frame size", "bytes"),
+        ("searches", "count"),
+        ("longest burst", "count"),
+        ("least", "count"),
+        ("most", "count"),
+        ("deviation", "count"),
+        ("rate in a burst", "frames/s"),
+        ("ended", ""),
+    ];
+    (!rows.is_empty()).then(|| Table {
+        key: "bursts".to_owned(),
+        title: "Back-to-back frames".to_owned(),
+        columns: columns.iter().map(|(name, unit)| column(name, unit)).collect(),
+        rows,
+        notes: vec!["the longest burst of which nothing is lost; frames as close as the port sends them".to_owned()],
+    })
+}
+
+/// One trial for the table of all.
+#[derive(Clone, Debug)]
+pub struct TrialRow {
+    pub size: u32,
+    pub purpose: String,
+    pub length: Picos,
+    pub made: Made,
+}
+
+/// All trials, as far as they are kept.
+pub fn trials(rows: &[TrialRow]) -> Table {
+    let columns = [
+        ("frame size", "bytes"),
+        ("for", ""),
+        ("load", "frames/s"),
+        ("length", "s"),
+        ("sent", "count"),
+        ("received", "count"),
+        ("loss", "share"),
+        ("counts", ""),
+    ];
+    let row = |row: &TrialRow| {
+        let trial = &row.made.trial;
+        let counts = if trial.is_valid() {
+            "yes".to_owned()
+        } else {
+            format!("no: the generator made {:.0}/s", trial.reached())
+        };
+        vec![
+            Cell::Figure(f64::from(row.size)),
+            Cell::Words(row.purpose.clone()),
+            Cell::Figure(trial.load.as_per_second()),
+            Cell::Figure(row.length.as_secs_f64()),
+            Cell::Figure(trial.sent as f64),
+            Cell::Figure(trial.received as f64),
+            Cell::Figure(trial.loss()),
+            Cell::Words(counts),
+        ]
+    };
+    let more = rows.len().saturating_sub(MOST_TRIALS);
+    Table {
+        key: "trials".to_owned(),
+        title: "Trials".to_owned(),
+        columns: columns.iter().map(|(name, unit)| column(name, unit)).collect(),
+        rows: rows.iter().take(MOST_TRIALS).map(row).collect(),
+        notes: (more > 0).then(|| format!("{more} more trials are not shown")).into_iter().collect(),
+    }
+}

@@ -1,0 +1,124 @@
+//! `tare pace`: what the host's own TCP and UDP send through a tap leaves at the pace, nothing is lost on the way, and a real
+//! iperf3 at the other end says so.
+
+use serde_json::Value;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use tare_system_tests::bed::{Topology, run_in};
+use tare_system_tests::process::wait_until;
+use tare_system_tests::{Process, Running, Tare, TestBed, alone, beside_others, need};
+
+/// The way that a test goes: generator with a tap before its interface, sink with an iperf3 server.
+struct Way {
+    bed: TestBed,
+    _server: Process,
+}
+
+const TAP: &str = "tap,address=198.18.0.1/24:tare0";
+
+impl Way {
+    fn new() -> Self {
+        need("iperf3");
+        need("sysctl");
+        let bed = TestBed::up(Topology::unique().without_neighbours());
+        let interface = bed.generator().interface().name.clone();
+        // The address is the tap's; the interface that frames leave by answers for none.
+        bed.ip(bed.generator(), &format!("addr flush dev {interface}"));
+        run_in(bed.generator(), &format!("sysctl -qw net.ipv4.conf.{interface}.arp_ignore=1"));
+        let server = format!("ip netns exec {} iperf3 -s", bed.sink().name);
+        let words: Vec<String> = server.split_whitespace().map(str::to_owned).collect();
+        let server = Process::start(&words, |command| {
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+        });
+        Self { bed, _server: server }
+    }
+
+    fn out(&self) -> String {
+        format!("packet:{}", self.bed.generator().interface().name)
+    }
+
+    fn pace(&self, flags: &str) -> Running {
+        let tare = Tare::packets(&format!("pace {TAP} {} {flags}", self.out()));
+        let running = tare.inside(self.bed.generator()).limit(Duration::from_secs(60)).start();
+        let listing = || run_in(self.bed.generator(), "ip -o addr");
+        wait_until("the tap has its address", || listing().contains("tare0    inet 198.18.0.1"));
+        running
+    }
+
+    /// What iperf3 says.
+    fn iperf3(&self, flags: &str) -> Value {
+        let mut command: Command = self.bed.generator().command("iperf3");
+        let words = format!("-c 198.18.0.2 --json --connect-timeout 3000 {flags}");
+        let output = command.args(words.split_whitespace()).output().expect("iperf3 runs");
+        let said: Value = serde_json::from_slice(&output.stdout).expect("iperf3 prints JSON");
+        assert!(said.get("error").is_none(), "{said}");
+        said
+    }
+}
+
+#[test]
+fn iperf3_gets_the_paced_rate_and_sends_nothing_again() {
+    let _alone = alone();
+    let way = Way::new();
+    let running = way.pace("--rate 40mbit -t 9");
+    let said = way.iperf3("-t 5 -O 1");
+    let run = running.finish();
+    // 1448 bytes of payload in frames of 1538 on the wire: 40 Mbit/s · 1448 / 1538 = 37.66 Mbit/s.
+    let goodput = said["end"]["sum_received"]["bits_per_second"].as_f64().unwrap() / 1e6;
+    assert!((goodput / 37.66 - 1.0).abs() < 0.01, "{goodput} Mbit/s");
+    assert_eq!(said["end"]["sum_sent"]["retransmits"], 0);
+    let drops = &run.at("/packets/ports/0/drops");
+    assert_eq!(drops.as_array().map(Vec::len), Some(0), "{drops}");
+    assert!(run.float("/packets/gaps/mean_ns") > 0.0);
+    assert!(run.remarks().contains("valve before the tap was set"), "{}", run.remarks());
+}
+
+#[test]
+fn a_sender_of_datagrams_that_knows_no_limit_loses_none() {
+    let _alone = alone();
+    let way = Way::new();
+    let running = way.pace("-d 250000 -t 8");
+    // 4 000 frames a second, whatever iperf3 would like to send.
+    let said = way.iperf3("-u -b 0 -l 1000 -t 3");
+    running.finish();
+    let sum = &said["end"]["sum"];
+    assert_eq!(sum["lost_packets"], 0, "{sum}");
+    let per_second = sum["packets"].as_f64().unwrap() / sum["seconds"].as_f64().unwrap();
+    assert!((3_500.0..4_300.0).contains(&per_second), "{per_second}");
+}
+
+#[test]
+fn an_interface_that_goes_down_and_up_forgets_what_waited() {
+    let _beside = beside_others();
+    let way = Way::new();
+    // A frame each 100 ms: what ping sends at once waits.
+    let running = way.pace("-d 100ms -t 4 --no-valve");
+    let mut ping = way.bed.generator().command("ping");
+    ping.args("-q -i 0.01 -c 20 -W 1 198.18.0.2".split_whitespace()).stdout(Stdio::null());
+    let mut ping = ping.spawn().expect("ping runs");
+    running.sleep_until(Duration::from_millis(1_200));
+    way.bed.ip(way.bed.generator(), "link set tare0 down");
+    std::thread::sleep(Duration::from_millis(100));
+    way.bed.ip(way.bed.generator(), "link set tare0 up");
+    let _ = ping.wait();
+    let run = running.finish();
+    assert!(run.remarks().contains("went down or came up"), "{}", run.remarks());
+    assert!(run.outcome("link.down") > 0, "{:?}", run.outcome_keys());
+}
+
+#[test]
+fn bad_input_is_named_before_anything_is_made() {
+    let _beside = beside_others();
+    let bed = TestBed::pair();
+    for (arguments, said) in [
+        ("pace tap:tare0 packet:gen0", "--rate needs a rate, a gap (-d) or a file of gaps (-D)"),
+        ("pace tap:tare0 packet:gen0 --rate max", "--rate: 'max' is no pace"),
+        ("pace packet:gen0 packet:gen0 -d 100", "IN contradicts OUT"),
+        ("pace tap:tare0 packet:nothere -d 100", "there is no interface 'nothere'"),
+        ("pace tap:tare0 packet:gen0 -D /nonexistent", "--gaps: /nonexistent"),
+    ] {
+        let run = Tare::packets(arguments).inside(bed.generator()).start().finish_unchecked();
+        assert_eq!(run.code, Some(2), "{arguments}: {}", run.stderr);
+        assert!(run.stderr.contains(said), "{arguments}: {}", run.stderr);
+    }
+}
