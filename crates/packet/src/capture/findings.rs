@@ -7,6 +7,7 @@ use super::{Capture, Settings};
 use crate::flows::{Flows, Sizes};
 use crate::job::Findings;
 use crate::signed::Signed;
+use crate::{Control, Halt};
 use measure::gap_meter::{GapMeter, Requested};
 use measure::packets::{GapReport, PacketReport, PlaceCount, PortReport};
 use port::pcap::bytes::Statistics;
@@ -22,6 +23,7 @@ pub(super) struct Ended {
     pub left: Arc<Mutex<Vec<Rest>>>,
     pub disk: Option<Disk>,
     pub signed: Option<Arc<Mutex<Signed>>>,
+    pub control: Arc<Control>,
 }
 
 impl Ended {
@@ -37,7 +39,14 @@ impl Ended {
         }
         if let Some(disk) = self.disk {
             let outcome = disk.finish(&statistics(&counted));
-            tell_of_disk(&mut findings, &outcome, left.iter().map(|(.., unwritten)| unwritten).sum());
+            // What ended the run is told by whoever watches it.
+            let is_told = self.control.halt() == Halt::Failed && self.control.why() == outcome.failure;
+            tell_of_disk(
+                &mut findings,
+                &outcome,
+                is_told,
+                left.iter().map(|(.., unwritten)| unwritten).sum(),
+            );
         }
         tallies(&mut findings.report, &left);
         if let Some(signed) = self.signed {
@@ -94,7 +103,7 @@ fn statistics(counted: &[Counters]) -> Statistics {
     }
 }
 
-fn tell_of_disk(findings: &mut Findings, outcome: &Outcome, no_room: u64) {
+fn tell_of_disk(findings: &mut Findings, outcome: &Outcome, is_told: bool, no_room: u64) {
     let written = &outcome.written;
     let files = match (outcome.files, outcome.removed) {
         (0 | 1, _) => String::new(),
@@ -116,7 +125,7 @@ fn tell_of_disk(findings: &mut Findings, outcome: &Outcome, no_room: u64) {
         }
     }
     if let Some(failure) = &outcome.failure {
-        findings.labels.push(failure.clone());
+        findings.labels.extend((!is_told).then(|| failure.clone()));
     } else if no_room > 0 {
         findings.labels.push(format!(
             "the disk was too slow: {no_room} frames were counted and are not in the file; give it more memory \

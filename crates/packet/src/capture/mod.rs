@@ -253,7 +253,7 @@ impl Job for Capture {
             threads.push(thread.map_err(no_thread)?);
         }
         drop(to_disk);
-        Ok(Running::new(threads, move || Ended { settings, left, disk, signed }.findings()))
+        Ok(Running::new(threads, move || Ended { settings, left, disk, signed, control }.findings()))
     }
 }
 
