@@ -28,7 +28,11 @@ fn main() -> Result<(), Failure> {
 
 fn template(size: usize, varies: bool) -> Result<Template, Failure> {
     let layers = vec![
-        Layer::Ethernet { destination: Mac([2, 0, 0, 0, 0, 2]), source: Mac([2, 0, 0, 0, 0, 1]), ethertype: None },
+        Layer::Ethernet {
+            destination: Mac([2, 0, 0, 0, 0, 2]),
+            source: Mac([2, 0, 0, 0, 0, 1]),
+            ethertype: None,
+        },
         Layer::Ipv4 {
             source: [198, 18, 0, 1].into(),
             destination: [198, 18, 0, 2].into(),
@@ -42,7 +46,11 @@ fn template(size: usize, varies: bool) -> Result<Template, Failure> {
         },
         Layer::Udp { source: 1000, destination: 9, checksum: false },
     ];
-    let vary = |field, start, count| Vary { field, values: Values::Increment { start, step: 1, count }, by: By::Frame };
+    let vary = |field, start, count| Vary {
+        field,
+        values: Values::Increment { start, step: 1, count },
+        by: By::Frame,
+    };
     let vary = match varies {
         true => vec![
             vary(Field::Ipv4Source, 0xc612_0001, 1000),
@@ -51,7 +59,14 @@ fn template(size: usize, varies: bool) -> Result<Template, Failure> {
         ],
         false => vec![],
     };
-    let stream = StreamSpec { weight: 1, layers, sizes: Sizes::Fixed(size), vary, sign: varies, ..StreamSpec::default() };
+    let stream = StreamSpec {
+        weight: 1,
+        layers,
+        sizes: Sizes::Fixed(size),
+        vary,
+        sign: varies,
+        ..StreamSpec::default()
+    };
     Ok(Template::build(&Spec { streams: vec![stream], seed: 1 })?)
 }
 
@@ -62,8 +77,14 @@ fn send(address: &Address, size: usize, frames: u64, varies: bool) -> Result<(),
     if let Some(offload) = port.offload() {
         offload.prepare(&template)?;
         let stop = AtomicBool::new(false);
-        let order =
-            Order { first: 0, most: frames, rate: None, origin_monotonic_ns: 0, until_monotonic_ns: None, stop: &stop };
+        let order = Order {
+            first: 0,
+            most: frames,
+            rate: None,
+            origin_monotonic_ns: 0,
+            until_monotonic_ns: None,
+            stop: &stop,
+        };
         offload.make(&order, &mut |_| Next::Go)?;
     } else {
         send_each(&mut *port, &template, frames)?;
@@ -105,7 +126,12 @@ fn show(port: &mut dyn Port, begun: Instant, cpu: f64) -> Result<(), Failure> {
     let (seconds, cpu) = (begun.elapsed().as_secs_f64(), cpu_seconds() - cpu);
     let counters = port.counters()?;
     let frames = counters.sent + counters.received;
-    println!("frames {frames} seconds {seconds:.4} cpu {cpu:.4} per_second {:.0} drops {:?} calls {}", frames as f64 / seconds, counters.drops, counters.calls);
+    println!(
+        "frames {frames} seconds {seconds:.4} cpu {cpu:.4} per_second {:.0} drops {:?} calls {}",
+        frames as f64 / seconds,
+        counters.drops,
+        counters.calls
+    );
     Ok(())
 }
 

@@ -2,7 +2,9 @@
 
 mod veth;
 
-use bpf::{Assembler, License, Link, Map, MapSpec, Program, ProgramKind, Register::*, Shared, Size, XdpMode, context};
+use bpf::{
+    Assembler, License, Link, Map, MapSpec, Program, ProgramKind, Register::*, Shared, Size, XdpMode, context,
+};
 use port::{Address, DropPlace, For, Made, Next, Order, Port, PortError, Wish};
 use std::collections::HashMap;
 use std::os::fd::AsFd;
@@ -22,7 +24,11 @@ fn open(address: &str) -> Box<dyn Port> {
 
 fn template(sizes: Sizes, sign: bool) -> Template {
     let layers = vec![
-        Layer::Ethernet { destination: Mac([2, 0, 0, 0, 0, 2]), source: Mac([2, 0, 0, 0, 0, 1]), ethertype: None },
+        Layer::Ethernet {
+            destination: Mac([2, 0, 0, 0, 0, 2]),
+            source: Mac([2, 0, 0, 0, 0, 1]),
+            ethertype: None,
+        },
         Layer::Ipv4 {
             source: [198, 18, 0, 1].into(),
             destination: [198, 18, 0, 2].into(),
@@ -60,7 +66,8 @@ impl Sink {
         a.load(Size::Word, R2, R1, context::DATA).load(Size::Word, R3, R1, context::DATA_END).sub(R3, R2);
         a.load_map_value(R1, map.as_fd(), 0).mov(R2, 1);
         a.atomic_add(Size::Double, R1, 0, R2).atomic_add(Size::Double, R1, 8, R3).mov(R0, 1).exit();
-        let program = Program::load(ProgramKind::Xdp, "sink", &a.assemble().unwrap(), License::Apache).unwrap();
+        let program =
+            Program::load(ProgramKind::Xdp, "sink", &a.assemble().unwrap(), License::Apache).unwrap();
         let index = output(&format!("ip -o link show {interface}"));
         let index: u32 = index.split(':').next().unwrap().parse().unwrap();
         Self { _link: program.attach_xdp(index, XdpMode::Native).unwrap(), seen }
@@ -88,7 +95,12 @@ impl Sink {
     }
 }
 
-fn make(port: &mut dyn Port, template: &Template, order: &Order<'_>, watch: &mut dyn FnMut(&Made) -> Next) -> Made {
+fn make(
+    port: &mut dyn Port,
+    template: &Template,
+    order: &Order<'_>,
+    watch: &mut dyn FnMut(&Made) -> Next,
+) -> Made {
     let offload = port.offload().expect("live frames");
     offload.prepare(template).unwrap();
     offload.make(order, watch).unwrap()
@@ -102,7 +114,8 @@ fn as_many_frames_arrive_as_were_made_and_not_refused() {
         for (round, frames) in [(1u64, 300_000u64), (2, 1), (3, 77_777)] {
             let (frames_before, bytes_before) = (sink.frames(), sink.bytes());
             let before = statistic("v0", "tx_packets");
-            let made = make(&mut *port, &template(Sizes::Fixed(64), false), &order(frames), &mut |_| Next::Go);
+            let made =
+                make(&mut *port, &template(Sizes::Fixed(64), false), &order(frames), &mut |_| Next::Go);
             assert_eq!((made.frames, made.bytes), (frames, frames * 60), "round {round}");
             let seen = sink.settled() - frames_before;
             assert_eq!(seen, made.frames - made.refused, "round {round}");
@@ -124,7 +137,11 @@ fn frames_arrive_as_the_template_writes_them_and_in_order() {
         let mut port = open("live:v0");
         for sizes in [Sizes::Fixed(128), Sizes::imix(), Sizes::Fixed(1518)] {
             let template = template(sizes, true);
-            let wanted = Order { rate: Rate::per_second(50_000), origin_monotonic_ns: clock::monotonic_ns() + 50_000_000, ..order(2000) };
+            let wanted = Order {
+                rate: Rate::per_second(50_000),
+                origin_monotonic_ns: clock::monotonic_ns() + 50_000_000,
+                ..order(2000)
+            };
             let mut seen = 0;
             std::thread::scope(|scope| {
                 let maker = scope.spawn(|| make(&mut *port, &template, &wanted, &mut |_| Next::Go));
@@ -133,7 +150,10 @@ fn frames_arrive_as_the_template_writes_them_and_in_order() {
                     let read = rx.receive(64, &mut |frame| {
                         let signature = Signature::read(&frame.data[42..]).expect("signed");
                         assert_eq!(signature.seq, seen);
-                        let times = wire::Times { due_unix_ns: signature.due_unix_ns, sent_unix_ns: signature.sent_unix_ns };
+                        let times = wire::Times {
+                            due_unix_ns: signature.due_unix_ns,
+                            sent_unix_ns: signature.sent_unix_ns,
+                        };
                         let mut expected = vec![0; template.length(seen)];
                         template.write(seen, times, &mut expected, &mut 0);
                         // The lateness in a signature is rounded; what follows from it as well.
@@ -237,15 +257,24 @@ fn a_rate_changes_in_the_middle_with_exact_counts() {
         assert!((1_900..2_400).contains(&changed), "{changed}");
         // 20 000 after the change, and as many more as 5 ms have until the next look.
         assert!((18_000..24_000).contains(&made.since_change), "{made:?}");
-        assert!((made.frames - made.since_change).abs_diff(changed) <= 2, "{} {changed}", made.frames - made.since_change);
+        assert!(
+            (made.frames - made.since_change).abs_diff(changed) <= 2,
+            "{} {changed}",
+            made.frames - made.since_change
+        );
         assert_eq!(sink.settled(), made.frames - made.refused);
         // From even gaps to as fast as it goes: another way of making, in the same call.
-        let wanted = Order { rate: Rate::per_second(10_000), origin_monotonic_ns: clock::monotonic_ns(), ..order(100_000) };
-        let made = make(&mut *port, &template(Sizes::Fixed(64), false), &wanted, &mut |made| match made.frames {
-            0..100 => Next::Go,
-            _ if made.since_change == made.frames => Next::Rate { rate: None, origin_monotonic_ns: 0 },
-            _ => Next::Go,
-        });
+        let wanted = Order {
+            rate: Rate::per_second(10_000),
+            origin_monotonic_ns: clock::monotonic_ns(),
+            ..order(100_000)
+        };
+        let made =
+            make(&mut *port, &template(Sizes::Fixed(64), false), &wanted, &mut |made| match made.frames {
+                0..100 => Next::Go,
+                _ if made.since_change == made.frames => Next::Rate { rate: None, origin_monotonic_ns: 0 },
+                _ => Next::Go,
+            });
         assert_eq!(made.frames, 100_000);
         assert!(made.since_change < 100_000);
     });
@@ -262,7 +291,9 @@ fn refused_frames_are_counted_to_the_last_one() {
         std::thread::sleep(Duration::from_millis(300));
         let statistics = output("ethtool -S v0");
         let value = |name: &str| -> u64 {
-            let lines = statistics.lines().filter(|line| line.trim().starts_with("tx_queue") && line.contains(&format!("{name}:")));
+            let lines = statistics
+                .lines()
+                .filter(|line| line.trim().starts_with("tx_queue") && line.contains(&format!("{name}:")));
             lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
         };
         assert_eq!(value("xdp_xmit_errors"), made.refused, "{statistics}");
@@ -346,11 +377,16 @@ fn single_frames_are_sent_as_they_were_written() {
         });
         assert_eq!(taken.unwrap(), 100);
         let mut lengths = HashMap::new();
-        while rx.receive(64, &mut |frame| {
-            assert_eq!(frame.data[14], lengths.len() as u8);
-            assert!(frame.data[14..].iter().all(|byte| *byte == frame.data[14]));
-            lengths.insert(frame.data[14] as usize, frame.length);
-        }).unwrap() > 0 || rx.wait(For::Receive, Picos::from_millis(100)).unwrap() {}
+        while rx
+            .receive(64, &mut |frame| {
+                assert_eq!(frame.data[14], lengths.len() as u8);
+                assert!(frame.data[14..].iter().all(|byte| *byte == frame.data[14]));
+                lengths.insert(frame.data[14] as usize, frame.length);
+            })
+            .unwrap()
+            > 0
+            || rx.wait(For::Receive, Picos::from_millis(100)).unwrap()
+        {}
         assert_eq!(lengths.len(), 100);
         assert!(lengths.iter().all(|(n, seen)| length(*n) == *seen));
         assert_eq!(port.counters().unwrap().sent, 100);

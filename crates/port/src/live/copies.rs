@@ -2,7 +2,10 @@
 //!
 //! A call costs tens of milliseconds whatever it sends, so this is for single frames (an ARP answer), not for load.
 
-use bpf::{Action, Assembler, BpfError, Condition, Helper, License, LiveRun, Map, MapSpec, Program, ProgramKind, Register::*, Shared, Size};
+use bpf::{
+    Action, Assembler, BpfError, Condition, Helper, License, LiveRun, Map, MapSpec, Program, ProgramKind,
+    Register::*, Shared, Size,
+};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
@@ -32,7 +35,12 @@ impl Copies {
         let (nothing, whole) = (a.label(), a.label());
         a.mov(R6, R1).load_map_value(R9, map.as_fd(), 0);
         a.load(Size::Double, R7, R9, NEXT as i16).load(Size::Double, R1, R9, COUNT as i16);
-        a.jump_if(Condition::GreaterOrEqual, R7, R1, nothing).jump_if(Condition::GreaterOrEqual, R7, MOST as i32, nothing);
+        a.jump_if(Condition::GreaterOrEqual, R7, R1, nothing).jump_if(
+            Condition::GreaterOrEqual,
+            R7,
+            MOST as i32,
+            nothing,
+        );
         a.mov(R1, R7).add(R1, 1).store(Size::Double, R9, NEXT as i16, R1);
         a.mul(R7, SLOT as i32).load_map_value(R8, map.as_fd(), SLOTS as u32).add(R8, R7);
         a.load(Size::Double, R9, R8, 0);

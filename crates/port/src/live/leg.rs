@@ -10,8 +10,8 @@
 use super::state::{END, NEXT, State};
 use bpf::{LiveRun, Program};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Acquire, Ordering::Release};
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Acquire, Ordering::Release};
 use std::time::Duration;
 
 /// Between two looks at the totals.
@@ -46,13 +46,14 @@ impl Leg<'_> {
         let watcher = std::thread::current();
         take_signal()?;
         std::thread::scope(|scope| {
-            let worker = std::thread::Builder::new().name("tare-live".to_owned()).spawn_scoped(scope, || {
-                thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Release);
-                let result = pin(cpu).and_then(|()| self.work(&ending));
-                over.store(true, Release);
-                watcher.unpark();
-                result
-            })?;
+            let worker =
+                std::thread::Builder::new().name("tare-live".to_owned()).spawn_scoped(scope, || {
+                    thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Release);
+                    let result = pin(cpu).and_then(|()| self.work(&ending));
+                    over.store(true, Release);
+                    watcher.unpark();
+                    result
+                })?;
             // A watcher that panics must not leave a worker behind that nobody ends.
             let guard = Ender { state: self.state, ending: &ending, over: &over, thread: &thread };
             while !over.load(Acquire) {

@@ -22,7 +22,8 @@ mod tests;
 use crate::interface::{Interface, Link};
 use crate::xdp::explain;
 use crate::{
-    Abilities, About, Address, Choice, Counters, DropPlace, For, Frame, Made, Next, Offload, Order, Port, PortError, Slot, Stamp, Wish,
+    Abilities, About, Address, Choice, Counters, DropPlace, For, Frame, Made, Next, Offload, Order, Port,
+    PortError, Slot, Stamp, Wish,
 };
 use bpf::{License, Program, ProgramKind};
 use copies::Copies;
@@ -30,6 +31,7 @@ use leg::{Leg, Watch};
 use program::{Making, Obstacle};
 use refused::Watching;
 use state::{Orders, Pace, State};
+use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use units::{Picos, Rate};
@@ -84,7 +86,9 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
     let state = State::new().map_err(explain)?;
     let (watching, refusals) = match Watching::begin(&state) {
         Ok(watching) => (Some(watching), ("tracepoint", "exact, for frames of this port alone".to_owned())),
-        Err(error) => (None, ("interface", format!("its counters hold what others were refused, too: {error}"))),
+        Err(error) => {
+            (None, ("interface", format!("its counters hold what others were refused, too: {error}")))
+        }
     };
     let choices = vec![
         Choice { what: "refused frames", chosen: refusals.0.to_owned(), why: refusals.1 },
@@ -131,7 +135,10 @@ impl LivePort {
     }
 
     fn system(&self, what: &str, error: std::io::Error) -> PortError {
-        self.trouble().unwrap_or_else(|| PortError::System { what: format!("{what} at '{}'", self.interface.name), error })
+        self.trouble().unwrap_or_else(|| PortError::System {
+            what: format!("{what} at '{}'", self.interface.name),
+            error,
+        })
     }
 
     /// The driver takes no frames at all: why, in words.
@@ -166,6 +173,8 @@ impl LivePort {
 /// What stays the same during one call of `make`.
 struct Call<'a> {
     order: &'a Order<'a>,
+    /// Refused frames when the interface was last asked for its state.
+    asked_at: Cell<u64>,
     before: u64,
     length: Option<usize>,
 }
@@ -183,25 +192,47 @@ impl Offload for LivePort {
         self.prepared = None;
         let longest = self.about.longest;
         if template.longest() > longest {
-            return Err(PortError::TooLong { port: self.about.name.clone(), length: template.longest(), longest });
+            return Err(PortError::TooLong {
+                port: self.about.name.clone(),
+                length: template.longest(),
+                longest,
+            });
         }
-        let making = program::write(template, self.interface.index, &self.state).map_err(|obstacle| match obstacle {
-            Obstacle::Template(why) => PortError::Unavailable { what: format!("making these frames in {}", self.about.name), why },
-            Obstacle::Bpf(error) => explain(error),
-        })?;
-        let program = Program::load(ProgramKind::Xdp, "tare_live", &making.code, License::Dual).map_err(explain)?;
+        let making =
+            program::write(template, self.interface.index, &self.state).map_err(
+                |obstacle| match obstacle {
+                    Obstacle::Template(why) => PortError::Unavailable {
+                        what: format!("making these frames in {}", self.about.name),
+                        why,
+                    },
+                    Obstacle::Bpf(error) => explain(error),
+                },
+            )?;
+        let program =
+            Program::load(ProgramKind::Xdp, "tare_live", &making.code, License::Dual).map_err(explain)?;
         self.prepared = Some(Prepared { program, making, template: template.clone() });
         Ok(())
     }
 
     fn make(&mut self, order: &Order<'_>, watch: &mut dyn FnMut(&Made) -> Next) -> Result<Made, PortError> {
         let Some(prepared) = &self.prepared else {
-            return Err(PortError::Unable { port: self.about.name.clone(), what: "make frames that were not prepared" });
+            return Err(PortError::Unable {
+                port: self.about.name.clone(),
+                what: "make frames that were not prepared",
+            });
         };
-        let call = Call { order, before: self.dropped_by_interface(), length: prepared.making.length };
+        let call = Call {
+            order,
+            asked_at: Cell::new(0),
+            before: self.dropped_by_interface(),
+            length: prepared.making.length,
+        };
         let cpu = leg::cpu_for(self.about.queue);
         self.state.begin(order.first, cpu as u64);
-        self.state.write(state::CLOCK_OFFSET, clock::unix_ns().wrapping_sub(clock::monotonic_ns()).wrapping_sub(EPOCH_UNIX_NS));
+        self.state.write(
+            state::CLOCK_OFFSET,
+            clock::unix_ns().wrapping_sub(clock::monotonic_ns()).wrapping_sub(EPOCH_UNIX_NS),
+        );
         let lateness = state::LATENESS;
         (0..state::BUCKETS).for_each(|bucket| self.state.write(lateness + bucket as i16 * 8, 0));
         let mut rate = order.rate;
@@ -274,14 +305,20 @@ impl LivePort {
     }
 
     /// Looks at the totals, asks what to do, and does it.
-    fn look(&self, call: &Call<'_>, rate: Option<Rate>, watch: &mut dyn FnMut(&Made) -> Next, ended: &mut Ended) -> Watch {
+    fn look(
+        &self,
+        call: &Call<'_>,
+        rate: Option<Rate>,
+        watch: &mut dyn FnMut(&Made) -> Next,
+        ended: &mut Ended,
+    ) -> Watch {
         let now = clock::monotonic_ns();
         let left = call.order.until_monotonic_ns.map(|until| until.saturating_sub(now));
         if call.order.stop.load(Relaxed) || left == Some(0) || self.is_done(call) {
             return Watch::End;
         }
         let made = self.made(call);
-        if let Some(error) = self.failure(&made) {
+        if let Some(error) = self.failure(&made, &call.asked_at) {
             *ended = Ended::Failed(error);
             return Watch::End;
         }
@@ -302,16 +339,17 @@ impl LivePort {
     }
 
     fn is_done(&self, call: &Call<'_>) -> bool {
-        self.state.is_heard() && self.state.read(state::NEXT) >= call.order.first.saturating_add(call.order.most)
+        self.state.is_heard()
+            && self.state.read(state::NEXT) >= call.order.first.saturating_add(call.order.most)
     }
 
     /// Whether going on makes no sense.
-    fn failure(&self, made: &Made) -> Option<PortError> {
+    fn failure(&self, made: &Made, asked_at: &Cell<u64>) -> Option<PortError> {
         if self.state.read(state::BROKEN) > 0 {
             let error = std::io::Error::other("the program could not make a frame");
             return Some(PortError::System { what: self.about.name.clone(), error });
         }
-        if made.refused == 0 {
+        if asked_at.replace(made.refused) == made.refused {
             return None;
         }
         if let Some(error) = self.trouble() {
@@ -326,9 +364,9 @@ fn orders(order: &Order<'_>, next: u64, end: u64, rate: Option<Rate>, origin_mon
     let pace = rate.map(|rate| Pace::new(rate, origin_monotonic_ns));
     // What is due after the end of time is not made, however punctual the program is.
     let within = match (rate, order.until_monotonic_ns) {
-        (Some(rate), Some(until)) => {
-            rate.events_before(Picos::from_nanos(until.saturating_sub(origin_monotonic_ns))).saturating_add(next)
-        }
+        (Some(rate), Some(until)) => rate
+            .events_before(Picos::from_nanos(until.saturating_sub(origin_monotonic_ns)))
+            .saturating_add(next),
         _ => u64::MAX,
     };
     Orders { end: end.min(within), pace }
@@ -354,7 +392,9 @@ fn next_numbers(template: &wire::Template, position: u64) -> Vec<u64> {
         }
         Turns::Pattern { entries, modulus, weights } => {
             let (round, place) = modulus.split(position);
-            let before = |stream: usize| entries[..place as usize].iter().filter(|(of, _)| *of as usize == stream).count();
+            let before = |stream: usize| {
+                entries[..place as usize].iter().filter(|(of, _)| *of as usize == stream).count()
+            };
             (0..count).map(|stream| round * u64::from(weights[stream]) + before(stream) as u64).collect()
         }
     }
@@ -374,7 +414,8 @@ impl Port for LivePort {
         let Some(copies) = &self.copies else { return Ok(0) };
         let (mut taken, mut put, mut bytes, mut too_long) = (0, 0, 0, None);
         for n in 0..most.min(copies::MOST) {
-            let mut slot = Slot { data: &mut self.rooms[n], length: 0, launch: Stamp::NONE, mark: &mut self.marks[n] };
+            let mut slot =
+                Slot { data: &mut self.rooms[n], length: 0, launch: Stamp::NONE, mark: &mut self.marks[n] };
             write(&mut slot);
             let length = slot.length;
             if length > longest {
@@ -395,7 +436,9 @@ impl Port for LivePort {
             self.send(put, bytes)?;
         }
         match too_long {
-            Some(length) if taken == 0 => Err(PortError::TooLong { port: self.about.name.clone(), length, longest }),
+            Some(length) if taken == 0 => {
+                Err(PortError::TooLong { port: self.about.name.clone(), length, longest })
+            }
             _ => Ok(taken),
         }
     }
@@ -412,7 +455,9 @@ impl Port for LivePort {
     fn wait(&mut self, what: For, _: Picos) -> Result<bool, PortError> {
         match what {
             For::Transmit => Ok(true),
-            For::Receive => Err(PortError::Unable { port: self.about.name.clone(), what: "receive: it sends only" }),
+            For::Receive => {
+                Err(PortError::Unable { port: self.about.name.clone(), what: "receive: it sends only" })
+            }
         }
     }
 

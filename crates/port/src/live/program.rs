@@ -15,7 +15,10 @@
 use super::emit::{self, FRAME, NETWORK, POSITION, STATE, TRANSPORT};
 use super::fields::{self, Context, Number, Places, Tables, Turns};
 use super::state::{self, State};
-use bpf::{Action, Alu, Assembler, BpfError, Condition, Helper, Instruction, Label, Map, MapSpec, Register::*, Size, context};
+use bpf::{
+    Action, Alu, Assembler, BpfError, Condition, Helper, Instruction, Label, Map, MapSpec, Register::*, Size,
+    context,
+};
 use std::os::fd::{AsFd, BorrowedFd};
 use wire::Template;
 use wire::template::{Modulus, Order, Source, Stream, Turns as Rota, Variation};
@@ -87,7 +90,8 @@ pub fn write(template: &Template, interface: u32, state: &State) -> Result<Makin
     if streams.is_empty() || streams.len() > MOST_STREAMS {
         return Err(cannot(format!("{} streams; the program makes 1 to {MOST_STREAMS}", streams.len())));
     }
-    let shortest = streams.iter().flat_map(Stream::shapes).map(|shape| usize::from(shape.length)).min().unwrap_or(0);
+    let shortest =
+        streams.iter().flat_map(Stream::shapes).map(|shape| usize::from(shape.length)).min().unwrap_or(0);
     if shortest < 14 {
         return Err(cannot(format!("a frame of {shortest} bytes has no Ethernet header")));
     }
@@ -102,7 +106,8 @@ pub fn write(template: &Template, interface: u32, state: &State) -> Result<Makin
     }
     let longest_stream = streams.iter().max_by_key(|stream| stream.base().len());
     let frame = longest_stream.map_or_else(Vec::new, |stream| stream.base().to_vec());
-    let one = |stream: &Stream| matches!(stream.shapes(), [shape] if usize::from(shape.length) == frame.len());
+    let one =
+        |stream: &Stream| matches!(stream.shapes(), [shape] if usize::from(shape.length) == frame.len());
     let plan = Plan {
         template,
         interface,
@@ -124,7 +129,9 @@ pub fn write(template: &Template, interface: u32, state: &State) -> Result<Makin
 /// How far from its start each frame is written: over all that varies, the headers, and wherever streams differ.
 fn written(streams: &[Stream], frame: &[u8]) -> Result<usize, Obstacle> {
     let touched = streams.iter().flat_map(ends_of).max().unwrap_or(0);
-    let differs = |at: &usize| streams.iter().any(|stream| stream.base().get(*at).is_some_and(|byte| *byte != frame[*at]));
+    let differs = |at: &usize| {
+        streams.iter().any(|stream| stream.base().get(*at).is_some_and(|byte| *byte != frame[*at]))
+    };
     let differing = (0..frame.len()).rev().find(differs).map_or(0, |at| at + 1);
     if differing > MOST_WRITTEN {
         return Err(cannot(format!(
@@ -172,7 +179,9 @@ fn shapes_of(stream: &Stream, tables: &mut Tables) -> usize {
     };
     match stream.order() {
         Order::Only => 0,
-        Order::Cycle { pattern, .. } => tables.add(pattern.iter().flat_map(|index| words(usize::from(*index)))),
+        Order::Cycle { pattern, .. } => {
+            tables.add(pattern.iter().flat_map(|index| words(usize::from(*index))))
+        }
         Order::Random { .. } => tables.add((0..shapes.len()).flat_map(words)),
     }
 }
@@ -246,7 +255,9 @@ impl Plan<'_> {
         lateness(a, self.template.is_signed());
         let whole = a.label();
         a.load(Size::Double, R1, STATE, state::GAP).add(R7, R1);
-        a.load(Size::Double, R1, STATE, state::PART).load(Size::Double, R2, STATE, state::GAP_PART).add(R1, R2);
+        a.load(Size::Double, R1, STATE, state::PART)
+            .load(Size::Double, R2, STATE, state::GAP_PART)
+            .add(R1, R2);
         a.load(Size::Double, R2, STATE, state::DIVISOR).jump_if(Condition::Less, R1, R2, whole);
         a.sub(R1, R2).add(R7, 1);
         a.bind(whole).store(Size::Double, STATE, state::PART, R1).store(Size::Double, STATE, state::DUE, R7);
@@ -264,7 +275,13 @@ impl Plan<'_> {
             Rota::Pattern { modulus, .. } => *modulus,
             _ => Modulus::new(streams.len() as u64),
         };
-        let turns = Turns { stream: 0, number: Number::Position, flows: None, every: Modulus::new(1), count: Some(count) };
+        let turns = Turns {
+            stream: 0,
+            number: Number::Position,
+            flows: None,
+            every: Modulus::new(1),
+            count: Some(count),
+        };
         // The rota's turn is that of the position, whatever the stream's own number is.
         self.turn_of_position(a, places, &turns).ok_or_else(full)?;
         if matches!(self.template.turns(), Rota::Pattern { .. }) {
@@ -300,12 +317,20 @@ impl Plan<'_> {
     }
 
     /// One stream's frame, to the end.
-    fn stream(&self, a: &mut Assembler, places: &mut Places, index: usize, number: Number, broken: Label) -> Option<()> {
+    fn stream(
+        &self,
+        a: &mut Assembler,
+        places: &mut Places,
+        index: usize,
+        number: Number,
+        broken: Label,
+    ) -> Option<()> {
         let stream = &self.template.streams()[index];
         self.headers(a, stream);
         self.shape(a, places, index, number)?;
         let shared = |variation: &Variation| is_shared(stream, variation);
-        let context = Context { stream: index, number, tables: self.tables, base: stream.base(), shared: &shared };
+        let context =
+            Context { stream: index, number, tables: self.tables, base: stream.base(), shared: &shared };
         for (variation, list_at) in stream.variations().iter().zip(&self.lists[index]) {
             fields::vary(a, places, variation, *list_at, &context)?;
         }
@@ -355,9 +380,10 @@ impl Plan<'_> {
         if has_sums.1 || stream.signature_at().is_some() {
             emit::load(a, TRANSPORT, shape.transport_sum.into());
         }
-        for (at, value) in
-            [(stream.network_length_at(), shape.network_length), (stream.transport_length_at(), shape.transport_length)]
-        {
+        for (at, value) in [
+            (stream.network_length_at(), shape.network_length),
+            (stream.transport_length_at(), shape.transport_length),
+        ] {
             if let Some(at) = at {
                 a.mov(R1, i32::from(value));
                 emit::store_word(a, at as i16, 2, R1);
@@ -366,7 +392,13 @@ impl Plan<'_> {
         Some(())
     }
 
-    fn one_of_shapes(&self, a: &mut Assembler, places: &mut Places, index: usize, number: Number) -> Option<()> {
+    fn one_of_shapes(
+        &self,
+        a: &mut Assembler,
+        places: &mut Places,
+        index: usize,
+        number: Number,
+    ) -> Option<()> {
         let stream = &self.template.streams()[index];
         let turns = |count| Turns { stream: index, number, flows: None, every: Modulus::new(1), count };
         match stream.order() {

@@ -53,7 +53,11 @@ fn compare(template: &Template, first: u64, count: u64) -> Result<(), String> {
         let mut expected = vec![0; template.length(seq)];
         template.write(seq, Times { due_unix_ns: sent, sent_unix_ns: sent }, &mut expected, &mut 0);
         if outcome.frame != expected {
-            return Err(format!("frame {seq}\n made {:02x?}\n asked {expected:02x?}\n{}", outcome.frame, bpf::listing(&made.making.code)));
+            return Err(format!(
+                "frame {seq}\n made {:02x?}\n asked {expected:02x?}\n{}",
+                outcome.frame,
+                bpf::listing(&made.making.code)
+            ));
         }
         bytes += expected.len() as u64;
         // A page comes back as its receiver left it: here, with other headers.
@@ -104,7 +108,14 @@ fn udp() -> Layer {
 }
 
 fn udp4(vary: Vec<Vary>, sizes: Sizes, sign: bool) -> StreamSpec {
-    StreamSpec { weight: 1, layers: vec![ethernet(), ipv4(), udp()], sizes, vary, sign, ..StreamSpec::default() }
+    StreamSpec {
+        weight: 1,
+        layers: vec![ethernet(), ipv4(), udp()],
+        sizes,
+        vary,
+        sign,
+        ..StreamSpec::default()
+    }
 }
 
 fn vary(field: Field, values: Values) -> Vary {
@@ -162,10 +173,28 @@ fn sizes_of_all_kinds_have_their_lengths_and_checksums() {
 
 #[test]
 fn streams_take_turns_by_their_weights() {
-    let heavy = StreamSpec { weight: 3, ..udp4(vec![vary(Field::Identification, Values::Increment { start: 0, step: 1, count: 65_536 })], Sizes::Fixed(64), true) };
-    let light = StreamSpec { weight: 2, layers: vec![ethernet(), ipv6(), udp()], sizes: Sizes::Fixed(86), sign: true, ..StreamSpec::default() };
+    let heavy = StreamSpec {
+        weight: 3,
+        ..udp4(
+            vec![vary(Field::Identification, Values::Increment { start: 0, step: 1, count: 65_536 })],
+            Sizes::Fixed(64),
+            true,
+        )
+    };
+    let light = StreamSpec {
+        weight: 2,
+        layers: vec![ethernet(), ipv6(), udp()],
+        sizes: Sizes::Fixed(86),
+        sign: true,
+        ..StreamSpec::default()
+    };
     for first in [0, 3, 4, 999_999] {
-        compare(&template(vec![heavy.clone(), light.clone(), udp4(vec![], Sizes::Fixed(70), false)]), first, 100).unwrap();
+        compare(
+            &template(vec![heavy.clone(), light.clone(), udp4(vec![], Sizes::Fixed(70), false)]),
+            first,
+            100,
+        )
+        .unwrap();
     }
 }
 
@@ -211,26 +240,53 @@ fn frames_wait_for_their_time_and_lateness_is_counted_and_signed() {
 /// Any one stream that can be built.
 fn stream() -> impl Strategy<Value = StreamSpec> {
     let values = prop_oneof![
-        (any::<u32>(), -5i64..300, 1u64..2000).prop_map(|(start, step, count)| (0u8, u64::from(start), step, count)),
+        (any::<u32>(), -5i64..300, 1u64..2000).prop_map(|(start, step, count)| (
+            0u8,
+            u64::from(start),
+            step,
+            count
+        )),
         (any::<u32>(), 0i64..1, 1u64..9).prop_map(|(start, step, count)| (1, u64::from(start), step, count)),
-        (any::<u32>(), 0i64..1, 1u64..3000).prop_map(|(start, step, count)| (2, u64::from(start), step, count)),
+        (any::<u32>(), 0i64..1, 1u64..3000).prop_map(|(start, step, count)| (
+            2,
+            u64::from(start),
+            step,
+            count
+        )),
     ];
     let varied = proptest::collection::vec((0..Field::ALL.len(), values, any::<bool>()), 0..4);
     let sizes = prop_oneof![
         (90usize..400).prop_map(Sizes::Fixed),
         proptest::collection::vec(90usize..400, 1..6).prop_map(Sizes::List),
-        (90usize..200, 200usize..300, 1usize..50).prop_map(|(first, last, step)| Sizes::Range { first, last, step }),
+        (90usize..200, 200usize..300, 1usize..50).prop_map(|(first, last, step)| Sizes::Range {
+            first,
+            last,
+            step
+        }),
         (90usize..200, 200usize..300).prop_map(|(first, last)| Sizes::Random { first, last }),
     ];
     (0..3u8, 0..3u8, any::<bool>(), varied, sizes, any::<bool>(), proptest::option::of(1u64..200)).prop_map(
         |(network, transport, tagged, varied, sizes, sign, flows)| {
             let mut layers = vec![ethernet()];
             if tagged {
-                layers.push(Layer::Vlan { protocol: None, identifier: 5, priority: 1, drop_eligible: false, ethertype: None });
+                layers.push(Layer::Vlan {
+                    protocol: None,
+                    identifier: 5,
+                    priority: 1,
+                    drop_eligible: false,
+                    ethertype: None,
+                });
             }
             layers.push(if network == 0 { ipv6() } else { ipv4() });
             layers.push(match transport {
-                0 => Layer::Tcp { source: 1, destination: 2, sequence: 3, acknowledgment: 4, flags: 2, window: 5 },
+                0 => Layer::Tcp {
+                    source: 1,
+                    destination: 2,
+                    sequence: 3,
+                    acknowledgment: 4,
+                    flags: 2,
+                    window: 5,
+                },
                 1 => Layer::Echo { request: true, identifier: 1, sequence: 2 },
                 _ => udp(),
             });
@@ -240,12 +296,25 @@ fn stream() -> impl Strategy<Value = StreamSpec> {
                 let first = u128::from(start & most);
                 let values = match kind {
                     0 => Values::Increment { start: first, step, count },
-                    1 => Values::List((0..count).map(|n| u128::from((start.wrapping_mul(n + 3) + n) & most)).collect()),
-                    _ => Values::Random { first, last: u128::from((start & most).saturating_add(count).min(most)) },
+                    1 => Values::List(
+                        (0..count).map(|n| u128::from((start.wrapping_mul(n + 3) + n) & most)).collect(),
+                    ),
+                    _ => Values::Random {
+                        first,
+                        last: u128::from((start & most).saturating_add(count).min(most)),
+                    },
                 };
                 Vary { field, values, by: if by_flow && flows.is_some() { By::Flow } else { By::Frame } }
             });
-            StreamSpec { weight: 1, layers, sizes, payload: Payload::Increment, vary: vary.collect(), flows, sign }
+            StreamSpec {
+                weight: 1,
+                layers,
+                sizes,
+                payload: Payload::Increment,
+                vary: vary.collect(),
+                flows,
+                sign,
+            }
         },
     )
 }
@@ -277,5 +346,37 @@ proptest! {
         for (stream, count) in counted.into_iter().enumerate() {
             prop_assert_eq!(numbers[stream], count, "stream {}", stream);
         }
+    }
+}
+
+/// Prints what one run costs, which the report of a change can say: `cargo test -p tare-port cost_of -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn cost_of_a_frame_in_nanoseconds() {
+    let fields = || {
+        vec![
+            vary(Field::Ipv4Source, Values::Increment { start: 0xc612_0001, step: 1, count: 1000 }),
+            vary(Field::PortSource, Values::Increment { start: 1024, step: 1, count: 50_000 }),
+            vary(Field::Identification, Values::Increment { start: 0, step: 1, count: 65_536 }),
+        ]
+    };
+    use bpf::{Assembler, Helper, Register::*};
+    let mut a = Assembler::new();
+    a.mov(R1, 1).mov(R2, 0).call(Helper::Redirect).exit();
+    let bare = Program::load(ProgramKind::Xdp, "bare", &a.assemble().unwrap(), License::Dual).unwrap();
+    let costs: Vec<u32> = (0..5).map(|_| bare.run(&[0; 60], 2_000_000).unwrap().each_ns).collect();
+    println!("bare redirect: {costs:?} ns");
+    for (name, fields, sign) in
+        [("plain", vec![], false), ("three fields", fields(), false), ("and signed", fields(), true)]
+    {
+        let template = template(vec![udp4(fields, Sizes::Fixed(64), sign)]);
+        let made = load(&template).unwrap();
+        let mut costs = Vec::new();
+        for _ in 0..5 {
+            begin(&made, &template, 0, 3_000_000, None);
+            costs.push(made.program.run(&made.making.frame, 2_000_000).unwrap().each_ns);
+        }
+        costs.sort_unstable();
+        println!("{name}: {} instructions, {costs:?} ns", made.making.code.len());
     }
 }

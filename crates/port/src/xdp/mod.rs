@@ -154,7 +154,8 @@ impl XdpPort {
             let slice = left.min(SLICE);
             self.counters.calls += 1;
             let found = poll_for(self.socket.as_fd(), flags, slice);
-            let found = found.map_err(|error| PortError::System { what: "waiting for AF_XDP".to_owned(), error })?;
+            let found =
+                found.map_err(|error| PortError::System { what: "waiting for AF_XDP".to_owned(), error })?;
             if found.contains(PollFlags::ERR) {
                 let errno = self.socket.pending_error().and_then(|error| error.raw_os_error());
                 return Err(self.trouble(errno.or(Some(libc::ENETDOWN))));
@@ -197,7 +198,10 @@ impl Port for XdpPort {
 
     fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
         if self.socket.transmit.is_none() {
-            return Err(PortError::Unable { port: self.about.name.clone(), what: "send: it was opened to receive" });
+            return Err(PortError::Unable {
+                port: self.about.name.clone(),
+                what: "send: it was opened to receive",
+            });
         }
         let most = most.min(BATCH);
         self.reclaim();
@@ -238,14 +242,19 @@ impl Port for XdpPort {
         self.counters.full += u64::from(taken < most && too_long.is_none());
         self.kick()?;
         match too_long {
-            Some(length) if taken == 0 => Err(PortError::TooLong { port: self.about.name.clone(), length, longest }),
+            Some(length) if taken == 0 => {
+                Err(PortError::TooLong { port: self.about.name.clone(), length, longest })
+            }
             _ => Ok(taken),
         }
     }
 
     fn receive(&mut self, most: usize, read: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, PortError> {
         let Some(ring) = &mut self.socket.receive else {
-            return Err(PortError::Unable { port: self.about.name.clone(), what: "receive: it was opened to send" });
+            return Err(PortError::Unable {
+                port: self.about.name.clone(),
+                what: "receive: it was opened to send",
+            });
         };
         let count = ring.ready(1).min(most.min(BATCH) as u32);
         if count == 0 {
@@ -263,7 +272,8 @@ impl Port for XdpPort {
             let start = if stamped { entry.address - STAMP as u64 } else { entry.address };
             let room = self.socket.chunks.bytes_mut(start, if stamped { STAMP + length } else { length });
             if let Some(room) = room {
-                let (stamp, data) = if stamped { take_stamp(room, self.tai_minus_unix_ns) } else { (Stamp::NONE, room) };
+                let (stamp, data) =
+                    if stamped { take_stamp(room, self.tai_minus_unix_ns) } else { (Stamp::NONE, room) };
                 let data = &data[..length.min(self.snap)];
                 read(&Frame { data, length, stamp, lost_before: 0 });
             }

@@ -35,7 +35,9 @@ impl Options {
         let slots = address.read::<u32>("slots", "2048")?.unwrap_or(SLOTS);
         if !slots.is_power_of_two() || !(64..=65_536).contains(&slots) {
             let problem = format!("{slots} slots are not a power of two between 64 and 65536");
-            return Err(address.wrong(&problem, &format!("slots={}", slots.clamp(64, 65_536).next_power_of_two())));
+            return Err(
+                address.wrong(&problem, &format!("slots={}", slots.clamp(64, 65_536).next_power_of_two()))
+            );
         }
         let mode = match address.word("mode", &["best", "copy", "zerocopy"])? {
             "copy" => Mode::Copy,
@@ -98,17 +100,18 @@ impl Options {
             Mode::Copy => &[(COPY | USE_NEED_WAKEUP, "copy"), (COPY, "copy")],
             Mode::ZeroCopy => &[(ZEROCOPY | USE_NEED_WAKEUP, "zero-copy")],
             Mode::Best if is_generic => &[(COPY | USE_NEED_WAKEUP, "copy"), (COPY, "copy")],
-            Mode::Best => &[
-                (ZEROCOPY | USE_NEED_WAKEUP, "zero-copy"),
-                (COPY | USE_NEED_WAKEUP, "copy"),
-                (COPY, "copy"),
-            ],
+            Mode::Best => {
+                &[(ZEROCOPY | USE_NEED_WAKEUP, "zero-copy"), (COPY | USE_NEED_WAKEUP, "copy"), (COPY, "copy")]
+            }
         };
         for (flags, name) in tries {
             match Socket::open(interface.index, wish.queue, layout, *flags) {
                 Ok(socket) => return Ok((socket, vec![self.mode_choice(name, is_generic, &refused)])),
                 Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
-                    return Err(PortError::Privilege { what: "an AF_XDP socket".to_owned(), capability: "cap_net_raw" });
+                    return Err(PortError::Privilege {
+                        what: "an AF_XDP socket".to_owned(),
+                        capability: "cap_net_raw",
+                    });
                 }
                 Err(error) => refused.push(format!("{name}: {}", refusal(interface, wish, &error))),
             }
@@ -120,7 +123,9 @@ impl Options {
 
     fn mode_choice(&self, name: &str, is_generic: bool, refused: &[String]) -> Choice {
         let why = match self.mode {
-            Mode::Best if is_generic => "the program runs after the driver, where frames are copied".to_owned(),
+            Mode::Best if is_generic => {
+                "the program runs after the driver, where frames are copied".to_owned()
+            }
             Mode::Best if refused.is_empty() => "the driver has it".to_owned(),
             Mode::Best => refused.join("; "),
             _ => "asked for".to_owned(),

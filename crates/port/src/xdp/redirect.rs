@@ -9,7 +9,10 @@
 
 use crate::PortError;
 use crate::interface::Interface;
-use bpf::{Action, Assembler, BpfError, Condition, Helper, License, Link, Map, MapKind, MapSpec, Program, ProgramKind, Register::*, Size, XdpMode, context};
+use bpf::{
+    Action, Assembler, BpfError, Condition, Helper, License, Link, Map, MapKind, MapSpec, Program,
+    ProgramKind, Register::*, Size, XdpMode, context,
+};
 use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -85,9 +88,7 @@ impl Redirect {
 
     /// Frames of this queue go to the socket from now on.
     pub fn add(&self, queue: u32, socket: BorrowedFd<'_>) -> Result<(), PortError> {
-        self.sockets
-            .update(&queue.to_ne_bytes(), &socket.as_raw_fd().to_ne_bytes())
-            .map_err(explain)
+        self.sockets.update(&queue.to_ne_bytes(), &socket.as_raw_fd().to_ne_bytes()).map_err(explain)
     }
 
     pub fn remove(&self, queue: u32) {
@@ -127,7 +128,10 @@ fn refusal(interface: &Interface, mode: XdpMode, error: &BpfError) -> String {
         }
         Some(libc::EOPNOTSUPP) => format!("{mode}: {driver} has no XDP of its own (EOPNOTSUPP)"),
         Some(libc::ERANGE | libc::EINVAL | libc::E2BIG) => {
-            format!("{mode}: {driver} refuses with an MTU of {} or the offloads that are on ({error})", interface.mtu)
+            format!(
+                "{mode}: {driver} refuses with an MTU of {} or the offloads that are on ({error})",
+                interface.mtu
+            )
         }
         _ => format!("{mode}: {error}"),
     }
@@ -141,7 +145,9 @@ fn namespace() -> u64 {
 /// An error of a program as one of a port.
 pub fn explain(error: BpfError) -> PortError {
     match error {
-        BpfError::Privilege { what, capability } => PortError::Privilege { what: what.to_owned(), capability },
+        BpfError::Privilege { what, capability } => {
+            PortError::Privilege { what: what.to_owned(), capability }
+        }
         BpfError::Unsupported { what, error } => {
             PortError::Unavailable { what: what.to_owned(), why: error.to_string() }
         }

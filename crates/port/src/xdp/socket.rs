@@ -117,7 +117,12 @@ pub struct Socket {
 impl Socket {
     /// Makes a socket with everything and binds it. Needs CAP_NET_RAW.
     pub fn open(interface: u32, queue: u32, layout: &Layout, flags: u16) -> io::Result<Self> {
-        let fd = rustix::net::socket_with(AddressFamily::from_raw(libc::AF_XDP as _), SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        let fd = rustix::net::socket_with(
+            AddressFamily::from_raw(libc::AF_XDP as _),
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
         let chunks = Chunks::new(layout.chunk, layout.chunks())?;
         register(fd.as_fd(), &chunks)?;
         let fill_size = layout.receive_chunks().max(2);
@@ -155,7 +160,9 @@ impl Socket {
     /// Tells the kernel to look at the transmit ring.
     pub fn kick_transmit(&self) -> io::Result<()> {
         // SAFETY: no buffer and no address: lengths are 0.
-        let sent = unsafe { libc::sendto(self.fd.as_raw_fd(), std::ptr::null(), 0, libc::MSG_DONTWAIT, std::ptr::null(), 0) };
+        let sent = unsafe {
+            libc::sendto(self.fd.as_raw_fd(), std::ptr::null(), 0, libc::MSG_DONTWAIT, std::ptr::null(), 0)
+        };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
@@ -163,7 +170,14 @@ impl Socket {
     pub fn kick_receive(&self) -> io::Result<()> {
         // SAFETY: no buffer and no address: lengths are 0.
         let got = unsafe {
-            libc::recvfrom(self.fd.as_raw_fd(), std::ptr::null_mut(), 0, libc::MSG_DONTWAIT, std::ptr::null_mut(), std::ptr::null_mut())
+            libc::recvfrom(
+                self.fd.as_raw_fd(),
+                std::ptr::null_mut(),
+                0,
+                libc::MSG_DONTWAIT,
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+            )
         };
         if got < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
