@@ -25,6 +25,7 @@ use commands::compare::CompareArgs;
 use commands::ctl::CtlArgs;
 use commands::demo::DemoArgs;
 use commands::gaps::GapsArgs;
+use commands::forward::ForwardArgs;
 use commands::generate::{CompletionsArgs, ManArgs};
 use commands::http_args::HttpArgs;
 use commands::http_load::HttpLoadWords;
@@ -34,6 +35,7 @@ use commands::report::ReportArgs;
 use commands::run::RunArgs;
 use commands::runs::RunsArgs;
 use commands::send::SendArgs;
+use commands::sweep::SweepArgs;
 use commands::target::TargetArgs;
 use status::Failure;
 use std::ffi::OsString;
@@ -56,8 +58,10 @@ enum Command {
     Http(Box<HttpArgs>),
     Send(Box<SendArgs>),
     Pace(Box<PaceArgs>),
+    Forward(Box<ForwardArgs>),
     Capture(Box<CaptureArgs>),
     Gaps(Box<GapsArgs>),
+    Sweep(Box<SweepArgs>),
     Run(RunArgs),
     Report(ReportArgs),
     Runs(RunsArgs),
@@ -75,7 +79,7 @@ enum Command {
 /// The subcommands in the groups and the order in which help shows them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Load", &["http", "http_load", "run"]),
-    ("Packets", &["send", "ctl", "pace", "capture", "gaps"]),
+    ("Packets", &["send", "ctl", "pace", "sweep", "capture", "gaps", "forward"]),
     ("Results", &["report", "runs", "compare"]),
     ("Try out", &["demo", "target", "lab"]),
     ("Tools", &["man", "completions", "help"]),
@@ -130,8 +134,10 @@ fn main() -> ExitCode {
         Command::Http(args) => commands::http::run(&args).map(Into::into),
         Command::Send(args) => commands::send::run(&args).map(Into::into),
         Command::Pace(args) => commands::pace::run(&args).map(Into::into),
+        Command::Forward(args) => commands::forward::run(&args).map(Into::into),
         Command::Capture(args) => commands::capture::run(&args).map(Into::into),
         Command::Gaps(args) => commands::gaps::run(&args).map(Into::into),
+        Command::Sweep(args) => commands::sweep::run(&args).map(Into::into),
         Command::Run(args) => commands::run::run(&args).map(Into::into),
         Command::Report(args) => commands::report::run(&args).map(Into::into),
         Command::Compare(args) => commands::compare::run(&args).map(Into::into),
