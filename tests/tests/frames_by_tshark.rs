@@ -1,0 +1,450 @@
+//! Every kind of frame, at many sizes and with fields that vary, read by tshark: no warning, right checksums, the values that were meant.
+//!
+//! ```text
+//! [frames] ─ plan ─► Spec ─ wire::Template ─► frames ─► pcap ─ tshark ─► fields ─► compared with what is asked for, frame by frame
+//! ```
+//!
+//! tshark checks all checksums here, and its expert may say nothing above a chat (severity 0x200000).
+
+use plan::Place;
+use plan::packets::frames::{self, FrameSource, FramesFile};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+use tare_system_tests::{beside_others, need};
+use wire::template::{By, Changes, Field, Layer, Mac, Payload, Sizes, Spec, StreamSpec, Values, Vary};
+use wire::{Signature, Template, Times, icmpv6, ipv6};
+
+/// 2027-01-01 UTC, some time in that day.
+const NOW: u64 = 1_798_761_600_000_000_000;
+const FRAMES: u64 = 60;
+/// tshark's severity of a note; chats are below.
+const NOTE: u64 = 0x0040_0000;
+/// tshark's word for a checksum that it verified.
+const GOOD: &str = "1";
+
+/// The value that a field of frame n is to have, as tshark prints it.
+type Expected = (&'static str, Box<dyn Fn(u64) -> String>);
+
+fn is(field: &'static str, value: impl ToString) -> Expected {
+    let value = value.to_string();
+    (field, Box::new(move |_| value.clone()))
+}
+
+fn by(field: &'static str, value: impl Fn(u64) -> String + 'static) -> Expected {
+    (field, Box::new(value))
+}
+
+/// The template that `[frames]` in TOML makes.
+fn template(toml: &str) -> Template {
+    let file: FramesFile = toml::from_str(toml).unwrap_or_else(|error| panic!("{toml}: {error}"));
+    let place = |field: &str| Place { field: field.to_owned(), flag: None, line: None };
+    let frames = frames::resolve(&file, &place).unwrap_or_else(|error| panic!("{toml}: {error}"));
+    let FrameSource::Made { spec, .. } = frames.source() else { panic!("{toml}: not made") };
+    Template::build(spec).unwrap_or_else(|error| panic!("{toml}: {error}"))
+}
+
+/// Frames as the hot path writes them: rooms are used again, so that most frames are changed, not made anew.
+fn written(template: &Template) -> Vec<Vec<u8>> {
+    let mut rooms = vec![(vec![0xee; 65_536], 0); 4];
+    (0..FRAMES)
+        .map(|n| {
+            let (room, mark) = &mut rooms[n as usize % 4];
+            let times = Times { due_unix_ns: NOW + n * 1000, sent_unix_ns: NOW + n * 1000 + 77 };
+            let length = template.write(n, times, room, mark);
+            room[..length].to_vec()
+        })
+        .collect()
+}
+
+/// A pcap with nanoseconds (magic a1b23c4d), Ethernet, written by hand.
+fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for word in [0xa1b2_3c4d_u32, 4 << 16 | 2, 0, 0, 262_144, 1] {
+        file.extend(word.to_le_bytes());
+    }
+    for (n, frame) in frames.iter().enumerate() {
+        for word in [1_798_761_600, n as u32 * 1000, frame.len() as u32, frame.len() as u32] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(frame);
+    }
+    file
+}
+
+/// What tshark reads of each frame, a line with the fields in order.
+fn tshark(file: &Path, fields: &[&str]) -> Vec<Vec<String>> {
+    let mut command = Command::new("tshark");
+    command.args(["-n", "-r"]).arg(file).args(["-T", "fields", "-E", "separator=|", "-E", "occurrence=a"]);
+    for setting in ["ip.check_checksum", "udp.check_checksum", "tcp.check_checksum"] {
+        command.args(["-o", &format!("{setting}:TRUE")]);
+    }
+    // The same segment over and over is a retransmission to an analysis of streams; that is no matter of frames.
+    command.args(["-o", "tcp.analyze_sequence_numbers:FALSE"]);
+    for field in fields {
+        command.args(["-e", field]);
+    }
+    let output = command.output().expect("tshark starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().map(|line| line.split('|').map(str::to_owned).collect()).collect()
+}
+
+/// Has tshark read the frames and compares.
+fn judge(what: &str, frames: &[Vec<u8>], expected: &[Expected]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("frames.pcap");
+    std::fs::write(&file, pcap(frames)).expect("a file is written");
+    let mut fields = vec!["_ws.malformed", "_ws.expert.severity", "frame.len"];
+    fields.extend(expected.iter().map(|(field, _)| *field));
+    let read = tshark(&file, &fields);
+    assert_eq!(read.len(), frames.len(), "{what}: tshark reads each frame");
+    let mut wrong = String::new();
+    for (n, (line, frame)) in read.iter().zip(frames).enumerate() {
+        let severe =
+            line[1].split(',').filter_map(|number| number.parse::<u64>().ok()).any(|level| level >= NOTE);
+        if !line[0].is_empty() || severe || line[2] != frame.len().to_string() {
+            let _ = writeln!(
+                wrong,
+                "frame {n}: malformed '{}', expert '{}', {} bytes",
+                line[0], line[1], line[2]
+            );
+        }
+        for ((field, value), read) in expected.iter().zip(&line[3..]) {
+            if *read != value(n as u64) {
+                let _ = writeln!(wrong, "frame {n}: {field} is '{read}', meant is '{}'", value(n as u64));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{what}\n{wrong}");
+}
+
+/// Headers of one kind: how they are asked for, and what tshark is to say of each frame.
+fn kinds() -> Vec<(&'static str, Vec<Expected>)> {
+    vec![
+        (
+            "proto = \"udp\"\nsport = \"40000..40006\"\ndport = 40100\nttl = \"69..61\"\ndscp = \"1,46\"",
+            vec![
+                by("udp.srcport", |n| (40_000 + n % 7).to_string()),
+                is("udp.dstport", 40_100),
+                by("ip.ttl", |n| (69 - n % 9).to_string()),
+                by("ip.dsfield.dscp", |n| [1, 46][n as usize % 2].to_string()),
+                is("ip.checksum.status", GOOD),
+                is("udp.checksum.status", GOOD),
+            ],
+        ),
+        (
+            "proto = \"udp\"\nsrc = \"fd00::1..fd00::5\"\ndst = \"fd00::ffff:ffff:ffff:fffe..fd00:0:0:1::1\"\nflow_label = \"random(5..9)\"\nsport = 40000\ndport = 40100",
+            vec![
+                by("ipv6.src", |n| format!("fd00::{}", n % 5 + 1)),
+                by("ipv6.dst", |n| {
+                    [
+                        "fd00::ffff:ffff:ffff:fffe",
+                        "fd00::ffff:ffff:ffff:ffff",
+                        "fd00:0:0:1::",
+                        "fd00:0:0:1::1",
+                    ][n as usize % 4]
+                        .to_owned()
+                }),
+                is("udp.checksum.status", GOOD),
+            ],
+        ),
+        (
+            "proto = \"tcp\"\ntcp_flags = \"PA\"\nsport = 40000\ndport = \"40100,40200,40300\"\nvary = [\"seq=1..4294967295/1000\", \"window=1..60000/7\", \"id=5..65535\"]",
+            vec![
+                by("tcp.dstport", |n| (40_100 + 100 * (n % 3)).to_string()),
+                by("tcp.seq_raw", |n| (1 + 1000 * n).to_string()),
+                by("tcp.window_size_value", |n| (1 + 7 * n).to_string()),
+                by("ip.id", |n| format!("0x{:04x}", 5 + n)),
+                is("tcp.flags", "0x0018"),
+                is("ip.checksum.status", GOOD),
+                is("tcp.checksum.status", GOOD),
+            ],
+        ),
+        (
+            "proto = \"tcp\"\ntcp_flags = \"S\"\nsrc = \"fd00::1\"\nsport = \"random(40000..40009)\"\nvary = \"flags=2,18\"\ndport = 40100\nttl = 70",
+            vec![
+                is("ipv6.src", "fd00::1"),
+                is("ipv6.hlim", 70),
+                by("tcp.flags", |n| ["0x0002", "0x0012"][n as usize % 2].to_owned()),
+                is("tcp.checksum.status", GOOD),
+            ],
+        ),
+        (
+            "proto = \"icmp\"\ndst = \"198.18.0.0/29\"\nvary = [\"echo-seq=1..1000\", \"echo-id=7,8\"]",
+            vec![
+                is("icmp.type", 8),
+                by("ip.dst", |n| format!("198.18.0.{}", n % 8)),
+                by("icmp.seq", |n| (n + 1).to_string()),
+                by("icmp.ident", |n| (7 + n % 2).to_string()),
+                is("icmp.checksum.status", GOOD),
+                is("ip.checksum.status", GOOD),
+            ],
+        ),
+        (
+            "proto = \"icmp\"\nsrc = \"fd00::1\"\ndst = \"fd00::2..fd00::4\"\nvary = \"echo-seq=1..1000\"",
+            vec![
+                is("icmpv6.type", 128),
+                by("ipv6.dst", |n| format!("fd00::{}", n % 3 + 2)),
+                by("icmpv6.echo.sequence_number", |n| (n + 1).to_string()),
+                is("icmpv6.checksum.status", GOOD),
+            ],
+        ),
+        (
+            "proto = \"ip\"\nsrc = \"198.18.0.1..198.18.0.9\"\necn = \"0..3\"",
+            vec![
+                is("ip.proto", 253),
+                by("ip.src", |n| format!("198.18.0.{}", n % 9 + 1)),
+                by("ip.dsfield.ecn", |n| (n % 4).to_string()),
+                is("ip.checksum.status", GOOD),
+            ],
+        ),
+        (
+            "proto = \"raw\"\nsrc_mac = \"02:00:00:00:00:fe..02:00:00:00:01:01\"",
+            vec![by("eth.src", |n| {
+                ["02:00:00:00:00:fe", "02:00:00:00:00:ff", "02:00:00:00:01:00", "02:00:00:00:01:01"]
+                    [n as usize % 4]
+                    .to_owned()
+            })],
+        ),
+    ]
+}
+
+const TAGS: [&str; 3] = ["", "vlan = 100\npcp = 5\n", "vlan = \"200,100..102\"\n"];
+
+fn tag(place: usize) -> Option<Expected> {
+    match place {
+        1 => Some(is("vlan.id", 100)),
+        2 => Some(by("vlan.id", |n| (100 + n % 3).to_string())),
+        _ => None,
+    }
+}
+
+#[test]
+fn tshark_finds_nothing_wrong_with_any_kind_tag_size_and_payload() {
+    let _turn = beside_others();
+    need("tshark");
+    let looks = [
+        ("size = 128\npayload = \"increment\"\nsign = true", 128),
+        ("size = 129\npayload = \"random\"\n", 129),
+        ("size = \"112..118\"\npayload = \"0xffff00\"\nsign = true", 0),
+        ("size = \"112x7,594x4,1518\"\n", 0),
+        ("size = \"1518,9018,513\"\npayload = \"random\"\nsign = true", 0),
+    ];
+    for (headers, _) in kinds() {
+        for (place, tags) in TAGS.iter().enumerate() {
+            for (look, size) in looks {
+                let (_, mut expected) =
+                    kinds().into_iter().find(|(known, _)| *known == headers).expect("it is one of them");
+                expected.extend(tag(place));
+                let toml = format!("{headers}\n{tags}{look}");
+                let frames = written(&template(&toml));
+                assert!(
+                    size == 0 || frames.iter().all(|frame| frame.len() == size - 4),
+                    "{toml}: FCS is not written"
+                );
+                judge(&toml, &frames, &expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_least_frame_of_each_kind_is_right_too() {
+    let _turn = beside_others();
+    need("tshark");
+    for (headers, expected) in kinds() {
+        judge(headers, &written(&template(headers)), &expected);
+    }
+    let expected = [is("ip.len", 46), is("udp.length", 26), is("udp.checksum.status", GOOD)];
+    judge("64, signed", &written(&template("sign = true\nsport = 40000\ndport = 40100")), &expected);
+}
+
+#[test]
+fn arp_asks_for_what_it_is_to_ask_for() {
+    let _turn = beside_others();
+    need("tshark");
+    let expected = [
+        is("arp.opcode", 1),
+        is("arp.src.proto_ipv4", "198.18.0.1"),
+        by("arp.dst.proto_ipv4", |n| format!("198.18.0.{}", 2 + n % 5)),
+        is("arp.src.hw_mac", "02:00:00:00:00:01"),
+        is("eth.dst", "ff:ff:ff:ff:ff:ff"),
+    ];
+    for tags in TAGS {
+        let toml = format!("proto = \"arp\"\ndst = \"198.18.0.2..198.18.0.6\"\n{tags}");
+        judge(&toml, &written(&template(&toml)), &expected);
+    }
+}
+
+#[test]
+fn tags_have_the_types_of_802_1q_and_802_1ad() {
+    let _turn = beside_others();
+    need("tshark");
+    let frames = written(&template("vlan = \"200,100\"\npcp = 6\nsport = 40000\ndport = 40100"));
+    let outer = [is("eth.type", "0x88a8"), is("ieee8021ad.id", 200), is("ieee8021ad.priority", 6)];
+    judge(
+        "two tags",
+        &frames,
+        &[outer, [is("vlan.id", 100), is("vlan.etype", "0x0800"), is("vlan.priority", 0)]]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>(),
+    );
+    let frames = written(&template("vlan = 100\npcp = 5\nsport = 40000\ndport = 40100"));
+    judge("one tag", &frames, &[is("eth.type", "0x8100"), is("vlan.id", 100), is("vlan.priority", 5)]);
+}
+
+#[test]
+fn flows_are_as_many_different_tuples_as_asked_for() {
+    let _turn = beside_others();
+    need("tshark");
+    let toml = "flows = 30\nsport = 40000\ndport = 40100\ndst = \"198.18.0.2..198.18.0.5\"\nvary = \"ttl=61..63@flow\"";
+    let expected = [
+        by("ip.dst", |n| format!("198.18.0.{}", 2 + n % 30 % 4)),
+        by("udp.srcport", |n| (40_000 + n % 30 / 4).to_string()),
+        by("ip.ttl", |n| (61 + n % 30 % 3).to_string()),
+        is("udp.checksum.status", GOOD),
+    ];
+    judge(toml, &written(&template(toml)), &expected);
+}
+
+#[test]
+fn the_signature_stands_where_the_table_says() {
+    let _turn = beside_others();
+    need("tshark");
+    let toml = "sign = true\nsport = 40000\ndport = 40100\nsize = 100";
+    let frames = written(&template(toml));
+    // Behind the check: position (5 bytes), stream 0, lateness 77 = 0x004d.
+    for (n, frame) in frames.iter().enumerate() {
+        assert_eq!(
+            Signature::find(frame).map(|found| (found.seq, found.sent_unix_ns - found.due_unix_ns)),
+            Some((n as u64, 77))
+        );
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("frames.pcap");
+    std::fs::write(&file, pcap(&frames)).expect("a file is written");
+    for (n, line) in tshark(&file, &["udp.payload"]).iter().enumerate() {
+        assert_eq!(line[0][4..20], format!("{n:010x}00004d"), "frame {n}");
+    }
+}
+
+#[test]
+fn options_of_ipv4_and_missing_checksums_are_no_fault() {
+    let _turn = beside_others();
+    need("tshark");
+    let mac = |last| Mac([2, 0, 0, 0, 0, last]);
+    let stream = StreamSpec {
+        weight: 1,
+        layers: vec![
+            Layer::Ethernet { destination: mac(2), source: mac(1), ethertype: None },
+            Layer::Ipv4 {
+                source: [198, 18, 0, 1].into(),
+                destination: [198, 18, 0, 2].into(),
+                dscp: 0,
+                ecn: 0,
+                identification: 0,
+                dont_fragment: true,
+                ttl: 64,
+                protocol: None,
+                options: vec![0x94, 4, 0, 0],
+            },
+            Layer::Udp { source: 40_000, destination: 40_100, checksum: false },
+        ],
+        sizes: Sizes::List(vec![64, 99]),
+        payload: Payload::Random,
+        vary: vec![Vary {
+            field: Field::Identification,
+            values: Values::Increment { start: 0, step: 3, count: 1000 },
+            by: By::Frame,
+        }],
+        ..StreamSpec::default()
+    };
+    let template = Template::build(&Spec { streams: vec![stream], seed: 3 }).expect("it can be built");
+    let expected = [
+        is("ip.hdr_len", 24),
+        is("ip.opt.type", 148),
+        by("ip.id", |n| format!("0x{:04x}", 3 * n)),
+        is("ip.checksum.status", GOOD),
+        is("udp.checksum", "0x0000"),
+    ];
+    judge("router alert, no checksum", &written(&template), &expected);
+}
+
+#[test]
+fn frames_taken_from_elsewhere_vary_and_stay_right() {
+    let _turn = beside_others();
+    need("tshark");
+    for proto in ["udp", "tcp"] {
+        let taken = written(&template(&format!(
+            "proto = \"{proto}\"\nsize = 200\npayload = \"random\"\nsport = 40000\ndport = 40100"
+        )));
+        let vary = |field, start| Vary {
+            field,
+            values: Values::Increment { start, step: 1, count: 50 },
+            by: By::Frame,
+        };
+        let vary = vec![vary(Field::Ipv4Source, 0xc612_0101), vary(Field::PortSource, 40_200)];
+        let changes = Changes { vary, sign: true, seed: 0 };
+        let template =
+            Template::from_frames_with(taken[..1].to_vec(), &changes).expect("they can be changed");
+        let (port, checksum) = if proto == "udp" {
+            ("udp.srcport", "udp.checksum.status")
+        } else {
+            ("tcp.srcport", "tcp.checksum.status")
+        };
+        let expected = [
+            by("ip.src", |n| format!("198.18.1.{}", 1 + n % 50)),
+            by(port, |n| (40_200 + n % 50).to_string()),
+            is("ip.checksum.status", GOOD),
+            is(checksum, GOOD),
+        ];
+        judge(proto, &written(&template), &expected);
+    }
+}
+
+#[test]
+fn neighbours_of_ipv6_ask_and_answer_as_tshark_knows_it() {
+    let _turn = beside_others();
+    need("tshark");
+    let (own, other) = ("fd00::1".parse().expect("an address"), "fd00::2".parse().expect("an address"));
+    let (own_mac, other_mac) = (Mac([2, 0, 0, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 2]));
+    let (group, group_mac) = ipv6::solicited_node(other);
+    let ask = icmpv6::Repr::Solicitation { target: other, source: Some(own_mac) };
+    let answer = icmpv6::Repr::Advertisement {
+        target: other,
+        link: Some(other_mac),
+        router: false,
+        solicited: true,
+        override_: true,
+    };
+    let frames = [(own_mac, own, group_mac, group, ask), (other_mac, other, own_mac, own, answer)].map(
+        |(source_mac, source, destination_mac, destination, message)| {
+            let mut frame = vec![0; 14 + 40 + message.length()];
+            let pseudo = wire::checksum::Pseudo::V6 { source, destination };
+            message.emit(&mut frame[54..], &pseudo).expect("it fits");
+            let network = ipv6::Repr {
+                source,
+                destination,
+                traffic_class: 0,
+                flow_label: 0,
+                hop_limit: 255,
+                next_header: 58,
+            };
+            network.emit(&mut frame[14..]).expect("it fits");
+            let link =
+                wire::ethernet::Repr { destination: destination_mac, source: source_mac, ethertype: 0x86dd };
+            link.emit(&mut frame).expect("it fits");
+            frame
+        },
+    );
+    let expected = [
+        by("icmpv6.type", |n| (135 + n).to_string()),
+        by("icmpv6.nd.ns.target_address", |n| ["fd00::2", ""][n as usize].to_owned()),
+        by("icmpv6.nd.na.target_address", |n| ["", "fd00::2"][n as usize].to_owned()),
+        by("icmpv6.opt.linkaddr", |n| ["02:00:00:00:00:01", "02:00:00:00:00:02"][n as usize].to_owned()),
+        is("icmpv6.checksum.status", GOOD),
+    ];
+    judge("neighbour discovery", &frames, &expected);
+}
