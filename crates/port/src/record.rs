@@ -75,11 +75,7 @@ impl Port for Record {
         &self.about
     }
 
-    fn transmit(
-        &mut self,
-        most: usize,
-        write: &mut dyn FnMut(&mut Slot<'_>),
-    ) -> Result<usize, PortError> {
+    fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
         self.log.trouble()?;
         let (now, log) = (Stamp(clock::unix_ns()), &mut self.log);
         self.inner.transmit(most, &mut |slot| {

@@ -138,7 +138,13 @@ fn transport(from: &str, to: &str, protocol: u8, data: &[u8], out: &mut String) 
                 .filter(|(bit, _)| data[13] & 1 << bit != 0)
                 .map(|(_, letter)| letter)
                 .collect();
-            write!(out, "{from}:{} > {to}:{} TCP [{flags}] {}", two(0), two(2), data.len().saturating_sub(head))
+            write!(
+                out,
+                "{from}:{} > {to}:{} TCP [{flags}] {}",
+                two(0),
+                two(2),
+                data.len().saturating_sub(head)
+            )
         }
         (1, 2..) => write!(out, "{from} > {to} ICMP type {} code {}", data[0], data[1]),
         (58, 2..) => write!(out, "{from} > {to} ICMPv6 type {} code {}", data[0], data[1]),
@@ -156,11 +162,7 @@ impl Port for Trace {
         &self.about
     }
 
-    fn transmit(
-        &mut self,
-        most: usize,
-        write: &mut dyn FnMut(&mut Slot<'_>),
-    ) -> Result<usize, PortError> {
+    fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
         let lines = &mut self.lines;
         self.inner.transmit(most, &mut |slot| {
             write(slot);
@@ -229,7 +231,10 @@ mod tests {
         let ip = "4500 002e 0000 4000 4011 0000 c6120001 c6120002";
         for (frame, said) in [
             (format!("{MACS} 0800 {ip} {udp}"), "IPv4 198.18.0.1:1024 > 198.18.0.2:9 UDP 18"),
-            (format!("{MACS} 8100 002a 0800 {ip} {udp}"), "VLAN 42 IPv4 198.18.0.1:1024 > 198.18.0.2:9 UDP 18"),
+            (
+                format!("{MACS} 8100 002a 0800 {ip} {udp}"),
+                "VLAN 42 IPv4 198.18.0.1:1024 > 198.18.0.2:9 UDP 18",
+            ),
             (
                 format!("{MACS} 0806 0001 0800 0604 0001 021800000001 c6120001 000000000000 c6120002"),
                 "ARP who has 198.18.0.2? tell 198.18.0.1",

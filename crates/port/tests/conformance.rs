@@ -188,7 +188,7 @@ impl Kind {
         if ends.interface().starts_with("gen") {
             // What the kernel forgets with a link that goes down.
             let bed = ends.bed.as_ref().expect("a bed");
-            let (mac, to) = (bed.sink().interface().mac.clone(), if is_ipv6 { "fd00:18::2" } else { "198.18.0.2" });
+            let (mac, to) = (bed.sink().interface().mac, if is_ipv6 { "fd00:18::2" } else { "198.18.0.2" });
             if is_ipv6 {
                 ends.ip(&format!("addr replace fd00:18::1/64 dev {interface} nodad"));
             }
@@ -279,7 +279,8 @@ impl Kind {
         let is_ipv6 = ends.is_ipv6;
         // Length of the frame, more than 100: all of it; otherwise nothing.
         let step = |code, jt, jf, k| Instruction { code, jt, jf, k };
-        let program = [step(0x80, 0, 0, 0), step(0x25, 0, 1, 100), step(0x06, 0, 0, 65_535), step(0x06, 0, 0, 0)];
+        let program =
+            [step(0x80, 0, 0, 0), step(0x25, 0, 1, 100), step(0x06, 0, 0, 65_535), step(0x06, 0, 0, 0)];
         match ends.b().filter(&program) {
             Err(PortError::Unable { .. }) => return,
             other => other.unwrap(),

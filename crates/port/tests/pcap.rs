@@ -1,7 +1,7 @@
 //! Capture files, made by hand byte for byte, and read back after being written.
 
 use port::pcap::{Described, Format, LinkType, Reader, Rotating, Rotation, Statistics, Style, Writer};
-use port::{Port, PortError, Stamp, Wish};
+use port::{PortError, Stamp, Wish};
 use proptest::prelude::*;
 use std::path::Path;
 use units::Picos;
@@ -75,13 +75,17 @@ impl Bytes {
 #[test]
 fn pcap_of_both_byte_orders_and_resolutions_is_read() {
     for is_big in [false, true] {
-        for (magic, part, nanos) in [(0xa1b2_c3d4, 123_456, 123_456_000), (0xa1b2_3c4d, 123_456_789, 123_456_789)] {
+        for (magic, part, nanos) in
+            [(0xa1b2_c3d4, 123_456, 123_456_000), (0xa1b2_3c4d, 123_456_789, 123_456_789)]
+        {
             let mut b = Bytes(Vec::new(), is_big);
             b.u32(magic).u16(2).u16(4).u32(0).u32(0).u32(65_535).u32(1);
             b.u32(1_700_000_000).u32(part).u32(4).u32(60).raw(&[1, 2, 3, 4]);
             b.u32(1_700_000_001).u32(0).u32(0).u32(0);
-            let expected =
-                vec![(1_700_000_000 * 1_000_000_000 + nanos, 60, vec![1, 2, 3, 4], 0), (1_700_000_001_000_000_000, 0, vec![], 0)];
+            let expected = vec![
+                (1_700_000_000 * 1_000_000_000 + nanos, 60, vec![1, 2, 3, 4], 0),
+                (1_700_000_001_000_000_000, 0, vec![], 0),
+            ];
             assert_eq!(read(&b.0).unwrap(), expected, "{is_big} {magic:x}");
         }
     }
@@ -97,7 +101,15 @@ fn pcapng_with_several_interfaces_sections_and_unknown_blocks_is_read() {
     });
     b.block(1, |b| {
         b.u16(1).u16(0).u32(0);
-        b.u16(2).u16(5).raw(b"veth0\0\0\0").u16(9).u16(1).raw(&[9, 0, 0, 0]).u16(0x7777).u16(1).raw(&[1, 0, 0, 0]);
+        b.u16(2)
+            .u16(5)
+            .raw(b"veth0\0\0\0")
+            .u16(9)
+            .u16(1)
+            .raw(&[9, 0, 0, 0])
+            .u16(0x7777)
+            .u16(1)
+            .raw(&[1, 0, 0, 0]);
         b.u16(14).u16(8).u32(0).u32(100).u16(0).u16(0);
     });
     b.block(0x0bad, |b| {
@@ -107,7 +119,17 @@ fn pcapng_with_several_interfaces_sections_and_unknown_blocks_is_read() {
         b.u32(0).u32(0).u32(5).u32(3).u32(9).raw(&[1, 2, 3, 0]);
     });
     b.block(6, |b| {
-        b.u32(1).u32(1).u32(7).u32(5).u32(5).raw(&[1, 2, 3, 4, 5, 0, 0, 0]).u16(6).u16(4).u32(9).u16(0).u16(0);
+        b.u32(1)
+            .u32(1)
+            .u32(7)
+            .u32(5)
+            .u32(5)
+            .raw(&[1, 2, 3, 4, 5, 0, 0, 0])
+            .u16(6)
+            .u16(4)
+            .u32(9)
+            .u16(0)
+            .u16(0);
     });
     // Simple: cut to the first interface's snap length of 3.
     b.block(3, |b| {

@@ -78,8 +78,7 @@ impl Fault {
     }
 
     fn take_one(&mut self, write: &mut dyn FnMut(&mut Slot<'_>), now_ns: u64) -> Result<(), PortError> {
-        let mut slot =
-            Slot { data: &mut self.room, length: 0, launch: Stamp::NONE, mark: &mut self.mark };
+        let mut slot = Slot { data: &mut self.room, length: 0, launch: Stamp::NONE, mark: &mut self.mark };
         write(&mut slot);
         let (length, launch) = (slot.length, slot.launch);
         if length > self.room.len() {
@@ -118,11 +117,7 @@ impl Port for Fault {
         &self.about
     }
 
-    fn transmit(
-        &mut self,
-        most: usize,
-        write: &mut dyn FnMut(&mut Slot<'_>),
-    ) -> Result<usize, PortError> {
+    fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
         if self.outward.is_none() {
             return self.inner.transmit(most, write);
         }

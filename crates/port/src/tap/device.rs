@@ -11,8 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 /// Makes the device, or opens one that is there, and gives one of its queues.
 pub(super) fn create(name: &str, is_one_of_several: bool) -> io::Result<File> {
-    let file =
-        File::options().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
+    let file = File::options().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
     let several = if is_one_of_several { libc::IFF_MULTI_QUEUE } else { 0 };
     with_request(file.as_fd(), libc::TUNSETIFF as _, |request| {
         set_name(request, name);
@@ -57,7 +56,8 @@ impl Setup {
     }
 
     pub fn up(&self, name: &str) -> io::Result<()> {
-        let now = with_request(self.socket.as_fd(), libc::SIOCGIFFLAGS as _, |request| set_name(request, name))?;
+        let now =
+            with_request(self.socket.as_fd(), libc::SIOCGIFFLAGS as _, |request| set_name(request, name))?;
         // SAFETY: SIOCGIFFLAGS has filled in the flags.
         let flags = unsafe { now.ifr_ifru.ifru_flags };
         with_request(self.socket.as_fd(), libc::SIOCSIFFLAGS as _, |request| {
@@ -72,8 +72,7 @@ impl Setup {
         match address {
             IpAddr::V4(address) => {
                 let mask = u32::MAX.checked_shl(32 - prefix).unwrap_or(0).to_be_bytes();
-                for (command, bytes) in
-                    [(libc::SIOCSIFADDR, address.octets()), (libc::SIOCSIFNETMASK, mask)]
+                for (command, bytes) in [(libc::SIOCSIFADDR, address.octets()), (libc::SIOCSIFNETMASK, mask)]
                 {
                     with_request(self.socket.as_fd(), command as _, |request| {
                         set_name(request, name);

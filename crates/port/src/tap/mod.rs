@@ -194,11 +194,7 @@ impl Port for Tap {
         &self.about
     }
 
-    fn transmit(
-        &mut self,
-        most: usize,
-        write: &mut dyn FnMut(&mut Slot<'_>),
-    ) -> Result<usize, PortError> {
+    fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
         for taken in 0..most.min(BATCH) {
             let mut slot =
                 Slot { data: &mut self.room, length: 0, launch: Stamp::NONE, mark: &mut self.mark };
@@ -268,8 +264,7 @@ impl Port for Tap {
 /// Waits for a descriptor; whether it is ready, or has an error that the next call will tell.
 pub(crate) fn wait_on(fd: BorrowedFd<'_>, flags: PollFlags, patience: Picos) -> Result<bool, PortError> {
     let nanos = patience.as_nanos();
-    let time =
-        Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as _ };
+    let time = Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as _ };
     match poll(&mut [PollFd::from_borrowed_fd(fd, flags)], Some(&time)) {
         Ok(ready) => Ok(ready > 0),
         Err(Errno::INTR) => Ok(false),

@@ -108,10 +108,12 @@ mod tests {
     fn checksums_are_right_by_the_rule_that_all_words_sum_to_ffff() {
         let frame = rebuilt("198.18.0.1:1024", "198.18.0.2:9", b"abc");
         assert_eq!(wire::checksum::fold(sum(&frame[14..34])), 0xffff);
-        let pseudo = Pseudo::V4 { source: "198.18.0.1".parse().unwrap(), destination: "198.18.0.2".parse().unwrap() };
+        let pseudo =
+            Pseudo::V4 { source: "198.18.0.1".parse().unwrap(), destination: "198.18.0.2".parse().unwrap() };
         assert_eq!(wire::checksum::fold(pseudo.sum(17, 11) + sum(&frame[34..])), 0xffff);
         let frame = rebuilt("[fd00::1]:1024", "[fd00::2]:9", b"abc");
-        let pseudo = Pseudo::V6 { source: "fd00::1".parse().unwrap(), destination: "fd00::2".parse().unwrap() };
+        let pseudo =
+            Pseudo::V6 { source: "fd00::1".parse().unwrap(), destination: "fd00::2".parse().unwrap() };
         assert_eq!(wire::checksum::fold(pseudo.sum(17, 11) + sum(&frame[54..])), 0xffff);
     }
 

@@ -86,7 +86,8 @@ impl Incoming {
         let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
         let mut sum = Got { frames: got, ..Got::default() };
         for index in 0..got {
-            let (stamp, lost) = told(&self.controls[index].0[..self.headers[index].msg_hdr.msg_controllen.min(CONTROL)]);
+            let (stamp, lost) =
+                told(&self.controls[index].0[..self.headers[index].msg_hdr.msg_controllen.min(CONTROL)]);
             // The socket's count never goes back, but wraps.
             let before = lost.map_or(0, |lost| lost.wrapping_sub(std::mem::replace(&mut self.lost, lost)));
             let length = self.headers[index].msg_len as usize;

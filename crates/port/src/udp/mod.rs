@@ -89,10 +89,9 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
 /// The peer, and where to send from.
 fn ends(address: &Address, wish: &Wish) -> Result<(SocketAddr, SocketAddr), PortError> {
     let expected = "udp:198.18.0.2:9 or udp:[fd00::2]:9";
-    let peer: SocketAddr = address
-        .place()
-        .parse()
-        .map_err(|_| address.wrong("has no address and port of a peer (names are not looked up)", expected))?;
+    let peer: SocketAddr = address.place().parse().map_err(|_| {
+        address.wrong("has no address and port of a peer (names are not looked up)", expected)
+    })?;
     if peer.port() == 0 {
         return Err(address.wrong("sends to port 0", expected));
     }
@@ -117,8 +116,7 @@ fn connected(local: SocketAddr, peer: SocketAddr, buffer: usize, wish: &Wish) ->
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(family, SocketType::DGRAM, flags, None)?;
     // What exceeds the kernel's limit is asked for with privilege, then without.
-    for (forced, plain) in
-        [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
+    for (forced, plain) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
     {
         let value = buffer.min(i32::MAX as usize) as i32;
         set(&socket, libc::SOL_SOCKET, forced, value)
@@ -236,11 +234,7 @@ impl Port for Udp {
         &self.about
     }
 
-    fn transmit(
-        &mut self,
-        most: usize,
-        write: &mut dyn FnMut(&mut Slot<'_>),
-    ) -> Result<usize, PortError> {
+    fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
         self.push()?;
         if self.outgoing.pending() > 0 {
             return Ok(0);

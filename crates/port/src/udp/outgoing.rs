@@ -148,8 +148,7 @@ impl Outgoing {
             for index in at..at + run {
                 let payload = self.payloads[index].clone();
                 let room = &mut self.bytes[index * self.room..][payload];
-                self.vectors[index] =
-                    libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+                self.vectors[index] = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
             }
             let header = &mut self.headers[message].msg_hdr;
             header.msg_iov = &mut self.vectors[at];
