@@ -11,6 +11,9 @@ use std::io;
 const SLOTS: u32 = 2048;
 /// What the kernel keeps free before each received frame.
 const HEADROOM: usize = 256;
+/// How often, and how long between, a queue that is taken is asked for again.
+const TRIES: u32 = 20;
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 const SMALL: usize = 2048;
 const LARGE: usize = 4096;
 
@@ -105,7 +108,7 @@ impl Options {
             }
         };
         for (flags, name) in tries {
-            match Socket::open(interface.index, wish.queue, layout, *flags) {
+            match open_patiently(interface.index, wish.queue, layout, *flags) {
                 Ok(socket) => return Ok((socket, vec![self.mode_choice(name, is_generic, &refused)])),
                 Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
                     return Err(PortError::Privilege {
@@ -132,6 +135,17 @@ impl Options {
         };
         Choice { what: "mode", chosen: name.to_owned(), why }
     }
+}
+
+/// A socket that was closed keeps its queue until the kernel's own worker has taken it away: some milliseconds.
+fn open_patiently(interface: u32, queue: u32, layout: &Layout, flags: u16) -> io::Result<Socket> {
+    for _ in 0..TRIES {
+        match Socket::open(interface, queue, layout, flags) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => std::thread::sleep(PAUSE),
+            other => return other,
+        }
+    }
+    Socket::open(interface, queue, layout, flags)
 }
 
 /// In words that say what to do about it.
