@@ -67,12 +67,7 @@ impl SendJob {
         let mut ports = open(&plan, &address, template.longest(), spin)?;
         let about = ports[0].about().clone();
         if template.longest() > about.longest {
-            let (length, longest) = (template.longest() + FCS, about.longest + FCS);
-            return Err(PacketError::Wrong(format!(
-                "a frame size of {length} is more than {} takes ({longest}, its MTU with header and FCS); lower --size, or raise \
-                 the interface's MTU",
-                about.name
-            )));
+            return Err(too_long(&about.name, template.longest(), about.longest));
         }
         if spec.is_some() {
             let found = answer::addresses(&plan, &about, clock)?;
@@ -173,12 +168,24 @@ fn open(
     };
     let ports: Result<Vec<_>, PortError> =
         (0..plan.queues).map(|queue| port::open(address, &wish(queue))).collect();
-    let ports = ports?;
+    let ports = ports.map_err(|error| match error {
+        PortError::TooLong { port, length, longest } => too_long(&port, length, longest),
+        other => other.into(),
+    })?;
     if let Some(port) = ports.iter().find(|port| !port.about().can.transmit) {
         let port = port.about().name.clone();
         return Err(PortError::Unable { port, what: "transmit" }.into());
     }
     Ok(ports)
+}
+
+/// Lengths are without FCS; users write sizes with it.
+fn too_long(port: &str, length: usize, longest: usize) -> PacketError {
+    PacketError::Wrong(format!(
+        "a frame size of {} is more than {port} takes ({}, its MTU with header and FCS); lower --size, or raise the interface's MTU",
+        length + FCS,
+        longest + FCS
+    ))
 }
 
 fn open_receiver(port: &str, longest: usize) -> Result<Box<dyn Port>, PacketError> {

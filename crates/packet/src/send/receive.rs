@@ -67,7 +67,11 @@ pub fn start(
 ) -> std::io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("tare-receive".to_owned()).spawn(move || {
         let mut receiver = Receiver::new(&reading);
-        let failure = receiver.run(&mut *port, clock, &control, &sent).err().map(|error| error.to_string());
+        // Where the sender's end closes with the run, there is nothing more to come.
+        let failure = match receiver.run(&mut *port, clock, &control, &sent) {
+            Ok(()) | Err(PortError::Over { .. }) => None,
+            Err(error) => Some(error.to_string()),
+        };
         let arrived = receiver.finish(&mut *port, &sent, failure);
         if let Ok(mut found) = found.lock() {
             *found = arrived;
