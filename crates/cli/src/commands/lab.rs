@@ -145,6 +145,8 @@ fn down(args: &DownArgs) -> Result<Status, Failure> {
                 gone += 1;
                 print_all(&format!("{} is gone\n", state.name))?;
             }
+            // Somebody else was quicker.
+            Err(BedError::Unknown { .. }) => {}
             // Somebody's tests.
             Err(error @ BedError::InUse { .. }) => print_all(&format!("{error}\n"))?,
             Err(error) => failed = failed.or(Some(error)),
