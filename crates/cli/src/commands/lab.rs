@@ -228,7 +228,7 @@ fn commands(state: &State) -> Vec<String> {
     };
     if let (Some(from), Some(to)) = (near.ipv4, far.ipv4) {
         let words =
-            format!("tare send packet:{} -i {from} -I {to} -m {} --rate 10k -t 5", near.name, next.mac);
+            format!("tare send packet:{} -I {from} -i {to} -m {} --rate 10k -t 5", near.name, next.mac);
         commands.push(exec(generator, &words));
         commands.push(exec(generator, &format!("ping -c 3 {to}")));
     }
