@@ -287,7 +287,7 @@ fn what_finds_no_room_in_the_ring_is_counted_there() {
             }
         }
         let counted = far.counters().unwrap().clone();
-        assert!(seen < 5_000 && seen >= 50, "{seen}");
+        assert!((50..5_000).contains(&seen), "{seen}");
         assert_eq!(counted.received, seen);
         assert_eq!(counted.received + counted.dropped(DropPlace::ReceiveRing), 5_000, "{into} {counted:?}");
         assert_eq!(last.unwrap(), frames[seen as usize - 1], "the ring keeps the first");
