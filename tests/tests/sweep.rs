@@ -4,14 +4,16 @@ use serde_json::Value;
 use std::time::Duration;
 use tare_system_tests::{Run, Tare, TestBed, alone, beside_others};
 
-const QUICK: &str = "--trial-time 200ms --first-trial-time 100ms --width 5% --bursts 0 --drain 50ms --min-rate 100";
+const QUICK: &str =
+    "--trial-time 200ms --first-trial-time 100ms --width 5% --bursts 0 --drain 50ms --min-rate 100";
 
 /// A cell of a table of the result.
 fn cell(run: &Run, key: &str, row: usize, column: &str) -> Value {
     let tables = run.at("/packets/tables").as_array().expect("tables").clone();
     let table = tables.iter().find(|table| table["key"] == key).unwrap_or_else(|| panic!("no table {key}"));
     let columns = table["columns"].as_array().unwrap();
-    let at = columns.iter().position(|known| known["name"] == column).unwrap_or_else(|| panic!("no {column}"));
+    let at =
+        columns.iter().position(|known| known["name"] == column).unwrap_or_else(|| panic!("no {column}"));
     table["rows"][row][at].clone()
 }
 
@@ -41,7 +43,9 @@ fn a_veth_pair_takes_all_that_was_asked_for() {
 #[test]
 fn a_load_that_no_port_makes_is_invalid_and_says_what_was_reached() {
     let _alone = alone();
-    let words = format!("sweep --send mem:sweep --receive mem:sweep --sizes 64 --goal ndr --max-rate 900M {QUICK} --no-latency");
+    let words = format!(
+        "sweep --send mem:sweep --receive mem:sweep --sizes 64 --goal ndr --max-rate 900M {QUICK} --no-latency"
+    );
     let run = Tare::packets(&words).limit(Duration::from_secs(60)).start().finish_unchecked();
     assert_eq!(run.code, Some(4), "{}", run.stderr);
     assert!(run.remarks().contains("lies above what the generator makes"), "{}", run.remarks());

@@ -6,9 +6,9 @@ use super::marks::Marks;
 use super::outward::{Outcomes, Outward, QUEUE};
 use super::timetable::{Pace, Timetable};
 use super::valve::Valve;
+use crate::PacketError;
 use crate::control::{Control, Course};
 use crate::job::{Facts, Findings, Job, MakeRecorders, Running};
-use crate::PacketError;
 use clock::{Clock, HostClock};
 use measure::gap_meter::Stamping;
 use measure::packets::{PacketReport, PlaceCount, PortReport};
@@ -43,7 +43,12 @@ pub struct PaceJob {
 }
 
 impl PaceJob {
-    pub(super) fn between(settings: Settings, clock: HostClock, input: End, output: End) -> Result<Self, PacketError> {
+    pub(super) fn between(
+        settings: Settings,
+        clock: HostClock,
+        input: End,
+        output: End,
+    ) -> Result<Self, PacketError> {
         let valve = match settings.has_valve {
             true => input.valve(),
             false => Err("--no-valve".to_owned()),
@@ -60,7 +65,9 @@ impl PaceJob {
                 .collect::<Vec<_>>()
         };
         let back = match &self.valve {
-            Ok(_) => ("a valve (tbf) before the tap", "frames there still count against their sockets".to_owned()),
+            Ok(_) => {
+                ("a valve (tbf) before the tap", "frames there still count against their sockets".to_owned())
+            }
             Err(why) => ("a long queue", why.clone()),
         };
         let mut all = vec![("back-pressure".to_owned(), back.0.to_owned(), back.1)];
@@ -79,7 +86,11 @@ impl Job for PaceJob {
             gap: pace.even_gap(),
             is_open_loop: true,
             length: *length,
-            load: format!("what {input} takes from this host, {}{}", describe(pace), if *is_relative { ", relative" } else { "" }),
+            load: format!(
+                "what {input} takes from this host, {}{}",
+                describe(pace),
+                if *is_relative { ", relative" } else { "" }
+            ),
             target: output.to_string(),
             choices: self.choices(),
             notes: Vec::new(),
@@ -247,7 +258,9 @@ pub fn describe(pace: &Pace) -> String {
     match pace {
         Pace::Frames(rate) => format!("a gap of {} ({rate})", rate.gap()),
         Pace::Bits { rate, overhead: 0 } => format!("{} of frames", bits(*rate)),
-        Pace::Bits { rate, overhead } => format!("{}, {overhead} bytes more counted with each frame", bits(*rate)),
+        Pace::Bits { rate, overhead } => {
+            format!("{}, {overhead} bytes more counted with each frame", bits(*rate))
+        }
         Pace::List(gaps) => format!("{} gaps from a file, in turn", gaps.len()),
     }
 }

@@ -56,7 +56,8 @@ fn bench(pace: Pace, length: Picos) -> Bench {
     let job = Box::new(PaceJob::between(settings, clock, input, output).unwrap());
     let tallies = vec![Tally::default(), Tally::default()];
     let control = Arc::new(Control::default());
-    let mut make = |_| tallies.iter().map(|tally| Box::new(tally.clone()) as Box<dyn Record + Send>).collect();
+    let mut make =
+        |_| tallies.iter().map(|tally| Box::new(tally.clone()) as Box<dyn Record + Send>).collect();
     let running = job.start(control.clone(), &mut make).unwrap();
     Bench { host, target, running, control, tallies, clock }
 }
@@ -94,13 +95,19 @@ fn frames_leave_in_order_at_their_gaps_and_answers_come_back_untouched() {
     let mut bench = bench(Pace::Frames(Rate::new(1, gap).unwrap()), Picos::from_secs(1));
     send(&mut bench.host, (0..100).map(frame));
     let frames = receive(&mut bench.target, 100, bench.clock);
-    assert_eq!(frames.iter().map(|(data, _)| data.clone()).collect::<Vec<_>>(), (0..100).map(frame).collect::<Vec<_>>());
+    assert_eq!(
+        frames.iter().map(|(data, _)| data.clone()).collect::<Vec<_>>(),
+        (0..100).map(frame).collect::<Vec<_>>()
+    );
     // 99 gaps, or less where a busy machine held up the first, or more where it held up the last.
     let span = frames[99].1.since(frames[0].1).as_secs_f64();
     assert!((span - 99.0 * 500e-6).abs() < 0.3, "{span}");
     send(&mut bench.target, (0..50).map(frame));
     let back = receive(&mut bench.host, 50, bench.clock);
-    assert_eq!(back.into_iter().map(|(data, _)| data).collect::<Vec<_>>(), (0..50).map(frame).collect::<Vec<_>>());
+    assert_eq!(
+        back.into_iter().map(|(data, _)| data).collect::<Vec<_>>(),
+        (0..50).map(frame).collect::<Vec<_>>()
+    );
     let findings = bench.running.join();
     let out = bench.tallies[0].0.lock().unwrap().clone();
     assert_eq!((out.offered, out.events.len()), (100, 100));

@@ -137,7 +137,11 @@ mod tests {
         assert_eq!(marks.find(number).unwrap().state, State::Placed { behind: 12 });
         marks.progress(20, 12, true, at(4));
         assert_eq!(marks.find(number).unwrap().state, State::Gone { behind: 12, at: at(4) });
-        assert!(marks.describe(marks.last().unwrap(), at(0)).ends_with("all 12 frames up to it had left by 0.004000 s"));
+        assert!(
+            marks
+                .describe(marks.last().unwrap(), at(0))
+                .ends_with("all 12 frames up to it had left by 0.004000 s")
+        );
         assert_eq!(marks.find(2), None);
     }
 

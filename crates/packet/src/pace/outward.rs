@@ -263,7 +263,8 @@ impl Outward {
         for _ in 0..too_long {
             self.outcomes.too_long += 1;
             let outcome = Outcome::Failed(Cause::FrameTooLong);
-            self.record.event(&Event { done: now, ..event(self.gauges.offered, now, Instant::FAR, 0, outcome) });
+            self.record
+                .event(&Event { done: now, ..event(self.gauges.offered, now, Instant::FAR, 0, outcome) });
         }
         self.outcomes.most_waiting = self.outcomes.most_waiting.max(self.queue.len());
         if taken > 0 {
@@ -348,7 +349,8 @@ impl Outward {
             Course::Rate(rate) => self.timetable.change(with_rate(self.timetable.pace(), rate)),
             Course::Pause => self.is_paused = true,
             Course::Resume => self.is_paused = false,
-            Course::Size(_) => {}
+            // Refused where it was asked for.
+            Course::Max | Course::Size(_) => {}
         }
     }
 

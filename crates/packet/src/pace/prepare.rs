@@ -57,15 +57,17 @@ fn pace_of(pace: &send::Pace, speed: Option<u64>, port: &str) -> Result<Pace, Pa
     };
     match pace {
         send::Pace::Frames(rate) => Ok(Pace::Frames(*rate)),
-        send::Pace::Gap(gap) => {
-            Rate::new(1, *gap).map(Pace::Frames).ok_or_else(|| PacketError::Wrong("--gap: is zero".to_owned()))
-        }
+        send::Pace::Gap(gap) => Rate::new(1, *gap)
+            .map(Pace::Frames)
+            .ok_or_else(|| PacketError::Wrong("--gap: is zero".to_owned())),
         send::Pace::Bits { per_second, on_wire } => {
             bits(*per_second, if *on_wire { ON_WIRE } else { wire::FCS })
         }
         send::Pace::Line { millionths } => {
             let speed = speed.ok_or_else(|| {
-                PacketError::Wrong(format!("--rate: {port} does not tell the speed of its link; --line 10G does"))
+                PacketError::Wrong(format!(
+                    "--rate: {port} does not tell the speed of its link; --line 10G does"
+                ))
             })?;
             let share = u128::from(speed) * u128::from(*millionths) / 1_000_000;
             bits(u64::try_from(share).unwrap_or(u64::MAX).max(1), ON_WIRE)
@@ -79,7 +81,8 @@ fn pace_of(pace: &send::Pace, speed: Option<u64>, port: &str) -> Result<Pace, Pa
 /// A file with one gap in nanoseconds a line; empty lines and those that begin with `#` are passed over.
 fn read_gaps(file: &Path) -> Result<Arc<[Picos]>, PacketError> {
     let name = file.display();
-    let text = std::fs::read_to_string(file).map_err(|error| PacketError::Wrong(format!("--gaps: {name}: {error}")))?;
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| PacketError::Wrong(format!("--gaps: {name}: {error}")))?;
     let mut gaps = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -89,7 +92,9 @@ fn read_gaps(file: &Path) -> Result<Arc<[Picos]>, PacketError> {
         let gap = gap(line).ok_or_else(|| {
             let shown: String = line.chars().take(LONGEST_LINE).collect();
             let at = number + 1;
-            PacketError::Wrong(format!("{name}, line {at}: '{shown}' is no gap; write nanoseconds such as 13560"))
+            PacketError::Wrong(format!(
+                "{name}, line {at}: '{shown}' is no gap; write nanoseconds such as 13560"
+            ))
         })?;
         gaps.push(gap);
         if gaps.len() > MOST_GAPS {
@@ -97,13 +102,16 @@ fn read_gaps(file: &Path) -> Result<Arc<[Picos]>, PacketError> {
         }
     }
     if gaps.iter().all(|gap| gap.is_zero()) {
-        return Err(PacketError::Wrong(format!("{name} has no gap above zero; write nanoseconds, one a line")));
+        return Err(PacketError::Wrong(format!(
+            "{name} has no gap above zero; write nanoseconds, one a line"
+        )));
     }
     Ok(gaps.into())
 }
 
 fn gap(line: &str) -> Option<Picos> {
-    let is_number = line.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') && line.len() <= LONGEST_LINE;
+    let is_number =
+        line.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') && line.len() <= LONGEST_LINE;
     format!("{line}ns").parse().ok().filter(|_| is_number)
 }
 
@@ -135,7 +143,8 @@ mod tests {
         assert_eq!(bits(send::Pace::Line { millionths: 500_000 }), Pace::Bits { rate, overhead: 24 });
         let alone = send::Pace::Bits { per_second: 500_000_000, on_wire: false };
         assert_eq!(bits(alone), Pace::Bits { rate, overhead: 4 });
-        let unknown = pace_of(&send::Pace::Line { millionths: 1 }, None, "packet:tun0").unwrap_err().to_string();
+        let unknown =
+            pace_of(&send::Pace::Line { millionths: 1 }, None, "packet:tun0").unwrap_err().to_string();
         assert!(unknown.contains("packet:tun0 does not tell") && unknown.contains("--line 10G"), "{unknown}");
     }
 }

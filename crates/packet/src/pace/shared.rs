@@ -56,11 +56,15 @@ impl Shared {
         let flags = if what == For::Receive { PollFlags::IN } else { PollFlags::OUT };
         let mut fds = [PollFd::new(descriptor, flags)];
         let nanos = patience.as_nanos();
-        let patience = Timespec { tv_sec: (nanos / 1_000_000_000) as _, tv_nsec: (nanos % 1_000_000_000) as _ };
+        let patience =
+            Timespec { tv_sec: (nanos / 1_000_000_000) as _, tv_nsec: (nanos % 1_000_000_000) as _ };
         match poll(&mut fds, Some(&patience)) {
             Ok(ready) => Ok(ready > 0),
             Err(rustix::io::Errno::INTR) => Ok(false),
-            Err(error) => Err(PortError::System { what: format!("waiting for {}", self.about.name), error: error.into() }),
+            Err(error) => Err(PortError::System {
+                what: format!("waiting for {}", self.about.name),
+                error: error.into(),
+            }),
         }
     }
 
@@ -80,11 +84,7 @@ impl Port for Shared {
         &self.about
     }
 
-    fn transmit(
-        &mut self,
-        most: usize,
-        write: &mut dyn FnMut(&mut Slot<'_>),
-    ) -> Result<usize, PortError> {
+    fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
         self.lock().transmit(most, write)
     }
 

@@ -53,7 +53,11 @@ impl Valve {
         // No protocol named is the first of them: NETLINK_ROUTE.
         let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
         let patience = std::time::Duration::from_secs(1);
-        rustix::net::sockopt::set_socket_timeout(&socket, rustix::net::sockopt::Timeout::Recv, Some(patience))?;
+        rustix::net::sockopt::set_socket_timeout(
+            &socket,
+            rustix::net::sockopt::Timeout::Recv,
+            Some(patience),
+        )?;
         Ok(Self { socket, index, longest: u32::try_from(longest).unwrap_or(u32::MAX), is_set: false, seq: 0 })
     }
 
@@ -140,7 +144,8 @@ fn attribute(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
 /// Attributes of `tbf`: its rate, its limit, and how much may pass at once.
 fn options(bytes_per_second: u64, longest: u32) -> Vec<u8> {
     // Half a millisecond of the rate covers the kernel's own timer; several frames must pass in any case.
-    let burst = u32::try_from(bytes_per_second / 2_000).unwrap_or(u32::MAX / 2).max(longest.saturating_mul(4));
+    let burst =
+        u32::try_from(bytes_per_second / 2_000).unwrap_or(u32::MAX / 2).max(longest.saturating_mul(4));
     // struct tc_ratespec: cell_log, linklayer (1: Ethernet), overhead, cell_align, mpu, rate.
     let mut parms = vec![0, 1, 0, 0, 0, 0, 0, 0];
     parms.extend(u32::try_from(bytes_per_second).unwrap_or(u32::MAX).to_ne_bytes());

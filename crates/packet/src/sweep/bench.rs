@@ -17,7 +17,7 @@ use crate::{Control, PacketError};
 use clock::{Clock, HostClock};
 use measure::packets::Spread;
 use plan::Spin;
-use port::{About, DropPlace, For, Port};
+use port::{DropPlace, For, Port};
 use schedule::Share;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,6 +26,8 @@ use wire::Template;
 
 /// From the making of threads to the first departure.
 const START: Picos = Picos::from_millis(10);
+/// A frame that left within this of its due time was on time.
+const ON_TIME: Picos = Picos::from_micros(200);
 /// Frames read in one go.
 const BATCH: usize = 256;
 /// The receiver sleeps so long while nothing comes.
@@ -48,25 +50,33 @@ pub struct Bench {
 pub struct Made {
     pub trial: Trial,
     pub one_way_ns: Spread,
-    pub bytes: u64,
+    /// Frames that came once more.
     pub duplicated: u64,
 }
 
 /// What left, counted while it does.
 #[derive(Clone, Default)]
-struct Departed(Arc<Mutex<Left>>, Arc<AtomicU64>);
+struct Departed(Arc<Mutex<Left>>);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Left {
     sent: u64,
-    bytes: u64,
     first: Option<Instant>,
     last: Option<Instant>,
+    latest: Picos,
+    /// Where the last quarter begins, and whether a frame of it was on time.
+    quarter: Option<Instant>,
+    kept_up: bool,
     /// Frames that the last round knew of.
     told: u64,
 }
 
 impl Departed {
+    /// The last quarter of the trial begins there.
+    fn watch_from(&self, quarter: Instant) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).quarter = Some(quarter);
+    }
+
     fn left(&self) -> Left {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -80,19 +90,19 @@ impl Record for Departed {
         }
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         left.sent += 1;
-        left.bytes += event.bytes_out.get();
         left.first.get_or_insert(event.sent);
         left.last = Some(event.sent);
+        let late = event.sent.since(event.due);
+        left.latest = left.latest.max(late);
+        left.kept_up |= late < ON_TIME && left.quarter.is_some_and(|quarter| event.due >= quarter);
     }
     fn missed(&mut self, _: Miss, _: u64) {}
-    fn frames(&mut self, _: Fate, count: u64, bytes: Bytes) {
+    fn frames(&mut self, _: Fate, count: u64, _: Bytes) {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         left.sent += count;
-        left.bytes += bytes.get();
     }
     fn phase(&mut self, _: Phase, _: Picos) {}
-    fn tick(&mut self, now: Instant, gauges: &Gauges) {
-        self.1.store(gauges.offered, Ordering::Relaxed);
+    fn tick(&mut self, now: Instant, _: &Gauges) {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Frames that left in bulk have no times of their own: the round in which they did is theirs.
         if left.first.is_none() && left.sent > left.told {
@@ -107,10 +117,17 @@ impl Bench {
     ///
     /// # Errors
     /// A port failed, or the trial would be too large.
-    pub fn trial(&mut self, order: Order, template: &Arc<Template>, watch: &mut dyn FnMut(u64)) -> Result<Made, PacketError> {
+    pub fn trial(
+        &mut self,
+        order: Order,
+        template: &Arc<Template>,
+        watch: &mut dyn FnMut(u64),
+    ) -> Result<Made, PacketError> {
         let offered = order.load.frames_in(order.length);
         if offered > MOST_FRAMES {
-            return Err(PacketError::Wrong(format!("a trial of {offered} frames is too long; lower --trial-time")));
+            return Err(PacketError::Wrong(format!(
+                "a trial of {offered} frames is too long; lower --trial-time"
+            )));
         }
         let origin = self.clock.now() + START;
         let (timer, control) = (self.clock, self.control.clone());
@@ -129,6 +146,7 @@ impl Bench {
             may_turn: false,
         };
         let departed = Departed::default();
+        departed.watch_from(origin + Picos::from_picos(order.length.as_picos() / 4 * 3));
         let ledger = Ledger::new(Box::new(departed.clone()));
         let sender = move || Pacer::new(setup, ledger).run();
         let (arrivals, dropped, missed) = self.carry_out(sender, &departed, offered, origin, watch)?;
@@ -145,15 +163,22 @@ impl Bench {
             took: took.min(order.length.saturating_mul(10)),
             received: arrivals.unique,
             missed,
+            latest: left.latest,
+            kept_up: left.kept_up,
         };
-        Ok(Made { trial, one_way_ns: arrivals.spread(), bytes: left.bytes, duplicated: arrivals.duplicated })
+        Ok(Made { trial, one_way_ns: arrivals.spread(), duplicated: arrivals.duplicated })
     }
 
     /// So many frames back to back, as fast as the port takes them.
     ///
     /// # Errors
     /// A port failed.
-    pub fn burst(&mut self, frames: u64, template: &Arc<Template>, watch: &mut dyn FnMut(u64)) -> Result<Burst, PacketError> {
+    pub fn burst(
+        &mut self,
+        frames: u64,
+        template: &Arc<Template>,
+        watch: &mut dyn FnMut(u64),
+    ) -> Result<Burst, PacketError> {
         let origin = self.clock.now() + START;
         let setup = flood::Setup {
             port: Box::new(self.send.again()),
@@ -173,7 +198,7 @@ impl Bench {
         let left = departed.left();
         let sent = left.sent.saturating_sub(dropped);
         let took = left.last.map_or(Picos::ZERO, |last| last.since(origin));
-        Ok(Burst { sent, bytes: left.bytes, received: arrivals.unique, missed, took })
+        Ok(Burst { sent, received: arrivals.unique, missed, took })
     }
 
     /// Sends, receives and waits for what is on its way. Returns the arrivals, and what this machine lost on its own two ends.
@@ -224,8 +249,9 @@ impl Bench {
             over.store(true, Ordering::Release);
             receiver.join()
         });
-        let arrivals = arrivals
-            .unwrap_or_else(|_| Err(PacketError::Wrong("the receiving thread failed by a fault in Tare itself".to_owned())))?;
+        let arrivals = arrivals.unwrap_or_else(|_| {
+            Err(PacketError::Wrong("the receiving thread failed by a fault in Tare itself".to_owned()))
+        })?;
         let missed_now = self::missed(&mut *self.receive)?;
         Ok((arrivals, self.dropped().saturating_sub(dropped), missed_now.saturating_sub(missed)))
     }
@@ -251,17 +277,12 @@ impl Bench {
         });
         taught.is_ok_and(|count| count == 1)
     }
-
-    pub fn abouts(&self) -> (About, About) {
-        (self.send.about().clone(), self.receive.about().clone())
-    }
 }
 
 /// A burst and what became of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Burst {
     pub sent: u64,
-    pub bytes: u64,
     pub received: u64,
     pub missed: u64,
     pub took: Picos,

@@ -104,7 +104,17 @@ mod tests {
     fn trial(length_ms: u64, lost: u64) -> Trial {
         let length = Picos::from_millis(length_ms);
         let (load, sent) = (Load::per_second(1_000.0), 1_000);
-        Trial { load, length, offered: sent, sent, took: length, received: sent - lost, missed: 0 }
+        Trial {
+            load,
+            length,
+            offered: sent,
+            sent,
+            took: length,
+            received: sent - lost,
+            missed: 0,
+            latest: Picos::ZERO,
+            kept_up: false,
+        }
     }
 
     #[test]

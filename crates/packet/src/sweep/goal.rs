@@ -85,7 +85,8 @@ impl Goal {
         let done = if steps == 1 { 1.0 } else { f64::from(step - 1) / f64::from(steps - 1) };
         let (first, last) = (self.first_trial.as_secs_f64(), self.trial.as_secs_f64());
         let is_last = step == steps;
-        let trial = if is_last { self.trial } else { Picos::from_secs_f64(first * (last / first).powf(done)) };
+        let trial =
+            if is_last { self.trial } else { Picos::from_secs_f64(first * (last / first).powf(done)) };
         Target {
             loss: self.loss.as_f64(),
             trial,

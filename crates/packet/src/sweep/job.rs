@@ -49,7 +49,9 @@ impl SweepJob {
     /// What is wrong with a port or a size, and what would be right.
     pub fn prepare(plan: &SweepPlan, clock: HostClock) -> Result<Self, PacketError> {
         let FrameSource::Made { .. } = plan.look.source() else {
-            return Err(PacketError::Wrong("--pcap: a sweep has its own sizes, and makes its frames".to_owned()));
+            return Err(PacketError::Wrong(
+                "--pcap: a sweep has its own sizes, and makes its frames".to_owned(),
+            ));
         };
         let longest = plan.sizes.iter().copied().max().unwrap_or(1_518) as usize - FCS;
         let open = |text: &str, direction, busy| {
@@ -76,7 +78,9 @@ impl SweepJob {
             let made = source::resized(&spec, *size as usize, longest);
             let template = made.map_err(|problem| PacketError::Wrong(format!("--sizes: {problem}")))?;
             if !template.is_signed() {
-                return Err(PacketError::Wrong(format!("--sizes: a frame of {size} has no room for a signature")));
+                return Err(PacketError::Wrong(format!(
+                    "--sizes: a frame of {size} has no room for a signature"
+                )));
             }
             templates.push((*size, Arc::new(template)));
         }
@@ -109,7 +113,9 @@ impl SweepJob {
         let line = self.line_bps.map(|line| bits(line as f64, AROUND));
         let max = match &self.plan.max {
             Pace::Frames(rate) => rate.as_per_second_f64(),
-            Pace::Bits { per_second, on_wire } => bits(*per_second as f64, if *on_wire { AROUND } else { 0.0 }),
+            Pace::Bits { per_second, on_wire } => {
+                bits(*per_second as f64, if *on_wire { AROUND } else { 0.0 })
+            }
             Pace::Line { millionths } => line.unwrap_or(1e6) * *millionths as f64 / 1e6,
             _ => line.unwrap_or(1e6),
         };
@@ -138,7 +144,11 @@ impl Job for SweepJob {
         let goals: Vec<String> = self.goals().iter().map(ToString::to_string).collect();
         let sizes: Vec<String> = plan.sizes.iter().map(u32::to_string).collect();
         let of = |about: &About| {
-            about.choices.iter().map(|choice| (choice.what.to_owned(), choice.chosen.clone(), choice.why.clone())).collect()
+            about
+                .choices
+                .iter()
+                .map(|choice| (choice.what.to_owned(), choice.chosen.clone(), choice.why.clone()))
+                .collect()
         };
         let mut choices: Vec<(String, String, String)> = of(self.send.about());
         choices.extend::<Vec<_>>(of(self.receive.about()));
@@ -175,7 +185,8 @@ impl Job for SweepJob {
             *place.lock().unwrap_or_else(PoisonError::into_inner) = sweep.findings();
         };
         let thread = std::thread::Builder::new().name("tare-sweep".to_owned()).spawn(work);
-        let thread = thread.map_err(|error| PacketError::Wrong(format!("a thread could not be started: {error}")))?;
+        let thread =
+            thread.map_err(|error| PacketError::Wrong(format!("a thread could not be started: {error}")))?;
         let finish = move || std::mem::take(&mut *result.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(Running::new(vec![thread], finish))
     }
@@ -191,6 +202,7 @@ struct Sweep {
     searches: u64,
     limited: u64,
     repeated: usize,
+    doubtful: usize,
     notes: Vec<String>,
 }
 
@@ -233,8 +245,11 @@ impl Tell {
 impl Sweep {
     fn new(job: SweepJob, control: Arc<Control>, record: Box<dyn Record + Send>) -> Self {
         let goals = job.goals();
-        let templates =
-            job.templates.iter().map(|(size, template)| (*size, template.clone(), job.limits(*size))).collect();
+        let templates = job
+            .templates
+            .iter()
+            .map(|(size, template)| (*size, template.clone(), job.limits(*size)))
+            .collect();
         let tell = Tell { record, clock: job.clock, gauges: Gauges::default(), told: 0, bytes: 0 };
         let bench = Bench {
             clock: job.clock,
@@ -253,6 +268,7 @@ impl Sweep {
             searches: 0,
             limited: 0,
             repeated: 0,
+            doubtful: 0,
             notes: Vec::new(),
         }
     }
@@ -282,7 +298,13 @@ impl Sweep {
         self.found.last_mut().expect("a size is at work")
     }
 
-    fn trial(&mut self, size: u32, order: Order, template: &Arc<Template>, purpose: &str) -> Result<Made, PacketError> {
+    fn trial(
+        &mut self,
+        size: u32,
+        order: Order,
+        template: &Arc<Template>,
+        purpose: &str,
+    ) -> Result<Made, PacketError> {
         let tell = &mut self.tell;
         tell.begin(u64::from(size) - FCS as u64);
         let made = self.bench.trial(order, template, &mut |sent| tell.watch(sent))?;
@@ -303,6 +325,7 @@ impl Sweep {
             search.learn(made.trial);
         }
         self.repeated += search.invalid();
+        self.doubtful += search.doubtful();
         let found = search.found();
         self.searches += found.len() as u64;
         for (place, found) in found.into_iter().enumerate() {
@@ -372,6 +395,12 @@ impl Sweep {
         Ok(())
     }
 
+    /// Searches that the generator ended, and all; one that had to take doubtful losses is one that it ended.
+    fn untrusted(&self) -> (u64, u64) {
+        let doubtful = u64::from(self.doubtful > 0 && self.limited == 0);
+        (self.limited + doubtful, self.searches.max(1))
+    }
+
     fn findings(mut self) -> Findings {
         let SweepSettings { plan, goals, line_bps, .. } = &self.job;
         let mut tables = vec![tables::sizes(&self.found, goals, *line_bps, plan.repetitions)];
@@ -382,18 +411,33 @@ impl Sweep {
         notes.push(format!("{} trials in {} searches", self.trials.len(), self.searches));
         if self.repeated > 0 {
             notes.push(format!(
-                "{} trials do not count and were made again, or at a lower load: the generator or the receiver fell short",
+                "{} trials do not count and were made again, or at a lower load: the generator or the receiver fell short, or frames left in bursts",
                 self.repeated
             ));
         }
-        let limited = self.found.iter().flat_map(|found| found.goals.iter().flatten().map(move |goal| (found.size, goal)));
+        if self.doubtful > 0 {
+            notes.push(format!(
+                "{} losses count although frames left in bursts (more than {} late): the machine was busy, and the target may take more",
+                self.doubtful,
+                super::trial::UNEVEN
+            ));
+        }
+        let limited = self
+            .found
+            .iter()
+            .flat_map(|found| found.goals.iter().flatten().map(move |goal| (found.size, goal)));
         notes.extend(limited.filter_map(|(size, found)| reached(size, found)));
         let ports = vec![report("out", &mut self.bench.send), report("in", &mut *self.bench.receive)];
         Findings {
-            report: PacketReport { ports, tables, changes: self.bench.control.changes(), ..PacketReport::default() },
+            report: PacketReport {
+                ports,
+                tables,
+                changes: self.bench.control.changes(),
+                ..PacketReport::default()
+            },
             notes,
             labels: Vec::new(),
-            invalid_trials: (self.searches > 0).then_some((self.limited, self.searches)),
+            invalid_trials: (self.searches > 0).then_some(self.untrusted()),
         }
     }
 }
@@ -424,7 +468,9 @@ fn report(role: &str, port: &mut dyn Port) -> PortReport {
         sent_bytes: counters.sent_bytes,
         received: counters.received,
         received_bytes: counters.received_bytes,
-        drops: places.map(|drop| PlaceCount { place: drop.place.key().to_owned(), frames: drop.frames }).collect(),
+        drops: places
+            .map(|drop| PlaceCount { place: drop.place.key().to_owned(), frames: drop.frames })
+            .collect(),
         full: counters.full,
         stamps: about.can.stamps.map_or_else(String::new, |by| by.to_string()),
         choices: about

@@ -33,10 +33,13 @@ pub struct Search {
     open: Option<Load>,
     /// Doublings of the search outwards.
     strides: u32,
-    /// Trials that the generator could not make: at which load, and how often.
-    short: Option<(Load, u32)>,
+    /// Trials that the generator could not make: at which load, how often, and the most that it reached.
+    short: Option<(Load, u32, f64)>,
     generator: Option<f64>,
     invalid: usize,
+    /// Trials in a row that lost frames and were uneven, and how many of those had to be taken all the same.
+    uneven: u32,
+    doubtful: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +77,9 @@ pub enum End {
 }
 
 /// Trials at one load that the generator may fail to make before this is taken for its limit.
-const SHORT_TRIALS: u32 = 2;
+const SHORT_TRIALS: u32 = 5;
+/// Trials in a row that lost frames, but did not leave evenly, before such a loss counts as the target's.
+const UNEVEN_TRIALS: u32 = 8;
 /// Of what the generator reached, the share that is searched: at its very limit every second trial would be short.
 const BELOW_LIMIT: f64 = 0.98;
 
@@ -98,6 +103,8 @@ impl Search {
             short: None,
             generator: None,
             invalid: 0,
+            uneven: 0,
+            doubtful: 0,
         }
     }
 
@@ -127,16 +134,26 @@ impl Search {
     /// Takes a trial in; the order need not have come from [`Search::next`].
     pub fn learn(&mut self, trial: Trial) {
         self.made += 1;
+        if trial.is_valid() && trial.is_doubtful() && self.uneven < UNEVEN_TRIALS {
+            self.uneven += 1;
+            self.invalid += 1;
+            return;
+        }
         if trial.is_valid() {
+            self.doubtful += usize::from(trial.is_doubtful());
+            self.uneven = 0;
             self.short = None;
             self.trials.entry(trial.load).or_default().push(trial);
             return;
         }
         self.invalid += 1;
-        let times = self.short.filter(|(load, _)| *load == trial.load).map_or(1, |(_, times)| times + 1);
-        self.short = Some((trial.load, times));
+        let before = self.short.filter(|(load, ..)| *load == trial.load);
+        let (times, best) = before.map_or((1, 0.0), |(_, times, best)| (times + 1, best));
+        // What held it up once need not again: the best of them is what it can.
+        let best = trial.reached().max(best);
+        self.short = Some((trial.load, times, best));
         if times >= SHORT_TRIALS {
-            self.limit_to(trial.reached());
+            self.limit_to(best);
         }
     }
 
@@ -159,6 +176,11 @@ impl Search {
         self.invalid
     }
 
+    /// Losses that were counted although frames did not leave evenly: no trial at that load was even.
+    pub const fn doubtful(&self) -> usize {
+        self.doubtful
+    }
+
     /// The goal that is worked on.
     pub fn goal(&self) -> Option<&Goal> {
         self.steps.get(self.at).map(|step| &self.goals[step.goal])
@@ -175,7 +197,9 @@ impl Search {
         let throughput = lower.and_then(|load| conditional_throughput(&target, self.trials.get(&load)?));
         let end = match (lower, upper) {
             (Some(low), Some(high)) if is_narrow(low, high, &target) => End::Found,
-            (Some(low), None) if low >= self.limits.max => self.generator.map_or(End::AboveMax, End::Generator),
+            (Some(low), None) if low >= self.limits.max => {
+                self.generator.map_or(End::AboveMax, End::Generator)
+            }
             // The generator's limit lies between both bounds of an earlier, higher trial.
             (Some(low), Some(_)) if low >= self.limits.max => {
                 self.generator.map_or(End::RanOut, End::Generator)
@@ -225,7 +249,9 @@ impl Search {
         let limits = self.limits;
         match (lower, upper) {
             (Some(low), Some(high)) if is_narrow(low, high, target) || low >= limits.max => None,
-            (Some(low), Some(high)) => Some(self.hint(target, low, high).unwrap_or_else(|| inside(low, high))),
+            (Some(low), Some(high)) => {
+                Some(self.hint(target, low, high).unwrap_or_else(|| inside(low, high)))
+            }
             (Some(low), None) if low >= limits.max => None,
             (Some(low), None) => Some(self.outwards(low, target, 1.0).min(limits.max)),
             (None, Some(high)) if high <= limits.min => None,

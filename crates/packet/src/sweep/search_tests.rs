@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use units::Fraction;
+use units::{Fraction, Picos};
 
 /// A system that forwards at most `capacity` frames per second, loses `noise` of all others at random, and a generator that
 /// makes at most `ability`.
@@ -33,7 +33,17 @@ impl Simulated {
         let passed = sent.min((self.capacity * order.length.as_secs_f64()).floor() as u64);
         let hiccup = u64::from(self.random() < self.hiccups);
         let received = passed.saturating_sub(hiccup);
-        Trial { load: order.load, length: order.length, offered, sent, took: order.length, received, missed: 0 }
+        Trial {
+            load: order.load,
+            length: order.length,
+            offered,
+            sent,
+            took: order.length,
+            received,
+            missed: 0,
+            latest: Picos::ZERO,
+            kept_up: false,
+        }
     }
 }
 
@@ -110,6 +120,23 @@ fn one_trial_in_ten_with_a_hiccup_does_not_hide_the_capacity() {
     let (found, _) = run(&mut system, vec![Goal::ndr()], limits(1e6));
     assert_eq!(found[0].end, End::Found);
     assert!((found[0].lower.unwrap().as_per_second() / 50_000.0 - 1.0).abs() < 0.01, "{found:?}");
+}
+
+#[test]
+fn a_loss_in_a_burst_of_the_generators_own_is_tried_again() {
+    // Every second trial is uneven and loses frames, at any load; the target itself takes 40 000/s.
+    let mut system = Simulated::of(40_000.0);
+    let mut search = Search::new(vec![Goal::ndr()], limits(1e5), 500);
+    while let Some(order) = search.next() {
+        let mut trial = system.trial(order);
+        if search.made() % 2 == 0 {
+            (trial.received, trial.latest) = (trial.received - 1, Picos::from_millis(5));
+        }
+        search.learn(trial);
+    }
+    let found = &search.found()[0];
+    assert_eq!((found.end, search.doubtful()), (End::Found, 0), "{found:?}");
+    assert!((found.lower.unwrap().as_per_second() / 40_000.0 - 1.0).abs() < 0.005);
 }
 
 #[test]

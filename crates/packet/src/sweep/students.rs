@@ -27,7 +27,8 @@ impl Mean {
         let mean = values.iter().sum::<f64>() / n;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let deviation = (count > 1).then(|| (squares / (n - 1.0)).sqrt());
-        let quantile = |freedom| StudentsT::new(0.0, 1.0, freedom).ok().map(|t| t.inverse_cdf(0.5 + CONFIDENCE / 2.0));
+        let quantile =
+            |freedom| StudentsT::new(0.0, 1.0, freedom).ok().map(|t| t.inverse_cdf(0.5 + CONFIDENCE / 2.0));
         let half = deviation.and_then(|s| Some(quantile(n - 1.0)? * s / n.sqrt()));
         Some(Self { count, mean, half, deviation, least, most })
     }

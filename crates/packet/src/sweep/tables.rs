@@ -67,7 +67,9 @@ pub fn sizes(found: &[SizeFound], goals: &[Goal], line_bps: Option<u64>, repetit
     };
     let mut notes: Vec<String> = goals.iter().map(goal).collect();
     notes.push(match repetitions {
-        1 => "between the load that is reached and the next that is not ('up to') lies the true one".to_owned(),
+        1 => {
+            "between the load that is reached and the next that is not ('up to') lies the true one".to_owned()
+        }
         n => format!("means of {n} searches with their 0.95 intervals (Student's t)"),
     });
     Table { key: "sweep".to_owned(), title: "Frame sizes".to_owned(), columns, rows, notes }
@@ -103,7 +105,9 @@ fn cell(values: &[f64], factor: f64) -> Cell {
     let Some(mean) = Mean::of(values) else { return Cell::Nothing };
     let value = mean.mean * factor;
     match mean.half {
-        Some(half) => Cell::Between { value, low: (mean.mean - half) * factor, high: (mean.mean + half) * factor },
+        Some(half) => {
+            Cell::Between { value, low: (mean.mean - half) * factor, high: (mean.mean + half) * factor }
+        }
         None => Cell::Figure(value),
     }
 }
@@ -126,7 +130,8 @@ pub fn latencies(found: &[SizeFound]) -> Option<Table> {
         .flat_map(|found| found.latency.iter().map(move |at| (found.size, at)))
         .map(|(size, at)| {
             let Spread { p50, p95, p99, max, mean, .. } = at.one_way_ns;
-            let figures = [f64::from(size), at.share, at.frames_per_second, mean, p50, p95, p99, max, at.lost as f64];
+            let figures =
+                [f64::from(size), at.share, at.frames_per_second, mean, p50, p95, p99, max, at.lost as f64];
             figures.into_iter().map(Cell::Figure).collect()
         })
         .collect();
@@ -146,7 +151,9 @@ pub fn latencies(found: &[SizeFound]) -> Option<Table> {
         title: "One-way latency under load".to_owned(),
         columns: columns.iter().map(|(name, unit)| column(name, unit)).collect(),
         rows,
-        notes: vec!["from when a frame was handed over until it was stamped; both by this machine's clock".to_owned()],
+        notes: vec![
+            "from when a frame was handed over until it was stamped; both by this machine's clock".to_owned(),
+        ],
     })
 }
 
@@ -183,7 +190,9 @@ pub fn bursts(found: &[SizeFound]) -> Option<Table> {
         title: "Back-to-back frames".to_owned(),
         columns: columns.iter().map(|(name, unit)| column(name, unit)).collect(),
         rows,
-        notes: vec!["the longest burst of which nothing is lost; frames as close as the port sends them".to_owned()],
+        notes: vec![
+            "the longest burst of which nothing is lost; frames as close as the port sends them".to_owned(),
+        ],
     })
 }
 
@@ -206,6 +215,7 @@ pub fn trials(rows: &[TrialRow]) -> Table {
         ("sent", "count"),
         ("received", "count"),
         ("loss", "share"),
+        ("duplicated", "count"),
         ("counts", ""),
     ];
     let row = |row: &TrialRow| {
@@ -223,6 +233,7 @@ pub fn trials(rows: &[TrialRow]) -> Table {
             Cell::Figure(trial.sent as f64),
             Cell::Figure(trial.received as f64),
             Cell::Figure(trial.loss()),
+            Cell::Figure(row.made.duplicated as f64),
             Cell::Words(counts),
         ]
     };

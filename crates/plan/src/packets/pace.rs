@@ -105,7 +105,11 @@ impl PacePlanFile {
         let from = "write tap:NAME (this host sends into it), or packet:VETH, the far end of a pair of veth";
         let plan = PacePlan {
             input: table.port("input", pace.input.as_ref(), from)?,
-            output: table.port("output", pace.output.as_ref(), "write packet:veth0, xdp:veth0 or an interface")?,
+            output: table.port(
+                "output",
+                pace.output.as_ref(),
+                "write packet:veth0, xdp:veth0 or an interface",
+            )?,
             pace: self.when(&table)?,
             relative: pace.relative.unwrap_or(false),
             duration: table.time("duration", &pace.duration)?,
@@ -127,9 +131,13 @@ impl PacePlanFile {
             (Some(rate), None, None) => rate_of(table, "rate", rate.as_str()),
             (None, Some(gap), None) => gap_of(table, gap.as_str()).map(Pace::Gap),
             (None, None, Some(file)) => Ok(Pace::Gaps(file.into())),
-            (None, None, None) => Err(table.missing("rate", "a rate, a gap (-d) or a file of gaps (-D)", RATES)),
+            (None, None, None) => {
+                Err(table.missing("rate", "a rate, a gap (-d) or a file of gaps (-D)", RATES))
+            }
             (Some(_), Some(_), _) => Err(table.both("rate", "gap", "each of them says when frames leave")),
-            (Some(_), None, Some(_)) => Err(table.both("rate", "gaps", "each of them says when frames leave")),
+            (Some(_), None, Some(_)) => {
+                Err(table.both("rate", "gaps", "each of them says when frames leave"))
+            }
             (None, Some(_), Some(_)) => Err(table.both("gap", "gaps", "each of them says when frames leave")),
         }
     }
@@ -230,7 +238,10 @@ mod tests {
     #[test]
     fn a_pace_is_a_rate_a_gap_or_a_file() {
         let pace = |edit: fn(&mut PaceFile)| file(edit).resolve().unwrap().0.pace;
-        assert_eq!(pace(|pace| pace.rate = Some("20k".into())), Pace::Frames(Rate::per_second(20_000).unwrap()));
+        assert_eq!(
+            pace(|pace| pace.rate = Some("20k".into())),
+            Pace::Frames(Rate::per_second(20_000).unwrap())
+        );
         let bits = Pace::Bits { per_second: 50_000_000, on_wire: true };
         assert_eq!(pace(|pace| pace.rate = Some("50mbit".into())), bits);
         assert_eq!(pace(|pace| pace.gap = Some("13560".into())), Pace::Gap(Picos::from_nanos(13_560)));
@@ -257,16 +268,22 @@ mod tests {
     fn the_canonical_text_reads_back_as_the_same_plan() {
         let edits: [fn(&mut PaceFile); 3] = [
             |pace| (pace.rate, pace.duration) = (Some("100mbit:l2".into()), Some("10".into())),
-            |pace| (pace.gap, pace.relative, pace.cpus) = (Some("13560".into()), Some(true), Some("0-1".into())),
+            |pace| {
+                (pace.gap, pace.relative, pace.cpus) = (Some("13560".into()), Some(true), Some("0-1".into()))
+            },
             |pace| (pace.gaps, pace.valve, pace.line) = (Some("g".into()), Some(false), Some("10G".into())),
         ];
         for edit in edits {
             let (plan, packet) = file(edit).resolve().unwrap();
             let text = packet.to_toml();
-            let (again, packet_again) = PacePlanFile::from_toml(&text, "plan.toml").unwrap().resolve().unwrap();
+            let (again, packet_again) =
+                PacePlanFile::from_toml(&text, "plan.toml").unwrap().resolve().unwrap();
             assert_eq!((again, packet_again.hash()), (plan, packet.hash()), "{text}");
         }
-        let file = PacePlanFile::from_toml("[pace]\ninput = \"tap:a\"\noutput = \"b\"\nrate = \"quick\"\n", "p.toml");
+        let file = PacePlanFile::from_toml(
+            "[pace]\ninput = \"tap:a\"\noutput = \"b\"\nrate = \"quick\"\n",
+            "p.toml",
+        );
         let said = file.unwrap().resolve().unwrap_err().to_string();
         assert!(said.starts_with("p.toml, line 4: pace.rate: 'quick'"), "{said}");
     }

@@ -152,7 +152,11 @@ impl SweepPlanFile {
         let sum = table.time("sum_time", &sweep.sum_time)?;
         let exceed = table.share("exceed", &sweep.exceed)?;
         if first.is_some_and(|first| first > trial) {
-            return Err(table.both("first_trial_time", "trial_time", "the first trials are the shorter ones"));
+            return Err(table.both(
+                "first_trial_time",
+                "trial_time",
+                "the first trials are the shorter ones",
+            ));
         }
         let plan = SweepPlan {
             send: table.port("send", sweep.send.as_ref(), ports)?,
@@ -198,7 +202,8 @@ impl SweepPlanFile {
         let expected = "sizes with FCS from 64 to 65535, such as 64,512,1518";
         let read = |part: &str| {
             let size = part.trim().parse::<u64>().ok().filter(|size| (LEAST_SIZE..=MOST_SIZE).contains(size));
-            size.map(|size| size as u32).ok_or_else(|| table.wrong("sizes", text, "has no such frame size", expected))
+            size.map(|size| size as u32)
+                .ok_or_else(|| table.wrong("sizes", text, "has no such frame size", expected))
         };
         let mut sizes = text.split(',').map(read).collect::<Result<Vec<_>, _>>()?;
         sizes.sort_unstable();
@@ -335,8 +340,12 @@ mod tests {
         assert_eq!(goals, [("NDR", 0), ("PDR", 5_000)]);
         assert_eq!((plan.sum, plan.first_trial), (Picos::from_secs(3), Picos::from_millis(250)));
         let strict = file(|sweep| sweep.rfc2544 = Some(true)).resolve().unwrap().0;
-        assert_eq!((strict.trial, strict.sum, strict.exceed), (Picos::from_secs(60), Picos::from_secs(60), Fraction::ZERO));
-        let typed = file(|sweep| (sweep.goal, sweep.sizes) = (Some("1%, ndr".into()), Some("1518,64".into())));
+        assert_eq!(
+            (strict.trial, strict.sum, strict.exceed),
+            (Picos::from_secs(60), Picos::from_secs(60), Fraction::ZERO)
+        );
+        let typed =
+            file(|sweep| (sweep.goal, sweep.sizes) = (Some("1%, ndr".into()), Some("1518,64".into())));
         let plan = typed.resolve().unwrap().0;
         assert_eq!((plan.goals[1].name.as_str(), plan.sizes), ("1%", vec![64, 1518]));
     }
@@ -344,7 +353,10 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_with_what_would_be_right() {
         let said = refused(|sweep| sweep.sizes = Some("64,9".into()));
-        assert!(said.starts_with("--sizes: '64,9' has no such frame size") && said.contains("64,512,1518"), "{said}");
+        assert!(
+            said.starts_with("--sizes: '64,9' has no such frame size") && said.contains("64,512,1518"),
+            "{said}"
+        );
         let said = refused(|sweep| sweep.goal = Some("mdr".into()));
         assert!(said.starts_with("--goal: 'mdr'") && said.contains("ndr (no loss)"), "{said}");
         let said = refused(|sweep| sweep.goal = Some("100%".into()));
@@ -367,12 +379,15 @@ mod tests {
             |_| {},
             |sweep| (sweep.goal, sweep.trials) = (Some("ndr,0.123%".into()), Some("5".into())),
             |sweep| (sweep.max_rate, sweep.min_rate) = (Some("10gbit".into()), Some("1/7s".into())),
-            |sweep| (sweep.rfc2544, sweep.width, sweep.cpus) = (Some(true), Some("2%".into()), Some("0,1".into())),
+            |sweep| {
+                (sweep.rfc2544, sweep.width, sweep.cpus) = (Some(true), Some("2%".into()), Some("0,1".into()))
+            },
         ];
         for edit in edits {
             let (plan, packet) = file(edit).resolve().unwrap();
             let text = packet.to_toml();
-            let (again, packet_again) = SweepPlanFile::from_toml(&text, "plan.toml").unwrap().resolve().unwrap();
+            let (again, packet_again) =
+                SweepPlanFile::from_toml(&text, "plan.toml").unwrap().resolve().unwrap();
             assert_eq!((again, packet_again.hash()), (plan, packet.hash()), "{text}");
         }
     }

@@ -54,7 +54,11 @@ impl Table<'_> {
         }
     }
 
-    fn parse<T: FromStr<Err = ParseError>>(&self, key: &str, typed: &Option<Typed>) -> Result<Option<T>, PlanError> {
+    fn parse<T: FromStr<Err = ParseError>>(
+        &self,
+        key: &str,
+        typed: &Option<Typed>,
+    ) -> Result<Option<T>, PlanError> {
         let Some(typed) = typed else { return Ok(None) };
         let fail = |error: ParseError| self.wrong(key, typed.as_str(), error.problem, error.expected);
         typed.as_str().parse().map(Some).map_err(fail)
@@ -63,7 +67,9 @@ impl Table<'_> {
     /// A time above zero.
     pub fn time(&self, key: &str, typed: &Option<Typed>) -> Result<Option<Picos>, PlanError> {
         match self.parse::<Picos>(key, typed)? {
-            Some(time) if time.is_zero() => Err(self.wrong(key, "0", "is zero", "a time above zero, such as 500ms")),
+            Some(time) if time.is_zero() => {
+                Err(self.wrong(key, "0", "is zero", "a time above zero, such as 500ms"))
+            }
             time => Ok(time),
         }
     }
