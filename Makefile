@@ -9,7 +9,7 @@ TARE := $(TARGET)/release/tare
 NEEDS_BUILD := cc=gcc /usr/include/stdlib.h=libc6-dev
 NEEDS_TEST := nginx=nginx-light curl=curl openssl=openssl ip=iproute2 setpriv=util-linux \
 	redis-server=redis-server redis-cli=redis-tools mount=mount python3=python3 /usr/lib/python3*/ensurepip=python3-venv /usr/lib/*/faketime/libfaketime.so.1=libfaketime chromium=chromium prometheus=prometheus influxd=influxdb \
-	tmux=tmux pgrep=procps tshark=tshark tcpdump=tcpdump capinfos=wireshark-common dumpcap=wireshark-common
+	tmux=tmux pgrep=procps sysctl=procps iperf3=iperf3 tshark=tshark tcpdump=tcpdump capinfos=wireshark-common dumpcap=wireshark-common
 
 FUZZ_TARGETS := http_response target_url request_line plan_toml limits result_json hlog run_folder frame frames_toml captures rules
 FUZZ_SECONDS := 20
