@@ -331,6 +331,24 @@ fn the_signature_stands_where_the_table_says() {
 }
 
 #[test]
+fn one_wrong_bit_does_not_pass() {
+    let _turn = beside_others();
+    need("tshark");
+    let frames = written(&template("sport = 40000\ndport = 40100\npayload = \"random\""));
+    let bent = |at: usize| {
+        let mut frames = frames.clone();
+        frames[7][at] ^= 1;
+        std::panic::catch_unwind(|| {
+            judge("bent", &frames, &[is("udp.checksum.status", GOOD), is("ip.ttl", 64)])
+        })
+        .is_err()
+    };
+    assert!(bent(50), "in the payload");
+    assert!(bent(22), "in the time to live");
+    assert!(bent(17), "in the total length");
+}
+
+#[test]
 fn options_of_ipv4_and_missing_checksums_are_no_fault() {
     let _turn = beside_others();
     need("tshark");

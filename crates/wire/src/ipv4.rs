@@ -192,7 +192,7 @@ impl Repr {
         put_half(room, field::LENGTH, room.len() as u16);
         put_half(room, field::IDENTIFICATION, self.identification);
         let flags = u16::from(self.dont_fragment) << 14 | u16::from(self.more_fragments) << 13;
-        put_half(room, field::FRAGMENT, flags | offset / 8);
+        put_half(room, field::FRAGMENT, flags | (offset / 8));
         room[field::TTL] = self.ttl;
         room[field::PROTOCOL] = self.protocol;
         put_half(room, field::CHECKSUM, 0);

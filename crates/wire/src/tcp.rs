@@ -164,7 +164,7 @@ impl Repr {
         put_half(room, field::DESTINATION, self.destination);
         put_word(room, field::SEQUENCE, self.sequence);
         put_word(room, field::ACKNOWLEDGMENT, self.acknowledgment);
-        room[field::OFFSET] = (self.header_length() / 4 << 4) as u8;
+        room[field::OFFSET] = ((self.header_length() / 4) << 4) as u8;
         room[field::FLAGS] = self.flags;
         put_half(room, field::WINDOW, self.window);
         put_half(room, field::CHECKSUM, 0);

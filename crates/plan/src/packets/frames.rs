@@ -10,12 +10,15 @@
 //! (`9,10,53`), a range (`1024..2047`, in steps: `0..100/4`), any of a range (`random(1024..65535)`), each frame the next; with `@flow`
 //! behind it, each flow the next.
 
+mod headers;
 mod sizes;
 mod stream;
 mod taken;
 #[cfg(test)]
 mod tests;
+mod trial;
 mod values;
+mod vary;
 
 use crate::error::{Place, PlanError};
 use crate::typed::{Typed, TypedList};

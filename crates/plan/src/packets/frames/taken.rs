@@ -1,7 +1,6 @@
 //! Frames that are taken from a capture file, with fields that vary.
 
-use super::stream::vary;
-use super::{FrameSource, Frames, FramesFile};
+use super::{FrameSource, Frames, FramesFile, vary};
 use crate::canonical::quoted;
 use crate::error::{Place, PlanError};
 use std::fmt::Write;
@@ -44,7 +43,7 @@ pub(super) fn resolve(
             .as_str()
             .split_once('=')
             .is_some_and(|(name, values)| matches!(name.trim(), "src" | "dst") && values.contains(':'));
-        let (name, varied) = vary(typed.as_str(), is_ipv6, false).map_err(wrong)?;
+        let (name, varied) = vary::read(typed.as_str(), is_ipv6, false).map_err(wrong)?;
         if changes.vary.iter().any(|known| known.field == varied.field) {
             let expected = "one way for each field".to_owned();
             return Err(wrong((format!("says a second time how {name} varies"), expected)));
