@@ -315,7 +315,7 @@ impl Sweep {
 
     fn search(&mut self, size: u32, template: &Arc<Template>, limits: Limits) -> Result<(), PacketError> {
         let mut search = Search::new(self.job.goals.clone(), limits, MOST_TRIALS);
-        while let Some(order) = search.next() {
+        while let Some(order) = search.next_trial() {
             let purpose = search.goal().map_or_else(String::new, |goal| goal.name.clone());
             let made = self.trial(size, order, template, &purpose)?;
             if self.stops() {

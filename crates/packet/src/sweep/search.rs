@@ -1,7 +1,7 @@
 //! The search itself: which trial comes next, and what all of them together say (RFC 9971). No I/O and no clock.
 //!
 //! ```text
-//!            next() ─► Order { load, length }
+//!      next_trial() ─► Order { load, length }
 //!   Search ◄───────────────────────────────── whoever makes trials
 //!            learn(Trial)
 //!
@@ -109,7 +109,7 @@ impl Search {
     }
 
     /// The trial that tells most now; `None` when all goals are found, or trials have run out.
-    pub fn next(&mut self) -> Option<Order> {
+    pub fn next_trial(&mut self) -> Option<Order> {
         while self.made < self.most && self.at < self.steps.len() {
             let step = self.steps[self.at];
             if let Some(load) = self.load_for(&step.target) {
@@ -131,7 +131,7 @@ impl Search {
         None
     }
 
-    /// Takes a trial in; the order need not have come from [`Search::next`].
+    /// Takes a trial in; the order need not have come from [`Search::next_trial`].
     pub fn learn(&mut self, trial: Trial) {
         self.made += 1;
         if trial.is_valid() && trial.is_doubtful() && self.uneven < UNEVEN_TRIALS {

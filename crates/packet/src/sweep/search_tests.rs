@@ -57,7 +57,7 @@ fn limits(max: f64) -> Limits {
 
 fn run(system: &mut Simulated, goals: Vec<Goal>, limits: Limits) -> (Vec<Found>, Search) {
     let mut search = Search::new(goals, limits, 500);
-    while let Some(order) = search.next() {
+    while let Some(order) = search.next_trial() {
         search.learn(system.trial(order));
     }
     (search.found(), search)
@@ -127,7 +127,7 @@ fn a_loss_in_a_burst_of_the_generators_own_is_tried_again() {
     // Every second trial is uneven and loses frames, at any load; the target itself takes 40 000/s.
     let mut system = Simulated::of(40_000.0);
     let mut search = Search::new(vec![Goal::ndr()], limits(1e5), 500);
-    while let Some(order) = search.next() {
+    while let Some(order) = search.next_trial() {
         let mut trial = system.trial(order);
         if search.made() % 2 == 0 {
             (trial.received, trial.latest) = (trial.received - 1, Picos::from_millis(5));
@@ -143,7 +143,7 @@ fn a_loss_in_a_burst_of_the_generators_own_is_tried_again() {
 fn when_trials_run_out_that_is_said() {
     let mut search = Search::new(vec![Goal::ndr()], limits(1e6), 3);
     let mut system = Simulated::of(1_234.0);
-    while let Some(order) = search.next() {
+    while let Some(order) = search.next_trial() {
         search.learn(system.trial(order));
     }
     assert_eq!((search.made(), search.found()[0].end), (3, End::RanOut));
