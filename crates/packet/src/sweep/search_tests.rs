@@ -129,7 +129,7 @@ fn a_loss_in_a_burst_of_the_generators_own_is_tried_again() {
     let mut search = Search::new(vec![Goal::ndr()], limits(1e5), 500);
     while let Some(order) = search.next_trial() {
         let mut trial = system.trial(order);
-        if search.made() % 2 == 0 {
+        if search.made().is_multiple_of(2) {
             (trial.received, trial.latest) = (trial.received - 1, Picos::from_millis(5));
         }
         search.learn(trial);
