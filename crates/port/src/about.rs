@@ -1,6 +1,7 @@
 //! What a port says of itself: what it can do, and why not more.
 
 use crate::error::Why;
+use crate::{Address, Kind};
 use std::fmt;
 
 /// What a port is and can do. Fixed once it is open, but for `up`, which [`crate::Port::is_up`] tells.
@@ -24,6 +25,19 @@ pub struct About {
     pub queues: u32,
     /// What was tried first and refused, what was chosen and why: a row each, for the result.
     pub choices: Vec<Choice>,
+}
+
+impl About {
+    /// A plain port to the same interface, in the same namespace, for what has to be asked or answered beside the load.
+    pub fn beside(&self) -> Option<Address> {
+        let plain = Address::new(Kind::Packet, self.interface.as_deref()?);
+        let own = self.name.parse::<Address>().ok();
+        let namespace = own.as_ref().and_then(|own| own.innermost().namespace());
+        Some(match namespace {
+            Some(name) => plain.with("netns", name),
+            None => plain,
+        })
+    }
 }
 
 /// What a port can do.
@@ -74,5 +88,23 @@ impl StampedBy {
 impl fmt::Display for StampedBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_beside_is_in_the_same_namespace() {
+        let beside = |name: &str| {
+            let about =
+                About { name: name.to_owned(), interface: Some("sink0".to_owned()), ..About::default() };
+            about.beside().unwrap().to_string()
+        };
+        assert_eq!(beside("xdp,mode=copy,netns=lab-sink:sink0"), "packet,netns=lab-sink:sink0");
+        assert_eq!(beside("fault,drop=1%:packet,netns=lab-sink:sink0"), "packet,netns=lab-sink:sink0");
+        assert_eq!(beside("live:sink0"), "packet:sink0");
+        assert_eq!(About::default().beside(), None);
     }
 }

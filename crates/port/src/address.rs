@@ -82,6 +82,12 @@ impl Address {
         self.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// The network namespace that it is in, if that is another than this process's.
+    pub fn namespace(&self) -> Option<&str> {
+        let can = self.kind.options().iter().any(|(name, _)| *name == "netns");
+        can.then(|| self.option("netns")).flatten()
+    }
+
     /// The value of an option, read; `expected` says what would be right.
     ///
     /// # Errors

@@ -77,6 +77,11 @@ struct Chosen {
     about: About,
 }
 
+/// The same in the namespace of `auto`: the port that was chosen is known by an address that opens it again.
+fn within(candidate: Address, auto: &Address) -> Address {
+    auto.namespace().map_or(candidate.clone(), |name| candidate.with("netns", name))
+}
+
 /// Opens one queue of the interface by the best way that works.
 ///
 /// # Errors
@@ -90,7 +95,7 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
     let mut choices: Vec<Choice> = refused.into_iter().map(refusal).collect();
     let mut last = None;
     for candidate in candidates {
-        let address = candidate.address(name);
+        let address = within(candidate.address(name), address);
         match crate::open(&address, wish) {
             Ok(port) => {
                 choices.push(Choice { what: "port", chosen: address.to_string(), why: candidate.why.into() });

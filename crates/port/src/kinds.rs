@@ -42,7 +42,9 @@ enum Role {
 
 kinds! {
     /// Whatever is best for the interface.
-    Auto = "auto", "INTERFACE", Interface, [];
+    Auto = "auto", "INTERFACE", Interface, [
+        "netns" "the network namespace that it is in, as `ip netns` names it",
+    ];
     /// AF_PACKET.
     Packet = "packet", "INTERFACE", Interface, [
         "mode" "how frames leave: mmsg (a batch for each call) or ring (TX_RING)",
@@ -52,6 +54,7 @@ kinds! {
         "stamps" "hardware or driver; without it the better that there is",
         "share" "hash (the default), cpu, queue or lb: how queues share what arrives",
         "promiscuous" "no: only frames to this interface's own address",
+        "netns" "the network namespace that it is in, as `ip netns` names it",
     ];
     /// AF_XDP.
     Xdp = "xdp", "INTERFACE", Interface, [
@@ -59,6 +62,7 @@ kinds! {
         "attach" "native or generic: where the program runs",
         "stamps" "no: received frames carry no time, which costs less",
         "slots" "frames that each ring holds",
+        "netns" "the network namespace that it is in, as `ip netns` names it",
     ];
     /// XDP live frames.
     Live = "live", "INTERFACE", Interface, [];
@@ -68,6 +72,7 @@ kinds! {
         "port" "the port to send from and receive at",
         "gso" "no: one call for each datagram, not one for many",
         "buffer" "bytes of the socket's buffers",
+        "netns" "the network namespace that it is in, as `ip netns` names it",
     ];
     /// A network device of this host whose other end is this program.
     Tap = "tap", "INTERFACE", Interface, [

@@ -24,6 +24,7 @@ pub mod interface;
 mod kinds;
 mod live;
 pub mod mem;
+mod namespace;
 mod open;
 mod packet;
 pub mod pcap;
@@ -159,7 +160,8 @@ pub struct Instruction {
 /// Frames made where they leave: the engine says what and when, and the port does the rest. A call takes as long as the load: the
 /// engine's thread watches it, and hears its exact totals while it goes on.
 pub trait Offload: Send {
-    /// Takes the frames that are to be made.
+    /// Takes the frames that are to be made. In signatures, number n of queue i of k is n · k + i: of all queues together there are
+    /// no holes.
     ///
     /// # Errors
     /// `Unavailable` names the field that cannot be varied in the port.

@@ -77,6 +77,11 @@ impl Wish {
 /// # Errors
 /// Whatever keeps it from being opened; the sentence says what would be right.
 pub fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
+    crate::namespace::within(address, || open_here(address, wish))
+}
+
+/// In the namespace of this thread.
+fn open_here(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
     match address.kind() {
         Kind::Mem => crate::mem::open(address, wish),
         Kind::Pcap => crate::pcap::open(address, wish),

@@ -9,7 +9,7 @@ use crate::{Control, PacketError};
 use clock::{Clock, HostClock};
 use plan::packets::frames::FrameSource;
 use plan::packets::send::SendPlan;
-use port::{About, Address, For, Kind, Port, PortError, Wish};
+use port::{About, Address, For, Port, PortError, Wish};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub fn addresses(plan: &SendPlan, about: &About, clock: HostClock) -> Result<Fou
     let FrameSource::Made { spec, macs } = plan.look.source() else { return Ok(Found::default()) };
     let mut found = Found { source: about.mac.map(Mac), ..Found::default() };
     found.destinations = vec![None; spec.streams.len()];
-    let Some(interface) = &about.interface else { return Ok(found) };
+    let Some(beside) = about.beside() else { return Ok(found) };
     let mut known: BTreeMap<IpAddr, Mac> = BTreeMap::new();
     for (stream, (look, given)) in spec.streams.iter().zip(macs).enumerate() {
         let (Some((source, target)), false) = (ends(look), given.has_destination) else { continue };
@@ -50,7 +50,7 @@ pub fn addresses(plan: &SendPlan, about: &About, clock: HostClock) -> Result<Fou
                 first.ok_or_else(|| PacketError::Wrong("no address was asked for".to_owned()))?
             }
             None => {
-                let mac = resolve(interface, found.source.unwrap_or_default(), source, target, clock)?;
+                let mac = resolve(&beside, found.source.unwrap_or_default(), source, target, clock)?;
                 found.notes.push(format!("{target} is at {mac}, by its own answer"));
                 known.insert(target, mac);
                 mac
@@ -91,13 +91,13 @@ fn group_mac(address: IpAddr) -> Mac {
 
 /// Asks for the hardware address of `target` until somebody answers.
 fn resolve(
-    interface: &str,
+    beside: &Address,
     mac: Mac,
     source: IpAddr,
     target: IpAddr,
     clock: HostClock,
 ) -> Result<Mac, PacketError> {
-    let mut port = port::open(&Address::new(Kind::Packet, interface), &Wish::default())?;
+    let mut port = port::open(beside, &Wish::default())?;
     let frame = question(source, mac, target).ok_or_else(|| {
         PacketError::Wrong(format!(
             "{source} and {target} are of different families; give two of IPv4 or two of IPv6"
@@ -119,6 +119,7 @@ fn resolve(
         }
     }
     let asked = if target.is_ipv4() { "ARP" } else { "neighbour discovery" };
+    let interface = beside.place();
     Err(PacketError::Unreachable(format!(
         "nobody on {interface} answers for {target} ({asked}, asked {ASKED} times in {}): give the hardware address by --dst-mac (-m), \
          that of the next router if the destination is behind one",
@@ -158,10 +159,10 @@ impl Answering {
     /// The port has no interface on which anybody could ask, or frames are not made by the plan.
     pub fn prepare(about: &About, spec: Option<&Spec>) -> Result<Self, PacketError> {
         let wrong = |why: &str| PacketError::Wrong(format!("--answer-arp: {why}"));
-        let interface = about.interface.as_deref().ok_or_else(|| wrong("this port has no interface"))?;
+        let beside = about.beside().ok_or_else(|| wrong("this port has no interface"))?;
         let spec = spec.ok_or_else(|| wrong("the source addresses are those of a file"))?;
         let mac = about.mac.map(Mac).ok_or_else(|| wrong("the interface has no hardware address"))?;
-        let port = port::open(&Address::new(Kind::Packet, interface), &Wish::default())?;
+        let port = port::open(&beside, &Wish::default())?;
         let ours = spec.streams.iter().flat_map(sources).collect();
         Ok(Self { port, mac, ours, answered: Arc::default() })
     }
