@@ -178,7 +178,7 @@ fn drive(
     }
     engine.settle_in(sink.place().as_deref());
     let shown = if watching.has_view() { Shown::Nothing } else { options.progress };
-    let mut progress = Progress::new(brief.warmup, brief.whole, shown);
+    let mut progress = Progress::new(brief.warmup, brief.whole, shown).of_frames(brief.has_frames);
     let audience = Audience {
         sink: sink.as_mut(),
         hub: &mut hub,

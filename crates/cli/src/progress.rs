@@ -39,6 +39,7 @@ pub struct Progress {
     missed: u64,
     next_minute: Picos,
     dirty: bool,
+    is_frames: bool,
 }
 
 impl Progress {
@@ -57,7 +58,14 @@ impl Progress {
             missed: 0,
             next_minute: MINUTE,
             dirty: false,
+            is_frames: false,
         }
+    }
+
+    /// Of a load of frames, which nobody answers.
+    #[must_use]
+    pub fn of_frames(self, is_frames: bool) -> Self {
+        Self { is_frames, ..self }
     }
 
     /// Shows one interval.
@@ -109,6 +117,7 @@ impl Progress {
             errors: self.errors,
             missed: self.missed,
             is_warmup: elapsed <= self.warmup,
+            is_frames: self.is_frames,
         };
         report::progress_line(&progress, self.style)
     }

@@ -10,12 +10,6 @@ pub fn noun(result: &RunResult) -> &'static str {
     if result.packets.is_some() { "frame" } else { "request" }
 }
 
-/// Caliper's line: `mean 13560.00 var 32.59 avgerr 0.36`. Without a requested gap there is no error.
-pub fn caliper(gaps: &GapReport) -> String {
-    let error = gaps.error.map_or_else(String::new, |error| format!(" avgerr {:.2}", error.mean_ns));
-    format!("mean {:.2} var {:.2}{error}", gaps.mean_ns, gaps.variance_ns2)
-}
-
 /// Where gaps were measured, and with what ruler.
 pub fn ruler(gaps: &GapReport) -> String {
     let by = if gaps.stamps.is_empty() { "nobody" } else { &gaps.stamps };
@@ -67,7 +61,7 @@ pub fn gap_rows(gaps: &GapReport) -> Table {
         title: "Gaps between frames".to_owned(),
         columns: columns.iter().map(column).collect(),
         rows,
-        notes: vec![ruler(gaps), caliper(gaps)],
+        notes: vec![ruler(gaps)],
     }
 }
 
@@ -86,8 +80,7 @@ pub fn received(received: &ReceivedReport) -> Vec<String> {
 /// A port and what it counted.
 pub fn port(port: &PortReport) -> Vec<String> {
     let mut parts = vec![port.name.clone()];
-    let bits = |speed: f64| format!("{}bit/s", words::number(speed));
-    parts.extend(port.speed_bps.map(|speed| bits(speed as f64)));
+    parts.extend(port.speed_bps.map(|speed| words::bits_per_second(speed as f64)));
     if port.sent > 0 || port.role == "out" {
         parts.push(format!("{} sent", count(port.sent)));
     }
@@ -107,6 +100,12 @@ pub fn port(port: &PortReport) -> Vec<String> {
 /// All that is told in tables, in the order in which it is shown.
 pub fn tables(report: &PacketReport) -> Vec<Table> {
     let mut tables: Vec<Table> = report.gaps.iter().filter(|gaps| gaps.count > 0).map(gap_rows).collect();
+    // Of these two, Caliper's line is among the notes of the run already.
+    if !matches!(report.command.as_str(), "capture" | "gaps")
+        && let (Some(table), Some(gaps)) = (tables.first_mut(), &report.gaps)
+    {
+        table.notes.push(gaps.caliper_line());
+    }
     tables.extend(report.tables.iter().cloned());
     tables.extend(report.received.as_ref().filter(|received| received.one_way_ns.count > 0).map(one_way));
     tables.extend((!report.sizes.is_empty()).then(|| sizes(report)));
@@ -165,7 +164,7 @@ fn flows(report: &PacketReport) -> Table {
     };
     let others = match report.other_flows {
         0 => Vec::new(),
-        others => vec![format!("{} belong to other flows", counted(others, "frame"))],
+        others => vec![format!("{} of other flows", counted(others, "frame"))],
     };
     Table {
         key: "flows".to_owned(),
@@ -216,7 +215,7 @@ fn figure(value: f64, unit: &str) -> String {
         "bytes" if value < 10_000.0 => count(value.max(0.0).round() as u64),
         "bytes" => words::bytes(value.max(0.0).round() as u64),
         "frames/s" | "/s" => words::rate(value),
-        "bits/s" => format!("{}bit/s", words::number(value)),
+        "bits/s" => words::bits_per_second(value),
         "count" | "frames" => count(value.max(0.0).round() as u64),
         _ => words::number(value),
     }
@@ -288,9 +287,14 @@ mod tests {
     }
 
     #[test]
-    fn calipers_line_is_its_own() {
-        assert_eq!(caliper(&gaps()), "mean 13560.00 var 32.59 avgerr 0.36");
-        assert_eq!(caliper(&GapReport { error: None, ..gaps() }), "mean 13560.00 var 32.59");
+    fn calipers_line_is_told_once() {
+        let notes = |command: &str| {
+            let report =
+                PacketReport { command: command.into(), gaps: Some(gaps()), ..PacketReport::default() };
+            tables(&report).remove(0).notes
+        };
+        assert_eq!(notes("gaps").len(), 1);
+        assert_eq!(notes("send")[1..], [gaps().caliper_line()]);
     }
 
     #[test]
@@ -303,6 +307,7 @@ mod tests {
     #[test]
     fn cells_are_written_in_their_unit() {
         assert_eq!(cell(&Cell::Figure(0.5), "share"), "50 %");
+        assert_eq!(cell(&Cell::Figure(1e10), "bits/s"), "10 Gbit/s");
         assert_eq!(cell(&Cell::Words("a\u{7}".into()), ""), words::printable("a\u{7}"));
         let between = Cell::Between { value: 1_500.0, low: 1_000.0, high: 2_000.0 };
         assert_eq!(cell(&between, "ns"), "1.50 µs [1.00 µs, 2.00 µs]");

@@ -19,26 +19,13 @@ pub struct Progress<'a> {
     /// Never left; shown if there are any.
     pub missed: u64,
     pub is_warmup: bool,
+    /// The load is made of frames: nobody answers them.
+    pub is_frames: bool,
 }
 
 /// One line without a newline, at most `style.width()` columns.
 pub fn progress_line(progress: &Progress<'_>, style: Style) -> String {
-    let row = progress.row;
-    let ended = row.done + row.warmup;
-    let rate = if row.length_s > 0.0 { ended as f64 / row.length_s } else { 0.0 };
-    let time = |nanos: Option<u64>| nanos.map_or("–".to_owned(), words::time);
-    let plain = format!(
-        "{:>8}  {:>10}  p50 {:>7}  p99 {:>7}  late p99 {:>7}  open {}",
-        clock(progress.elapsed),
-        words::rate(rate),
-        time(row.latency_p50_ns),
-        time(row.latency_p99_ns),
-        time(row.lateness_p99_ns),
-        count(row.open),
-    );
-    let missed =
-        if progress.missed > 0 { format!("  missed {}", count(progress.missed)) } else { String::new() };
-    let errors = format!("errors {}{missed}", count(progress.errors));
+    let (plain, errors) = if progress.is_frames { frames(progress) } else { requests(progress) };
     let tail = match (progress.is_warmup, progress.left) {
         (true, _) => "warm-up".to_owned(),
         (false, Some(left)) => format!("{} left", clock(left)),
@@ -52,6 +39,50 @@ pub fn progress_line(progress: &Progress<'_>, style: Style) -> String {
     format!("{plain}  {}  {}", style.paint(ink, &errors), style.paint(Ink::Quiet, &tail))
         .trim_end()
         .to_owned()
+}
+
+/// Rates, times and levels of requests, and what went wrong with them.
+fn requests(progress: &Progress<'_>) -> (String, String) {
+    let row = progress.row;
+    let plain = format!(
+        "{:>8}  {:>10}  p50 {:>7}  p99 {:>7}  late p99 {:>7}  open {}",
+        clock(progress.elapsed),
+        words::rate(per_second(row, row.done + row.warmup)),
+        time(row.latency_p50_ns),
+        time(row.latency_p99_ns),
+        time(row.lateness_p99_ns),
+        count(row.open),
+    );
+    let missed =
+        if progress.missed > 0 { format!("  missed {}", count(progress.missed)) } else { String::new() };
+    (plain, format!("errors {}{missed}", count(progress.errors)))
+}
+
+/// Of frames: how many, how much, how late. Those that only came have no lateness.
+fn frames(progress: &Progress<'_>) -> (String, String) {
+    let row = progress.row;
+    let bytes = row.bytes_out.max(row.bytes_in);
+    let mut plain = format!(
+        "{:>8}  {:>10} frames/s  {:>11}",
+        clock(progress.elapsed),
+        words::number(per_second(row, row.done + row.warmup)),
+        words::bits_per_second(per_second(row, bytes.saturating_mul(8))),
+    );
+    if row.lateness_p99_ns.is_some() {
+        plain +=
+            &format!("  late p50 {:>7}  p99 {:>7}", time(row.lateness_p50_ns), time(row.lateness_p99_ns));
+    }
+    let missed =
+        if progress.missed > 0 { format!("  missed {}", count(progress.missed)) } else { String::new() };
+    (plain, format!("lost {}{missed}", count(progress.errors)))
+}
+
+fn per_second(row: &Interval, number: u64) -> f64 {
+    if row.length_s > 0.0 { number as f64 / row.length_s } else { 0.0 }
+}
+
+fn time(nanos: Option<u64>) -> String {
+    nanos.map_or_else(|| "–".to_owned(), words::time)
 }
 
 /// `9 s`, `1:05 min`, `2:00:07 h`: whole seconds.
@@ -86,6 +117,7 @@ mod tests {
             errors: 3,
             missed: 0,
             is_warmup: false,
+            is_frames: false,
         };
         assert_eq!(
             progress_line(&progress, Style::PLAIN),
@@ -100,6 +132,38 @@ mod tests {
         assert!(
             progress_line(&nothing, Style::PLAIN)
                 .ends_with("p50       –  p99       –  late p99       –  open 0  errors 0  warm-up")
+        );
+    }
+
+    #[test]
+    fn frames_have_a_line_of_their_own() {
+        // 10 000 frames of 60 bytes in a second: 4.8 Mbit/s.
+        let row = Interval {
+            length_s: 1.0,
+            done: 10_000,
+            bytes_out: 600_000,
+            lateness_p50_ns: Some(310),
+            lateness_p99_ns: Some(1_200),
+            ..Interval::default()
+        };
+        let progress = Progress {
+            row: &row,
+            elapsed: Picos::from_secs(3),
+            left: Some(Picos::from_secs(7)),
+            errors: 2,
+            missed: 0,
+            is_warmup: false,
+            is_frames: true,
+        };
+        assert_eq!(
+            progress_line(&progress, Style::PLAIN),
+            "     3 s      10 000 frames/s   4.8 Mbit/s  late p50  310 ns  p99 1.20 µs  lost 2  7 s left"
+        );
+        let row = Interval { done: 10_000, bytes_in: 600_000, length_s: 1.0, ..Interval::default() };
+        let received = Progress { row: &row, errors: 0, left: None, ..progress };
+        assert_eq!(
+            progress_line(&received, Style::PLAIN),
+            "     3 s      10 000 frames/s   4.8 Mbit/s  lost 0"
         );
     }
 }

@@ -95,6 +95,19 @@ pub fn rate(per_second: f64) -> String {
     format!("{}/s", number(per_second))
 }
 
+/// `10 Gbit/s`, `1.23 Mbit/s`, `640 bit/s`: powers of 1000, three digits.
+pub fn bits_per_second(bits: f64) -> String {
+    if !bits.is_finite() {
+        return "–".to_owned();
+    }
+    // What would be printed as 1000 is the next unit's 1.
+    let (scale, unit) = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")]
+        .into_iter()
+        .find(|(scale, _)| bits.abs() >= scale * 0.9995)
+        .unwrap_or((1.0, ""));
+    format!("{} {unit}bit/s", number(bits / scale))
+}
+
 /// `43 %`, `0.12 %`, `99.998 %`: never rounded up to 100 % or down to 0 %.
 pub fn share(share: f64) -> String {
     if !share.is_finite() {
@@ -311,6 +324,20 @@ mod tests {
     use super::*;
     use store::schema::Totals;
     use units::{Cause, Miss};
+
+    #[test]
+    fn bits_have_the_units_of_links() {
+        for (bits, text) in [
+            (0.0, "0 bit/s"),
+            (640.0, "640 bit/s"),
+            (999_600.0, "1 Mbit/s"),
+            (1_234_567.0, "1.23 Mbit/s"),
+            (10e9, "10 Gbit/s"),
+            (f64::NAN, "–"),
+        ] {
+            assert_eq!(bits_per_second(bits), text);
+        }
+    }
 
     #[test]
     fn names_that_were_put_together_are_told() {
