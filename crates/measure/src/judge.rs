@@ -146,7 +146,7 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
     }
     criteria.extend([missed(totals), lateness_p50(totals, own, &machine), lateness_p99]);
     if let Loop::Open { gap: Some(gap) } = conditions.load {
-        criteria.push(lateness_gap(totals, own, gap, &machine));
+        criteria.push(lateness_gap(totals, own, gap, &machine, "requests"));
     }
     criteria.extend(machine.criteria(behind));
     criteria.extend(of_every_load(totals, health, conditions));
@@ -268,11 +268,11 @@ fn later_than(totals: &RunTotals, series: Series, ns: f64) -> u64 {
 }
 
 /// Whether an even schedule left evenly.
-fn lateness_gap(totals: &RunTotals, own: Series, gap: Picos, machine: &Machine) -> Criterion {
+fn lateness_gap(totals: &RunTotals, own: Series, gap: Picos, machine: &Machine, what: &str) -> Criterion {
     let own = totals.summary(own);
     let limit = at_least(LATENESS_FLOOR, gap.as_nanos() as f64 / 4.0);
     Criterion::new("lateness.gap", "ns", own.p99 as f64, Sense::AtMost, limit)
-        .advise(|| format!("requests leave in clumps instead of evenly: {}", machine.in_time()))
+        .advise(|| format!("{what} leave in clumps instead of evenly: {}", machine.in_time()))
 }
 
 fn clock_agreement(conditions: &Conditions) -> Criterion {

@@ -48,7 +48,7 @@ pub(super) fn criteria(
         }
     };
     if let Loop::Open { gap: Some(gap) } = load {
-        criteria.push(super::lateness_gap(totals, own, gap, machine));
+        criteria.push(super::lateness_gap(totals, own, gap, machine, "frames"));
     }
     criteria.extend(gap_error(totals, frames, machine));
     criteria.extend(stamps(frames));
