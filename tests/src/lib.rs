@@ -27,6 +27,7 @@ pub mod devtools;
 pub mod lock;
 pub mod nginx;
 pub mod process;
+pub mod recipe;
 pub mod recorder;
 pub mod run;
 pub mod target;

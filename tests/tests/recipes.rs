@@ -5,49 +5,12 @@
 //! nothing.
 
 use serde_json::Value;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use tare_system_tests::{Target, beside_others, binary, need, scratch};
+use tare_system_tests::recipe::{Recipe, adds_up, path_with_tare, recipes, results_under};
+use tare_system_tests::{Target, beside_others, need, scratch};
 
 /// Pages of docs/ with recipes.
 const PAGES: [&str; 4] = ["http.md", "runs.md", "compare.md", "live.md"];
-
-struct Recipe {
-    page: &'static str,
-    line: usize,
-    fails: bool,
-    script: String,
-}
-
-fn recipes(page: &'static str) -> Vec<Recipe> {
-    let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(page);
-    let text = std::fs::read_to_string(&text).unwrap_or_else(|why| panic!("docs/{page}: {why}"));
-    let mut recipes: Vec<Recipe> = Vec::new();
-    let mut fence: Option<&str> = None;
-    for (index, line) in text.lines().enumerate() {
-        match (fence, line.strip_prefix("```")) {
-            (None, Some(words)) => {
-                fence = Some(words);
-                if words == "sh" || words == "sh fails" {
-                    recipes.push(Recipe {
-                        page,
-                        line: index + 2,
-                        fails: words.ends_with("fails"),
-                        script: String::new(),
-                    });
-                }
-            }
-            (Some(_), Some("")) => fence = None,
-            (Some("sh" | "sh fails"), _) => {
-                let recipe = recipes.last_mut().expect("its fence was seen");
-                recipe.script += line;
-                recipe.script.push('\n');
-            }
-            _ => {}
-        }
-    }
-    recipes
-}
 
 /// Servers for every recipe, and what is in the environment for them.
 struct Kitchen {
@@ -96,12 +59,8 @@ impl Kitchen {
             [at("ca.pem"), mutual_ca].map(|path| std::fs::read_to_string(path).expect("the target wrote it"));
         std::fs::write(at("ca.pem"), both.concat()).expect("a scratch file");
 
-        let bin = folder.path().join("bin");
-        std::fs::create_dir(&bin).expect("a scratch folder");
-        std::os::unix::fs::symlink(binary(), bin.join("tare")).expect("a scratch folder takes links");
-        let path = std::env::var("PATH").unwrap_or_default();
         let environment = vec![
-            ("PATH", format!("{}:{path}", bin.display())),
+            ("PATH", path_with_tare(folder.path())),
             ("URL", plain.url()),
             ("PORT", plain.port().to_string()),
             ("TLS_URL", tls.url()),
@@ -137,19 +96,12 @@ impl Kitchen {
     }
 }
 
-fn results_under(folder: &Path) -> Vec<Value> {
-    let Ok(entries) = std::fs::read_dir(folder.join("tare/runs")) else { return Vec::new() };
-    let files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path().join("result.json")).collect();
-    let read = |path: &PathBuf| std::fs::read_to_string(path).expect("every run folder has its result");
-    files.iter().map(|path| serde_json::from_str(&read(path)).expect("result.json is JSON")).collect()
-}
-
 /// offered = done + failed + missed + cut off; and what is done is all that is offered, unless it may fail.
 fn check(result: &Value, fails: bool) -> Result<(), String> {
     let total = |key: &str| result["totals"][key].as_u64().unwrap_or(u64::MAX);
-    let ended = ["done", "failed", "missed", "cut_off"].map(total);
-    if total("offered") != ended.iter().sum::<u64>() || total("offered") == 0 {
-        return Err(format!("the totals do not add up: {}", result["totals"]));
+    adds_up(result)?;
+    if total("offered") == 0 {
+        return Err(format!("nothing was offered: {}", result["totals"]));
     }
     if !fails && total("failed") > 0 {
         return Err(format!("requests failed: {}", result["outcomes"]));
