@@ -31,6 +31,11 @@ pub fn boottime_ns() -> u64 {
     nanos(clock_gettime(ClockId::Boottime))
 }
 
+/// CPU time of this thread in nanoseconds: stands still while others have the CPU. A system call.
+pub fn thread_cpu_ns() -> u64 {
+    nanos(clock_gettime(ClockId::ThreadCPUTime))
+}
+
 #[inline]
 fn nanos(time: Timespec) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64

@@ -1,6 +1,6 @@
 //! Compiled rules, and their decision for a frame in user space.
 
-use crate::compile::half::{CLASS4, CLASS4_BITS, CLASS6, Half, Half4, Half6, LEAF4, LEAF6, PREFIX4, TAIL};
+use crate::compile::half::{AIM4, AIM4_BITS, AIM6, Half, Half4, Half6, LEAF4, LEAF6, PREFIX4, TAIL};
 use crate::compile::search;
 use crate::compile::table::{hash_exact4, hash_exact6, hash_prefix4, hash_prefix6};
 use crate::error::CompileError;
@@ -169,10 +169,13 @@ impl<const P: usize, const T: usize, const E: usize> Half<P, T, E> {
             + self.exact.slots.len() * E)
     }
 
-    /// Best code and first tuple of a class.
+    /// Best code and first tuple of what a prefix aims at: a code itself, or a class.
     #[inline]
-    fn class(&self, class: usize) -> (u32, usize) {
-        let word = self.classes[class];
+    fn class(&self, aim: usize) -> (u32, usize) {
+        if aim & 1 == 1 {
+            return ((aim >> 1) as u32, 0);
+        }
+        let word = self.classes[aim >> 1];
         ((word >> 32) as u32, word as u32 as usize)
     }
 }
@@ -204,7 +207,7 @@ impl Half4 {
 
     #[inline]
     fn find(&self, source: u32) -> usize {
-        let (mut class, mut at) = (0, 0);
+        let (mut aim, mut at) = (0, 0);
         while let Some(step) = self.steps.get(at) {
             let bits = u64::from(source) << 32 & (mask(step.length) >> 64) as u64;
             let key = bits | u64::from(step.length);
@@ -213,7 +216,7 @@ impl Half4 {
             at = match slot {
                 None => step.missed.into(),
                 Some(&[slot]) => {
-                    class = (slot >> CLASS4) as usize & ((1 << CLASS4_BITS) - 1);
+                    aim = (slot >> AIM4) as usize & ((1 << AIM4_BITS) - 1);
                     if slot >> LEAF4 & 1 == 1 {
                         break;
                     }
@@ -221,7 +224,7 @@ impl Half4 {
                 }
             };
         }
-        class
+        aim
     }
 
     #[inline]
@@ -260,7 +263,7 @@ impl Half6 {
 
     #[inline]
     fn find(&self, source: u128) -> usize {
-        let (mut class, mut at) = (0, 0);
+        let (mut aim, mut at) = (0, 0);
         while let Some(step) = self.steps.get(at) {
             let bits = source & mask(step.length);
             let (high, low, length) = ((bits >> 64) as u64, bits as u64, u64::from(step.length));
@@ -272,7 +275,7 @@ impl Half6 {
             at = match slot {
                 None => step.missed.into(),
                 Some(slot) => {
-                    class = (slot[2] >> CLASS6) as usize;
+                    aim = (slot[2] >> AIM6) as usize;
                     if slot[2] >> LEAF6 & 1 == 1 {
                         break;
                     }
@@ -280,7 +283,7 @@ impl Half6 {
                 }
             };
         }
-        class
+        aim
     }
 
     #[inline]

@@ -1,13 +1,13 @@
 //! The tables of one family.
 //!
 //! ```text
-//! prefixes  IPv4: source:32 | class:25 | leaf:1 | length:6          IPv6: source:128, then class:32 | leaf:1 | length:8
+//! prefixes  IPv4: source:32 | aim:25 | leaf:1 | length:6          IPv6: source:128, then aim:32 | leaf:1 | length:8
 //! classes   best:32 | first tuple:32
 //! tuples    rest:24 | protocol mask:8 | next:32,  then the destination's mask and the ports' masks
 //! exact     IPv4: tuple:32 | destination:32,  code:24 | protocol:8 | destination port:16 | source port:16
 //! ```
 //!
-//! `leaf`: no longer prefix lies within this one, the search is over. `rest`: the least code in this tuple and all after it.
+//! `aim`: a code or a class, see [`aim`]. `leaf`: no longer prefix lies within this one, the search is over. `rest`: the least code in this tuple and all after it.
 
 use super::search::{self, Step};
 use super::table::{Table, hash_exact4, hash_exact6, hash_prefix4, hash_prefix6};
@@ -211,6 +211,15 @@ impl Draft {
     }
 }
 
+/// What a prefix leads to: its answer at once (`code << 1 | 1`) where no tuple can change it, else its class (`class << 1`).
+/// That spares most packets a look into the classes.
+fn aim(classes: &[(u32, u32)], class: u32) -> u32 {
+    match classes[class as usize] {
+        (best, 0) => best << 1 | 1,
+        _ => class << 1,
+    }
+}
+
 /// Protocol and ports as in [`crate::fields::Tail`].
 fn word(protocol: Option<u8>, sport: Block, dport: Block) -> u64 {
     u64::from(protocol.unwrap_or(0)) << 32 | u64::from(dport.first) << 16 | u64::from(sport.first)
@@ -246,7 +255,7 @@ impl<const P: usize, const T: usize, const E: usize> Half<P, T, E> {
             .prefixes
             .iter()
             .filter(|(_, length, _, _)| *length > 0)
-            .map(|&(bits, length, class, leaf)| prefix(bits, length, class, leaf))
+            .map(|&(bits, length, class, leaf)| prefix(bits, length, aim(&draft.classes, class), leaf))
             .collect();
         let exact: Vec<[u64; E]> =
             draft.entries.iter().map(|(&(t, to, word), &code)| entry(t, to, word, code)).collect();
@@ -272,11 +281,11 @@ impl<const P: usize, const T: usize, const E: usize> Half<P, T, E> {
     }
 }
 
-/// Source and length of a slot, without class and leaf.
+/// Source and length of a slot, without aim and leaf.
 pub(crate) const PREFIX4: u64 = 0xffff_ffff_0000_003f;
 pub(crate) const LEAF4: u32 = 6;
-pub(crate) const CLASS4: u32 = 7;
-pub(crate) const CLASS4_BITS: u32 = 25;
+pub(crate) const AIM4: u32 = 7;
+pub(crate) const AIM4_BITS: u32 = 25;
 /// Protocol and ports of a slot, without the code.
 pub(crate) const TAIL: u64 = 0xff_ffff_ffff;
 
@@ -284,9 +293,9 @@ impl Half4 {
     pub fn compile(rules: &Rules) -> Result<Self, CompileError> {
         Self::pack(
             Draft::new(rules, true)?,
-            |bits, length, class, leaf| {
+            |bits, length, aim, leaf| {
                 let source = (bits >> 96) as u64;
-                [source << 32 | u64::from(class) << CLASS4 | u64::from(leaf) << LEAF4 | u64::from(length)]
+                [source << 32 | u64::from(aim) << AIM4 | u64::from(leaf) << LEAF4 | u64::from(length)]
             },
             |slot| hash_prefix4(slot[0] & PREFIX4),
             |first, ports, to| [first, ((to >> 96) as u64) << 32 | ports],
@@ -299,14 +308,14 @@ impl Half4 {
 }
 
 pub(crate) const LEAF6: u32 = 8;
-pub(crate) const CLASS6: u32 = 9;
+pub(crate) const AIM6: u32 = 9;
 
 impl Half6 {
     pub fn compile(rules: &Rules) -> Result<Self, CompileError> {
         Self::pack(
             Draft::new(rules, false)?,
-            |bits, length, class, leaf| {
-                let last = u64::from(class) << CLASS6 | u64::from(leaf) << LEAF6 | u64::from(length);
+            |bits, length, aim, leaf| {
+                let last = u64::from(aim) << AIM6 | u64::from(leaf) << LEAF6 | u64::from(length);
                 [(bits >> 64) as u64, bits as u64, last]
             },
             |slot| hash_prefix6(slot[0], slot[1], slot[2] & 0xff),

@@ -2,12 +2,12 @@
 //! and sizes are constants in the code; what no rule looks at is not there at all.
 //!
 //! ```text
-//! R7 best code so far    R8 class, then tuple    R6 tuples that may still come    R9 IPv4 source, then the next tuple
+//! R7 best code so far    R8 aim, then tuple    R6 tuples that may still come    R9 IPv4 source, then the next tuple
 //! ```
 
 use super::headers::stack;
 use super::image::Sections;
-use crate::compile::half::{CLASS4, CLASS4_BITS, CLASS6, Half, Half4, Half6, LEAF4, LEAF6, PREFIX4};
+use crate::compile::half::{AIM4, AIM4_BITS, AIM6, Half, Half4, Half6, LEAF4, LEAF6, PREFIX4};
 use crate::compile::search::Step;
 use crate::compile::table::{K1, K2};
 use crate::rule::mask;
@@ -34,11 +34,11 @@ fn address(a: &mut Assembler, tables: &Tables<'_>, section: u32, dst: Register, 
 fn search(
     a: &mut Assembler,
     steps: &[Step],
-    class: (u32, i32, u32),
+    aim: (u32, i32, u32),
     known: Label,
     probe: impl Fn(&mut Assembler, u8, Label, Label),
 ) {
-    let (shift, class_mask, leaf) = class;
+    let (shift, aim_mask, leaf) = aim;
     let labels: Vec<Label> = steps.iter().map(|_| a.label()).collect();
     let to = |next: u16| labels.get(usize::from(next)).copied().unwrap_or(known);
     a.mov(R8, 0);
@@ -49,17 +49,20 @@ fn search(
         a.bind(label);
         let found = a.label();
         probe(a, step.length, found, to(step.missed));
-        a.bind(found).mov(R8, R4).shr(R8, shift as i32).and32(R8, class_mask);
+        a.bind(found).mov(R8, R4).shr(R8, shift as i32).and32(R8, aim_mask);
         a.jump_if(Condition::AnyBit, R4, 1 << leaf, known).jump(to(step.found));
     }
 }
 
-/// From class `R8` to best code `R7` and first tuple `R8`.
+/// From aim `R8` to best code `R7` and first tuple `R8`; an aim that is a code is decided.
 fn class<const P: usize, const T: usize, const E: usize>(
     a: &mut Assembler,
     tables: &Tables<'_>,
     half: &Half<P, T, E>,
 ) {
+    let class = a.label();
+    a.mov(R7, R8).shr(R8, 1).and(R7, 1).jump_if(Condition::Equal, R7, 0, class);
+    a.mov(R7, R8).jump(tables.decided).bind(class);
     a.jump_if(Condition::GreaterOrEqual, R8, half.classes.len() as i32, tables.broken);
     a.shl(R8, 3);
     address(a, tables, tables.at.classes, R8, R1);
@@ -114,7 +117,7 @@ fn fold(a: &mut Assembler, dst: Register, scratch: Register) {
 /// IPv4: the source is in `R9`.
 pub fn ipv4(a: &mut Assembler, tables: &Tables<'_>, half: &Half4) {
     let known = a.label();
-    search(a, &half.steps, (CLASS4, (1 << CLASS4_BITS) - 1, LEAF4), known, |a, length, found, missed| {
+    search(a, &half.steps, (AIM4, (1 << AIM4_BITS) - 1, LEAF4), known, |a, length, found, missed| {
         let bits = (mask(length) >> 96) as u32;
         a.mov(R1, R9).and32(R1, bits as i32).shl(R1, 32).or(R1, i32::from(length));
         a.load_u64(R2, K1).mul(R2, R1).shr(R2, 64 - half.prefixes.bits as i32).shl(R2, 3);
@@ -153,7 +156,7 @@ pub fn ipv4(a: &mut Assembler, tables: &Tables<'_>, half: &Half4) {
 /// IPv6: the source is in the stack.
 pub fn ipv6(a: &mut Assembler, tables: &Tables<'_>, half: &Half6) {
     let known = a.label();
-    search(a, &half.steps, (CLASS6, -1, LEAF6), known, |a, length, found, missed| {
+    search(a, &half.steps, (AIM6, -1, LEAF6), known, |a, length, found, missed| {
         let bits = mask(length);
         a.load(Size::Double, R1, R10, stack::FROM).load_u64(R3, (bits >> 64) as u64).and(R1, R3);
         a.load(Size::Double, R2, R10, stack::FROM_LOW).load_u64(R3, bits as u64).and(R2, R3);

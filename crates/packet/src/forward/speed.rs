@@ -40,12 +40,12 @@ pub struct SpeedPlan {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Speed {
     pub moved: Moved,
-    /// Time within the lane.
+    /// CPU time within the lane: what others take of the machine meanwhile is not in it.
     pub busy: Picos,
 }
 
 impl Speed {
-    /// Frames per second of the lane's own time.
+    /// Frames per second of the lane's own CPU time.
     pub fn rate(&self) -> f64 {
         self.moved.arrived as f64 / self.busy.as_secs_f64().max(1e-9)
     }
@@ -78,7 +78,7 @@ fn frame(length: usize) -> Vec<u8> {
     frame
 }
 
-/// Runs one lane for `length` of its own time (and at most ten times that of the wall clock).
+/// Runs one lane for `length` of its own CPU time (and at most ten times that of the wall clock).
 ///
 /// # Errors
 /// None that `mem` ports have.
@@ -106,15 +106,14 @@ pub fn lane_speed(
             slot.data[26..30].copy_from_slice(&sources[next].to_be_bytes());
             next = if next + 1 == sources.len() { 0 } else { next + 1 };
         })?;
-        let start = clock.now();
+        let start = clock::thread_cpu_ns();
         let before = speed.moved.arrived;
         while speed.moved.arrived - before < RING as u64 {
             lane.round(RING, &mut speed.moved)?;
         }
-        let now = clock.now();
-        speed.busy = speed.busy + now.since(start);
+        speed.busy = speed.busy + Picos::from_nanos(clock::thread_cpu_ns() - start);
         drain.receive(RING, &mut |_| {})?;
-        if now > give_up {
+        if clock.now() > give_up {
             break;
         }
     }
@@ -191,7 +190,7 @@ impl SpeedPlan {
     /// What the table needs to be understood; above all where it is not monotonic.
     fn notes(&self, cells: &[Vec<Vec<f64>>]) -> Vec<String> {
         let mut notes = vec![format!(
-            "frames of the lanes' own time, summed over threads; median of {} trials, and the least and most of them",
+            "frames/s of the lanes' own CPU time, summed over threads; median of {} trials, and the least and most of them",
             self.trials
         )];
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u32;
