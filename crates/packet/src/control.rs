@@ -72,6 +72,8 @@ pub struct Turn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Course {
     Rate(Rate),
+    /// As fast as it goes.
+    Max,
     /// Frame size, FCS included.
     Size(usize),
     Pause,
@@ -117,7 +119,10 @@ pub struct Control {
 
 impl fmt::Debug for Control {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Control").field("halt", &self.halt()).field("why", &self.why()).finish_non_exhaustive()
+        f.debug_struct("Control")
+            .field("halt", &self.halt())
+            .field("why", &self.why())
+            .finish_non_exhaustive()
     }
 }
 

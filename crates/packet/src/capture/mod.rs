@@ -13,7 +13,7 @@ mod disk;
 mod files;
 mod findings;
 mod program;
-mod stamps;
+pub(crate) mod stamps;
 mod tally;
 mod thread;
 

@@ -11,14 +11,14 @@ const READINGS: usize = 2_001;
 
 /// Learns the resolution.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Resolution {
+pub(crate) struct Resolution {
     /// Greatest common divisor so far; 0 as long as there is none.
     ticks_ns: u64,
 }
 
 impl Resolution {
     #[inline]
-    pub fn see(&mut self, stamp: Stamp) {
+    pub(crate) fn see(&mut self, stamp: Stamp) {
         if self.ticks_ns != 1 && stamp != Stamp::NONE {
             self.ticks_ns = divisor(self.ticks_ns, stamp.0);
         }
@@ -34,7 +34,7 @@ fn divisor(mut a: u64, mut b: u64) -> u64 {
 
 /// Where stamps come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     /// This run's port.
     Port(Option<StampedBy>),
     /// A file, which does not say who stamped.
@@ -42,7 +42,7 @@ pub(super) enum Origin {
 }
 
 /// 95th percentile of the difference between two readings of the kernel's wall clock, one right after the other.
-pub(super) fn reading_ns() -> f64 {
+pub(crate) fn reading_ns() -> f64 {
     let readings: Vec<u64> = (0..READINGS).map(|_| clock::unix_ns()).collect();
     let mut gaps: Vec<u64> = readings.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
     gaps.sort_unstable();
@@ -50,7 +50,7 @@ pub(super) fn reading_ns() -> f64 {
 }
 
 /// What is known of the stamps of a capture that was measured at this place.
-pub(super) fn stamping(place: &str, origin: Origin, resolution: Resolution, reading_ns: f64) -> Stamping {
+pub(crate) fn stamping(place: &str, origin: Origin, resolution: Resolution, reading_ns: f64) -> Stamping {
     let ticks = resolution.ticks_ns.max(1) as f64;
     let whole = match resolution.ticks_ns {
         0 | 1 => "stamps are whole nanoseconds".to_owned(),

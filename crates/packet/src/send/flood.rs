@@ -169,7 +169,7 @@ impl<T: Timer> Flood<T> {
                 Course::Pause => self.is_paused = true,
                 Course::Resume => self.is_paused = false,
                 // Refused where it was asked for.
-                Course::Rate(_) => {}
+                Course::Rate(_) | Course::Max => {}
                 Course::Size(size) => {
                     if let Some(template) = self.setup.sizes.find(size) {
                         self.setup.looks.change(self.block.0, template);
@@ -185,11 +185,9 @@ impl<T: Timer> Flood<T> {
         let why = if self.full_since.is_some() { Miss::PortFull } else { Miss::NotReached };
         self.ledger.missed(why, if self.setup.control.stops() { 0 } else { left });
         let _ = self.setup.port.flush(Picos::from_secs(1));
-        self.setup.progress.show(self.ledger.sent, Instant::FAR);
+        self.ledger.numbered = self.block.0;
         let seen = report("out", &mut *self.setup.port, self.ledger.sent, self.ledger.sent_bytes);
-        if let Ok(mut kept) = self.setup.progress.port.lock() {
-            *kept = Some(seen);
-        }
+        self.setup.progress.end(seen, &mut self.ledger);
         self.ledger.tick(self.setup.timer.now());
     }
 }

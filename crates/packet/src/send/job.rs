@@ -17,7 +17,8 @@ use super::{machine, words};
 use crate::job::{Facts, Findings, Job, MakeRecorders, Running};
 use crate::{Control, PacketError};
 use clock::{Clock, HostClock};
-use measure::gap_meter::Requested;
+use measure::gap_meter::{GapMeter, Requested, Stamping};
+use measure::packets::{Cell, Column, GapReport, Table};
 use plan::Spin;
 use plan::packets::send::{Pace, SendPlan};
 use port::{Address, Direction, FCS, Port, PortError, Wish};
@@ -30,6 +31,10 @@ use wire::template::{Mac, Spec};
 
 /// From the making of recorders to the first departure: threads are there by then.
 const START: Picos = Picos::from_millis(30);
+/// Readings of the clock that tell its own error.
+const READINGS: usize = 2_001;
+/// Gaps of a burst that are kept one by one.
+const LONGEST_BURST: usize = 1 << 20;
 
 /// Everything that `tare send` needs, open and ready.
 pub struct SendJob {
@@ -55,8 +60,24 @@ impl SendJob {
     /// # Errors
     /// Whatever keeps the run from starting. `Unreachable`: nobody answers for the destination.
     pub fn prepare(plan: SendPlan, clock: HostClock) -> Result<Self, PacketError> {
-        check_cpus(&plan)?;
         let address: Address = plan.port.parse()?;
+        Self::over(plan, clock, |plan, longest, spin| open(plan, &address, longest, spin))
+    }
+
+    /// The same through a port that is open already, for one queue.
+    ///
+    /// # Errors
+    /// As [`Self::prepare`].
+    pub fn through(plan: SendPlan, port: Box<dyn Port>, clock: HostClock) -> Result<Self, PacketError> {
+        Self::over(plan, clock, |_, _, _| Ok(vec![port]))
+    }
+
+    fn over(
+        plan: SendPlan,
+        clock: HostClock,
+        open: impl FnOnce(&SendPlan, usize, Spin) -> Result<Vec<Box<dyn Port>>, PacketError>,
+    ) -> Result<Self, PacketError> {
+        check_cpus(&plan)?;
         let recording = match &plan.pace {
             Pace::Replay { file, .. } => Some(Recording::read(file)?),
             _ => None,
@@ -64,7 +85,7 @@ impl SendJob {
         let mut notes = recording.as_ref().map_or_else(Vec::new, words::of_recording);
         let (mut template, mut spec) = source::look(&plan, recording.as_ref(), |_| (None, None))?;
         let spin = decide_spin(&plan);
-        let mut ports = open(&plan, &address, template.longest(), spin)?;
+        let mut ports = open(&plan, template.longest(), spin)?;
         let about = ports[0].about().clone();
         if template.longest() > about.longest {
             return Err(too_long(&about.name, template.longest(), about.longest));
@@ -92,7 +113,7 @@ impl SendJob {
         };
         if let Some(offload) = ports[0].offload() {
             offload.prepare(&template)?;
-            offload::check(&plan, pattern.as_ref())?;
+            offload::check(&plan, pattern.as_ref(), template.is_signed())?;
         }
         Ok(Self {
             ends: Ends { after: plan.duration, frames },
@@ -122,9 +143,12 @@ impl SendJob {
         [by_count, self.ends.after].into_iter().flatten().min()
     }
 
-    fn steering(&self, progress: &[Arc<Progress>], sizes: &Arc<Sizes>) -> Steering {
+    fn steering(&mut self, progress: &[Arc<Progress>], sizes: &Arc<Sizes>) -> Steering {
+        let is_made_by_port = self.ports[0].offload().is_some();
         let can_turn = matches!(self.pattern, Some(Pattern::Even(_) | Pattern::Bursts { .. }));
         let state = State {
+            has_rate: can_turn || is_made_by_port,
+            may_go_max: is_made_by_port && (self.plan.queues == 1 || !self.template.is_signed()),
             rate: self.rate.filter(|_| can_turn),
             size: words::sizes(&self.template),
             template: self.template.clone(),
@@ -146,7 +170,12 @@ impl SendJob {
         match &self.pattern {
             Some(Pattern::Even(rate)) => Requested::Even(rate.gap()),
             Some(Pattern::Cycle(cycle)) => Requested::Cycle(cycle.gaps()),
-            Some(Pattern::Bursts { .. }) | None => Requested::Nothing,
+            Some(Pattern::Bursts { rate, size }) => {
+                let within = usize::try_from(size - 1).unwrap_or(usize::MAX).min(LONGEST_BURST);
+                let between = std::iter::once(rate.due(*size));
+                Requested::Cycle(std::iter::repeat_n(Picos::ZERO, within).chain(between).collect())
+            }
+            None => Requested::Nothing,
         }
     }
 }
@@ -236,14 +265,19 @@ impl Job for SendJob {
         control: Arc<Control>,
         recorders: MakeRecorders<'_>,
     ) -> Result<Running, PacketError> {
+        let mut this = *self;
         let sizes = Arc::new(Sizes::default());
-        let progress: Vec<Arc<Progress>> = self.ports.iter().map(|_| Arc::default()).collect();
-        steer::register(&control, self.steering(&progress, &sizes));
+        let progress: Vec<Arc<Progress>> = this.ports.iter().map(|_| Arc::default()).collect();
+        steer::register(&control, this.steering(&progress, &sizes));
         let (sent, found) = (Arc::new(Sent::default()), Arc::new(Mutex::new(Arrived::default())));
-        let reading = Reading { requested: self.requested(), is_signed: self.template.is_signed() };
+        let reading = Reading { requested: this.requested(), is_signed: this.template.is_signed() };
+        let handed = Handed {
+            place: this.ports[0].about().name.clone(),
+            gap: this.pattern.as_ref().and_then(Pattern::gap).filter(|_| this.ports.len() == 1),
+            reading_ns: reading_ns(this.clock),
+        };
         let failed =
             |error: std::io::Error| PacketError::Wrong(format!("a thread cannot be started: {error}"));
-        let mut this = *self;
         let mut threads = Vec::new();
         let has_receiver = this.receiver.is_some();
         if let Some(port) = this.receiver.take() {
@@ -267,7 +301,7 @@ impl Job for SendJob {
             notes.extend(grants.lock().unwrap_or_else(PoisonError::into_inner).drain(..));
             notes.extend(answered.map(|answered| answered.words()));
             let arrived = found.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            findings(&control, &progress, has_receiver.then_some(arrived), notes)
+            findings(&control, &progress, &handed, has_receiver.then_some(arrived), notes)
         }))
     }
 }
@@ -294,7 +328,8 @@ impl SendJob {
             let (looks, timer) = (Looks::new(self.template.clone()), self.clock);
             let (control, sizes) = (control.clone(), sizes.clone());
             let progress = progress[index as usize].clone();
-            let ledger = Ledger::new(recorder);
+            let ledger =
+                if self.pattern.is_some() { Ledger::with_gaps(recorder) } else { Ledger::new(recorder) };
             let share = Share::new(index, of).unwrap_or(Share::WHOLE);
             if port.offload().is_some() {
                 let (rate, ends) = (self.rate, self.ends);
@@ -353,16 +388,74 @@ fn after(
         for thread in sending {
             panicked |= thread.join().is_err();
         }
-        let left = progress.iter().map(|one| one.sent.load(std::sync::atomic::Ordering::Relaxed)).sum();
-        sent.end(left);
+        let numbered =
+            progress.iter().map(|one| one.numbered.load(std::sync::atomic::Ordering::Relaxed)).max();
+        sent.end(numbered.unwrap_or(0));
         // Told by `Running::join`.
         assert!(!panicked, "a sending thread failed");
     })
 }
 
+/// What is known of the gaps between frames that were handed over.
+struct Handed {
+    place: String,
+    /// The one gap that was asked for at first, if one thread keeps it.
+    gap: Option<Picos>,
+    reading_ns: f64,
+}
+
+impl Handed {
+    fn report(&self, progress: &[Arc<Progress>], is_changed: bool) -> Option<GapReport> {
+        let mut all = GapMeter::new(Requested::Due);
+        for one in progress {
+            let meter = one.gaps.lock().unwrap_or_else(PoisonError::into_inner).take();
+            meter.iter().for_each(|meter| all.merge(meter));
+        }
+        let of_each = if progress.len() > 1 { ", within each queue" } else { "" };
+        let mut report = all.report(&Stamping {
+            measured_at: format!("{}, when handed over{of_each}", self.place),
+            by: "software".to_owned(),
+            error_ns: self.reading_ns,
+            error_from: format!(
+                "the engine's own clock, read before each frame is handed over; two readings, one right after the other, are {:.0} ns apart (p95)",
+                self.reading_ns
+            ),
+        });
+        report.requested_ns = self.gap.filter(|_| !is_changed).map(|gap| gap.as_picos() as f64 / 1e3);
+        (report.count > 0).then_some(report)
+    }
+}
+
+/// 95th percentile of the time between two readings of the clock, one right after the other.
+fn reading_ns(clock: HostClock) -> f64 {
+    let mut gaps: Vec<u64> = (0..READINGS).map(|_| clock.now().since(clock.now()).as_picos()).collect();
+    gaps.sort_unstable();
+    gaps[READINGS * 95 / 100] as f64 / 1e3
+}
+
+/// The gaps as they were handed over, beside those at the receiver.
+fn handed_table(gaps: &GapReport) -> Table {
+    let names = ["gaps", "mean", "p50", "p95", "error p50", "error p95", "error p99", "error max"];
+    let column = |name: &&str| Column {
+        name: (*name).to_owned(),
+        unit: if *name == "gaps" { "count" } else { "ns" }.to_owned(),
+    };
+    let error = gaps.error.unwrap_or_default();
+    let figures = [gaps.count as f64, gaps.mean_ns, gaps.p50_ns, gaps.p95_ns];
+    let errors = [error.p50_ns, error.p95_ns, error.p99_ns, error.max_ns];
+    Table {
+        key: "handed_over".to_owned(),
+        title: "Gaps when frames were handed over".to_owned(),
+        columns: names.iter().map(column).collect(),
+        rows: vec![figures.into_iter().chain(errors).map(Cell::Figure).collect()],
+        notes: vec![format!("at {}; stamps: {}", gaps.measured_at, gaps.stamp_error_from)],
+    }
+}
+
 fn findings(
     control: &Control,
     progress: &[Arc<Progress>],
+    handed: &Handed,
     arrived: Option<Arrived>,
     notes: Vec<String>,
 ) -> Findings {
@@ -373,9 +466,20 @@ fn findings(
         report.ports.extend(one.port.lock().unwrap_or_else(PoisonError::into_inner).clone());
         report.tables.extend(one.tables.lock().unwrap_or_else(PoisonError::into_inner).drain(..));
     }
-    let Some(arrived) = arrived else { return findings };
+    let is_changed = report.changes.iter().any(|change| matches!(change.what.as_str(), "rate" | "state"));
+    let handed = handed.report(progress, is_changed);
+    let Some(arrived) = arrived else {
+        report.gaps = handed;
+        return findings;
+    };
     report.ports.push(arrived.port);
-    report.gaps = arrived.gaps;
+    match arrived.gaps {
+        Some(gaps) => {
+            report.gaps = Some(gaps);
+            report.tables.extend(handed.as_ref().map(handed_table));
+        }
+        None => report.gaps = handed,
+    }
     if arrived.report.signed > 0 {
         report.received = Some(arrived.report);
     }

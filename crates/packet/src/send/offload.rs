@@ -1,9 +1,10 @@
 //! One thread that lets a port make frames itself (`live`): the port makes millions in one call, and this thread watches it.
 //!
 //! Of several queues, queue i of k makes departures i, i + k, i + 2k, … of an even load, so that together they leave as one thread's
-//! would. Frames themselves are numbered apart: each queue has a range of numbers of its own.
+//! would, and their signatures have these numbers. Fields vary within each queue.
 //!
-//! Nothing is known of single frames but how late they were, in powers of two: that is a table of the result.
+//! Nothing is known of single frames but how late they were, in powers of two: that is a table of the result. Of frames that the
+//! driver refused it is known how many they were, a moment after they were made: what was made at the last look is settled now.
 
 use super::departures::Pattern;
 use super::outlet::{Ledger, Looks, Progress, Sizes, report};
@@ -16,10 +17,8 @@ use plan::packets::send::SendPlan;
 use port::{Made, Next, Order, Port, PortError};
 use schedule::Share;
 use std::sync::Arc;
-use units::{Instant, Miss, Picos, Rate};
+use units::{Cause, Instant, Miss, Picos, Rate};
 
-/// Numbers of a queue's own range: 2³² at 16 M/s are four minutes, and then they go on in the next queue's.
-const RANGE: u64 = 1 << 32;
 const NAP: Picos = Picos::from_millis(10);
 /// From this power of two (in ns) on a frame is late.
 const LATE_FROM: usize = 10;
@@ -28,8 +27,14 @@ const LATE_FROM: usize = 10;
 ///
 /// # Errors
 /// What it cannot, and what would be right.
-pub fn check(plan: &SendPlan, pattern: Option<&Pattern>) -> Result<(), PacketError> {
+pub fn check(plan: &SendPlan, pattern: Option<&Pattern>, is_signed: bool) -> Result<(), PacketError> {
     let what = match pattern {
+        None if is_signed && plan.queues > 1 => {
+            return Err(PacketError::Wrong(format!(
+                "--queues {}: signed frames of {} have numbers that fit together only at a rate; give one by --rate, or one queue, or no --sign",
+                plan.queues, plan.port
+            )));
+        }
         Some(Pattern::Cycle(_)) => "gaps of a file",
         Some(Pattern::Bursts { .. }) => "bursts",
         _ if plan.relative => "relative departures",
@@ -67,6 +72,47 @@ struct Queue {
     seen: usize,
     lateness: Vec<u64>,
     refused: u64,
+}
+
+/// What of a call is in the totals.
+#[derive(Debug, Default)]
+struct Known {
+    /// What was made when it was last looked at.
+    made: Made,
+    /// Frames and bytes that left for certain.
+    left: u64,
+    left_bytes: u64,
+    refused: u64,
+}
+
+impl Known {
+    /// The totals now. What was made at the last look has been taken or refused by now, what came since may still be.
+    fn look(&mut self, ledger: &mut Ledger, now: Instant, made: &Made) {
+        let settled = std::mem::replace(&mut self.made, made.clone());
+        self.count(ledger, now, &settled, settled.frames.saturating_sub(made.refused));
+    }
+
+    /// The same at the end of the call, when all is settled.
+    fn close(&mut self, ledger: &mut Ledger, now: Instant, made: &Made) {
+        self.count(ledger, now, made, made.frames.saturating_sub(made.refused));
+        let refused = made.frames - self.left;
+        ledger.refused(now, refused - self.refused.min(refused), Cause::PortRefused);
+    }
+
+    fn count(&mut self, ledger: &mut Ledger, now: Instant, settled: &Made, left: u64) {
+        if left > self.left {
+            // Frames that were refused had the mean length: that is theirs wherever all have one.
+            let bytes = u128::from(settled.bytes) * u128::from(left) / u128::from(settled.frames.max(1));
+            let bytes = (bytes as u64).max(self.left_bytes);
+            ledger.bulk(left - self.left, bytes - self.left_bytes);
+            (self.left, self.left_bytes) = (left, bytes);
+        }
+        let refused = settled.refused.min(settled.frames - self.left.min(settled.frames));
+        if refused > self.refused {
+            ledger.refused(now, refused - self.refused, Cause::PortRefused);
+            self.refused = refused;
+        }
+    }
 }
 
 impl Offloading {
@@ -108,10 +154,9 @@ impl Offloading {
     /// One call: until a change that ends it, or all are made.
     fn call(&mut self, course: &mut Queue, ledger: &mut Ledger, end: Instant) -> Result<(), PortError> {
         let template = self.looks.of(u64::MAX).clone();
-        let first = u64::from(self.share.index()) * RANGE + course.next;
         let (timer, control, progress) = (self.timer, self.control.clone(), self.progress.clone());
         let order = Order {
-            first,
+            first: course.next,
             most: course.total - course.next,
             rate: course.rate,
             origin_monotonic_ns: timer.to_monotonic_ns(course.due),
@@ -122,18 +167,18 @@ impl Offloading {
         let offload =
             self.port.offload().ok_or(PortError::Unable { port: name, what: "make frames itself" })?;
         offload.prepare(&template)?;
-        let mut known = Made::default();
+        let mut known = Known::default();
         let of = u64::from(self.share.of());
         let result = offload.make(&order, &mut |made| {
             let now = timer.now();
-            note(ledger, &mut known, made);
+            known.look(ledger, now, made);
             ledger.tick(now);
             progress.show(ledger.sent, now);
             let Some(turn) = control.turn_after(course.seen).filter(|turn| turn.at <= now) else {
                 return Next::Go;
             };
             match turn.to {
-                Course::Rate(rate) if course.rate.is_some() => {
+                Course::Rate(rate) => {
                     course.seen += 1;
                     course.rate = divided(rate, of);
                     course.due = turn.at;
@@ -142,8 +187,18 @@ impl Offloading {
                 _ => Next::Stop,
             }
         });
-        let made = result?;
-        note(ledger, &mut known, &made);
+        let made = match result {
+            Ok(made) => made,
+            Err(error) => {
+                // It was told the last totals before.
+                let last = known.made.clone();
+                known.close(ledger, timer.now(), &last);
+                course.next += last.frames;
+                course.refused += last.refused;
+                return Err(error);
+            }
+        };
+        known.close(ledger, timer.now(), &made);
         course.next += made.frames;
         course.refused += made.refused;
         if let Some(rate) = course.rate {
@@ -164,9 +219,10 @@ impl Offloading {
                     course.due = at;
                 }
                 Course::Rate(rate) => {
-                    course.rate = course.rate.and_then(|_| divided(rate, self.share.of().into()));
+                    course.rate = divided(rate, self.share.of().into());
                     course.due = at;
                 }
+                Course::Max => course.rate = None,
                 Course::Size(size) => {
                     if let Some(template) = self.sizes.find(size) {
                         self.looks.change(0, template);
@@ -190,29 +246,19 @@ impl Offloading {
         ledger.missed(Miss::NotReached, left);
         ledger.gauges.due = ledger.gauges.offered + left;
         let _ = self.port.flush(Picos::from_secs(1));
-        self.progress.show(ledger.sent, Instant::FAR);
         let mut seen = report("out", &mut *self.port, ledger.sent, ledger.sent_bytes);
         if course.refused > 0 && seen.drops.is_empty() {
             let place = port::DropPlace::TransmitDriver.key().to_owned();
             seen.drops.push(measure::packets::PlaceCount { place, frames: course.refused });
         }
-        if let Ok(mut kept) = self.progress.port.lock() {
-            *kept = Some(seen);
-        }
+        let (index, of) = (u64::from(self.share.index()), u64::from(self.share.of()));
+        ledger.numbered = course.next.checked_sub(1).map_or(0, |last| last * of + index + 1);
+        self.progress.end(seen, &mut ledger);
         if let Ok(mut tables) = self.progress.tables.lock() {
             tables.extend(lateness_table(&course.lateness));
         }
         ledger.tick(self.timer.now());
     }
-}
-
-/// Puts what was made since the last time into the totals.
-fn note(ledger: &mut Ledger, known: &mut Made, made: &Made) {
-    let (frames, bytes) = (made.frames - known.frames, made.bytes - known.bytes);
-    if frames > 0 {
-        ledger.bulk(frames, bytes);
-    }
-    (known.frames, known.bytes) = (made.frames, made.bytes);
 }
 
 /// The rate of one of `of` queues.
@@ -245,4 +291,75 @@ fn lateness_table(counts: &[u64]) -> Option<Table> {
         rows,
         notes: vec!["counted where the frames were made, in powers of two".to_owned()],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+    use units::{Bytes, Event, Fate, Gauges, Outcome, Phase, Record};
+
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<BTreeMap<&'static str, u64>>>);
+
+    impl Kept {
+        fn add(&self, what: &'static str, count: u64) {
+            *self.0.lock().unwrap().entry(what).or_default() += count;
+        }
+    }
+
+    impl Record for Kept {
+        fn event(&mut self, event: &Event) {
+            assert_eq!(event.outcome, Outcome::Failed(Cause::PortRefused));
+            assert_eq!(event.lateness(), None);
+            self.add("refused", 1);
+        }
+        fn missed(&mut self, _: Miss, _: u64) {}
+        fn frames(&mut self, _: Fate, count: u64, bytes: Bytes) {
+            self.add("left", count);
+            self.add("bytes", bytes.get());
+        }
+        fn phase(&mut self, _: Phase, _: Picos) {}
+        fn tick(&mut self, _: Instant, _: &Gauges) {}
+    }
+
+    /// Totals after each of these looks, and after the end: (left, refused, bytes).
+    fn told(looks: &[(u64, u64)], end: (u64, u64)) -> Vec<(u64, u64, u64)> {
+        let kept = Kept::default();
+        let mut ledger = Ledger::new(Box::new(kept.clone()));
+        let made = |(frames, refused)| Made { frames, refused, bytes: frames * 60, ..Made::default() };
+        let totals = || {
+            let kept = kept.0.lock().unwrap();
+            let of = |what| kept.get(what).copied().unwrap_or(0);
+            (of("left"), of("refused"), of("bytes"))
+        };
+        let mut known = Known::default();
+        let mut all = Vec::new();
+        for look in looks {
+            known.look(&mut ledger, Instant::EPOCH, &made(*look));
+            all.push(totals());
+        }
+        known.close(&mut ledger, Instant::EPOCH, &made(end));
+        all.push(totals());
+        let (left, refused, _) = totals();
+        assert_eq!((ledger.gauges.offered, left + refused), (end.0, end.0));
+        all
+    }
+
+    #[test]
+    fn frames_count_as_sent_when_they_can_be_refused_no_more() {
+        // 100 made; then 10 of them are known to have been refused, and 200 made; at the end 12 of 250.
+        let all = told(&[(100, 0), (200, 10)], (250, 12));
+        assert_eq!(all, [(0, 0, 0), (90, 0, 90 * 60), (238, 12, 238 * 60)]);
+        assert_eq!(told(&[(100, 100), (200, 200)], (200, 200)).last(), Some(&(0, 200, 0)));
+        assert_eq!(told(&[], (7, 0)).last(), Some(&(7, 0, 420)));
+    }
+
+    #[test]
+    fn totals_add_up_however_late_refusals_are_told() {
+        // All of the first hundred were settled as sent before they were told to be refused.
+        let all = told(&[(100, 0), (100, 0)], (100, 30));
+        assert_eq!(all.last(), Some(&(100, 0, 6_000)));
+    }
 }

@@ -6,6 +6,7 @@
 //! ```
 
 use clock::{Clock, HostClock};
+use measure::gap_meter::{GapMeter, Requested};
 use measure::packets::{PortReport, Table};
 use port::{Port, PortError};
 use std::collections::HashMap;
@@ -103,8 +104,12 @@ pub struct Progress {
     pub sent: AtomicU64,
     /// Everything of this thread that was due before this has left, or will not leave any more.
     pub through_picos: AtomicU64,
+    /// One behind the highest number that a frame of this thread had, at the end.
+    pub numbered: AtomicU64,
     /// The port at the end.
     pub port: Mutex<Option<PortReport>>,
+    /// Gaps between frames as this thread handed them over, at the end.
+    pub gaps: Mutex<Option<GapMeter>>,
     pub tables: Mutex<Vec<Table>>,
 }
 
@@ -114,6 +119,18 @@ impl Progress {
         self.sent.store(sent, Ordering::Relaxed);
         self.through_picos.store(through.since_epoch().as_picos(), Ordering::Release);
     }
+
+    /// Keeps what is known at the end.
+    pub fn end(&self, port: PortReport, ledger: &mut Ledger) {
+        self.show(ledger.sent, Instant::FAR);
+        self.numbered.store(ledger.numbered, Ordering::Relaxed);
+        if let Ok(mut kept) = self.port.lock() {
+            *kept = Some(port);
+        }
+        if let Ok(mut kept) = self.gaps.lock() {
+            *kept = ledger.gaps.take();
+        }
+    }
 }
 
 /// Outcomes of frames on their way into the recorder, and the totals.
@@ -122,11 +139,22 @@ pub struct Ledger {
     pub gauges: Gauges,
     pub sent: u64,
     pub sent_bytes: u64,
+    /// One behind the highest number that a frame had.
+    pub numbered: u64,
+    /// How much later than the schedule knows frames are due: what relative departures have lost so far.
+    pub slip: Picos,
+    gaps: Option<GapMeter>,
 }
 
 impl Ledger {
     pub fn new(recorder: Box<dyn Record + Send>) -> Self {
-        Self { recorder, gauges: Gauges::default(), sent: 0, sent_bytes: 0 }
+        let gauges = Gauges::default();
+        Self { recorder, gauges, sent: 0, sent_bytes: 0, numbered: 0, slip: Picos::ZERO, gaps: None }
+    }
+
+    /// One that measures the gaps between frames, too, against those between their due times.
+    pub fn with_gaps(recorder: Box<dyn Record + Send>) -> Self {
+        Self { gaps: Some(GapMeter::new(Requested::Due)), ..Self::new(recorder) }
     }
 
     /// A frame was handed over at `sent`.
@@ -136,6 +164,10 @@ impl Ledger {
         self.sent_bytes += bytes as u64;
         self.gauges.wire_out += bytes as u64;
         self.gauges.late += u64::from(sent.since(departure.due) > LATE);
+        if let Some(gaps) = &mut self.gaps {
+            let due = departure.due.since_epoch() - self.slip;
+            gaps.arrived_due(sent.since_epoch().as_nanos(), due.as_nanos());
+        }
         self.event(departure, sent, bytes, Outcome::Frame(Fate::Sent), sent);
     }
 
@@ -144,8 +176,17 @@ impl Ledger {
         self.event(departure, at, 0, Outcome::Failed(cause), at);
     }
 
+    /// A frame that has no due time was refused behind the port.
+    pub fn refused(&mut self, at: Instant, count: u64, cause: Cause) {
+        for _ in 0..count {
+            self.event(Departure { seq: 0, due: at }, Instant::FAR, 0, Outcome::Failed(cause), at);
+        }
+        self.gauges.due = self.gauges.offered;
+    }
+
     fn event(&mut self, departure: Departure, sent: Instant, bytes: usize, outcome: Outcome, done: Instant) {
         self.gauges.offered += 1;
+        self.numbered = self.numbered.max(departure.seq + 1);
         self.recorder.event(&Event {
             seq: departure.seq,
             due: departure.due,

@@ -212,6 +212,7 @@ impl<T: Timer> Pacer<T> {
                 self.ledger.gauges.spun += due.since(now);
                 if self.setup.relative {
                     self.slip += left.since(due);
+                    self.ledger.slip = self.slip;
                 }
                 self.keep_house(left);
             }
@@ -310,6 +311,7 @@ impl<T: Timer> Pacer<T> {
         match turn.to {
             // Refused where it was asked for.
             Course::Rate(rate) => drop(departures.set_rate(at, rate)),
+            Course::Max => {}
             Course::Pause => departures.pause(at),
             Course::Resume => departures.resume(at),
             Course::Size(size) => {
@@ -344,11 +346,8 @@ impl<T: Timer> Pacer<T> {
         self.ledger.missed(why, left);
         self.ledger.gauges.due = self.ledger.gauges.offered + left;
         let _ = self.setup.port.flush(Picos::from_secs(1));
-        self.setup.progress.show(self.ledger.sent, Instant::FAR);
         let seen = report("out", &mut *self.setup.port, self.ledger.sent, self.ledger.sent_bytes);
-        if let Ok(mut kept) = self.setup.progress.port.lock() {
-            *kept = Some(seen);
-        }
+        self.setup.progress.end(seen, &mut self.ledger);
         self.ledger.tick(self.setup.timer.now());
     }
 }

@@ -1,10 +1,11 @@
 //! A thread that receives what was sent, and says what arrived: loss, duplicates, order, one-way times, gaps.
 
 use super::outlet::report;
+use crate::capture::stamps::{Origin, Resolution, reading_ns, stamping};
 use crate::control::Control;
 use crate::signed::{Mark, Settings, Signed};
 use clock::{Clock, HostClock};
-use measure::gap_meter::{GapMeter, Requested, Stamping};
+use measure::gap_meter::{GapMeter, Requested};
 use measure::packets::{GapReport, PortReport, ReceivedReport};
 use port::{For, Port, PortError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -83,6 +84,8 @@ struct Receiver {
     signed: Signed,
     gaps: GapMeter,
     is_signed: bool,
+    resolution: Resolution,
+    reading_ns: f64,
     frames: u64,
 }
 
@@ -93,6 +96,8 @@ impl Receiver {
             signed: Signed::new(Settings { from: Some(0), ..Settings::default() }),
             gaps: GapMeter::new(requested),
             is_signed: reading.is_signed,
+            resolution: Resolution::default(),
+            reading_ns: reading_ns(),
             frames: 0,
         }
     }
@@ -125,7 +130,7 @@ impl Receiver {
     }
 
     fn take(&mut self, port: &mut dyn Port) -> Result<usize, PortError> {
-        let Self { signed, gaps, is_signed, frames } = self;
+        let Self { signed, gaps, is_signed, frames, resolution, .. } = self;
         port.receive(BATCH, &mut |frame| {
             let mark = signed.frame(frame);
             let stamp = frame.stamp.as_unix_nanos();
@@ -136,6 +141,7 @@ impl Receiver {
             } else {
                 gaps.arrived(stamp);
             }
+            resolution.see(frame.stamp);
             *frames += 1;
         })
     }
@@ -145,12 +151,7 @@ impl Receiver {
         self.signed.finish(self.is_signed.then_some(numbered));
         let about = port.about().clone();
         let stamps = about.can.stamps;
-        let stamping = Stamping {
-            measured_at: about.name,
-            by: stamps.map_or_else(String::new, |stamps| stamps.to_string()),
-            error_ns: 1.0,
-            error_from: "the stamps' resolution".to_owned(),
-        };
+        let stamping = stamping(&about.name, Origin::Port(stamps), self.resolution, self.reading_ns);
         let gaps = (stamps.is_some() && self.gaps.count() > 0).then(|| self.gaps.report(&stamping));
         Arrived { report: self.signed.report(), gaps, port: report("in", port, 0, 0), failure }
     }

@@ -42,6 +42,9 @@ pub struct Steering {
 pub struct State {
     /// `None`: as fast as it goes, or gaps one by one.
     pub rate: Option<Rate>,
+    /// Whether another rate can be set, and whether «as fast as it goes» can.
+    pub has_rate: bool,
+    pub may_go_max: bool,
     pub size: String,
     pub template: Arc<Template>,
     pub is_paused: bool,
@@ -70,7 +73,10 @@ pub fn register(control: &Control, steering: Steering) {
         let steering = steering.clone();
         control.shows(name, move || figure(&steering));
     };
-    shown("rate", |steering| rate_in_words(steering.state().rate));
+    shown("rate", |steering| {
+        let state = steering.state();
+        if state.has_rate || state.rate.is_some() { rate_in_words(state.rate) } else { "none".to_owned() }
+    });
     shown("size", |steering| steering.state().size.clone());
     shown("state", |steering| (if steering.state().is_paused { "paused" } else { "sending" }).to_owned());
     shown("sent", |steering| steering.sent().to_string());
@@ -89,8 +95,26 @@ impl Steering {
         let pace = Pace::read(asked.rest)
             .map_err(|problem| format!("'{}' {problem}; write set rate 2M, 1gbit or 50%", asked.rest))?;
         let template = self.state().template.clone();
-        let rate = source::rate(&pace, &template, self.line_bps)?;
-        self.go_at(control, asked, rate.ok_or("a rate that can be changed is a number: write set rate 2M")?)
+        match pace {
+            Pace::Max => self.go_max(control, asked),
+            _ => {
+                let rate = source::rate(&pace, &template, self.line_bps)?;
+                self.go_at(control, asked, rate.ok_or("a rate is a number: write set rate 2M")?)
+            }
+        }
+    }
+
+    /// Where each thread takes the next number as it gets to it (`max` of other ports), there is no point of the schedule at which
+    /// due times could begin or end; a port that makes frames itself just goes on.
+    fn go_max(&self, control: &Control, asked: &Asked<'_>) -> Answer {
+        let mut state = self.state();
+        if !state.may_go_max {
+            return Err("this run has due times, which max has not; write set rate 2M, or start another run with --rate max".to_owned());
+        }
+        let turn = control.turn(Course::Max, asked.now)?;
+        let before = state.rate.take();
+        control.changed(turn.at, "rate", &rate_in_words(before), "max", asked.by);
+        Ok("rate max".to_owned())
     }
 
     fn step(&self, control: &Control, asked: &Asked<'_>, factor: f64) -> Answer {
@@ -107,10 +131,12 @@ impl Steering {
 
     fn go_at(&self, control: &Control, asked: &Asked<'_>, rate: Rate) -> Answer {
         let mut state = self.state();
-        let before = state.rate.ok_or_else(no_rate)?;
+        if !state.has_rate {
+            return Err(no_rate());
+        }
         let turn = control.turn(Course::Rate(rate), asked.now)?;
-        state.rate = Some(rate);
-        control.changed(turn.at, "rate", &before.to_string(), &rate.to_string(), asked.by);
+        let before = state.rate.replace(rate);
+        control.changed(turn.at, "rate", &rate_in_words(before), &rate.to_string(), asked.by);
         Ok(format!("rate {rate}"))
     }
 
@@ -173,5 +199,5 @@ fn no_rate() -> String {
 }
 
 pub fn rate_in_words(rate: Option<Rate>) -> String {
-    rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string())
+    rate.map_or_else(|| "max".to_owned(), |rate| rate.to_string())
 }

@@ -17,24 +17,60 @@ pub fn sizes(template: &Template) -> String {
     if least == most { least.to_string() } else { format!("{least}..{most}") }
 }
 
-/// `64-byte frames, 1000000/s for 10 s`.
+/// `64-byte frames, 1 000 000/s for 10 s`.
 pub fn of_load(plan: &SendPlan, template: &Template, rate: Option<Rate>, length: Option<Picos>) -> String {
     let how = match (&plan.pace, rate) {
         (Pace::Max, _) => "as fast as they go".to_owned(),
         (Pace::Gap(gap), _) => format!("one every {gap:#}"),
         (Pace::Gaps(file), _) => format!("gaps of {}", file.display()),
         (Pace::Replay { file, speed }, _) => format!("at the times of {} × {speed}", file.display()),
-        (_, Some(rate)) => rate.to_string(),
+        (Pace::Bits { per_second, on_wire }, Some(rate)) => {
+            format!("{} ({})", bits(*per_second, *on_wire), grouped(&rate_in_words(rate)))
+        }
+        (_, Some(rate)) => grouped(&rate_in_words(rate)),
         (_, None) => String::new(),
     };
     let bursts = if plan.burst > 1 { format!(" in bursts of {}", plan.burst) } else { String::new() };
-    let count = plan.frames.map_or_else(String::new, |frames| format!("{frames} "));
+    let count = plan.frames.map_or_else(String::new, |frames| format!("{} ", grouped(&frames.to_string())));
     let time = match (plan.duration, length) {
         (Some(duration), _) => format!(" for {duration:#}"),
         (None, Some(length)) => format!(" ({length:#})"),
         (None, None) => String::new(),
     };
     format!("{count}{}-byte frames, {how}{bursts}{time}", sizes(template))
+}
+
+/// `10 Gbit/s`; what is counted is told where it is not all that is on the wire.
+fn bits(per_second: u64, on_wire: bool) -> String {
+    let units = [(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s"), (1, "bit/s")];
+    let (scale, unit) = units.into_iter().find(|(scale, _)| per_second >= *scale).unwrap_or((1, "bit/s"));
+    let layer = if on_wire { "" } else { " of frames" };
+    format!("{} {unit}{layer}", (per_second as f64 / scale as f64 * 1e3).round() / 1e3)
+}
+
+/// `1000000/s`; where it is no whole number, rounded.
+fn rate_in_words(rate: Rate) -> String {
+    let exact = rate.to_string();
+    match exact.strip_suffix("/s") {
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => exact,
+        _ => {
+            let per_second = rate.as_per_second_f64();
+            if per_second >= 100.0 { format!("{per_second:.0}/s") } else { format!("{per_second:.3}/s") }
+        }
+    }
+}
+
+/// `1 000 000/s`: the digits that the text begins with, in threes.
+fn grouped(text: &str) -> String {
+    let (digits, rest) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out + rest
 }
 
 /// What is to be known of a recording before it is replayed.
@@ -67,4 +103,22 @@ pub fn of_spin(asked: Spin, chosen: Spin, threads: u32) -> (String, String, Stri
         _ => ("yes", "the last stretch to each due time, where every thread has a CPU".to_owned()),
     };
     ("spin".to_owned(), word.to_owned(), why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_stand_in_threes_and_speeds_have_their_unit() {
+        let all = ["7/s", "999/s", "1000/s", "14880952/s", "0.5/s"].map(grouped);
+        assert_eq!(all, ["7/s", "999/s", "1 000/s", "14 880 952/s", "0.5/s"]);
+        assert_eq!(
+            [bits(10_000_000_000, true), bits(2_500_000, false)],
+            ["10 Gbit/s", "2.5 Mbit/s of frames"]
+        );
+        // 10⁷ frames in 672 s.
+        let odd = Rate::new(10_000_000, Picos::from_secs(672)).map(rate_in_words);
+        assert_eq!(odd.as_deref(), Some("14881/s"));
+    }
 }

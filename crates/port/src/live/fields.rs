@@ -270,10 +270,25 @@ fn place(a: &mut Assembler, variation: &Variation, context: &Context<'_>) {
     emit::store_word(a, at, bytes, R2);
 }
 
+/// Numbers in signatures: those of queue i of k are i, i + k, i + 2k, …, so that together they have no holes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbering {
+    pub queue: u32,
+    pub queues: u32,
+}
+
+impl Numbering {
+    pub const WHOLE: Self = Self { queue: 0, queues: 1 };
+}
+
 /// Writes the signature at `at` and adds it to the transport's sum.
-pub fn sign(a: &mut Assembler, at: i16, stream: usize) {
-    // A: the position modulo 2⁴⁰, the stream, the lateness.
-    a.mov(R1, POSITION).shl(R1, 24).load(Size::Double, R2, STATE, LATE_CODE).or(R1, R2);
+pub fn sign(a: &mut Assembler, at: i16, stream: usize, numbering: Numbering) {
+    // A: the number modulo 2⁴⁰, the stream, the lateness.
+    a.mov(R1, POSITION);
+    if numbering != Numbering::WHOLE {
+        a.mul(R1, numbering.queues as i32).add(R1, numbering.queue as i32);
+    }
+    a.shl(R1, 24).load(Size::Double, R2, STATE, LATE_CODE).or(R1, R2);
     if stream > 0 {
         a.or(R1, (stream as i32 & 0xff) << 16);
     }

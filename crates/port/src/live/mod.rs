@@ -27,6 +27,7 @@ use crate::{
 };
 use bpf::{License, Program, ProgramKind};
 use copies::Copies;
+use fields::Numbering;
 use leg::{Leg, Watch};
 use program::{Making, Obstacle};
 use refused::Watching;
@@ -52,6 +53,7 @@ const ENDLESS: u32 = u32::MAX;
 pub(crate) struct LivePort {
     about: About,
     interface: Interface,
+    numbering: Numbering,
     state: State,
     /// `None` where tracepoints cannot be had: refusals are then the interface's own.
     watching: Option<Watching>,
@@ -113,6 +115,7 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
     Ok(Box::new(LivePort {
         about,
         interface,
+        numbering: Numbering { queue: wish.queue, queues: wish.queues.max(1) },
         state,
         watching,
         prepared: None,
@@ -198,16 +201,15 @@ impl Offload for LivePort {
                 longest,
             });
         }
-        let making =
-            program::write(template, self.interface.index, &self.state).map_err(
-                |obstacle| match obstacle {
-                    Obstacle::Template(why) => PortError::Unavailable {
-                        what: format!("making these frames in {}", self.about.name),
-                        why,
-                    },
-                    Obstacle::Bpf(error) => explain(error),
+        let making = program::write(template, self.interface.index, &self.state, self.numbering).map_err(
+            |obstacle| match obstacle {
+                Obstacle::Template(why) => PortError::Unavailable {
+                    what: format!("making these frames in {}", self.about.name),
+                    why,
                 },
-            )?;
+                Obstacle::Bpf(error) => explain(error),
+            },
+        )?;
         let program =
             Program::load(ProgramKind::Xdp, "tare_live", &making.code, License::Dual).map_err(explain)?;
         self.prepared = Some(Prepared { program, making, template: template.clone() });

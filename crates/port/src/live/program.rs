@@ -13,7 +13,7 @@
 //! A page comes back as its last receiver left it, so headers are written whole each time. A frame is counted in the run that hands it over.
 
 use super::emit::{self, FRAME, NETWORK, POSITION, STATE, TRANSPORT};
-use super::fields::{self, Context, Number, Places, Tables, Turns};
+use super::fields::{self, Context, Number, Numbering, Places, Tables, Turns};
 use super::state::{self, State};
 use bpf::{
     Action, Alu, Assembler, BpfError, Condition, Helper, Instruction, Label, Map, MapSpec, Register::*, Size,
@@ -79,13 +79,19 @@ struct Plan<'a> {
     written: usize,
     longest: usize,
     length: Option<usize>,
+    numbering: Numbering,
 }
 
 /// Writes the program for a template.
 ///
 /// # Errors
 /// The template has something that cannot be made in the kernel.
-pub fn write(template: &Template, interface: u32, state: &State) -> Result<Making, Obstacle> {
+pub fn write(
+    template: &Template,
+    interface: u32,
+    state: &State,
+    numbering: Numbering,
+) -> Result<Making, Obstacle> {
     let streams = template.streams();
     if streams.is_empty() || streams.len() > MOST_STREAMS {
         return Err(cannot(format!("{} streams; the program makes 1 to {MOST_STREAMS}", streams.len())));
@@ -119,6 +125,7 @@ pub fn write(template: &Template, interface: u32, state: &State) -> Result<Makin
         written: written(streams, &frame)?,
         longest: frame.len(),
         length: streams.iter().all(one).then_some(frame.len()),
+        numbering,
     };
     let mut places = Places::default();
     let code = plan.write(&mut places)?;
@@ -335,7 +342,7 @@ impl Plan<'_> {
             fields::vary(a, places, variation, *list_at, &context)?;
         }
         if let Some(at) = stream.signature_at() {
-            fields::sign(a, at as i16, index);
+            fields::sign(a, at as i16, index, self.numbering);
         }
         if let Some(at) = stream.network_checksum_at() {
             emit::finish(a, NETWORK, R1, false);

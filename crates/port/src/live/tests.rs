@@ -19,7 +19,8 @@ struct Made {
 
 fn load(template: &Template) -> Result<Made, String> {
     let state = State::new().unwrap();
-    let making = program::write(template, 1, &state).map_err(|error| error.to_string())?;
+    let making = program::write(template, 1, &state, super::fields::Numbering::WHOLE)
+        .map_err(|error| error.to_string())?;
     let program = Program::load(ProgramKind::Xdp, "test", &making.code, License::Dual);
     let program = program.map_err(|error| format!("{error}\n{}", bpf::listing(&making.code)))?;
     Ok(Made { state, making, program })
