@@ -7,15 +7,19 @@
 # stalled     one that stands still for a second: latency and service time part
 # overloaded  a generator that was asked for more than it can: INVALID
 # failing     a target that answers with errors, and at last not at all; two thresholds come true
+# frames      ten thousand frames a second over a veth pair, measured where they arrive (needs root)
 #
-# FOLDER gets NAME.html (the report) and NAME.png (its picture). All is on loopback and ends within a minute.
+# FOLDER gets NAME.html (the report) and NAME.png (its picture). All is on loopback or in namespaces of its own, and ends
+# within two minutes. `scripts/gallery.sh TARE FOLDER frames` makes frames alone.
 set -eu
 
 tare=$1
 folder=$2
+only_frames=${3:-}
 scratch=$(mktemp -d)
 target=
-trap 'kill "$target" 2>/dev/null || true; rm -rf "$scratch"' EXIT INT TERM
+bed=
+trap '[ -z "$target" ] || kill "$target" 2>/dev/null || true; [ -z "$bed" ] || "$tare" lab down --name "$bed"; rm -rf "$scratch"' EXIT INT TERM
 mkdir -p "$folder"
 
 # serve ARGUMENTS: a target on a free port, on the last CPU; sets $target and $url.
@@ -55,11 +59,28 @@ picture() {
     [ "$size" -le 256000 ] || { echo "$folder/$2.png has $size bytes: make it smaller" >&2; exit 1; }
 }
 
+# frames NAME ARGUMENTS: from one end of a bed to the other, both in one process.
+frames() {
+    name=$1
+    shift
+    "$tare" lab up --name gallery >/dev/null
+    bed=gallery
+    $ahead "$tare" send --no-progress --quiet --out "$scratch/$name" packet,netns=tare-gallery-generator:gen0 \
+        --receive packet,netns=tare-gallery-sink:sink0 -i 198.18.0.2 "$@" || true
+    "$tare" lab down --name gallery
+    bed=
+    cp "$scratch/$name/report.html" "$folder/$name.html"
+}
+
 last=$(($(nproc) - 1))
 # The machine may be busy with other things: these two go first, where that is allowed. An overload must not.
 ahead=
 chrt --fifo 10 true 2>/dev/null && ahead='chrt --fifo 10'
 folder=$(cd "$folder" && pwd)
+
+frames frames --rate 10k --size 64,512,1518 --flows 8 --sign -t 10 --cpus 0
+picture frames frames 1100 1500 c-gaps
+[ -z "$only_frames" ] || exit 0
 
 serve --delay lognormal:2ms,0.4
 report calm --rate 500 --connections 32 --warmup 2s --duration 30s "$url"
