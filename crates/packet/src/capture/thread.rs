@@ -182,7 +182,7 @@ impl Receiving {
         if more > 0 {
             self.lost = lost;
             self.recorder.missed(Miss::ReceiverFull, more);
-            self.gauges.offered += more;
+            // The recorder adds what was missed to what was offered.
             self.gauges.due += more;
         }
     }
