@@ -34,7 +34,7 @@ const START: Picos = Picos::from_millis(30);
 /// Readings of the clock that tell its own error.
 const READINGS: usize = 2_001;
 /// Gaps of a burst that are kept one by one.
-const LONGEST_BURST: usize = 1 << 20;
+const LONGEST_BURST: u64 = 1 << 20;
 
 /// Everything that `tare send` needs, open and ready.
 pub struct SendJob {
@@ -170,12 +170,12 @@ impl SendJob {
         match &self.pattern {
             Some(Pattern::Even(rate)) => Requested::Even(rate.gap()),
             Some(Pattern::Cycle(cycle)) => Requested::Cycle(cycle.gaps()),
-            Some(Pattern::Bursts { rate, size }) => {
-                let within = usize::try_from(size - 1).unwrap_or(usize::MAX).min(LONGEST_BURST);
+            Some(Pattern::Bursts { rate, size }) if *size <= LONGEST_BURST => {
+                let within = *size as usize - 1;
                 let between = std::iter::once(rate.due(*size));
                 Requested::Cycle(std::iter::repeat_n(Picos::ZERO, within).chain(between).collect())
             }
-            None => Requested::Nothing,
+            Some(Pattern::Bursts { .. }) | None => Requested::Nothing,
         }
     }
 }
@@ -428,7 +428,12 @@ impl Handed {
 
 /// 95th percentile of the time between two readings of the clock, one right after the other.
 fn reading_ns(clock: HostClock) -> f64 {
-    let mut gaps: Vec<u64> = (0..READINGS).map(|_| clock.now().since(clock.now()).as_picos()).collect();
+    let mut gaps: Vec<u64> = (0..READINGS)
+        .map(|_| {
+            let first = clock.now();
+            clock.now().since(first).as_picos()
+        })
+        .collect();
     gaps.sort_unstable();
     gaps[READINGS * 95 / 100] as f64 / 1e3
 }

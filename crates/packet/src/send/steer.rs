@@ -194,7 +194,8 @@ impl Steering {
 }
 
 fn no_rate() -> String {
-    "this run has no rate that could be changed: it goes as fast as it can, or its gaps are given one by one"
+    "this run has no rate that could be changed: its gaps are given one by one, or it goes as fast as it can and threads take \
+     the next number as they get to it; start another run with --rate 2M"
         .to_owned()
 }
 

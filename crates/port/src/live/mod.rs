@@ -250,9 +250,12 @@ impl Offload for LivePort {
         self.counters.sent += made.frames;
         self.counters.sent_bytes += made.bytes;
         self.counters.drop(DropPlace::TransmitDriver, made.refused);
-        match result {
-            Ok(()) => Ok(made),
-            Err(error) => {
+        // A call that was over before it was looked at has not been asked yet.
+        let at_end =
+            (result.is_ok() && made.refused > 0).then(|| self.failure(&made, &Cell::new(0))).flatten();
+        match result.err().or(at_end) {
+            None => Ok(made),
+            Some(error) => {
                 watch(&made);
                 Err(error)
             }
