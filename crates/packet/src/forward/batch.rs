@@ -12,9 +12,13 @@ pub struct Batch {
     data: Vec<u8>,
     longest: usize,
     lengths: [usize; MOST],
+    /// Rooms that hold frames to be sent, in order: those from `first` to `end`.
+    order: [u8; MOST],
     /// The first that has not left, and one past the last.
     first: usize,
     end: usize,
+    /// Rooms that are taken.
+    rooms: usize,
 }
 
 /// What left at once.
@@ -26,32 +30,66 @@ pub struct Left {
 
 impl Batch {
     pub fn new(longest: usize) -> Self {
-        Self { data: vec![0; longest * MOST], longest, lengths: [0; MOST], first: 0, end: 0 }
+        Self {
+            data: vec![0; longest * MOST],
+            longest,
+            lengths: [0; MOST],
+            order: [0; MOST],
+            first: 0,
+            end: 0,
+            rooms: 0,
+        }
     }
 
     pub const fn is_empty(&self) -> bool {
         self.first == self.end
     }
 
-    /// Takes a frame; false if it is longer than a room. There is room for `MOST` after the batch was empty.
+    /// Takes a frame that goes on; false if it is longer than a room. There is room for `MOST` after the batch was empty.
     #[inline]
     pub fn push(&mut self, frame: &[u8]) -> bool {
-        if frame.len() > self.longest || self.end == MOST {
-            return false;
+        let room = self.hold(frame);
+        if let Some(room) = room {
+            self.order[self.end] = room;
+            self.end += 1;
         }
-        let start = self.end * self.longest;
+        room.is_some()
+    }
+
+    /// Takes a frame of which it is not known yet whether it goes on; [`Batch::settle`] tells.
+    #[inline]
+    pub fn hold(&mut self, frame: &[u8]) -> Option<u8> {
+        let room = self.rooms;
+        if frame.len() > self.longest || room == MOST {
+            return None;
+        }
+        let start = room * self.longest;
         self.data[start..start + frame.len()].copy_from_slice(frame);
-        self.lengths[self.end] = frame.len();
-        self.end += 1;
-        true
+        self.lengths[room] = frame.len();
+        self.rooms = room + 1;
+        Some(room as u8)
+    }
+
+    /// Asks of each frame that is held whether it goes on, given its room and its length.
+    #[inline]
+    pub fn settle(&mut self, mut goes_on: impl FnMut(usize, usize) -> bool) {
+        for room in 0..self.rooms {
+            // Written in any case, so that there is no jump that nobody can foresee.
+            self.order[self.end] = room as u8;
+            self.end += usize::from(goes_on(room, self.lengths[room]));
+        }
+        if self.is_empty() {
+            self.clear();
+        }
     }
 
     /// Hands over what the port takes now.
     pub fn send(&mut self, port: &mut dyn Port) -> Result<Left, PortError> {
         let (mut index, mut bytes) = (self.first, 0);
-        let (data, lengths, longest) = (&self.data, &self.lengths, self.longest);
+        let (data, lengths, order, longest) = (&self.data, &self.lengths, &self.order, self.longest);
         let taken = port.transmit(self.end - self.first, &mut |slot: &mut Slot<'_>| {
-            let (start, length) = (index * longest, lengths[index]);
+            let room = usize::from(order[index]);
+            let (start, length) = (room * longest, lengths[room]);
             // A room that is too short for the frame tells its length, and the port refuses it.
             if let Some(room) = slot.data.get_mut(..length) {
                 room.copy_from_slice(&data[start..start + length]);
@@ -71,7 +109,7 @@ impl Batch {
     /// Gives up what has not left; how many.
     pub fn clear(&mut self) -> u64 {
         let rest = self.end - self.first;
-        (self.first, self.end) = (0, 0);
+        (self.first, self.end, self.rooms) = (0, 0, 0);
         rest as u64
     }
 }

@@ -2,7 +2,7 @@
 
 use super::batch::{Batch, MOST};
 use super::{Back, Full};
-use filter::{Action, View};
+use filter::{Action, Fields, View};
 use port::{For, Frame, Port, PortError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use units::Picos;
@@ -166,6 +166,46 @@ impl Lane {
     }
 }
 
+/// Receives frames, and keeps those that may pass. First all are read, and the tables touched where they will be looked up:
+/// these accesses do not wait for each other, while decisions would. Then all are decided.
+fn judge(
+    from: &mut dyn Port,
+    view: &mut View,
+    batch: &mut Batch,
+    most: usize,
+    moved: &mut Moved,
+) -> Result<usize, PortError> {
+    let (firewall, hits) = view.parts();
+    let (mut fields, mut touched) = ([Fields::Other; MOST], 0);
+    let received = from.receive(most, &mut |frame| {
+        let read = Fields::of(frame.data);
+        touched ^= firewall.touch(&read);
+        // What was cut off on the way in is not whole, and cannot go on.
+        let room = if frame.data.len() == frame.length { batch.hold(frame.data) } else { None };
+        match room {
+            Some(room) => fields[usize::from(room)] = read,
+            None => {
+                let decision = firewall.decide_fields(&read);
+                hits.count(decision, frame.length as u64);
+                match decision.action() {
+                    Action::Pass => moved.too_long += 1,
+                    Action::Drop => moved.filter(frame.length),
+                }
+            }
+        }
+    });
+    std::hint::black_box(touched);
+    batch.settle(|room, length| {
+        let decision = firewall.decide_fields(&fields[room]);
+        hits.count(decision, length as u64);
+        let passes = decision.action() == Action::Pass;
+        moved.filtered += u64::from(!passes);
+        moved.filtered_bytes += if passes { 0 } else { length as u64 };
+        passes
+    });
+    received
+}
+
 /// Whether all ports have a descriptor, so that one call could wait for them.
 fn wait_for_any(ports: &[Option<&Box<dyn Port>>], patience: Picos) -> bool {
     let mut descriptors: Vec<PollFd<'_>> = Vec::with_capacity(2);
@@ -206,17 +246,7 @@ impl Way {
         };
         let judged = if self.judged { Some(work) } else { None };
         let received = match judged {
-            Some(Work::Judge(view)) => {
-                let (firewall, hits) = view.parts();
-                from.receive(most.min(MOST), &mut |frame| {
-                    let decision = firewall.decide(frame.data);
-                    hits.count(decision, frame.length as u64);
-                    match decision.action() {
-                        Action::Pass => push(frame, moved),
-                        Action::Drop => moved.filter(frame.length),
-                    }
-                })
-            }
+            Some(Work::Judge(view)) => judge(from, view, batch, most.min(MOST), moved),
             _ => from.receive(most.min(MOST), &mut |frame| push(frame, moved)),
         };
         moved.arrived += self.arrived(received)?;
