@@ -101,8 +101,10 @@ pub fn in_header(header: &str) -> String {
 pub fn in_command(words: &[String]) -> String {
     let mut shown = String::new();
     let mut before = "";
+    // There -d is a gap in nanoseconds, and no body.
+    let has_gaps = words.get(1).is_some_and(|command| GAPS.contains(&command.as_str()));
     for word in words {
-        let safe = in_word(before, word);
+        let safe = if has_gaps && is_gap(before, word) { word.clone() } else { in_word(before, word) };
         let is_plain = !safe.contains(|c: char| " \t\n'\"$&|;<>()*?{}\\`#~!".contains(c)) && !safe.is_empty();
         let gap = if shown.is_empty() { "" } else { " " };
         // Writing to a String does not fail.
@@ -117,6 +119,15 @@ pub fn in_command(words: &[String]) -> String {
 
 /// Options whose values are hidden whole.
 const HIDING: [&str; 6] = ["--user", "--live-token", "-u", "--body", "--data", "-d"];
+
+/// Commands of which -d is a gap.
+const GAPS: [&str; 3] = ["send", "pace", "gaps"];
+
+/// `-d 13560`, `-d13560`.
+fn is_gap(before: &str, word: &str) -> bool {
+    let value = if before == "-d" { Some(word) } else { word.strip_prefix("-d") };
+    value.is_some_and(|value| !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+}
 
 fn in_word(before: &str, word: &str) -> String {
     // Short flags without a value may stand before one that has one: -ku name:password.
@@ -313,6 +324,15 @@ mod tests {
             assert_eq!(in_urls(typed), shown);
             assert_eq!(in_urls(shown), shown, "what is hidden stays as it is");
         }
+    }
+
+    #[test]
+    fn a_gap_is_no_secret() {
+        let shown = |words: &str| in_command(&words.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(shown("tare send eth0 -d 13560 -n 9"), "tare send eth0 -d 13560 -n 9");
+        assert_eq!(shown("tare gaps a.pcap -d13560.5"), "tare gaps a.pcap -d13560.5");
+        assert_eq!(shown("tare http -d 13560"), "tare http -d '***'");
+        assert_eq!(shown("tare send eth0 -d Q"), "tare send eth0 -d '***'");
     }
 
     #[test]
