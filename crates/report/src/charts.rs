@@ -40,7 +40,8 @@ pub fn rates(timeline: &Timeline, result: &RunResult) -> Chart {
             id: "rate".into(),
             title: format!("Offered and achieved rate ({}s per second)", noun(result)),
             caption: format!(
-                "What was asked for, and what came back. Where the lines part, someone could not keep up.{}",
+                "What was asked for, and what {}. Where the lines part, someone could not keep up.{}",
+                if result.packets.is_some() { "was done" } else { "came back" },
                 if is_sparse(timeline) { SPARSE } else { "" }
             ),
             y: Scale::linear(highest(&series)),

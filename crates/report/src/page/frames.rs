@@ -4,7 +4,29 @@ use crate::frames;
 use crate::markup::escape;
 use crate::words;
 use std::fmt::{Result, Write};
+use store::RunResult;
 use store::packets::{PacketReport, Table};
+
+/// The figures at the top: how many, how much, how late, how exact, and what arrived.
+pub fn cards(result: &RunResult, report: &PacketReport) -> Vec<(String, &'static str)> {
+    let rate = result.rate.achieved_per_s;
+    let mut cards = vec![(words::rate(rate), "frames")];
+    let (frames, bytes) = (result.totals.done, result.totals.bytes_out.max(result.totals.bytes_in));
+    if frames > 0 {
+        let bits = rate * 8.0 * bytes as f64 / frames as f64;
+        cards.push((words::bits_per_second(bits), "without FCS"));
+    }
+    if !result.lateness_ns.is_empty() {
+        cards.push((words::time(result.lateness_ns.p99), "lateness, p99"));
+    }
+    if let Some(error) = report.gaps.as_ref().and_then(|gaps| gaps.error) {
+        cards.push((words::time_f64(error.p95_ns), "gap error where they arrive, p95"));
+    } else if !result.gap_error_ns.is_empty() {
+        cards.push((words::time(result.gap_error_ns.p95), "gap error where they leave, p95"));
+    }
+    cards.extend(report.received.as_ref().map(|received| (words::count(received.lost), "lost on the way")));
+    cards
+}
 
 /// Gaps, where there are any, and what signatures tell.
 pub fn arrivals(out: &mut String, report: &PacketReport) -> Result {

@@ -1,6 +1,7 @@
 //! The verdict with each criterion, its limit, its value and what to do; the headline figures; the user's own
 //! thresholds; and what did not reach the places that it was sent to.
 
+use super::frames;
 use crate::markup::{escape, sentence};
 use crate::words::{self, count};
 use std::fmt::{Result, Write};
@@ -137,14 +138,17 @@ fn cards(out: &mut String, result: &RunResult) -> Result {
     };
     let totals = &result.totals;
     let not_done = totals.failed + totals.missed + totals.cut_off;
-    let all = [
-        (time(latency, latency.p50), "latency, median"),
-        (time(latency, latency.p99), "latency, p99"),
-        (time(latency, latency.max), "latency, largest"),
-        (words::rate(result.rate.achieved_per_s), "achieved rate"),
-        (time(&result.own_lateness_ns, result.own_lateness_ns.p99), "own lateness, p99"),
-        (count(not_done), "failed, missed or cut off"),
-    ];
+    let mut all = match &result.packets {
+        Some(report) => frames::cards(result, report),
+        None => vec![
+            (time(latency, latency.p50), "latency, median"),
+            (time(latency, latency.p99), "latency, p99"),
+            (time(latency, latency.max), "latency, largest"),
+            (words::rate(result.rate.achieved_per_s), "achieved rate"),
+            (time(&result.own_lateness_ns, result.own_lateness_ns.p99), "own lateness, p99"),
+        ],
+    };
+    all.push((count(not_done), "failed, missed or cut off"));
     writeln!(out, "<div class=\"cards\">")?;
     for (value, what) in all {
         writeln!(out, "<div><b>{value}</b><span>{what}</span></div>")?;
