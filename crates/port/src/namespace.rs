@@ -20,6 +20,8 @@ use std::thread;
 
 /// Where iproute2 keeps namespaces that have names.
 const NAMES: &str = "/run/netns";
+/// Names in a message.
+const MOST_NAMED: usize = 8;
 
 /// Does something in the namespace that the address names, or here if it names none.
 ///
@@ -52,6 +54,10 @@ fn missing(address: &Address, name: &str, error: &io::Error) -> PortError {
     let mut names: Vec<String> =
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
+    if names.len() > MOST_NAMED {
+        names.truncate(MOST_NAMED);
+        names.push("…".to_owned());
+    }
     let there = if names.is_empty() { "there are none".to_owned() } else { names.join(", ") };
     address.wrong(
         &format!("there is no network namespace '{name}'"),
