@@ -185,8 +185,11 @@ impl Run {
         value.as_f64().unwrap_or_else(|| panic!("{path} is {value} in {self}"))
     }
 
-    /// `a.b.c`
+    /// `a.b.c`, or a JSON pointer (RFC 6901): `/a/0/c`.
     pub fn at(&self, path: &str) -> &Value {
+        if path.starts_with('/') {
+            return self.result.pointer(path).unwrap_or(&Value::Null);
+        }
         path.split('.').fold(&self.result, |value, key| &value[key])
     }
 
