@@ -44,7 +44,9 @@ fn dissected(file: &std::path::Path, fields: &str) -> Vec<Vec<String>> {
     need("tshark");
     let mut tshark = Command::new("tshark");
     tshark.args(["-o", "frame.generate_md5_hash:TRUE", "-T", "fields", "-r"]).arg(file);
-    fields.split(' ').for_each(|field| drop(tshark.args(["-e", field])));
+    for field in fields.split(' ') {
+        tshark.args(["-e", field]);
+    }
     let output = tshark.output().expect("tshark runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
