@@ -15,8 +15,8 @@ use port::pcap::bytes::{Entry, frame, frame_size};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use units::Instant;
 
-/// Bytes of a chunk.
-pub(super) const CHUNK: usize = 512 << 10;
+/// Bytes of a chunk: what a core's own cache holds, so that the disk thread finds it there.
+pub(super) const CHUNK: usize = 256 << 10;
 
 /// Whole blocks of frames.
 pub(super) struct Chunk {

@@ -12,6 +12,11 @@ use units::{Bytes, Fate, Gauges, Instant, Miss, Picos, Record};
 const BATCH: usize = 512;
 /// Longest wait, so that a stop is prompt and intervals are handed over in time.
 const PATIENCE: Picos = Picos::from_millis(10);
+/// Instead of being woken for each block of AF_PACKET's ring, which holds tens of milliseconds of any rate: wake-ups cost more
+/// than frames. Other ports have less room.
+const NAP: Picos = Picos::from_millis(4);
+/// After this long without a frame the thread waits for one.
+const QUIET: Picos = Picos::from_millis(20);
 /// How often the kernel is asked what it lost.
 const ASK: Picos = Picos::from_millis(100);
 /// Frames that wait for the disk are handed over after this, so that a file grows while one looks at it.
@@ -74,6 +79,9 @@ pub(super) struct Receiving {
     /// Lost frames that are recorded.
     lost: u64,
     asked: Instant,
+    /// When the last frame came.
+    came: Instant,
+    naps: bool,
 }
 
 impl Receiving {
@@ -84,8 +92,9 @@ impl Receiving {
         control: Arc<Control>,
         ending: Ending,
     ) -> Self {
-        let asked = clock.now();
-        Self { left, recorder, clock, control, ending, gauges: Gauges::default(), lost: 0, asked }
+        let (asked, naps) = (clock.now(), left.port.about().kind == "packet");
+        let gauges = Gauges::default();
+        Self { left, recorder, clock, control, ending, gauges, lost: 0, asked, came: Instant::EPOCH, naps }
     }
 
     /// Runs to the end, and returns what is left.
@@ -126,6 +135,9 @@ impl Receiving {
         if let Some(budget) = &self.ending.budget {
             budget.settle(most, passed);
         }
+        if got.as_ref().is_ok_and(|got| *got > 0) {
+            self.came = now;
+        }
         if passed > 0 {
             self.recorder.frames(Fate::Received, passed as u64, Bytes::new(bytes));
             self.gauges.offered += passed as u64;
@@ -146,6 +158,10 @@ impl Receiving {
     /// Nothing there: what was read so far is handed over, and the thread waits.
     fn idle(&mut self, now: Instant) {
         self.left.tally.note();
+        if self.naps && now.since(self.came) < QUIET {
+            std::thread::sleep(NAP.as_std());
+            return;
+        }
         let left = self.ending.at.map_or(PATIENCE, |at| at.since(now).min(PATIENCE));
         match self.left.port.wait(For::Receive, left) {
             Ok(_) => {}
