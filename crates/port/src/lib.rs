@@ -171,11 +171,16 @@ pub trait Offload: Send {
     /// was set, or `watch` said `Next::Stop`, whichever is first; nothing leaves after it has returned. A call has a cost of its own
     /// (tens of milliseconds), so ask for everything at once.
     ///
-    /// `watch` is called on this thread about every five milliseconds with the totals of this call so far.
+    /// `watch` is called about every five milliseconds with the totals of this call so far. Another thread calls it: the one that
+    /// called `make` does the work, so that its CPU time is what the frames cost.
     ///
     /// # Errors
     /// `Gone`, `Down`, `System`, and `Unavailable` if the driver refuses every frame. `watch` hears the last totals before.
-    fn make(&mut self, order: &Order<'_>, watch: &mut dyn FnMut(&Made) -> Next) -> Result<Made, PortError>;
+    fn make(
+        &mut self,
+        order: &Order<'_>,
+        watch: &mut (dyn FnMut(&Made) -> Next + Send),
+    ) -> Result<Made, PortError>;
 }
 
 /// What an offload shall make.

@@ -99,7 +99,7 @@ fn make(
     port: &mut dyn Port,
     template: &Template,
     order: &Order<'_>,
-    watch: &mut dyn FnMut(&Made) -> Next,
+    watch: &mut (dyn FnMut(&Made) -> Next + Send),
 ) -> Made {
     let offload = port.offload().expect("live frames");
     offload.prepare(template).unwrap();

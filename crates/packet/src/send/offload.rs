@@ -7,7 +7,7 @@
 //! driver refused it is known how many they were, a moment after they were made: what was made at the last look is settled now.
 
 use super::departures::Pattern;
-use super::outlet::{Ledger, Looks, Progress, Sizes, report};
+use super::outlet::{Ledger, Looks, Progress, Sizes, cause_of, report};
 use crate::PacketError;
 use crate::control::{Control, Course, Turn};
 use crate::send::departures::Ends;
@@ -74,6 +74,28 @@ struct Queue {
     refused: u64,
 }
 
+impl Queue {
+    /// A call has made these; the next one's first frame is due when it would have been.
+    fn went_on(&mut self, made: &Made) {
+        self.next += made.frames;
+        self.refused += made.refused;
+        if let Some(rate) = self.rate {
+            self.due = self.due + rate.due(made.since_change);
+        }
+        add(&mut self.lateness, &made.lateness_log2_ns);
+    }
+
+    /// Departures that were due before `now`, which will not be made any more. As fast as it goes, none is due.
+    fn pass_over(&mut self, now: Instant) -> u64 {
+        let Some(rate) = self.rate.filter(|_| !self.is_paused) else { return 0 };
+        let due = rate.events_before(now.since(self.due)).min(self.total.saturating_sub(self.next));
+        self.next += due;
+        self.refused += due;
+        self.due = self.due + rate.due(due);
+        due
+    }
+}
+
 /// What of a call is in the totals.
 #[derive(Debug, Default)]
 struct Known {
@@ -89,17 +111,18 @@ impl Known {
     /// The totals now. What was made at the last look has been taken or refused by now, what came since may still be.
     fn look(&mut self, ledger: &mut Ledger, now: Instant, made: &Made) {
         let settled = std::mem::replace(&mut self.made, made.clone());
-        self.count(ledger, now, &settled, settled.frames.saturating_sub(made.refused));
+        let left = settled.frames.saturating_sub(made.refused);
+        self.count(ledger, now, &settled, left, Cause::PortRefused);
     }
 
     /// The same at the end of the call, when all is settled.
-    fn close(&mut self, ledger: &mut Ledger, now: Instant, made: &Made) {
-        self.count(ledger, now, made, made.frames.saturating_sub(made.refused));
+    fn close(&mut self, ledger: &mut Ledger, now: Instant, made: &Made, cause: Cause) {
+        self.count(ledger, now, made, made.frames.saturating_sub(made.refused), cause);
         let refused = made.frames - self.left;
-        ledger.refused(now, refused - self.refused.min(refused), Cause::PortRefused);
+        ledger.refused(now, refused - self.refused.min(refused), cause);
     }
 
-    fn count(&mut self, ledger: &mut Ledger, now: Instant, settled: &Made, left: u64) {
+    fn count(&mut self, ledger: &mut Ledger, now: Instant, settled: &Made, left: u64, cause: Cause) {
         if left > self.left {
             // Frames that were refused had the mean length: that is theirs wherever all have one.
             let bytes = u128::from(settled.bytes) * u128::from(left) / u128::from(settled.frames.max(1));
@@ -109,7 +132,7 @@ impl Known {
         }
         let refused = settled.refused.min(settled.frames - self.left.min(settled.frames));
         if refused > self.refused {
-            ledger.refused(now, refused - self.refused, Cause::PortRefused);
+            ledger.refused(now, refused - self.refused, cause);
             self.refused = refused;
         }
     }
@@ -143,7 +166,7 @@ impl Offloading {
             }
             if let Err(error) = self.call(&mut course, &mut ledger, end) {
                 match error {
-                    PortError::Down { .. } => self.timer.sleep_until(self.timer.now() + NAP),
+                    PortError::Down { .. } => self.wait_for_link(&mut course, &mut ledger, end),
                     error => self.control.fail(error.to_string()),
                 }
             }
@@ -192,20 +215,30 @@ impl Offloading {
             Err(error) => {
                 // It was told the last totals before.
                 let last = known.made.clone();
-                known.close(ledger, timer.now(), &last);
-                course.next += last.frames;
-                course.refused += last.refused;
+                known.close(ledger, timer.now(), &last, cause_of(&error));
+                course.went_on(&last);
                 return Err(error);
             }
         };
-        known.close(ledger, timer.now(), &made);
-        course.next += made.frames;
-        course.refused += made.refused;
-        if let Some(rate) = course.rate {
-            course.due = course.due + rate.due(made.since_change);
-        }
-        add(&mut course.lateness, &made.lateness_log2_ns);
+        known.close(ledger, timer.now(), &made, Cause::PortRefused);
+        course.went_on(&made);
         Ok(())
+    }
+
+    /// Until the link is up again: what is due meanwhile has failed, each at its time.
+    fn wait_for_link(&mut self, course: &mut Queue, ledger: &mut Ledger, end: Instant) {
+        loop {
+            self.timer.sleep_until(end.min(self.timer.now() + NAP));
+            let now = self.timer.now().min(end);
+            self.take_turns(course);
+            let due = course.pass_over(now);
+            ledger.refused(now, due, Cause::LinkDown);
+            ledger.tick(now);
+            let is_over = self.control.stops() || now >= end || course.next >= course.total;
+            if is_over || course.is_paused || self.port.is_up() {
+                return;
+            }
+        }
     }
 
     fn take_turns(&mut self, course: &mut Queue) {
@@ -340,7 +373,7 @@ mod tests {
             known.look(&mut ledger, Instant::EPOCH, &made(*look));
             all.push(totals());
         }
-        known.close(&mut ledger, Instant::EPOCH, &made(end));
+        known.close(&mut ledger, Instant::EPOCH, &made(end), Cause::PortRefused);
         all.push(totals());
         let (left, refused, _) = totals();
         assert_eq!((ledger.gauges.offered, left + refused), (end.0, end.0));
@@ -361,5 +394,33 @@ mod tests {
         // All of the first hundred were settled as sent before they were told to be refused.
         let all = told(&[(100, 0), (100, 0)], (100, 30));
         assert_eq!(all.last(), Some(&(100, 0, 6_000)));
+    }
+
+    #[test]
+    fn a_schedule_goes_on_where_it_was_after_trouble() {
+        // 1 000/s from 5 s on: after 1 500 frames the next is due at 6.5 s, whatever became of them.
+        let at = |millis| Instant::EPOCH + Picos::from_millis(millis);
+        let mut queue = Queue {
+            next: 0,
+            total: 3_000,
+            rate: Rate::per_second(1_000),
+            due: at(5_000),
+            is_paused: false,
+            seen: 0,
+            lateness: Vec::new(),
+            refused: 0,
+        };
+        queue.went_on(&Made { frames: 1_500, since_change: 1_500, refused: 7, ..Made::default() });
+        assert_eq!((queue.next, queue.due, queue.refused), (1_500, at(6_500), 7));
+        // Those of 6.5 s, 6.501 s … 6.509 s were due before 6.5095 s; the next is due at 6.51 s, and nothing before that.
+        assert_eq!(queue.pass_over(at(6_509) + Picos::from_micros(500)), 10);
+        assert_eq!((queue.next, queue.due, queue.refused), (1_510, at(6_510), 17));
+        assert_eq!(queue.pass_over(at(6_510)), 0);
+        assert_eq!(queue.pass_over(at(6_400)), 0);
+        // Never more than there are.
+        assert_eq!(queue.pass_over(at(60_000)), 1_490);
+        assert_eq!((queue.next, queue.pass_over(at(70_000))), (3_000, 0));
+        queue.rate = None;
+        assert_eq!(queue.pass_over(at(80_000)), 0);
     }
 }

@@ -1,17 +1,18 @@
 //! A thread that stays in the kernel while frames are made, and the way to get it out of there.
 //!
 //! ```text
-//!   watcher (the caller) ─ every 5 ms: totals ─► go on? ─ no ─► halt the program + signal ─► the call returns
-//!   worker               ─ BPF_PROG_RUN … BPF_PROG_RUN (again after any other signal)
+//!   watcher             ─ every 5 ms: totals ─► go on? ─ no ─► halt the program + signal ─► the call returns
+//!   worker (the caller) ─ BPF_PROG_RUN … BPF_PROG_RUN (again after any other signal)
 //! ```
 //!
-//! The call makes millions of frames, so a signal to the worker (EINTR) ends it; the signal's handler does nothing.
+//! The call makes millions of frames, so a signal to the worker (EINTR) ends it; the signal's handler does nothing. The worker is
+//! the thread that called: whoever reads that thread's CPU time reads what the frames cost.
 
 use super::state::{END, NEXT, State};
 use bpf::{LiveRun, Program};
 use std::io;
 use std::sync::Once;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Acquire, Ordering::Release};
+use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
 use std::time::Duration;
 
 /// Between two looks at the totals.
@@ -40,30 +41,33 @@ pub enum Watch {
 }
 
 impl Leg<'_> {
-    /// Runs until everything was made, or `watch` says `End`. Nothing is made any more when this returns.
-    pub fn run(&self, cpu: usize, watch: &mut dyn FnMut() -> Watch) -> io::Result<()> {
-        let (over, ending, thread) = (AtomicBool::new(false), AtomicBool::new(false), AtomicI32::new(0));
-        let watcher = std::thread::current();
+    /// Makes frames on this thread, on that CPU, until everything was made or `watch`, which another thread calls, says `End`.
+    /// Nothing is made any more when this returns.
+    pub fn run(&self, cpu: usize, watch: &mut (dyn FnMut() -> Watch + Send)) -> io::Result<()> {
+        let (over, ending) = (AtomicBool::new(false), AtomicBool::new(false));
+        let thread = rustix::thread::gettid().as_raw_nonzero().get();
         take_signal()?;
         std::thread::scope(|scope| {
-            let worker =
-                std::thread::Builder::new().name("tare-live".to_owned()).spawn_scoped(scope, || {
-                    thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Release);
-                    let result = pin(cpu).and_then(|()| self.work(&ending));
-                    over.store(true, Release);
-                    watcher.unpark();
-                    result
-                })?;
             // A watcher that panics must not leave a worker behind that nobody ends.
-            let guard = Ender { state: self.state, ending: &ending, over: &over, thread: &thread };
-            while !over.load(Acquire) {
-                match watch() {
-                    Watch::Again(after) => std::thread::park_timeout(after),
-                    Watch::End => break,
+            let guard = Ender { state: self.state, ending: &ending, over: &over, thread };
+            let watching = || {
+                let guard = guard;
+                while !over.load(Acquire) {
+                    match watch() {
+                        Watch::Again(after) => std::thread::park_timeout(after),
+                        Watch::End => break,
+                    }
                 }
-            }
-            drop(guard);
-            worker.join().unwrap_or_else(|_| Err(io::Error::other("the thread that makes frames panicked")))
+                drop(guard);
+            };
+            // It begins where this thread may be, before that stays on one CPU.
+            let watcher =
+                std::thread::Builder::new().name("tare-watch".to_owned()).spawn_scoped(scope, watching)?;
+            let result = on_cpu(cpu, || self.work(&ending));
+            over.store(true, Release);
+            watcher.thread().unpark();
+            watcher.join().map_err(|_| io::Error::other("the thread that watches the frames panicked"))?;
+            result
         })
     }
 
@@ -88,8 +92,8 @@ struct Ender<'a> {
     state: &'a State,
     ending: &'a AtomicBool,
     over: &'a AtomicBool,
-    /// 0 until the worker runs.
-    thread: &'a AtomicI32,
+    /// The worker.
+    thread: i32,
 }
 
 impl Drop for Ender<'_> {
@@ -98,11 +102,8 @@ impl Drop for Ender<'_> {
         while !self.over.load(Acquire) {
             // Again and again: a signal before the call began ends nothing, and orders just taken undo a halt.
             self.state.halt();
-            let thread = self.thread.load(Acquire);
-            if thread != 0 {
-                // SAFETY: the signal has a handler, and goes to a thread of this process or to none.
-                unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal()) };
-            }
+            // SAFETY: the signal has a handler, and goes to a thread of this process or to none.
+            unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), self.thread, signal()) };
             std::thread::park_timeout(NUDGE);
         }
     }
@@ -142,6 +143,17 @@ pub fn cpu_for(queue: u32) -> usize {
     let cpus: Vec<usize> = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect();
     let from = cpus.iter().position(|cpu| *cpu == current).unwrap_or(0);
     cpus.get((from + queue as usize) % cpus.len().max(1)).copied().unwrap_or(current)
+}
+
+/// Does something on one CPU, and goes back to those that this thread had.
+fn on_cpu(cpu: usize, work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    let affinity = rustix::thread::sched_getaffinity(None).ok();
+    let result = pin(cpu).and_then(|()| work());
+    if let Some(affinity) = affinity {
+        // As it was; where that fails, the thread stays on one of its CPUs.
+        let _ = rustix::thread::sched_setaffinity(None, &affinity);
+    }
+    result
 }
 
 /// Keeps this thread on one CPU: which receive queue of a veth gets the frames depends on it, and so does the count of refused ones.

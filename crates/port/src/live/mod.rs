@@ -32,8 +32,7 @@ use leg::{Leg, Watch};
 use program::{Making, Obstacle};
 use refused::Watching;
 use state::{Orders, Pace, State};
-use std::cell::Cell;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use units::{Picos, Rate};
 use wire::signature::EPOCH_UNIX_NS;
@@ -177,7 +176,7 @@ impl LivePort {
 struct Call<'a> {
     order: &'a Order<'a>,
     /// Refused frames when the interface was last asked for its state.
-    asked_at: Cell<u64>,
+    asked_at: AtomicU64,
     before: u64,
     length: Option<usize>,
 }
@@ -216,7 +215,7 @@ impl Offload for LivePort {
         Ok(())
     }
 
-    fn make(&mut self, order: &Order<'_>, watch: &mut dyn FnMut(&Made) -> Next) -> Result<Made, PortError> {
+    fn make(&mut self, order: &Order<'_>, watch: &mut (dyn FnMut(&Made) -> Next + Send)) -> Result<Made, PortError> {
         let Some(prepared) = &self.prepared else {
             return Err(PortError::Unable {
                 port: self.about.name.clone(),
@@ -225,7 +224,7 @@ impl Offload for LivePort {
         };
         let call = Call {
             order,
-            asked_at: Cell::new(0),
+            asked_at: AtomicU64::new(0),
             before: self.dropped_by_interface(),
             length: prepared.making.length,
         };
@@ -252,7 +251,7 @@ impl Offload for LivePort {
         self.counters.drop(DropPlace::TransmitDriver, made.refused);
         // A call that was over before it was looked at has not been asked yet.
         let at_end =
-            (result.is_ok() && made.refused > 0).then(|| self.failure(&made, &Cell::new(0))).flatten();
+            (result.is_ok() && made.refused > 0).then(|| self.failure(&made, &AtomicU64::new(0))).flatten();
         match result.err().or(at_end) {
             None => Ok(made),
             Some(error) => {
@@ -272,7 +271,11 @@ impl LivePort {
             frames,
             bytes: call.length.map_or_else(|| self.state.read(state::BYTES), |length| frames * length as u64),
             refused: self.refused(call.before),
-            since_change: next - self.state.read(state::CHANGED_AT).min(next),
+            // Orders that were not heard yet have no frame.
+            since_change: match self.state.is_heard() {
+                true => next - self.state.read(state::CHANGED_AT).min(next),
+                false => 0,
+            },
             lateness_log2_ns: self.state.lateness(),
         }
     }
@@ -284,7 +287,7 @@ impl LivePort {
         call: &Call<'_>,
         cpu: usize,
         (rate, origin): (Option<Rate>, u64),
-        watch: &mut dyn FnMut(&Made) -> Next,
+        watch: &mut (dyn FnMut(&Made) -> Next + Send),
     ) -> Ended {
         let next = self.state.read(state::NEXT);
         let numbers = next_numbers(&prepared.template, next);
@@ -314,7 +317,7 @@ impl LivePort {
         &self,
         call: &Call<'_>,
         rate: Option<Rate>,
-        watch: &mut dyn FnMut(&Made) -> Next,
+        watch: &mut (dyn FnMut(&Made) -> Next + Send),
         ended: &mut Ended,
     ) -> Watch {
         let now = clock::monotonic_ns();
@@ -349,12 +352,12 @@ impl LivePort {
     }
 
     /// Whether going on makes no sense.
-    fn failure(&self, made: &Made, asked_at: &Cell<u64>) -> Option<PortError> {
+    fn failure(&self, made: &Made, asked_at: &AtomicU64) -> Option<PortError> {
         if self.state.read(state::BROKEN) > 0 {
             let error = std::io::Error::other("the program could not make a frame");
             return Some(PortError::System { what: self.about.name.clone(), error });
         }
-        if asked_at.replace(made.refused) == made.refused {
+        if asked_at.swap(made.refused, Relaxed) == made.refused {
             return None;
         }
         if let Some(error) = self.trouble() {
