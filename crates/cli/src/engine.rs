@@ -88,12 +88,20 @@ impl Brief {
     }
 
     /// How long the measured part was, for the rates. `is_whole`: the run was not stopped.
-    pub fn length(&self, is_whole: bool) -> Measured {
-        match (self.planned.filter(|_| is_whole), self.load_loop) {
+    pub fn length(&self, is_whole: bool, totals: &RunTotals) -> Measured {
+        let planned = self.planned.filter(|planned| is_whole && !self.differs(*planned, totals));
+        match (planned, self.load_loop) {
             (Some(planned), _) => Measured::Planned(planned),
             (None, Loop::Open { .. }) => Measured::Departures,
             (None, Loop::Closed | Loop::Passive) => Measured::Answers,
         }
+    }
+
+    /// A run of frames that its number of frames ended before its time, or whose departures slipped (each gap counts from the last
+    /// departure as it was): what the plan says of its length is not how long it was.
+    fn differs(&self, planned: Picos, totals: &RunTotals) -> bool {
+        let percent = Picos::from_picos(planned.as_picos() / 100);
+        self.has_frames && (totals.measured + percent < planned || planned + percent < totals.until_last_due)
     }
 
     /// `is_steered`: the rate was changed by hand, so that there is no one gap.

@@ -196,7 +196,7 @@ fn drive(
         &watched.health,
         &brief.conditions(&clock, watched.steered.is_some(), watched.seen()),
     );
-    let spans = Spans::of(&watched.totals, brief.length(watched.stopped == Stopped::No));
+    let spans = Spans::of(&watched.totals, brief.length(watched.stopped == Stopped::No, &watched.totals));
     result.thresholds = limits::judge(thresholds, &watched.totals, spans);
     let ending = Ending {
         unreachable: !brief.has_frames && measure::unreachable(&watched.totals),
@@ -392,7 +392,7 @@ fn so_far(
         &brief.conditions(clock, is_steered, Seen::default()),
     );
     let mut result = begun.clone();
-    let spans = Spans::of(totals, brief.length(false));
+    let spans = Spans::of(totals, brief.length(false, totals));
     result.fill(totals, &verdict, collector.health(), spans, &brief.names);
     result.warmup.duration_s = brief.warmup.as_secs_f64();
     let ended = totals.tally.ended();

@@ -190,14 +190,37 @@ impl Driven for Frames {
     }
 
     fn frame_conditions(&self) -> Option<FrameConditions> {
-        Some(conditions(&self.findings, self.facts.gap.map(|gap| gap.as_picos() as f64 / 1e3)))
+        let gap = self.facts.gap.map(|gap| gap.as_picos() as f64 / 1e3);
+        let port_failed = self.control.halt() == Halt::Failed;
+        Some(FrameConditions { port_failed, ..conditions(&self.findings, gap) })
     }
 
     fn tell(&self, result: &mut RunResult, _: &RunTotals) {
+        self.rate_of_a_file(result);
         result.notes.extend(self.facts.notes.iter().cloned());
         result.notes.extend(self.findings.notes.iter().cloned());
         result.labels.extend(self.findings.labels.iter().cloned());
         result.packets = Some(self.findings.report.clone());
+    }
+}
+
+impl Frames {
+    /// Frames of a file arrive as fast as it is read: their rate is that of their stamps.
+    fn rate_of_a_file(&self, result: &mut RunResult) {
+        let report = &self.findings.report;
+        let is_file = report.ports.iter().any(|port| port.role == "in" && port.name.starts_with("pcap"));
+        let Some(gaps) = report.gaps.as_ref().filter(|gaps| is_file && gaps.count > 0) else { return };
+        let seconds = gaps.mean_ns * gaps.count as f64 / 1e9;
+        if seconds > 0.0 {
+            let per_second = gaps.count as f64 / seconds;
+            result.rate = store::schema::Rates {
+                offered_per_s: per_second,
+                achieved_per_s: per_second,
+                duration_s: seconds,
+                bytes_over_s: seconds,
+                done_after_end: 0,
+            };
+        }
     }
 }
 
@@ -223,6 +246,7 @@ fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
         received: ports.iter().map(|port| port.received).sum(),
         transmit_drops: lost("tx."),
         invalid_trials: findings.invalid_trials,
+        port_failed: false,
     }
 }
 

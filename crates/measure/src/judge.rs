@@ -53,6 +53,7 @@ pub const FRAME_CRITERIA: &[&str] = &[
     "stamps.error",
     "receiver.drops",
     "transmit.drops",
+    "ports.failed",
     "trials.invalid",
 ];
 

@@ -200,7 +200,7 @@ impl Record for Recorder {
         }
         let until = self.settings.measured_until;
         self.active().event(event);
-        if event.done > until && matches!(event.outcome, Outcome::Status(_)) {
+        if event.done > until && matches!(event.outcome, Outcome::Status(_) | Outcome::Frame(_)) {
             self.active().answered_after(event.done.since(until));
         }
         if let Some(gaps) = &mut self.gaps {

@@ -221,13 +221,14 @@ impl Generator {
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         let cpu_ns = health.cpu_ns;
         let spun_ns = health.spun_ns.min(cpu_ns);
-        let ended = totals.tally.ended() + totals.warmup.ended();
+        // What never left cost next to nothing: a rate far beyond the generator must not look cheap.
+        let left = totals.tally.sent() + totals.warmup.sent();
         let worked_s = seconds(cpu_ns - spun_ns);
         *self = Self {
             threads: health.threads.iter().map(ThreadHealth::from).collect(),
             cpu_s: seconds(cpu_ns),
             spun_s: seconds(spun_ns),
-            cpu_s_per_million: (ended > 0 && cpu_ns > 0).then(|| worked_s / (ended as f64 / 1e6)),
+            cpu_s_per_million: (left > 0 && cpu_ns > 0).then(|| worked_s / (left as f64 / 1e6)),
             steal_share: steal_share(&health.cores, health.span_ns),
             rss_peak_bytes: (health.rss_peak_bytes > 0).then_some(health.rss_peak_bytes),
             anon_peak_bytes: (health.anon_peak_bytes > 0).then_some(health.anon_peak_bytes),

@@ -274,7 +274,7 @@ pub struct Generator {
     /// The part of it spent waiting for a due time to come: not work.
     #[serde(with = "number")]
     pub spun_s: f64,
-    /// CPU time without the spinning, for a million departures that ended (warm-up included).
+    /// CPU time without the spinning, for a million departures that left (warm-up included).
     #[serde(with = "number::option", skip_serializing_if = "Option::is_none")]
     pub cpu_s_per_million: Option<f64>,
     /// Share of the CPUs' time that the hypervisor gave to others.

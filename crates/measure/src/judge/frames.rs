@@ -23,6 +23,8 @@ pub struct FrameConditions {
     pub transmit_drops: u64,
     /// Why the figures of the machine cannot be trusted ("17 of 20 trials: the generator was the limit"); a share of trials.
     pub invalid_trials: Option<(u64, u64)>,
+    /// A port failed before the end.
+    pub port_failed: bool,
 }
 
 /// Gaps are judged against at least this: a CPU that is interrupted costs as much at any time.
@@ -52,18 +54,15 @@ pub(super) fn criteria(
     }
     criteria.extend(gap_error(totals, frames, machine));
     criteria.extend(stamps(frames));
-    criteria.extend([receiver_drops(totals, frames), transmit_drops(totals, frames)]);
+    criteria.extend([receiver_drops(totals, frames), transmit_drops(totals, frames), ports_kept(frames)]);
     criteria.extend(trials(frames));
     criteria
 }
 
 fn arrivals(totals: &RunTotals) -> Criterion {
-    Criterion::new("arrivals", "count", totals.offered() as f64, Sense::AtLeast, 1.0).only_warns().advise(
-        || {
-            "nothing arrived: see that the link is up, that somebody sends, and what the filter lets pass"
-                .into()
-        },
-    )
+    Criterion::new("arrivals", "count", totals.offered() as f64, Sense::AtLeast, 1.0).advise(|| {
+        "nothing arrived: see that the link is up, that somebody sends, and what the filter lets pass".into()
+    })
 }
 
 /// How long the schedule was, against how long it took: below 1 the port or the CPU could not keep the rate.
@@ -134,6 +133,14 @@ fn transmit_drops(totals: &RunTotals, frames: &FrameConditions) -> Criterion {
         .advise(|| {
             "the port took frames that then did not leave: lower the rate, or take another port".into()
         })
+}
+
+/// A run whose port went away is no run of what was asked for.
+fn ports_kept(frames: &FrameConditions) -> Criterion {
+    let failed = u64::from(frames.port_failed);
+    Criterion::new("ports.failed", "count", failed as f64, Sense::AtMost, 0.0)
+        .invalid_beyond(Some(0.0))
+        .advise(|| "a port failed before the end, so this is not the run that was asked for: the label says which and why".into())
 }
 
 fn trials(frames: &FrameConditions) -> Option<Criterion> {
@@ -210,10 +217,12 @@ mod tests {
         let lost = |transmit_drops| FrameConditions { transmit_drops, ..none() };
         assert_eq!(of(lost(10)), [("transmit.drops", Word::Degraded)]);
         assert_eq!(of(lost(11)), [("transmit.drops", Word::Invalid)]);
+        let failed = FrameConditions { port_failed: true, ..none() };
+        assert_eq!(of(failed), [("ports.failed", Word::Invalid)]);
         let trials = |invalid| FrameConditions { invalid_trials: Some((invalid, 10)), ..none() };
         assert_eq!(of(trials(5)), [("trials.invalid", Word::Degraded)]);
         assert_eq!(of(trials(6)), [("trials.invalid", Word::Invalid)]);
-        assert_eq!(failing(&sent(0), Loop::Passive, none()), [("arrivals", Word::Valid)]);
+        assert_eq!(failing(&sent(0), Loop::Passive, none()), [("arrivals", Word::Degraded)]);
     }
 
     #[test]

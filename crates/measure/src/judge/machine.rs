@@ -44,24 +44,41 @@ impl<'a> Machine<'a> {
             return self.more_room();
         }
         if self.conditions.spins || self.crowded() {
-            return "other work shares this CPU: stop it, or pin with --cpus to a CPU of its own".into();
+            return format!(
+                "other work shares this CPU: stop it, or pin {} to a CPU of its own",
+                self.pins()
+            );
         }
-        let threads = if self.has_free_cpus() { ", or add --threads" } else { "" };
+        let threads = match self.has_free_cpus() {
+            true => format!(", or add {}", self.threads()),
+            false => String::new(),
+        };
         if self.open {
-            format!("let it spin (--spin always), or pin it to a CPU of its own (--cpus){threads}")
+            format!("let it spin (--spin always), or pin it to a CPU of its own ({}){threads}", self.pins())
         } else {
-            format!("stop other work on this machine, or pin it to a CPU of its own (--cpus){threads}")
+            let pins = self.pins();
+            format!("stop other work on this machine, or pin it to a CPU of its own ({pins}){threads}")
         }
     }
 
     /// What lets the generator send more.
     pub fn more_room(&self) -> String {
         match (self.has_free_cpus(), self.open) {
-            (true, true) => "add --threads, or lower --rate".into(),
-            (true, false) => "add --threads".into(),
+            (true, true) => format!("add {}, or lower --rate", self.threads()),
+            (true, false) => format!("add {}", self.threads()),
             (false, true) => "lower --rate, or give it more or quieter CPUs".into(),
             (false, false) => "give it more or quieter CPUs".into(),
         }
+    }
+
+    /// The flag for more threads: those of frames have a queue each.
+    fn threads(&self) -> &'static str {
+        if self.conditions.frames.is_some() { "--queues" } else { "--threads" }
+    }
+
+    /// How threads are pinned: not every command on frames has a flag for it.
+    fn pins(&self) -> &'static str {
+        if self.conditions.frames.is_some() { "with --cpus or taskset" } else { "with --cpus" }
     }
 
     /// Whether one more engine thread would find a CPU.
@@ -95,7 +112,10 @@ impl<'a> Machine<'a> {
         let (index, share) = self.worst(ThreadHealth::runqueue_share)?;
         let criterion = Criterion::new("runqueue", "share", share, Sense::AtMost, CROWDED);
         Some(criterion.invalid_beyond(self.open.then_some(0.5)).advise(|| {
-            let fewer = if self.health.threads.len() > 1 { "use fewer --threads" } else { "pin it with --cpus" };
+            let fewer = match self.health.threads.len() > 1 {
+                true => format!("use fewer {}", self.threads()),
+                false => format!("pin it {}", self.pins()),
+            };
             let percent = share * 100.0;
             format!("engine thread {index} waits for a CPU {percent:.0} % of the time: {fewer}, or stop other work here")
         }))
@@ -109,7 +129,7 @@ impl<'a> Machine<'a> {
         let (index, share) = self.worst(crowded)?;
         Some(Criterion::new("same_core", "share", share, Sense::AtMost, 0.25).advise(|| {
             let core = self.health.threads[index].core;
-            format!("the target, or other work, is on the same core ({core}) as engine thread {index}: part them with --cpus")
+            format!("the target, or other work, is on the same core ({core}) as engine thread {index}: part them {}", self.pins())
         }))
     }
 
@@ -128,7 +148,10 @@ impl<'a> Machine<'a> {
         let share = share(self.health.throttled_ns, self.health.span_ns).min(1.0);
         let criterion = Criterion::new("throttled", "share", share, Sense::AtMost, 0.001);
         Some(criterion.invalid_beyond(Some(0.05)).advise(|| {
-            "the control group's CPU quota stopped the generator: raise cpu.max, or lower --threads".into()
+            format!(
+                "the control group's CPU quota stopped the generator: raise cpu.max, or lower {}",
+                self.threads()
+            )
         }))
     }
 
