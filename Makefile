@@ -10,12 +10,14 @@ NEEDS_BUILD := cc=gcc /usr/include/stdlib.h=libc6-dev
 NEEDS_TEST := nginx=nginx-light curl=curl openssl=openssl ip=iproute2 setpriv=util-linux \
 	redis-server=redis-server redis-cli=redis-tools mount=mount python3=python3 /usr/lib/python3*/ensurepip=python3-venv /usr/lib/*/faketime/libfaketime.so.1=libfaketime chromium=chromium prometheus=prometheus influxd=influxdb \
 	tmux=tmux pgrep=procps sysctl=procps iperf3=iperf3 tshark=tshark tcpdump=tcpdump capinfos=wireshark-common dumpcap=wireshark-common
+NEEDS_PACKET_PEERS := ip=iproute2 ethtool=ethtool taskset=util-linux sysctl=procps trafgen=netsniff-ng tcpreplay=tcpreplay \
+	dpdk-testpmd=dpdk-dev iperf3=iperf3 tcpdump=tcpdump dumpcap=wireshark-common xdp-filter=xdp-tools nft=nftables
 
 FUZZ_TARGETS := http_response target_url request_line plan_toml limits result_json hlog run_folder frame frames_toml captures rules
 FUZZ_SECONDS := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test run build lint bench bench-http bench-report bench-samples bench-live fuzz gallery formal sim man completions clean need-build need-test
+.PHONY: help demo test run build lint bench bench-http bench-report bench-samples bench-live bench-packet fuzz gallery formal sim man completions clean need-build need-test
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,7 +41,7 @@ lint: need-build ## formatting and lints
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	@echo 'Rust is clean; there is no hdl/ yet to lint'
 
-bench: bench-http bench-report bench-samples bench-live ## all benchmarks
+bench: bench-http bench-report bench-samples bench-live bench-packet ## all benchmarks
 
 bench-http: need-build ## tare http beside wrk, h2load, oha, httperf: a table, and target/bench-http.json
 	cargo build --release -p tare -p tare-benches
@@ -52,6 +54,13 @@ bench-samples: need-build ## a run with and without --samples in turns, four min
 bench-live: need-build ## a run that is watched and one that is not, in turns
 	cargo build --release -p tare -p tare-benches
 	$(TARGET)/release/bench-live
+
+bench-packet: need-build ## frames beside trafgen, tcpreplay, testpmd, tcpdump, xdp-filter, nftables, iperf3: half an hour
+	@scripts/need.sh $(NEEDS_PACKET_PEERS)
+	cargo build --release -p tare -p tare-benches
+	cargo build --release -p tare-port --example bare_live --example bare_sink --example bare_xdp --example bare_packet
+	cargo build --release -p tare-packet --example mem_rate --example forward_speed
+	$(TARGET)/release/bench-packet --json $(TARGET)/bench-packet.json $(BENCH_ARGS)
 
 bench-report: need-build ## time and memory to read and draw a run of an hour
 	cargo build --release -p tare-benches

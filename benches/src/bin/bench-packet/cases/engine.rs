@@ -1,0 +1,56 @@
+//! The engine alone, over rings in memory: frames built, varied, signed, handed over, received and verified; and the firewall
+//! in user space. Examples that print their own medians; nothing outside one thread is concerned.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use lab::bed::Middlebox;
+
+use super::Bench;
+use crate::bed::TestBed;
+use crate::child::run as run_program;
+use crate::figures::{Better, Table};
+
+const LIMIT: Duration = Duration::from_secs(120);
+const LINE_RATE_10G: f64 = 14.88;
+
+pub fn run(bench: &Bench) -> Result<Vec<Table>> {
+    let bed = TestBed::up(Middlebox::None, bench.options.priority)?;
+    let mut frames = Table::new("mem: build, vary 3 fields, sign, hand over, receive, verify", &["M/s"]);
+    let mut rules = Table::new("firewall in user space on mem, 64 B", &["M/s"]);
+    for round in 0..bench.options.rounds {
+        match bench.example("mem_rate").and_then(|file| run_program(&[&file], bed.sink(), LIMIT)) {
+            Ok(said) => {
+                for size in &bench.options.sizes {
+                    let rate = between(&said.out, &format!("{size} bytes: "), " M/s");
+                    rate.into_iter()
+                        .for_each(|rate| frames.put(&format!("tare, {size} B"), "M/s", round, rate));
+                }
+            }
+            Err(error) => frames.not_run("tare, 64 B", format!("{error:#}")),
+        }
+        match bench.example("forward_speed").and_then(|file| run_program(&[&file, "64"], bed.sink(), LIMIT)) {
+            Ok(said) => read_rules(&said.out, round, &mut rules)?,
+            Err(error) => rules.not_run("1000 rules", format!("{error:#}")),
+        }
+    }
+    frames.figure("M/s", "tare, 64 B", Better::More, LINE_RATE_10G);
+    rules.figure("M/s", "1000 rules", Better::More, 10.0);
+    rules.ratio("M/s", "100000 rules", &["1000 rules"], Better::More, 0.5);
+    rules.note("more than half the rate means less than twice the cost");
+    Ok(vec![frames, rules])
+}
+
+/// `64 B,   1000 rules:  12.34 M/s (12.00 to 13.00)`
+fn read_rules(text: &str, round: usize, table: &mut Table) -> Result<()> {
+    for line in text.lines().filter(|line| line.contains(" rules:")) {
+        let count = between(line, ",", "rules:").with_context(|| line.to_owned())?;
+        let rate = between(line, "rules:", "M/s").with_context(|| line.to_owned())?;
+        table.put(&format!("{count} rules"), "M/s", round, rate);
+    }
+    Ok(())
+}
+
+fn between(text: &str, before: &str, after: &str) -> Option<f64> {
+    text.split_once(before)?.1.split_once(after)?.0.trim().parse().ok()
+}

@@ -1,0 +1,65 @@
+//! The cases, one file for each group that shares a test bed.
+
+mod disk;
+mod engine;
+mod firewall;
+mod gaps;
+mod pace;
+mod receive;
+mod send;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::figures::Table;
+use crate::options::Options;
+
+pub struct Case {
+    pub name: &'static str,
+    pub says: &'static str,
+    pub run: fn(&Bench) -> Result<Vec<Table>>,
+}
+
+pub const CASES: [Case; 7] = [
+    Case { name: "engine", says: "mem: frames, and the firewall in user space", run: engine::run },
+    Case { name: "send", says: "live, xdp and packet as fast as they go", run: send::run },
+    Case { name: "receive", says: "xdp and packet: receive and count", run: receive::run },
+    Case { name: "disk", says: "capture to disk at several rates", run: disk::run },
+    Case { name: "firewall", says: "firewall as XDP program, per busy core-second", run: firewall::run },
+    Case { name: "gaps", says: "gaps at the receiver: 100 µs, 13 560 ns, 5 µs, 2 µs", run: gaps::run },
+    Case { name: "pace", says: "live TCP paced: tare pace with iperf3", run: pace::run },
+];
+
+pub struct Bench {
+    pub options: Options,
+    pub scratch: PathBuf,
+}
+
+impl Bench {
+    pub fn is_asked(&self, name: &str) -> bool {
+        self.options.only.is_empty() || self.options.only.iter().any(|only| only == name)
+    }
+
+    pub fn tare(&self) -> String {
+        self.options.tare.to_string_lossy().into_owned()
+    }
+
+    /// A bare loop: an example that was built.
+    pub fn example(&self, name: &str) -> Result<String> {
+        let found = self.options.examples.iter().map(|folder| folder.join(name)).find(|file| file.is_file());
+        let found = found.with_context(|| format!("no example {name}: make bench-packet builds it"))?;
+        Ok(found.to_string_lossy().into_owned())
+    }
+
+    pub fn length(&self) -> Duration {
+        self.options.length
+    }
+
+    /// Rounds, each beginning with another one of `count` rows: (round, row).
+    pub fn turns(&self, count: usize) -> impl Iterator<Item = (usize, usize)> {
+        let rounds = self.options.rounds;
+        (0..rounds).flat_map(move |round| (0..count).map(move |turn| (round, (round + turn) % count)))
+    }
+}
