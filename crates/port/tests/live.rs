@@ -402,6 +402,12 @@ fn what_it_cannot_is_said() {
         let long = template(Sizes::Fixed(4000), false);
         let error = port.offload().unwrap().prepare(&long).unwrap_err();
         assert!(matches!(error, PortError::TooLong { length: 3996, .. }), "{error:?}");
+        // An MTU of 1500 and a header: 1514, and 1518 with a tag only.
+        let long = template(Sizes::Fixed(1519), false);
+        let error = port.offload().unwrap().prepare(&long).unwrap_err();
+        assert!(matches!(error, PortError::TooLong { length: 1515, longest: 1514, .. }), "{error:?}");
+        port.offload().unwrap().prepare(&template(Sizes::Fixed(1518), false)).unwrap();
+        port = open("live:v0");
         let error = port.offload().unwrap().make(&order(1), &mut |_| Next::Go).unwrap_err();
         assert!(error.to_string().contains("not prepared"), "{error}");
         let address: Address = "live:v0".parse().unwrap();

@@ -20,7 +20,7 @@ mod state;
 mod tests;
 
 use crate::interface::{Interface, Link};
-use crate::xdp::explain;
+use crate::xdp::{explain, fits};
 use crate::{
     Abilities, About, Address, Choice, Counters, DropPlace, For, Frame, Made, Next, Offload, Order, Port,
     PortError, Slot, Stamp, Wish,
@@ -193,12 +193,10 @@ impl Offload for LivePort {
     fn prepare(&mut self, template: &wire::Template) -> Result<(), PortError> {
         self.prepared = None;
         let longest = self.about.longest;
-        if template.longest() > longest {
-            return Err(PortError::TooLong {
-                port: self.about.name.clone(),
-                length: template.longest(),
-                longest,
-            });
+        let too_long = |base: &&[u8]| base.len() > longest || !fits(&self.interface, base, base.len());
+        if let Some(base) = template.streams().iter().map(|stream| stream.base()).find(too_long) {
+            let longest = longest.min(self.interface.longest(false));
+            return Err(PortError::TooLong { port: self.about.name.clone(), length: base.len(), longest });
         }
         let making = program::write(template, self.interface.index, &self.state, self.numbering).map_err(
             |obstacle| match obstacle {
@@ -215,7 +213,11 @@ impl Offload for LivePort {
         Ok(())
     }
 
-    fn make(&mut self, order: &Order<'_>, watch: &mut (dyn FnMut(&Made) -> Next + Send)) -> Result<Made, PortError> {
+    fn make(
+        &mut self,
+        order: &Order<'_>,
+        watch: &mut (dyn FnMut(&Made) -> Next + Send),
+    ) -> Result<Made, PortError> {
         let Some(prepared) = &self.prepared else {
             return Err(PortError::Unable {
                 port: self.about.name.clone(),
@@ -426,7 +428,7 @@ impl Port for LivePort {
                 Slot { data: &mut self.rooms[n], length: 0, launch: Stamp::NONE, mark: &mut self.marks[n] };
             write(&mut slot);
             let length = slot.length;
-            if length > longest {
+            if length > longest || !fits(&self.interface, slot.data, length) {
                 *slot.mark = 0;
                 too_long = Some(length);
                 break;

@@ -220,7 +220,7 @@ impl Port for XdpPort {
             let mut slot = Slot { data, length: 0, launch: Stamp::NONE, mark };
             write(&mut slot);
             let length = slot.length;
-            if length > longest {
+            if length > longest || !fits(&self.interface, slot.data, length) {
                 *slot.mark = 0;
                 self.free.push(chunk);
                 too_long = Some(length);
@@ -374,6 +374,13 @@ fn fill(socket: &mut Socket, layout: &socket::Layout) {
         socket.fill.put(n, address);
     }
     socket.fill.publish(count);
+}
+
+/// Whether the MTU allows a frame of this length: one with a VLAN tag may be four bytes longer, which drivers allow to every frame.
+#[inline]
+pub(crate) fn fits(interface: &Interface, data: &[u8], length: usize) -> bool {
+    let is_tagged = || data.get(12..14) == Some(&[0x81, 0x00]);
+    length <= interface.longest(false) || (length <= interface.longest(true) && is_tagged())
 }
 
 /// The stamp before a frame, which is then wiped out: a frame that gets none must not show that of an earlier one.
