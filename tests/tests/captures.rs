@@ -105,7 +105,7 @@ fn capinfos_finds_counts_times_interface_and_losses() {
     let bytes: usize = frames().iter().map(|(_, data)| data.len()).sum();
     for (key, value) in [
         ("File type:", "pcapng".to_owned()),
-        ("File encapsulation:", "Ethernet".to_owned()),
+        ("File encapsulation:", "ether".to_owned()),
         ("File timestamp precision:", "nanoseconds (9)".to_owned()),
         ("Number of packets:", "300".to_owned()),
         ("Data size:", format!("{bytes} bytes")),

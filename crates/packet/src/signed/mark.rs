@@ -124,7 +124,7 @@ impl Reader {
 fn resembles(payload: &[u8], last: &Signature) -> bool {
     let Some(bytes) = payload.first_chunk::<{ signature::LENGTH }>() else { return false };
     let word = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u64::from_be_bytes(*word));
-    let (a, b) = (word(2), word(10));
+    let (a, b) = (word(0), word(8));
     let sent = signature::EPOCH_UNIX_NS + (b & ((1 << 60) - 1));
     let is_its_time = b >> 60 == signature::VERSION && last.is_near(sent);
     let ahead = (a >> 24).wrapping_sub(last.seq) % signature::SEQUENCES;

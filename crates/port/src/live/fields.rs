@@ -300,7 +300,7 @@ pub fn sign(a: &mut Assembler, at: i16, stream: usize, numbering: Numbering) {
     }
     a.mov(R3, R1).load_u64(R4, signature::K1).xor(R3, R4).load_u64(R4, signature::K2).mul(R3, R4);
     a.xor(R3, R2).load_u64(R4, signature::K3).mul(R3, R4).shr(R3, 48).add(TRANSPORT, R3);
-    emit::store_word(a, at, 2, R3);
-    emit::store_word(a, at + 2, 8, R1);
-    emit::store_word(a, at + 10, 8, R2);
+    emit::store_word(a, at, 8, R1);
+    emit::store_word(a, at + 8, 8, R2);
+    emit::store_word(a, at + 16, 2, R3);
 }

@@ -72,9 +72,9 @@ fn sign(frame: &mut [u8], at: usize, stream: usize, seq: u64, times: Times) -> u
     let (a, b) = signature.words();
     let check = signature::check(a, b);
     if let Some(room) = frame.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<{ signature::LENGTH }>) {
-        room[..2].copy_from_slice(&check.to_be_bytes());
-        room[2..10].copy_from_slice(&a.to_be_bytes());
-        room[10..].copy_from_slice(&b.to_be_bytes());
+        room[..8].copy_from_slice(&a.to_be_bytes());
+        room[8..16].copy_from_slice(&b.to_be_bytes());
+        room[16..].copy_from_slice(&check.to_be_bytes());
     }
     u64::from(check) + (a >> 32) + (a & 0xffff_ffff) + (b >> 32) + (b & 0xffff_ffff)
 }
