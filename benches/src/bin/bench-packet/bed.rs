@@ -82,6 +82,13 @@ impl TestBed {
         self.count(self.bed.sink(), "sink0")
     }
 
+    /// Frames to the sink are then another host's to its kernel, which takes no further trouble over them after capture: no
+    /// answers (ICMP), and no work inside the sender's call but the receiver's.
+    pub fn only_for_captures(&self) -> Result<()> {
+        let words = ["ip", "link", "set", "sink0", "address", "02:18:00:00:00:99"];
+        run(&words, self.sink(), Duration::from_secs(5)).map(drop)
+    }
+
     /// Waits until a packet socket listens inside.
     pub fn wait_for_listener(&self, inside: &Namespace, program: &mut Program) -> Result<()> {
         let listeners = || -> Result<usize> {

@@ -36,6 +36,7 @@ pub fn run(bench: &Bench) -> Result<Vec<Table>> {
 
 fn of_gap(bench: &Bench, size: usize, gap: u64) -> Result<Table> {
     let bed = TestBed::up(Middlebox::None, bench.options.priority)?;
+    bed.only_for_captures()?;
     let mut table = Table::new(format!("|gap − {gap} ns|, {size} B"), &COLUMNS);
     let count = FRAMES.min(bench.length().as_nanos() as u64 / gap);
     let pcap = bench.scratch.join("gaps.pcap");
