@@ -317,6 +317,22 @@ fn a_peer_without_xdp_is_told_at_once() {
 }
 
 #[test]
+fn a_driver_that_cannot_send_for_programs_is_refused_before_anything_is_sent() {
+    apart(1, || {
+        ip("link add br0 type bridge");
+        ip("link set br0 up");
+        let address: Address = "live:br0".parse().unwrap();
+        let error = port::open(&address, &Wish::transmit()).err().unwrap();
+        assert!(error.is_users(), "{error:?}");
+        let said = error.to_string();
+        assert!(
+            said.contains("bridge cannot send frames of XDP programs") && said.contains("packet:br0"),
+            "{said}"
+        );
+    });
+}
+
+#[test]
 fn an_interface_that_is_removed_in_the_middle_is_gone() {
     apart(1, || {
         let _sink = Sink::at("v1");

@@ -10,6 +10,7 @@
 //! Transmit only. The driver must take frames of others (`ndo_xdp_xmit`); on a veth that means that the peer has an XDP program, or GRO.
 
 mod copies;
+mod driver;
 mod emit;
 mod fields;
 mod leg;
@@ -84,6 +85,7 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
     if wish.frame > longest {
         return Err(PortError::TooLong { port: address.to_string(), length: wish.frame, longest });
     }
+    refuse_driver(&interface)?;
     let state = State::new().map_err(explain)?;
     let (watching, refusals) = match Watching::begin(&state) {
         Ok(watching) => (Some(watching), ("tracepoint", "exact, for frames of this port alone".to_owned())),
@@ -123,6 +125,17 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
         marks: vec![0; copies::MOST],
         counters: Counters::default(),
     }))
+}
+
+/// Before anything is sent: a driver that never takes frames of programs. (Whether a veth does depends on its peer, which may
+/// get a program or GRO any time: its refusal is seen with the first frames.)
+fn refuse_driver(interface: &Interface) -> Result<(), PortError> {
+    let driver = interface.driver.as_deref().unwrap_or("the driver");
+    if driver == "veth" || driver::sends_for_programs(interface.index) != Some(false) {
+        return Ok(());
+    }
+    let why = format!("{driver} cannot send frames of XDP programs (no ndo_xdp_xmit); take packet:{}", interface.name);
+    Err(PortError::Unavailable { what: format!("sending live frames at '{}'", interface.name), why })
 }
 
 impl LivePort {
