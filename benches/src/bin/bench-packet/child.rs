@@ -158,7 +158,7 @@ pub struct Said {
 impl Said {
     pub fn last_words(&self) -> String {
         let lines = self.err.lines().chain(self.out.lines());
-        let last = lines.filter(|line| !line.trim().is_empty()).last();
+        let last = lines.rev().find(|line| !line.trim().is_empty());
         format!("{} said: {}", self.name, last.unwrap_or("nothing").trim())
     }
 
