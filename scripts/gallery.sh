@@ -79,7 +79,7 @@ chrt --fifo 10 true 2>/dev/null && ahead='chrt --fifo 10'
 folder=$(cd "$folder" && pwd)
 
 frames frames --rate 10k --size 64,512,1518 --flows 8 --sign -t 10 --cpus 0
-picture frames frames 1100 1500 c-gaps
+picture frames frames 1100 950 c-gaps
 [ -z "$only_frames" ] || exit 0
 
 serve --delay lognormal:2ms,0.4
