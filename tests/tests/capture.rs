@@ -273,7 +273,9 @@ fn one_delayed_frame_is_told_with_its_time() {
     assert_eq!(run.int("packets.received.lost"), 0, "{run}");
     let told = incidents(&run);
     assert!(told.iter().any(|text| text.contains("frame 471 ") && text.contains(" ms")), "{told:?}");
-    assert!(run.float("packets.received.one_way_ns.max") >= 50e6, "{run}");
+    // It is held from before its time is read until the port is next used after 50 ms.
+    let longest = run.float("packets.received.one_way_ns.max");
+    assert!(longest >= 45e6, "{longest} ns: {run}");
 }
 
 #[test]
