@@ -7,7 +7,7 @@
 //! ```
 
 use super::arrivals::Arrivals;
-use super::trial::{Order, Trial};
+use super::trial::{Order, TOLERANCE, Trial};
 use crate::pace::shared::Shared;
 use crate::send::flood::{self, Flood, Numbers};
 use crate::send::outlet::{Ledger, Looks, Progress, Sizes, Wall};
@@ -28,6 +28,8 @@ use wire::Template;
 const START: Picos = Picos::from_millis(10);
 /// A frame that left within this of its due time was on time.
 const ON_TIME: Picos = Picos::from_micros(200);
+/// What leaves this much after the end of a trial still counts as within it.
+const GRACE: Picos = Picos::from_millis(1);
 /// Frames read in one go.
 const BATCH: usize = 256;
 /// The receiver sleeps so long while nothing comes.
@@ -64,17 +66,45 @@ struct Left {
     first: Option<Instant>,
     last: Option<Instant>,
     latest: Picos,
-    /// Where the last quarter begins, and whether a frame of it was on time.
+    /// Where the last quarter begins, and how many frames of it were on time.
     quarter: Option<Instant>,
-    kept_up: bool,
+    on_time_at_last: u64,
+    /// Frames that were on time, and those that left before the trial's end and a little grace.
+    on_time: u64,
+    end: Option<Instant>,
+    within: u64,
     /// Frames that the last round knew of.
     told: u64,
 }
 
+impl Left {
+    /// Whether the generator is able to make this load, of so many frames: one that is not gets later and later from the
+    /// beginning on, so that next to none is on time, nor before the end all have left. One that was held up was on time before, or catches up.
+    fn kept_up(&self, offered: u64) -> bool {
+        self.on_time_at_last > 0
+            || self.on_time * 2 >= offered.max(1)
+            || self.within as f64 >= offered as f64 * (1.0 - TOLERANCE)
+    }
+
+    fn leaves(&mut self, due: Instant, sent: Instant) {
+        self.sent += 1;
+        self.first.get_or_insert(sent);
+        self.last = Some(sent);
+        let late = sent.since(due);
+        self.latest = self.latest.max(late);
+        let is_on_time = late < ON_TIME;
+        self.on_time += u64::from(is_on_time);
+        self.on_time_at_last += u64::from(is_on_time && self.quarter.is_some_and(|quarter| due >= quarter));
+        self.within += u64::from(self.end.is_some_and(|end| sent <= end));
+    }
+}
+
 impl Departed {
-    /// The last quarter of the trial begins there.
-    fn watch_from(&self, quarter: Instant) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).quarter = Some(quarter);
+    /// The trial begins and lasts so long.
+    fn watch(&self, origin: Instant, length: Picos) {
+        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        left.quarter = Some(origin + Picos::from_picos(length.as_picos() / 4 * 3));
+        left.end = Some(origin + length + GRACE);
     }
 
     fn left(&self) -> Left {
@@ -88,13 +118,7 @@ impl Record for Departed {
         if event.outcome != Outcome::Frame(Fate::Sent) {
             return;
         }
-        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        left.sent += 1;
-        left.first.get_or_insert(event.sent);
-        left.last = Some(event.sent);
-        let late = event.sent.since(event.due);
-        left.latest = left.latest.max(late);
-        left.kept_up |= late < ON_TIME && left.quarter.is_some_and(|quarter| event.due >= quarter);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).leaves(event.due, event.sent);
     }
     fn missed(&mut self, _: Miss, _: u64) {}
     fn frames(&mut self, _: Fate, count: u64, _: Bytes) {
@@ -146,7 +170,7 @@ impl Bench {
             may_turn: false,
         };
         let departed = Departed::default();
-        departed.watch_from(origin + Picos::from_picos(order.length.as_picos() / 4 * 3));
+        departed.watch(origin, order.length);
         let ledger = Ledger::new(Box::new(departed.clone()));
         let sender = move || Pacer::new(setup, ledger).run();
         let (arrivals, dropped, missed) = self.carry_out(sender, &departed, offered, origin, watch)?;
@@ -164,7 +188,7 @@ impl Bench {
             received: arrivals.unique,
             missed,
             latest: left.latest,
-            kept_up: left.kept_up,
+            kept_up: left.kept_up(offered),
         };
         Ok(Made { trial, one_way_ns: arrivals.spread(), duplicated: arrivals.duplicated })
     }
@@ -314,4 +338,31 @@ fn missed(port: &mut dyn Port) -> Result<u64, PacketError> {
     let ours = |place: DropPlace| place.key().starts_with("rx.") && place != DropPlace::ReceiveFilter;
     let counters = port.counters()?;
     Ok(counters.drops.iter().filter(|drop| ours(drop.place)).map(|drop| drop.frames).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Frames due each 100 µs for 100 ms, each leaving so many microseconds late.
+    fn left(late_us: impl Fn(u64) -> u64) -> Left {
+        let (origin, length) = (Instant::EPOCH + Picos::from_secs(1), Picos::from_millis(100));
+        let departed = Departed::default();
+        departed.watch(origin, length);
+        let mut left = departed.left();
+        for n in 0..1_000 {
+            let due = origin + Picos::from_micros(n * 100);
+            left.leaves(due, due + Picos::from_micros(late_us(n)));
+        }
+        left
+    }
+
+    #[test]
+    fn a_generator_that_was_held_up_kept_up_and_one_that_is_too_slow_did_not() {
+        // 30 ms at the very end, from 70 ms on: the last quarter is late as a whole, and left after the end.
+        assert!(left(|n| if n < 700 { 5 } else { 30_000 }).kept_up(1_000));
+        assert!(left(|n| if n < 900 { 8_000 } else { 5 }).kept_up(1_000), "late, but it caught up");
+        // 5 % too slow: each frame 5 µs later than the one before, the last 5 ms.
+        assert!(!left(|n| n * 5).kept_up(1_000));
+    }
 }

@@ -6,7 +6,7 @@ use super::goal::{Goal, Limits};
 use super::load::Load;
 use super::search::{End, Found, Search};
 use super::tables::{self, AROUND, Bursts, Latency, SizeFound, TrialRow};
-use super::trial::Order;
+use super::trial::{Judged, Order};
 use crate::job::{Facts, Findings, Job, MakeRecorders, Running};
 use crate::pace::shared::Shared;
 use crate::send::source;
@@ -308,7 +308,9 @@ impl Sweep {
         let tell = &mut self.tell;
         tell.begin(u64::from(size) - FCS as u64);
         let made = self.bench.trial(order, template, &mut |sent| tell.watch(sent))?;
-        let row = TrialRow { size, purpose: purpose.to_owned(), length: order.length, made: made.clone() };
+        let judged = made.trial.void().map_or(Judged::Counts, Judged::Not);
+        let (purpose, length) = (purpose.to_owned(), order.length);
+        let row = TrialRow { size, purpose, length, made: made.clone(), judged };
         self.trials.push(row);
         Ok(made)
     }
@@ -322,14 +324,17 @@ impl Sweep {
                 // What was cut short says nothing.
                 break;
             }
-            search.learn(made.trial);
+            let judged = search.learn(made.trial);
+            if let Some(row) = self.trials.last_mut() {
+                row.judged = judged;
+            }
         }
         self.repeated += search.invalid();
         self.doubtful += search.doubtful();
         let found = search.found();
         self.searches += found.len() as u64;
         for (place, found) in found.into_iter().enumerate() {
-            self.limited += u64::from(matches!(found.end, End::Generator(_)));
+            self.limited += u64::from(matches!(found.end, End::Generator(_) | End::HeldUp));
             self.here().goals[place].push(found);
         }
         Ok(())

@@ -34,7 +34,7 @@ pub use job::SweepJob;
 pub use load::Load;
 pub use search::{End, Found, Search};
 pub use students::{CONFIDENCE, Mean};
-pub use trial::{Order, TOLERANCE, Trial};
+pub use trial::{Judged, Order, TOLERANCE, Trial, Void};
 
 #[cfg(test)]
 mod search_tests;

@@ -10,13 +10,15 @@
 //! ```
 //!
 //! A trial in which the generator fell short says nothing of the target. It is tried again, and if that happens again, what
-//! the generator reached is the highest load that is searched, and the result says so.
+//! the generator reached is the highest load that is searched, and the result says so. A load at which a trial counted is
+//! one that the generator makes: below it nothing but the machine's other work holds it up. Trials that do not count are
+//! bounded in number.
 
 use super::classify::{Class, classify, conditional_throughput};
 use super::goal::{Goal, Limits, Target};
 use super::load::Load;
-use super::trial::{Order, Trial};
-use std::collections::BTreeMap;
+use super::trial::{Judged, Order, Trial, Void};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A search for several goals at once.
 #[derive(Clone, Debug)]
@@ -27,6 +29,8 @@ pub struct Search {
     steps: Vec<Step>,
     at: usize,
     trials: BTreeMap<Load, Vec<Trial>>,
+    /// Trials whose loss may be that of a burst of ours: they count where even that loss is within the goal's.
+    bursts: BTreeMap<Load, Vec<Trial>>,
     made: usize,
     most: usize,
     /// The load at which trials go on until it is decided.
@@ -37,6 +41,9 @@ pub struct Search {
     short: Option<(Load, u32, f64)>,
     generator: Option<f64>,
     invalid: usize,
+    /// Of those, the ones that the generator did not make; and those in a row below what it had made.
+    shorts: usize,
+    held_up: u32,
     /// Trials in a row that lost frames and were uneven, and how many of those had to be taken all the same.
     uneven: u32,
     doubtful: usize,
@@ -74,12 +81,19 @@ pub enum End {
     BelowMin,
     /// Trials or time ran out first: the bounds are as far as it came.
     RanOut,
+    /// Too many trials did not count, though the generator had made higher loads: the machine was busy.
+    HeldUp,
 }
 
 /// Trials at one load that the generator may fail to make before this is taken for its limit.
 const SHORT_TRIALS: u32 = 5;
 /// Trials in a row that lost frames, but did not leave evenly, before such a loss counts as the target's.
-const UNEVEN_TRIALS: u32 = 8;
+const UNEVEN_TRIALS: u32 = 4;
+/// Uneven trials of a search that may not count; from then on their losses do.
+pub(super) const MOST_UNEVEN: usize = 60;
+/// Trials of a search that the generator may not make, and those in a row although it had made as much before.
+pub(super) const MOST_SHORT: usize = 100;
+pub(super) const HELD_UP: u32 = 20;
 /// Of what the generator reached, the share that is searched: at its very limit every second trial would be short.
 const BELOW_LIMIT: f64 = 0.98;
 
@@ -96,6 +110,7 @@ impl Search {
             steps,
             at: 0,
             trials: BTreeMap::new(),
+            bursts: BTreeMap::new(),
             made: 0,
             most,
             open: None,
@@ -103,6 +118,8 @@ impl Search {
             short: None,
             generator: None,
             invalid: 0,
+            shorts: 0,
+            held_up: 0,
             uneven: 0,
             doubtful: 0,
         }
@@ -110,7 +127,7 @@ impl Search {
 
     /// The trial that tells most now; `None` when all goals are found, or trials have run out.
     pub fn next_trial(&mut self) -> Option<Order> {
-        while self.made < self.most && self.at < self.steps.len() {
+        while self.made < self.most && !self.is_held_up() && self.at < self.steps.len() {
             let step = self.steps[self.at];
             if let Some(load) = self.load_for(&step.target) {
                 if self.open != Some(load) {
@@ -131,39 +148,83 @@ impl Search {
         None
     }
 
-    /// Takes a trial in; the order need not have come from [`Search::next_trial`].
-    pub fn learn(&mut self, trial: Trial) {
+    /// Takes a trial in, and says whether it counts; the order need not have come from [`Search::next_trial`].
+    pub fn learn(&mut self, trial: Trial) -> Judged {
         self.made += 1;
-        if trial.is_valid() && trial.is_doubtful() && self.uneven < UNEVEN_TRIALS {
+        match trial.void() {
+            Some(void) => {
+                self.fell_short(&trial);
+                Judged::Not(void)
+            }
+            None => self.counted(trial),
+        }
+    }
+
+    fn counted(&mut self, trial: Trial) -> Judged {
+        (self.short, self.held_up) = (None, 0);
+        if !trial.is_doubtful() {
+            self.uneven = 0;
+            self.trials.entry(trial.load).or_default().push(trial);
+            return Judged::Counts;
+        }
+        let allowed = self.steps.get(self.at).map_or(0.0, |step| step.target.loss);
+        if trial.loss() <= allowed {
+            self.bursts.entry(trial.load).or_default().push(trial);
+            return Judged::Counts;
+        }
+        if self.uneven < UNEVEN_TRIALS && self.invalid - self.shorts < MOST_UNEVEN {
             self.uneven += 1;
             self.invalid += 1;
-            return;
+            return Judged::Not(Void::Uneven);
         }
-        if trial.is_valid() {
-            self.doubtful += usize::from(trial.is_doubtful());
-            self.uneven = 0;
-            self.short = None;
-            self.trials.entry(trial.load).or_default().push(trial);
-            return;
-        }
+        self.uneven = 0;
+        self.doubtful += 1;
+        self.trials.entry(trial.load).or_default().push(trial);
+        Judged::AllTheSame
+    }
+
+    fn fell_short(&mut self, trial: &Trial) {
         self.invalid += 1;
         let before = self.short.filter(|(load, ..)| *load == trial.load);
         let (times, best) = before.map_or((1, 0.0), |(_, times, best)| (times + 1, best));
         // What held it up once need not again: the best of them is what it can.
         let best = trial.reached().max(best);
         self.short = Some((trial.load, times, best));
-        if times >= SHORT_TRIALS {
+        self.shorts += 1;
+        if self.proven().is_some_and(|proven| trial.load <= proven) {
+            self.held_up += 1;
+        } else if times >= SHORT_TRIALS {
             self.limit_to(best);
         }
     }
 
+    /// The highest load that the generator made.
+    fn proven(&self) -> Option<Load> {
+        self.trials.keys().last().max(self.bursts.keys().last()).copied()
+    }
+
     fn limit_to(&mut self, reached: f64) {
-        self.generator = Some(self.generator.map_or(reached, |before| before.min(reached)));
-        let limit = Load::per_second(reached * BELOW_LIMIT);
+        let proven = self.proven().unwrap_or(self.limits.min).max(self.limits.min);
+        let reached = self.generator.map_or(reached, |before| before.min(reached));
+        self.generator =
+            Some(if self.proven().is_some() { reached.max(proven.as_per_second()) } else { reached });
         // Each time it gets lower, so that this ends, also with a generator that contradicts itself.
-        self.limits.max = limit.min(self.limits.max.times(BELOW_LIMIT)).max(self.limits.min);
+        let limit = Load::per_second(reached * BELOW_LIMIT).min(self.limits.max.times(BELOW_LIMIT));
+        self.limits.max = limit.max(proven);
         self.short = None;
         self.open = None;
+    }
+
+    /// Whether the generator fell short so often that nothing more is to be learnt.
+    const fn is_held_up(&self) -> bool {
+        self.shorts >= MOST_SHORT || self.held_up >= HELD_UP
+    }
+
+    /// Trials at a load that speak of this target.
+    fn trials_at(&self, load: Load, target: &Target) -> Vec<Trial> {
+        let even = self.trials.get(&load).into_iter().flatten();
+        let bursts = self.bursts.get(&load).into_iter().flatten().filter(|trial| trial.loss() <= target.loss);
+        even.chain(bursts).copied().collect()
     }
 
     /// Trials that were made, valid or not.
@@ -171,7 +232,7 @@ impl Search {
         self.made
     }
 
-    /// Trials in which the generator fell short.
+    /// Trials that do not count.
     pub const fn invalid(&self) -> usize {
         self.invalid
     }
@@ -194,21 +255,20 @@ impl Search {
     fn found_for(&self, goal: &Goal) -> Found {
         let Some(target) = goal.targets().pop() else { unreachable!("a goal has a last step") };
         let (lower, upper) = self.bounds(&target);
-        let throughput = lower.and_then(|load| conditional_throughput(&target, self.trials.get(&load)?));
+        let throughput =
+            lower.and_then(|load| conditional_throughput(&target, &self.trials_at(load, &target)));
         let end = match (lower, upper) {
             (Some(low), Some(high)) if is_narrow(low, high, &target) => End::Found,
             (Some(low), None) if low >= self.limits.max => {
                 self.generator.map_or(End::AboveMax, End::Generator)
-            }
-            // The generator's limit lies between both bounds of an earlier, higher trial.
-            (Some(low), Some(_)) if low >= self.limits.max => {
-                self.generator.map_or(End::RanOut, End::Generator)
             }
             (None, Some(high)) if high <= self.limits.min => End::BelowMin,
             // Not a single trial was valid, down to the lowest load.
             (None, None) if self.generator.is_some() && self.limits.max <= self.limits.min => {
                 self.generator.map_or(End::RanOut, End::Generator)
             }
+            (_, None) if self.is_held_up() => self.generator.map_or(End::HeldUp, End::Generator),
+            _ if self.is_held_up() => End::HeldUp,
             _ => End::RanOut,
         };
         Found { goal: goal.clone(), lower, upper, throughput, end }
@@ -226,10 +286,11 @@ impl Search {
     /// Tightest bounds: the lowest load that is not reached, and the highest below it that is.
     fn bounds(&self, target: &Target) -> (Option<Load>, Option<Load>) {
         let mut lower = None;
-        for (load, trials) in &self.trials {
-            match classify(target, trials) {
-                Class::Upper => return (lower, Some(*load)),
-                Class::Lower => lower = Some(*load),
+        let loads: BTreeSet<Load> = self.trials.keys().chain(self.bursts.keys()).copied().collect();
+        for load in loads {
+            match classify(target, &self.trials_at(load, target)) {
+                Class::Upper => return (lower, Some(load)),
+                Class::Lower => lower = Some(load),
                 Class::Undecided => {}
             }
         }
@@ -248,7 +309,7 @@ impl Search {
         }
         let limits = self.limits;
         match (lower, upper) {
-            (Some(low), Some(high)) if is_narrow(low, high, target) || low >= limits.max => None,
+            (Some(low), Some(high)) if is_narrow(low, high, target) => None,
             (Some(low), Some(high)) => {
                 Some(self.hint(target, low, high).unwrap_or_else(|| inside(low, high)))
             }
@@ -269,8 +330,7 @@ impl Search {
     }
 
     fn is_undecided(&self, load: Load, target: &Target) -> bool {
-        load <= self.limits.max
-            && self.trials.get(&load).is_none_or(|trials| classify(target, trials) == Class::Undecided)
+        load <= self.limits.max && classify(target, &self.trials_at(load, target)) == Class::Undecided
     }
 
     /// The bound that the step before left between these two, if it is still to be confirmed by this one.

@@ -1,5 +1,6 @@
 //! Searches of simulated systems whose capacity is known: it must be found within the width that is stated.
 
+use super::search::{HELD_UP, MOST_SHORT, MOST_UNEVEN};
 use super::*;
 use proptest::prelude::*;
 use units::{Fraction, Picos};
@@ -137,6 +138,52 @@ fn a_loss_in_a_burst_of_the_generators_own_is_tried_again() {
     let found = &search.found()[0];
     assert_eq!((found.end, search.doubtful()), (End::Found, 0), "{found:?}");
     assert!((found.lower.unwrap().as_per_second() / 40_000.0 - 1.0).abs() < 0.005);
+}
+
+#[test]
+fn a_busy_machine_does_not_make_the_generators_limit() {
+    // Each frame in a hundred is lost at any load, and each trial is uneven; every third the generator does not make at all.
+    let goals = || vec![Goal::ndr(), Goal::pdr(share("0.5%")), Goal::named("2%", share("2%"))];
+    let bounds = Limits { min: Load::per_second(100.0), max: Load::per_second(20_000.0) };
+    let mut search = Search::new(goals(), bounds, 500);
+    let mut system = Simulated::of(1e9);
+    let mut highest: f64 = 0.0;
+    while let Some(order) = search.next_trial() {
+        let mut trial = system.trial(order);
+        (trial.received, trial.latest) = (trial.sent - trial.sent.div_ceil(100), Picos::from_millis(5));
+        if search.made() % 3 == 2 {
+            trial.sent /= 2;
+        } else {
+            highest = highest.max(order.load.as_per_second());
+        }
+        search.learn(trial);
+    }
+    let found = search.found();
+    assert_eq!(
+        (highest, found[2].lower, found[2].end),
+        (20_000.0, Some(bounds.max), End::AboveMax),
+        "{found:?}"
+    );
+    for found in &found[..2] {
+        assert_eq!((found.lower, found.end), (None, End::BelowMin), "{found:?}");
+    }
+    assert!(search.invalid() < MOST_UNEVEN + MOST_SHORT, "{} of {} trials", search.invalid(), search.made());
+}
+
+#[test]
+fn what_was_made_once_is_no_limit_even_if_it_is_never_made_again() {
+    // The first trial counts, at the highest load and with a loss; then the generator makes nothing any more.
+    let mut search = Search::new(vec![Goal::ndr()], limits(20_000.0), 500);
+    let mut system = Simulated::of(1_000.0);
+    while let Some(order) = search.next_trial() {
+        let mut trial = system.trial(order);
+        if search.made() > 0 {
+            trial.sent /= 2;
+        }
+        assert_eq!(search.learn(trial) == Judged::Counts, search.made() == 1);
+    }
+    assert_eq!((search.found()[0].end, search.invalid()), (End::HeldUp, HELD_UP as usize));
+    assert_eq!(search.found()[0].lower, None);
 }
 
 #[test]

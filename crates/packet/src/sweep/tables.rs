@@ -4,6 +4,7 @@ use super::bench::Made;
 use super::goal::Goal;
 use super::search::{End, Found};
 use super::students::Mean;
+use super::trial::Judged;
 use measure::packets::{Cell, Column, Spread, Table};
 use units::Picos;
 
@@ -120,6 +121,7 @@ pub fn end(end: End) -> String {
         End::Generator(reached) => format!("at least: the generator makes no more than {reached:.0}/s"),
         End::BelowMin => "not even the lowest load is reached".to_owned(),
         End::RanOut => "not decided: the trials ran out".to_owned(),
+        End::HeldUp => "not decided: the generator was held up in too many trials".to_owned(),
     }
 }
 
@@ -203,6 +205,7 @@ pub struct TrialRow {
     pub purpose: String,
     pub length: Picos,
     pub made: Made,
+    pub judged: Judged,
 }
 
 /// All trials, as far as they are kept.
@@ -220,11 +223,6 @@ pub fn trials(rows: &[TrialRow]) -> Table {
     ];
     let row = |row: &TrialRow| {
         let trial = &row.made.trial;
-        let counts = if trial.is_valid() {
-            "yes".to_owned()
-        } else {
-            format!("no: the generator made {:.0}/s", trial.reached())
-        };
         vec![
             Cell::Figure(f64::from(row.size)),
             Cell::Words(row.purpose.clone()),
@@ -234,7 +232,7 @@ pub fn trials(rows: &[TrialRow]) -> Table {
             Cell::Figure(trial.received as f64),
             Cell::Figure(trial.loss()),
             Cell::Figure(row.made.duplicated as f64),
-            Cell::Words(counts),
+            Cell::Words(row.judged.words()),
         ]
     };
     let more = rows.len().saturating_sub(MOST_TRIALS);

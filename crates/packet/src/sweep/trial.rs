@@ -27,8 +27,45 @@ pub struct Trial {
     pub missed: u64,
     /// How late the latest left. What is late leaves at once: a burst that nobody asked for.
     pub latest: Picos,
-    /// Whether frames of the last quarter left on time: what was late before was a hold-up, and no lack of ability.
+    /// Whether the generator kept up, though it may have been held up: frames of the last quarter left on time, or half of
+    /// all did, or nearly all left before the trial's end.
     pub kept_up: bool,
+}
+
+/// Whether a trial counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Judged {
+    Counts,
+    /// Its loss may be that of a burst of ours, but no trial was any better.
+    AllTheSame,
+    Not(Void),
+}
+
+/// Why a trial does not count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Void {
+    /// The port did not take all frames.
+    NotSent { sent: u64, offered: u64 },
+    /// All left, but more slowly than they should.
+    Slow { reached: f64 },
+    /// This machine's receiver lost frames that had arrived.
+    Receiver { missed: u64 },
+    /// Frames were lost, and some of them had left late and close together.
+    Uneven,
+}
+
+impl Judged {
+    /// In words, for a table.
+    pub fn words(self) -> String {
+        match self {
+            Self::Counts => "yes".to_owned(),
+            Self::AllTheSame => "yes, though frames left in bursts".to_owned(),
+            Self::Not(Void::NotSent { sent, offered }) => format!("no: {sent} of {offered} frames left"),
+            Self::Not(Void::Slow { reached }) => format!("no: the generator made {reached:.0}/s"),
+            Self::Not(Void::Receiver { missed }) => format!("no: the receiver lost {missed} frames"),
+            Self::Not(Void::Uneven) => "no: frames left in bursts, and some were lost".to_owned(),
+        }
+    }
 }
 
 /// A frame that is later than this makes a burst that a target may lose, though it takes the load.
@@ -56,12 +93,20 @@ impl Trial {
 
     /// Whether the generator made the load that it should. Where it did not, the trial says nothing of the target.
     pub fn is_valid(&self) -> bool {
+        self.void().is_none()
+    }
+
+    /// Why the trial does not count, as far as it alone tells.
+    pub fn void(&self) -> Option<Void> {
         let short = self.offered.saturating_sub(self.sent) as f64;
-        short <= self.offered as f64 * TOLERANCE
-            && (self.kept_up || self.took.as_secs_f64() <= self.length.as_secs_f64() * (1.0 + TOLERANCE))
-            && self.sent > 0
-            // A loss of which part is ours says nothing of the target.
-            && (self.missed == 0 || self.received >= self.sent)
+        if self.sent == 0 || short > self.offered as f64 * TOLERANCE {
+            return Some(Void::NotSent { sent: self.sent, offered: self.offered });
+        }
+        if !self.kept_up && self.took.as_secs_f64() > self.length.as_secs_f64() * (1.0 + TOLERANCE) {
+            return Some(Void::Slow { reached: self.reached() });
+        }
+        // A loss of which part is ours says nothing of the target.
+        (self.missed > 0 && self.received < self.sent).then_some(Void::Receiver { missed: self.missed })
     }
 
     /// Whether something was lost in a trial whose frames did not leave evenly: the loss may be the burst's.
