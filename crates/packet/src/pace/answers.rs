@@ -1,10 +1,12 @@
 //! From the wire to the host: what arrives at OUT goes into IN as it is, at once.
+//!
+//! Answers are no departures: they are counted in the notes and at the ports, not in the run's rate.
 
 use crate::control::Control;
 use clock::{Clock, HostClock};
 use port::{For, Port, PortError};
 use std::sync::Arc;
-use units::{Bytes, Fate, Gauges, Instant, Picos, Record};
+use units::{Instant, Picos};
 
 /// Frames handed over in one go.
 const BATCH: usize = 64;
@@ -29,14 +31,13 @@ pub struct Answers {
     pub control: Arc<Control>,
     pub from: Box<dyn Port>,
     pub to: Box<dyn Port>,
-    pub record: Box<dyn Record + Send>,
     pub until: Instant,
 }
 
 impl Answers {
     /// Goes on until it is told to stop; gives the ports back for their counters.
     pub fn run(mut self) -> (Answered, Box<dyn Port>, Box<dyn Port>) {
-        let (mut answered, mut gauges) = (Answered::default(), Gauges::default());
+        let mut answered = Answered::default();
         // One batch, copied once: the ports' own rooms are not lent across both.
         let mut batch: Vec<Vec<u8>> = (0..BATCH).map(|_| Vec::with_capacity(2_048)).collect();
         while !self.control.stops() && self.clock.now() < self.until {
@@ -45,9 +46,6 @@ impl Answers {
                 Err(PortError::Down { .. }) => std::thread::sleep(IDLE.as_std()),
                 Err(error) => self.control.fail(error.to_string()),
             }
-            gauges.offered = answered.frames;
-            gauges.due = answered.frames;
-            self.record.tick(self.clock.now(), &gauges);
         }
         (answered, self.from, self.to)
     }
@@ -74,7 +72,6 @@ impl Answers {
         answered.dropped += (count - given) as u64;
         answered.frames += given as u64;
         answered.bytes += bytes;
-        self.record.frames(Fate::Forwarded, given as u64, Bytes::new(bytes));
         Ok(())
     }
 

@@ -81,7 +81,8 @@ impl Job for PaceJob {
     fn facts(&self) -> Facts {
         let Settings { input, output, pace, is_relative, length, .. } = &self.settings;
         Facts {
-            threads: 2,
+            // One thread has departures; the other hands answers back.
+            threads: 1,
             spins: true,
             gap: pace.even_gap(),
             is_open_loop: true,
@@ -110,10 +111,8 @@ impl Job for PaceJob {
         control.begin(origin);
         understand(&control, &marks, &settings.pace, origin);
         let until = settings.length.map_or(Instant::FAR, |length| origin + length);
-        let mut recorders = recorders(origin).into_iter();
-        let (Some(first), Some(second)) = (recorders.next(), recorders.next()) else {
-            return Err(PacketError::Wrong("two recorders are needed".to_owned()));
-        };
+        let record = recorders(origin).into_iter().next();
+        let record = record.ok_or_else(|| PacketError::Wrong("a recorder is needed".to_owned()))?;
         let valve_refused = valve.as_ref().err().cloned();
         let timetable = Timetable::new(settings.pace.clone(), settings.is_relative);
         let outward = Outward::new(
@@ -122,19 +121,13 @@ impl Job for PaceJob {
             marks,
             input.receive,
             output.transmit,
-            first,
+            record,
             timetable,
             valve.ok(),
             until,
         );
-        let answers = Answers {
-            clock,
-            control: control.clone(),
-            from: output.receive,
-            to: input.transmit,
-            record: second,
-            until,
-        };
+        let answers =
+            Answers { clock, control: control.clone(), from: output.receive, to: input.transmit, until };
         let (out_end, in_end) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(None)));
         let (put_out, put_in) = (out_end.clone(), in_end.clone());
         let (cpu, other) = (settings.cpus.first().copied(), settings.cpus.get(1).copied());
@@ -142,10 +135,20 @@ impl Job for PaceJob {
             spawn("pace", cpu, move || put(&put_out, outward.run()))?,
             spawn("answers", other, move || put(&put_in, answers.run()))?,
         ];
+        let is_even = settings.pace.even_gap().is_some();
         let finish = move || {
             let (outward, answered) = (take(&out_end), take(&in_end));
             let lost = tap_drops(&in_about.interface).saturating_sub(lost_before);
-            findings(&control, outward, answered, &valve_refused, lost, (&in_about, &out_about))
+            findings(
+                &control,
+                outward,
+                answered,
+                &valve_refused,
+                lost,
+                (&in_about, &out_about),
+                clock.precision(),
+                is_even,
+            )
         };
         Ok(Running::new(threads, finish))
     }
@@ -271,6 +274,7 @@ fn tap_drops(interface: &Option<String>) -> u64 {
     statistics.map_or(0, |statistics| statistics.tx_dropped)
 }
 
+#[allow(clippy::too_many_arguments)]
 fn findings(
     control: &Control,
     outward: Option<Left<Outcomes>>,
@@ -278,6 +282,8 @@ fn findings(
     valve_refused: &Option<String>,
     lost: u64,
     (input, output): (&port::About, &port::About),
+    precision: Picos,
+    is_even: bool,
 ) -> Findings {
     let mut findings = Findings::default();
     let (Some((out, from, to)), Some((back, answers_from, answers_to))) = (outward, answered) else {
@@ -301,15 +307,32 @@ fn findings(
             out.gaps.report(&Stamping {
                 measured_at: format!("{}, when handed over", output.name),
                 by: "software".to_owned(),
-                error_ns: 0.0,
-                error_from: "the engine's own clock, read before each frame is handed over".to_owned(),
+                error_ns: precision.as_picos() as f64 / 1e3,
+                error_from: "the precision of the engine's own clock, read before each frame is handed over"
+                    .to_owned(),
             })
         }),
         changes: control.changes(),
         ..PacketReport::default()
     };
     findings.notes = notes(&out, &back, valve_refused, lost);
+    findings.notes.extend(note_on_gaps(&findings.report, is_even));
     findings
+}
+
+/// What gap errors are measured against where it is not one gap for all.
+fn note_on_gaps(report: &PacketReport, is_even: bool) -> Option<String> {
+    let is_changed = report.changes.iter().any(|change| change.what == "rate");
+    let what = match (is_even, is_changed) {
+        (true, false) => return None,
+        (true, true) => {
+            "the rate was changed by hand: gap errors are against the gap of each frame at its time, and judged by the first"
+        }
+        (false, _) => {
+            "each frame has a gap of its own: gap errors are against that, and are not judged, as there is no one gap"
+        }
+    };
+    Some(what.to_owned())
 }
 
 fn notes(out: &Outcomes, back: &Answered, valve_refused: &Option<String>, lost: u64) -> Vec<String> {

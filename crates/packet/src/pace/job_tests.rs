@@ -11,8 +11,8 @@ struct Tally(Arc<Mutex<Counted>>);
 #[derive(Clone, Debug, Default)]
 struct Counted {
     events: Vec<Event>,
-    forwarded: u64,
     offered: u64,
+    late: u64,
 }
 
 impl Record for Tally {
@@ -21,12 +21,12 @@ impl Record for Tally {
     }
     fn missed(&mut self, _: Miss, _: u64) {}
     fn frames(&mut self, fate: Fate, count: u64, _: Bytes) {
-        assert_eq!(fate, Fate::Forwarded);
-        self.0.lock().unwrap().forwarded += count;
+        panic!("{count} frames {fate:?} that are no departures of the pace");
     }
     fn phase(&mut self, _: Phase, _: Picos) {}
     fn tick(&mut self, _: Instant, gauges: &Gauges) {
-        self.0.lock().unwrap().offered = gauges.offered;
+        let mut counted = self.0.lock().unwrap();
+        (counted.offered, counted.late) = (gauges.offered, gauges.late);
     }
 }
 
@@ -35,7 +35,7 @@ struct Bench {
     target: mem::End,
     running: Running,
     control: Arc<Control>,
-    tallies: Vec<Tally>,
+    tally: Tally,
     clock: HostClock,
 }
 
@@ -54,12 +54,11 @@ fn bench(pace: Pace, length: Picos) -> Bench {
     };
     let (input, output) = (End::shared(Box::new(input)), End::shared(Box::new(output)));
     let job = Box::new(PaceJob::between(settings, clock, input, output).unwrap());
-    let tallies = vec![Tally::default(), Tally::default()];
+    let tally = Tally::default();
     let control = Arc::new(Control::default());
-    let mut make =
-        |_| tallies.iter().map(|tally| Box::new(tally.clone()) as Box<dyn Record + Send>).collect();
+    let mut make = |_| vec![Box::new(tally.clone()) as Box<dyn Record + Send>];
     let running = job.start(control.clone(), &mut make).unwrap();
-    Bench { host, target, running, control, tallies, clock }
+    Bench { host, target, running, control, tally, clock }
 }
 
 fn send(port: &mut dyn Port, frames: impl IntoIterator<Item = Vec<u8>>) {
@@ -109,14 +108,23 @@ fn frames_leave_in_order_at_their_gaps_and_answers_come_back_untouched() {
         (0..50).map(frame).collect::<Vec<_>>()
     );
     let findings = bench.running.join();
-    let out = bench.tallies[0].0.lock().unwrap().clone();
+    let out = bench.tally.0.lock().unwrap().clone();
     assert_eq!((out.offered, out.events.len()), (100, 100));
     assert!(out.events.iter().all(|event| event.outcome == Outcome::Frame(Fate::Sent)));
     assert!(out.events.windows(2).all(|two| two[1].due.since(two[0].due) == gap), "due times are exact");
     assert!(out.events.iter().all(|event| event.sent >= event.due), "none too early");
-    assert_eq!(bench.tallies[1].0.lock().unwrap().forwarded, 50);
+    // What left more than its gap of 500 µs late.
+    let late = out.events.iter().filter(|event| event.sent.since(event.due) > gap).count();
+    assert_eq!(out.late, late as u64);
     let gaps = findings.report.gaps.unwrap();
     assert_eq!(gaps.count, 99);
+    assert!(gaps.stamp_error_ns > 0.0, "no clock is exact");
+    // The same error as the recorder makes of numbers that follow each other: |L(n) − L(n−1)|.
+    let lateness = |event: &Event| event.sent.since(event.due).as_picos() as f64 / 1e3;
+    let errors = out.events.windows(2).map(|two| (lateness(&two[1]) - lateness(&two[0])).abs());
+    assert!(out.events.windows(2).all(|two| two[1].seq == two[0].seq + 1));
+    let mean = errors.sum::<f64>() / 99.0;
+    assert!((gaps.error.unwrap().mean_ns - mean).abs() < 2.0, "{mean} {:?}", gaps.error);
     assert!(findings.notes[0].contains("100 frames taken, 100 let go, 50 answers"), "{:?}", findings.notes);
 }
 
@@ -126,7 +134,7 @@ fn what_waits_at_the_end_is_cut_off_and_nothing_is_lost_from_the_count() {
     let mut bench = bench(Pace::Frames(Rate::new(1, gap).unwrap()), Picos::from_millis(200));
     send(&mut bench.host, (0..300).map(frame));
     bench.running.join();
-    let out = bench.tallies[0].0.lock().unwrap().clone();
+    let out = bench.tally.0.lock().unwrap().clone();
     let sent = out.events.iter().filter(|event| event.outcome == Outcome::Frame(Fate::Sent)).count();
     let cut = out.events.iter().filter(|event| event.outcome == Outcome::CutOff).count();
     assert_eq!((out.offered, sent + cut), (300, 300));
@@ -170,4 +178,26 @@ fn the_rate_changes_by_hand_and_the_change_is_in_the_result() {
     assert!(frames[199].1.since(frames[0].1) < Picos::from_millis(450));
     let findings = bench.running.join();
     assert_eq!(findings.report.changes[0].to, "1000/s");
+    // Gaps of 10 ms and of 1 ms, and each is judged by its own: most errors are far below either.
+    assert_eq!(findings.report.gaps.unwrap().error.unwrap().count, 199);
+    assert!(
+        findings.notes.iter().any(|note| note.contains("the rate was changed by hand")),
+        "{:?}",
+        findings.notes
+    );
+}
+
+#[test]
+fn frames_that_leave_late_are_counted_as_late() {
+    // A gap of a millisecond, and a pause of 50 ms in which frames are due all the same.
+    let mut bench = bench(Pace::Frames(Rate::per_second(1_000).unwrap()), Picos::from_millis(500));
+    let ask = |line: &str| bench.control.ask(line, bench.clock.now(), crate::By::Socket).unwrap();
+    send(&mut bench.host, (0..100).map(frame));
+    std::thread::sleep(Duration::from_millis(20));
+    ask("pause");
+    std::thread::sleep(Duration::from_millis(50));
+    ask("resume");
+    assert_eq!(receive(&mut bench.target, 100, bench.clock).len(), 100);
+    bench.running.join();
+    assert!(bench.tally.0.lock().unwrap().late >= 20, "{}", bench.tally.0.lock().unwrap().late);
 }

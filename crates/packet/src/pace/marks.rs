@@ -28,8 +28,8 @@ pub enum State {
     Asked,
     /// It stands behind this many frames, of which some wait.
     Placed { behind: u64 },
-    /// All before it have left (or were lost, which is counted).
-    Gone { behind: u64, at: Instant },
+    /// None before it wait any more: all have left, but for those that were forgotten when an interface went down or came up.
+    Gone { behind: u64, forgotten: u64, at: Instant },
 }
 
 /// The marks of a run.
@@ -41,6 +41,8 @@ pub struct Marks {
     open: AtomicU64,
     taken: AtomicU64,
     gone: AtomicU64,
+    /// Stretches of frames that were forgotten: those from the first up to, not including, the second.
+    forgotten: Mutex<Vec<(u64, u64)>>,
 }
 
 impl Marks {
@@ -82,10 +84,29 @@ impl Marks {
             if let State::Placed { behind } = mark.state
                 && behind <= gone
             {
-                mark.state = State::Gone { behind, at: now };
+                mark.state = State::Gone { behind, forgotten: self.forgotten_before(behind), at: now };
                 self.open.fetch_sub(1, Ordering::Relaxed);
             }
         }
+    }
+
+    /// Told by the engine: of all frames that were taken those from number `from` on were forgotten, up to number `to`.
+    pub fn forget(&self, from: u64, to: u64) {
+        let mut all = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() == MOST {
+            // The two oldest become one, which is said to have been forgotten as a whole: too many rather than too few.
+            let oldest = all.remove(0);
+            all[0].0 = oldest.0;
+        }
+        if from < to {
+            all.push((from, to));
+        }
+    }
+
+    /// Frames before this one that were forgotten.
+    fn forgotten_before(&self, behind: u64) -> u64 {
+        let all = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().map(|(from, to)| (*to).min(behind).saturating_sub(*from)).sum()
     }
 
     pub fn find(&self, number: u64) -> Option<Mark> {
@@ -110,7 +131,14 @@ impl Marks {
                 let left = behind.saturating_sub(self.counts().1);
                 format!("mark {number}: waiting, behind frame {behind}, of which {left} have not gone")
             }
-            State::Gone { behind, at } => {
+            State::Gone { behind, forgotten: lost @ 1.., at } => {
+                let (seconds, left) = (at.since(origin).as_secs_f64(), behind.saturating_sub(lost));
+                format!(
+                    "mark {number}: gone by {seconds:.6} s, but {lost} of the {behind} frames up to it were forgotten, as an \
+                     interface went down or came up; {left} had left"
+                )
+            }
+            State::Gone { behind, at, .. } => {
                 let seconds = at.since(origin).as_secs_f64();
                 format!("mark {number}: gone, all {behind} frames up to it had left by {seconds:.6} s")
             }
@@ -136,13 +164,29 @@ mod tests {
         marks.progress(20, 11, true, at(3));
         assert_eq!(marks.find(number).unwrap().state, State::Placed { behind: 12 });
         marks.progress(20, 12, true, at(4));
-        assert_eq!(marks.find(number).unwrap().state, State::Gone { behind: 12, at: at(4) });
+        assert_eq!(marks.find(number).unwrap().state, State::Gone { behind: 12, forgotten: 0, at: at(4) });
         assert!(
             marks
                 .describe(marks.last().unwrap(), at(0))
                 .ends_with("all 12 frames up to it had left by 0.004000 s")
         );
         assert_eq!(marks.find(2), None);
+    }
+
+    #[test]
+    fn a_mark_says_how_many_frames_before_it_were_forgotten() {
+        let at = |ms| Instant::EPOCH + Picos::from_millis(ms);
+        let marks = Marks::default();
+        let first = marks.ask();
+        marks.progress(12, 4, true, at(1));
+        // Frames 4 … 11 wait, two more come, and an interface goes down.
+        let second = marks.ask();
+        marks.forget(4, 14);
+        marks.progress(14, 14, true, at(2));
+        let said = |number| marks.describe(marks.find(number).unwrap(), at(0));
+        assert!(said(first).contains("8 of the 12 frames up to it were forgotten"), "{}", said(first));
+        assert!(said(first).ends_with("; 4 had left"), "{}", said(first));
+        assert!(said(second).contains("10 of the 14 frames"), "{}", said(second));
     }
 
     #[test]

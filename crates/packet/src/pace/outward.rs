@@ -18,6 +18,8 @@ use port::{For, Port, PortError};
 use std::sync::Arc;
 use units::{Bytes, Cause, Event, Fate, Gauges, Group, Instant, Outcome, Picos, Rate, Record};
 
+/// The frame, in bytes without FCS, whose gap stands for those of a pace of bits.
+const LONG: f64 = 1_514.0;
 /// Frames that wait here at the utmost; those that the valve keeps back wait before it.
 pub const QUEUE: usize = 4_096;
 /// Frames taken in one call where there is time for many.
@@ -46,7 +48,7 @@ pub struct Outcomes {
     pub resets: u64,
     /// Longer than OUT takes.
     pub too_long: u64,
-    /// Frames that left more than a gap late.
+    /// The longest that the queue was.
     pub most_waiting: usize,
     pub settings: u64,
     pub valve_failed: Option<String>,
@@ -64,10 +66,14 @@ pub struct Outward {
     pub timetable: Timetable,
     pub valve: Option<Valve>,
     pub until: Instant,
+    /// A frame that leaves more than this after it was due is late.
+    tolerance: Picos,
     queue: Queue,
     quota: Quota,
     gauges: Gauges,
     outcomes: Outcomes,
+    /// Numbers left out: between frames that they part there is no gap.
+    parted: u64,
     /// Whether IN had nothing more when it was last asked.
     is_drained: bool,
     was_up: bool,
@@ -111,6 +117,7 @@ impl Outward {
             from,
             to,
             record,
+            tolerance: tolerance(timetable.pace()),
             timetable,
             valve,
             until,
@@ -118,6 +125,7 @@ impl Outward {
             quota: Quota::new(longest),
             gauges: Gauges::default(),
             outcomes,
+            parted: 0,
             is_drained: false,
             was_up: true,
             looked: now,
@@ -226,9 +234,10 @@ impl Outward {
         self.outcomes.sent += 1;
         self.last = now;
         let origin = Instant::EPOCH;
+        self.gauges.late += u64::from(sent.since(due) > self.tolerance);
         self.outcomes.gaps.arrived_due(sent.since(origin).as_nanos(), due.since(origin).as_nanos());
         let outcome = Outcome::Frame(Fate::Sent);
-        self.record.event(&event(self.outcomes.sent - 1, due, sent, bytes, outcome));
+        self.record.event(&event(self.outcomes.sent - 1 + self.parted, due, sent, bytes, outcome));
     }
 
     /// The frame at the head goes nowhere.
@@ -310,6 +319,7 @@ impl Outward {
     /// Interface down or up: forgets what waits here and in IN, and begins anew.
     fn forget(&mut self, now: Instant) {
         self.outcomes.resets += 1;
+        let first = self.outcomes.taken - self.queue.len() as u64;
         // What IN still has was sent before, too. Bounded, should the host send without pause.
         for _ in 0..QUEUE / MOST_TAKEN {
             while let Some(front) = self.queue.front() {
@@ -321,8 +331,11 @@ impl Outward {
                 break;
             }
         }
+        // One that was too long to be taken is among them.
+        self.marks.forget(first, self.outcomes.taken - self.queue.len() as u64);
         self.timetable.reset();
         self.outcomes.gaps.pause();
+        self.parted += 1;
     }
 
     fn turn_valve(&mut self, now: Instant) {
@@ -346,7 +359,10 @@ impl Outward {
         }
         self.seen_turns += 1;
         match turn.to {
-            Course::Rate(rate) => self.timetable.change(with_rate(self.timetable.pace(), rate)),
+            Course::Rate(rate) => {
+                self.timetable.change(with_rate(self.timetable.pace(), rate));
+                self.tolerance = tolerance(self.timetable.pace());
+            }
             Course::Pause => self.is_paused = true,
             Course::Resume => self.is_paused = false,
             // Refused where it was asked for.
@@ -364,6 +380,17 @@ impl Outward {
             self.record.event(&Event { done: now, ..event(0, due, Instant::FAR, bytes, Outcome::CutOff) });
         }
         self.record.tick(now, &self.gauges);
+    }
+}
+
+/// One gap, but not less than what an interrupted CPU costs: a frame later than this takes another's place.
+fn tolerance(pace: &super::Pace) -> Picos {
+    let least = Picos::from_micros(10);
+    let per_second = pace.frames_per_second(LONG);
+    if per_second > 0.0 && per_second.is_finite() {
+        Picos::from_secs_f64(1.0 / per_second).max(least)
+    } else {
+        least
     }
 }
 
