@@ -154,6 +154,10 @@ impl Port for Chosen {
         self.port.is_up()
     }
 
+    fn trouble(&mut self) -> Option<PortError> {
+        self.port.trouble()
+    }
+
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.port.descriptor()
     }

@@ -28,10 +28,10 @@ mod namespace;
 mod open;
 mod packet;
 pub mod pcap;
-mod tap;
-mod udp;
-mod trace;
 mod record;
+mod tap;
+mod trace;
+mod udp;
 mod xdp;
 
 pub use about::{Abilities, About, Choice, StampedBy};
@@ -124,6 +124,12 @@ pub trait Port: Send {
     /// Whether the link is up; ports without one are always up.
     fn is_up(&mut self) -> bool {
         true
+    }
+
+    /// What is wrong with the link, asked anew: `Down` or `Gone`. Whoever hears nothing for long asks this, for not every port is
+    /// woken up when its interface is removed.
+    fn trouble(&mut self) -> Option<PortError> {
+        None
     }
 
     /// What can be polled for arrivals.

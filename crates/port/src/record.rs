@@ -116,6 +116,10 @@ impl Port for Record {
         self.inner.is_up()
     }
 
+    fn trouble(&mut self) -> Option<PortError> {
+        self.inner.trouble()
+    }
+
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.inner.descriptor()
     }

@@ -197,6 +197,10 @@ impl Port for Trace {
         self.inner.is_up()
     }
 
+    fn trouble(&mut self) -> Option<PortError> {
+        self.inner.trouble()
+    }
+
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.inner.descriptor()
     }

@@ -110,6 +110,10 @@ impl Port for Shared {
         self.lock().is_up()
     }
 
+    fn trouble(&mut self) -> Option<PortError> {
+        self.lock().trouble()
+    }
+
     fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         self.descriptor.as_ref().map(AsFd::as_fd)
     }

@@ -221,6 +221,10 @@ impl Port for Fault {
         self.inner.is_up()
     }
 
+    fn trouble(&mut self) -> Option<PortError> {
+        self.inner.trouble()
+    }
+
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         // What is held back here makes no descriptor readable.
         self.inner.descriptor().filter(|_| self.inward.is_none())

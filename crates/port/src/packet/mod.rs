@@ -118,6 +118,17 @@ impl PacketPort {
         Ok(())
     }
 
+    /// Refusals may mean that the link has no carrier.
+    #[inline]
+    fn look_at_refusals(&mut self) {
+        if let Some(transmitter) = &mut self.transmitter
+            && transmitter.wants_look()
+            && self.interface.state() != Link::Up
+        {
+            transmitter.give_up(&mut self.counters);
+        }
+    }
+
     /// After a long silence: an interface that is gone is told, one that is down may come back.
     #[cold]
     fn check_silence(&mut self) -> Result<(), PortError> {
@@ -167,6 +178,7 @@ impl Port for PacketPort {
 
     #[inline]
     fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
+        self.look_at_refusals();
         if self.transmitter.as_ref().is_some_and(|transmitter| transmitter.is_down) {
             self.look_again()?;
         }
@@ -189,6 +201,7 @@ impl Port for PacketPort {
     fn flush(&mut self, patience: Picos) -> Result<bool, PortError> {
         let until = clock::monotonic_ns().saturating_add(patience.as_nanos());
         loop {
+            self.look_at_refusals();
             let Some(transmitter) = &mut self.transmitter else { return Ok(true) };
             transmitter.push(&mut self.counters)?;
             if !transmitter.has_pending() && !transmitter.is_in_flight() {
@@ -208,6 +221,7 @@ impl Port for PacketPort {
         // The socket has room even when the driver has none: only trying tells.
         let until = clock::monotonic_ns().saturating_add(patience.as_nanos());
         loop {
+            self.look_at_refusals();
             let Some(transmitter) = &mut self.transmitter else { return Err(self.unable("transmit")) };
             transmitter.push(&mut self.counters)?;
             let is_down = transmitter.is_down && self.interface.state() != Link::Up;
@@ -245,6 +259,10 @@ impl Port for PacketPort {
 
     fn is_up(&mut self) -> bool {
         self.interface.state() == Link::Up
+    }
+
+    fn trouble(&mut self) -> Option<PortError> {
+        self.interface.trouble()
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

@@ -142,17 +142,14 @@ impl Receiver {
         }
     }
 
-    /// Frames that the interface lost before any socket saw them, since this was opened.
+    /// Frames that the card lost before any socket saw them, since this was opened. (What the kernel counts as dropped on
+    /// receiving says nothing: frames that no protocol wanted are there too, after every socket had its copy.)
     pub fn count_interface(&self, now: &Statistics, counters: &mut Counters) {
         let Some(before) = &self.before else { return };
         let in_card = |s: &Statistics| s.rx_missed.max(s.rx_over).max(s.rx_fifo);
-        for (place, total) in [
-            (DropPlace::ReceiveKernel, now.rx_dropped.saturating_sub(before.rx_dropped)),
-            (DropPlace::ReceiveDriver, in_card(now).saturating_sub(in_card(before))),
-        ] {
-            let known = counters.dropped(place);
-            counters.drop(place, total.saturating_sub(known));
-        }
+        let total = in_card(now).saturating_sub(in_card(before));
+        let known = counters.dropped(DropPlace::ReceiveDriver);
+        counters.drop(DropPlace::ReceiveDriver, total.saturating_sub(known));
     }
 
     /// Only frames that `program` accepts, from now on; what came before it is forgotten.

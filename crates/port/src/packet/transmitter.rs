@@ -11,6 +11,10 @@ use crate::{Choice, Counters, DropPlace, PortError, Slot};
 use std::io;
 use std::os::fd::BorrowedFd;
 
+/// Refusals for want of room, or as long, between two questions whether the link is there.
+const MOST_REFUSALS: u32 = 1_000;
+const LOOK_NS: u64 = 10_000_000;
+
 pub struct Transmitter {
     socket: Socket,
     outlet: Box<dyn Outlet>,
@@ -18,6 +22,9 @@ pub struct Transmitter {
     name: String,
     /// The kernel said that the link is down; the interface is asked before anything more is written.
     pub is_down: bool,
+    /// Refusals for want of room since the interface was last asked, and when that was.
+    refusals: u32,
+    asked_ns: u64,
     before: Option<Statistics>,
 }
 
@@ -47,7 +54,8 @@ impl Transmitter {
         };
         socket.bind(interface, NOTHING).map_err(|error| failed(setting, "binding", error))?;
         let before = if setting.queue == 0 { interface.statistics().ok() } else { None };
-        Ok(Self { socket, outlet, longest, name: setting.name.clone(), is_down: false, before })
+        let name = setting.name.clone();
+        Ok(Self { socket, outlet, longest, name, is_down: false, refusals: 0, asked_ns: 0, before })
     }
 
     pub fn fd(&self) -> BorrowedFd<'_> {
@@ -118,7 +126,10 @@ impl Transmitter {
     fn refused(&mut self, error: io::Error, counters: &mut Counters) -> Result<bool, PortError> {
         match error.raw_os_error().unwrap_or(libc::EAGAIN) {
             // No room in the driver, or too much of this socket's under way. The frame stays.
-            libc::ENOBUFS | libc::EAGAIN => counters.full += 1,
+            libc::ENOBUFS | libc::EAGAIN => {
+                counters.full += 1;
+                self.refusals += 1;
+            }
             libc::EINTR => return Ok(false),
             libc::EMSGSIZE => {
                 self.outlet.skip();
@@ -131,16 +142,36 @@ impl Transmitter {
                 counters.drop(DropPlace::TransmitKernel, 1);
                 return Ok(false);
             }
-            libc::ENETDOWN | libc::ENXIO | libc::ENODEV => {
-                self.is_down = true;
-                counters.drop(DropPlace::TransmitDown, self.outlet.discard() as u64);
-            }
+            libc::ENETDOWN | libc::ENXIO | libc::ENODEV => self.give_up(counters),
             _ => {
                 counters.drop(DropPlace::TransmitKernel, self.outlet.discard() as u64);
                 return Err(PortError::System { what: format!("sending on {}", self.name), error });
             }
         }
         Ok(true)
+    }
+
+    /// Whether frames are refused and it is time to ask if the link is there: one without a carrier refuses as a full one does.
+    #[inline]
+    pub fn wants_look(&mut self) -> bool {
+        self.refusals > 0 && self.is_time_to_look()
+    }
+
+    #[cold]
+    fn is_time_to_look(&mut self) -> bool {
+        let now = clock::monotonic_ns();
+        let is_time = self.refusals >= MOST_REFUSALS || now.saturating_sub(self.asked_ns) >= LOOK_NS;
+        if is_time {
+            (self.refusals, self.asked_ns) = (0, now);
+        }
+        is_time
+    }
+
+    /// The link is down: what is pending is lost there.
+    #[cold]
+    pub fn give_up(&mut self, counters: &mut Counters) {
+        self.is_down = true;
+        counters.drop(DropPlace::TransmitDown, self.outlet.discard() as u64);
     }
 
     /// Frames that the driver took and could not send, since this was opened. (What it refused outright came back, and is

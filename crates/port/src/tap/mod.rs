@@ -157,7 +157,7 @@ fn refused(name: &str, error: io::Error) -> PortError {
 
 impl Tap {
     /// An error of read or write as what it means.
-    fn trouble(&self, error: Errno) -> PortError {
+    fn meaning(&self, error: Errno) -> PortError {
         let interface = self.about.interface.clone().unwrap_or_default();
         match (error, self.interface.state()) {
             (Errno::BADFD, _) | (_, Link::Gone) => PortError::Gone { interface },
@@ -183,7 +183,7 @@ impl Tap {
                     return Ok(false);
                 }
                 self.counters.drop(DropPlace::TransmitDown, 1);
-                Err(self.trouble(error))
+                Err(self.meaning(error))
             }
         }
     }
@@ -224,7 +224,7 @@ impl Port for Tap {
                 }
                 Err(Errno::AGAIN | Errno::INTR) => return Ok(count),
                 Err(_) if count > 0 => return Ok(count),
-                Err(error) => return Err(self.trouble(error)),
+                Err(error) => return Err(self.meaning(error)),
             }
         }
         Ok(most.min(BATCH))
@@ -254,6 +254,10 @@ impl Port for Tap {
 
     fn is_up(&mut self) -> bool {
         self.interface.state() == Link::Up
+    }
+
+    fn trouble(&mut self) -> Option<PortError> {
+        self.interface.trouble()
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

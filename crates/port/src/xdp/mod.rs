@@ -127,14 +127,14 @@ impl XdpPort {
                 }
                 Err(Some(libc::EBUSY | libc::EAGAIN | libc::ENOBUFS | libc::EINTR)) if after < before => {}
                 Err(Some(libc::EBUSY | libc::EAGAIN | libc::ENOBUFS | libc::EINTR)) => return Ok(()),
-                Err(errno) => return Err(self.trouble(errno)),
+                Err(errno) => return Err(self.meaning(errno)),
             }
         }
         Ok(())
     }
 
     /// What an errno of the socket means.
-    fn trouble(&self, errno: Option<i32>) -> PortError {
+    fn meaning(&self, errno: Option<i32>) -> PortError {
         let interface = self.interface.name.clone();
         match (errno, self.interface.state()) {
             (_, Link::Gone) => PortError::Gone { interface },
@@ -158,14 +158,14 @@ impl XdpPort {
                 found.map_err(|error| PortError::System { what: "waiting for AF_XDP".to_owned(), error })?;
             if found.contains(PollFlags::ERR) {
                 let errno = self.socket.pending_error().and_then(|error| error.raw_os_error());
-                return Err(self.trouble(errno.or(Some(libc::ENETDOWN))));
+                return Err(self.meaning(errno.or(Some(libc::ENETDOWN))));
             }
             left = left.saturating_sub(slice);
             if !found.is_empty() || left.is_zero() {
                 return Ok(());
             }
             if self.interface.state() == Link::Gone {
-                return Err(self.trouble(Some(libc::ENODEV)));
+                return Err(self.meaning(Some(libc::ENODEV)));
             }
         }
     }
@@ -182,7 +182,7 @@ impl XdpPort {
             return Ok(());
         }
         match self.socket.pending_error() {
-            Some(error) => Err(self.trouble(error.raw_os_error())),
+            Some(error) => Err(self.meaning(error.raw_os_error())),
             None if self.interface.state() == Link::Gone => {
                 Err(PortError::Gone { interface: self.interface.name.clone() })
             }
@@ -350,6 +350,10 @@ impl Port for XdpPort {
 
     fn is_up(&mut self) -> bool {
         self.interface.state() == Link::Up
+    }
+
+    fn trouble(&mut self) -> Option<PortError> {
+        self.interface.trouble()
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
