@@ -73,6 +73,9 @@ impl Options {
                 interface.name, wish.queue
             ));
         }
+        if wish.direction.receives() && wish.queues.max(1) < interface.queues.receive {
+            return what(passed_by(interface, wish));
+        }
         let longest = longest(interface);
         if wish.direction.transmits() && wish.frame > longest {
             return Err(PortError::TooLong { port: address.to_string(), length: wish.frame, longest });
@@ -135,6 +138,15 @@ impl Options {
         };
         Choice { what: "mode", chosen: name.to_owned(), why }
     }
+}
+
+/// Frames of a queue without a socket would pass by, and nothing would count them.
+fn passed_by(interface: &Interface, wish: &Wish) -> String {
+    let (name, have, asked) = (&interface.name, interface.queues.receive, wish.queues.max(1));
+    format!(
+        "'{name}' receives on {have} queues, of which {asked} would be read; read all of them (--queues {have}; forward: \
+         --threads {have}), or have it use fewer: 'ethtool -L {name} rx {asked}'"
+    )
 }
 
 /// A socket that was closed keeps its queue until the kernel's own worker has taken it away: some milliseconds.
