@@ -17,6 +17,8 @@ const PATIENCE: Picos = Picos::from_millis(10);
 const NAP: Picos = Picos::from_millis(4);
 /// After this long without a frame the thread waits for one.
 const QUIET: Picos = Picos::from_millis(20);
+/// How often a silent port is asked whether its interface is still there.
+const SILENCE: Picos = Picos::from_millis(200);
 /// How often the kernel is asked what it lost.
 const ASK: Picos = Picos::from_millis(100);
 /// Frames that wait for the disk are handed over after this, so that a file grows while one looks at it.
@@ -81,6 +83,8 @@ pub(super) struct Receiving {
     asked: Instant,
     /// When the last frame came.
     came: Instant,
+    /// When the port was last asked about its link.
+    looked: Instant,
     naps: bool,
 }
 
@@ -94,7 +98,8 @@ impl Receiving {
     ) -> Self {
         let (asked, naps) = (clock.now(), left.port.about().kind == "packet");
         let gauges = Gauges::default();
-        Self { left, recorder, clock, control, ending, gauges, lost: 0, asked, came: Instant::EPOCH, naps }
+        let (came, looked) = (Instant::EPOCH, asked);
+        Self { left, recorder, clock, control, ending, gauges, lost: 0, asked, came, looked, naps }
     }
 
     /// Runs to the end, and returns what is left.
@@ -105,8 +110,11 @@ impl Receiving {
                 self.drain(now);
                 break;
             }
-            match self.round(now) {
-                Ok(Some(0)) => self.idle(now),
+            let round = self.round(now).and_then(|got| match got {
+                Some(0) => self.idle(now).map(|()| got),
+                _ => Ok(got),
+            });
+            match round {
                 Ok(Some(_)) => {}
                 Ok(None) => break,
                 Err(PortError::Down { .. }) => self.down(),
@@ -156,19 +164,26 @@ impl Receiving {
     }
 
     /// Nothing there: what was read so far is handed over, and the thread waits.
-    fn idle(&mut self, now: Instant) {
+    fn idle(&mut self, now: Instant) -> Result<(), PortError> {
         self.left.tally.note();
         if self.naps && now.since(self.came) < QUIET {
             std::thread::sleep(NAP.as_std());
-            return;
+            return Ok(());
+        }
+        if now.since(self.came.max(self.looked)) >= SILENCE {
+            self.looked = now;
+            if let Some(error) = self.left.port.trouble() {
+                return Err(error);
+            }
         }
         let left = self.ending.at.map_or(PATIENCE, |at| at.since(now).min(PATIENCE));
         match self.left.port.wait(For::Receive, left) {
             Ok(_) => {}
-            Err(PortError::Down { .. }) => self.down(),
+            Err(error @ (PortError::Down { .. } | PortError::Gone { .. })) => return Err(error),
             // The next call of receive says what it is.
             Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
         }
+        Ok(())
     }
 
     /// A link that is down may come back.

@@ -19,6 +19,8 @@ const ROUNDS: usize = 16;
 const NAP: Picos = Picos::from_millis(1);
 /// How often the ports are asked what they lost.
 const ASK: Picos = Picos::from_millis(100);
+/// How often silent ports are asked whether their interfaces are still there.
+const SILENCE: Picos = Picos::from_millis(200);
 /// Time for what was handed over to leave, at the end.
 const FLUSH: Picos = Picos::from_millis(200);
 
@@ -287,6 +289,7 @@ impl Runner {
 
     fn rounds(&mut self) -> Result<(), PortError> {
         let mut asked = self.clock.now();
+        let mut heard = asked;
         loop {
             let mut moved = Moved::default();
             let result = self.burst(&mut moved);
@@ -301,9 +304,23 @@ impl Runner {
             if now >= self.end || self.control.stops() || self.arrived >= self.most || self.lane.is_over() {
                 return Ok(());
             }
+            if moved != Moved::default() {
+                heard = now;
+            } else if now.since(heard) >= SILENCE {
+                heard = now;
+                self.look()?;
+            }
             if moved == Moved::default() && !self.busy {
                 self.lane.wait(NAP.min(self.end.since(now)))?;
             }
+        }
+    }
+
+    /// Not every port is woken up when its interface is removed. A link that is down may come up again.
+    fn look(&mut self) -> Result<(), PortError> {
+        match self.lane.ports().filter_map(|port| port.trouble()).find(|error| !is_down(error)) {
+            Some(error) => Err(error),
+            None => Ok(()),
         }
     }
 
@@ -322,8 +339,9 @@ impl Runner {
 
     fn keep(&mut self, moved: &Moved) {
         self.arrived += moved.arrived;
-        self.gauges.offered += moved.ended();
-        self.gauges.due = self.gauges.offered;
+        // The recorder adds what was missed to what was offered.
+        self.gauges.offered += moved.ended() - moved.full;
+        self.gauges.due += moved.ended();
         for (fate, frames, bytes) in [
             (Fate::Forwarded, moved.forwarded, moved.forwarded_bytes),
             (Fate::Filtered, moved.filtered, moved.filtered_bytes),
@@ -344,8 +362,8 @@ impl Runner {
     fn missed(&mut self, why: Miss, count: impl FnOnce(&mut Self) -> u64) {
         let count = count(self);
         if count > 0 {
-            self.gauges.offered += count;
-            self.gauges.due = self.gauges.offered;
+            // The recorder adds it to what was offered.
+            self.gauges.due += count;
             self.record.missed(why, count);
         }
     }
@@ -359,6 +377,10 @@ impl Runner {
             new
         });
     }
+}
+
+const fn is_down(error: &PortError) -> bool {
+    matches!(error, PortError::Down { .. })
 }
 
 /// Frames that arrived at the port and were lost there.

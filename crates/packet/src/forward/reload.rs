@@ -42,10 +42,11 @@ impl Reloader {
     pub fn reload(&self, control: &Control, now: Instant, by: By) -> Result<String, String> {
         let name = self.file.display().to_string();
         let changed = modified(&self.file);
+        // Whatever comes of it, this version was seen: a faulty file is told of once.
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).changed = changed;
         let text = std::fs::read_to_string(&self.file).map_err(|error| format!("{name}: {error}"))?;
         let rules = Rules::parse(&text, &name).map_err(|error| error.to_string())?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.changed = changed;
         if rules == last.rules {
             return Ok(format!("{} rules, as before", last.count));
         }
