@@ -192,7 +192,8 @@ fn open(
         queues: plan.queues,
         direction: Direction::Transmit,
         frame: longest,
-        busy: spin != Spin::Never,
+        // Where nothing has a due time, nobody spins for one.
+        busy: spin != Spin::Never && !matches!(plan.pace, Pace::Max),
         ..Wish::default()
     };
     let ports: Result<Vec<_>, PortError> =
