@@ -89,7 +89,7 @@ impl Reader {
                     Mark::Signed(found)
                 }
             },
-            _ => self.remains(frame.data, tuple.as_ref()),
+            _ => self.remains(frame, tuple.as_ref()),
         }
     }
 
@@ -105,30 +105,41 @@ impl Reader {
 
     /// Whether a frame without a readable signature where its headers lead had one.
     #[cold]
-    fn remains(&self, data: &[u8], tuple: Option<&Tuple>) -> Mark {
+    fn remains(&self, frame: &Frame<'_>, tuple: Option<&Tuple>) -> Mark {
         let Some((place, last)) = self.last else { return Mark::Plain };
-        let at = |place: usize| data.get(place..).unwrap_or_default();
+        let at = |place: usize| frame.data.get(place..).unwrap_or_default();
         if let Some(found) = Signature::read(at(place)) {
             return Mark::Broken(found, Damage::Headers);
         }
+        let is_damaged = tuple.is_some_and(|tuple| self.damage(frame, tuple).is_some());
         let places = [Some(place), tuple.map(|tuple| usize::from(tuple.payload))];
-        match places.into_iter().flatten().any(|place| resembles(at(place), &last)) {
+        match places.into_iter().flatten().any(|place| resembles(at(place), &last, is_damaged)) {
             true => Mark::Damaged,
             false => Mark::Plain,
         }
     }
 }
 
-/// Whether half of a signature's words fit the last one: one damaged byte leaves the other half whole, and of 2²³ payloads of
-/// others not one passes.
-fn resembles(payload: &[u8], last: &Signature) -> bool {
+/// Whether a payload was a signature like the last one: the time fits, or the number and all of the time but one byte. (A number
+/// alone is not enough: padding has those of the first frames.) Where a checksum of the frame is wrong, any time will do but
+/// zeros, which padding has. Of 2²¹ payloads of others not one passes.
+fn resembles(payload: &[u8], last: &Signature, is_damaged: bool) -> bool {
     let Some(bytes) = payload.first_chunk::<{ signature::LENGTH }>() else { return false };
     let word = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u64::from_be_bytes(*word));
     let (a, b) = (word(0), word(8));
-    let sent = signature::EPOCH_UNIX_NS + (b & ((1 << 60) - 1));
-    let is_its_time = b >> 60 == signature::VERSION && last.is_near(sent);
+    if is_its_time(b, last) {
+        return true;
+    }
     let ahead = (a >> 24).wrapping_sub(last.seq) % signature::SEQUENCES;
-    is_its_time || ahead < NEAR || signature::SEQUENCES - ahead < NEAR
+    let is_near = ahead < NEAR || signature::SEQUENCES - ahead < NEAR;
+    let like = last.words().1;
+    let mut mended = (0..8).map(|byte| 0xff << (8 * byte)).map(|mask: u64| b & !mask | like & mask);
+    is_near && (is_damaged && b != 0 || mended.any(|b| is_its_time(b, last)))
+}
+
+/// Whether the word that says when a frame was sent fits the last one's.
+fn is_its_time(b: u64, last: &Signature) -> bool {
+    b >> 60 == signature::VERSION && last.is_near(signature::EPOCH_UNIX_NS + (b & ((1 << 60) - 1)))
 }
 
 /// Checksums of an untagged frame of IPv4 without options and UDP.

@@ -160,6 +160,41 @@ fn strangers_are_counted_apart() {
 }
 
 #[test]
+fn frames_of_others_are_not_damaged_ones_whatever_zeros_they_have() {
+    let mut row = row(100);
+    let arp = {
+        let mut bytes = vec![0; 60];
+        bytes[12..14].copy_from_slice(&[8, 6]);
+        bytes[14..22].copy_from_slice(&[0, 1, 8, 0, 6, 4, 0, 1]);
+        bytes
+    };
+    let raw = {
+        let mut bytes = vec![0; 60];
+        bytes[12..14].copy_from_slice(&[0x88, 0xb5]);
+        bytes
+    };
+    // The same flow, without a signature and without a checksum.
+    let plain = {
+        let mut bytes = row[0].bytes.clone();
+        bytes[40..].fill(0);
+        bytes
+    };
+    // A checksum that the card was to fill in.
+    let offloaded = {
+        let mut bytes = plain.clone();
+        bytes[40..42].fill(0x5a);
+        bytes
+    };
+    for (at, bytes) in [(20, arp), (40, raw), (60, plain), (80, offloaded)] {
+        let stranger = Arrival { bytes, at: row[at].at };
+        row.insert(at, stranger);
+    }
+    let report = report_of(&row);
+    assert_eq!((report.signed, counts(&report)), (100, [0, 0, 0, 0, 0, 4]));
+    assert_eq!(report.incidents, [""; 0]);
+}
+
+#[test]
 fn a_signature_of_another_time_is_a_strangers() {
     let mut row = row(10);
     row.iter_mut().for_each(|arrival| arrival.at += 2 * 3_600_000_000_000);
