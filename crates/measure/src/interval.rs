@@ -125,8 +125,13 @@ impl IntervalData {
         let outcome = Outcome::Frame(fate);
         self.outcomes.add(outcome, count);
         self.tally.add(outcome, count);
-        let is_arrival = matches!(fate, Fate::Received | Fate::Filtered);
-        *(if is_arrival { &mut self.tally.bytes_in } else { &mut self.tally.bytes_out }) += bytes;
+        // What is forwarded came in and went out.
+        if matches!(fate, Fate::Received | Fate::Filtered | Fate::Forwarded) {
+            self.tally.bytes_in += bytes;
+        }
+        if matches!(fate, Fate::Sent | Fate::Forwarded) {
+            self.tally.bytes_out += bytes;
+        }
         self.last_due = self.last_due.max(now);
         self.last_done = self.last_done.max(now);
     }
