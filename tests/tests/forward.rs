@@ -23,7 +23,8 @@ struct Way {
 }
 
 /// Rules that drop 198.18.0.64/26 and what goes to port 7.
-const RULES: &str = "# first match\ndrop from 198.18.0.64/26\ndrop proto udp dport 7\npass from 198.18.0.0/24\n";
+const RULES: &str =
+    "# first match\ndrop from 198.18.0.64/26\ndrop proto udp dport 7\npass from 198.18.0.0/24\n";
 
 impl Way {
     fn new(by: By, rules: &str) -> Self {
@@ -64,10 +65,13 @@ impl Way {
 
     /// Sends and returns how many frames left.
     fn send(&self, flags: &str) -> u64 {
-        let run = Tare::packets(&format!("send packet:gen0 --dst 198.18.0.2 --dst-mac {} {flags}", self.sink_mac()))
-            .inside(self.bed.generator())
-            .start()
-            .finish_unchecked();
+        let run = Tare::packets(&format!(
+            "send packet:gen0 --dst 198.18.0.2 --dst-mac {} {flags}",
+            self.sink_mac()
+        ))
+        .inside(self.bed.generator())
+        .start()
+        .finish_unchecked();
         run.outcome("sent")
     }
 
@@ -136,8 +140,7 @@ fn rules_change_without_a_loss(by: By) {
     let running = way.forward("-t 6 --reload-every 100ms");
     let before = way.received();
     let sent = std::thread::scope(|scope| {
-        let sending =
-            scope.spawn(|| way.send("--src 198.18.0.1 --sport 4000 --dport 9 -n 30000 --rate 10k"));
+        let sending = scope.spawn(|| way.send("--src 198.18.0.1 --sport 4000 --dport 9 -n 30000 --rate 10k"));
         for more in 0..5 {
             std::thread::sleep(Duration::from_millis(450));
             let rules = format!("drop from 198.18.0.{}\n{RULES}", 200 + more);
@@ -200,7 +203,8 @@ fn bad_input_is_named_before_anything_is_opened() {
     let _beside = beside_others();
     let folder = tempfile::tempdir().unwrap();
     let rules = folder.path().join("rules.txt");
-    std::fs::write(&rules, format!("{}drop form 198.18.0.0/24\n", "drop from 198.18.0.1\n".repeat(6))).unwrap();
+    std::fs::write(&rules, format!("{}drop form 198.18.0.0/24\n", "drop from 198.18.0.1\n".repeat(6)))
+        .unwrap();
     let with_rules = format!("forward mem:a mem:b --rules {} -t 1", rules.display());
     for (arguments, said) in [
         (with_rules.as_str(), "rules.txt:7: 'form' is no part of a rule, write 'pass' or 'drop'"),

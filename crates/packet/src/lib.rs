@@ -8,9 +8,9 @@ pub mod flows;
 pub mod forward;
 pub mod gaps;
 mod job;
-pub mod signed;
-pub mod send;
 pub mod pace;
+pub mod send;
+pub mod signed;
 pub mod sweep;
 
 pub use control::{Answer, Asked, By, Control, Course, Halt, LEAD, LONGEST_LINE, Turn};

@@ -222,7 +222,10 @@ impl PlanFile {
 }
 
 /// Reads a plan file of any kind; the second is where its keys stand.
-pub(crate) fn read_toml<T: serde::de::DeserializeOwned>(text: &str, name: &str) -> Result<(T, Origin), PlanError> {
+pub(crate) fn read_toml<T: serde::de::DeserializeOwned>(
+    text: &str,
+    name: &str,
+) -> Result<(T, Origin), PlanError> {
     let root = DeTable::parse(text).map_err(|error| syntax_error(text, name, &error))?;
     let mut spans = Vec::new();
     collect_spans(root.get_ref(), "", &mut spans);

@@ -16,7 +16,7 @@ use arrow::buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{ArrowDictionaryKeyType, DataType, Field, Schema, SchemaRef, UInt8Type, UInt16Type};
 use std::collections::HashMap;
 use std::sync::Arc;
-use units::{Cause, Fate, Event, Instant, Miss, Outcome, Picos};
+use units::{Cause, Event, Fate, Instant, Miss, Outcome, Picos};
 
 /// The value of `tare.schema` in a file's metadata. Columns may be added; those that are here keep their meaning.
 pub const SCHEMA: &str = "tare.samples/1";

@@ -101,12 +101,20 @@ pub enum Pace {
     Max,
     Frames(Rate),
     /// Bits a second; on the wire (with preamble, gap and FCS) or of frames alone (with FCS).
-    Bits { per_second: u64, on_wire: bool },
+    Bits {
+        per_second: u64,
+        on_wire: bool,
+    },
     /// Of the line rate, in millionths.
-    Line { millionths: u64 },
+    Line {
+        millionths: u64,
+    },
     Gap(Picos),
     Gaps(PathBuf),
-    Replay { file: PathBuf, speed: Speed },
+    Replay {
+        file: PathBuf,
+        speed: Speed,
+    },
 }
 
 /// How much faster a replay is than its recording: `up / down`.
@@ -159,7 +167,8 @@ impl SendPlanFile {
 
     fn place(&self, field: &str) -> Place {
         let key = field.strip_prefix("send.").unwrap_or_default();
-        let flag = SEND_FLAGS.iter().chain(frames::FRAME_FLAGS.iter().filter(|_| field.starts_with("frames.")));
+        let flag =
+            SEND_FLAGS.iter().chain(frames::FRAME_FLAGS.iter().filter(|_| field.starts_with("frames.")));
         let stem = field.rsplit('.').next().unwrap_or(field).split('[').next().unwrap_or_default();
         let wanted = if key.is_empty() { stem } else { key };
         let flag = match &self.origin {
@@ -219,7 +228,8 @@ impl SendPlanFile {
             return Err(PlanError::Missing {
                 place: Box::new(self.place("send.port")),
                 needs: "a port".to_owned(),
-                why: "write packet:veth0, xdp:veth0, live:veth0, udp:198.18.0.2:9 or just an interface".to_owned(),
+                why: "write packet:veth0, xdp:veth0, live:veth0, udp:198.18.0.2:9 or just an interface"
+                    .to_owned(),
             });
         }
         let text = plan.to_toml();
@@ -312,7 +322,11 @@ impl SendPlanFile {
         let send = &self.send;
         let lengths = match (&send.length, &send.lengths) {
             (Some(_), Some(_)) => {
-                return Err(self.both("send.length", "send.lengths", "each of them says how long frames are"));
+                return Err(self.both(
+                    "send.length",
+                    "send.lengths",
+                    "each of them says how long frames are",
+                ));
             }
             (Some(typed), None) => {
                 let text = typed.as_str();
@@ -380,8 +394,9 @@ impl SendPlanFile {
             return Ok((!ends).then_some(DURATION));
         };
         let text = typed.as_str();
-        let time = Picos::from_str(text)
-            .map_err(|error| self.wrong("send.duration", text, &error.problem, "seconds, or a time such as 500ms"))?;
+        let time = Picos::from_str(text).map_err(|error| {
+            self.wrong("send.duration", text, &error.problem, "seconds, or a time such as 500ms")
+        })?;
         if time.is_zero() {
             return Err(self.wrong("send.duration", text, "is zero", "a time above zero"));
         }
@@ -441,7 +456,8 @@ pub(super) fn read_pace(text: &str) -> Result<Pace, String> {
         let (whole, part) = percent.trim().split_once('.').unwrap_or((percent.trim(), ""));
         let digits = format!("{whole}{part:0<4}");
         let is_number = !whole.is_empty() && part.len() <= 4;
-        let millionths = digits.parse().ok().filter(|_| is_number).ok_or("is no share with at most four decimals")?;
+        let millionths =
+            digits.parse().ok().filter(|_| is_number).ok_or("is no share with at most four decimals")?;
         return match millionths {
             0 => Err("is zero".to_owned()),
             1..=1_000_000 => Ok(Pace::Line { millionths }),
@@ -595,7 +611,12 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_with_what_would_be_right() {
-        for (rate, problem) in [("fast", "is not a number"), ("101%", "more than the line"), ("0bit", "is zero"), ("5:l2", "no unit of bits")] {
+        for (rate, problem) in [
+            ("fast", "is not a number"),
+            ("101%", "more than the line"),
+            ("0bit", "is zero"),
+            ("5:l2", "no unit of bits"),
+        ] {
             let said = refused(|send| send.rate = Some(rate.into()));
             assert!(said.starts_with(&format!("--rate: '{rate}'")) && said.contains(problem), "{said}");
             assert!(said.contains("1gbit"), "{said}");
@@ -638,13 +659,20 @@ mod tests {
             |send| (send.rate, send.burst) = (Some("1gbit:l2".into()), Some("32".into())),
             |send| (send.gap, send.relative) = (Some("13560".into()), Some(true)),
             |send| (send.replay, send.speed) = (Some("a \"b\".pcap".into()), Some("0.5".into())),
-            |send| (send.gaps, send.cpus, send.queues) = (Some("gaps".into()), Some("0-1".into()), Some("2".into())),
-            |send| (send.rate, send.line, send.length) = (Some("12.5%".into()), Some("10G".into()), Some("18".into())),
+            |send| {
+                (send.gaps, send.cpus, send.queues) =
+                    (Some("gaps".into()), Some("0-1".into()), Some("2".into()))
+            },
+            |send| {
+                (send.rate, send.line, send.length) =
+                    (Some("12.5%".into()), Some("10G".into()), Some("18".into()))
+            },
         ];
         for edit in edits {
             let (plan, packet) = file(edit).resolve().unwrap();
             let text = packet.to_toml();
-            let (again, packet_again) = SendPlanFile::from_toml(&text, "plan.toml").unwrap().resolve().unwrap();
+            let (again, packet_again) =
+                SendPlanFile::from_toml(&text, "plan.toml").unwrap().resolve().unwrap();
             assert_eq!(again, plan, "{text}");
             assert_eq!(packet_again.hash(), packet.hash());
         }

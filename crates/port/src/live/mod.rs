@@ -134,7 +134,10 @@ fn refuse_driver(interface: &Interface) -> Result<(), PortError> {
     if driver == "veth" || driver::sends_for_programs(interface.index) != Some(false) {
         return Ok(());
     }
-    let why = format!("{driver} cannot send frames of XDP programs (no ndo_xdp_xmit); take packet:{}", interface.name);
+    let why = format!(
+        "{driver} cannot send frames of XDP programs (no ndo_xdp_xmit); take packet:{}",
+        interface.name
+    );
     Err(PortError::Unavailable { what: format!("sending live frames at '{}'", interface.name), why })
 }
 
