@@ -14,7 +14,7 @@ const TRIALS: usize = 7;
 /// Rules by source: prefixes of 24 and 32 bits; every other one drops.
 fn rules(count: u32) -> Rules {
     let line = |n: u32| {
-        let action = if n % 2 == 0 { "drop" } else { "pass" };
+        let action = if n.is_multiple_of(2) { "drop" } else { "pass" };
         let (a, b, c) = (n >> 14 & 255, n >> 6 & 255, n << 2 & 255);
         match n % 4 {
             0 => format!("{action} from 10.{a}.{b}.{c}\n"),

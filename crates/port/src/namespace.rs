@@ -71,7 +71,7 @@ fn refused(address: &Address, name: &str, errno: Errno) -> PortError {
             what: format!("entering the namespace '{name}'"),
             capability: "CAP_SYS_ADMIN",
         },
-        Errno::INVAL => address.wrong(&format!("'{name}' is no network namespace"), &format!("netns=NAME")),
+        Errno::INVAL => address.wrong(&format!("'{name}' is no network namespace"), "netns=NAME"),
         errno => PortError::System { what: format!("entering the namespace '{name}'"), error: errno.into() },
     }
 }

@@ -240,7 +240,7 @@ fn a_disk_that_is_too_slow_loses_nothing_but_what_it_is_given() {
     assert_eq!((port.received, totals.0.lock().unwrap().0), (20_000, 20_000));
     assert_eq!((port.drops[0].place.as_str(), port.drops[0].frames), ("rx.disk", 20_000 - kept));
     // A chunk that is being filled is no room yet: a quarter of the whole at most.
-    assert!(kept >= 700 && kept < 10_000, "{kept} frames of 1 kB found room in 1 MB");
+    assert!((700..10_000).contains(&kept), "{kept} frames of 1 kB found room in 1 MB");
     assert!(findings.labels[0].starts_with("the disk was too slow: "), "{:?}", findings.labels);
 }
 

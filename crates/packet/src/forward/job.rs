@@ -44,6 +44,9 @@ fn explained(source: &RuleSource, error: &CompileError) -> String {
     format!("{file}: {error}")
 }
 
+/// Where frames come in, and where they leave (nowhere: they are counted and freed).
+pub type Pair = (Box<dyn Port>, Option<Box<dyn Port>>);
+
 impl Forward {
     /// Opens both ports, a queue of each for every thread. `frame` is the longest frame, without FCS.
     ///
@@ -79,11 +82,7 @@ impl Forward {
     ///
     /// # Errors
     /// Rules that cannot be compiled.
-    pub fn new(
-        pairs: Vec<(Box<dyn Port>, Option<Box<dyn Port>>)>,
-        setup: Setup,
-        clock: HostClock,
-    ) -> Result<Self, PacketError> {
+    pub fn new(pairs: Vec<Pair>, setup: Setup, clock: HostClock) -> Result<Self, PacketError> {
         let shared = setup.rules.as_ref().map(compiled).transpose()?.map(Shared::new);
         let name = |port: &dyn Port| port.about().name.clone();
         let names = pairs.first().map_or_else(Default::default, |(near, far)| {

@@ -90,7 +90,7 @@ impl Side {
         let (link, mode, why) = match loaded.attach(on.index, XdpMode::Native) {
             Ok(link) => (link, XdpMode::Native, format!("the driver of {} has it", on.name)),
             Err(XdpError::Bpf(BpfError::Privilege { what, capability })) => {
-                return Err(BpfError::Privilege { what, capability }).map_err(XdpError::from)?;
+                return Err(XdpError::from(BpfError::Privilege { what, capability }))?;
             }
             Err(error) => match loaded.attach(on.index, XdpMode::Generic) {
                 Ok(link) => (link, XdpMode::Generic, format!("native: {error}")),
@@ -324,7 +324,7 @@ impl Watch {
         // The drivers' counters are the interfaces': other programs' frames may be among them, but no more than we sent on.
         let refused = (self.kernel.refused() - self.seen.refused).min(on.frames);
         let forwarded = on.frames - refused;
-        let bytes = if on.frames == 0 { 0 } else { on.bytes / on.frames * forwarded };
+        let bytes = on.bytes.checked_div(on.frames).unwrap_or(0) * forwarded;
         if forwarded > 0 {
             let bytes = if refused == 0 { on.bytes } else { bytes };
             self.record.frames(Fate::Forwarded, forwarded, Bytes::new(bytes));

@@ -135,14 +135,14 @@ impl Lane {
         self.idle = self.idle.wrapping_add(1);
         let stuck_there = !self.there.batch.is_empty();
         let stuck_back = self.back.as_ref().is_some_and(|way| !way.batch.is_empty());
-        let both = [Some(&self.inward), self.outward.as_ref()];
+        let both = [Some(&*self.inward), self.outward.as_deref()];
         if !stuck_there && !stuck_back && self.back.is_some() && wait_for_any(&both, patience) {
             return Ok(());
         }
         let result = match (&mut self.outward, stuck_there, stuck_back) {
             (Some(outward), true, _) => outward.wait(For::Transmit, patience),
             (_, _, true) => self.inward.wait(For::Transmit, patience),
-            (Some(outward), ..) if self.back.is_some() && self.idle % 2 == 0 => {
+            (Some(outward), ..) if self.back.is_some() && self.idle.is_multiple_of(2) => {
                 outward.wait(For::Receive, patience)
             }
             _ => self.inward.wait(For::Receive, patience),
@@ -207,7 +207,7 @@ fn judge(
 }
 
 /// Whether all ports have a descriptor, so that one call could wait for them.
-fn wait_for_any(ports: &[Option<&Box<dyn Port>>], patience: Picos) -> bool {
+fn wait_for_any(ports: &[Option<&dyn Port>], patience: Picos) -> bool {
     let mut descriptors: Vec<PollFd<'_>> = Vec::with_capacity(2);
     for port in ports.iter().flatten() {
         match port.descriptor() {

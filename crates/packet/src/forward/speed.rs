@@ -111,7 +111,7 @@ pub fn lane_speed(
         while speed.moved.arrived - before < RING as u64 {
             lane.round(RING, &mut speed.moved)?;
         }
-        speed.busy = speed.busy + Picos::from_nanos(clock::thread_cpu_ns() - start);
+        speed.busy += Picos::from_nanos(clock::thread_cpu_ns() - start);
         drain.receive(RING, &mut |_| {})?;
         if clock.now() > give_up {
             break;

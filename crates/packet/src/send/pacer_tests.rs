@@ -115,7 +115,10 @@ impl Port for Toy {
 
 /// Everything that was recorded.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<(Vec<Event>, HashMap<&'static str, u64>, Gauges)>>);
+struct Kept(Arc<Mutex<All>>);
+
+/// Events, bulk counts by their key, and the last gauges.
+type All = (Vec<Event>, HashMap<&'static str, u64>, Gauges);
 
 impl Record for Kept {
     fn event(&mut self, event: &Event) {

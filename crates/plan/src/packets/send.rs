@@ -293,7 +293,7 @@ impl SendPlanFile {
         let bare = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'_');
         let with_unit = if bare { format!("{text}ns") } else { text.to_owned() };
         let gap = Picos::from_str(&with_unit)
-            .map_err(|error| self.wrong("send.gap", text, &error.problem, expected))?;
+            .map_err(|error| self.wrong("send.gap", text, error.problem, expected))?;
         if gap.is_zero() {
             return Err(self.wrong("send.gap", text, "is zero", "a gap above zero, or --rate max"));
         }
@@ -307,7 +307,7 @@ impl SendPlanFile {
         let fail = |problem: &str| self.wrong("send.speed", text, problem, expected);
         let number = text.strip_suffix(['x', '\u{d7}']).unwrap_or(text);
         let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-        if part.len() > 6 || !(whole.len() + part.len() > 0) {
+        if part.len() > 6 || (whole.is_empty() && part.is_empty()) {
             return Err(fail("is no number with at most six decimals"));
         }
         let down = 10u64.pow(part.len() as u32);
@@ -354,7 +354,7 @@ impl SendPlanFile {
         let Some(typed) = typed else { return Ok(None) };
         let (field, text) = (format!("send.{key}"), typed.as_str());
         let count: Count = text.parse().map_err(|error: units::ParseError| {
-            self.wrong(&field, text, &error.problem, "a count such as 1000 or 5M")
+            self.wrong(&field, text, error.problem, "a count such as 1000 or 5M")
         })?;
         match count.get() {
             0 => Err(self.wrong(&field, text, "is zero", "one or more")),
@@ -395,7 +395,7 @@ impl SendPlanFile {
         };
         let text = typed.as_str();
         let time = Picos::from_str(text).map_err(|error| {
-            self.wrong("send.duration", text, &error.problem, "seconds, or a time such as 500ms")
+            self.wrong("send.duration", text, error.problem, "seconds, or a time such as 500ms")
         })?;
         if time.is_zero() {
             return Err(self.wrong("send.duration", text, "is zero", "a time above zero"));
