@@ -72,7 +72,7 @@ fn refused(address: &Address, name: &str, errno: Errno) -> PortError {
             capability: "CAP_SYS_ADMIN",
         },
         Errno::INVAL => address.wrong(&format!("'{name}' is no network namespace"), "netns=NAME"),
-        errno => PortError::System { what: format!("entering the namespace '{name}'"), error: errno.into() },
+        other => PortError::System { what: format!("entering the namespace '{name}'"), error: other.into() },
     }
 }
 
