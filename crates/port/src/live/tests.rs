@@ -349,35 +349,3 @@ proptest! {
         }
     }
 }
-
-/// Prints what one run costs, which the report of a change can say: `cargo test -p tare-port cost_of -- --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement"]
-fn cost_of_a_frame_in_nanoseconds() {
-    let fields = || {
-        vec![
-            vary(Field::Ipv4Source, Values::Increment { start: 0xc612_0001, step: 1, count: 1000 }),
-            vary(Field::PortSource, Values::Increment { start: 1024, step: 1, count: 50_000 }),
-            vary(Field::Identification, Values::Increment { start: 0, step: 1, count: 65_536 }),
-        ]
-    };
-    use bpf::{Assembler, Helper, Register::*};
-    let mut a = Assembler::new();
-    a.mov(R1, 1).mov(R2, 0).call(Helper::Redirect).exit();
-    let bare = Program::load(ProgramKind::Xdp, "bare", &a.assemble().unwrap(), License::Dual).unwrap();
-    let costs: Vec<u32> = (0..5).map(|_| bare.run(&[0; 60], 2_000_000).unwrap().each_ns).collect();
-    println!("bare redirect: {costs:?} ns");
-    for (name, fields, sign) in
-        [("plain", vec![], false), ("three fields", fields(), false), ("and signed", fields(), true)]
-    {
-        let template = template(vec![udp4(fields, Sizes::Fixed(64), sign)]);
-        let made = load(&template).unwrap();
-        let mut costs = Vec::new();
-        for _ in 0..5 {
-            begin(&made, &template, 0, 3_000_000, None);
-            costs.push(made.program.run(&made.making.frame, 2_000_000).unwrap().each_ns);
-        }
-        costs.sort_unstable();
-        println!("{name}: {} instructions, {costs:?} ns", made.making.code.len());
-    }
-}
