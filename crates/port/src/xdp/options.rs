@@ -212,8 +212,7 @@ pub fn about(
     mut choices: Vec<Choice>,
 ) -> About {
     if wish.direction.transmits() {
-        let driver = interface.driver.as_deref().unwrap_or("the driver");
-        let why = format!("{driver} takes no launch time from AF_XDP (no XDP_TXMD_FLAGS_LAUNCH_TIME)");
+        let why = "frames carry none: each leaves as soon as it is handed over".to_owned();
         choices.push(Choice { what: "launch time", chosen: "no".to_owned(), why });
     }
     About {
