@@ -1,0 +1,16 @@
+//! What this host can bear: how much load it creates, what takes that away, and whether a plan fits into it.
+//!
+//! ```text
+//!   weigh (packets, http, backload) ─► Profile, kept in the state directory
+//!                                        │
+//!   machine (facts) ─► findings ─────────┼─► doctor: what to mend, and what a plan will meet
+//!   plan ─► demands ─────────────────────┘
+//! ```
+
+mod error;
+pub mod machine;
+pub mod profile;
+
+pub use error::HostError;
+pub use machine::Machine;
+pub use profile::{Capability, Point, Profile, Refused};
