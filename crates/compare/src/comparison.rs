@@ -14,10 +14,10 @@
 
 use crate::figure::{Better, FIGURES, Family, Figure};
 use crate::slower::Slower;
-use crate::stats::power::{self, ALPHA};
-use crate::stats::{self, holm, ranks, welch};
 use crate::trial::Trial;
 use serde::Serialize;
+use stats::power::{self, ALPHA};
+use stats::{holm, ranks, welch};
 use store::schema::Word;
 
 /// Confidence of all intervals.

@@ -15,7 +15,6 @@ mod comparison;
 mod figure;
 mod guard;
 mod slower;
-pub mod stats;
 mod trial;
 
 pub use comparison::{

@@ -7,9 +7,9 @@
 
 use crate::comparison::{Side, values};
 use crate::figure::{Better, Family, Figure};
-use crate::stats::power::{ALPHA, least_trials_for_ranks};
-use crate::stats::{holm, mean, median, ranks, welch};
 use serde::Serialize;
+use stats::power::{ALPHA, least_trials_for_ranks};
+use stats::{holm, mean, median, ranks, welch};
 
 /// The figures that decide unless others are named.
 pub const DEFAULT: [&str; 2] = ["latency.mean", "latency.p99"];

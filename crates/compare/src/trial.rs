@@ -1,7 +1,6 @@
 //! One trial: a stored run, boiled down to what a comparison needs of it.
 
 use crate::figure::{FIGURES, Figure};
-use crate::stats;
 use hdrhistogram::Histogram;
 use std::path::PathBuf;
 use store::schema::{Interval, Word};

@@ -101,7 +101,7 @@ fn enough_trials_find_a_tenth() {
 fn the_stated_number_of_trials_shows_five_percent() {
     // What the comparison says is needed is then tried: a test of one figure must find 5 % in about 80 % of cases.
     let spread = 0.04;
-    let needed = compare::stats::power::trials_for_means(spread, 0.05) as usize;
+    let needed = stats::power::trials_for_means(spread, 0.05) as usize;
     let mut noise = Noise(3);
     let shown = (0..1_000)
         .filter(|_| {
@@ -109,7 +109,7 @@ fn the_stated_number_of_trials_shows_five_percent() {
                 (0..needed).map(|_| level * (1.0 + spread * noise.normal())).collect()
             };
             let (x, y) = (values(100.0), values(105.0));
-            compare::stats::welch::welch(&x, &y, 1.0).unwrap().p() <= 0.05
+            stats::welch::welch(&x, &y, 1.0).unwrap().p() <= 0.05
         })
         .count();
     assert!((760..900).contains(&shown), "{shown} of 1000 with {needed} trials a side");

@@ -1,10 +1,10 @@
 //! What a comparison says, in sentences: the same in the terminal and in the browser.
 
 use crate::words;
-use compare::stats::power::{ALPHA, MOST, least_trials_for_ranks};
 use compare::{
     Better, By, Compared, Comparison, Family, Finding, Held, NEGLIGIBLE, Pair, Slower, Test, WORTH_SHOWING,
 };
+use stats::power::{ALPHA, MOST, least_trials_for_ranks};
 
 /// `+48.3 %`, `−0.5 %`; what is next to nothing has no sign.
 pub fn change(share: f64) -> String {

@@ -343,7 +343,7 @@ impl Sweep {
     /// The load of the first goal that was found, for latencies and bursts.
     fn ndr(&mut self) -> Option<Load> {
         let all: Vec<f64> = self.here().goals.first()?.iter().filter_map(of_lower).collect();
-        super::students::Mean::of(&all).map(|mean| Load::per_second(mean.mean))
+        stats::students::Mean::of(&all).map(|mean| Load::per_second(mean.mean))
     }
 
     fn latencies(&mut self, size: u32, template: &Arc<Template>) -> Result<(), PacketError> {

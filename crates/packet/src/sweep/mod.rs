@@ -11,7 +11,6 @@
 //! |---|---|
 //! | `load`, `goal`, `trial`, `classify`, `search` | RFC 9971, pure |
 //! | `bursts` | back-to-back frames, pure |
-//! | `students` | means of trials and their intervals |
 //! | `bench`, `arrivals` | trials over real ports |
 //! | `job`, `tables` | the whole sweep, and what it found |
 
@@ -23,7 +22,6 @@ mod goal;
 mod job;
 mod load;
 mod search;
-mod students;
 mod tables;
 mod trial;
 
@@ -33,7 +31,6 @@ pub use goal::{Goal, Limits, Target};
 pub use job::SweepJob;
 pub use load::Load;
 pub use search::{End, Found, Search};
-pub use students::{CONFIDENCE, Mean};
 pub use trial::{Judged, Order, TOLERANCE, Trial, Void};
 
 #[cfg(test)]

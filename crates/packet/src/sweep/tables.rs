@@ -3,9 +3,9 @@
 use super::bench::Made;
 use super::goal::Goal;
 use super::search::{End, Found};
-use super::students::Mean;
 use super::trial::Judged;
 use measure::packets::{Cell, Column, Spread, Table};
+use stats::students::Mean;
 use units::Picos;
 
 /// Rows of single trials that are kept.
@@ -71,7 +71,10 @@ pub fn sizes(found: &[SizeFound], goals: &[Goal], line_bps: Option<u64>, repetit
         1 => {
             "between the load that is reached and the next that is not ('up to') lies the true one".to_owned()
         }
-        n => format!("means of {n} searches with their 0.95 intervals (Student's t)"),
+        n => format!(
+            "means of {n} searches with their 0.95 intervals (Student's t), where there is one: not of fewer than three, of \
+             equal ones, or of ones that drift"
+        ),
     });
     Table { key: "sweep".to_owned(), title: "Frame sizes".to_owned(), columns, rows, notes }
 }
@@ -104,12 +107,11 @@ fn joined(all: String, next: String) -> String {
 
 fn cell(values: &[f64], factor: f64) -> Cell {
     let Some(mean) = Mean::of(values) else { return Cell::Nothing };
-    let value = mean.mean * factor;
-    match mean.half {
-        Some(half) => {
-            Cell::Between { value, low: (mean.mean - half) * factor, high: (mean.mean + half) * factor }
+    match mean.claim.map(|interval| interval.scaled(factor)) {
+        Ok(interval) => {
+            Cell::Between { value: interval.estimate(), low: interval.low(), high: interval.high() }
         }
-        None => Cell::Figure(value),
+        Err(_) => Cell::Figure(mean.mean * factor),
     }
 }
 

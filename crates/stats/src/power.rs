@@ -11,7 +11,7 @@
 //! π/3 times as many (its asymptotic relative efficiency on normal values is 3/π), and at least as many as can reach α
 //! at all.
 
-use super::ranks::least_p;
+use crate::ranks::least_p;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Probability of a false alarm, both sides together.

@@ -9,7 +9,7 @@
 //! B. L. Welch, Biometrika 34 (1947), 28–35. The effect size is Hedges' g: the difference in pooled standard
 //! deviations, times `1 − 3 / (4(n + m) − 9)` (L. V. Hedges, J. Educ. Stat. 6 (1981), 107–128).
 
-use super::{mean, variance};
+use crate::{mean, variance};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Two means set beside each other.

@@ -1,0 +1,35 @@
+//! How sure a figure is: intervals that were computed, or the reason why there is none.
+//!
+//! ```text
+//! values of trials ──► checks ──┬─► Ok(Interval)    made by a method of this crate, and by nothing else
+//! counts of seconds    numbers? │
+//! a long series        enough?  └─► Err(Refusal)    which check, with its figures
+//!                      drift? dependence?
+//! ```
+//!
+//! | question | answer by |
+//! |---|---|
+//! | where does the mean of trials lie? | [`students`]: Student's t |
+//! | do two means of trial values differ? | [`welch`]: Welch's t |
+//! | do two sets of trial percentiles differ? | [`ranks`]: Mann–Whitney, exact |
+//! | among many tests, which still count? | [`holm`]: Holm's step-down adjustment |
+//! | how many trials would show a given difference? | [`power`] |
+//! | do values rise, fall, or follow each other? | [`drift`]: Mann–Kendall; [`dependence`]: von Neumann's ratio |
+//!
+//! Pure: no clock, no file, no unit. Values come in the order in which they were measured, since drift and dependence are
+//! looked for in that order. docs/statistics.md tells formulas, sources, and how often each interval holds.
+
+#![forbid(unsafe_code)]
+
+pub mod claim;
+pub mod dependence;
+pub mod drift;
+pub mod holm;
+pub mod power;
+pub mod ranks;
+pub mod students;
+mod summary;
+pub mod welch;
+
+pub use claim::{Claim, Interval, LEVEL, Method, Refusal, told};
+pub use summary::{Running, mean, median, variance};
