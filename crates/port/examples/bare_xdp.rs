@@ -16,7 +16,8 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering::Acquire, Ordering::Release};
 use std::time::Instant;
 
-const SLOTS: u32 = 2048;
+/// As many as the port's receive ring has.
+const SLOTS: u32 = 8192;
 const CHUNK: usize = 2048;
 const SOL_XDP: i32 = 283;
 

@@ -17,6 +17,8 @@ pub struct Wish {
     pub fanout: Option<u16>,
     /// The thread spins: the port may poll the device rather than wait for interrupts.
     pub busy: bool,
+    /// Received frames shall have stamps; a port where that costs time leaves it out otherwise.
+    pub stamps: bool,
 }
 
 /// Which way frames will go.
@@ -49,6 +51,7 @@ impl Default for Wish {
             snap: None,
             fanout: None,
             busy: false,
+            stamps: true,
         }
     }
 }

@@ -145,6 +145,7 @@ fn wish(settings: &Settings, queue: u32) -> Wish {
         queues: settings.queues,
         direction: Direction::Receive,
         snap: settings.snap,
+        stamps: settings.file.is_some() || settings.gaps.is_some() || settings.signatures,
         ..Wish::default()
     }
 }

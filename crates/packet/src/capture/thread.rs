@@ -10,11 +10,16 @@ use units::{Bytes, Fate, Gauges, Instant, Miss, Picos, Record};
 
 /// Frames of one call.
 const BATCH: usize = 512;
-/// Longest wait, so that a stop is prompt and intervals are handed over in time.
+/// Longest wait, so that a stop is prompt and intervals are handed over in time; and once nothing came for a while, for waking up
+/// costs tens of microseconds.
 const PATIENCE: Picos = Picos::from_millis(10);
+const LONG_PATIENCE: Picos = Picos::from_millis(50);
 /// Instead of being woken for each block of AF_PACKET's ring, which holds tens of milliseconds of any rate: wake-ups cost more
-/// than frames. Other ports have less room.
-const NAP: Picos = Picos::from_millis(4);
+/// than frames. Other ports have less room. A nap is as long as its frames are few.
+const NAP: Picos = Picos::from_millis(2);
+const LONG_NAP: Picos = Picos::from_millis(12);
+/// Frames of one nap that are few: an eighth of what the ring holds of the smallest.
+const FEW: u64 = 2_048;
 /// After this long without a frame the thread waits for one.
 const QUIET: Picos = Picos::from_millis(20);
 /// How often a silent port is asked whether its interface is still there.
@@ -86,6 +91,9 @@ pub(super) struct Receiving {
     /// When the port was last asked about its link.
     looked: Instant,
     naps: bool,
+    /// The present length of a nap, and the frames there were when the last one began.
+    nap: Picos,
+    before: u64,
 }
 
 impl Receiving {
@@ -98,8 +106,22 @@ impl Receiving {
     ) -> Self {
         let (asked, naps) = (clock.now(), left.port.about().kind == "packet");
         let gauges = Gauges::default();
-        let (came, looked) = (Instant::EPOCH, asked);
-        Self { left, recorder, clock, control, ending, gauges, lost: 0, asked, came, looked, naps }
+        let (came, looked, nap) = (Instant::EPOCH, asked, NAP);
+        Self {
+            left,
+            recorder,
+            clock,
+            control,
+            ending,
+            gauges,
+            lost: 0,
+            asked,
+            came,
+            looked,
+            naps,
+            nap,
+            before: 0,
+        }
     }
 
     /// Runs to the end, and returns what is left.
@@ -167,7 +189,7 @@ impl Receiving {
     fn idle(&mut self, now: Instant) -> Result<(), PortError> {
         self.left.tally.note();
         if self.naps && now.since(self.came) < QUIET {
-            std::thread::sleep(NAP.as_std());
+            self.nap();
             return Ok(());
         }
         if now.since(self.came.max(self.looked)) >= SILENCE {
@@ -176,7 +198,8 @@ impl Receiving {
                 return Err(error);
             }
         }
-        let left = self.ending.at.map_or(PATIENCE, |at| at.since(now).min(PATIENCE));
+        let patience = if now.since(self.came) < SILENCE { PATIENCE } else { LONG_PATIENCE };
+        let left = self.ending.at.map_or(patience, |at| at.since(now).min(patience));
         match self.left.port.wait(For::Receive, left) {
             Ok(_) => {}
             Err(error @ (PortError::Down { .. } | PortError::Gone { .. })) => return Err(error),
@@ -184,6 +207,14 @@ impl Receiving {
             Err(_) => std::thread::sleep(std::time::Duration::from_millis(1)),
         }
         Ok(())
+    }
+
+    /// Sleeps, twice as long as last time if few frames came meanwhile, and shortly again as soon as many did.
+    fn nap(&mut self) {
+        let frames = self.left.tally.counts.frames + self.left.tally.counts.filtered;
+        let came = frames - std::mem::replace(&mut self.before, frames);
+        self.nap = if came > FEW { NAP } else { (self.nap + self.nap).min(LONG_NAP) };
+        std::thread::sleep(self.nap.as_std());
     }
 
     /// A link that is down may come back.

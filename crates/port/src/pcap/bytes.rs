@@ -112,10 +112,12 @@ fn frame_ng(entry: &Entry<'_>, room: &mut [u8]) {
     for (place, field) in head.chunks_exact_mut(4).zip(fields) {
         place.copy_from_slice(&field.to_le_bytes());
     }
-    let (data, rest) = rest.split_at_mut(kept);
-    data.copy_from_slice(entry.kept);
-    let (padding, rest) = rest.split_at_mut(kept.next_multiple_of(4) - kept);
-    padding.fill(0);
+    let (data, rest) = rest.split_at_mut(kept.next_multiple_of(4));
+    // The last word first, padding and all: one store, where filling the padding would be a call for each frame.
+    if let Some(last) = data.last_chunk_mut::<4>() {
+        *last = [0; 4];
+    }
+    data[..kept].copy_from_slice(entry.kept);
     let (options, end) = rest.split_at_mut(rest.len() - 4);
     end.copy_from_slice(&total.to_le_bytes());
     if let Some(queue) = entry.queue {

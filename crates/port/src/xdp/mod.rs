@@ -69,14 +69,14 @@ impl XdpPort {
         let interface = Interface::find(address.place())?;
         options.check(address, &interface, wish)?;
         let redirect = match wish.direction.receives() {
-            true => Some(Redirect::of(&interface, options.attach, options.stamps)?),
+            true => Some(Redirect::of(&interface, options.attach, options.stamps.unwrap_or(wish.stamps))?),
             false => None,
         };
         let layout = options.layout(&interface, wish);
         let (mut socket, mut choices) = options.bind(&interface, wish, &layout, redirect.as_deref())?;
         if let Some(redirect) = &redirect {
             redirect.add(wish.queue, socket.as_fd())?;
-            choices.extend(options::choices_of(redirect));
+            choices.extend(options::choices_of(redirect, options.stamps));
         }
         if wish.busy && socket.prefer_busy_poll(64).is_err() {
             choices.push(options::no_busy_poll());

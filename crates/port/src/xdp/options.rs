@@ -7,8 +7,10 @@ use crate::{Abilities, About, Address, Choice, PortError, StampedBy, Wish};
 use bpf::XdpMode;
 use std::io;
 
-/// Frames that each ring holds, unless told otherwise.
-const SLOTS: u32 = 2048;
+/// Frames that each ring holds, unless told otherwise. Those that arrive must outlast what else the receiver's CPU is given to
+/// (its driver's own thread among them: three milliseconds a turn); those that leave find a free slot soon, and fewer stay in the cache.
+const TRANSMIT_SLOTS: u32 = 2_048;
+const RECEIVE_SLOTS: u32 = 8_192;
 /// What the kernel keeps free before each received frame.
 const HEADROOM: usize = 256;
 /// How often, and how long between, a queue that is taken is asked for again.
@@ -21,9 +23,10 @@ const LARGE: usize = 4096;
 #[derive(Debug)]
 pub struct Options {
     pub attach: &'static [XdpMode],
-    pub stamps: bool,
+    /// `None`: if they are wished for.
+    pub stamps: Option<bool>,
     mode: Mode,
-    slots: u32,
+    slots: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +38,9 @@ enum Mode {
 
 impl Options {
     pub fn read(address: &Address) -> Result<Self, PortError> {
-        let slots = address.read::<u32>("slots", "2048")?.unwrap_or(SLOTS);
-        if !slots.is_power_of_two() || !(64..=65_536).contains(&slots) {
+        let slots = address.read::<u32>("slots", "2048")?;
+        if let Some(slots) = slots.filter(|slots| !slots.is_power_of_two() || !(64..=65_536).contains(slots))
+        {
             let problem = format!("{slots} slots are not a power of two between 64 and 65536");
             return Err(
                 address.wrong(&problem, &format!("slots={}", slots.clamp(64, 65_536).next_power_of_two()))
@@ -52,7 +56,11 @@ impl Options {
             "generic" => &[XdpMode::Generic],
             _ => &[XdpMode::Native, XdpMode::Generic],
         };
-        let stamps = address.word("stamps", &["yes", "no"])? == "yes";
+        let stamps = match address.word("stamps", &["auto", "yes", "no"])? {
+            "yes" => Some(true),
+            "no" => Some(false),
+            _ => None,
+        };
         Ok(Self { attach, stamps, mode, slots })
     }
 
@@ -87,8 +95,8 @@ impl Options {
         let longest = longest(interface).max(wish.frame);
         Layout {
             chunk: if longest + HEADROOM <= SMALL { SMALL } else { LARGE },
-            transmit: if wish.direction.transmits() { self.slots } else { 0 },
-            receive: if wish.direction.receives() { self.slots } else { 0 },
+            transmit: if wish.direction.transmits() { self.slots.unwrap_or(TRANSMIT_SLOTS) } else { 0 },
+            receive: if wish.direction.receives() { self.slots.unwrap_or(RECEIVE_SLOTS) } else { 0 },
         }
     }
 
@@ -177,7 +185,7 @@ fn longest(interface: &Interface) -> usize {
 }
 
 /// Where the program runs and who stamps.
-pub fn choices_of(redirect: &Redirect) -> Vec<Choice> {
+pub fn choices_of(redirect: &Redirect, stamps: Option<bool>) -> Vec<Choice> {
     let native = match redirect.mode {
         XdpMode::Native => "the driver has XDP".to_owned(),
         XdpMode::Generic if redirect.why.is_empty() => "asked for".to_owned(),
@@ -185,6 +193,9 @@ pub fn choices_of(redirect: &Redirect) -> Vec<Choice> {
     };
     let (stamps, why) = match redirect.stamps {
         true => ("driver", "the XDP program reads the clock for each frame; 'stamps=no' saves that"),
+        false if stamps.is_none() => {
+            ("none", "nothing here asks when frames came; 'stamps=yes' has them all the same")
+        }
         false => ("none", "asked for"),
     };
     vec![
