@@ -9,6 +9,8 @@
 
 mod error;
 pub mod machine;
+pub mod peak;
+pub mod predict;
 pub mod profile;
 
 pub use error::HostError;

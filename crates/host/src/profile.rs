@@ -17,7 +17,8 @@ pub struct Point {
     pub achieved_per_s: f64,
     pub user_ns: f64,
     pub system_ns: f64,
-    /// Interrupt time of the generator's CPUs that is not charged to a thread; `None` where it cannot be told apart.
+    /// Softirq time of the generator's CPUs, which is in none of the above; `None` where it cannot be told apart (it is
+    /// then in `system_ns`, or was caused by others).
     pub softirq_ns: Option<f64>,
     pub lateness_p50_ns: u64,
     pub lateness_p99_ns: u64,
@@ -38,6 +39,9 @@ pub struct Capability {
     pub peak_per_s: f64,
     pub low_per_s: Option<f64>,
     pub high_per_s: Option<f64>,
+    /// What was loaded was the limit, not this machine: the peak is at least this.
+    #[serde(default)]
+    pub is_lower_bound: bool,
     /// Rate as fast as it goes, without regard to due times.
     pub saturated_per_s: Option<f64>,
     /// Resident memory of the generator, and what each connection adds.

@@ -9,7 +9,7 @@ use port::FCS;
 use std::path::Path;
 use units::{Picos, Rate};
 use wire::Template;
-use wire::template::{Layer, Mac, Sizes, Spec};
+use wire::template::{Mac, Sizes, Spec};
 
 /// Frames of a file that fit into memory: together so many bytes, and so many of them.
 const MOST_BYTES: usize = 1 << 30;
@@ -124,26 +124,12 @@ fn set_lengths(spec: &mut Spec, lengths: &Lengths) -> Result<(), PacketError> {
         Lengths::File(file) => lists::lengths(file)?,
     };
     for stream in &mut spec.streams {
-        let around = headers(&stream.layers) + FCS;
+        let around = stream.header_length() + FCS;
         let sizes: Vec<usize> =
             payloads.iter().map(|payload| (payload + around).max(wire::LEAST_SIZE)).collect();
         stream.sizes = if let [size] = sizes[..] { Sizes::Fixed(size) } else { Sizes::List(sizes) };
     }
     Ok(())
-}
-
-/// Bytes of all headers.
-fn headers(layers: &[Layer]) -> usize {
-    let length = |layer: &Layer| match layer {
-        Layer::Ethernet { .. } => 14,
-        Layer::Vlan { .. } => 4,
-        Layer::Arp { .. } => 28,
-        Layer::Ipv4 { options, .. } => 20 + options.len(),
-        Layer::Ipv6 { .. } => 40,
-        Layer::Udp { .. } | Layer::Echo { .. } => 8,
-        Layer::Tcp { .. } => 20,
-    };
-    layers.iter().map(length).sum()
 }
 
 /// Bits that the mean frame takes, as `(bits, frames)`: exact where all have one length.

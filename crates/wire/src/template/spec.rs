@@ -33,10 +33,15 @@ pub struct StreamSpec {
 }
 
 impl StreamSpec {
+    /// Bytes of all headers, Ethernet's included.
+    pub fn header_length(&self) -> usize {
+        super::layers::length(&self.layers)
+    }
+
     /// The least frame size (counting the FCS) that holds headers and signature.
     pub fn least_size(&self) -> usize {
         let signature = if self.sign { crate::signature::LENGTH } else { 0 };
-        (super::layers::length(&self.layers) + signature + crate::FCS).max(crate::LEAST_SIZE)
+        (self.header_length() + signature + crate::FCS).max(crate::LEAST_SIZE)
     }
 }
 
