@@ -8,4 +8,10 @@ pub enum HostError {
     Io { path: PathBuf, source: std::io::Error },
     #[error("{}: not a profile of this program: {why}", path.display())]
     NotAProfile { path: PathBuf, why: String },
+    #[error("{}: not a record of settings that were made: {why}; move it away, and look yourself at what it names", path.display())]
+    NotARecord { path: PathBuf, why: String },
+    #[error(
+        "/{path} is no setting of the kernel that is changed here: only those below /proc/sys and /sys are"
+    )]
+    NotASetting { path: String },
 }

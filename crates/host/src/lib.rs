@@ -7,6 +7,7 @@
 //!   plan ─► demands ─────────────────────┘
 //! ```
 
+pub mod doctor;
 mod error;
 pub mod machine;
 pub mod peak;

@@ -81,3 +81,26 @@ fn down_and_gone_are_told_apart() {
     assert!(matches!(interface.trouble(), Some(PortError::Gone { .. })));
     assert!(matches!(interface.statistics(), Err(PortError::Gone { .. })));
 }
+
+#[test]
+fn how_a_veth_is_set_up_is_told_as_ethtool_and_ip_tell_it() {
+    let bed = Bed::up(&Topology::unique()).unwrap();
+    ip(&bed, "link set gen0 txqueuelen 77");
+    let setup = generator(&bed).setup();
+    let ethtool = bed.generator().command("ethtool").args(["-k", "gen0"]).output().unwrap();
+    let said = String::from_utf8_lossy(&ethtool.stdout).into_owned();
+    let long = [
+        ("sg", "scatter-gather"),
+        ("gso", "generic-segmentation-offload"),
+        ("gro", "generic-receive-offload"),
+    ];
+    for (short, long) in long {
+        let (_, is_on) = setup.offloads.iter().find(|(name, _)| *name == short).unwrap();
+        let word = if *is_on { "on" } else { "off" };
+        assert!(said.contains(&format!("{long}: {word}")), "{short} {is_on}: {said}");
+    }
+    assert_eq!((setup.queue_length, setup.qdisc.as_deref()), (Some(77), Some("noqueue")));
+    // Native XDP and redirects, but memory of its own: what drivers/net/veth.c declares.
+    let xdp = setup.xdp.unwrap();
+    assert!(xdp.native() && xdp.redirect() && !xdp.zero_copy(), "{xdp:?}");
+}

@@ -4,12 +4,16 @@
 //! of words, and the offsets are named where they are used.
 
 use super::netlink::Netlink;
+use super::setup::{Coalescing, Rings};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 const GSET: u32 = 0x01;
 const GDRVINFO: u32 = 0x03;
 const GLINK: u32 = 0x0a;
+const GCOALESCE: u32 = 0x0e;
+const GRINGPARAM: u32 = 0x10;
+const GFLAGS: u32 = 0x25;
 const GSTRINGS: u32 = 0x1b;
 const GSTATS: u32 = 0x1d;
 const GSSET_INFO: u32 = 0x37;
@@ -19,6 +23,12 @@ const STRINGS_OF_STATISTICS: u32 = 1;
 const STRING_LENGTH: usize = 32;
 /// Counters that are asked for, at most; drivers have up to some hundreds for each queue.
 const MOST_COUNTERS: usize = 16_384;
+
+/// Switches that have a question of their own, by ethtool's short names.
+const SWITCHES: [(u32, &str); 6] =
+    [(0x14, "rx"), (0x16, "tx"), (0x18, "sg"), (0x1e, "tso"), (0x23, "gso"), (0x2b, "gro")];
+/// ETH_FLAG_LRO.
+const LRO: u32 = 1 << 15;
 
 /// SOF_TIMESTAMPING_RX_HARDWARE, …RX_SOFTWARE, …RAW_HARDWARE of linux/net_tstamp.h.
 const RX_HARDWARE: u32 = 1 << 2;
@@ -98,6 +108,40 @@ impl<'a> Ethtool<'a> {
             software: has(RX_SOFTWARE),
             clock: (words[2] as i32 >= 0).then_some(words[2]),
         }
+    }
+
+    /// Offloads that the driver tells of, and whether each is on.
+    pub fn offloads(&self) -> Vec<(&'static str, bool)> {
+        // struct ethtool_value: cmd, data.
+        let value = |command| {
+            let mut words = [command, 0];
+            self.ask(&mut words).ok().map(|()| words[1])
+        };
+        let switches = SWITCHES.iter().filter_map(|(command, name)| Some((*name, value(*command)? != 0)));
+        let merging = value(GFLAGS).map(|flags| ("lro", flags & LRO != 0));
+        switches.chain(merging).collect()
+    }
+
+    pub fn rings(&self) -> Option<Rings> {
+        // struct ethtool_ringparam: cmd, most × 4 (rx, mini, jumbo, tx), then what is set, in the same order.
+        let mut words = [0; 9];
+        words[0] = GRINGPARAM;
+        self.ask(&mut words).ok()?;
+        let (receive_most, transmit_most, receive, transmit) = (words[1], words[4], words[5], words[8]);
+        (receive > 0 || transmit > 0).then_some(Rings { receive, receive_most, transmit, transmit_most })
+    }
+
+    pub fn coalescing(&self) -> Option<Coalescing> {
+        // struct ethtool_coalesce, 92 bytes: rx µs, rx frames, the same in interrupts, tx µs …, adaptive rx is word 10.
+        let mut words = [0; 23];
+        words[0] = GCOALESCE;
+        self.ask(&mut words).ok()?;
+        Some(Coalescing {
+            receive_us: words[1],
+            receive_frames: words[2],
+            transmit_us: words[5],
+            is_adaptive: words[10] != 0,
+        })
     }
 
     pub fn statistics(&self) -> Vec<(String, u64)> {

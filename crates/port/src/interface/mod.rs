@@ -3,16 +3,20 @@
 //!
 //! ```text
 //! Interface::find(name) ─┬ netlink   index, MAC, MTU, flags, counters
-//!                        └ ethtool   driver, speed, queues, stamps, the driver's own counters
+//!                        ├ ethtool   driver, speed, queues, stamps, the driver's own counters; offloads, rings, coalescing
+//!                        └ netdev    what it can do for XDP
 //! ```
 //!
 //! An [`Interface`] belongs to the namespace of the thread that found it, wherever it is used.
 
 mod ethtool;
+mod features;
 mod netlink;
+mod setup;
 
 pub use ethtool::{Queues, Stamping};
 pub(crate) use ethtool::{set_name, with_request};
+pub use setup::{Coalescing, Rings, Setup, XdpFeatures};
 
 use crate::PortError;
 use netlink::Netlink;

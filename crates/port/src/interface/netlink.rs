@@ -81,6 +81,22 @@ impl Netlink {
         counters.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
     }
 
+    /// Frames that an interface's queueing discipline holds, and its kind.
+    pub fn queueing(&self, index: u32) -> io::Result<(Option<u32>, Option<String>)> {
+        let mut request = LinkMessage::default();
+        request.header.index = index;
+        let mut found = (None, None);
+        for attribute in self.ask_links(request, NLM_F_REQUEST)?.into_iter().flat_map(|link| link.attributes)
+        {
+            match attribute {
+                LinkAttribute::TxQueueLen(frames) => found.0 = Some(frames),
+                LinkAttribute::Qdisc(kind) => found.1 = Some(kind),
+                _ => (),
+            }
+        }
+        Ok(found)
+    }
+
     /// Name and flags (`IFF_*`) of an interface, by its index; ENODEV if it is gone.
     pub fn flags(&self, index: u32) -> io::Result<(libc::ifreq, i32)> {
         let name = with_request(self.fd(), libc::SIOCGIFNAME as _, |request| {
