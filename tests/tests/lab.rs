@@ -156,15 +156,46 @@ fn wrong_settings_are_named_before_anything_is_made() {
 }
 
 #[test]
-fn without_the_privilege_it_says_which() {
+fn without_the_privilege_it_says_which_is_missing_and_what_it_is_for() {
     let _beside = beside_others();
     need("setpriv");
-    let drop = ["--bounding-set=-sys_admin,-net_admin", "--inh-caps=-sys_admin,-net_admin"];
-    let output =
-        Command::new("setpriv").args(drop).arg(binary()).args(["lab", "up", "--name", "poor"]).output();
-    let output = output.expect("`setpriv` runs");
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{error}");
-    assert!(error.contains("CAP_SYS_ADMIN and CAP_NET_ADMIN"), "{error}");
+    let refused = |without: &str| {
+        let drop = [format!("--bounding-set={without}"), format!("--inh-caps={without}")];
+        let output =
+            Command::new("setpriv").args(drop).arg(binary()).args(["lab", "up", "--name", "poor"]).output();
+        let output = output.expect("`setpriv` runs");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        error
+    };
+    let system = "CAP_SYS_ADMIN (namespaces are made and entered)";
+    let network = "CAP_NET_ADMIN (interfaces are made and set up in them)";
+    let both = refused("-sys_admin,-net_admin");
+    assert!(both.contains(&format!("{system} and {network}")) && both.contains("run it as root"), "{both}");
+    let one = refused("-net_admin");
+    assert!(one.contains(network) && !one.contains("CAP_SYS_ADMIN"), "{one}");
     assert!(!namespaces().contains("tare-poor") && !Path::new("/run/tare/lab/poor.json").exists());
+}
+
+#[test]
+fn with_gro_its_ends_take_frames_of_xdp_programs() {
+    let _beside = beside_others();
+    need("ethtool");
+    let gro = |name: &str| -> String {
+        let generator = namespace_of(name, "generator");
+        let output = Command::new("ip").args(["netns", "exec", &generator, "ethtool", "-k", "gen0"]).output();
+        let text = String::from_utf8(output.expect("`ethtool` runs").stdout).expect("text");
+        let line = text.lines().find(|line| line.starts_with("generic-receive-offload:"));
+        line.expect("the switch is shown").to_owned()
+    };
+    let (up, shown) = Up::new("gro", "--gro --middlebox");
+    assert!(shown.starts_with(&format!("{}: 1 queue, MTU 1500, GRO on\n", up.0)), "{shown}");
+    assert!(
+        shown.contains("tare forward mid0 mid1 --xdp") && shown.contains("tare send live:gen0"),
+        "{shown}"
+    );
+    assert!(gro(&up.0).ends_with(": on"), "{}", gro(&up.0));
+    let (plain, shown) = Up::new("nogro", "");
+    assert!(shown.contains("would need GRO: tare lab up --gro"), "{shown}");
+    assert!(gro(&plain.0).ends_with(": off"), "{}", gro(&plain.0));
 }

@@ -14,6 +14,7 @@ Examples:
   tare lab up                                  generator and sink, joined by a veth pair
   tare lab up --name wire --middlebox          with a middlebox for `tare forward` between them
   tare lab up --name mq --queues 4 --mtu 9000
+  tare lab up --gro --middlebox                for live: and `tare forward --xdp`
   tare lab show
   tare lab down                                takes away what `up` made, and nothing else
 
@@ -59,6 +60,10 @@ struct UpArgs {
     /// Leave checksum and segmentation offloads on
     #[arg(long)]
     offloads: bool,
+    /// Switch generic receive offload on at every end: without it a veth takes no frames of XDP programs
+    /// (live:, `tare forward --xdp`). The hosts' own TCP may then see segments glued together
+    #[arg(long)]
+    gro: bool,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -126,6 +131,7 @@ impl UpArgs {
             ipv6: self.ipv6,
             neighbours: !self.no_neighbours,
             offloads: self.offloads,
+            gro: self.gro,
             ..Topology::new(&self.name)
         }
     }
@@ -183,10 +189,11 @@ fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
 /// A bed, and commands that do something in it.
 fn described(state: &State) -> String {
     let mut text = format!(
-        "{}: {}, MTU {}{}\n",
+        "{}: {}, MTU {}{}{}\n",
         state.name,
         counted(state.queues.into(), "queue"),
         state.mtu,
+        if state.gro { ", GRO on" } else { "" },
         if state.ready { "" } else { ", half made: take it away with 'tare lab down'" }
     );
     let width = state.namespaces.iter().map(|namespace| namespace.name.len()).max().unwrap_or(0);
@@ -204,6 +211,9 @@ fn described(state: &State) -> String {
             let _ = writeln!(text, "{}", line.trim_end());
         }
     }
+    if !state.gro {
+        text += "  For live: and `tare forward --xdp` its ends would need GRO: tare lab up --gro\n";
+    }
     text += "\nTry:\n";
     for command in commands(state) {
         let _ = writeln!(text, "  {command}");
@@ -220,6 +230,9 @@ fn commands(state: &State) -> Vec<String> {
     if let (Middlebox::Wire, [middle]) = (state.middlebox, between) {
         let [one, other] = [0, 1].map(|index| middle.interfaces[index].name.as_str());
         commands.push(exec(middle, &format!("tare forward packet:{one} packet:{other} -t 10")));
+        if state.gro {
+            commands.push(exec(middle, &format!("tare forward {one} {other} --xdp -t 10")));
+        }
     }
     // A router is the generator's neighbour, and the sink behind it.
     let next = match between {
@@ -230,6 +243,11 @@ fn commands(state: &State) -> Vec<String> {
         let words =
             format!("tare send packet:{} -I {from} -i {to} -m {} --rate 10k -t 5", near.name, next.mac);
         commands.push(exec(generator, &words));
+        if state.gro {
+            let words =
+                format!("tare send live:{} -I {from} -i {to} -m {} --rate max -t 5", near.name, next.mac);
+            commands.push(exec(generator, &words));
+        }
         commands.push(exec(generator, &format!("ping -c 3 {to}")));
     }
     let name = if state.name == NAME { String::new() } else { format!(" --name {}", state.name) };
@@ -261,6 +279,7 @@ mod tests {
         assert_eq!(topology(&[]), Topology::new("lab"));
         let wire = Topology::new("a").queues(4).mtu(9_000).middlebox(Middlebox::Wire).ipv6();
         assert_eq!(topology(&["--name=a", "--queues=4", "--mtu=9000", "--ipv6", "--middlebox"]), wire);
+        assert_eq!(topology(&["--gro"]), Topology::new("lab").with_gro());
         let router = Topology::new("lab").middlebox(Middlebox::Router).without_neighbours().with_offloads();
         assert_eq!(topology(&["--middlebox", "router", "--no-neighbours", "--offloads"]), router);
         assert!(Program::try_parse_from(["tare", "down", "--all", "--name=a"]).is_err());

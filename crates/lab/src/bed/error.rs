@@ -30,6 +30,10 @@ pub enum BedError {
     InUse { name: String, pid: u32 },
     #[error("a test bed needs CAP_SYS_ADMIN and CAP_NET_ADMIN: run it as root ({what}: {error})")]
     Privilege { what: &'static str, error: io::Error },
+    #[error("a test bed needs {missing}, which this process has not: run it as root")]
+    Missing { missing: String },
+    #[error("what a test bed is made of is written down in {}, and that cannot be made: {error}; run it as root", folder.display())]
+    Notes { folder: PathBuf, error: io::Error },
     #[error("`ip` is not installed: apt-get install iproute2")]
     NoIp,
     #[error("ip {command}: {message}")]

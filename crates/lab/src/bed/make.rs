@@ -22,6 +22,11 @@ impl State {
             namespace.run_in(|| quiet(namespace, topology))??;
             batch(&namespace.name, &self.setup(namespace, topology))?;
         }
+        // Only now: a veth tells its other end that it takes redirected frames when GRO is switched on while both are up.
+        for namespace in self.namespaces.iter().filter(|_| topology.gro) {
+            let mut ends = namespace.interfaces.iter();
+            namespace.run_in(|| ends.try_for_each(|end| offload::gro_on(&end.name)))??;
+        }
         self.ready = true;
         self.write()
     }

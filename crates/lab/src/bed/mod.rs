@@ -20,6 +20,7 @@ mod ip;
 mod make;
 mod namespace;
 mod offload;
+mod privilege;
 mod state;
 mod topology;
 

@@ -10,6 +10,8 @@ use rustix::net::{AddressFamily, SocketType, socket};
 use std::io;
 use std::os::fd::AsRawFd;
 
+/// `ETHTOOL_SGRO`.
+const SET_GRO: u32 = 0x2c;
 /// `ETHTOOL_S*` of linux/ethtool.h, each with a value of 0 or 1: receive and transmit checksums, segmentation of TCP,
 /// of anything, receive offload. Scatter-gather stays.
 const SWITCHES: [(u32, &str); 5] = [
@@ -17,7 +19,7 @@ const SWITCHES: [(u32, &str); 5] = [
     (0x17, "switching transmit checksums off on"),
     (0x1f, "switching TCP segmentation off on"),
     (0x24, "switching generic segmentation off on"),
-    (0x2c, "switching generic receive offload off on"),
+    (SET_GRO, "switching generic receive offload off on"),
 ];
 
 /// `struct ethtool_value`.
@@ -29,11 +31,20 @@ struct Value {
 
 /// Switches the offloads of `interface` off, in the namespace that this thread is in.
 pub fn off(interface: &str) -> Result<(), BedError> {
+    switch(interface, &SWITCHES, 0)
+}
+
+/// Switches generic receive offload on there: a veth then polls (NAPI), and takes what XDP programs redirect to its other end.
+pub fn gro_on(interface: &str) -> Result<(), BedError> {
+    switch(interface, &[(SET_GRO, "switching generic receive offload on at")], 1)
+}
+
+fn switch(interface: &str, switches: &[(u32, &'static str)], data: u32) -> Result<(), BedError> {
     let failed = |what, error| BedError::Interface { what, interface: interface.into(), error };
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)
         .map_err(|error| failed("opening a socket for", error.into()))?;
-    for (command, what) in SWITCHES {
-        let mut value = Value { command, data: 0 };
+    for (command, what) in switches {
+        let mut value = Value { command: *command, data };
         set(&socket, interface, &mut value).map_err(|error| failed(what, error))?;
     }
     Ok(())

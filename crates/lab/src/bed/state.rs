@@ -10,6 +10,7 @@
 use super::BedError;
 use super::ip::{batch, ip};
 use super::namespace::Namespace;
+use super::privilege;
 use super::topology::{Middlebox, Topology};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -27,6 +28,9 @@ pub struct State {
     pub middlebox: Middlebox,
     pub queues: u32,
     pub mtu: u32,
+    /// Whether the interfaces take frames that XDP programs redirect to them.
+    #[serde(default)]
+    pub gro: bool,
     pub namespaces: Vec<Namespace>,
 }
 
@@ -123,6 +127,7 @@ impl State {
     /// Takes the name.
     pub(super) fn begin(topology: &Topology) -> Result<Self, BedError> {
         topology.check()?;
+        privilege::check()?;
         let state = Self {
             name: topology.name.clone(),
             ready: false,
@@ -130,10 +135,10 @@ impl State {
             middlebox: topology.middlebox,
             queues: topology.queues,
             mtu: topology.mtu,
+            gro: topology.gro,
             namespaces: topology.namespaces(),
         };
-        fs::create_dir_all(folder())
-            .map_err(|error| BedError::Privilege { what: "making /run/tare/lab", error })?;
+        fs::create_dir_all(folder()).map_err(|error| BedError::Notes { folder: folder(), error })?;
         // Written aside and linked: two that want the same name cannot both have it, and none sees half a file.
         let draft = state.write_draft()?;
         let linked = fs::hard_link(&draft, state.file());

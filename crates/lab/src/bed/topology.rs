@@ -33,6 +33,8 @@ pub struct Topology {
     pub neighbours: bool,
     /// Segmentation, checksum and receive offloads as the kernel likes them. Off, every frame is as on a wire.
     pub offloads: bool,
+    /// Generic receive offload at every end, without which a veth takes no frames that XDP programs redirect to it.
+    pub gro: bool,
 }
 
 impl Topology {
@@ -46,6 +48,7 @@ impl Topology {
             ipv6: false,
             neighbours: true,
             offloads: false,
+            gro: false,
         }
     }
 
@@ -85,6 +88,12 @@ impl Topology {
     #[must_use]
     pub fn with_offloads(self) -> Self {
         Self { offloads: true, ..self }
+    }
+
+    /// Frames of XDP programs can be redirected to its interfaces.
+    #[must_use]
+    pub fn with_gro(self) -> Self {
+        Self { gro: true, ..self }
     }
 
     pub(super) fn check(&self) -> Result<(), BedError> {
