@@ -28,13 +28,9 @@ const RULES: &str =
 
 impl Way {
     fn new(by: By, rules: &str) -> Self {
-        let bed = TestBed::up(Topology::unique().middlebox(Middlebox::Wire));
-        if by == By::Kernel {
-            need("ethtool");
-            // A veth takes redirected frames only if its other end polls (NAPI), which GRO turns on.
-            run_in(bed.generator(), "ethtool -K gen0 gro on");
-            run_in(bed.sink(), "ethtool -K sink0 gro on");
-        }
+        let wire = Topology::unique().middlebox(Middlebox::Wire);
+        // A veth takes redirected frames only if its other end polls (NAPI), which GRO turns on.
+        let bed = TestBed::up(if by == By::Kernel { wire.with_gro() } else { wire });
         let way = Self { bed, folder: tempfile::tempdir().unwrap(), by };
         std::fs::write(way.rules(), rules).unwrap();
         way

@@ -11,6 +11,7 @@
 //! a file descriptor that closes when it is dropped.
 
 mod asm;
+mod attached;
 mod error;
 mod instruction;
 mod map;
@@ -21,6 +22,7 @@ mod sys;
 mod xdp;
 
 pub use asm::{Alu, Assembler, Condition, Label, Source};
+pub use attached::{Holder, link_holder, program_name};
 pub use error::BpfError;
 pub use instruction::{Helper, Instruction, Register, Size};
 pub use map::{Map, MapKind, MapSpec, possible_cpus};

@@ -10,6 +10,8 @@ pub const MAP_DELETE: libc::c_int = 3;
 pub const MAP_NEXT_KEY: libc::c_int = 4;
 pub const PROG_LOAD: libc::c_int = 5;
 pub const PROG_RUN: libc::c_int = 10;
+pub const PROG_BY_ID: libc::c_int = 13;
+pub const INFO_BY_FD: libc::c_int = 15;
 pub const RAW_TRACEPOINT_OPEN: libc::c_int = 17;
 pub const MAP_LOOKUP_BATCH: libc::c_int = 24;
 pub const MAP_UPDATE_BATCH: libc::c_int = 26;
@@ -106,6 +108,28 @@ attributes! {
         attach_type: u32,
         flags: u32,
         reserved: [u64; 2],
+    }
+    ById {
+        number: u32,
+        next: u32,
+        flags: u32,
+    }
+    InfoByFd {
+        fd: u32,
+        length: u32,
+        info: u64,
+    }
+    ProgramInfo {
+        kind: u32,
+        number: u32,
+        tag: u64,
+        lengths: [u32; 2],
+        code: [u64; 2],
+        loaded: u64,
+        user: u32,
+        map_count: u32,
+        maps: u64,
+        name: [u8; 16],
     }
     UpdateLink {
         link_fd: u32,

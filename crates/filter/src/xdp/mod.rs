@@ -3,6 +3,7 @@
 //! ```text
 //! Firewall ─ image ─► shared memory ◄── program: headers ─► lookup ─► count ─► drop, redirect to the other port, or pass on
 //!                     counters of each CPU ◄──────────────────────────┘
+//!                     what the other port refused ◄─ tracepoints (refusals)
 //! ```
 //!
 //! New rules are a new program with memory of its own, which takes the old one's place at once: each frame is decided
@@ -11,6 +12,9 @@
 mod headers;
 mod image;
 mod lookup;
+mod refusals;
+
+pub use refusals::Refusals;
 
 use crate::firewall::{Decision, Firewall};
 use crate::hits::{ENDS, Hit, Hits};
@@ -72,6 +76,18 @@ impl Loaded {
     /// # Errors
     /// `Privilege`, or rules that a program cannot hold.
     pub fn new(firewall: Arc<Firewall>, onward: Onward) -> Result<Self, XdpError> {
+        Self::watched(firewall, onward, None)
+    }
+
+    /// The same, with what becomes of the frames that it sends on.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn watched(
+        firewall: Arc<Firewall>,
+        onward: Onward,
+        refusals: Option<&Refusals>,
+    ) -> Result<Self, XdpError> {
         let tuples = firewall.cost().tuples;
         if tuples > MOST_TUPLES {
             return Err(XdpError::TooDeep { tuples, most: MOST_TUPLES });
@@ -91,7 +107,8 @@ impl Loaded {
             Onward::Host => None,
             Onward::Interface(index) => Some(device(index)?),
         };
-        let parts = Parts { firewall: &firewall, tables: &tables, counters: &counters, cpus, stride };
+        let parts =
+            Parts { firewall: &firewall, tables: &tables, counters: &counters, refusals, cpus, stride };
         let code = parts.program(&image, devices.as_ref())?;
         let program = Program::load_xdp_frags("tare_firewall", &code, License::Apache)?;
         let counters = counters.share()?;
@@ -167,6 +184,7 @@ struct Parts<'a> {
     firewall: &'a Firewall,
     tables: &'a Map,
     counters: &'a Map,
+    refusals: Option<&'a Refusals>,
     cpus: usize,
     stride: usize,
 }
@@ -195,13 +213,31 @@ impl Parts<'_> {
         a.jump_if(Condition::AnyBit, R7, 1, pass);
         match devices {
             Some(map) => {
-                a.load_map(R1, map.as_fd()).mov(R2, 0).mov(R3, 0).call(Helper::RedirectMap).exit();
+                a.load_map(R1, map.as_fd()).mov(R2, 0).mov(R3, 0).call(Helper::RedirectMap);
+                self.handed_over(&mut a);
+                a.exit();
             }
             None => _ = a.mov(R0, Action::Pass as i32).exit(),
         }
         a.bind(pass).mov(R0, Action::Drop as i32).exit();
         a.bind(broken).mov(R0, Action::Aborted as i32).exit();
         a.assemble()
+    }
+
+    /// Counts a frame that was sent on (`R0` says so) or could not be.
+    fn handed_over(&self, a: &mut Assembler) {
+        let Some(refusals) = self.refusals else { return };
+        let (done, nowhere) = (a.label(), a.label());
+        a.mov(R7, R0);
+        refusals::words_of_this_cpu(a, refusals.map(), self.cpus, done);
+        a.jump_if(Condition::NotEqual, R7, Action::Redirect as i32, nowhere);
+        let add = |a: &mut Assembler, at| {
+            a.load(Size::Double, R2, R1, at).add(R2, 1).store(Size::Double, R1, at, R2);
+        };
+        add(a, refusals::HANDED);
+        a.jump(done).bind(nowhere);
+        add(a, refusals::REFUSED);
+        a.bind(done).mov(R0, R7);
     }
 
     /// Counts the frame in the row of code `R7`, in this CPU's counters: nobody else writes there.

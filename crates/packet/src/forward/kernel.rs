@@ -5,8 +5,8 @@
 //!   IN ◄─ redirect ─ program on OUT ◄─ OUT               whose counters are carried over
 //! ```
 //!
-//! What the program sent on and OUT's driver then refused is known from the interface's own counter (`tx_dropped`), and is
-//! missed rather than forwarded.
+//! What the program sent on and OUT's driver then refused is missed rather than forwarded. The kernel's tracepoints tell it to
+//! the frame; where they cannot be had, the interface's own counter (`tx_dropped`) is all there is.
 
 use super::job::{Alive, compiled, rule_notes, spawn, target};
 use super::reload::{Reloader, keep, understand};
@@ -15,7 +15,7 @@ use super::{Back, Setup};
 use crate::{Control, Facts, Findings, Job, MakeRecorders, PacketError, Running};
 use bpf::{BpfError, Link, XdpMode};
 use clock::{Clock, HostClock};
-use filter::xdp::{Loaded, Onward, XdpError};
+use filter::xdp::{Loaded, Onward, Refusals, XdpError};
 use filter::{Firewall, Hit, Hits, Rules};
 use measure::packets::{PacketReport, PlaceCount, PortReport};
 use port::interface::{Interface, Statistics};
@@ -31,13 +31,16 @@ const MANY: usize = 10_000;
 /// After this a program that was taken away runs nowhere any more.
 const SETTLE: Duration = Duration::from_millis(20);
 
+/// Decisions and their reasons: what, chosen, why.
+type Choices = Vec<(String, String, String)>;
+
 /// Two interfaces with a program on each, ready to start.
 pub struct KernelForward {
     kernel: Arc<Kernel>,
     names: (String, Option<String>),
     setup: Setup,
     clock: HostClock,
-    choices: Vec<(String, String, String)>,
+    choices: Choices,
 }
 
 /// What threads share.
@@ -57,6 +60,8 @@ struct Side {
     /// Taken away at the end.
     link: Option<Link>,
     onward: Onward,
+    /// `None` where only the interface counts what it refused.
+    refusals: Option<Refusals>,
     /// What programs counted that were replaced, for the rules that hold now.
     carried: Hits,
     gone: Hit,
@@ -67,6 +72,16 @@ struct Side {
 impl From<XdpError> for PacketError {
     fn from(error: XdpError) -> Self {
         Self::Wrong(error.to_string())
+    }
+}
+
+/// Another program is at the interface: whose, and what to do.
+fn refuse_occupied(on: &Interface, error: &XdpError) -> Result<(), PacketError> {
+    let is_busy =
+        matches!(error, XdpError::Bpf(error) if matches!(error.errno(), Some(libc::EBUSY | libc::EEXIST)));
+    match on.xdp_occupant().filter(|_| is_busy) {
+        Some(who) => Err(PacketError::Wrong(who)),
+        None => Ok(()),
     }
 }
 
@@ -83,34 +98,55 @@ impl Side {
     fn new(
         firewall: Arc<Firewall>,
         (on, to): (&Interface, &Interface),
-    ) -> Result<(Self, (String, String)), PacketError> {
+    ) -> Result<(Self, Choices), PacketError> {
         let onward = Onward::Interface(to.index);
         let carried = firewall.hits();
-        let loaded = Loaded::new(firewall, onward)?;
-        let (link, mode, why) = match loaded.attach(on.index, XdpMode::Native) {
-            Ok(link) => (link, XdpMode::Native, format!("the driver of {} has it", on.name)),
-            Err(XdpError::Bpf(BpfError::Privilege { what, capability })) => {
-                return Err(XdpError::from(BpfError::Privilege { what, capability }))?;
+        let (refusals, mut counted) = match Refusals::begin() {
+            Ok(refusals) => {
+                (Some(refusals), ("tracepoint", "exact, for the frames of this program".to_owned()))
             }
-            Err(error) => match loaded.attach(on.index, XdpMode::Generic) {
-                Ok(link) => (link, XdpMode::Generic, format!("native: {error}")),
-                Err(_) => return Err(PacketError::Wrong(format!("{}: {error}", on.name))),
-            },
+            Err(error) => {
+                (None, ("interface", format!("its counter has only what it counts itself: {error}")))
+            }
+        };
+        let mut loaded = Loaded::watched(firewall.clone(), onward, refusals.as_ref())?;
+        let native = loaded.attach(on.index, XdpMode::Native);
+        let (link, mode, why, refusals) = match native {
+            Ok(link) => (link, XdpMode::Native, format!("the driver of {} has it", on.name), refusals),
+            Err(XdpError::Bpf(error @ BpfError::Privilege { .. })) => return Err(XdpError::from(error))?,
+            Err(error) => {
+                refuse_occupied(on, &error)?;
+                // After the driver, frames pass no tracepoint that tells what became of them.
+                loaded = Loaded::new(firewall, onward)?;
+                counted = ("interface", "after the driver, nothing else counts what is refused".to_owned());
+                let link = loaded.attach(on.index, XdpMode::Generic).map_err(|generic| {
+                    refuse_occupied(on, &generic)
+                        .err()
+                        .unwrap_or_else(|| PacketError::Wrong(format!("{}: {error}", on.name)))
+                })?;
+                (link, XdpMode::Generic, format!("native: {error}"), None)
+            }
         };
         let side = Self {
             loaded,
             link: Some(link),
             onward,
+            refusals,
             carried,
             gone: Hit::default(),
             sums: Default::default(),
         };
-        Ok((side, (mode.name().to_owned(), why)))
+        let choices = vec![
+            (format!("xdp on {}", on.name), mode.name().to_owned(), why),
+            (format!("refused frames of {}", to.name), counted.0.to_owned(), counted.1),
+        ];
+        Ok((side, choices))
     }
 
     /// Puts a program of these rules in the place of this one.
     fn replace(&mut self, firewall: &Arc<Firewall>) -> Result<(), String> {
-        let next = Loaded::new(firewall.clone(), self.onward).map_err(|error| error.to_string())?;
+        let next = Loaded::watched(firewall.clone(), self.onward, self.refusals.as_ref())
+            .map_err(|error| error.to_string())?;
         if let Some(link) = &self.link {
             next.take_over(link).map_err(|error| error.to_string())?;
         }
@@ -126,10 +162,42 @@ impl Side {
         Ok(())
     }
 
-    /// Passed and dropped so far.
+    /// Passed and dropped so far. What is still under way to the other port has not passed yet (at the end nothing is).
     fn sums(&self) -> (Hit, Hit) {
         let (passed, dropped) = self.loaded.sums();
-        (sum(self.sums.0, passed), sum(self.sums.1, dropped))
+        let passed = sum(self.sums.0, passed);
+        // Asked after the program's counters: what is through now was counted by then.
+        let watched = self.refusals.as_ref().filter(|_| self.link.is_some());
+        let waiting = watched.map_or(0, Refusals::under_way).min(passed.frames);
+        let each = passed.bytes.checked_div(passed.frames).unwrap_or(0);
+        let passed = Hit { frames: passed.frames - waiting, bytes: passed.bytes - each * waiting };
+        (passed, sum(self.sums.1, dropped))
+    }
+
+    /// Frames that the other port refused; `before` are its counters at the start.
+    fn refused(&self, to: &Interface, before: &Statistics) -> u64 {
+        match &self.refusals {
+            Some(refusals) => refusals.frames(),
+            None => to.statistics().map_or(0, |now| now.tx_dropped.saturating_sub(before.tx_dropped)),
+        }
+    }
+
+    /// What to do where every frame was refused.
+    fn advice(&self, to: &Interface, before: &Statistics) -> Option<String> {
+        let (passed, refused) = (self.sums().0.frames, self.refused(to, before));
+        if refused == 0 || refused < passed {
+            return None;
+        }
+        let errno = self.refusals.as_ref().and_then(Refusals::errno);
+        let why = errno
+            .map_or_else(String::new, |errno| format!(" ({})", std::io::Error::from_raw_os_error(errno)));
+        let advice = match to.driver.as_deref() {
+            Some("veth") => {
+                ": the other end of a veth needs an XDP program, or GRO: 'ethtool -K PEER gro on', or a bed of 'tare lab up --gro'"
+            }
+            _ => ": its driver may not send frames of XDP programs; forward without --xdp",
+        };
+        Some(format!("{} refused every frame{why}{advice}", to.name))
     }
 
     /// By rule, and of rules that are no more.
@@ -162,11 +230,22 @@ impl Kernel {
 
     /// Frames that the drivers refused since the start.
     fn refused(&self) -> u64 {
-        let dropped = |interface: &Interface, before: &Statistics| {
-            interface.statistics().map_or(0, |now| now.tx_dropped.saturating_sub(before.tx_dropped))
-        };
-        let there = dropped(&self.outward, &self.before.1);
-        there + if self.back.is_some() { dropped(&self.inward, &self.before.0) } else { 0 }
+        self.refused_there() + self.refused_back()
+    }
+
+    fn refused_there(&self) -> u64 {
+        locked(&self.there).refused(&self.outward, &self.before.1)
+    }
+
+    fn refused_back(&self) -> u64 {
+        self.back.as_ref().map_or(0, |back| locked(back).refused(&self.inward, &self.before.0))
+    }
+
+    /// What to do where a port refused every frame.
+    fn advice(&self) -> Vec<String> {
+        let there = locked(&self.there).advice(&self.outward, &self.before.1);
+        let back = self.back.as_ref().and_then(|back| locked(back).advice(&self.inward, &self.before.0));
+        there.into_iter().chain(back).collect()
     }
 
     /// Takes the programs away: nothing is counted any more.
@@ -195,13 +274,12 @@ impl KernelForward {
             Back::Rules => Some(firewall.clone()),
             Back::Pass => Some(Arc::new(compiled(&super::RuleSource::default())?)),
         };
-        let (there, how) = Side::new(firewall, (&near, &far))?;
-        let mut choices = vec![(format!("xdp on {inward}"), how.0, how.1)];
+        let (there, mut choices) = Side::new(firewall, (&near, &far))?;
         let back = match back_rules {
             None => None,
             Some(rules) => {
                 let (back, how) = Side::new(rules, (&far, &near))?;
-                choices.push((format!("xdp on {outward}"), how.0, how.1));
+                choices.extend(how);
                 Some(Mutex::new(back))
             }
         };
@@ -320,8 +398,10 @@ impl Watch {
     /// Tells what came since the last look.
     fn look(&mut self) {
         let (passed, dropped) = self.kernel.sums();
+        // What is under way is an upper bound, so that what has passed may seem less than a moment ago.
+        let passed = if passed.frames < self.seen.passed.frames { self.seen.passed } else { passed };
         let (on, off) = (since(passed, self.seen.passed), since(dropped, self.seen.dropped));
-        // The drivers' counters are the interfaces': other programs' frames may be among them, but no more than we sent on.
+        // Where only the interfaces count, other programs' frames may be among them, but no more than we sent on.
         let refused = (self.kernel.refused() - self.seen.refused).min(on.frames);
         let forwarded = on.frames - refused;
         let bytes = on.bytes.checked_div(on.frames).unwrap_or(0) * forwarded;
@@ -342,7 +422,7 @@ impl Watch {
 }
 
 const fn since(now: Hit, before: Hit) -> Hit {
-    Hit { frames: now.frames - before.frames, bytes: now.bytes - before.bytes }
+    Hit { frames: now.frames - before.frames, bytes: now.bytes.saturating_sub(before.bytes) }
 }
 
 fn findings(kernel: &Kernel, has_rules: bool, control: &Control) -> Findings {
@@ -350,8 +430,8 @@ fn findings(kernel: &Kernel, has_rules: bool, control: &Control) -> Findings {
         command: "forward".to_owned(),
         changes: control.changes(),
         ports: vec![
-            interface_report("in", &kernel.inward, &kernel.before.0),
-            interface_report("out", &kernel.outward, &kernel.before.1),
+            interface_report("in", &kernel.inward, &kernel.before.0, kernel.refused_back()),
+            interface_report("out", &kernel.outward, &kernel.before.1, kernel.refused_there()),
         ],
         ..PacketReport::default()
     };
@@ -367,11 +447,13 @@ fn findings(kernel: &Kernel, has_rules: bool, control: &Control) -> Findings {
     }
     let note =
         "ports: the interfaces' own counters, which have all that passed, not only what the rules judged";
-    Findings { report, notes: vec![note.to_owned()], ..Findings::default() }
+    let mut notes = kernel.advice();
+    notes.push(note.to_owned());
+    Findings { report, notes, ..Findings::default() }
 }
 
-/// What the interface itself counted while the programs were there.
-fn interface_report(role: &str, interface: &Interface, before: &Statistics) -> PortReport {
+/// What the interface itself counted while the programs were there, and what of our frames it refused.
+fn interface_report(role: &str, interface: &Interface, before: &Statistics, refused: u64) -> PortReport {
     let mut report =
         PortReport { role: role.to_owned(), name: interface.name.clone(), ..PortReport::default() };
     if let Ok(now) = interface.statistics() {
@@ -380,10 +462,9 @@ fn interface_report(role: &str, interface: &Interface, before: &Statistics) -> P
         report.sent_bytes = since(now.tx_bytes, before.tx_bytes);
         report.received = since(now.rx_packets, before.rx_packets);
         report.received_bytes = since(now.rx_bytes, before.rx_bytes);
-        let refused = since(now.tx_dropped, before.tx_dropped);
-        if refused > 0 {
-            report.drops.push(PlaceCount { place: "tx.driver".to_owned(), frames: refused });
-        }
+    }
+    if refused > 0 {
+        report.drops.push(PlaceCount { place: "tx.driver".to_owned(), frames: refused });
     }
     report
 }

@@ -10,7 +10,7 @@
 //! An [`Interface`] belongs to the namespace of the thread that found it, wherever it is used.
 
 mod ethtool;
-mod features;
+pub(crate) mod features;
 mod netlink;
 mod setup;
 
@@ -165,11 +165,37 @@ impl Interface {
         ethtool::stamp_in_hardware(&self.netlink, &self.name)
     }
 
+    /// Which XDP program is here, who holds it, and what to do so that another can be: `None` if there is none.
+    pub fn xdp_occupant(&self) -> Option<String> {
+        let (number, is_native) = self.netlink.xdp_program(self.index).ok().flatten()?;
+        Some(occupant(&self.name, number, is_native, bpf::program_name(number), bpf::link_holder(number)))
+    }
+
     /// Longest frame that may leave, without FCS: the MTU, an Ethernet header, and one VLAN tag, which the kernel allows
     /// on top of it.
     pub fn longest(&self, tagged: bool) -> usize {
         self.mtu as usize + 14 + if tagged { 4 } else { 0 }
     }
+}
+
+fn occupant(
+    interface: &str,
+    number: u32,
+    is_native: bool,
+    name: Option<String>,
+    holder: Option<bpf::Holder>,
+) -> String {
+    let name = name.map_or_else(String::new, |name| format!(" '{name}'"));
+    let mode = if is_native { "native" } else { "generic" };
+    let advice = match holder {
+        Some(bpf::Holder { process, name }) => {
+            format!("process {process} ({name}) holds it, so end that first")
+        }
+        None => {
+            format!("take it away by 'ip link set dev {interface} xdp off', or end the process that holds it")
+        }
+    };
+    format!("'{interface}' has an XDP program already:{name} (number {number}, {mode}); {advice}")
 }
 
 /// What to do about a name that does not exist.
@@ -197,6 +223,20 @@ mod tests {
         assert_eq!(advice("gen1", &["lo", "gen0"]), "did you mean 'gen0'? there are: lo, gen0");
         assert_eq!(advice("gen0", &["lo"]), "there are: lo");
         assert_eq!(advice("gen0", &[]), "this namespace has none at all");
+    }
+
+    #[test]
+    fn whoever_has_an_xdp_program_here_is_named_with_what_to_do() {
+        let holder = bpf::Holder { process: 4711, name: "tare".to_owned() };
+        assert_eq!(
+            occupant("eth0", 42, true, Some("tare_firewall".to_owned()), Some(holder)),
+            "'eth0' has an XDP program already: 'tare_firewall' (number 42, native); process 4711 (tare) holds it, so end that first"
+        );
+        assert_eq!(
+            occupant("eth0", 42, false, None, None),
+            "'eth0' has an XDP program already: (number 42, generic); take it away by 'ip link set dev eth0 xdp off', or end \
+             the process that holds it"
+        );
     }
 
     #[test]

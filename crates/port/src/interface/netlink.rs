@@ -5,7 +5,9 @@ use super::ethtool::{Queues, with_request};
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressMessage, AddressScope};
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkLayerType, LinkMessage, Stats64};
+use netlink_packet_route::link::{
+    LinkAttribute, LinkFlags, LinkLayerType, LinkMessage, LinkXdp, Stats64, XdpAttached,
+};
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -95,6 +97,27 @@ impl Netlink {
             }
         }
         Ok(found)
+    }
+
+    /// The XDP program at an interface: its number, and whether the driver runs it (or the kernel, after the driver).
+    pub fn xdp_program(&self, index: u32) -> io::Result<Option<(u32, bool)>> {
+        let mut request = LinkMessage::default();
+        request.header.index = index;
+        let answers = self.ask_links(request, NLM_F_REQUEST)?;
+        let attributes = answers.into_iter().flat_map(|link| link.attributes);
+        let parts = attributes.filter_map(|attribute| match attribute {
+            LinkAttribute::Xdp(parts) => Some(parts),
+            _ => None,
+        });
+        let (mut number, mut is_native) = (None, false);
+        for part in parts.flatten() {
+            match part {
+                LinkXdp::ProgId(id) => number = Some(id),
+                LinkXdp::Attached(how) => is_native = how == XdpAttached::Driver,
+                _ => {}
+            }
+        }
+        Ok(number.map(|number| (number, is_native)))
     }
 
     /// Name and flags (`IFF_*`) of an interface, by its index; ENODEV if it is gone.

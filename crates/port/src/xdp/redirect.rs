@@ -124,7 +124,11 @@ fn refusal(interface: &Interface, mode: XdpMode, error: &BpfError) -> String {
     let mode = mode.name();
     match error.errno() {
         Some(libc::EBUSY | libc::EEXIST) => {
-            format!("{mode}: another XDP program is attached to '{}'; take it away first", interface.name)
+            let known = interface.xdp_occupant();
+            let who = known.unwrap_or_else(|| {
+                format!("'{}' has another XDP program; take it away first", interface.name)
+            });
+            format!("{mode}: {who}")
         }
         Some(libc::EOPNOTSUPP) => format!("{mode}: {driver} has no XDP of its own (EOPNOTSUPP)"),
         Some(libc::ERANGE | libc::EINVAL | libc::E2BIG) => {
