@@ -3,6 +3,7 @@
 use crate::error::Why;
 use crate::{Address, Kind};
 use std::fmt;
+use units::Picos;
 
 /// What a port is and can do. Fixed once it is open, but for `up`, which [`crate::Port::is_up`] tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,7 +16,8 @@ pub struct About {
     pub interface: Option<String>,
     /// Its MAC address, where it has one.
     pub mac: Option<[u8; 6]>,
-    /// Longest frame that may leave, Ethernet header included, FCS not: the interface's MTU + 14 (+ 4 for each VLAN tag).
+    /// Longest frame that may leave, Ethernet header included, FCS not: the interface's MTU + 14. One with an 802.1Q tag
+    /// may be four bytes longer on some ports ([`Self::longest_like`]).
     pub longest: usize,
     /// Speed of the link in bits/s, where the driver tells it.
     pub speed_bps: Option<u64>,
@@ -28,6 +30,13 @@ pub struct About {
 }
 
 impl About {
+    /// Longest frame that may leave if it begins like `data`.
+    #[inline]
+    pub fn longest_like(&self, data: &[u8]) -> usize {
+        let tag = if self.can.tag_over_mtu && is_tagged(data) { 4 } else { 0 };
+        self.longest + tag
+    }
+
     /// A plain port to the same interface, in the same namespace, for what has to be asked or answered beside the load.
     pub fn beside(&self) -> Option<Address> {
         let plain = Address::new(Kind::Packet, self.interface.as_deref()?);
@@ -53,6 +62,16 @@ pub struct Abilities {
     pub launch_time: bool,
     /// Frames are handed over without a copy.
     pub zero_copy: bool,
+    /// A frame with an 802.1Q tag may be four bytes longer than [`About::longest`].
+    pub tag_over_mtu: bool,
+    /// Frames may be kept on purpose for so long after they were taken: who flushes at the end waits longer by that.
+    pub holds: Picos,
+}
+
+/// Whether a frame has an 802.1Q tag, for which the kernel allows four bytes on top of the MTU (to no other tag).
+#[inline]
+pub(crate) fn is_tagged(data: &[u8]) -> bool {
+    data.get(12..14) == Some(&[0x81, 0x00])
 }
 
 /// One decision that was taken while opening.

@@ -115,6 +115,7 @@ fn named_pair(
                 stamps: (!matches!(out.stamping, Stamping::None)).then_some(StampedBy::Software),
                 launch_time: matches!(out.stamping, Stamping::Launch),
                 zero_copy: true,
+                ..Abilities::default()
             },
             queue,
             queues,

@@ -82,6 +82,61 @@ fn one_frame_is_held_back_for_as_long_as_was_asked_for() {
 }
 
 #[test]
+fn a_held_frame_leaves_at_its_time_although_nobody_calls() {
+    let (mut a, mut b) = faulty("delay=at=1+3,hold=60ms", "unattended");
+    let start = clock::monotonic_ns();
+    transmit(&mut *a, 0..4);
+    assert_eq!(arrived(&mut *b), [0, 2]);
+    // `a` is left alone from here on: as by a sender that waits for its next due time.
+    let mut seen = Vec::new();
+    while seen.len() < 2 && b.wait(For::Receive, Picos::from_secs(5)).unwrap() {
+        let at_ms = (clock::monotonic_ns() - start) / 1_000_000;
+        seen.extend(arrived(&mut *b).into_iter().map(|number| (number, at_ms)));
+    }
+    let numbers: Vec<u32> = seen.iter().map(|(number, _)| *number).collect();
+    assert_eq!(numbers, [1, 3]);
+    assert!(seen.iter().all(|(_, at_ms)| *at_ms >= 60), "{seen:?}");
+    let counters = a.counters().unwrap();
+    assert_eq!((counters.sent, counters.faults.delayed, counters.lost()), (4, 2, 0));
+    assert_eq!(a.about().can.holds, Picos::from_millis(60));
+}
+
+#[test]
+fn waiting_for_arrivals_lets_held_frames_go_meanwhile() {
+    let (mut a, mut b) = faulty("delay=at=0,hold=40ms", "meanwhile");
+    transmit(&mut *a, 0..1);
+    // One thread, which waits at the faulty port itself for longer than the frame is held.
+    assert!(!a.wait(For::Receive, Picos::from_millis(400)).unwrap());
+    assert_eq!(arrived(&mut *b), [0]);
+}
+
+#[test]
+fn what_is_held_on_the_way_in_comes_at_its_time_also_when_nothing_else_will() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("three.pcapng");
+    let open = |text: String, wish: &Wish| port::open(&text.parse::<Address>().unwrap(), wish).unwrap();
+    let mut written = open(format!("pcap:{}", file.display()), &Wish::transmit());
+    transmit(&mut *written, 0..3);
+    assert!(written.flush(Picos::from_secs(2)).unwrap());
+    drop(written);
+    let text = format!("fault,delay=at=1,hold=80ms,on=receive:pcap:{}", file.display());
+    let mut read = open(text, &Wish::receive());
+    let (start, mut seen) = (clock::monotonic_ns(), Vec::new());
+    loop {
+        match read.receive(10, &mut |frame| seen.push(number(frame))) {
+            Ok(0) => drop(read.wait(For::Receive, Picos::from_millis(500)).unwrap()),
+            Ok(_) => {}
+            Err(error) if error.is_end() => break,
+            Err(error) => panic!("{error}"),
+        }
+        assert!(clock::monotonic_ns() - start < 10_000_000_000, "{seen:?}");
+    }
+    assert_eq!(seen, [0, 2, 1]);
+    let took_ms = (clock::monotonic_ns() - start) / 1_000_000;
+    assert!(took_ms >= 80, "{took_ms} ms");
+}
+
+#[test]
 fn a_flush_that_is_not_patient_enough_says_so() {
     let (mut a, _b) = faulty("delay=at=0,hold=10s", "impatient");
     transmit(&mut *a, 0..1);

@@ -118,6 +118,11 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Whether frames are held back for a time.
+    pub fn delays(&self) -> bool {
+        self.delay != Which::None
+    }
+
     /// The same with other dice, for the other direction.
     pub fn salted(&self, salt: u64) -> Self {
         Self { seed: self.seed ^ salt << 63, ..self.clone() }

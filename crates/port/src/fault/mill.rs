@@ -145,9 +145,19 @@ impl Mill {
                         self.ready.push_back(kept);
                     }
                 }
-                _ => at += 1,
+                // All are held for as long, so those behind this one are due later.
+                Until::Time { .. } => return,
+                Until::Passed(_) => at += 1,
             }
         }
+    }
+
+    /// When the next frame is due that waits for its time (CLOCK_MONOTONIC nanoseconds).
+    pub fn next_due_ns(&self) -> Option<u64> {
+        self.held.iter().find_map(|(until, _)| match until {
+            Until::Time { due_ns } => Some(*due_ns),
+            Until::Passed(_) => None,
+        })
     }
 
     /// Nothing more will pass those that wait for it.
@@ -159,12 +169,6 @@ impl Mill {
                 Until::Time { .. } => at += 1,
             }
         }
-    }
-
-    /// The same for all.
-    pub fn let_go(&mut self) {
-        self.let_reordered_go();
-        self.ripen(u64::MAX);
     }
 
     pub fn ready(&self) -> &VecDeque<Kept> {

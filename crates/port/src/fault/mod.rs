@@ -6,10 +6,12 @@
 //!               which frames: a share (1%, seeded), every=N, or at=N+M (counted from 0)
 //! ```
 //!
-//! Frames that are held back leave when the port is next used, waited for or flushed, not by themselves.
+//! A frame that is held back for a time leaves when that is over, whoever calls or does not: a thread of this port sees to it. One
+//! that others shall overtake leaves behind them, or when the port is flushed.
 
 mod choice;
 mod mill;
+mod releaser;
 
 use crate::about::{About, Choice};
 use crate::{
@@ -17,7 +19,10 @@ use crate::{
 };
 use choice::Plan;
 use mill::{Item, Mill};
-use std::os::fd::BorrowedFd;
+use releaser::{Core, Releaser, State};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
 use units::Picos;
 
 /// Most frames of one call.
@@ -26,14 +31,25 @@ const BATCH: usize = 256;
 const LOOK: Picos = Picos::from_micros(50);
 
 pub(crate) struct Fault {
-    inner: Box<dyn Port>,
     about: About,
-    /// Frames that leave, and frames that have come; `None` where nothing is done to them.
-    outward: Option<Mill>,
-    inward: Option<Mill>,
+    core: Arc<Core>,
+    /// At work where frames are held for a time on their way out.
+    _releaser: Option<Releaser>,
+    does: Does,
+    /// A second descriptor of the port behind.
+    descriptor: Option<OwnedFd>,
     room: Vec<u8>,
     mark: u64,
+    /// Times that frames here waited for room behind.
+    full: u64,
     counters: Counters,
+}
+
+/// In which direction something is done to frames.
+#[derive(Clone, Copy, Debug)]
+struct Does {
+    outward: bool,
+    inward: bool,
 }
 
 /// Checks the options without opening anything.
@@ -44,71 +60,50 @@ pub(crate) fn check(address: &Address) -> Result<(), PortError> {
 /// Wraps a port that is open.
 pub(crate) fn wrap(address: &Address, wish: &Wish, inner: Box<dyn Port>) -> Result<Box<dyn Port>, PortError> {
     let plan = Plan::read(address, wish.queue)?;
+    let does = Does { outward: plan.on.transmits(), inward: plan.on.receives() };
     let mut about = inner.about().clone();
     about.name = address.to_string();
     about.can.batch = about.can.batch.min(BATCH);
     about.can.zero_copy = false;
+    if plan.delays() && does.outward {
+        about.can.holds += plan.hold;
+    }
     about.choices.push(Choice { what: "fault", chosen: plan.to_string(), why: "asked for".to_owned() });
+    // What is held back here makes no descriptor readable.
+    let descriptor = inner.descriptor().filter(|_| !does.inward).and_then(|fd| fd.try_clone_to_owned().ok());
     let mill = |wanted: bool, salt: u64| wanted.then(|| Mill::new(plan.salted(salt)));
-    let (outward, inward) = (mill(plan.on.transmits(), 0), mill(plan.on.receives(), 1));
-    let room = vec![0; about.longest];
-    Ok(Box::new(Fault { inner, about, outward, inward, room, mark: 0, counters: Counters::default() }))
+    let state = State::new(inner, mill(does.outward, 0), mill(does.inward, 1));
+    let core = Arc::new(Core::new(state));
+    let releaser = match plan.delays() && does.outward && wish.direction.transmits() {
+        true => Some(Releaser::start(core.clone())?),
+        false => None,
+    };
+    // Four bytes more than the longest: a VLAN tag may come on top of the MTU.
+    let room = vec![0; about.longest + 4];
+    let (mark, full, counters) = (0, 0, Counters::default());
+    Ok(Box::new(Fault { about, core, _releaser: releaser, does, descriptor, room, mark, full, counters }))
 }
 
 impl Fault {
-    /// Hands over what may leave now, as far as there is room.
-    fn push(&mut self) -> Result<(), PortError> {
-        let Some(mill) = &mut self.outward else { return Ok(()) };
-        mill.ripen(clock::monotonic_ns());
-        while !mill.ready().is_empty() {
-            let mut next = mill.ready().iter();
-            let taken = self.inner.transmit(mill.ready().len(), &mut |slot| {
-                let Some(item) = next.next() else { return };
-                slot.data[..item.data.len()].copy_from_slice(&item.data);
-                (slot.length, slot.launch) = (item.data.len(), item.stamp);
-                // The room's bytes are not what another writer left.
-                *slot.mark = 0;
-            })?;
-            if taken == 0 {
-                break;
-            }
-            mill.release(taken);
-        }
-        Ok(())
+    fn push(&self) -> Result<(), PortError> {
+        self.core.lock().push()
     }
 
-    fn take_one(&mut self, write: &mut dyn FnMut(&mut Slot<'_>), now_ns: u64) -> Result<(), PortError> {
+    /// The writer may spin until its frame is due: meanwhile nobody has the lock.
+    fn take_one(&mut self, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<(), PortError> {
         let mut slot = Slot { data: &mut self.room, length: 0, launch: Stamp::NONE, mark: &mut self.mark };
         write(&mut slot);
         let (length, launch) = (slot.length, slot.launch);
-        if length > self.room.len() {
-            let (port, longest) = (self.about.name.clone(), self.room.len());
-            return Err(PortError::TooLong { port, length, longest });
+        let longest = self.about.longest_like(&self.room);
+        if length > longest {
+            self.mark = 0;
+            return Err(PortError::TooLong { port: self.about.name.clone(), length, longest });
         }
-        if let Some(mill) = self.outward.as_mut().filter(|_| length > 0) {
-            mill.put(&Item { data: &self.room[..length], length, stamp: launch, lost_before: 0 }, now_ns);
+        if length > 0 {
+            let item = Item { data: &self.room[..length], length, stamp: launch, lost_before: 0 };
+            self.core.put(&item);
         }
         Ok(())
-    }
-
-    /// Brings frames from behind into the mill.
-    fn pull(&mut self, most: usize) -> Result<(), PortError> {
-        let Some(mill) = &mut self.inward else { return Ok(()) };
-        let now_ns = clock::monotonic_ns();
-        mill.ripen(now_ns);
-        let wanted = most.saturating_sub(mill.ready().len()).min(BATCH);
-        let got = self.inner.receive(wanted, &mut |frame| {
-            let (length, stamp, lost_before) = (frame.length, frame.stamp, frame.lost_before);
-            mill.put(&Item { data: frame.data, length, stamp, lost_before }, now_ns);
-        });
-        match got {
-            // What is held back is still to come.
-            Err(error) if error.is_end() && mill.holds() => {
-                mill.let_go();
-                Ok(())
-            }
-            other => other.map(drop),
-        }
     }
 }
 
@@ -118,36 +113,35 @@ impl Port for Fault {
     }
 
     fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
-        if self.outward.is_none() {
-            return self.inner.transmit(most, write);
+        if !self.does.outward {
+            return self.core.lock().inner.transmit(most, write);
         }
         self.push()?;
-        let now_ns = clock::monotonic_ns();
         let mut taken = 0;
         // Only while nothing waits for room behind: so the queue is never longer than a batch.
-        let is_full = self.outward.as_ref().is_some_and(|mill| !mill.ready().is_empty());
-        while !is_full && taken < most.min(BATCH) {
-            match self.take_one(write, now_ns) {
+        let is_full = self.core.lock().is_stuck();
+        while !is_full && taken < most.min(self.about.can.batch) {
+            match self.take_one(write) {
                 Ok(()) => taken += 1,
-                Err(error) => {
-                    self.push()?;
-                    return Err(error);
-                }
+                // Those before it were taken.
+                Err(_) if taken > 0 => break,
+                Err(error) => return Err(error),
             }
         }
-        self.counters.full += u64::from(is_full);
+        self.full += u64::from(is_full);
         self.push()?;
         Ok(taken)
     }
 
     fn receive(&mut self, most: usize, read: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, PortError> {
         // A port that is only listened to still lets go of what it held back.
-        self.push()?;
-        if self.inward.is_none() {
-            return self.inner.receive(most, read);
+        let mut state = self.core.lock();
+        state.push()?;
+        if !self.does.inward {
+            return state.inner.receive(most, read);
         }
-        self.pull(most)?;
-        let Some(mill) = &mut self.inward else { return Ok(0) };
+        state.pull(most)?;
+        let Some(mill) = &mut state.inward else { return Ok(0) };
         let count = mill.ready().len().min(most);
         for item in mill.ready().iter().take(count) {
             read(&Frame {
@@ -164,74 +158,78 @@ impl Port for Fault {
     fn flush(&mut self, patience: Picos) -> Result<bool, PortError> {
         let start = clock::monotonic_ns();
         let left = || patience.as_nanos().saturating_sub(clock::monotonic_ns() - start);
-        if let Some(mill) = &mut self.outward {
+        if let Some(mill) = &mut self.core.lock().outward {
             mill.let_reordered_go();
         }
-        while self.outward.as_ref().is_some_and(Mill::has_any) && left() > 0 {
-            self.push()?;
-            if self.outward.as_ref().is_some_and(Mill::has_any) {
-                self.inner.wait(For::Transmit, LOOK.min(Picos::from_nanos(left())))?;
-                std::thread::sleep(std::time::Duration::from_micros(20));
+        loop {
+            let mut state = self.core.lock();
+            state.push()?;
+            if !state.outward.as_ref().is_some_and(Mill::has_any) {
+                return state.inner.flush(Picos::from_nanos(left()));
             }
+            if left() == 0 {
+                state.inner.flush(Picos::ZERO)?;
+                return Ok(false);
+            }
+            drop(state);
+            std::thread::sleep(LOOK.as_std().min(Duration::from_nanos(left())));
         }
-        let has_left = self.inner.flush(Picos::from_nanos(left()))?;
-        Ok(has_left && !self.outward.as_ref().is_some_and(Mill::has_any))
     }
 
     fn wait(&mut self, what: For, patience: Picos) -> Result<bool, PortError> {
-        let start = clock::monotonic_ns();
+        let until = clock::monotonic_ns().saturating_add(patience.as_nanos());
         loop {
-            self.push()?;
-            let left = patience.as_nanos().saturating_sub(clock::monotonic_ns() - start);
-            let mill = if what == For::Receive { &mut self.inward } else { &mut self.outward };
-            let (mut is_ready, mut holds) = (false, false);
+            let mut state = self.core.lock();
+            state.push()?;
+            let now = clock::monotonic_ns();
+            let mill = if what == For::Receive { &mut state.inward } else { &mut state.outward };
+            let (mut is_ready, has_mill) = (false, mill.is_some());
             if let Some(mill) = mill {
-                mill.ripen(clock::monotonic_ns());
+                mill.ripen(now);
                 is_ready = (what == For::Receive) != mill.ready().is_empty();
-                holds = mill.holds();
             }
             if what == For::Receive && is_ready {
                 return Ok(true);
             }
-            let pause = if holds { LOOK.min(Picos::from_nanos(left)) } else { Picos::from_nanos(left) };
-            let inner_ready = self.inner.wait(what, pause)?;
-            if inner_ready && (what == For::Receive || self.outward.is_none() || is_ready) {
+            let pause = state.pause(now).min(until.saturating_sub(now));
+            let inner_ready = state.wait(what, Picos::from_nanos(pause))?;
+            if inner_ready && (what == For::Receive || !has_mill || is_ready) {
                 return Ok(true);
             }
-            if left == 0 {
+            if now >= until {
                 return Ok(false);
             }
         }
     }
 
     fn counters(&mut self) -> Result<&Counters, PortError> {
-        let full = self.counters.full;
-        let mut total = self.inner.counters()?.clone();
-        total.full += full;
-        for (mill, is_out) in [(&self.outward, true), (&self.inward, false)] {
+        let mut state = self.core.lock();
+        let mut total = state.inner.counters()?.clone();
+        for (mill, is_out) in [(&state.outward, true), (&state.inward, false)] {
             let Some(mill) = mill else { continue };
             add(&mut total, mill, is_out);
         }
-        total.faults = sum(&self.outward, &self.inward);
-        self.counters = Counters { full, ..total };
+        total.faults = sum(&state.outward, &state.inward);
+        total.full += self.full;
+        drop(state);
+        self.counters = total;
         Ok(&self.counters)
     }
 
     fn is_up(&mut self) -> bool {
-        self.inner.is_up()
+        self.core.lock().inner.is_up()
     }
 
     fn trouble(&mut self) -> Option<PortError> {
-        self.inner.trouble()
+        self.core.lock().inner.trouble()
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        // What is held back here makes no descriptor readable.
-        self.inner.descriptor().filter(|_| self.inward.is_none())
+        self.descriptor.as_ref().map(AsFd::as_fd)
     }
 
     fn filter(&mut self, program: &[Instruction]) -> Result<(), PortError> {
-        self.inner.filter(program)
+        self.core.lock().inner.filter(program)
     }
 }
 
