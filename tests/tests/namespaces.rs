@@ -37,10 +37,39 @@ fn a_namespace_or_an_interface_that_is_not_there_is_named() {
     for (port, said) in [
         ("packet,netns=nowhere-at-all:gen0".to_owned(), "there is no network namespace 'nowhere-at-all'"),
         (format!("packet,netns={}:gen9", bed.generator().name), "there is no interface 'gen9'"),
-        (format!("live,netns={}:gen0", bed.generator().name), "live has no option 'netns'"),
+        (format!("live,netns={}:gen9", bed.generator().name), "there is no interface 'gen9'"),
     ] {
         let run = Tare::packets(&format!("send {port} -i 198.18.0.2 -n 1")).start().finish_unchecked();
         assert_eq!(run.code, Some(2), "{port}: {}", run.stderr);
         assert!(run.stderr.contains(said), "{port}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn the_mtu_bounds_frames_before_anything_is_sent_and_a_vlan_tag_may_come_on_top() {
+    let _beside = beside_others();
+    for kind in ["packet", "xdp"] {
+        let bed = TestBed::pair();
+        let (near, far) = ends(&bed, kind);
+        let send =
+            |flags: &str| format!("send {near} -i 198.18.0.2 -m 02:18:00:00:00:02 -n 10 --rate 1k {flags}");
+        for size in [1_519, 1_522] {
+            let run = Tare::packets(&send(&format!("--size {size}"))).start().finish_unchecked();
+            assert_eq!(run.code, Some(2), "{kind} {size}: {}", run.stderr);
+            let said = format!(
+                "a frame size of {size} is more than {near} takes (1518, its MTU with header and FCS)"
+            );
+            assert!(run.stderr.contains(&said), "{kind}: {}", run.stderr);
+        }
+        let flags = format!("--size 1522 --vlan 5 --sign --receive {far} --accept-invalid");
+        let run = Tare::packets(&send(&flags)).run();
+        assert_eq!(
+            (run.at("/totals/done"), run.at("/packets/received/signed")),
+            (&10.into(), &10.into()),
+            "{kind}"
+        );
+        let run = Tare::packets(&send("--size 1523 --vlan 5")).start().finish_unchecked();
+        assert_eq!(run.code, Some(2), "{kind}: {}", run.stderr);
+        assert!(run.stderr.contains("its MTU with header and FCS"), "{kind}: {}", run.stderr);
     }
 }

@@ -335,7 +335,7 @@ mod tests {
             ("", "is empty", "pcap:FILE"),
             ("fault,drp=1%:mem:a", "fault has no option 'drp' (did you mean 'drop'?)", "drop=…"),
             ("xdp,mode=copy,mode=copy:veth0", "mode is given twice", "one mode=…"),
-            ("live,mode=copy:veth0", "live has no option 'mode'", "live without options"),
+            ("live,mode=copy:veth0", "live has no option 'mode'", "netns=…"),
             ("fault,drop=1%:", "says no port", "fault:PORT"),
             ("fault:mem", "says no name", "mem:NAME"),
             ("two words", "is neither an interface", "auto:INTERFACE"),

@@ -65,7 +65,9 @@ kinds! {
         "netns" "the network namespace that it is in, as `ip netns` names it",
     ];
     /// XDP live frames.
-    Live = "live", "INTERFACE", Interface, [];
+    Live = "live", "INTERFACE", Interface, [
+        "netns" "the network namespace that it is in, as `ip netns` names it",
+    ];
     /// Sockets of the host's stack.
     Udp = "udp", "ADDRESS:PORT", Other, [
         "local" "the address to send from; for IPv6 in brackets",

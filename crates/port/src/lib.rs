@@ -228,4 +228,58 @@ pub struct Made {
     pub since_change: u64,
     /// Lateness of frames where there is a rate: bucket 0 counts those less than 2 ns late, bucket i those in [2^i, 2^(i+1)) ns.
     pub lateness_log2_ns: Vec<u64>,
+    /// How far the gaps between these frames were from those that were asked for, when they were made.
+    pub gap_errors: GapErrors,
+}
+
+/// |gap − requested gap| of frames with due times, one after another. (The first after a change of the rate has no gap.)
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GapErrors {
+    /// Bucket 0 counts those below 2 ns, bucket i those in [2^i, 2^(i+1)) ns.
+    pub log2_ns: Vec<u64>,
+    pub sum_ns: u64,
+    pub max_ns: u64,
+}
+
+impl GapErrors {
+    pub fn count(&self) -> u64 {
+        self.log2_ns.iter().sum()
+    }
+
+    /// Adds those of another stretch.
+    pub fn add(&mut self, other: &Self) {
+        self.log2_ns.resize(self.log2_ns.len().max(other.log2_ns.len()), 0);
+        self.log2_ns.iter_mut().zip(&other.log2_ns).for_each(|(into, from)| *into += from);
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// Not more than this in so many millionths of all: the upper end of a power of two, or the greatest there was.
+    pub fn at_most_ns(&self, millionths: u64) -> u64 {
+        let wanted = (u128::from(self.count()) * u128::from(millionths)).div_ceil(1_000_000);
+        let mut sum = 0;
+        let reaches = |count: &u64| {
+            sum += u128::from(*count);
+            sum >= wanted
+        };
+        let bucket = self.log2_ns.iter().position(reaches).unwrap_or(0);
+        (2u64 << bucket.min(62)).min(self.max_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::GapErrors;
+
+    #[test]
+    fn percentiles_of_gap_errors_are_never_less_than_they_were() {
+        // 0, 1, 3, 3, 5, 9, 9, 9, 9 and 700 ns: the fifth of ten is 5 (below 8), the ninth 9 (below 16), the last 700.
+        let mut errors = GapErrors { log2_ns: vec![2, 2, 1], sum_ns: 12, max_ns: 5 };
+        let mut others = vec![0; 10];
+        (others[3], others[9]) = (4, 1);
+        errors.add(&GapErrors { log2_ns: others, sum_ns: 736, max_ns: 700 });
+        assert_eq!((errors.count(), errors.sum_ns, errors.max_ns), (10, 748, 700));
+        assert_eq!([200_000, 500_000, 900_000, 990_000].map(|m| errors.at_most_ns(m)), [2, 8, 16, 700]);
+        assert_eq!(GapErrors::default().at_most_ns(500_000), 0);
+    }
 }

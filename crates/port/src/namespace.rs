@@ -6,8 +6,8 @@
 //!   the port's sockets stay in the namespace where they were opened, whichever thread uses them
 //! ```
 //!
-//! So one process can hold both ends of a bed. `live` and `tap` are not among the kinds that can: the kernel looks
-//! up the interface of `live` in the namespace of the thread that calls, at each call; a tap is for programs beside this one.
+//! So one process can hold both ends of a bed. The kernel looks up the interface of `live` in the namespace of the thread that calls,
+//! at each call: that port goes there and back ([`Home`]). A tap is for programs beside this one, and has no such option.
 
 use crate::{Address, PortError};
 use rustix::io::Errno;
@@ -15,6 +15,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -39,6 +40,50 @@ pub(crate) fn within<T: Send>(
         action()
     };
     thread::scope(|scope| scope.spawn(inside).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// The namespace that a port belongs to.
+#[derive(Debug)]
+pub(crate) struct Home {
+    file: File,
+    inode: u64,
+}
+
+impl Home {
+    /// That of this thread.
+    pub fn here() -> io::Result<Self> {
+        let file = File::open("/proc/thread-self/ns/net")?;
+        Ok(Self { inode: file.metadata()?.ino(), file })
+    }
+
+    /// This thread is there until what is returned is dropped. Costs nothing but a look where it is there already.
+    ///
+    /// # Errors
+    /// There is no privilege (CAP_SYS_ADMIN) to go there.
+    pub fn enter(&self) -> io::Result<Visit> {
+        let now = Self::here()?;
+        if now.inode == self.inode {
+            return Ok(Visit { back: None });
+        }
+        move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?;
+        Ok(Visit { back: Some(now.file) })
+    }
+}
+
+/// A thread that is away from its own namespace.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    back: Option<File>,
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        if let Some(file) = &self.back {
+            let result = move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network));
+            // Whoever could go there can come back: a thread that could not would send in the wrong place from then on.
+            assert!(result.is_ok(), "a thread is back in its own network namespace");
+        }
+    }
 }
 
 /// A name as `ip netns` has it, or a file (`/proc/4711/ns/net`).

@@ -86,7 +86,8 @@ fn down_and_gone_are_told_apart() {
 fn how_a_veth_is_set_up_is_told_as_ethtool_and_ip_tell_it() {
     let bed = Bed::up(&Topology::unique()).unwrap();
     ip(&bed, "link set gen0 txqueuelen 77");
-    let setup = generator(&bed).setup();
+    // Asked inside: what the driver can do for XDP is known by the namespace of the thread that asks.
+    let setup = bed.generator().run_in(|| Interface::find("gen0").unwrap().setup()).unwrap();
     let ethtool = bed.generator().command("ethtool").args(["-k", "gen0"]).output().unwrap();
     let said = String::from_utf8_lossy(&ethtool.stdout).into_owned();
     let long = [

@@ -5,9 +5,11 @@ mod veth;
 use bpf::{
     Assembler, License, Link, Map, MapSpec, Program, ProgramKind, Register::*, Shared, Size, XdpMode, context,
 };
-use port::{Address, DropPlace, For, Made, Next, Order, Port, PortError, Wish};
+use port::{Address, DropPlace, For, GapErrors, Made, Next, Order, Port, PortError, Wish};
 use std::collections::HashMap;
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use units::{Picos, Rate};
@@ -16,6 +18,8 @@ use wire::template::{By, Field, Layer, Mac, Sizes, Spec, StreamSpec, Values, Var
 use wire::{Signature, Template};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
+/// For what comes when the machine has time for it.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 fn open(address: &str) -> Box<dyn Port> {
     let address: Address = address.parse().unwrap();
@@ -124,7 +128,7 @@ fn as_many_frames_arrive_as_were_made_and_not_refused() {
             assert_eq!(statistic("v0", "tx_packets") - before, seen, "round {round}");
         }
         let counters = port.counters().unwrap();
-        assert_eq!(counters.sent, 377_778);
+        assert_eq!(counters.sent + counters.unsent(), 377_778);
         assert_eq!(statistic("v0", "tx_dropped"), counters.dropped(DropPlace::TransmitDriver));
     });
 }
@@ -179,6 +183,9 @@ fn a_rate_is_kept_to_the_frame() {
     apart(1, || {
         let sink = Sink::at("v1");
         let mut port = open("live:v0");
+        let offload = port.offload().unwrap();
+        // Loaded before the clock counts.
+        offload.prepare(&template(Sizes::Fixed(64), true)).unwrap();
         let origin = clock::monotonic_ns() + 50_000_000;
         let wanted = Order {
             rate: Rate::per_second(100_000),
@@ -187,16 +194,22 @@ fn a_rate_is_kept_to_the_frame() {
             ..order(u64::MAX)
         };
         let mut looks = 0;
-        let made = make(&mut *port, &template(Sizes::Fixed(64), true), &wanted, &mut |made| {
+        let made = offload.make(&wanted, &mut |made| {
             looks += 1;
             assert!(made.frames <= 30_000);
             Next::Go
         });
+        let made = made.unwrap();
         assert!(clock::monotonic_ns() >= origin + 299_000_000);
         // Due before 0.3 s: 30 000 frames; those at the very end may be cut off by the end itself.
         assert!((20_000..=30_000).contains(&made.frames), "{}", made.frames);
         assert_eq!(sink.settled(), made.frames - made.refused);
-        assert!(looks >= 10, "{looks} looks");
+        assert!(looks >= 2, "{looks} looks");
+        // One gap less than frames, and as far off as latenesses differ.
+        assert_eq!(made.gap_errors.count(), made.frames - 1);
+        let GapErrors { sum_ns, max_ns, .. } = made.gap_errors;
+        assert!(max_ns <= sum_ns && max_ns < 1_000_000_000, "{:?}", made.gap_errors);
+        assert!(made.gap_errors.at_most_ns(500_000) <= max_ns);
         let late: u64 = made.lateness_log2_ns.iter().skip(10).sum();
         println!("later than 1 us: {late} of {} {:?}", made.frames, made.lateness_log2_ns);
     });
@@ -213,23 +226,27 @@ fn a_stop_is_prompt_and_nothing_leaves_after_it() {
             let origin_monotonic_ns = clock::monotonic_ns();
             let wanted = Order { rate, origin_monotonic_ns, stop: &stop, ..order(u64::MAX) };
             let before = sink.settled();
-            let mut stopped = None;
+            let (seen, stopped) = (AtomicBool::new(false), Mutex::new(None));
             let made = std::thread::scope(|scope| {
                 scope.spawn(|| {
-                    std::thread::sleep(Duration::from_millis(200));
+                    // To load a program takes time, on a busy machine much: the first frame comes when it comes.
+                    let begun = Instant::now();
+                    while !seen.load(Relaxed) && begun.elapsed() < PATIENCE {
+                        std::thread::sleep(Duration::from_millis(5));
+                    }
+                    std::thread::sleep(Duration::from_millis(100));
+                    *stopped.lock().unwrap() = Some(Instant::now());
                     stop.store(true, Relaxed);
                 });
-                make(&mut *port, &frames, &wanted, &mut |_| {
-                    if stop.load(Relaxed) {
-                        stopped.get_or_insert_with(Instant::now);
-                    }
+                make(&mut *port, &frames, &wanted, &mut |made| {
+                    seen.fetch_or(made.frames > 0, Relaxed);
                     Next::Go
                 })
             });
             assert!(made.frames > 0);
             let now = sink.frames();
-            let took = stopped.map_or(Duration::ZERO, |at| at.elapsed());
-            assert!(took < Duration::from_millis(500), "{took:?}");
+            let took = stopped.lock().unwrap().map_or(Duration::ZERO, |at: Instant| at.elapsed());
+            assert!(took < Duration::from_secs(2), "{took:?}");
             assert_eq!(sink.settled() - before, made.frames - made.refused);
             // What was under way to the sink may still arrive; no more than veth's ring holds.
             assert!(sink.frames() - now <= 256, "{}", sink.frames() - now);
@@ -244,19 +261,20 @@ fn a_rate_changes_in_the_middle_with_exact_counts() {
         let mut port = open("live:v0");
         let origin = clock::monotonic_ns() + 50_000_000;
         let wanted = Order { rate: Rate::per_second(10_000), origin_monotonic_ns: origin, ..order(u64::MAX) };
-        let (mut changed, mut at) = (0, 0);
+        let (mut changed, mut at, begun) = (0, 0, Instant::now());
         let made = make(&mut *port, &template(Sizes::Fixed(64), false), &wanted, &mut |made| {
             let now = clock::monotonic_ns();
-            if changed == 0 && now > origin + 200_000_000 {
+            if changed == 0 && made.frames >= 1_000 {
                 at = now;
                 changed = made.frames;
                 return Next::Rate { rate: Rate::per_second(100_000), origin_monotonic_ns: now };
             }
-            if changed > 0 && now > at + 200_000_000 { Next::Stop } else { Next::Go }
+            let is_over = begun.elapsed() > PATIENCE || (changed > 0 && made.since_change >= 5_000);
+            if is_over { Next::Stop } else { Next::Go }
         });
-        // 10 000/s for 0.2 s and up to a look; on a busy machine frames may still be behind their times.
-        assert!((500..=(at - origin) / 100_000 + 1).contains(&changed), "{changed}");
-        // 20 000 after the change, and never more than were due until now.
+        // Never more than were due until then.
+        assert!((1_000..=(at - origin) / 100_000 + 1).contains(&changed), "{changed}");
+        // The same after the change.
         let due = (clock::monotonic_ns() - at) / 10_000 + 1;
         assert!((5_000..=due).contains(&made.since_change), "{made:?}");
         // Frames that left between the look and the change: those behind their times leave in one go.
@@ -339,13 +357,13 @@ fn an_interface_that_is_removed_in_the_middle_is_gone() {
         let mut port = open("live:v0");
         let offload = port.offload().unwrap();
         offload.prepare(&template(Sizes::Fixed(64), false)).unwrap();
-        let mut looks = 0;
-        let error = offload.make(&order(u64::MAX), &mut |_| {
-            looks += 1;
-            if looks == 10 {
+        let (mut is_done, begun) = (false, Instant::now());
+        let error = offload.make(&order(u64::MAX), &mut |made| {
+            if made.frames > 0 && !is_done {
                 ip("link del v0");
+                is_done = true;
             }
-            Next::Go
+            if begun.elapsed() < PATIENCE { Next::Go } else { Next::Stop }
         });
         let error = error.unwrap_err();
         assert!(matches!(error, PortError::Gone { .. }), "{error:?}");
@@ -360,13 +378,13 @@ fn an_interface_that_goes_down_says_so() {
         let mut port = open("live:v0");
         let offload = port.offload().unwrap();
         offload.prepare(&template(Sizes::Fixed(64), false)).unwrap();
-        let mut looks = 0;
-        let error = offload.make(&order(u64::MAX), &mut |_| {
-            looks += 1;
-            if looks == 10 {
+        let (mut is_done, begun) = (false, Instant::now());
+        let error = offload.make(&order(u64::MAX), &mut |made| {
+            if made.frames > 0 && !is_done {
                 ip("link set v0 down");
+                is_done = true;
             }
-            Next::Go
+            if begun.elapsed() < PATIENCE { Next::Go } else { Next::Stop }
         });
         let error = error.unwrap_err();
         assert!(matches!(error, PortError::Down { .. }), "{error:?}");
@@ -407,6 +425,30 @@ fn single_frames_are_sent_as_they_were_written() {
         assert!(lengths.iter().all(|(n, seen)| length(*n) == *seen));
         assert_eq!(port.counters().unwrap().sent, 100);
         assert_eq!(port.counters().unwrap().lost(), 0);
+    });
+}
+
+#[test]
+fn a_thread_of_another_namespace_sends_where_the_port_was_opened_and_is_back_afterwards() {
+    let inode = || std::fs::metadata("/proc/thread-self/ns/net").unwrap().ino();
+    apart(1, || {
+        let sink = Sink::at("v1");
+        let mut port = open("live:v0");
+        let there = inode();
+        apart(1, || {
+            // Here is another pair of the same names and, most likely, numbers: nothing may pass it.
+            let other = Sink::at("v1");
+            let here = inode();
+            assert_ne!(here, there);
+            let made = make(&mut *port, &template(Sizes::Fixed(64), false), &order(1_000), &mut |_| Next::Go);
+            let taken = port.transmit(10, &mut |slot| {
+                slot.data[..60].fill(2);
+                slot.length = 60;
+            });
+            assert_eq!((made.frames, taken.unwrap()), (1_000, 10));
+            assert_eq!((other.settled(), inode()), (0, here));
+        });
+        assert_eq!(sink.settled() + port.counters().unwrap().unsent(), 1_010);
     });
 }
 

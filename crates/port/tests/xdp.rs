@@ -174,16 +174,33 @@ fn a_receiver_that_sleeps_loses_frames_at_a_counted_place() {
     });
 }
 
+/// One frame; whether it was taken.
+fn try_one(tx: &mut dyn Port, n: u64) -> Result<usize, PortError> {
+    tx.transmit(1, &mut |slot| slot.length = write(n, slot.data, 60))
+}
+
 #[test]
-fn what_the_driver_drops_is_counted() {
+fn a_peer_that_is_down_takes_the_carrier_away_and_frames_pass_when_it_is_back() {
     apart(1, || {
         let mut tx = open("xdp:v0", &Wish::transmit());
+        send(&mut *tx, 0, 10, |_| 60);
         ip("link set v1 down");
-        send(&mut *tx, 0, 100, |_| 60);
-        let counters = tx.counters().unwrap();
-        assert_eq!(counters.sent, 100);
-        assert_eq!(counters.dropped(DropPlace::TransmitDriver), 100, "{}", losses(counters));
         assert!(!tx.is_up());
+        let (mut taken, mut told) = (0, None);
+        for n in 0..100 {
+            match try_one(&mut *tx, n) {
+                Ok(more) => taken += more as u64,
+                Err(error) => told = told.or(Some((n, error))),
+            }
+        }
+        let (first, error) = told.expect("the port says that the link is down");
+        assert!(matches!(error, PortError::Down { .. }), "{error:?}");
+        assert!(first <= 2, "told at frame {first}");
+        // What was taken before that was dropped, and is counted where it was.
+        tx.flush(Picos::from_millis(50)).unwrap();
+        let counters = tx.counters().unwrap().clone();
+        assert_eq!(counters.dropped(DropPlace::TransmitDown), taken, "{}", losses(&counters));
+        assert_eq!((counters.sent, counters.sent_bytes), (10, 600), "{}", losses(&counters));
         ip("link set v1 up");
         let mut rx = open("xdp:v1", &Wish::receive());
         send(&mut *tx, 0, 100, |_| 60);
@@ -191,6 +208,7 @@ fn what_the_driver_drops_is_counted() {
         drain(&mut *rx, &mut |frame| seen += u64::from(ours(frame)));
         assert_eq!(seen, 100);
         assert!(tx.is_up());
+        assert_eq!(tx.counters().unwrap().sent, 110);
     });
 }
 
@@ -199,10 +217,16 @@ fn an_interface_that_is_down_says_so_and_comes_back() {
     apart(1, || {
         let mut tx = open("xdp:v0", &Wish::transmit());
         ip("link set v0 down");
-        let error = tx.transmit(1, &mut |slot| slot.length = write(0, slot.data, 60)).unwrap_err();
+        // The first is in the ring when the kernel says so, and waits there.
+        let taken = try_one(&mut *tx, 0).unwrap();
+        let error = try_one(&mut *tx, 1).unwrap_err();
         assert!(matches!(error, PortError::Down { .. }), "{error:?}");
         ip("link set v0 up");
+        let mut rx = open("xdp:v1", &Wish::receive());
         send(&mut *tx, 1, 10, |_| 60);
+        let mut numbers = Vec::new();
+        drain(&mut *rx, &mut |frame| numbers.extend(ours(frame).then(|| number(frame.data))));
+        assert_eq!(numbers, (1 - taken as u64..=10).collect::<Vec<_>>());
     });
 }
 
@@ -265,7 +289,7 @@ fn refusals_say_what_is_wrong() {
         let native = fails("xdp,attach=native:lo", &Wish::receive());
         assert!(native.contains("native") && native.contains("has no XDP of its own"), "{native}");
         let long = fails("xdp:v0", &Wish { frame: 9000, ..Wish::transmit() });
-        assert!(long.contains("a frame of 9000 bytes is longer than the 1518"), "{long}");
+        assert!(long.contains("a frame of 9000 bytes is longer than the 1514"), "{long}");
         let _first = open("xdp:v1", &Wish::receive());
         let second = fails("xdp:v1", &Wish::receive());
         assert!(second.contains("queue 0 has another AF_XDP socket"), "{second}");
@@ -293,9 +317,51 @@ fn a_frame_that_is_too_long_is_refused_and_those_before_it_leave() {
         let taken = tx.transmit(4, &mut |slot| slot.length = lengths.next().unwrap()).unwrap();
         assert_eq!(taken, 2);
         let error = tx.transmit(1, &mut |slot| slot.length = 1600).unwrap_err();
-        assert!(matches!(error, PortError::TooLong { length: 1600, longest: 1518, .. }), "{error:?}");
+        assert!(matches!(error, PortError::TooLong { length: 1600, longest: 1514, .. }), "{error:?}");
         assert_eq!(tx.counters().unwrap().sent, 2);
     });
+}
+
+#[test]
+fn four_bytes_above_the_mtu_are_for_a_vlan_tag_alone() {
+    for address in ["xdp:v0", "packet:v0", "live:v0"] {
+        apart(1, || {
+            let mut rx = open("xdp:v1", &Wish::receive());
+            // A frame size of 1522: 1518 bytes and the FCS.
+            let mut tx = open(address, &Wish { frame: 1518, ..Wish::transmit() });
+            assert_eq!(tx.about().longest, 1514, "{address}");
+            let mut tagged = [0; 1518];
+            write(7, &mut tagged, 1518);
+            tagged.copy_within(12..1514, 16);
+            tagged[12..16].copy_from_slice(&[0x81, 0x00, 0, 5]);
+            let mut one = |frame: &[u8]| {
+                tx.transmit(1, &mut |slot| {
+                    slot.data[..frame.len()].copy_from_slice(frame);
+                    slot.length = frame.len();
+                })
+            };
+            assert_eq!(one(&tagged).unwrap(), 1, "{address}");
+            for length in [1515, 1518] {
+                let mut plain = [0; 1518];
+                write(8, &mut plain, length);
+                let error = one(&plain[..length]).unwrap_err();
+                let PortError::TooLong { length: told, longest: 1514, .. } = error else { panic!("{error}") };
+                assert_eq!(told, length, "{address}");
+            }
+            assert_eq!(one(&tagged[..1514]).unwrap(), 1);
+            tx.flush(Picos::from_secs(1)).unwrap();
+            let mut lengths = Vec::new();
+            drain(&mut *rx, &mut |frame| {
+                if frame.data[..6] == tagged[..6] {
+                    assert_eq!(frame.data, &tagged[..frame.length]);
+                    lengths.push(frame.length);
+                }
+            });
+            assert_eq!(lengths, [1518, 1514], "{address}");
+            let refused = try_open(address, &Wish { frame: 1519, ..Wish::transmit() }).err().unwrap();
+            assert!(matches!(refused, PortError::TooLong { length: 1519, longest: 1514, .. }), "{refused:?}");
+        });
+    }
 }
 
 #[test]

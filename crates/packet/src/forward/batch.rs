@@ -1,6 +1,6 @@
 //! Frames on their way from one port to the other: room for some, made once.
 
-use port::{Port, PortError, Slot};
+use port::{About, Port, PortError, Slot};
 
 /// Most frames between two ports.
 pub const MOST: usize = 64;
@@ -8,9 +8,11 @@ pub const MOST: usize = 64;
 /// Frames that arrived and have not left.
 #[derive(Debug)]
 pub struct Batch {
-    /// Rooms of `longest` bytes, one after another.
+    /// Rooms of `room` bytes, one after another.
     data: Vec<u8>,
-    longest: usize,
+    room: usize,
+    /// What the port that they go to takes.
+    to: About,
     lengths: [usize; MOST],
     /// Rooms that hold frames to be sent, in order: those from `first` to `end`.
     order: [u8; MOST],
@@ -28,11 +30,22 @@ pub struct Left {
     pub bytes: u64,
 }
 
+impl Default for Batch {
+    /// For frames that go nowhere: it takes none.
+    fn default() -> Self {
+        Self::new(&About::default())
+    }
+}
+
 impl Batch {
-    pub fn new(longest: usize) -> Self {
+    /// For frames that go to this port.
+    pub fn new(to: &About) -> Self {
+        // A VLAN tag may come on top of the longest.
+        let room = to.longest + 4;
         Self {
-            data: vec![0; longest * MOST],
-            longest,
+            data: vec![0; room * MOST],
+            room,
+            to: to.clone(),
             lengths: [0; MOST],
             order: [0; MOST],
             first: 0,
@@ -45,7 +58,7 @@ impl Batch {
         self.first == self.end
     }
 
-    /// Takes a frame that goes on; false if it is longer than a room. There is room for `MOST` after the batch was empty.
+    /// Takes a frame that goes on; false if it is longer than the port takes. There is room for `MOST` after the batch was empty.
     #[inline]
     pub fn push(&mut self, frame: &[u8]) -> bool {
         let room = self.hold(frame);
@@ -60,10 +73,10 @@ impl Batch {
     #[inline]
     pub fn hold(&mut self, frame: &[u8]) -> Option<u8> {
         let room = self.rooms;
-        if frame.len() > self.longest || room == MOST {
+        if room == MOST || frame.len() > self.to.longest_like(frame) {
             return None;
         }
-        let start = room * self.longest;
+        let start = room * self.room;
         self.data[start..start + frame.len()].copy_from_slice(frame);
         self.lengths[room] = frame.len();
         self.rooms = room + 1;
@@ -86,7 +99,7 @@ impl Batch {
     /// Hands over what the port takes now.
     pub fn send(&mut self, port: &mut dyn Port) -> Result<Left, PortError> {
         let (mut index, mut bytes) = (self.first, 0);
-        let (data, lengths, order, longest) = (&self.data, &self.lengths, &self.order, self.longest);
+        let (data, lengths, order, longest) = (&self.data, &self.lengths, &self.order, self.room);
         let taken = port.transmit(self.end - self.first, &mut |slot: &mut Slot<'_>| {
             let room = usize::from(order[index]);
             let (start, length) = (room * longest, lengths[room]);
@@ -121,7 +134,7 @@ mod tests {
     #[test]
     fn frames_keep_their_order_where_the_port_takes_few_at_a_time() {
         let (mut near, mut far) = port::mem::pair(8, 100);
-        let mut batch = Batch::new(100);
+        let mut batch = Batch::new(&About { longest: 100, ..About::default() });
         for n in 0..20u8 {
             assert!(batch.push(&[n; 60]));
         }

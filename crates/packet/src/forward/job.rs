@@ -277,7 +277,8 @@ impl Runner {
         self.missed(Miss::PortFull, |runner| runner.lane.give_up());
         for (index, port) in self.lane.ports().enumerate() {
             // A port that fails now has told why before, or has nothing left to send.
-            let _ = port.flush(FLUSH);
+            let holds = port.about().can.holds;
+            let _ = port.flush(FLUSH + holds);
             let report = port_report(if index == 0 { "in" } else { "out" }, queue, &mut **port);
             reports.lock().unwrap_or_else(PoisonError::into_inner).push(report);
         }

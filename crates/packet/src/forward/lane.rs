@@ -82,7 +82,7 @@ impl Lane {
         back: Back,
     ) -> Self {
         let way = |to: Option<&dyn Port>, judged| Way {
-            batch: Batch::new(to.map_or(0, |port| port.about().longest)),
+            batch: to.map_or_else(Batch::default, |port| Batch::new(port.about())),
             judged,
             tries: 0,
             over: false,

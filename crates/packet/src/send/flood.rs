@@ -184,7 +184,8 @@ impl<T: Timer> Flood<T> {
         let left = if self.setup.numbers.total < u64::MAX { self.block.1 - self.block.0 } else { 0 };
         let why = if self.full_since.is_some() { Miss::PortFull } else { Miss::NotReached };
         self.ledger.missed(why, if self.setup.control.stops() { 0 } else { left });
-        let _ = self.setup.port.flush(Picos::from_secs(1));
+        let holds = self.setup.port.about().can.holds;
+        let _ = self.setup.port.flush(Picos::from_secs(1) + holds);
         self.ledger.numbered = self.block.0;
         let seen = report("out", &mut *self.setup.port, self.ledger.sent, self.ledger.sent_bytes);
         self.setup.progress.end(seen, &mut self.ledger);

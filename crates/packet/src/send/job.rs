@@ -21,7 +21,7 @@ use measure::gap_meter::{GapMeter, Requested, Stamping};
 use measure::packets::{Cell, Column, GapReport, Table};
 use plan::Spin;
 use plan::packets::send::{Pace, SendPlan};
-use port::{Address, Direction, FCS, Port, PortError, Wish};
+use port::{About, Address, Direction, FCS, Port, PortError, Wish};
 use schedule::Share;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -49,7 +49,7 @@ pub struct SendJob {
     rate: Option<Rate>,
     ends: Ends,
     line_bps: Option<u64>,
-    longest: usize,
+    about: About,
     spin: Spin,
     notes: Vec<String>,
 }
@@ -87,8 +87,8 @@ impl SendJob {
         let spin = decide_spin(&plan);
         let mut ports = open(&plan, template.longest(), spin)?;
         let about = ports[0].about().clone();
-        if template.longest() > about.longest {
-            return Err(too_long(&about.name, template.longest(), about.longest));
+        if let Some((length, longest)) = source::too_long(&template, &about) {
+            return Err(too_long(&about.name, length, longest));
         }
         if spec.is_some() {
             let found = answer::addresses(&plan, &about, clock)?;
@@ -118,7 +118,7 @@ impl SendJob {
         Ok(Self {
             ends: Ends { after: plan.duration, frames },
             template: Arc::new(template),
-            longest: about.longest,
+            about,
             plan,
             clock,
             ports,
@@ -160,7 +160,7 @@ impl SendJob {
             progress: progress.to_vec(),
             sizes: sizes.clone(),
             spec: self.spec.clone(),
-            longest: self.longest,
+            about: self.about.clone(),
             line_bps: self.line_bps,
             state: Mutex::new(state),
         }

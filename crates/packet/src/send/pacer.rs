@@ -345,7 +345,8 @@ impl<T: Timer> Pacer<T> {
         let left = self.setup.departures.skip_before(until);
         self.ledger.missed(why, left);
         self.ledger.gauges.due = self.ledger.gauges.offered + left;
-        let _ = self.setup.port.flush(Picos::from_secs(1));
+        let holds = self.setup.port.about().can.holds;
+        let _ = self.setup.port.flush(Picos::from_secs(1) + holds);
         let seen = report("out", &mut *self.setup.port, self.ledger.sent, self.ledger.sent_bytes);
         self.setup.progress.end(seen, &mut self.ledger);
         self.ledger.tick(self.setup.timer.now());

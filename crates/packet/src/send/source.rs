@@ -5,7 +5,7 @@ use super::lists;
 use crate::PacketError;
 use plan::packets::frames::{FrameSource, Frames};
 use plan::packets::send::{Lengths, Pace, SendPlan, Speed};
-use port::FCS;
+use port::{About, FCS};
 use std::path::Path;
 use units::{Picos, Rate};
 use wire::Template;
@@ -104,16 +104,27 @@ pub fn look(
 /// The same frames at another size.
 ///
 /// # Errors
-/// The headers do not fit, or it is longer than `longest` (without FCS).
-pub fn resized(spec: &Spec, size: usize, longest: usize) -> Result<Template, String> {
-    if size > longest + FCS {
-        return Err(format!("a frame size of {size} is more than the {} that the port takes", longest + FCS));
-    }
+/// The headers do not fit, or it is longer than the port takes.
+pub fn resized(spec: &Spec, size: usize, about: &About) -> Result<Template, String> {
     let mut spec = spec.clone();
     for stream in &mut spec.streams {
         stream.sizes = Sizes::Fixed(size);
     }
-    Template::build(&spec).map_err(|error| error.to_string())
+    let template = Template::build(&spec).map_err(|error| error.to_string())?;
+    match too_long(&template, about) {
+        None => Ok(template),
+        Some((_, longest)) => {
+            Err(format!("a frame size of {size} is more than the {} that the port takes", longest + FCS))
+        }
+    }
+}
+
+/// A frame of these that the port does not take: its length, and the longest that would be right for one that begins like it.
+/// (A VLAN tag makes four bytes more possible on some ports.)
+pub fn too_long(template: &Template, about: &About) -> Option<(usize, usize)> {
+    let bases = template.streams().iter().map(|stream| stream.base());
+    let mut lengths = bases.map(|base| (base.len(), about.longest_like(base)));
+    lengths.find(|(length, longest)| length > longest)
 }
 
 /// Lengths of payloads are frame sizes less the headers. Frames below the least of Ethernet are filled up.

@@ -12,6 +12,7 @@ use super::source;
 use crate::control::{Answer, Asked, Control, Course};
 use clock::{Clock, HostClock};
 use plan::packets::send::Pace;
+use port::About;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use units::{Instant, Picos, Rate};
@@ -33,7 +34,7 @@ pub struct Steering {
     pub sizes: Arc<Sizes>,
     /// What frames are made of; `None` where they are from a file.
     pub spec: Option<Spec>,
-    pub longest: usize,
+    pub about: About,
     pub line_bps: Option<u64>,
     pub state: Mutex<State>,
 }
@@ -145,7 +146,7 @@ impl Steering {
             format!("'{}' is no frame size; write set size 512 (bytes, FCS counted)", asked.rest)
         })?;
         let spec = self.spec.as_ref().ok_or("frames of a file have sizes of their own")?;
-        let template = Arc::new(source::resized(spec, size, self.longest)?);
+        let template = Arc::new(source::resized(spec, size, &self.about)?);
         self.sizes.keep(size, template.clone());
         let mut state = self.state();
         let turn = control.turn(Course::Size(size), asked.now)?;

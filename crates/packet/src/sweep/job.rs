@@ -72,10 +72,9 @@ impl SweepJob {
         receive: Box<dyn Port>,
     ) -> Result<Self, PacketError> {
         let spec = spec(&plan, send.about(), receive.about())?;
-        let longest = send.about().longest;
         let mut templates = Vec::new();
         for size in &plan.sizes {
-            let made = source::resized(&spec, *size as usize, longest);
+            let made = source::resized(&spec, *size as usize, send.about());
             let template = made.map_err(|problem| PacketError::Wrong(format!("--sizes: {problem}")))?;
             if !template.is_signed() {
                 return Err(PacketError::Wrong(format!(

@@ -2,7 +2,7 @@
 //! linux/netdev.h). No program is attached and no socket is bound: asking costs the interface nothing.
 //!
 //! ```text
-//!   CTRL_CMD_GETFAMILY "netdev" ─► its number ─► NETDEV_CMD_DEV_GET ifindex ─► xdp-features
+//!   CTRL_CMD_GETFAMILY "netdev" ─► its number ─► NETDEV_CMD_DEV_GET ifindex ─► xdp-features, xsk-features (Linux 6.8)
 //! ```
 
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
@@ -16,6 +16,7 @@ const FAMILY_NAME: u16 = 2;
 const DEV_GET: u8 = 1;
 const IFINDEX: u16 = 1;
 const XDP_FEATURES: u16 = 3;
+const XSK_FEATURES: u16 = 6;
 const REQUEST: u16 = 1;
 const ERROR: u16 = 2;
 /// struct nlmsghdr and struct genlmsghdr.
@@ -47,11 +48,39 @@ impl XdpFeatures {
     }
 }
 
+/// `NETDEV_XSK_FLAGS_*`: what AF_XDP may ask for with a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SocketFeatures(pub u64);
+
+impl SocketFeatures {
+    /// A time at which the frame shall leave; frames of a queue keep their order (`TX_LAUNCH_TIME_FIFO`, Linux 6.15).
+    pub const fn launch_time(self) -> bool {
+        self.0 & 4 != 0
+    }
+}
+
 /// Of the interface with that index, in the namespace of this thread.
 ///
 /// # Errors
 /// The kernel is older than 6.3, or has no such interface.
 pub fn of(index: u32) -> io::Result<XdpFeatures> {
+    Ok(XdpFeatures(number(&attribute(&device(index)?, XDP_FEATURES)?)?))
+}
+
+/// The same of AF_XDP.
+///
+/// # Errors
+/// The kernel is older than 6.8, or has no such interface.
+pub fn of_sockets(index: u32) -> io::Result<SocketFeatures> {
+    decode_sockets(&device(index)?)
+}
+
+fn decode_sockets(attributes: &[u8]) -> io::Result<SocketFeatures> {
+    Ok(SocketFeatures(number(&attribute(attributes, XSK_FEATURES)?)?))
+}
+
+/// What the kernel tells of the device: its attributes.
+fn device(index: u32) -> io::Result<Vec<u8>> {
     let socket = net::socket_with(
         AddressFamily::NETLINK,
         SocketType::RAW,
@@ -60,8 +89,7 @@ pub fn of(index: u32) -> io::Result<XdpFeatures> {
     )?;
     let family = ask(&socket, &request(CONTROLLER, GET_FAMILY, FAMILY_NAME, b"netdev\0"))?;
     let family = number(&attribute(&family, FAMILY_ID)?)? as u16;
-    let answer = ask(&socket, &request(family, DEV_GET, IFINDEX, &index.to_ne_bytes()))?;
-    Ok(XdpFeatures(number(&attribute(&answer, XDP_FEATURES)?)?))
+    ask(&socket, &request(family, DEV_GET, IFINDEX, &index.to_ne_bytes()))
 }
 
 /// One message with one attribute.
@@ -155,6 +183,28 @@ mod tests {
         message[16..20].copy_from_slice(&(-19_i32).to_ne_bytes());
         assert_eq!(answered(&message).unwrap_err().raw_os_error(), Some(19));
         assert!(answered(&message[..10]).is_err());
+    }
+
+    /// An answer as linux/netdev.h has it: NETDEV_A_DEV_IFINDEX (1), _XDP_FEATURES (3), _XDP_RX_METADATA_FEATURES (5),
+    /// _XSK_FEATURES (6), byte by byte.
+    #[cfg(target_endian = "little")]
+    #[test]
+    fn a_launch_time_is_read_from_the_bit_that_the_kernels_header_gives_it() {
+        let read = |xsk: Option<u8>| {
+            let mut message = vec![0; 4];
+            message.extend([40, 0, 0, 0, 1, 0, 0, 0, 9, 9, 0, 0]); // type 40, flags, number, sender
+            message.extend([1, 1, 0, 0]); // NETDEV_CMD_DEV_GET, version
+            message.extend([8, 0, 1, 0, 7, 0, 0, 0]);
+            message.extend([12, 0, 3, 0, 0x7f, 0, 0, 0, 0, 0, 0, 0]);
+            message.extend([12, 0, 5, 0, 7, 0, 0, 0, 0, 0, 0, 0]);
+            message.extend(xsk.into_iter().flat_map(|bits| [12, 0, 6, 0, bits, 0, 0, 0, 0, 0, 0, 0]));
+            let length = message.len() as u32;
+            message[..4].copy_from_slice(&length.to_ne_bytes());
+            decode_sockets(&answered(&message).unwrap()).map(SocketFeatures::launch_time).ok()
+        };
+        // NETDEV_XSK_FLAGS_TX_TIMESTAMP is 1, _TX_CHECKSUM 2, _TX_LAUNCH_TIME_FIFO 4.
+        assert_eq!([7, 4, 3, 0].map(|bits| read(Some(bits)).unwrap()), [true, true, false, false]);
+        assert_eq!(read(None), None, "a kernel that tells nothing of AF_XDP");
     }
 
     #[test]

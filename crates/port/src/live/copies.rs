@@ -2,6 +2,7 @@
 //!
 //! A call costs tens of milliseconds whatever it sends, so this is for single frames (an ARP answer), not for load.
 
+use super::state::{self, State};
 use bpf::{
     Action, Assembler, BpfError, Condition, Helper, License, LiveRun, Map, MapSpec, Program, ProgramKind,
     Register::*, Shared, Size,
@@ -28,7 +29,7 @@ pub struct Copies {
 }
 
 impl Copies {
-    pub fn new(interface: u32, longest: usize) -> Result<Self, BpfError> {
+    pub fn new(interface: u32, longest: usize, state: &State) -> Result<Self, BpfError> {
         let map = Map::create(&MapSpec::memory("tare_copies", (SLOTS + MOST * SLOT) as u32))?;
         let shared = map.share()?;
         let mut a = Assembler::new();
@@ -49,7 +50,10 @@ impl Copies {
         a.jump_if(Condition::NotEqual, R0, 0, nothing);
         a.mov(R2, R9).sub(R2, longest as i32).jump_if(Condition::Equal, R2, 0, whole);
         a.mov(R1, R6).call(Helper::XdpAdjustTail).jump_if(Condition::NotEqual, R0, 0, nothing);
-        a.bind(whole).mov(R1, interface as i32).mov(R2, 0).call(Helper::Redirect).exit();
+        // Under way from now on, and no earlier: what others' frames meet on this CPU until then is not ours.
+        a.bind(whole).load_map_value(R9, state.map(), 0).load(Size::Double, R1, R9, state::NEXT);
+        a.add(R1, 1).store(Size::Double, R9, state::NEXT, R1);
+        a.mov(R1, interface as i32).mov(R2, 0).call(Helper::Redirect).exit();
         a.bind(nothing).mov(R0, Action::Drop as i32).exit();
         let program = Program::load(ProgramKind::Xdp, "tare_copies", &a.assemble()?, License::Apache)?;
         Ok(Self { shared, program, blank: vec![0; longest] })

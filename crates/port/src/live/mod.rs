@@ -10,7 +10,6 @@
 //! Transmit only. The driver must take frames of others (`ndo_xdp_xmit`); on a veth that means that the peer has an XDP program, or GRO.
 
 mod copies;
-mod driver;
 mod emit;
 mod fields;
 mod leg;
@@ -20,8 +19,9 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use crate::interface::{Interface, Link};
-use crate::xdp::{explain, fits};
+use crate::interface::{Interface, Link, features};
+use crate::namespace::{Home, Visit};
+use crate::xdp::explain;
 use crate::{
     Abilities, About, Address, Choice, Counters, DropPlace, For, Frame, Made, Next, Offload, Order, Port,
     PortError, Slot, Stamp, Wish,
@@ -53,6 +53,8 @@ const ENDLESS: u32 = u32::MAX;
 pub(crate) struct LivePort {
     about: About,
     interface: Interface,
+    /// Where the kernel shall look the interface up.
+    home: Home,
     numbering: Numbering,
     state: State,
     /// `None` where tracepoints cannot be had: refusals are then the interface's own.
@@ -81,11 +83,13 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
     if wish.direction == crate::Direction::Receive {
         return Err(PortError::Unable { port: address.to_string(), what: "receive: it sends only" });
     }
-    let longest = interface.longest(true).min(LONGEST);
-    if wish.frame > longest {
+    let longest = interface.longest(false).min(LONGEST);
+    if wish.frame > interface.longest(true).min(LONGEST) {
         return Err(PortError::TooLong { port: address.to_string(), length: wish.frame, longest });
     }
     refuse_driver(&interface)?;
+    let what = "opening this thread's network namespace".to_owned();
+    let home = Home::here().map_err(|error| PortError::System { what, error })?;
     let state = State::new().map_err(explain)?;
     let (watching, refusals) = match Watching::begin(&state) {
         Ok(watching) => (Some(watching), ("tracepoint", "exact, for frames of this port alone".to_owned())),
@@ -108,7 +112,13 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
         mac: interface.mac,
         longest,
         speed_bps: interface.speed_bps,
-        can: Abilities { transmit: true, batch: copies::MOST, zero_copy: true, ..Abilities::default() },
+        can: Abilities {
+            transmit: true,
+            batch: copies::MOST,
+            zero_copy: true,
+            tag_over_mtu: true,
+            ..Abilities::default()
+        },
         queue: wish.queue,
         queues: interface.queues.transmit,
         choices,
@@ -116,6 +126,7 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
     Ok(Box::new(LivePort {
         about,
         interface,
+        home,
         numbering: Numbering { queue: wish.queue, queues: wish.queues.max(1) },
         state,
         watching,
@@ -131,7 +142,7 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
 /// get a program or GRO any time: its refusal is seen with the first frames.)
 fn refuse_driver(interface: &Interface) -> Result<(), PortError> {
     let driver = interface.driver.as_deref().unwrap_or("the driver");
-    if driver == "veth" || driver::sends_for_programs(interface.index) != Some(false) {
+    if driver == "veth" || features::of(interface.index).map_or(true, |features| features.transmit()) {
         return Ok(());
     }
     let why = format!(
@@ -142,18 +153,16 @@ fn refuse_driver(interface: &Interface) -> Result<(), PortError> {
 }
 
 impl LivePort {
-    /// What went wrong, if the interface is the reason.
-    fn trouble(&self) -> Option<PortError> {
-        let interface = self.interface.name.clone();
-        match self.interface.state() {
-            Link::Gone => Some(PortError::Gone { interface }),
-            Link::Down => Some(PortError::Down { interface }),
-            Link::Up => None,
-        }
+    fn longest_like(&self, data: &[u8]) -> usize {
+        self.about.longest_like(data).min(LONGEST)
+    }
+
+    fn go_home(&self) -> Result<Visit, PortError> {
+        self.home.enter().map_err(|error| self.system("entering its network namespace", error))
     }
 
     fn system(&self, what: &str, error: std::io::Error) -> PortError {
-        self.trouble().unwrap_or_else(|| PortError::System {
+        self.interface.trouble().unwrap_or_else(|| PortError::System {
             what: format!("{what} at '{}'", self.interface.name),
             error,
         })
@@ -164,12 +173,23 @@ impl LivePort {
         let driver = self.interface.driver.as_deref().unwrap_or("the driver");
         let error = std::io::Error::from_raw_os_error(errno);
         let advice = match (driver, errno) {
-            ("veth", _) => "; the peer needs an XDP program, or GRO: 'ethtool -K PEER gro on'",
+            ("veth", _) => {
+                "; the peer needs an XDP program, or GRO: 'ethtool -K PEER gro on', or a bed of 'tare lab up --gro'"
+            }
             (_, libc::EOPNOTSUPP) => "; it cannot send frames of XDP programs",
             _ => "",
         };
         let what = format!("sending live frames at '{}'", self.interface.name);
         PortError::Unavailable { what, why: format!("{driver} refuses every frame ({error}){advice}") }
+    }
+
+    /// Frames that were handed to the driver, of which it refused some (of the mean length, which is theirs where all have one).
+    fn count(&mut self, frames: u64, bytes: u64, refused: u64) {
+        let refused = refused.min(frames);
+        let lost = u128::from(bytes) * u128::from(refused) / u128::from(frames.max(1));
+        self.counters.sent += frames - refused;
+        self.counters.sent_bytes += bytes - lost as u64;
+        self.counters.drop(DropPlace::TransmitDriver, refused);
     }
 
     /// Frames and bytes that the driver refused so far, in this call.
@@ -208,10 +228,9 @@ enum Ended {
 impl Offload for LivePort {
     fn prepare(&mut self, template: &wire::Template) -> Result<(), PortError> {
         self.prepared = None;
-        let longest = self.about.longest;
-        let too_long = |base: &&[u8]| base.len() > longest || !fits(&self.interface, base, base.len());
+        let too_long = |base: &&[u8]| base.len() > self.longest_like(base);
         if let Some(base) = template.streams().iter().map(|stream| stream.base()).find(too_long) {
-            let longest = longest.min(self.interface.longest(false));
+            let longest = self.about.longest;
             return Err(PortError::TooLong { port: self.about.name.clone(), length: base.len(), longest });
         }
         let making = program::write(template, self.interface.index, &self.state, self.numbering).map_err(
@@ -246,14 +265,13 @@ impl Offload for LivePort {
             before: self.dropped_by_interface(),
             length: prepared.making.length,
         };
+        let _there = self.go_home()?;
         let cpu = leg::cpu_for(self.about.queue);
         self.state.begin(order.first, cpu as u64);
         self.state.write(
             state::CLOCK_OFFSET,
             clock::unix_ns().wrapping_sub(clock::monotonic_ns()).wrapping_sub(EPOCH_UNIX_NS),
         );
-        let lateness = state::LATENESS;
-        (0..state::BUCKETS).for_each(|bucket| self.state.write(lateness + bucket as i16 * 8, 0));
         let mut rate = order.rate;
         let mut origin = order.origin_monotonic_ns;
         let result = loop {
@@ -264,9 +282,7 @@ impl Offload for LivePort {
             }
         };
         let made = self.made(&call);
-        self.counters.sent += made.frames;
-        self.counters.sent_bytes += made.bytes;
-        self.counters.drop(DropPlace::TransmitDriver, made.refused);
+        self.count(made.frames, made.bytes, made.refused);
         // A call that was over before it was looked at has not been asked yet.
         let at_end =
             (result.is_ok() && made.refused > 0).then(|| self.failure(&made, &AtomicU64::new(0))).flatten();
@@ -295,6 +311,7 @@ impl LivePort {
                 false => 0,
             },
             lateness_log2_ns: self.state.lateness(),
+            gap_errors: self.state.gap_errors(),
         }
     }
 
@@ -378,7 +395,7 @@ impl LivePort {
         if asked_at.swap(made.refused, Relaxed) == made.refused {
             return None;
         }
-        if let Some(error) = self.trouble() {
+        if let Some(error) = self.interface.trouble() {
             return Some(error);
         }
         let errno = (self.state.read(state::ERROR) as u32 as i32).wrapping_neg();
@@ -432,9 +449,9 @@ impl Port for LivePort {
     }
 
     fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
-        let longest = self.about.longest;
+        let longest = (self.about.longest + 4).min(LONGEST);
         if self.copies.is_none() {
-            self.copies = Some(Copies::new(self.interface.index, longest).map_err(explain)?);
+            self.copies = Some(Copies::new(self.interface.index, longest, &self.state).map_err(explain)?);
             self.rooms = (0..copies::MOST).map(|_| vec![0; longest].into_boxed_slice()).collect();
         }
         let Some(copies) = &self.copies else { return Ok(0) };
@@ -444,9 +461,10 @@ impl Port for LivePort {
                 Slot { data: &mut self.rooms[n], length: 0, launch: Stamp::NONE, mark: &mut self.marks[n] };
             write(&mut slot);
             let length = slot.length;
-            if length > longest || !fits(&self.interface, slot.data, length) {
+            let allowed = self.about.longest_like(slot.data).min(LONGEST);
+            if length > allowed {
                 *slot.mark = 0;
-                too_long = Some(length);
+                too_long = Some((length, allowed));
                 break;
             }
             taken += 1;
@@ -462,7 +480,7 @@ impl Port for LivePort {
             self.send(put, bytes)?;
         }
         match too_long {
-            Some(length) if taken == 0 => {
+            Some((length, longest)) if taken == 0 => {
                 Err(PortError::TooLong { port: self.about.name.clone(), length, longest })
             }
             _ => Ok(taken),
@@ -495,6 +513,10 @@ impl Port for LivePort {
         self.interface.state() == Link::Up
     }
 
+    fn trouble(&mut self) -> Option<PortError> {
+        self.interface.trouble()
+    }
+
     fn offload(&mut self) -> Option<&mut dyn Offload> {
         Some(self)
     }
@@ -503,19 +525,18 @@ impl Port for LivePort {
 impl LivePort {
     /// Sends what was put into the map.
     fn send(&mut self, count: usize, bytes: u64) -> Result<(), PortError> {
-        if let Some(error) = self.trouble() {
+        if let Some(error) = self.interface.trouble() {
             return Err(error);
         }
+        let _there = self.go_home()?;
         let Some(copies) = &self.copies else { return Ok(()) };
         let before = self.dropped_by_interface();
-        // On one CPU from now on, where the tracepoints look; frames are «under way» until that many have left.
+        // On one CPU from now on, where the tracepoints look.
         let cpu = leg::current_cpu();
         let affinity = rustix::thread::sched_getaffinity(None).ok();
         leg::pin(cpu).map_err(|error| self.system("staying on one CPU", error))?;
         self.state.begin(0, cpu as u64);
-        self.state.write(state::NEXT, count as u64);
         let result = copies.send(count);
-        self.state.write(state::NEXT, 0);
         if let Some(affinity) = affinity {
             // As it was; where that fails, the thread stays on one of its CPUs.
             let _ = rustix::thread::sched_setaffinity(None, &affinity);
@@ -523,12 +544,10 @@ impl LivePort {
         self.counters.calls += 1;
         result.map_err(|error| self.system("BPF_PROG_RUN with live frames", error))?;
         let refused = self.refused(before);
-        self.counters.sent += count as u64;
-        self.counters.sent_bytes += bytes;
-        self.counters.drop(DropPlace::TransmitDriver, refused);
+        self.count(count as u64, bytes, refused);
         let errno = (self.state.read(state::ERROR) as u32 as i32).wrapping_neg();
         if refused == count as u64 && errno > 0 {
-            return Err(self.trouble().unwrap_or_else(|| self.refusal(errno)));
+            return Err(self.interface.trouble().unwrap_or_else(|| self.refusal(errno)));
         }
         Ok(())
     }

@@ -25,7 +25,8 @@ use wire::template::{Modulus, Order, Source, Stream, Turns as Rota, Variation};
 
 /// Streams that one program makes at most.
 pub const MOST_STREAMS: usize = 64;
-/// Bytes from the start of a frame that a program writes at most, when streams have different bytes there.
+/// Bytes from the start of a frame that a program writes at most, when streams have different bytes there; those behind are copied
+/// out of a table.
 const MOST_WRITTEN: usize = 256;
 /// Headers are written anew for each frame up to here.
 const HEADERS: usize = 60;
@@ -77,6 +78,8 @@ struct Plan<'a> {
     rota: usize,
     /// Bytes that each frame is given from its base.
     written: usize,
+    /// By stream: where the bytes lie that it has behind those, and differ from another's; and how many.
+    payloads: Vec<(usize, usize)>,
     longest: usize,
     length: Option<usize>,
     numbering: Numbering,
@@ -105,13 +108,15 @@ pub fn write(
     let lists = streams.iter().map(|stream| lists_of(stream, &mut tables)).collect();
     let shapes = streams.iter().map(|stream| shapes_of(stream, &mut tables)).collect();
     let rota = rota_of(template.turns(), &mut tables);
+    let longest_stream = streams.iter().max_by_key(|stream| stream.base().len());
+    let frame = longest_stream.map_or_else(Vec::new, |stream| stream.base().to_vec());
+    let (written, differing) = written(streams, &frame);
+    let payloads = streams.iter().map(|stream| payload_of(stream, written..differing, &mut tables)).collect();
     let map = Map::create(&MapSpec::array("tare_tables", (tables.words.len().max(1) * 8) as u32, 1))?;
     if !tables.words.is_empty() {
         let bytes: Vec<u8> = tables.words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         map.update(&0u32.to_ne_bytes(), &bytes)?;
     }
-    let longest_stream = streams.iter().max_by_key(|stream| stream.base().len());
-    let frame = longest_stream.map_or_else(Vec::new, |stream| stream.base().to_vec());
     let one =
         |stream: &Stream| matches!(stream.shapes(), [shape] if usize::from(shape.length) == frame.len());
     let plan = Plan {
@@ -122,7 +127,8 @@ pub fn write(
         lists,
         shapes,
         rota,
-        written: written(streams, &frame)?,
+        written,
+        payloads,
         longest: frame.len(),
         length: streams.iter().all(one).then_some(frame.len()),
         numbering,
@@ -133,20 +139,33 @@ pub fn write(
     Ok(Making { code, frame, places, length, _tables: map })
 }
 
-/// How far from its start each frame is written: over all that varies, the headers, and wherever streams differ.
-fn written(streams: &[Stream], frame: &[u8]) -> Result<usize, Obstacle> {
+/// How far from its start each frame is written: over all that varies, the headers, and wherever streams differ; and as far as that
+/// is, where it is more than the program writes by itself.
+fn written(streams: &[Stream], frame: &[u8]) -> (usize, usize) {
     let touched = streams.iter().flat_map(ends_of).max().unwrap_or(0);
     let differs = |at: &usize| {
         streams.iter().any(|stream| stream.base().get(*at).is_some_and(|byte| *byte != frame[*at]))
     };
     let differing = (0..frame.len()).rev().find(differs).map_or(0, |at| at + 1);
-    if differing > MOST_WRITTEN {
-        return Err(cannot(format!(
-            "payloads of streams that differ in byte {differing}: the program writes the first {MOST_WRITTEN} bytes"
-        )));
-    }
+    let by_itself = if differing > MOST_WRITTEN { 0 } else { differing };
     // Also for frames that end before: they are cut to their length at the end.
-    Ok(touched.max(differing).max(HEADERS.min(frame.len())))
+    let written = touched.max(by_itself).max(HEADERS.min(frame.len()));
+    (written, differing.max(written))
+}
+
+/// A stream's bytes in that range, in a table: where, and how many.
+fn payload_of(stream: &Stream, range: std::ops::Range<usize>, tables: &mut Tables) -> (usize, usize) {
+    let base = stream.base();
+    let bytes = &base[range.start.min(base.len())..range.end.min(base.len())];
+    let word = |chunk: &[u8]| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_ne_bytes(word)
+    };
+    match bytes.len() {
+        0 => (0, 0),
+        length => (tables.add(bytes.chunks(8).map(word)), length),
+    }
 }
 
 /// Where each thing that is written into a stream's frames ends.
@@ -242,7 +261,12 @@ impl Plan<'_> {
             a.load(Size::Double, R1, STATE, from).store(Size::Double, STATE, to, R1);
         }
         a.store(Size::Double, STATE, state::PART, 0).store(Size::Double, STATE, state::LATE_CODE, 0);
-        a.store(Size::Double, STATE, state::CHANGED_AT, POSITION);
+        a.store(Size::Double, STATE, state::CHANGED_AT, POSITION).store(
+            Size::Double,
+            STATE,
+            state::LAST_LATE,
+            0,
+        );
         a.call(Helper::KtimeNs).store(Size::Double, STATE, state::NOW, R0);
         a.store(Size::Double, STATE, state::CHANGE_SEEN, R6);
         a.bind(nothing).mov(R0, Action::Drop as i32).exit();
@@ -259,6 +283,7 @@ impl Plan<'_> {
         }
         a.jump(drop_it);
         a.bind(due).store(Size::Double, STATE, state::NOW, R0).mov(R1, R0).sub(R1, R7);
+        gap_error(a);
         lateness(a, self.template.is_signed());
         let whole = a.label();
         a.load(Size::Double, R1, STATE, state::GAP).add(R7, R1);
@@ -333,6 +358,7 @@ impl Plan<'_> {
         broken: Label,
     ) -> Option<()> {
         let stream = &self.template.streams()[index];
+        self.payload(a, index, broken);
         self.headers(a, stream);
         self.shape(a, places, index, number)?;
         let shared = |variation: &Variation| is_shared(stream, variation);
@@ -357,6 +383,20 @@ impl Plan<'_> {
         }
         self.leave(a, stream, broken);
         Some(())
+    }
+
+    /// What the stream has behind the bytes that are written one by one.
+    fn payload(&self, a: &mut Assembler, index: usize, broken: Label) {
+        let (at, length) = self.payloads[index];
+        if length == 0 {
+            return;
+        }
+        emit::address(a, R3, self.tables, at);
+        a.mov(R1, R6).mov(R2, self.written as i32).mov(R4, length as i32).call(Helper::XdpStoreBytes);
+        a.jump_if(Condition::NotEqual, R0, 0, broken);
+        // Whether addresses outlive the call is the kernel's to change.
+        a.load(Size::Word, FRAME, R6, context::DATA).load(Size::Word, R2, R6, context::DATA_END);
+        a.mov(R1, FRAME).add(R1, self.longest as i32).jump_if(Condition::Greater, R1, R2, broken);
     }
 
     /// The base's first bytes.
@@ -473,8 +513,28 @@ fn is_shared(stream: &Stream, variation: &Variation) -> bool {
     stream.variations().iter().filter(overlaps).count() > 1
 }
 
-/// R1 = nanoseconds late: counts them in a bucket, and makes the code of a signature.
-fn lateness(a: &mut Assembler, is_signed: bool) {
+/// R1 = nanoseconds late: how far the gap to the frame before was from the one that was asked for is the difference of both
+/// latenesses. R1 stays.
+fn gap_error(a: &mut Assembler) {
+    let (ahead, first, small) = (a.label(), a.label(), a.label());
+    a.load(Size::Double, R2, STATE, state::LAST_LATE).mov(R5, R1).mov(R4, R1).add(R4, 1);
+    a.store(Size::Double, STATE, state::LAST_LATE, R4).jump_if(Condition::Equal, R2, 0, first);
+    a.sub(R4, R2).mov(R1, R4).jump_if(Condition::SignedGreaterOrEqual, R1, 0, ahead).negate(R1).bind(ahead);
+    a.load(Size::Double, R2, STATE, state::GAP_ERROR_SUM).add(R2, R1);
+    a.store(Size::Double, STATE, state::GAP_ERROR_SUM, R2).load(
+        Size::Double,
+        R2,
+        STATE,
+        state::GAP_ERROR_MAX,
+    );
+    a.jump_if(Condition::LessOrEqual, R1, R2, small).store(Size::Double, STATE, state::GAP_ERROR_MAX, R1);
+    a.bind(small);
+    count_log2(a, state::GAP_ERRORS);
+    a.bind(first).mov(R1, R5);
+}
+
+/// Counts R1 in the bucket of its power of two, which R3 then has. R2 and R4 are lost.
+fn count_log2(a: &mut Assembler, buckets: i16) {
     a.mov(R2, R1).mov(R3, 0);
     for bits in [32, 16, 8, 4, 2, 1] {
         let small = a.label();
@@ -482,7 +542,12 @@ fn lateness(a: &mut Assembler, is_signed: bool) {
         a.add(R3, bits).mov(R2, R4).bind(small);
     }
     a.mov(R4, R3).and(R4, 63).shl(R4, 3).mov(R2, STATE).add(R2, R4);
-    a.load(Size::Double, R4, R2, state::LATENESS).add(R4, 1).store(Size::Double, R2, state::LATENESS, R4);
+    a.load(Size::Double, R4, R2, buckets).add(R4, 1).store(Size::Double, R2, buckets, R4);
+}
+
+/// R1 = nanoseconds late: counts them, and makes the code of a signature.
+fn lateness(a: &mut Assembler, is_signed: bool) {
+    count_log2(a, state::LATENESS);
     if !is_signed {
         return;
     }

@@ -3,12 +3,13 @@
 //! ```text
 //!    0 ┬ what the program does now: next frame, end, due time, rate        written by the program
 //!  256 ┼ what it shall do from the next change on                           written by us, before the change's number
-//!  512 ┼ lateness: 64 counts                                                written by the program
-//! 1024 ┴ where each varying field stands                                    written by us before a call, then by the program
+//!  512 ┼ lateness: 64 counts; from 1024 on gap errors: 64 counts             written by the program
+//! 1536 ┴ where each varying field stands                                    written by us before a call, then by the program
 //! ```
 //!
 //! All words have 64 bits. The program looks at `END` before each frame: 0 makes it look for a change, and drop frames if there is none.
 
+use crate::GapErrors;
 use bpf::{BpfError, Map, MapSpec, Shared};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -45,6 +46,11 @@ pub const CLOCK_OFFSET: i16 = 128;
 pub const CPU: i16 = 136;
 /// Runs in which a frame could not be made as it should: never, if program and template agree.
 pub const BROKEN: i16 = 144;
+/// One more than the lateness of the last frame that had a due time; 0 before the first of them.
+pub const LAST_LATE: i16 = 152;
+/// Sum and greatest of |gap − requested gap| in nanoseconds, since the beginning.
+pub const GAP_ERROR_SUM: i16 = 160;
+pub const GAP_ERROR_MAX: i16 = 168;
 
 pub const CHANGE: i16 = 256;
 pub const NEW_END: i16 = 264;
@@ -56,7 +62,8 @@ pub const NEW_PACED: i16 = 304;
 
 pub const LATENESS: i16 = 512;
 pub const BUCKETS: usize = 64;
-pub const PLACES: i16 = 1024;
+pub const GAP_ERRORS: i16 = 1024;
+pub const PLACES: i16 = 1536;
 /// Words for varying fields.
 pub const MOST_PLACES: usize = (BYTES_IN_ALL as usize - PLACES as usize) / 8;
 const BYTES_IN_ALL: u32 = 16_384;
@@ -153,7 +160,19 @@ impl State {
     }
 
     pub fn lateness(&self) -> Vec<u64> {
-        (0..BUCKETS).map(|bucket| self.read(LATENESS + bucket as i16 * 8)).collect()
+        self.buckets(LATENESS)
+    }
+
+    pub fn gap_errors(&self) -> GapErrors {
+        GapErrors {
+            log2_ns: self.buckets(GAP_ERRORS),
+            sum_ns: self.read(GAP_ERROR_SUM),
+            max_ns: self.read(GAP_ERROR_MAX),
+        }
+    }
+
+    fn buckets(&self, at: i16) -> Vec<u64> {
+        (0..BUCKETS).map(|bucket| self.read(at + bucket as i16 * 8)).collect()
     }
 }
 

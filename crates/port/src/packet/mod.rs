@@ -93,8 +93,8 @@ impl PacketPort {
                 receive: receiver.is_some(),
                 batch: transmitter.as_ref().map_or(BATCH, Transmitter::batch),
                 stamps: receiver.as_ref().map(Receiver::stamps),
-                launch_time: false,
-                zero_copy: false,
+                tag_over_mtu: true,
+                ..Abilities::default()
             },
             queue: wish.queue,
             queues: wish.queues.max(1),

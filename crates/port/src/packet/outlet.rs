@@ -2,6 +2,7 @@
 
 use super::socket::Socket;
 use crate::Slot;
+use crate::about::is_tagged;
 use std::io;
 
 /// Takes frames, and hands them to the kernel. What the kernel has no room for stays *pending*.
@@ -47,6 +48,5 @@ pub fn too_long(data: &[u8], length: usize, longest: usize) -> bool {
     if length <= longest {
         return false;
     }
-    let is_tagged = data.get(12..14) == Some(&[0x81, 0x00]);
-    length > longest + 4 || length > data.len() || !is_tagged
+    length > longest + 4 || length > data.len() || !is_tagged(data)
 }

@@ -241,8 +241,10 @@ impl Port for Tap {
     }
 
     fn counters(&mut self) -> Result<&Counters, PortError> {
-        // Of a device that is gone, the last figures stay.
-        if let Ok(now) = self.interface.statistics() {
+        // Of a device that is gone, the last figures stay. They are those of all queues: the first one tells them.
+        if self.about.queue == 0
+            && let Ok(now) = self.interface.statistics()
+        {
             let unread = now.tx_dropped.saturating_sub(self.before.tx_dropped);
             let unheard = now.rx_dropped.saturating_sub(self.before.rx_dropped).saturating_sub(self.refused);
             for (place, total) in [(DropPlace::ReceiveRing, unread), (DropPlace::Peer, unheard)] {

@@ -43,6 +43,11 @@ impl Filling {
         (self.produced.wrapping_add(n) & (self.size - 1)) as usize
     }
 
+    /// Index of the last place that the other end is known to have emptied.
+    pub const fn place_before(&self) -> usize {
+        (self.consumed.wrapping_sub(1) & (self.size - 1)) as usize
+    }
+
     /// `count` places were filled; what the position is now.
     pub const fn advance(&mut self, count: u32) -> u32 {
         debug_assert!(count <= self.room());

@@ -9,14 +9,18 @@
 //! answers with «no room» is repeated by the next call: waiting for completions alone could wait for ever.
 
 mod cursor;
+mod launch;
 mod memory;
 mod options;
 mod redirect;
 mod ring;
 mod socket;
+#[cfg(test)]
+mod tests;
 
 use crate::interface::{Interface, Link};
 use crate::{About, Address, Counters, DropPlace, For, Frame, Port, PortError, Slot, Stamp, Wish};
+use launch::{Launch, METADATA};
 use options::Options;
 pub(crate) use redirect::explain;
 use redirect::{Redirect, STAMP};
@@ -36,6 +40,16 @@ const IDLE_CALLS: u32 = 4096;
 const SLICE: Picos = Picos::from_millis(50);
 /// Kicks in a row that one call makes at most; what is left goes with the next.
 const KICKS: u32 = 64;
+/// Between two questions of a port without room whether the link is there.
+const LOOK_NS: u64 = 10_000_000;
+
+/// What the driver dropped while it was called.
+#[derive(Debug, Default)]
+struct Refused {
+    calls: u32,
+    frames: u64,
+    bytes: u64,
+}
 
 /// One queue of one interface.
 #[derive(Debug)]
@@ -53,6 +67,11 @@ pub(crate) struct XdpPort {
     tai_minus_unix_ns: u64,
     snap: usize,
     idle: u32,
+    launch: Option<Launch>,
+    /// The link was seen to be down; the interface is asked before anything more is taken.
+    is_down: bool,
+    /// When a port without room last asked for the link.
+    asked_ns: u64,
 }
 
 /// Opens one queue of an interface.
@@ -72,7 +91,9 @@ impl XdpPort {
             true => Some(Redirect::of(&interface, options.attach, options.stamps.unwrap_or(wish.stamps))?),
             false => None,
         };
-        let layout = options.layout(&interface, wish);
+        let launch = wish.direction.transmits().then(|| Launch::of(&interface));
+        let metadata = if matches!(launch, Some(Ok(_))) { METADATA } else { 0 };
+        let layout = options.layout(&interface, wish, metadata);
         let (mut socket, mut choices) = options.bind(&interface, wish, &layout, redirect.as_deref())?;
         if let Some(redirect) = &redirect {
             redirect.add(wish.queue, socket.as_fd())?;
@@ -81,6 +102,7 @@ impl XdpPort {
         if wish.busy && socket.prefer_busy_poll(64).is_err() {
             choices.push(options::no_busy_poll());
         }
+        choices.extend(launch.as_ref().map(launch::choice));
         fill(&mut socket, &layout);
         let about = options::about(address, &interface, wish, &layout, &socket, redirect.as_deref(), choices);
         Ok(Self {
@@ -94,6 +116,9 @@ impl XdpPort {
             tai_minus_unix_ns: clock::tai_minus_unix_ns(),
             snap: wish.snap.unwrap_or(usize::MAX),
             idle: 0,
+            launch: launch.and_then(Result::ok),
+            is_down: false,
+            asked_ns: 0,
         })
     }
 
@@ -107,8 +132,28 @@ impl XdpPort {
         self.socket.completion.release(ready);
     }
 
-    /// Calls the kernel until it has taken everything, or has no more room.
+    /// Calls the kernel until it has taken everything, or has no more room, or the link is found to be down: what is in the ring
+    /// then waits for it, or was dropped and is counted.
     fn kick(&mut self) -> Result<(), PortError> {
+        let mut refused = Refused::default();
+        let result = self.kick_until(&mut refused);
+        if refused.calls > 0 {
+            self.is_down = self.interface.state() == Link::Down;
+        }
+        let place = if self.is_down { DropPlace::TransmitDown } else { DropPlace::TransmitDriver };
+        self.counters.drop(place, refused.frames);
+        self.counters.sent -= refused.frames;
+        self.counters.sent_bytes -= refused.bytes;
+        match result {
+            Err(PortError::Down { .. }) => {
+                self.is_down = true;
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    fn kick_until(&mut self, refused: &mut Refused) -> Result<(), PortError> {
         for _ in 0..KICKS {
             let Some(ring) = &mut self.socket.transmit else { return Ok(()) };
             let before = ring.pending();
@@ -117,13 +162,16 @@ impl XdpPort {
             }
             self.counters.calls += 1;
             let result = self.socket.kick_transmit();
-            let after = self.socket.transmit.as_mut().map_or(0, |ring| ring.pending());
+            let Some(ring) = &mut self.socket.transmit else { return Ok(()) };
+            let after = ring.pending();
             match result.map_err(|error| error.raw_os_error()) {
                 Ok(()) if after == before => return Ok(()),
                 Ok(()) => {}
                 // The driver dropped one frame (and completed it); those behind it wait for the next call.
                 Err(Some(libc::EBUSY)) if after < before => {
-                    self.counters.drop(DropPlace::TransmitDriver, 1);
+                    refused.calls += 1;
+                    refused.frames += 1;
+                    refused.bytes += u64::from(ring.last_taken().length);
                 }
                 Err(Some(libc::EBUSY | libc::EAGAIN | libc::ENOBUFS | libc::EINTR)) if after < before => {}
                 Err(Some(libc::EBUSY | libc::EAGAIN | libc::ENOBUFS | libc::EINTR)) => return Ok(()),
@@ -133,13 +181,39 @@ impl XdpPort {
         Ok(())
     }
 
+    /// Whether the link is there again after it was down.
+    #[cold]
+    fn look_again(&mut self) -> Result<(), PortError> {
+        match self.interface.trouble() {
+            Some(trouble) => Err(trouble),
+            None => {
+                self.is_down = false;
+                Ok(())
+            }
+        }
+    }
+
+    /// There is no room: now and then, whether that is for want of a link.
+    #[cold]
+    fn look_at_link(&mut self) -> Result<(), PortError> {
+        let now = clock::monotonic_ns();
+        if now.saturating_sub(self.asked_ns) < LOOK_NS {
+            return Ok(());
+        }
+        self.asked_ns = now;
+        self.is_down = true;
+        self.look_again()
+    }
+
     /// What an errno of the socket means.
     fn meaning(&self, errno: Option<i32>) -> PortError {
         let interface = self.interface.name.clone();
         match (errno, self.interface.state()) {
             (_, Link::Gone) => PortError::Gone { interface },
+            (Some(libc::ENETDOWN), _) | (Some(libc::ENXIO | libc::EBUSY), Link::Down) => {
+                PortError::Down { interface }
+            }
             (Some(libc::ENXIO | libc::ENODEV), _) => PortError::Gone { interface },
-            (Some(libc::ENETDOWN), _) => PortError::Down { interface },
             (errno, _) => PortError::System {
                 what: format!("AF_XDP at '{interface}'"),
                 error: errno.map_or_else(io::Error::last_os_error, io::Error::from_raw_os_error),
@@ -203,9 +277,12 @@ impl Port for XdpPort {
                 what: "send: it was opened to receive",
             });
         }
+        if self.is_down {
+            self.look_again()?;
+        }
         let most = most.min(BATCH);
         self.reclaim();
-        let longest = self.about.longest;
+        let metadata = if self.launch.is_some() { METADATA } else { 0 };
         let (mut taken, mut queued, mut too_long) = (0, 0, None);
         while taken < most {
             let Some(ring) = &mut self.socket.transmit else { break };
@@ -215,15 +292,17 @@ impl Port for XdpPort {
             let Some(chunk) = self.free.pop() else { break };
             let address = self.socket.chunks.address(chunk as usize);
             let bytes = self.socket.chunks.chunk_bytes();
-            let Some(data) = self.socket.chunks.bytes_mut(address, bytes) else { break };
+            let Some(room) = self.socket.chunks.bytes_mut(address, bytes) else { break };
+            let (before, data) = room.split_at_mut(metadata);
             let mark = &mut self.marks[chunk as usize];
             let mut slot = Slot { data, length: 0, launch: Stamp::NONE, mark };
             write(&mut slot);
-            let length = slot.length;
-            if length > longest || !fits(&self.interface, slot.data, length) {
+            let (length, launch) = (slot.length, slot.launch);
+            let longest = self.about.longest_like(slot.data);
+            if length > longest {
                 *slot.mark = 0;
                 self.free.push(chunk);
-                too_long = Some(length);
+                too_long = Some((length, longest));
                 break;
             }
             taken += 1;
@@ -231,7 +310,9 @@ impl Port for XdpPort {
                 self.free.push(chunk);
                 continue;
             }
-            ring.put(queued, Descriptor { address, length: length as u32, options: 0 });
+            let options = self.launch.as_mut().map_or(0, |clock| clock.write(before, launch));
+            let address = address + metadata as u64;
+            ring.put(queued, Descriptor { address, length: length as u32, options });
             queued += 1;
             self.counters.sent += 1;
             self.counters.sent_bytes += length as u64;
@@ -241,8 +322,11 @@ impl Port for XdpPort {
         }
         self.counters.full += u64::from(taken < most && too_long.is_none());
         self.kick()?;
+        if taken == 0 && most > 0 && too_long.is_none() {
+            self.look_at_link()?;
+        }
         match too_long {
-            Some(length) if taken == 0 => {
+            Some((length, longest)) if taken == 0 => {
                 Err(PortError::TooLong { port: self.about.name.clone(), length, longest })
             }
             _ => Ok(taken),
@@ -378,13 +462,6 @@ fn fill(socket: &mut Socket, layout: &socket::Layout) {
         socket.fill.put(n, address);
     }
     socket.fill.publish(count);
-}
-
-/// Whether the MTU allows a frame of this length: one with a VLAN tag may be four bytes longer, which drivers allow to every frame.
-#[inline]
-pub(crate) fn fits(interface: &Interface, data: &[u8], length: usize) -> bool {
-    let is_tagged = || data.get(12..14) == Some(&[0x81, 0x00]);
-    length <= interface.longest(false) || (length <= interface.longest(true) && is_tagged())
 }
 
 /// The stamp before a frame, which is then wiped out: a frame that gets none must not show that of an earlier one.

@@ -84,19 +84,21 @@ impl Options {
         if wish.direction.receives() && wish.queues.max(1) < interface.queues.receive {
             return what(passed_by(interface, wish));
         }
-        let longest = longest(interface);
-        if wish.direction.transmits() && wish.frame > longest {
+        // A tag makes four bytes more possible: that is seen when the frame is there.
+        if wish.direction.transmits() && wish.frame > longest(interface, true) {
+            let longest = longest(interface, false);
             return Err(PortError::TooLong { port: address.to_string(), length: wish.frame, longest });
         }
         Ok(())
     }
 
-    pub fn layout(&self, interface: &Interface, wish: &Wish) -> Layout {
-        let longest = longest(interface).max(wish.frame);
+    pub fn layout(&self, interface: &Interface, wish: &Wish, metadata: usize) -> Layout {
+        let longest = longest(interface, true).max(wish.frame);
         Layout {
             chunk: if longest + HEADROOM <= SMALL { SMALL } else { LARGE },
             transmit: if wish.direction.transmits() { self.slots.unwrap_or(TRANSMIT_SLOTS) } else { 0 },
             receive: if wish.direction.receives() { self.slots.unwrap_or(RECEIVE_SLOTS) } else { 0 },
+            metadata,
         }
     }
 
@@ -179,9 +181,9 @@ fn refusal(interface: &Interface, wish: &Wish, error: &io::Error) -> String {
     }
 }
 
-/// Longest frame: the MTU with an Ethernet header and a tag, as far as it fits one chunk.
-fn longest(interface: &Interface) -> usize {
-    interface.longest(true).min(LARGE - HEADROOM)
+/// Longest frame: the MTU with an Ethernet header (and a tag), as far as it fits one chunk.
+fn longest(interface: &Interface, tagged: bool) -> usize {
+    interface.longest(tagged).min(LARGE - HEADROOM)
 }
 
 /// Where the program runs and who stamps.
@@ -220,26 +222,24 @@ pub fn about(
     layout: &Layout,
     socket: &Socket,
     redirect: Option<&Redirect>,
-    mut choices: Vec<Choice>,
+    choices: Vec<Choice>,
 ) -> About {
-    if wish.direction.transmits() {
-        let why = "frames carry none: each leaves as soon as it is handed over".to_owned();
-        choices.push(Choice { what: "launch time", chosen: "no".to_owned(), why });
-    }
     About {
         name: address.to_string(),
         kind: "xdp",
         interface: Some(interface.name.clone()),
         mac: interface.mac,
-        longest: longest(interface).min(layout.chunk),
+        longest: longest(interface, false),
         speed_bps: interface.speed_bps,
         can: Abilities {
             transmit: wish.direction.transmits(),
             receive: wish.direction.receives(),
             batch: super::BATCH,
             stamps: redirect.is_some_and(|redirect| redirect.stamps).then_some(StampedBy::Driver),
-            launch_time: false,
+            launch_time: layout.metadata > 0,
             zero_copy: socket.is_zero_copy,
+            tag_over_mtu: true,
+            ..Abilities::default()
         },
         queue: wish.queue,
         queues: interface.queues.transmit.max(interface.queues.receive),

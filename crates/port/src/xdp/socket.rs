@@ -31,6 +31,8 @@ const PAGE_FILL: i64 = 0x1_0000_0000;
 const PAGE_COMPLETION: i64 = 0x1_8000_0000;
 
 const OPTION_ZEROCOPY: u32 = 1;
+/// XDP_UMEM_TX_METADATA_LEN.
+const UMEM_TX_METADATA: u32 = 1 << 2;
 
 /// Bits of `sxdp_flags`.
 pub const COPY: u16 = 1 << 1;
@@ -46,6 +48,8 @@ pub struct Layout {
     pub transmit: u32,
     /// Entries of the receive ring; there are twice as many chunks, so that a full ring and a full fill ring fit.
     pub receive: u32,
+    /// Bytes for metadata before each frame that is sent; 0 or [`super::launch::METADATA`].
+    pub metadata: usize,
 }
 
 impl Layout {
@@ -82,7 +86,7 @@ pub struct Statistics {
     pub tx_ring_empty: u64,
 }
 
-/// struct xdp_umem_reg without what came after Linux 5.4: TX metadata has a length of 0.
+/// struct xdp_umem_reg.
 #[repr(C)]
 struct UmemRegistration {
     address: u64,
@@ -124,7 +128,7 @@ impl Socket {
             None,
         )?;
         let chunks = Chunks::new(layout.chunk, layout.chunks())?;
-        register(fd.as_fd(), &chunks)?;
+        register(fd.as_fd(), &chunks, layout.metadata)?;
         let fill_size = layout.receive_chunks().max(2);
         let completion_size = layout.transmit.max(2);
         set(fd.as_fd(), SOL_XDP, UMEM_FILL_RING, &fill_size)?;
@@ -209,14 +213,14 @@ impl AsFd for Socket {
     }
 }
 
-fn register(fd: BorrowedFd<'_>, chunks: &Chunks) -> io::Result<()> {
+fn register(fd: BorrowedFd<'_>, chunks: &Chunks, metadata: usize) -> io::Result<()> {
     let registration = UmemRegistration {
         address: chunks.pages().start().as_ptr() as u64,
         bytes: chunks.pages().bytes() as u64,
         chunk: chunks.chunk_bytes() as u32,
         headroom: 0,
-        flags: 0,
-        tx_metadata: 0,
+        flags: if metadata > 0 { UMEM_TX_METADATA } else { 0 },
+        tx_metadata: metadata as u32,
     };
     set(fd, SOL_XDP, UMEM_REG, &registration)
 }

@@ -22,6 +22,8 @@ pub struct Kind {
     pub is_live: bool,
     /// Only the payload of datagrams is carried.
     pub is_udp: bool,
+    /// The first end only sends.
+    pub one_way: bool,
 }
 
 pub struct Ends {
@@ -30,6 +32,8 @@ pub struct Ends {
     /// Opens the other end, where that has to come later.
     late: Option<Box<dyn Fn() -> Box<dyn Port>>>,
     pub bed: Option<Bed>,
+    /// What has to stay open meanwhile.
+    pub others: Vec<Box<dyn Port>>,
     _folder: Option<TempDir>,
     pub is_ipv6: bool,
 }
@@ -57,7 +61,11 @@ impl Ends {
 }
 
 fn plain(a: Box<dyn Port>, b: Box<dyn Port>) -> Ends {
-    Ends { a, b: Some(b), late: None, bed: None, _folder: None, is_ipv6: false }
+    Ends { b: Some(b), ..alone(a) }
+}
+
+fn alone(a: Box<dyn Port>) -> Ends {
+    Ends { a, b: None, late: None, bed: None, others: Vec::new(), _folder: None, is_ipv6: false }
 }
 
 fn name() -> String {
@@ -74,17 +82,28 @@ pub fn mem(wish: &Wish) -> Result<Ends, PortError> {
     Ok(plain(opened(&address, wish)?, opened(&address, wish)?))
 }
 
-/// Wrappers that change nothing, one in another.
+/// Wrappers that change nothing, one in another, around `inner`.
+fn around(inner: &str, folder: &TempDir) -> String {
+    let (file, lines) = (folder.path().join("r.pcapng"), folder.path().join("lines"));
+    let (file, lines) = (file.display(), lines.display());
+    // No run has a frame of that number: nothing is lost or held.
+    let never = u64::MAX;
+    format!(
+        "fault,drop=at={never},delay=at={never},on=both:record,file={file}:trace,most=50,file={lines}:{inner}"
+    )
+}
+
 pub fn wrapped(wish: &Wish) -> Result<Ends, PortError> {
     let folder = tempfile::tempdir().expect("a scratch folder");
-    let (file, lines) = (folder.path().join("r.pcapng"), folder.path().join("lines"));
     let inner = format!("mem:{}", name());
-    let (file, lines) = (file.display(), lines.display());
-    // No run has a frame of that number.
-    let address = format!(
-        "fault,drop=at=18446744073709551615,on=both:record,file={file}:trace,most=50,file={lines}:{inner}"
-    );
-    let ends = plain(opened(&address, wish)?, opened(&inner, wish)?);
+    let ends = plain(opened(&around(&inner, &folder), wish)?, opened(&inner, wish)?);
+    Ok(Ends { _folder: Some(folder), ..ends })
+}
+
+pub fn wrapped_packet(wish: &Wish) -> Result<Ends, PortError> {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let a = around("packet:gen0", &folder);
+    let ends = veth(Topology::unique(), &a, "packet:sink0", wish)?;
     Ok(Ends { _folder: Some(folder), ..ends })
 }
 
@@ -93,7 +112,7 @@ pub fn pcap(wish: &Wish) -> Result<Ends, PortError> {
     let address = format!("pcap:{}", folder.path().join("a.pcapng").display());
     let a = opened(&address, &Wish { direction: Direction::Transmit, ..wish.clone() })?;
     let late = move || opened(&address, &Wish::receive()).expect("the file was written");
-    Ok(Ends { a, b: None, late: Some(Box::new(late)), bed: None, _folder: Some(folder), is_ipv6: false })
+    Ok(Ends { late: Some(Box::new(late)), _folder: Some(folder), ..alone(a) })
 }
 
 /// A port of this kind at each end of a veth pair.
@@ -102,7 +121,7 @@ fn veth(topology: Topology, a: &str, b: &str, wish: &Wish) -> Result<Ends, PortE
     let bed = Bed::up(&topology).expect("namespaces can be made");
     let b = bed.sink().run_in(|| opened(b, &Wish { frame: 1_514, ..wish.clone() })).expect("a namespace")?;
     let a = bed.generator().run_in(|| opened(a, wish)).expect("a namespace")?;
-    Ok(Ends { a, b: Some(b), late: None, bed: Some(bed), _folder: None, is_ipv6 })
+    Ok(Ends { bed: Some(bed), is_ipv6, ..plain(a, b) })
 }
 
 pub fn packet(wish: &Wish) -> Result<Ends, PortError> {
@@ -115,6 +134,15 @@ pub fn packet_ring(wish: &Wish) -> Result<Ends, PortError> {
 
 pub fn xdp(wish: &Wish) -> Result<Ends, PortError> {
     veth(Topology::unique(), "xdp,mode=copy:gen0", "xdp,mode=copy:sink0", wish)
+}
+
+/// Frames made by an XDP program; the other end's own program makes a veth take them.
+pub fn live(wish: &Wish) -> Result<Ends, PortError> {
+    veth(Topology::unique(), "live:gen0", "xdp,mode=copy:sink0", wish)
+}
+
+pub fn auto(wish: &Wish) -> Result<Ends, PortError> {
+    veth(Topology::unique(), "auto:gen0", "auto:sink0", wish)
 }
 
 pub fn udp(wish: &Wish) -> Result<Ends, PortError> {
@@ -132,20 +160,41 @@ pub fn udp_ipv6(wish: &Wish) -> Result<Ends, PortError> {
     veth(Topology::unique().ipv6(), a, "udp,port=9001:[fd00:18::1]:9000", wish)
 }
 
+/// Both ends in other namespaces than this thread.
+pub fn udp_netns(wish: &Wish) -> Result<Ends, PortError> {
+    let bed = Bed::up(&Topology::unique()).expect("namespaces can be made");
+    let end = |namespace: &str, own: u8, other: u8| {
+        let (port, to) = (9000 + u16::from(own), 9000 + u16::from(other));
+        opened(&format!("udp,netns={namespace},local=198.18.0.{own},port={port}:198.18.0.{other}:{to}"), wish)
+    };
+    let (a, b) = (end(&bed.generator().name, 1, 2)?, end(&bed.sink().name, 2, 1)?);
+    Ok(Ends { bed: Some(bed), ..plain(a, b) })
+}
+
 /// What the host itself sees of a tap.
 pub fn tap(wish: &Wish) -> Result<Ends, PortError> {
+    taps(wish, 1)
+}
+
+/// One queue of a tap that has two.
+pub fn tap_queues(wish: &Wish) -> Result<Ends, PortError> {
+    taps(wish, 2)
+}
+
+fn taps(wish: &Wish, queues: u32) -> Result<Ends, PortError> {
     let bed = Bed::up(&Topology::unique()).expect("namespaces can be made");
-    let (a, b) = bed
+    let (a, b, others) = bed
         .generator()
         .run_in(|| {
             // The host would speak of its own accord.
             std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1").expect("a namespace of ours");
-            let a = opened("tap:tap0", wish)?;
+            let queue = |queue| opened("tap:tap0", &Wish { queue, queues, ..wish.clone() });
+            let mut all = (0..queues).map(queue).collect::<Result<Vec<_>, _>>()?;
             let b = opened("packet:tap0", &Wish { frame: 1_514, ..wish.clone() })?;
-            Ok::<_, PortError>((a, b))
+            Ok::<_, PortError>((all.remove(0), b, all))
         })
         .expect("a namespace")?;
-    Ok(Ends { bed: Some(bed), ..plain(a, b) })
+    Ok(Ends { bed: Some(bed), others, ..plain(a, b) })
 }
 
 /// A UDP datagram in a frame of `length` bytes, numbered, for a host that is none of ours, so that nobody answers.
