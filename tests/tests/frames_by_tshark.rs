@@ -162,6 +162,18 @@ fn kinds() -> Vec<(&'static str, Vec<Expected>)> {
             ],
         ),
         (
+            "proto = \"tcp\"\ntcp_flags = \"S\"\ndport = 40100\ntcp_options = \"mss=1400,sackok,ts=7:9,nop,wscale=5\"\nvary = \"seq=1..100\"",
+            vec![
+                is("tcp.hdr_len", 40),
+                is("tcp.options.mss_val", 1_400),
+                is("tcp.options.sack_perm", ""),
+                is("tcp.options.timestamp.tsval", 7),
+                is("tcp.options.timestamp.tsecr", 9),
+                is("tcp.options.wscale.shift", 5),
+                is("tcp.checksum.status", GOOD),
+            ],
+        ),
+        (
             "proto = \"tcp\"\ntcp_flags = \"S\"\nsrc = \"fd00::1\"\nsport = \"random(40000..40009)\"\nvary = \"flags=2,18\"\ndport = 40100\nttl = 70",
             vec![
                 is("ipv6.src", "fd00::1"),

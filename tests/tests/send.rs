@@ -98,19 +98,20 @@ fn lengths_and_addresses_are_those_that_were_asked_for() {
     let bed = TestBed::pair();
     let folder = scratch();
     let lengths = folder.path().join("lengths");
-    fs::write(&lengths, "# of payload\n18\n100\n1472\n").unwrap();
+    fs::write(&lengths, "# of payload\n4\n100\n1472\n").unwrap();
     let load = send(
         &bed,
         &format!("-n 300 -d 100000 -L {} -i 198.18.0.9 -I 198.18.0.8 -m {NOBODY}", lengths.display()),
     );
-    let fields = "frame.len ip.src ip.dst eth.dst _ws.expert";
+    let fields = "frame.len ip.src ip.dst eth.dst udp.length _ws.expert";
     let (run, seen) = captured(&bed, 300, fields, load);
     assert_eq!((run.total("done"), seen.len()), (300, 300), "{run}");
     for (n, frame) in seen.iter().enumerate() {
-        // Payload + 8 (UDP) + 20 (IPv4) + 14 (Ethernet).
+        // Payload + 8 (UDP) + 20 (IPv4) + 14 (Ethernet); 60 is the least that Ethernet has, whatever the packet in it.
         let length = [60, 142, 1_514][n % 3].to_string();
-        assert_eq!(frame[..4], [length.as_str(), "198.18.0.8", "198.18.0.9", NOBODY], "frame {n}");
-        assert_eq!(frame.get(4).map_or("", String::as_str), "", "tshark warns of frame {n}");
+        let datagram = [12, 108, 1_480][n % 3].to_string();
+        assert_eq!(frame[..5], [&length, "198.18.0.8", "198.18.0.9", NOBODY, &datagram], "frame {n}");
+        assert_eq!(frame.get(5).map_or("", String::as_str), "", "tshark warns of frame {n}");
     }
 }
 

@@ -79,10 +79,11 @@ impl GapMeter {
         }
     }
 
-    /// The next frame was stamped with this time, in nanoseconds of any epoch.
+    /// The next frame was stamped with this time, in nanoseconds of any epoch. Returns how far its gap is from the one that was asked for,
+    /// if one was.
     #[inline]
-    pub fn arrived(&mut self, stamp_ns: u64) {
-        let Some((before, _)) = self.last.replace((stamp_ns, 0)) else { return };
+    pub fn arrived(&mut self, stamp_ns: u64) -> Option<Picos> {
+        let (before, _) = self.last.replace((stamp_ns, 0))?;
         let gap = self.gap(before, stamp_ns);
         let requested = match &self.requested {
             Requested::Even(gap) => *gap,
@@ -91,20 +92,20 @@ impl GapMeter {
                 self.at = if self.at + 1 == list.len() { 0 } else { self.at + 1 };
                 gap
             }
-            _ => return,
+            _ => return None,
         };
-        self.error(gap, i64::try_from(requested.as_picos()).unwrap_or(i64::MAX));
+        Some(self.error(gap, i64::try_from(requested.as_picos()).unwrap_or(i64::MAX)))
     }
 
-    /// The next frame was stamped with this time, and was due at that (nanoseconds; the two may have different epochs).
+    /// The same of a frame that was due at that time (nanoseconds; the two may have different epochs).
     #[inline]
-    pub fn arrived_due(&mut self, stamp_ns: u64, due_ns: u64) {
+    pub fn arrived_due(&mut self, stamp_ns: u64, due_ns: u64) -> Option<Picos> {
         if self.requested != Requested::Due {
             return self.arrived(stamp_ns);
         }
-        let Some((before, due_before)) = self.last.replace((stamp_ns, due_ns)) else { return };
+        let (before, due_before) = self.last.replace((stamp_ns, due_ns))?;
         let gap = self.gap(before, stamp_ns);
-        self.error(gap, difference(due_before, due_ns).saturating_mul(1_000));
+        Some(self.error(gap, difference(due_before, due_ns).saturating_mul(1_000)))
     }
 
     /// Forgets the last frame: there is no gap between it and the next (another file, another interface).
@@ -132,10 +133,11 @@ impl GapMeter {
     }
 
     #[inline]
-    fn error(&mut self, gap_ns: i64, requested_ps: i64) {
+    fn error(&mut self, gap_ns: i64, requested_ps: i64) -> Picos {
         let error = gap_ns.saturating_mul(1_000).saturating_sub(requested_ps).saturating_abs();
         self.errors.add(error);
         record(&mut self.error_values, error as u64, LONGEST.as_picos());
+        Picos::from_picos(error as u64)
     }
 
     /// Adds what another meter saw; there is no gap between the two.

@@ -221,6 +221,10 @@ impl Record for Recorder {
         self.active().frames(fate, count, bytes, now);
     }
 
+    fn gap_error(&mut self, error: Picos) {
+        self.active().series.record(Series::GapError, error);
+    }
+
     fn phase(&mut self, phase: Phase, took: Picos) {
         self.active().phase(phase, took);
     }

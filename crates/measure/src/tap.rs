@@ -85,6 +85,11 @@ impl<R: Record> Record for Tapped<R> {
         self.recorder.frames(fate, count, bytes);
     }
 
+    #[inline]
+    fn gap_error(&mut self, error: Picos) {
+        self.recorder.gap_error(error);
+    }
+
     fn phase(&mut self, phase: Phase, took: Picos) {
         self.recorder.phase(phase, took);
     }

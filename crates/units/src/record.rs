@@ -276,6 +276,9 @@ pub trait Record {
     /// A phase of a connection's life took this long (`Lookup`, `Connect`, `Tls` and `Ready`
     /// are kept, and `FirstByte` of a connection's first request: from `Ready` until the first byte).
     fn phase(&mut self, phase: Phase, took: Picos);
+    /// The gap before a frame that arrived was so far from the one that was asked for. Of frames that leave, gaps are known from their
+    /// events.
+    fn gap_error(&mut self, _error: Picos) {}
     /// Called once a round: hands the interval over when it is over.
     fn tick(&mut self, now: Instant, gauges: &Gauges);
 }

@@ -57,7 +57,10 @@ pub struct FrameArgs {
     /// TCP flags: S, SA, FPU or 0x12
     #[arg(long, value_name = "FLAGS")]
     pub tcp_flags: Option<String>,
-    /// zeros, increment, random, 0xdeadbeef, or a text in quotes
+    /// TCP options in this order: mss=1460,sackok,ts=1:0,nop,wscale=7
+    #[arg(long, value_name = "OPTIONS")]
+    pub tcp_options: Option<String>,
+    /// zeros, increment, random, 0xdeadbeef, or a text: text:hello; it repeats to the end of the frame
     #[arg(long, value_name = "BYTES")]
     pub payload: Option<String>,
     /// How many different 5-tuples follow each other in turn
@@ -97,6 +100,7 @@ impl FrameArgs {
         file.ecn = typed(&self.ecn);
         file.flow_label = typed(&self.flow_label);
         file.tcp_flags = typed(&self.tcp_flags);
+        file.tcp_options = typed(&self.tcp_options);
         file.payload = typed(&self.payload);
         file.flows = typed(&self.flows);
         file.seed = typed(&self.seed);

@@ -77,7 +77,7 @@ pub struct WhenArgs {
     /// Count each gap from the last departure as it was, not as it was due
     #[arg(long)]
     pub relative: bool,
-    /// Bytes of payload
+    /// Bytes of payload; a frame below 64 bytes is filled up behind the packet
     #[arg(short = 'l', long, value_name = "BYTES", allow_hyphen_values = true)]
     pub length: Option<String>,
     /// A file with one length of payload a line; it repeats

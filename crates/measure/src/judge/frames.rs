@@ -52,7 +52,10 @@ pub(super) fn criteria(
     if let Loop::Open { gap: Some(gap) } = load {
         criteria.push(super::lateness_gap(totals, own, gap, machine, "frames"));
     }
-    criteria.extend(gap_error(totals, frames, machine));
+    // Of frames that others sent, how even they came says nothing of this generator.
+    if load != Loop::Passive {
+        criteria.extend(gap_error(totals, frames, machine));
+    }
     criteria.extend(stamps(frames));
     criteria.extend([receiver_drops(totals, frames), transmit_drops(totals, frames), ports_kept(frames)]);
     criteria.extend(trials(frames));
@@ -211,6 +214,9 @@ mod tests {
         assert_eq!(of(gaps(13_560.0, 6_700.0, 1_300.0)), []);
         assert_eq!(of(gaps(13_560.0, 6_900.0, 1.0)), [("gap_error.p95", Word::Degraded)]);
         assert_eq!(of(gaps(13_560.0, 1.0, 1_400.0)), [("stamps.error", Word::Degraded)]);
+        let came = |frames| failing(&sent(1_000), Loop::Passive, frames);
+        assert_eq!(came(gaps(13_560.0, 6_900.0, 1.0)), [], "others sent them");
+        assert_eq!(came(gaps(13_560.0, 1.0, 1_400.0)), [("stamps.error", Word::Degraded)], "our own ruler");
         let drops = |receiver_drops| FrameConditions { received: 1_000, receiver_drops, ..none() };
         assert_eq!(of(drops(1)), [("receiver.drops", Word::Degraded)]);
         assert_eq!(of(drops(60)), [("receiver.drops", Word::Invalid)]);

@@ -8,7 +8,7 @@ use crate::signed::{Mark, Reader, Signed};
 use measure::gap_meter::{GapMeter, Requested};
 use port::{Frame, Stamp};
 use std::sync::{Arc, Mutex, PoisonError};
-use units::Instant;
+use units::{Instant, Picos};
 
 /// Signatures that are read before they are noted: the lock is taken once for so many.
 const BATCH: usize = 256;
@@ -21,6 +21,8 @@ pub(super) struct Tally {
     pub sizes: Sizes,
     pub flows: Option<Flows>,
     pub gaps: Option<GapMeter>,
+    /// Errors of gaps since they were last taken away.
+    pub gap_errors: Vec<Picos>,
     pub resolution: Resolution,
     signed: Option<Signatures>,
     pub file: Option<Filler>,
@@ -65,6 +67,7 @@ impl Tally {
             sizes: Sizes::default(),
             flows: None,
             gaps: None,
+            gap_errors: Vec::new(),
             resolution: Resolution::default(),
             signed,
             file: None,
@@ -98,7 +101,7 @@ impl Tally {
         let mark = self.mark(frame);
         if let Some(gaps) = &mut self.gaps {
             self.resolution.see(frame.stamp);
-            gap(gaps, mark, frame.stamp);
+            self.gap_errors.extend(gap(gaps, mark, frame.stamp));
         }
         true
     }
@@ -124,13 +127,13 @@ impl Tally {
 
 /// Frames without a stamp have no gap; where gaps are those of due times, strangers have none either.
 #[inline]
-fn gap(gaps: &mut GapMeter, mark: Option<Mark>, stamp: Stamp) {
+fn gap(gaps: &mut GapMeter, mark: Option<Mark>, stamp: Stamp) -> Option<Picos> {
     if stamp == Stamp::NONE {
-        return;
+        return None;
     }
     match (mark, gaps.requested()) {
         (Some(Mark::Signed(signature)), _) => gaps.arrived_due(stamp.0, signature.due_unix_ns),
-        (_, Requested::Due) => {}
+        (_, Requested::Due) => None,
         _ => gaps.arrived(stamp.0),
     }
 }

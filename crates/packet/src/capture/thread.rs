@@ -162,6 +162,7 @@ impl Receiving {
         let mut passed = 0;
         let got = port.receive(most, &mut |frame| passed += usize::from(tally.frame(frame, now)));
         let bytes = tally.counts.bytes - before.bytes;
+        tally.gap_errors.drain(..).for_each(|error| self.recorder.gap_error(error));
         if let Some(budget) = &self.ending.budget {
             budget.settle(most, passed);
         }

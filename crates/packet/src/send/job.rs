@@ -51,6 +51,8 @@ pub struct SendJob {
     line_bps: Option<u64>,
     about: About,
     spin: Spin,
+    /// Why threads had better not spin.
+    crowded: Option<String>,
     notes: Vec<String>,
 }
 
@@ -84,7 +86,8 @@ impl SendJob {
         };
         let mut notes = recording.as_ref().map_or_else(Vec::new, words::of_recording);
         let (mut template, mut spec) = source::look(&plan, recording.as_ref(), |_| (None, None))?;
-        let spin = decide_spin(&plan);
+        let crowded = crowded(plan.queues, plan.cpus.len(), machine::usable_cpus().len());
+        let spin = if plan.spin == Spin::Auto && crowded.is_some() { Spin::Never } else { plan.spin };
         let mut ports = open(&plan, template.longest(), spin)?;
         let about = ports[0].about().clone();
         if let Some((length, longest)) = source::too_long(&template, &about) {
@@ -129,8 +132,17 @@ impl SendJob {
             rate,
             line_bps,
             spin,
+            crowded,
             notes,
         })
+    }
+
+    /// A sentence where gaps are only as exact as a timer, and nobody asked for that.
+    fn asleep(&self) -> Option<String> {
+        let why = self.crowded.as_deref().filter(|_| self.plan.spin == Spin::Auto && self.pattern.is_some())?;
+        Some(format!(
+            "threads sleep until each due time and do not spin, so frames are as late as the kernel wakes them: {why} (--spin always spins)"
+        ))
     }
 
     /// How long the run will be, where that is known.
@@ -231,12 +243,17 @@ fn check_cpus(plan: &SendPlan) -> Result<(), PacketError> {
     Err(PacketError::Wrong(format!("--cpus: this process may not use CPU {cpu}; it may use {usable}")))
 }
 
-/// Spinning pays if each thread has a CPU, and there is more than one.
-fn decide_spin(plan: &SendPlan) -> Spin {
-    match plan.spin {
-        Spin::Auto if machine::usable_cpus().len() < (plan.queues as usize).max(2) => Spin::Never,
-        spin => spin,
+/// Spinning pays if each thread has a CPU, and there is more than one: why it does not, in words.
+fn crowded(queues: u32, named: usize, usable: usize) -> Option<String> {
+    let cpus = if named == 0 { usable } else { named.min(usable) };
+    let counted = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    if usable < 2 {
+        return Some("this process may use one CPU only, and who spins there keeps everybody else from it".to_owned());
     }
+    (cpus < queues as usize).then(|| {
+        let threads = counted(queues as usize, "thread");
+        format!("{threads} have {}: spinning would keep them from each other", counted(cpus, "CPU"))
+    })
 }
 
 impl Job for SendJob {
@@ -247,7 +264,7 @@ impl Job for SendJob {
             .iter()
             .map(|choice| (choice.what.to_owned(), choice.chosen.clone(), choice.why.clone()))
             .collect();
-        choices.push(words::of_spin(self.plan.spin, self.spin, self.plan.queues));
+        choices.push(words::of_spin(self.plan.spin, self.crowded.as_deref()));
         Facts {
             threads: self.ports.len(),
             spins: self.spin != Spin::Never && self.pattern.is_some(),
@@ -257,7 +274,7 @@ impl Job for SendJob {
             load: words::of_load(&self.plan, &self.template, self.rate, self.length()),
             target: about.name.clone(),
             choices,
-            notes: self.notes.clone(),
+            notes: self.notes.iter().cloned().chain(self.asleep()).collect(),
         }
     }
 
@@ -502,4 +519,18 @@ pub struct Found {
     /// For each stream.
     pub destinations: Vec<Option<Mac>>,
     pub notes: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_spin_where_each_has_a_cpu_and_one_is_left_for_others() {
+        assert_eq!(crowded(1, 0, 2), None);
+        assert_eq!(crowded(2, 0, 2), None);
+        assert!(crowded(1, 0, 1).unwrap().contains("one CPU only"));
+        assert!(crowded(3, 0, 2).unwrap().starts_with("3 threads have 2 CPUs:"));
+        assert!(crowded(2, 1, 8).unwrap().starts_with("2 threads have 1 CPU:"), "both on the CPU that was named");
+    }
 }

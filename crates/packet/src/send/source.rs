@@ -127,7 +127,7 @@ pub fn too_long(template: &Template, about: &About) -> Option<(usize, usize)> {
     lengths.find(|(length, longest)| length > longest)
 }
 
-/// Lengths of payloads are frame sizes less the headers. Frames below the least of Ethernet are filled up.
+/// Lengths of payloads are frame sizes less the headers. Frames below the least of Ethernet are filled up behind the packet.
 fn set_lengths(spec: &mut Spec, lengths: &Lengths) -> Result<(), PacketError> {
     let payloads = match lengths {
         Lengths::Frames => return Ok(()),
@@ -136,8 +136,8 @@ fn set_lengths(spec: &mut Spec, lengths: &Lengths) -> Result<(), PacketError> {
     };
     for stream in &mut spec.streams {
         let around = stream.header_length() + FCS;
-        let sizes: Vec<usize> =
-            payloads.iter().map(|payload| (payload + around).max(wire::LEAST_SIZE)).collect();
+        let sizes: Vec<usize> = payloads.iter().map(|payload| payload + around).collect();
+        stream.pads = true;
         stream.sizes = if let [size] = sizes[..] { Sizes::Fixed(size) } else { Sizes::List(sizes) };
     }
     Ok(())

@@ -92,14 +92,11 @@ pub fn of_recording(recording: &Recording) -> Vec<String> {
 }
 
 /// How threads wait: what, chosen, why.
-pub fn of_spin(asked: Spin, chosen: Spin, threads: u32) -> (String, String, String) {
-    let (word, why) = match (asked, chosen) {
+pub fn of_spin(asked: Spin, crowded: Option<&str>) -> (String, String, String) {
+    let (word, why) = match (asked, crowded) {
         (Spin::Always, _) => ("yes, always", "it was asked for".to_owned()),
         (Spin::Never, _) => ("no", "it was asked for".to_owned()),
-        (Spin::Auto, Spin::Never) => (
-            "no",
-            format!("{threads} threads have fewer CPUs than that: spinning would keep them from each other"),
-        ),
+        (Spin::Auto, Some(why)) => ("no", why.to_owned()),
         _ => ("yes", "the last stretch to each due time, where every thread has a CPU".to_owned()),
     };
     ("spin".to_owned(), word.to_owned(), why)

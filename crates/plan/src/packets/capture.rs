@@ -8,7 +8,7 @@
 
 use super::send::quoted;
 use super::typing::Table;
-use super::{Command, PacketPlan, limits};
+use super::{Command, PacketPlan, Times, limits};
 use crate::error::PlanError;
 use crate::file::{LimitsFile, Origin, read_toml};
 use crate::typed::Typed;
@@ -190,7 +190,7 @@ impl CapturePlanFile {
             signatures: typed.signatures.unwrap_or(true),
         };
         let text = plan.to_toml();
-        Ok((plan, PacketPlan::new(Command::Capture, text, limits(&self.limits)?)))
+        Ok((plan, PacketPlan::new(Command::Capture, text, limits(&self.limits, Command::Capture, Times::None)?)))
     }
 }
 
@@ -276,8 +276,12 @@ impl GapsPlanFile {
             frames: table.count("frames", &typed.frames, 2, MOST)?,
             duration: table.time("duration", &typed.duration)?,
         };
+        let times = match plan.requested {
+            RequestedPlan::Nothing => Times::None,
+            _ => Times::OfEachFrame,
+        };
         let text = plan.to_toml();
-        Ok((plan, PacketPlan::new(Command::Gaps, text, limits(&self.limits)?)))
+        Ok((plan, PacketPlan::new(Command::Gaps, text, limits(&self.limits, Command::Gaps, times)?)))
     }
 }
 

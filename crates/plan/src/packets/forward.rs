@@ -8,7 +8,7 @@
 
 use super::send::quoted;
 use super::typing::Table;
-use super::{Command, PacketPlan, limits};
+use super::{Command, PacketPlan, Times, limits};
 use crate::error::PlanError;
 use crate::file::{LimitsFile, Origin, read_toml};
 use crate::typed::{Typed, TypedList};
@@ -167,7 +167,7 @@ impl ForwardPlanFile {
             false => ForwardPlan::Between(self.between(&table)?),
         };
         let text = plan.to_toml();
-        Ok((plan, PacketPlan::new(Command::Forward, text, limits(&self.limits)?)))
+        Ok((plan, PacketPlan::new(Command::Forward, text, limits(&self.limits, Command::Forward, Times::OfEachFrame)?)))
     }
 
     fn measured(&self, table: &Table<'_>) -> Result<TablePlan, PlanError> {

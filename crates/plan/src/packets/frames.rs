@@ -14,6 +14,7 @@ mod headers;
 mod sizes;
 mod stream;
 mod taken;
+mod tcp_options;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -115,9 +116,11 @@ stream_fields! {
     flow_label, "--flow-label";
     /// `S`, `SA`, `FPU`, `0x12`…
     tcp_flags, "--tcp-flags";
+    /// `mss=1460,sackok,ts=1:0,nop,wscale=7`
+    tcp_options, "--tcp-options";
     /// Frame size with FCS: `64`, `64,594,1518`, `64..1518`, `64..1518/2`, `random(64..1518)`, `64x7,594x4,1518`, `imix`.
     size, "--size";
-    /// `zeros`, `increment`, `random`, `0xdeadbeef` or a text in quotes.
+    /// `zeros`, `increment`, `random`, `0xdeadbeef` or `text:hello`.
     payload, "--payload";
     /// How many different 5-tuples.
     flows, "--flows";

@@ -10,6 +10,7 @@
 //! `[limits]` as every plan has.
 
 pub mod capture;
+mod fitting;
 pub mod forward;
 pub mod frames;
 pub mod pace;
@@ -18,11 +19,11 @@ pub mod sweep;
 mod typing;
 
 use crate::canonical::PlanHash;
-use crate::error::{Place, PlanError};
-use crate::file::LimitsFile;
-use crate::limits::{Limit, Limits};
+use crate::limits::Limits;
 use std::fmt;
 use toml::de::DeTable;
+
+pub use fitting::{Times, limits};
 
 /// What is done with frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,30 +91,10 @@ pub fn command_of(text: &str) -> Option<Command> {
     Command::ALL.into_iter().find(|command| root.get_ref().contains_key(command.name()))
 }
 
-/// Reads `[limits]`, as typed in a file or as flags.
-///
-/// # Errors
-/// The expression that is wrong, and what would be right.
-pub fn limits(typed: &LimitsFile) -> Result<Limits, PlanError> {
-    let list = |key: &str, list: &Option<crate::typed::TypedList>| {
-        let all = list.iter().flat_map(|list| &list.0).enumerate();
-        all.map(|(index, typed)| {
-            typed.as_str().parse::<Limit>().map_err(|error| PlanError::Limit {
-                place: Box::new(Place::new(format!("{key}[{index}]"))),
-                error: Box::new(error),
-            })
-        })
-        .collect::<Result<Vec<_>, _>>()
-    };
-    Ok(Limits {
-        fail_if: list("limits.fail_if", &typed.fail_if)?,
-        abort_if: list("limits.abort_if", &typed.abort_if)?,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::LimitsFile;
     use crate::typed::{Typed, TypedList};
 
     #[test]
@@ -130,7 +111,7 @@ mod tests {
             ..LimitsFile::default()
         };
         let text = "[send]\nport = \"mem:a\"\n".to_owned();
-        let judged = PacketPlan::new(Command::Send, text.clone(), limits(&typed).unwrap());
+        let judged = PacketPlan::new(Command::Send, text.clone(), limits(&typed, Command::Send, Times::OfEachFrame).unwrap());
         let bare = PacketPlan::new(Command::Send, text.clone(), Limits::default());
         assert_eq!(judged.hash(), bare.hash());
         assert_eq!(bare.to_toml(), text);

@@ -8,7 +8,7 @@
 
 use super::send::{Pace, quoted, read_bits, read_pace};
 use super::typing::Table;
-use super::{Command, PacketPlan, limits};
+use super::{Command, PacketPlan, Times, limits};
 use crate::error::PlanError;
 use crate::file::{LimitsFile, Origin, read_toml};
 use crate::typed::Typed;
@@ -122,7 +122,7 @@ impl PacePlanFile {
             return Err(table.both("input", "output", why));
         }
         let text = plan.to_toml();
-        Ok((plan, PacketPlan::new(Command::Pace, text, limits(&self.limits)?)))
+        Ok((plan, PacketPlan::new(Command::Pace, text, limits(&self.limits, Command::Pace, Times::OfEachFrame)?)))
     }
 
     fn when(&self, table: &Table<'_>) -> Result<Pace, PlanError> {

@@ -9,7 +9,7 @@
 //! ```
 
 use super::frames::{self, Frames, FramesFile};
-use super::{Command, PacketPlan, limits};
+use super::{Command, PacketPlan, Times, limits};
 use crate::error::{Place, PlanError};
 use crate::file::{LimitsFile, Origin, read_toml};
 use crate::model::Spin;
@@ -154,6 +154,14 @@ pub struct SendPlan {
     pub look: Frames,
 }
 
+impl SendPlan {
+    /// Of frames that an XDP program makes, single times are not known.
+    fn times(&self) -> Times {
+        let kind = self.port.split([':', ',']).next();
+        if self.pace == Pace::Max || kind == Some("live") { Times::None } else { Times::OfEachFrame }
+    }
+}
+
 impl SendPlanFile {
     /// Reads a plan file. `name` is what messages call it.
     ///
@@ -232,8 +240,8 @@ impl SendPlanFile {
                     .to_owned(),
             });
         }
-        let text = plan.to_toml();
-        Ok((plan, PacketPlan::new(Command::Send, text, limits(&self.limits)?)))
+        let (text, times) = (plan.to_toml(), plan.times());
+        Ok((plan, PacketPlan::new(Command::Send, text, limits(&self.limits, Command::Send, times)?)))
     }
 
     fn port(&self, key: &str, typed: Option<&str>) -> Result<Option<String>, PlanError> {

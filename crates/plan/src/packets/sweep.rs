@@ -10,7 +10,7 @@ use super::frames::{self, Frames, FramesFile};
 use super::pace::{line, pace_text};
 use super::send::{Pace, quoted, read_pace};
 use super::typing::Table;
-use super::{Command, PacketPlan, limits};
+use super::{Command, PacketPlan, Times, limits};
 use crate::error::PlanError;
 use crate::file::{LimitsFile, Origin, read_toml};
 use crate::typed::Typed;
@@ -193,7 +193,7 @@ impl SweepPlanFile {
             });
         }
         let text = plan.to_toml();
-        Ok((plan, PacketPlan::new(Command::Sweep, text, limits(&self.limits)?)))
+        Ok((plan, PacketPlan::new(Command::Sweep, text, limits(&self.limits, Command::Sweep, Times::OfEachFrame)?)))
     }
 
     fn sizes(&self, table: &Table<'_>) -> Result<Vec<u32>, PlanError> {

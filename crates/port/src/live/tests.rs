@@ -290,6 +290,7 @@ fn stream() -> impl Strategy<Value = StreamSpec> {
                     acknowledgment: 4,
                     flags: 2,
                     window: 5,
+                    options: vec![2, 4, 5, 0xb4],
                 },
                 1 => Layer::Echo { request: true, identifier: 1, sequence: 2 },
                 _ => udp(),

@@ -35,7 +35,7 @@ impl Layer {
             Self::Ipv4 { options, .. } => ipv4::LENGTH + options.len(),
             Self::Ipv6 { .. } => ipv6::LENGTH,
             Self::Udp { .. } => udp::LENGTH,
-            Self::Tcp { .. } => tcp::LENGTH,
+            Self::Tcp { options, .. } => tcp::LENGTH + options.len(),
             Self::Echo { .. } => icmp::LENGTH,
         }
     }
@@ -94,7 +94,7 @@ pub(super) fn names(stream: &StreamSpec) -> String {
     }
 }
 
-/// The stream's frame of `length` bytes, with first values for all that varies.
+/// The stream's frame of `length` bytes, with first values for all that varies; filled up with zeros to the least that Ethernet has.
 pub(super) fn frame(stream: &StreamSpec, length: usize, seed: u64) -> Result<Vec<u8>, WireError> {
     let mut bytes = alloc::vec![0; length];
     let layers = &stream.layers;
@@ -107,6 +107,7 @@ pub(super) fn frame(stream: &StreamSpec, length: usize, seed: u64) -> Result<Vec
         at -= layers[index].length();
         emit(layers, index, &mut bytes[at..])?;
     }
+    bytes.resize(length.max(crate::LEAST_SIZE - crate::FCS), 0);
     Ok(bytes)
 }
 
@@ -169,7 +170,7 @@ fn emit(layers: &[Layer], index: usize, room: &mut [u8]) -> Result<(), WireError
             udp::Repr { source: *source, destination: *destination, checksum: *checksum }
                 .emit(room, &pseudo(&layers[index - 1])?)
         }
-        Layer::Tcp { source, destination, sequence, acknowledgment, flags, window } => tcp::Repr {
+        Layer::Tcp { source, destination, sequence, acknowledgment, flags, window, options } => tcp::Repr {
             source: *source,
             destination: *destination,
             sequence: *sequence,
@@ -177,7 +178,7 @@ fn emit(layers: &[Layer], index: usize, room: &mut [u8]) -> Result<(), WireError
             flags: *flags,
             window: *window,
             urgent: 0,
-            options: Vec::new(),
+            options: options.clone(),
         }
         .emit(room, &pseudo(&layers[index - 1])?),
         Layer::Echo { request, identifier, sequence } => {

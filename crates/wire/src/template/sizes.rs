@@ -64,7 +64,7 @@ fn range(first: usize, last: usize, step: usize) -> Result<Vec<usize>, WireError
 /// Whether headers and signature fit a frame size.
 fn fits(stream: &StreamSpec, size: usize) -> Result<(), WireError> {
     let carried = layers::length(&stream.layers) + if stream.sign { crate::signature::LENGTH } else { 0 };
-    if size < LEAST_SIZE {
+    if size < LEAST_SIZE && !stream.pads {
         return Err(WireError::Small { size, what: "frames of Ethernet".to_string(), least: LEAST_SIZE });
     }
     if size < carried + FCS {

@@ -24,6 +24,9 @@ pub struct StreamSpec {
     pub layers: Vec<Layer>,
     /// Frame sizes, counting the FCS.
     pub sizes: Sizes,
+    /// Whether a size below the least of Ethernet stands for a packet that is so short: the frame has 64 bytes, the rest of it behind
+    /// the packet. Otherwise such a size is refused.
+    pub pads: bool,
     pub payload: Payload,
     pub vary: Vec<Vary>,
     /// Different 5-tuples (addresses, protocol, ports) that follow each other in turn; `None`: whatever `vary` gives.
@@ -102,6 +105,8 @@ pub enum Layer {
         acknowledgment: u32,
         flags: u8,
         window: u16,
+        /// As on the wire; a multiple of four bytes, at most 40.
+        options: Vec<u8>,
     },
     /// Echo, over IPv4 (ICMP) or IPv6 (ICMPv6).
     Echo {

@@ -51,7 +51,16 @@ fn udp() -> Layer {
 }
 
 fn tcp() -> Layer {
-    Layer::Tcp { source: 1024, destination: 80, sequence: 1, acknowledgment: 2, flags: 0x18, window: 1000 }
+    let options = vec![2, 4, 5, 0xb4, 3, 3, 7, 1];
+    Layer::Tcp {
+        source: 1024,
+        destination: 80,
+        sequence: 1,
+        acknowledgment: 2,
+        flags: 0x18,
+        window: 1000,
+        options,
+    }
 }
 
 fn echo() -> Layer {
@@ -72,6 +81,22 @@ fn frame(template: &Template, seq: u64) -> Vec<u8> {
     let length = template.write(seq, times, &mut room, &mut 0);
     room.truncate(length);
     room
+}
+
+#[test]
+fn a_packet_below_the_least_of_ethernet_is_filled_up_behind_it() {
+    let short = StreamSpec { sizes: Sizes::List(vec![50, 100]), ..stream(vec![ethernet(), ipv4(0), udp()]) };
+    let refused = Template::build(&Spec { streams: vec![short.clone()], seed: 42 });
+    assert!(matches!(refused, Err(WireError::Small { size: 50, least: 64, .. })), "{refused:?}");
+    let template = build(StreamSpec { pads: true, ..short });
+    let bytes = frame(&template, 0);
+    // Size 50 is 14 + 20 + 8 bytes of headers, 4 of payload and 4 of FCS: IPv4 has 32 bytes, UDP 12.
+    assert_eq!((bytes.len(), &bytes[16..18], &bytes[38..40]), (60, &[0, 32][..], &[0, 12][..]));
+    assert!(bytes[46..].iter().all(|byte| *byte == 0));
+    let (source, destination) = (Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(198, 18, 0, 2));
+    let view = udp::View::new(&bytes[34..46]).unwrap();
+    assert_eq!(view.verify(&Pseudo::V4 { source, destination }), Ok(()));
+    assert_eq!((frame(&template, 1).len(), template.length(2)), (96, 60));
 }
 
 fn increment(field: Field, start: u128, step: i64, count: u64) -> Vary {

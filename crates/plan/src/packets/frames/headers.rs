@@ -1,6 +1,6 @@
 //! The headers of a stream, each from its keys: from Ethernet inwards.
 
-use super::Macs;
+use super::{Macs, tcp_options};
 use super::stream::{Draft, Proto, Reader};
 use super::values::{Chosen, Kind, Problem, family, mac};
 use crate::error::PlanError;
@@ -251,6 +251,7 @@ impl Reader<'_> {
         }
         let flags = self.tcp_flags()?;
         draft.line("tcp_flags", letters(flags));
+        let options = self.tcp_options(draft)?;
         draft.layers.push(Layer::Tcp {
             source,
             destination,
@@ -258,8 +259,18 @@ impl Reader<'_> {
             acknowledgment: 0,
             flags,
             window: WINDOW,
+            options,
         });
         Ok(())
+    }
+
+    fn tcp_options(&self, draft: &mut Draft) -> Result<Vec<u8>, PlanError> {
+        let Some(typed) = &self.typed.tcp_options else { return Ok(Vec::new()) };
+        let text = typed.as_str();
+        let (shown, bytes) =
+            tcp_options::read(text).map_err(|problem| self.wrong("tcp_options", text, problem))?;
+        draft.line("tcp_options", shown);
+        Ok(bytes)
     }
 
     fn tcp_flags(&self) -> Result<u8, PlanError> {

@@ -4,7 +4,7 @@ use super::values::Problem;
 use wire::template::{IMIX, Payload, Sizes};
 
 const SIZES: &str = "a size with FCS (64), a list (64,594,1518), a range (64..1518 or 64..1518/2), random(64..1518), shares (64x7,594x4,1518x1) or imix";
-const PAYLOADS: &str = "zeros, increment, random, bytes (0xdeadbeef) or text:…";
+const PAYLOADS: &str = "zeros, increment, random, bytes (0xdeadbeef) or a text (text:hello)";
 /// Bytes of a payload's pattern at most.
 const PATTERN: usize = 65_535;
 
@@ -82,7 +82,7 @@ pub(super) fn payload(text: &str) -> Result<Payload, Problem> {
         "zeros" => return Ok(Payload::Zeros),
         "increment" => return Ok(Payload::Increment),
         "random" => return Ok(Payload::Random),
-        _ => match (text.strip_prefix("0x"), text.strip_prefix("text:")) {
+        _ => match (text.strip_prefix("0x"), text_of(text)) {
             (Some(digits), _) => match unhex(digits) {
                 Some(bytes) => bytes,
                 None => return wrong("has no pairs of hexadecimal digits behind 0x"),
@@ -96,6 +96,12 @@ pub(super) fn payload(text: &str) -> Result<Payload, Problem> {
         1..=PATTERN => Ok(Payload::Bytes(bytes)),
         _ => wrong("is longer than 65535 bytes"),
     }
+}
+
+/// `text:hello` or `"hello"`
+fn text_of(text: &str) -> Option<&str> {
+    let quoted = || text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    text.strip_prefix("text:").or_else(quoted)
 }
 
 fn unhex(digits: &str) -> Option<Vec<u8>> {
@@ -152,7 +158,8 @@ mod tests {
             assert_eq!(show_payload(&payload(text).unwrap()), text);
         }
         assert_eq!(payload("text:hi"), Ok(Payload::Bytes(b"hi".to_vec())));
-        for text in ["", "ones", "0x", "0xabc", "0xzz", "text:"] {
+        assert_eq!(payload("\"hi\""), Ok(Payload::Bytes(b"hi".to_vec())));
+        for text in ["", "ones", "0x", "0xabc", "0xzz", "text:", "\"", "\"\"", "\"hi"] {
             assert!(payload(text).is_err(), "{text}");
         }
     }

@@ -178,7 +178,7 @@ impl Reader<'_> {
     fn refuse_strangers(&self, proto: Proto) -> Result<(), PlanError> {
         use Proto::{Arp, Icmp, Ip, Raw, Tcp, Udp};
         let typed = self.typed;
-        let rules: [(&str, bool, &[Proto], &str); 12] = [
+        let rules: [(&str, bool, &[Proto], &str); 13] = [
             ("ethertype", typed.ethertype.is_some(), &[Raw], "--proto raw"),
             ("src", typed.src.is_some(), &[Udp, Tcp, Icmp, Ip, Arp], "a protocol with addresses"),
             ("dst", typed.dst.is_some(), &[Udp, Tcp, Icmp, Ip, Arp], "a protocol with addresses"),
@@ -189,6 +189,7 @@ impl Reader<'_> {
             ("ecn", typed.ecn.is_some(), &[Udp, Tcp, Icmp, Ip], "a protocol over IP"),
             ("flow_label", typed.flow_label.is_some(), &[Udp, Tcp, Icmp, Ip], "a protocol over IPv6"),
             ("tcp_flags", typed.tcp_flags.is_some(), &[Tcp], "--proto tcp"),
+            ("tcp_options", typed.tcp_options.is_some(), &[Tcp], "--proto tcp"),
             ("flows", typed.flows.is_some(), &[Udp, Tcp, Icmp, Ip], "a protocol over IP"),
             ("payload", typed.payload.is_some(), &[Udp, Tcp, Icmp, Ip, Raw], "a protocol with a payload"),
         ];

@@ -103,6 +103,7 @@ fn the_canonical_text_reads_back_as_the_same() {
         "[frames]\nsrc = \"fd00::1\"\ndst = \"fd00::2..fd00::9/2\"\nflow_label = 5\nproto = \"tcp\"\ntcp_flags = \"SA\"\nsize = \"128,256\"\n",
         "[frames]\nvlan = \"200,1..100\"\npcp = 3\nproto = \"icmp\"\npayload = \"text:a \\\"b\\\"\"\nvary = [\"echo-seq=0..65535\", \"ttl=1,2,3\"]\n",
         "[frames]\nseed = 9\nflows = \"10k\"\nsign = true\n[[frames.stream]]\nweight = 2\n[[frames.stream]]\nsport = \"random(1..9)\"\nflows = 1\ndport = 7\nvary = []\n",
+        "[frames]\nproto = \"tcp\"\ntcp_options = \"mss=1460,sackok,ts=1:0,nop,wscale=7\"\nsize = 128\n",
         "[frames]\nproto = \"arp\"\ndst = \"198.18.0.0/24\"\n",
         "[frames]\nproto = \"raw\"\nethertype = 0x88b6\ndst_mac = \"02:00:00:00:00:0a..02:00:00:00:00:0c\"\n",
         "[frames]\nproto = \"ip\"\nvary = \"dscp=0..63@frame\"\n",
@@ -198,6 +199,8 @@ fn each_thing_that_is_wrong_is_named_with_its_flag() {
             .contains("make 5 different flows, not 6")
     );
     assert!(told("tcp_flags = \"X\"\nproto = \"tcp\"").contains("which is no flag"));
+    assert!(told("tcp_options = \"mss=x\"\nproto = \"tcp\"").starts_with("--tcp-options: 'mss=x'"));
+    assert!(told("tcp_options = \"nop\"").starts_with("--tcp-options needs --proto tcp"));
     assert!(told("payload = \"ones\"").contains("is no payload"));
     assert!(told("flow_label = 5").starts_with("--flow-label needs addresses of IPv6"));
     assert!(told("proto = \"raw\"\nethertype = 0x0800").contains("does not have"));
