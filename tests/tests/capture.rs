@@ -303,6 +303,7 @@ fn an_interface_that_goes_leaves_a_whole_result() {
     let run = capture.finish();
     assert_eq!((received(&run), read_pcap(&file).len()), (100, 100), "{run}");
     assert!(run.remarks().contains("'sink0' is gone"), "{run}");
+    assert_eq!((run.code, run.word()), (Some(4), "INVALID"), "{run}");
 }
 
 #[test]

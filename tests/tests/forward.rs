@@ -195,6 +195,47 @@ fn rules_in_the_kernel_are_replaced_live_and_no_frame_is_lost() {
 }
 
 #[test]
+fn rules_are_read_again_at_a_signal_and_at_a_word() {
+    let _beside = beside_others();
+    let folder = tempfile::tempdir().unwrap();
+    let (rules, out) = (folder.path().join("rules.txt"), folder.path().join("run"));
+    std::fs::write(&rules, "drop from 198.18.0.1\n").unwrap();
+    let words = format!("forward mem:a mem:b --rules {} -t 4 --out {}", rules.display(), out.display());
+    let running = Tare::packets(&words).start();
+    wait_until("the socket", || out.join("control.sock").exists());
+    let ctl = || Tare::new(&format!("ctl {} reload", out.display())).run();
+    assert!(ctl().stdout.trim().ends_with(", as before"));
+    std::fs::write(&rules, "drop from 198.18.0.1\ndrop from 198.18.0.2\n").unwrap();
+    assert_eq!(ctl().stdout.trim(), "2 rules (before: 1)");
+    std::fs::write(&rules, "drop from 198.18.0.1\nkeep all\n").unwrap();
+    let refused = ctl();
+    assert!(refused.code == Some(2) && refused.stderr.contains("rules.txt:2"), "{refused}");
+    std::fs::write(&rules, "drop all\ndefault pass\n").unwrap();
+    running.process.signal(rustix::process::Signal::HUP);
+    let run = running.finish_unchecked();
+    let changes = run.at("/packets/changes").as_array().cloned().unwrap_or_default();
+    let told: Vec<_> = changes.iter().map(|change| (change["to"].as_str(), change["by"].as_str())).collect();
+    assert_eq!(told, [(Some("2"), Some("socket")), (Some("1"), Some("signal"))], "{run}");
+}
+
+#[test]
+fn an_interface_that_is_removed_ends_the_run_with_a_complete_result() {
+    let _beside = beside_others();
+    for by in [By::Process, By::Kernel] {
+        let way = Way::new(by, "default pass\n");
+        let running = way.forward("-t 30");
+        let sent = way.send("--src 198.18.0.1 --sport 4000 --dport 9 -n 500 --rate 2k --size 128");
+        way.bed.ip(way.bed.middlebox().unwrap(), "link del mid1");
+        let run = running.finish_unchecked();
+        assert_eq!((run.code, run.word()), (Some(4), "INVALID"), "{by:?}: {run}");
+        assert!(run.result["labels"].to_string().contains("'mid1' is gone"), "{by:?}: {run}");
+        assert!(run.outcome("forwarded") >= sent, "{by:?}: {run}");
+        // Frames of 124 bytes without their FCS.
+        assert!(run.total("bytes_in") >= sent * 124, "{by:?}: {run}");
+    }
+}
+
+#[test]
 fn bad_input_is_named_before_anything_is_opened() {
     let _beside = beside_others();
     let folder = tempfile::tempdir().unwrap();

@@ -115,6 +115,37 @@ fn an_interface_that_goes_down_and_up_forgets_what_waited() {
 }
 
 #[test]
+fn a_mark_stands_behind_what_was_sent_before_it_also_in_a_pause() {
+    let _beside = beside_others();
+    let way = Way::new();
+    let folder = tare_system_tests::scratch();
+    let out = folder.path().join("run");
+    let running = way.pace(&format!("-d 100us -t 6 --out {}", out.display()));
+    let ctl = |words: &str| Tare::new(&format!("ctl {} {words}", out.display())).run().stdout;
+    wait_until("the socket", || out.join("control.sock").exists());
+    // The first datagram asks for its neighbour; then the way is known.
+    let datagram = || {
+        let mut bash = way.bed.generator().command("bash");
+        bash.args(["-c", "for n in {1..5}; do echo $n > /dev/udp/198.18.0.2/9; done"]);
+        let _ = bash.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("bash runs");
+    };
+    datagram();
+    wait_until("the neighbour", || run_in(way.bed.generator(), "ip neigh").contains("lladdr"));
+    ctl("pause");
+    std::thread::sleep(Duration::from_millis(200));
+    datagram();
+    ctl("mark");
+    std::thread::sleep(Duration::from_millis(300));
+    let waits = ctl("mark 1");
+    assert!(waits.contains("mark 1: waiting"), "{waits}");
+    ctl("resume");
+    wait_until("the mark", || ctl("mark 1").contains("mark 1: gone, all"));
+    let run = running.finish();
+    let told = run.result["labels"].to_string();
+    assert!(!told.contains("mark"), "a mark changes nothing: {told}");
+}
+
+#[test]
 fn bad_input_is_named_before_anything_is_made() {
     let _beside = beside_others();
     let bed = TestBed::pair();

@@ -408,6 +408,91 @@ fn a_link_that_goes_down_and_up_again_costs_what_was_due_meanwhile() {
 }
 
 #[test]
+fn a_live_port_goes_on_when_its_link_does_and_ends_when_its_interface_does() {
+    let _guard = alone();
+    let bed = TestBed::pair();
+    need("ethtool");
+    run_in(bed.sink(), "ethtool -K sink0 gro on");
+    let load =
+        || Tare::packets(&format!("send live:gen0 --rate 1k -t 3 -m {NOBODY}")).inside(bed.generator());
+    let seen = || bed.kernel(bed.sink(), "rx_packets");
+    let running = load().start();
+    wait_until("frames", || seen() > 100);
+    bed.ip(bed.generator(), "link set gen0 down");
+    std::thread::sleep(Duration::from_millis(300));
+    bed.ip(bed.generator(), "link set gen0 up");
+    let run = running.finish();
+    assert_eq!(run.total("offered"), 3_000, "{run}");
+    // 300 departures while it was down; a few more, as a link needs time for that.
+    assert!((200..2_000).contains(&run.outcome("link.down")), "{run}");
+    wait_until("all to be seen", || seen() >= run.total("done"));
+    assert_eq!(seen(), run.total("done"), "{run}");
+    let running = load().start();
+    let before = seen();
+    wait_until("frames", || seen() > before + 100);
+    bed.ip(bed.generator(), "link del gen0");
+    let run = running.finish();
+    assert_eq!((run.code, run.word()), (Some(4), "INVALID"), "{run}");
+    assert!(run.result["labels"].to_string().contains("the interface 'gen0' is gone"), "{run}");
+    assert!((100..3_000).contains(&run.total("offered")), "what was due afterwards was never offered: {run}");
+}
+
+#[test]
+fn frames_are_held_to_limits_that_they_have() {
+    let _guard = beside_others();
+    let bed = TestBed::pair();
+    let held = |limit: &str| {
+        send(&bed, &format!("-n 500 --rate 1k -m {NOBODY} --accept-invalid --fail-if")).arg(limit).run()
+    };
+    for (limit, code) in
+        [("gap_error.max > 1ns", 3), ("achieved < 900k/s", 3), ("failed > 0", 0), ("lateness.p50 > 1min", 0)]
+    {
+        let run = held(limit);
+        assert_eq!(run.code, Some(code), "{limit}: {run}");
+    }
+    for (limit, problem) in [
+        ("latency.p99 > 1ms", "frames are not answered, so tare send has no latency"),
+        ("status(5xx) > 0", "frames have no status"),
+        ("error(connect) > 0", "no frame fails in connect"),
+    ] {
+        let run = held(limit);
+        assert_eq!(run.code, Some(2), "{limit}: {run}");
+        assert!(run.stderr.contains(problem) && run.stderr.contains("gap_error"), "{limit}: {}", run.stderr);
+    }
+    let run = send(&bed, &format!("-n 5 --rate max -m {NOBODY} --fail-if")).arg("lateness.p99 > 1s").run();
+    assert!(run.code == Some(2) && run.stderr.contains("no due time of each frame"), "{run}");
+}
+
+#[test]
+fn who_has_one_cpu_is_told_that_threads_sleep() {
+    let _guard = beside_others();
+    need("taskset");
+    let bed = TestBed::pair();
+    let load = format!("-n 50 --rate 1k -m {NOBODY}");
+    let run = send(&bed, &load).through("taskset -c 0").run();
+    let told = run.result["notes"].to_string();
+    assert!(told.contains("do not spin") && told.contains("one CPU only"), "{run}");
+    let asked = send(&bed, &format!("{load} --spin never")).through("taskset -c 0").run();
+    assert!(!asked.result["notes"].to_string().contains("do not spin"), "it was asked for: {asked}");
+}
+
+#[test]
+fn an_interface_alone_is_taken_by_the_way_that_fits_and_the_result_says_which() {
+    let _guard = beside_others();
+    let bed = TestBed::pair();
+    let taken = |rate: &str| {
+        let run = Tare::packets(&format!("send auto:gen0 -n 2000 --rate {rate} -m {NOBODY}"))
+            .inside(bed.generator())
+            .run();
+        assert_eq!(run.total("done"), 2_000, "{run}");
+        let choices = run.result["packets"]["ports"][0]["choices"].to_string();
+        assert!(choices.contains("port refused: xdp,mode=zerocopy:gen0"), "{choices}");
+        run.result["packets"]["ports"][0]["name"].as_str().unwrap_or_default().to_owned()
+    };
+    assert!(taken("max").starts_with("xdp,mode=copy:gen0"), "whole batches cost least there");
+}
+
+#[test]
 fn a_replay_gives_the_same_bytes() {
     let _guard = beside_others();
     let bed = TestBed::pair();

@@ -170,7 +170,9 @@ impl Driven for Frames {
     fn steer(&self, _: &Watching, _: Instant) {}
 
     fn steered(&self, _: Instant) -> Option<String> {
-        let changes = self.control.changes();
+        let mut changes = self.control.changes();
+        // A mark is a question: the load stays as it is.
+        changes.retain(|change| change.what != "mark");
         let last = changes.last()?;
         let more = match changes.len() {
             1 => String::new(),

@@ -217,9 +217,11 @@ impl Control {
         }
     }
 
-    /// Everything that was changed so far, in order: a job puts it into its findings.
+    /// Everything that was changed so far, in the order of time: a job puts it into its findings.
     pub fn changes(&self) -> Vec<Change> {
-        lock(&self.changes).clone()
+        let mut changes = lock(&self.changes).clone();
+        changes.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
+        changes
     }
 
     /// From now on the run understands `words` (`reload`, `set rate`); `usage` is how it is written, for those who ask for

@@ -155,7 +155,12 @@ impl Outward {
         let now = self.let_leave(now)?;
         let next = self.queue.front().map(|front| self.timetable.due(front.arrived));
         match next {
-            _ if self.is_paused => self.idle()?,
+            // What the host sends meanwhile waits here, so that a mark stands behind it.
+            _ if self.is_paused => {
+                if self.take(MOST_TAKEN, now)? == 0 {
+                    self.idle()?;
+                }
+            }
             // With so little time only the spin is left; the next round is it.
             Some(due) if due.since(now) < TAKING.saturating_mul(2) => std::hint::spin_loop(),
             Some(due) => {
@@ -363,11 +368,16 @@ impl Outward {
                 self.timetable.change(with_rate(self.timetable.pace(), rate));
                 self.tolerance = tolerance(self.timetable.pace());
             }
-            Course::Pause => self.is_paused = true,
-            Course::Resume => self.is_paused = false,
+            Course::Pause => self.pause(true),
+            Course::Resume => self.pause(false),
             // Refused where it was asked for.
             Course::Max | Course::Size(_) => {}
         }
+    }
+
+    fn pause(&mut self, is_paused: bool) {
+        self.is_paused = is_paused;
+        self.quota.shut(is_paused);
     }
 
     /// What still waits was on its way when the run ended.

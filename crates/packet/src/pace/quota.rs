@@ -18,6 +18,8 @@ const FEW: usize = 48;
 /// How far the valve opens beside the pace.
 const WIDE: f64 = 1.08;
 const NARROW: f64 = 0.92;
+/// Bytes a second that pass a valve which is shut: it knows no zero.
+const SHUT: f64 = 1_000.0;
 /// The valve is set at most so often.
 const LEAST: Picos = Picos::from_millis(20);
 /// A valve this close to where it should be stays.
@@ -27,6 +29,8 @@ const CLOSE: f64 = 0.01;
 #[derive(Clone, Debug)]
 pub struct Quota {
     is_wide: bool,
+    /// Nothing leaves for now.
+    is_shut: bool,
     /// Bytes per second that the valve lets pass.
     set: f64,
     set_at: Option<Instant>,
@@ -37,7 +41,12 @@ pub struct Quota {
 impl Quota {
     /// Frames of `longest` bytes until others are seen.
     pub fn new(longest: usize) -> Self {
-        Self { is_wide: true, set: 0.0, set_at: None, mean: longest as f64 }
+        Self { is_wide: true, is_shut: false, set: 0.0, set_at: None, mean: longest as f64 }
+    }
+
+    /// Nothing leaves until it is opened again: the host is kept back as far as the valve can.
+    pub fn shut(&mut self, is_shut: bool) {
+        self.is_shut = is_shut;
     }
 
     /// A frame of so many bytes came by.
@@ -57,8 +66,12 @@ impl Quota {
             ..=FEW => true,
             _ => self.is_wide,
         };
-        let factor = if self.is_wide { WIDE } else { NARROW };
-        let wanted = (pace.frames_per_second(self.mean) * self.mean * factor).clamp(1_000.0, 1e12);
+        let factor = match (self.is_shut, self.is_wide) {
+            (true, _) => 0.0,
+            (false, true) => WIDE,
+            (false, false) => NARROW,
+        };
+        let wanted = (pace.frames_per_second(self.mean) * self.mean * factor).clamp(SHUT, 1e12);
         if (wanted / self.set - 1.0).abs() < CLOSE {
             return None;
         }
@@ -92,6 +105,19 @@ mod tests {
         assert!(most < MANY as f64 + 40.0 && least_later > 0.0, "{most} {least_later}");
         // A swing from few to many takes 144 / (0.08 · 8000) = 225 ms: some 45 settings in ten seconds.
         assert!((20..90).contains(&settings), "{settings}");
+    }
+
+    #[test]
+    fn a_valve_is_shut_while_nothing_leaves_and_opens_again() {
+        let pace = Pace::Frames(Rate::per_second(1_000).unwrap());
+        let mut quota = Quota::new(1_000);
+        let at = |ms| Instant::EPOCH + Picos::from_millis(ms);
+        let open = Some((1_000.0 * 1_000.0 * WIDE) as u64);
+        assert_eq!(quota.look(0, &pace, at(0)), open);
+        quota.shut(true);
+        assert_eq!((quota.look(0, &pace, at(100)), quota.look(0, &pace, at(200))), (Some(1_000), None));
+        quota.shut(false);
+        assert_eq!(quota.look(0, &pace, at(300)), open);
     }
 
     #[test]

@@ -139,7 +139,8 @@ impl SendJob {
 
     /// A sentence where gaps are only as exact as a timer, and nobody asked for that.
     fn asleep(&self) -> Option<String> {
-        let why = self.crowded.as_deref().filter(|_| self.plan.spin == Spin::Auto && self.pattern.is_some())?;
+        let why =
+            self.crowded.as_deref().filter(|_| self.plan.spin == Spin::Auto && self.pattern.is_some())?;
         Some(format!(
             "threads sleep until each due time and do not spin, so frames are as late as the kernel wakes them: {why} (--spin always spins)"
         ))
@@ -246,9 +247,12 @@ fn check_cpus(plan: &SendPlan) -> Result<(), PacketError> {
 /// Spinning pays if each thread has a CPU, and there is more than one: why it does not, in words.
 fn crowded(queues: u32, named: usize, usable: usize) -> Option<String> {
     let cpus = if named == 0 { usable } else { named.min(usable) };
-    let counted = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    let counted =
+        |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
     if usable < 2 {
-        return Some("this process may use one CPU only, and who spins there keeps everybody else from it".to_owned());
+        return Some(
+            "this process may use one CPU only, and who spins there keeps everybody else from it".to_owned(),
+        );
     }
     (cpus < queues as usize).then(|| {
         let threads = counted(queues as usize, "thread");
@@ -531,6 +535,9 @@ mod tests {
         assert_eq!(crowded(2, 0, 2), None);
         assert!(crowded(1, 0, 1).unwrap().contains("one CPU only"));
         assert!(crowded(3, 0, 2).unwrap().starts_with("3 threads have 2 CPUs:"));
-        assert!(crowded(2, 1, 8).unwrap().starts_with("2 threads have 1 CPU:"), "both on the CPU that was named");
+        assert!(
+            crowded(2, 1, 8).unwrap().starts_with("2 threads have 1 CPU:"),
+            "both on the CPU that was named"
+        );
     }
 }

@@ -190,7 +190,10 @@ impl CapturePlanFile {
             signatures: typed.signatures.unwrap_or(true),
         };
         let text = plan.to_toml();
-        Ok((plan, PacketPlan::new(Command::Capture, text, limits(&self.limits, Command::Capture, Times::None)?)))
+        Ok((
+            plan,
+            PacketPlan::new(Command::Capture, text, limits(&self.limits, Command::Capture, Times::None)?),
+        ))
     }
 }
 

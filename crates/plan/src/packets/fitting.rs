@@ -108,12 +108,22 @@ mod tests {
     fn what_frames_do_not_have_is_refused_with_what_they_have() {
         for (command, times, limit, said) in [
             (Command::Send, Times::OfEachFrame, "latency.p99 > 1ms", "frames are not answered"),
-            (Command::Send, Times::OfEachFrame, "latency.p99 > 1ms", "lateness, own_lateness, gap_error, achieved"),
+            (
+                Command::Send,
+                Times::OfEachFrame,
+                "latency.p99 > 1ms",
+                "lateness, own_lateness, gap_error, achieved",
+            ),
             (Command::Send, Times::None, "lateness.p99 > 1ms", "no due time of each frame"),
             (Command::Gaps, Times::None, "gap_error.p95 > 1us", "no due time of each frame"),
             (Command::Capture, Times::OfEachFrame, "connect.max > 1ms", "tare capture has no connect"),
             (Command::Forward, Times::OfEachFrame, "status(5xx) > 0", "frames have no status"),
-            (Command::Send, Times::OfEachFrame, "error(connect.refused) > 0", "no frame fails by connect.refused"),
+            (
+                Command::Send,
+                Times::OfEachFrame,
+                "error(connect.refused) > 0",
+                "no frame fails by connect.refused",
+            ),
             (Command::Send, Times::OfEachFrame, "error(connect) > 0", "no frame fails in connect"),
             (Command::Send, Times::OfEachFrame, "missed(no_port) > 0", "no frame is missed.no_port"),
         ] {

@@ -167,7 +167,14 @@ impl ForwardPlanFile {
             false => ForwardPlan::Between(self.between(&table)?),
         };
         let text = plan.to_toml();
-        Ok((plan, PacketPlan::new(Command::Forward, text, limits(&self.limits, Command::Forward, Times::OfEachFrame)?)))
+        Ok((
+            plan,
+            PacketPlan::new(
+                Command::Forward,
+                text,
+                limits(&self.limits, Command::Forward, Times::OfEachFrame)?,
+            ),
+        ))
     }
 
     fn measured(&self, table: &Table<'_>) -> Result<TablePlan, PlanError> {

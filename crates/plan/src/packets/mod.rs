@@ -111,7 +111,11 @@ mod tests {
             ..LimitsFile::default()
         };
         let text = "[send]\nport = \"mem:a\"\n".to_owned();
-        let judged = PacketPlan::new(Command::Send, text.clone(), limits(&typed, Command::Send, Times::OfEachFrame).unwrap());
+        let judged = PacketPlan::new(
+            Command::Send,
+            text.clone(),
+            limits(&typed, Command::Send, Times::OfEachFrame).unwrap(),
+        );
         let bare = PacketPlan::new(Command::Send, text.clone(), Limits::default());
         assert_eq!(judged.hash(), bare.hash());
         assert_eq!(bare.to_toml(), text);

@@ -122,7 +122,10 @@ impl PacePlanFile {
             return Err(table.both("input", "output", why));
         }
         let text = plan.to_toml();
-        Ok((plan, PacketPlan::new(Command::Pace, text, limits(&self.limits, Command::Pace, Times::OfEachFrame)?)))
+        Ok((
+            plan,
+            PacketPlan::new(Command::Pace, text, limits(&self.limits, Command::Pace, Times::OfEachFrame)?),
+        ))
     }
 
     fn when(&self, table: &Table<'_>) -> Result<Pace, PlanError> {

@@ -193,7 +193,10 @@ impl SweepPlanFile {
             });
         }
         let text = plan.to_toml();
-        Ok((plan, PacketPlan::new(Command::Sweep, text, limits(&self.limits, Command::Sweep, Times::OfEachFrame)?)))
+        Ok((
+            plan,
+            PacketPlan::new(Command::Sweep, text, limits(&self.limits, Command::Sweep, Times::OfEachFrame)?),
+        ))
     }
 
     fn sizes(&self, table: &Table<'_>) -> Result<Vec<u32>, PlanError> {

@@ -1,8 +1,8 @@
 //! The headers of a stream, each from its keys: from Ethernet inwards.
 
-use super::{Macs, tcp_options};
 use super::stream::{Draft, Proto, Reader};
 use super::values::{Chosen, Kind, Problem, family, mac};
+use super::{Macs, tcp_options};
 use crate::error::PlanError;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::template::{Field, Layer, Mac};
