@@ -232,6 +232,9 @@ fn live_frames_that_the_driver_refused_have_failed() {
     let _guard = alone();
     let bed = TestBed::pair();
     need("ethtool");
+    let long = Tare::packets(&format!("send live:gen0 -n 10 --rate max -l 1473 -m {NOBODY}"));
+    let long = long.inside(bed.generator()).run();
+    assert!(long.code == Some(2) && long.stderr.contains("a frame size of 1519"), "{long}");
     let refused = Tare::packets(&format!("send live:gen0 -n 1000 --rate max -m {NOBODY}"))
         .inside(bed.generator())
         .run();

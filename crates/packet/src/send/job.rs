@@ -115,7 +115,7 @@ impl SendJob {
             false => None,
         };
         if let Some(offload) = ports[0].offload() {
-            offload.prepare(&template)?;
+            offload.prepare(&template).map_err(in_sizes)?;
             offload::check(&plan, pattern.as_ref(), template.is_signed())?;
         }
         Ok(Self {
@@ -211,15 +211,19 @@ fn open(
     };
     let ports: Result<Vec<_>, PortError> =
         (0..plan.queues).map(|queue| port::open(address, &wish(queue))).collect();
-    let ports = ports.map_err(|error| match error {
-        PortError::TooLong { port, length, longest } => too_long(&port, length, longest),
-        other => other.into(),
-    })?;
+    let ports = ports.map_err(in_sizes)?;
     if let Some(port) = ports.iter().find(|port| !port.about().can.transmit) {
         let port = port.about().name.clone();
         return Err(PortError::Unable { port, what: "transmit" }.into());
     }
     Ok(ports)
+}
+
+fn in_sizes(error: PortError) -> PacketError {
+    match error {
+        PortError::TooLong { port, length, longest } => too_long(&port, length, longest),
+        other => other.into(),
+    }
 }
 
 /// Lengths are without FCS; users write sizes with it.
