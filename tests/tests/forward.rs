@@ -215,7 +215,7 @@ fn rules_are_read_again_at_a_signal_and_at_a_word() {
     let run = running.finish_unchecked();
     let changes = run.at("/packets/changes").as_array().cloned().unwrap_or_default();
     let told: Vec<_> = changes.iter().map(|change| (change["to"].as_str(), change["by"].as_str())).collect();
-    assert_eq!(told, [(Some("2"), Some("socket")), (Some("1"), Some("signal"))], "{run}");
+    assert_eq!(told, [(Some("2"), Some("ctl")), (Some("1"), Some("signal"))], "{run}");
 }
 
 #[test]

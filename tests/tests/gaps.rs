@@ -91,8 +91,8 @@ fn a_limit_on_the_error_of_gaps_is_held_against_others_frames() {
     // Gaps of 101, 199, 100 and 200 ns, and 100 ns were asked for: errors of 1, 99, 0 and 100 ns.
     let file = pcap(folder.path(), "a.pcap", &[1_000, 1_101, 1_300, 1_400, 1_600]);
     let held = |flags: &str, limit: &str| {
-        let tare = Tare::packets(&format!("gaps {} {flags} --fail-if", file.display()));
-        tare.arg(limit).start().finish_unchecked()
+        let tare = Tare::packets(&format!("gaps {} {flags}", file.display()));
+        tare.arg("--fail-if").arg(limit).start().finish_unchecked()
     };
     assert_eq!(held("-d 100", "gap_error.max > 99ns").code, Some(3));
     assert_eq!(held("-d 100", "gap_error.max > 101ns").code, Some(0));

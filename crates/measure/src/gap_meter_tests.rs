@@ -9,7 +9,9 @@ fn ns(nanos: u64) -> Picos {
 
 fn metered(requested: Requested, stamps: &[u64]) -> GapReport {
     let mut meter = GapMeter::new(requested);
-    stamps.iter().for_each(|stamp| meter.arrived(*stamp));
+    for stamp in stamps {
+        meter.arrived(*stamp);
+    }
     meter.report(&Stamping::default())
 }
 

@@ -366,7 +366,7 @@ fn what_cannot_be_is_told_with_what_would_be_right() {
     );
     assert_eq!(
         with(vec![ethernet(), ipv4(0), tcp()], |stream| stream.sign = true),
-        "frame size 64 is too small: Ethernet, IPv4, TCP and a signature take at least 76 (FCS counted)"
+        "frame size 64 is too small: Ethernet, IPv4, TCP and a signature take at least 84 (FCS counted)"
     );
     assert_eq!(
         with(vec![ethernet(), tag(1), ipv4(0), udp()], |stream| stream.sign = true),
