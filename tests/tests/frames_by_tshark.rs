@@ -166,7 +166,7 @@ fn kinds() -> Vec<(&'static str, Vec<Expected>)> {
             vec![
                 is("tcp.hdr_len", 40),
                 is("tcp.options.mss_val", 1_400),
-                is("tcp.options.sack_perm", ""),
+                is("tcp.options.sack_perm", "0402"),
                 is("tcp.options.timestamp.tsval", 7),
                 is("tcp.options.timestamp.tsecr", 9),
                 is("tcp.options.wscale.shift", 5),
