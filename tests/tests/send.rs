@@ -210,6 +210,8 @@ fn keys_on_a_terminal_change_the_rate_pause_and_stop() {
         tmux.keys(&[key]);
         tmux.wait_for(said);
     }
+    // A change takes effect a little later than its key, and a stop at once.
+    std::thread::sleep(Duration::from_millis(500));
     tmux.keys(&["q"]);
     tmux.wait_for("ended 130");
     // The terminal is as it was: it shows what is typed.

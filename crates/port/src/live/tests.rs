@@ -319,6 +319,7 @@ fn stream() -> impl Strategy<Value = StreamSpec> {
                 vary: vary.collect(),
                 flows,
                 sign,
+                pads: false,
             }
         },
     )
