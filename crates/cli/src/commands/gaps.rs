@@ -9,7 +9,7 @@ use clap::{Args, ValueHint};
 use measure::gap_meter::Requested;
 use packet::Job;
 use packet::capture::{Capture, Settings, compile};
-use packet::gaps::read_gaps;
+use packet::lists;
 use plan::Typed;
 use plan::packets::capture::{GapsFile, GapsPlan, GapsPlanFile, RequestedPlan};
 use port::{Address, Kind};
@@ -90,7 +90,7 @@ fn settings(plan: &GapsPlan) -> Result<Settings, Failure> {
         gaps: Some(match &plan.requested {
             RequestedPlan::Nothing => Requested::Nothing,
             RequestedPlan::Even(gap) => Requested::Even(*gap),
-            RequestedPlan::List(path) => Requested::Cycle(read_gaps(path).map_err(Failure::wrong)?),
+            RequestedPlan::List(path) => Requested::Cycle(lists::gaps(path).map_err(Failure::wrong)?.into()),
             RequestedPlan::Signed => Requested::Due,
         }),
         ..Settings::new(address)

@@ -3,7 +3,7 @@
 use super::ends::End;
 use super::job::{PaceJob, Settings};
 use super::timetable::Pace;
-use crate::PacketError;
+use crate::{PacketError, lists};
 use clock::HostClock;
 use plan::packets::pace::PacePlan;
 use plan::packets::send;
@@ -13,9 +13,6 @@ use units::{Picos, Rate};
 
 /// Bytes that a frame takes on the wire beside those that it has here: FCS, preamble, start delimiter, gap.
 const ON_WIRE: usize = wire::FCS + wire::PREAMBLE_AND_GAP;
-/// Gaps that a file may have.
-const MOST_GAPS: usize = 4_000_000;
-const LONGEST_LINE: usize = 64;
 
 impl PaceJob {
     /// Opens both ports of the plan and reads its gaps.
@@ -25,7 +22,7 @@ impl PaceJob {
     pub fn prepare(plan: &PacePlan, clock: HostClock) -> Result<Self, PacketError> {
         // Before anything is opened: a file that cannot be read makes no interface.
         let gaps = match &plan.pace {
-            send::Pace::Gaps(file) => Some(read_gaps(file)?),
+            send::Pace::Gaps(file) => Some(gaps_of(file)?),
             _ => None,
         };
         let (input, output) = (plan.input.parse()?, plan.output.parse()?);
@@ -78,41 +75,16 @@ fn pace_of(pace: &send::Pace, speed: Option<u64>, port: &str) -> Result<Pace, Pa
     }
 }
 
-/// A file with one gap in nanoseconds a line; empty lines and those that begin with `#` are passed over.
-fn read_gaps(file: &Path) -> Result<Arc<[Picos]>, PacketError> {
-    let name = file.display();
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| PacketError::Wrong(format!("--gaps: {name}: {error}")))?;
-    let mut gaps = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let gap = gap(line).ok_or_else(|| {
-            let shown: String = line.chars().take(LONGEST_LINE).collect();
-            let at = number + 1;
-            PacketError::Wrong(format!(
-                "{name}, line {at}: '{shown}' is no gap; write nanoseconds such as 13560"
-            ))
-        })?;
-        gaps.push(gap);
-        if gaps.len() > MOST_GAPS {
-            return Err(PacketError::Wrong(format!("{name} has more than {MOST_GAPS} gaps")));
-        }
+/// The gaps of a file, of which one at least is above zero.
+fn gaps_of(file: &Path) -> Result<Arc<[Picos]>, PacketError> {
+    let gaps = lists::gaps(file)?;
+    match gaps.iter().all(|gap| gap.is_zero()) {
+        true => Err(PacketError::Wrong(format!(
+            "{} has no gap above zero; write nanoseconds, one a line",
+            file.display()
+        ))),
+        false => Ok(gaps.into()),
     }
-    if gaps.iter().all(|gap| gap.is_zero()) {
-        return Err(PacketError::Wrong(format!(
-            "{name} has no gap above zero; write nanoseconds, one a line"
-        )));
-    }
-    Ok(gaps.into())
-}
-
-fn gap(line: &str) -> Option<Picos> {
-    let is_number =
-        line.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') && line.len() <= LONGEST_LINE;
-    format!("{line}ns").parse().ok().filter(|_| is_number)
 }
 
 #[cfg(test)]
@@ -126,14 +98,12 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_read_line_by_line_and_a_bad_one_is_named() {
-        let good = file("# ns\n100\n\n0\n2.5\n");
-        let gaps: Vec<u64> = read_gaps(good.path()).unwrap().iter().map(|gap| gap.as_picos()).collect();
-        assert_eq!(gaps, [100_000, 0, 2_500]);
-        let bad = read_gaps(file("100\n200\n5 apples\n").path()).unwrap_err().to_string();
-        assert!(bad.ends_with("line 3: '5 apples' is no gap; write nanoseconds such as 13560"), "{bad}");
-        assert!(read_gaps(file("").path()).unwrap_err().to_string().contains("no gap above zero"));
-        assert!(read_gaps(Path::new("/nonexistent/gaps")).unwrap_err().to_string().starts_with("--gaps: "));
+    fn gaps_that_are_all_zero_are_no_pace() {
+        let gaps: Vec<u64> =
+            gaps_of(file("0\n2.5\n").path()).unwrap().iter().map(|gap| gap.as_picos()).collect();
+        assert_eq!(gaps, [0, 2_500]);
+        let said = gaps_of(file("0\n0\n").path()).unwrap_err().to_string();
+        assert!(said.contains("has no gap above zero"), "{said}");
     }
 
     #[test]

@@ -12,7 +12,6 @@ mod answer;
 mod departures;
 pub(crate) mod flood;
 mod job;
-mod lists;
 pub(crate) mod machine;
 mod neighbour;
 mod offload;

@@ -1,8 +1,7 @@
 //! From what the plan says of frames to templates, and to the shape of the load.
 
 use super::departures::{Cycle, Pattern};
-use super::lists;
-use crate::PacketError;
+use crate::{PacketError, lists};
 use plan::packets::frames::{FrameSource, Frames};
 use plan::packets::send::{Lengths, Pace, SendPlan, Speed};
 use port::{About, FCS};
