@@ -74,7 +74,7 @@ fn network6(bytes: &[u8]) {
     transport(view.payload(), &view.pseudo());
     if let Ok(message) = icmpv6::View::new(view.payload()).and_then(|view| icmpv6::Repr::parse(&view)) {
         let mut room = match message {
-            icmpv6::Repr::Echo { .. } => view.payload().to_vec(),
+            icmpv6::Repr::Echo(_) => view.payload().to_vec(),
             _ => vec![0; message.length()],
         };
         message.emit(&mut room, &view.pseudo()).expect("there is room");

@@ -1,32 +1,19 @@
-//! ICMP: echo (RFC 792); all else is read as type, code and the rest.
-//!
-//! ```text
-//!  0    1    2        4          6        8
-//! ┌────┬────┬────────┬──────────┬────────┬─────────┐
-//! │type│code│checksum│identifier│sequence│ payload │
-//! └────┴────┴────────┴──────────┴────────┴─────────┘
-//! ```
+//! ICMP: echo (RFC 792; see [`crate::echo`]); all else is read as type, code and the rest.
 
 use crate::WireError;
 use crate::bytes::{check, half, need, put_half};
 use crate::checksum;
+use crate::echo::{Echo, Types};
 use core::fmt;
+
+pub use crate::echo::{LENGTH, field};
 
 const NAME: &str = "ICMP";
 /// Its number in IPv4's protocol.
 pub const PROTOCOL: u8 = 1;
-
-pub mod field {
-    pub const KIND: usize = 0;
-    pub const CODE: usize = 1;
-    pub const CHECKSUM: usize = 2;
-    pub const IDENTIFIER: usize = 4;
-    pub const SEQUENCE: usize = 6;
-}
-
-pub const LENGTH: usize = 8;
 pub const ECHO_REPLY: u8 = 0;
 pub const ECHO_REQUEST: u8 = 8;
+const TYPES: Types = Types { request: ECHO_REQUEST, reply: ECHO_REPLY };
 
 /// A message that has at least eight bytes.
 #[derive(Clone, Copy, Debug)]
@@ -52,16 +39,6 @@ impl<'a> View<'a> {
         half(self.0, field::CHECKSUM)
     }
 
-    /// Of an echo.
-    pub fn identifier(&self) -> u16 {
-        half(self.0, field::IDENTIFIER)
-    }
-
-    /// Of an echo.
-    pub fn sequence(&self) -> u16 {
-        half(self.0, field::SEQUENCE)
-    }
-
     pub fn payload(&self) -> &'a [u8] {
         &self.0[LENGTH..]
     }
@@ -73,22 +50,19 @@ impl<'a> View<'a> {
     }
 }
 
-/// What an echo says.
+/// What a message says: an echo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Repr {
-    pub request: bool,
-    pub identifier: u16,
-    pub sequence: u16,
-}
+pub struct Repr(pub Echo);
 
 impl Repr {
     /// # Errors
     /// `Field` if it is no echo.
     pub fn parse(view: &View<'_>) -> Result<Self, WireError> {
-        let kind = view.kind();
-        check(matches!(kind, ECHO_REPLY | ECHO_REQUEST), NAME, "type", kind, "0 or 8 (echo)")?;
+        let (value, expected) = (view.kind().into(), "0 or 8 (echo)");
+        let other = WireError::Field { protocol: NAME, field: "type", value, expected };
+        let echo = Echo::read(view.0, TYPES).ok_or(other)?;
         check(view.code() == 0, NAME, "code", view.code(), "0")?;
-        Ok(Self { request: kind == ECHO_REQUEST, identifier: view.identifier(), sequence: view.sequence() })
+        Ok(Self(echo))
     }
 
     /// Writes the header in front of a payload that fills the rest of `room`, with its checksum.
@@ -97,11 +71,8 @@ impl Repr {
     /// `Short`, if there is no room.
     pub fn emit(&self, room: &mut [u8]) -> Result<(), WireError> {
         need(NAME, room, LENGTH)?;
-        room[field::KIND] = if self.request { ECHO_REQUEST } else { ECHO_REPLY };
-        room[field::CODE] = 0;
+        self.0.write(room, TYPES);
         put_half(room, field::CHECKSUM, 0);
-        put_half(room, field::IDENTIFIER, self.identifier);
-        put_half(room, field::SEQUENCE, self.sequence);
         let checksum = checksum::finish(checksum::sum(room));
         put_half(room, field::CHECKSUM, checksum);
         Ok(())
@@ -110,8 +81,7 @@ impl Repr {
 
 impl fmt::Display for Repr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = if self.request { "request" } else { "reply" };
-        write!(f, "ICMP echo {what} identifier {} sequence {}", self.identifier, self.sequence)
+        write!(f, "ICMP {}", self.0)
     }
 }
 

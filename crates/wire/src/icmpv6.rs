@@ -1,4 +1,4 @@
-//! ICMPv6: echo (RFC 4443 §4) and neighbour discovery's solicitation and advertisement (RFC 4861 §4.3, §4.4).
+//! ICMPv6: echo (RFC 4443 §4; see [`crate::echo`]) and neighbour discovery's solicitation and advertisement (RFC 4861 §4.3, §4.4).
 //!
 //! ```text
 //!  0    1    2        4                     8
@@ -13,31 +13,30 @@
 use crate::WireError;
 use crate::bytes::{array, check, half, need, put_half, put_word, word};
 use crate::checksum::{self, Pseudo};
+use crate::echo::{Echo, Types};
 use crate::ethernet::Mac;
 use core::fmt;
 use core::net::Ipv6Addr;
+
+pub use crate::echo::LENGTH;
 
 const NAME: &str = "ICMPv6";
 /// Its number in IPv6's next header.
 pub const PROTOCOL: u8 = 58;
 
 pub mod field {
+    pub use crate::echo::field::{CHECKSUM, CODE, KIND};
     use core::ops::Range;
-    pub const KIND: usize = 0;
-    pub const CODE: usize = 1;
-    pub const CHECKSUM: usize = 2;
-    pub const IDENTIFIER: usize = 4;
-    pub const SEQUENCE: usize = 6;
     pub const FLAGS: usize = 4;
     pub const TARGET: Range<usize> = 8..24;
     pub const OPTIONS: usize = 24;
 }
 
-pub const LENGTH: usize = 8;
 /// Of a solicitation or advertisement with the sender's Ethernet address.
 pub const NEIGHBOUR_LENGTH: usize = 32;
 pub const ECHO_REQUEST: u8 = 128;
 pub const ECHO_REPLY: u8 = 129;
+const TYPES: Types = Types { request: ECHO_REQUEST, reply: ECHO_REPLY };
 pub const SOLICITATION: u8 = 135;
 pub const ADVERTISEMENT: u8 = 136;
 
@@ -92,11 +91,7 @@ impl<'a> View<'a> {
 /// What a message says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repr {
-    Echo {
-        request: bool,
-        identifier: u16,
-        sequence: u16,
-    },
+    Echo(Echo),
     /// Who has `target`?
     Solicitation {
         target: Ipv6Addr,
@@ -118,9 +113,8 @@ impl Repr {
     pub fn parse(view: &View<'_>) -> Result<Self, WireError> {
         let (bytes, kind) = (view.0, view.kind());
         check(view.code() == 0, NAME, "code", view.code(), "0")?;
-        if matches!(kind, ECHO_REQUEST | ECHO_REPLY) {
-            let (identifier, sequence) = (half(bytes, field::IDENTIFIER), half(bytes, field::SEQUENCE));
-            return Ok(Self::Echo { request: kind == ECHO_REQUEST, identifier, sequence });
+        if let Some(echo) = Echo::read(bytes, TYPES) {
+            return Ok(Self::Echo(echo));
         }
         let known = matches!(kind, SOLICITATION | ADVERTISEMENT);
         check(known, NAME, "type", kind, "128, 129 (echo), 135 or 136 (neighbour discovery)")?;
@@ -142,7 +136,7 @@ impl Repr {
     /// Bytes of the message without an echo's payload.
     pub const fn length(&self) -> usize {
         match self {
-            Self::Echo { .. } => LENGTH,
+            Self::Echo(_) => LENGTH,
             Self::Solicitation { source: Some(_), .. } | Self::Advertisement { link: Some(_), .. } => {
                 NEIGHBOUR_LENGTH
             }
@@ -158,11 +152,7 @@ impl Repr {
         need(NAME, room, self.length())?;
         room[field::CODE] = 0;
         match *self {
-            Self::Echo { request, identifier, sequence } => {
-                room[field::KIND] = if request { ECHO_REQUEST } else { ECHO_REPLY };
-                put_half(room, field::IDENTIFIER, identifier);
-                put_half(room, field::SEQUENCE, sequence);
-            }
+            Self::Echo(echo) => echo.write(room, TYPES),
             Self::Solicitation { target, source } => neighbour(room, SOLICITATION, 0, target, source),
             Self::Advertisement { target, link, router, solicited, override_ } => {
                 let flags = u32::from(router) << 31 | u32::from(solicited) << 30 | u32::from(override_) << 29;
@@ -190,10 +180,7 @@ fn neighbour(room: &mut [u8], kind: u8, flags: u32, target: Ipv6Addr, link: Opti
 impl fmt::Display for Repr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Echo { request, identifier, sequence } => {
-                let what = if *request { "request" } else { "reply" };
-                write!(f, "ICMPv6 echo {what} identifier {identifier} sequence {sequence}")
-            }
+            Self::Echo(echo) => write!(f, "ICMPv6 {echo}"),
             Self::Solicitation { target, .. } => write!(f, "ICMPv6 who has {target}"),
             Self::Advertisement { target, link: Some(mac), .. } => write!(f, "ICMPv6 {target} is at {mac}"),
             Self::Advertisement { target, .. } => write!(f, "ICMPv6 {target} is there"),

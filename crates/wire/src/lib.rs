@@ -16,6 +16,7 @@ extern crate alloc;
 pub mod arp;
 mod bytes;
 pub mod checksum;
+pub mod echo;
 mod error;
 pub mod ethernet;
 pub mod icmp;

@@ -102,7 +102,7 @@ fn discovery(body: &[u8], from: Mac) -> Option<Heard> {
         icmpv6::Repr::Advertisement { target, link, .. } => {
             Some(Heard::Is { address: IpAddr::V6(target), mac: link.unwrap_or(from) })
         }
-        icmpv6::Repr::Echo { .. } => None,
+        icmpv6::Repr::Echo(_) => None,
     }
 }
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use units::Rate;
 use wire::signature::EPOCH_UNIX_NS;
-use wire::template::{By, Field, Layer, Mac, Payload, Sizes, Spec, StreamSpec, Values, Vary};
+use wire::template::{By, Echo, Field, Layer, Mac, Payload, Sizes, Spec, StreamSpec, Values, Vary};
 use wire::{Template, Times};
 
 struct Made {
@@ -292,7 +292,7 @@ fn stream() -> impl Strategy<Value = StreamSpec> {
                     window: 5,
                     options: vec![2, 4, 5, 0xb4],
                 },
-                1 => Layer::Echo { request: true, identifier: 1, sequence: 2 },
+                1 => Layer::Echo(Echo { request: true, identifier: 1, sequence: 2 }),
                 _ => udp(),
             });
             let vary = varied.into_iter().map(|(field, (kind, start, step, count), by_flow)| {

@@ -23,7 +23,7 @@ impl Layer {
             Self::Ipv6 { .. } => "IPv6",
             Self::Udp { .. } => "UDP",
             Self::Tcp { .. } => "TCP",
-            Self::Echo { .. } => "ICMP",
+            Self::Echo(_) => "ICMP",
         }
     }
 
@@ -36,7 +36,7 @@ impl Layer {
             Self::Ipv6 { .. } => ipv6::LENGTH,
             Self::Udp { .. } => udp::LENGTH,
             Self::Tcp { options, .. } => tcp::LENGTH + options.len(),
-            Self::Echo { .. } => icmp::LENGTH,
+            Self::Echo(_) => icmp::LENGTH,
         }
     }
 
@@ -46,7 +46,7 @@ impl Layer {
             Self::Vlan { .. } | Self::Arp { .. } | Self::Ipv4 { .. } | Self::Ipv6 { .. } => {
                 matches!(outer, Self::Ethernet { .. } | Self::Vlan { .. })
             }
-            Self::Udp { .. } | Self::Tcp { .. } | Self::Echo { .. } => {
+            Self::Udp { .. } | Self::Tcp { .. } | Self::Echo(_) => {
                 matches!(outer, Self::Ipv4 { .. } | Self::Ipv6 { .. })
             }
         }
@@ -181,15 +181,10 @@ fn emit(layers: &[Layer], index: usize, room: &mut [u8]) -> Result<(), WireError
             options: options.clone(),
         }
         .emit(room, &pseudo(&layers[index - 1])?),
-        Layer::Echo { request, identifier, sequence } => {
-            let (request, identifier, sequence) = (*request, *identifier, *sequence);
-            match pseudo(&layers[index - 1])? {
-                Pseudo::V4 { .. } => icmp::Repr { request, identifier, sequence }.emit(room),
-                over @ Pseudo::V6 { .. } => {
-                    icmpv6::Repr::Echo { request, identifier, sequence }.emit(room, &over)
-                }
-            }
-        }
+        Layer::Echo(echo) => match pseudo(&layers[index - 1])? {
+            Pseudo::V4 { .. } => icmp::Repr(*echo).emit(room),
+            over @ Pseudo::V6 { .. } => icmpv6::Repr::Echo(*echo).emit(room, &over),
+        },
     }
 }
 
@@ -210,7 +205,7 @@ const fn protocol_of(layer: Option<&Layer>, given: Option<u8>, echo: u8) -> u8 {
     match (layer, given) {
         (Some(Layer::Udp { .. }), _) => udp::PROTOCOL,
         (Some(Layer::Tcp { .. }), _) => tcp::PROTOCOL,
-        (Some(Layer::Echo { .. }), _) => echo,
+        (Some(Layer::Echo(_)), _) => echo,
         (_, Some(given)) => given,
         _ => EXPERIMENTAL_PROTOCOL,
     }

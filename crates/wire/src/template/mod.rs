@@ -21,7 +21,7 @@ mod write;
 mod tests;
 
 pub use modulus::{Modulus, span_value, spread};
-pub use spec::{By, Field, IMIX, Layer, Mac, Payload, Sizes, Spec, StreamSpec, Values, Vary};
+pub use spec::{By, Echo, Field, IMIX, Layer, Mac, Payload, Sizes, Spec, StreamSpec, Values, Vary};
 pub use stream::{Order, Shape, Source, Stream, Variation};
 
 use crate::WireError;

@@ -3,6 +3,8 @@
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
+pub use crate::echo::Echo;
+
 /// A MAC address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Mac(pub [u8; 6]);
@@ -109,11 +111,7 @@ pub enum Layer {
         options: Vec<u8>,
     },
     /// Echo, over IPv4 (ICMP) or IPv6 (ICMPv6).
-    Echo {
-        request: bool,
-        identifier: u16,
-        sequence: u16,
-    },
+    Echo(Echo),
 }
 
 /// Frame sizes, counting the FCS. Frame n of a stream has the size that its number n gives.

@@ -64,7 +64,7 @@ fn tcp() -> Layer {
 }
 
 fn echo() -> Layer {
-    Layer::Echo { request: true, identifier: 5, sequence: 6 }
+    Layer::Echo(Echo { request: true, identifier: 5, sequence: 6 })
 }
 
 fn stream(layers: Vec<Layer>) -> StreamSpec {

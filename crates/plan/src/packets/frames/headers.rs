@@ -5,7 +5,7 @@ use super::values::{Chosen, Kind, Problem, family, mac};
 use super::{Macs, tcp_options};
 use crate::error::PlanError;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use wire::template::{Field, Layer, Mac};
+use wire::template::{Echo, Field, Layer, Mac};
 
 /// Addresses of the range for benchmarks (RFC 2544 appendix C.2.2) and of unique local ones (RFC 4193).
 const SOURCE4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
@@ -235,7 +235,7 @@ impl Reader<'_> {
 
     pub(super) fn transport(&self, draft: &mut Draft, proto: Proto) -> Result<(), PlanError> {
         if proto == Proto::Icmp {
-            draft.layers.push(Layer::Echo { request: true, identifier: 1, sequence: 1 });
+            draft.layers.push(Layer::Echo(Echo { request: true, identifier: 1, sequence: 1 }));
         }
         if !matches!(proto, Proto::Udp | Proto::Tcp) {
             return Ok(());
