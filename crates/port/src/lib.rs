@@ -32,6 +32,7 @@ mod record;
 mod tap;
 mod trace;
 mod udp;
+mod witness;
 mod xdp;
 
 pub use about::{Abilities, About, Choice, StampedBy};

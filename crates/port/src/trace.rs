@@ -6,20 +6,12 @@
 //!
 //! Times are of day, UTC. After so many lines there are no more, and a last one says so.
 
-use crate::about::About;
-use crate::{Address, Counters, For, Frame, Instruction, Offload, Port, PortError, Slot, Stamp, Wish};
+use crate::witness::{Watched, Way, Witness};
+use crate::{Address, Port, PortError, Stamp, Wish};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::os::fd::BorrowedFd;
-use units::Picos;
-
-struct Trace {
-    inner: Box<dyn Port>,
-    about: About,
-    lines: Lines,
-}
 
 struct Lines {
     out: Box<dyn Write + Send>,
@@ -46,17 +38,17 @@ pub(crate) fn wrap(address: &Address, _: &Wish, inner: Box<dyn Port>) -> Result<
     };
     let mut about = inner.about().clone();
     about.name = address.to_string();
-    Ok(Box::new(Trace { inner, about, lines: Lines { out, left, line: String::new(), is_closed: false } }))
+    Ok(Box::new(Watched::new(inner, about, Lines { out, left, line: String::new(), is_closed: false })))
 }
 
-impl Lines {
-    fn frame(&mut self, way: &str, stamp: Stamp, length: usize, data: &[u8]) {
+impl Witness for Lines {
+    fn saw(&mut self, way: Way, stamp: Stamp, length: usize, data: &[u8]) {
         if self.left == 0 {
             return self.close();
         }
         self.left -= 1;
         self.line.clear();
-        let stamp = if stamp == Stamp::NONE { Stamp(clock::unix_ns()) } else { stamp };
+        let way = if way == Way::Out { "out" } else { "in" };
         let _ = write!(self.line, "{} {way} {length} ", time_of_day(stamp));
         describe(data, &mut self.line);
         self.line.push('\n');
@@ -66,6 +58,14 @@ impl Lines {
         }
     }
 
+    fn flush(&mut self) -> Result<(), PortError> {
+        // As above.
+        let _ = self.out.flush();
+        Ok(())
+    }
+}
+
+impl Lines {
     #[cold]
     fn close(&mut self) {
         if !std::mem::replace(&mut self.is_closed, true) {
@@ -155,64 +155,6 @@ fn transport(from: &str, to: &str, protocol: u8, data: &[u8], out: &mut String) 
 fn mac(bytes: &[u8]) -> String {
     let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     pairs.join(":")
-}
-
-impl Port for Trace {
-    fn about(&self) -> &About {
-        &self.about
-    }
-
-    fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
-        let lines = &mut self.lines;
-        self.inner.transmit(most, &mut |slot| {
-            write(slot);
-            if slot.length > 0 && slot.length <= slot.data.len() {
-                lines.frame("out", Stamp::NONE, slot.length, &slot.data[..slot.length]);
-            }
-        })
-    }
-
-    fn receive(&mut self, most: usize, read: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, PortError> {
-        let lines = &mut self.lines;
-        self.inner.receive(most, &mut |frame| {
-            lines.frame("in", frame.stamp, frame.length, frame.data);
-            read(frame);
-        })
-    }
-
-    fn flush(&mut self, patience: Picos) -> Result<bool, PortError> {
-        let _ = self.lines.out.flush();
-        self.inner.flush(patience)
-    }
-
-    fn wait(&mut self, what: For, patience: Picos) -> Result<bool, PortError> {
-        self.inner.wait(what, patience)
-    }
-
-    fn counters(&mut self) -> Result<&Counters, PortError> {
-        self.inner.counters()
-    }
-
-    fn is_up(&mut self) -> bool {
-        self.inner.is_up()
-    }
-
-    fn trouble(&mut self) -> Option<PortError> {
-        self.inner.trouble()
-    }
-
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.inner.descriptor()
-    }
-
-    fn filter(&mut self, program: &[Instruction]) -> Result<(), PortError> {
-        self.inner.filter(program)
-    }
-
-    /// None: frames that are made behind this would have no line.
-    fn offload(&mut self) -> Option<&mut dyn Offload> {
-        None
-    }
 }
 
 #[cfg(test)]
