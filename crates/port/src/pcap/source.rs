@@ -37,10 +37,12 @@ impl Source {
     fn refill(&mut self, count: usize) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
-        if self.buffer.len() < count {
-            self.buffer.resize(count.next_multiple_of(CHUNK), 0);
-        }
         while self.end < count {
+            // Twice as much, not all at once: a piece may say that it is longer than the file.
+            if self.end == self.buffer.len() {
+                let twice = self.buffer.len() * 2;
+                self.buffer.resize(twice.min(count.next_multiple_of(CHUNK)), 0);
+            }
             match self.file.read(&mut self.buffer[self.end..]) {
                 Ok(0) => break,
                 Ok(more) => self.end += more,
@@ -100,5 +102,33 @@ impl Order {
             Self::Little => second << 32 | first,
             Self::Big => first << 32 | second,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(length: usize) -> Source {
+        Source::new(Box::new(io::Cursor::new(vec![7; length])))
+    }
+
+    #[test]
+    fn a_piece_that_is_longer_than_a_chunk_is_there_whole() {
+        let mut source = source(5 * CHUNK + 1);
+        assert_eq!(source.need(3).unwrap(), 3);
+        source.consume(3);
+        let most = 5 * CHUNK - 2;
+        assert_eq!(source.need(most).unwrap(), most);
+        assert!(source.peek(most).iter().all(|byte| *byte == 7));
+        source.consume(most);
+        assert_eq!((source.need(1).unwrap(), source.offset()), (0, 5 * CHUNK as u64 + 1));
+    }
+
+    #[test]
+    fn a_length_that_is_not_true_takes_no_memory() {
+        let mut source = source(1_000);
+        assert_eq!(source.need(16 << 20).unwrap(), 1_000);
+        assert_eq!(source.buffer.len(), CHUNK);
     }
 }
