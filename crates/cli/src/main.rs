@@ -24,6 +24,7 @@ use commands::capture::CaptureArgs;
 use commands::compare::CompareArgs;
 use commands::ctl::CtlArgs;
 use commands::demo::DemoArgs;
+use commands::doctor::DoctorArgs;
 use commands::forward::ForwardArgs;
 use commands::gaps::GapsArgs;
 use commands::generate::{CompletionsArgs, ManArgs};
@@ -69,6 +70,7 @@ enum Command {
     Compare(Box<CompareArgs>),
     Target(Box<TargetArgs>),
     Demo(DemoArgs),
+    Doctor(Box<DoctorArgs>),
     Lab(LabArgs),
     #[command(name = "http_load")]
     HttpLoad(HttpLoadWords),
@@ -81,6 +83,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Load", &["http", "http_load", "run"]),
     ("Packets", &["send", "ctl", "pace", "sweep", "capture", "gaps", "forward"]),
     ("Results", &["report", "runs", "compare"]),
+    ("This machine", &["doctor"]),
     ("Try out", &["demo", "target", "lab"]),
     ("Tools", &["man", "completions", "help"]),
 ];
@@ -123,6 +126,25 @@ fn explained(mut error: clap::Error) -> clap::Error {
     error
 }
 
+/// What a command line of Tare's own means; its first word may be `tare`.
+fn command_of(words: &[String]) -> Result<Command, Failure> {
+    let words = words.strip_prefix(&["tare".to_owned()]).unwrap_or(words);
+    let all = std::iter::once("tare").chain(words.iter().map(String::as_str));
+    let typed = Tare::command()
+        .try_get_matches_from(all)
+        .map_err(|error| Failure::wrong(anyhow::anyhow!("{}", first_line(&error))))?;
+    let tare = Tare::from_arg_matches(&typed)
+        .map_err(|error| Failure::wrong(anyhow::anyhow!("{}", first_line(&error))))?;
+    Ok(tare.command)
+}
+
+/// What clap says was wrong, without the usage after it.
+fn first_line(error: &clap::Error) -> String {
+    let said = error.to_string();
+    let lines = said.lines().map(str::trim).take_while(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
+}
+
 fn main() -> ExitCode {
     // Its options have one dash: not for clap.
     if let Some((program, words)) = called_as_http_load() {
@@ -144,6 +166,7 @@ fn main() -> ExitCode {
         Command::Runs(args) => commands::runs::run(&args).map(Into::into),
         Command::Ctl(args) => commands::ctl::run(&args).map(Into::into),
         Command::Demo(args) => commands::demo::run(args).map(Into::into),
+        Command::Doctor(args) => commands::doctor::run(&args).map(Into::into),
         Command::Lab(args) => commands::lab::run(&args).map(Into::into),
         Command::HttpLoad(HttpLoadWords { words }) => Ok(commands::http_load::main("tare http_load", words)),
         Command::Man(args) => commands::generate::man(&args, Tare::command()),

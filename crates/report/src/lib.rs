@@ -45,4 +45,4 @@ pub use printf::percent_g;
 pub use progress::{Progress, progress_line};
 pub use style::{Ink, Style};
 pub use text::{summary, text_report};
-pub use words::{count, counted, in_unit, number, printable, rate, share, time, unreachable};
+pub use words::{count, counted, in_unit, number, printable, rate, share, time, unreachable, wrap};

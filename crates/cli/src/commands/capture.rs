@@ -115,7 +115,7 @@ fn keeping(file: &KeepPlan) -> Keeping {
 }
 
 impl CaptureArgs {
-    fn plan_file(&self) -> CapturePlanFile {
+    pub fn plan_file(&self) -> CapturePlanFile {
         let typed = |text: &Option<String>| text.as_deref().map(Typed::from);
         let mut file = CapturePlanFile::default();
         file.capture = CaptureFile {

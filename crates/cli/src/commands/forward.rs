@@ -174,7 +174,7 @@ fn table(plan: &TablePlan, rules: Option<Rules>) -> SpeedPlan {
 }
 
 impl ForwardArgs {
-    fn plan_file(&self) -> ForwardPlanFile {
+    pub fn plan_file(&self) -> ForwardPlanFile {
         let typed = |text: &Option<String>| text.as_deref().map(Typed::from);
         let list = |text: &Option<String>| typed(text).map(|typed| TypedList(vec![typed]));
         let mut file = ForwardPlanFile::default();

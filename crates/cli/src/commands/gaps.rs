@@ -107,7 +107,7 @@ fn port_of(typed: Option<&str>) -> String {
 }
 
 impl GapsArgs {
-    fn plan_file(&self) -> GapsPlanFile {
+    pub fn plan_file(&self) -> GapsPlanFile {
         let typed = |text: &Option<String>| text.as_deref().map(Typed::from);
         let mut file = GapsPlanFile::default();
         file.gaps = GapsFile {

@@ -4,6 +4,7 @@ pub mod capture;
 pub mod compare;
 pub mod ctl;
 pub mod demo;
+pub mod doctor;
 pub mod forward;
 pub mod frame_args;
 pub mod gaps;

@@ -80,7 +80,7 @@ pub fn carry_out_file(file: &PacePlanFile, options: &Options) -> Result<Status, 
 }
 
 impl PaceArgs {
-    fn plan_file(&self) -> PacePlanFile {
+    pub fn plan_file(&self) -> PacePlanFile {
         let typed = |text: &Option<String>| text.as_deref().map(Typed::from);
         let mut file = PacePlanFile::default();
         file.pace = PaceFile {

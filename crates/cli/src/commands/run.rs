@@ -15,7 +15,7 @@ use std::path::PathBuf;
 pub struct RunArgs {
     /// A plan, such as `--print-plan` prints and every run folder has
     #[arg(value_name = "PLAN.toml", value_hint = ValueHint::FilePath)]
-    plan: PathBuf,
+    pub plan: PathBuf,
     #[command(flatten)]
     limits: LimitArgs,
     #[command(flatten)]

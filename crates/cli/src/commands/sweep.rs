@@ -105,7 +105,7 @@ pub fn carry_out_file(file: &SweepPlanFile, options: &Options) -> Result<Status,
 }
 
 impl SweepArgs {
-    fn plan_file(&self) -> SweepPlanFile {
+    pub fn plan_file(&self) -> SweepPlanFile {
         let typed = |text: &Option<String>| text.as_deref().map(Typed::from);
         let mut file = SweepPlanFile::default();
         file.sweep = SweepFile {

@@ -1,0 +1,193 @@
+//! `tare doctor`: whether this machine can carry a load, before anything is sent.
+//!
+//! ```text
+//!   plan or command ─► demand ─┐
+//!   profile, machine ──────────┼─► forecast ─┐
+//!   examination ───────────────┴─► findings ─┼─► page, or JSON
+//!                                            └─► --fix: settings, made and taken back
+//! ```
+
+mod asked;
+mod mending;
+mod page;
+
+use crate::status::{Failure, Status};
+use crate::terminal::{print_all, style};
+use anyhow::anyhow;
+use asked::Asked;
+use clap::{Args, ValueHint};
+use host::doctor::{Device, Files, Finding, Load, Overview, PortState, Severity, Subject};
+use host::predict::{Forecast, Outlook, Supply};
+use host::{Machine, Profile, Refused};
+use measure::ExitStatus;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  tare doctor                                    what this machine lacks, the worst first
+  tare doctor plan.toml                          whether it can carry that plan
+  tare doctor -- http --rate 20k http://10.0.0.2/
+                                                 the same of a command line
+  tare doctor --only net.ports                   one finding in full: why, how to mend it, how to undo that
+  tare doctor --fix                              makes the settings that can be taken back; asks first
+  tare doctor --undo                             takes them back
+
+Only --fix and --undo change anything. What was before is written down in mended.json in Tare's state folder.
+
+Exit status:
+  0 examined; 1 a setting could not be made or taken back; 2 bad input;
+  4 the plan is forecast INVALID, or cannot be carried out here at all";
+
+/// Say what this machine lacks, and whether a plan fits it
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct DoctorArgs {
+    /// A plan, such as `--print-plan` prints and every run folder has
+    #[arg(value_name = "PLAN.toml", value_hint = ValueHint::FilePath)]
+    pub plan: Option<PathBuf>,
+    /// A command line of tare, after --
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "plan")]
+    pub command: Vec<String>,
+    /// Everything that was looked at, in full
+    #[arg(long)]
+    pub all: bool,
+    /// These findings only, in full, by their names; several with commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Print everything as JSON (tare.doctor/1)
+    #[arg(long)]
+    pub json: bool,
+    /// Make the settings that can be taken back; each is printed before it is made
+    #[arg(long, conflicts_with = "json")]
+    pub fix: bool,
+    /// Take back what --fix made
+    #[arg(long, conflicts_with_all = ["json", "plan", "command", "only"])]
+    pub undo: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Everything that is told.
+struct Examination {
+    overview: Overview,
+    machine: Machine,
+    subject: Subject,
+    findings: Vec<Finding>,
+    ports: Vec<PortState>,
+    profile: Result<Profile, Refused>,
+    asked: Option<Asked>,
+    forecast: Option<Forecast>,
+}
+
+/// Examines, tells, and mends if that was asked for.
+pub fn run(args: &DoctorArgs) -> Result<Status, Failure> {
+    if args.fix || args.undo {
+        mending::may_ask(args.yes, if args.undo { "--undo" } else { "--fix" })?;
+    }
+    if args.undo {
+        return mending::undo(args.yes);
+    }
+    let asked = Asked::read(args)?;
+    let examination = Examination::make(asked);
+    examination.know(&args.only)?;
+    if args.fix {
+        return mending::fix(&examination, &args.only, args.yes);
+    }
+    let text = match args.json {
+        true => page::json(&examination)?,
+        false => page::text(&examination, args, style(rustix::termios::isatty(std::io::stdout()))),
+    };
+    print_all(&text)?;
+    Ok(examination.status())
+}
+
+impl Examination {
+    fn make(asked: Option<Asked>) -> Self {
+        let mut subject = Subject::here();
+        if let Some(asked) = &asked {
+            subject.devices.retain(|device| asked.uses(device));
+        }
+        let machine = Machine::read();
+        let profile = match store::state_dir() {
+            Ok(folder) => Profile::of(&machine, &folder.join("tare")),
+            Err(error) => Err(Refused::Unreadable(error.to_string())),
+        };
+        let forecast = asked
+            .as_ref()
+            .map(|asked| Forecast::of(&asked.demand, profile.as_ref(), &supply(asked, &subject.devices)));
+        let mut findings = subject.findings();
+        if let Some(load) = asked.as_ref().map(|asked| asked.load) {
+            findings.sort_by_key(|finding| std::cmp::Reverse(finding.weight.of(load)));
+        }
+        Self {
+            overview: Overview::read(&subject.files),
+            machine,
+            ports: PortState::all(&subject.devices),
+            findings,
+            subject,
+            profile,
+            asked,
+            forecast,
+        }
+    }
+
+    fn load(&self) -> Option<Load> {
+        self.asked.as_ref().map(|asked| asked.load)
+    }
+
+    /// How much a finding matters here: to the plan's load, or to the load that it matters most to.
+    fn severity(&self, finding: &Finding) -> Severity {
+        self.load().map_or(finding.worst(), |load| finding.weight.of(load))
+    }
+
+    fn matters(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.matters(self.load()))
+    }
+
+    /// Names that are typed must be names of findings.
+    fn know(&self, only: &[String]) -> Result<(), Failure> {
+        let ids: Vec<&str> = self.findings.iter().map(|finding| finding.id.as_str()).collect();
+        match only.iter().find(|name| !ids.contains(&name.as_str())) {
+            None => Ok(()),
+            Some(name) => {
+                let stem = name.split('.').next().unwrap_or_default();
+                let near: Vec<&str> = ids.iter().filter(|id| id.starts_with(stem)).copied().collect();
+                let near = if near.is_empty() { ids } else { near };
+                Err(Failure::wrong(anyhow!(
+                    "--only {name}: there is no such finding; there are: {}",
+                    near.join(", ")
+                )))
+            }
+        }
+    }
+
+    fn status(&self) -> Status {
+        let is_invalid = self.forecast.as_ref().is_some_and(|forecast| forecast.outlook == Outlook::Invalid);
+        let is_blocked = self.asked.is_some()
+            && self.findings.iter().any(|finding| self.severity(finding) == Severity::Blocking);
+        if is_invalid || is_blocked { Status::Run(ExitStatus::Invalid) } else { Status::Done }
+    }
+}
+
+/// What the machine has, with what only the interface itself tells of its queue and ring.
+fn supply(asked: &Asked, devices: &[Device]) -> Supply {
+    let supply = Supply::read(asked.interface());
+    let device = devices.iter().find(|device| Some(device.name.as_str()) == asked.interface());
+    let Some(device) = device else { return supply };
+    Supply {
+        transmit_queue: device.setup.queue_length.map(u64::from).or(supply.transmit_queue),
+        ring: device
+            .setup
+            .rings
+            .map(|rings| u64::from(rings.transmit))
+            .filter(|ring| *ring > 0)
+            .or(supply.ring),
+        ..supply
+    }
+}
+
+/// The files of this machine, for settings.
+fn files() -> Files {
+    Files::default()
+}

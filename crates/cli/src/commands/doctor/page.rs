@@ -1,0 +1,256 @@
+//! The examination as one screen of text, in full, or as JSON.
+
+use super::{DoctorArgs, Examination};
+use crate::status::Failure;
+use host::Refused;
+use host::doctor::{Finding, Load, Mend, Severity};
+use report::{Ink, Style, wrap};
+use serde_json::{Value, json};
+
+pub const SCHEMA: &str = "tare.doctor/1";
+/// Findings on the first page; `--all` shows the rest.
+const FIRST: usize = 6;
+/// Columns before the text of a line.
+const LABEL: usize = 10;
+
+/// The page that was asked for.
+pub fn text(examination: &Examination, args: &DoctorArgs, style: Style) -> String {
+    let mut page = Page { text: String::new(), style };
+    if !args.only.is_empty() {
+        let chosen = examination.findings.iter().filter(|finding| args.only.contains(&finding.id));
+        chosen.for_each(|finding| page.full(examination, finding));
+        return page.text;
+    }
+    page.head(examination);
+    match args.all {
+        true => examination.findings.iter().for_each(|finding| page.full(examination, finding)),
+        false => page.findings(examination),
+    }
+    page.next(examination, args.all);
+    page.text
+}
+
+struct Page {
+    text: String,
+    style: Style,
+}
+
+impl Page {
+    fn head(&mut self, examination: &Examination) {
+        self.labelled("Machine", &examination.overview.line(), 2);
+        self.labelled("Profile", &profile(examination), 2);
+        self.labelled("Ports", &ports(examination), 4);
+        if let (Some(asked), Some(forecast)) = (&examination.asked, &examination.forecast) {
+            self.labelled("Plan", &asked.name, 2);
+            self.text.push_str(&forecast.to_string());
+        }
+    }
+
+    fn findings(&mut self, examination: &Examination) {
+        let all: Vec<&Finding> = examination.matters().collect();
+        let most = if examination.asked.is_some() { all.len() } else { FIRST };
+        let whom = examination.load().map_or(String::new(), |load| format!(" to {}", load.word()));
+        let shown = match all.len() {
+            0 => format!("nothing that matters{whom}, of {} things looked at", examination.findings.len()),
+            n if n > most => format!("{n} of {} matter{whom}; the {most} worst", examination.findings.len()),
+            n => format!("{n} of {} matter{whom}, the worst first", examination.findings.len()),
+        };
+        self.labelled("Findings", &shown, 1);
+        for finding in all.into_iter().take(most) {
+            let severity = examination.severity(finding);
+            let whom =
+                if examination.asked.is_some() { String::new() } else { format!(" ({})", whom(finding)) };
+            let lines = wrap(&format!("{}: {}{whom}", finding.id, finding.found), self.style.width() - LABEL);
+            self.first(severity, &lines[0]);
+            self.rest(&lines[1..]);
+            if let Some(mend) = &finding.mend {
+                let (arrow, mend) = short(mend);
+                let line = cut(&format!("{arrow} {mend}"), self.style.width() - LABEL);
+                self.text.push_str(&format!("{:LABEL$}{}\n", "", self.style.paint(Ink::Quiet, &line)));
+            }
+        }
+    }
+
+    /// Everything about one: why, where from, how to mend it, how to take that back.
+    fn full(&mut self, examination: &Examination, finding: &Finding) {
+        let whom = if finding.matters(None) { format!(" ({})", whom(finding)) } else { String::new() };
+        let lines = wrap(&format!("{}: {}{whom}", finding.id, finding.found), self.style.width() - LABEL);
+        self.first(examination.severity(finding), &lines[0]);
+        self.rest(&lines[1..]);
+        if !finding.why.is_empty() {
+            self.labelled("  why", &format!("{} [{}]", finding.why, finding.source), usize::MAX);
+        }
+        match &finding.mend {
+            Some(Mend::Advice { text }) => self.labelled("  mend", text, usize::MAX),
+            Some(mend) => {
+                mend.commands().iter().for_each(|command| self.typed("  mend", command));
+                mend.undoing().iter().for_each(|command| self.typed("  undo", command));
+            }
+            None => {}
+        }
+    }
+
+    /// What to do next, in one line each.
+    fn next(&mut self, examination: &Examination, is_all: bool) {
+        let settings = host::doctor::fix::steps(&examination.findings, examination.load(), &[]).len();
+        let mut next = Vec::new();
+        if !is_all && examination.matters().count() > 0 {
+            next.push(
+                "tare doctor --all tells everything; --only NAME one: why, and how to undo it".to_owned(),
+            );
+        }
+        if settings > 0 {
+            let words = if settings == 1 { "1 setting".to_owned() } else { format!("{settings} settings") };
+            next.push(format!("tare doctor --fix makes {words} that --undo takes back; it asks first"));
+        }
+        if examination.profile.is_err() {
+            next.push("tare weigh finds out how much load this machine makes: forecasts need it".to_owned());
+        }
+        for (n, line) in next.iter().enumerate() {
+            self.labelled(if n == 0 { "Next" } else { "" }, line, usize::MAX);
+        }
+    }
+
+    fn labelled(&mut self, label: &str, text: &str, most: usize) {
+        let mut lines = wrap(text, self.style.width() - LABEL);
+        if lines.len() > most {
+            lines.truncate(most);
+            let last = &mut lines[most - 1];
+            *last = cut(&format!("{last} …"), self.style.width() - LABEL);
+        }
+        let label = format!("{label:LABEL$}");
+        self.text.push_str(&format!(
+            "{}{}\n",
+            self.style.paint(Ink::Strong, &label),
+            lines.first().map_or("", String::as_str)
+        ));
+        self.rest(lines.get(1..).unwrap_or_default());
+    }
+
+    /// A command: never broken, for it is to be copied.
+    fn typed(&mut self, label: &str, command: &str) {
+        self.text
+            .push_str(&format!("{}{command}\n", self.style.paint(Ink::Strong, &format!("{label:LABEL$}"))));
+    }
+
+    fn first(&mut self, severity: Severity, text: &str) {
+        let ink = match severity {
+            Severity::Fine => Ink::Good,
+            Severity::Unknown => Ink::Quiet,
+            Severity::Minor => Ink::Strong,
+            Severity::Serious => Ink::Doubtful,
+            Severity::Blocking => Ink::Bad,
+        };
+        let word = self.style.paint(ink, &format!("{:LABEL$}", severity.word()));
+        self.text.push_str(&format!("{word}{text}\n"));
+    }
+
+    fn rest(&mut self, lines: &[String]) {
+        lines.iter().for_each(|line| self.text.push_str(&format!("{:LABEL$}{line}\n", "")));
+    }
+}
+
+fn whom(finding: &Finding) -> String {
+    finding.weight.whom().into_iter().map(Load::word).collect::<Vec<_>>().join(", ")
+}
+
+/// One line of how to mend it.
+fn short(mend: &Mend) -> (&'static str, String) {
+    match mend {
+        Mend::Settings { changes } if changes.len() > 1 => {
+            ("→", format!("{} and {} more", changes[0].command(), changes.len() - 1))
+        }
+        Mend::Advice { text } => ("→", text.clone()),
+        mend => ("→", mend.commands().join("; ")),
+    }
+}
+
+/// At most so many columns.
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
+fn profile(examination: &Examination) -> String {
+    match &examination.profile {
+        Ok(profile) => {
+            let peaks: Vec<String> = profile
+                .capabilities
+                .iter()
+                .map(|capability| format!("{} {}", capability.key, report::rate(capability.peak_per_s)))
+                .collect();
+            format!("weighed: {}", peaks.join(", "))
+        }
+        Err(refused) => refused.to_string().replace('`', ""),
+    }
+}
+
+/// Those that work, then each of the others with its reason.
+fn ports(examination: &Examination) -> String {
+    let is_kind = |name: &str| !name.contains(':');
+    let works = examination.ports.iter().filter(|port| port.works == Some(true) && is_kind(&port.port));
+    let works: Vec<&str> = works.map(|port| port.port.as_str()).collect();
+    let mut parts = vec![format!("{} work", works.join(", "))];
+    let others = examination.ports.iter().filter(|port| port.works != Some(true) || !is_kind(&port.port));
+    parts.extend(others.map(|port| match port.works {
+        Some(false) => format!("not {}: {}", port.port, port.why),
+        _ => format!("{}: {}", port.port, port.why),
+    }));
+    parts.join("; ")
+}
+
+/// Everything, for programs.
+pub fn json(examination: &Examination) -> Result<String, Failure> {
+    let profile = match &examination.profile {
+        Ok(profile) => json!({
+            "holds": true, "refused": null, "made_unix_s": profile.made_unix_s,
+            "peaks_per_s": profile.capabilities.iter().map(|c| json!({"key": c.key, "against": c.against, "peak_per_s": c.peak_per_s})).collect::<Vec<_>>(),
+        }),
+        Err(refused) => {
+            let kind = match refused {
+                Refused::None => "none",
+                Refused::Changed(_) => "changed",
+                Refused::Unreadable(_) => "unreadable",
+            };
+            json!({ "holds": false, "refused": kind, "why": refused.to_string() })
+        }
+    };
+    let plan = examination
+        .asked
+        .as_ref()
+        .map(|asked| json!({ "name": asked.name, "command": asked.demand.command, "load": asked.load }));
+    let findings: Vec<Value> = examination.findings.iter().map(|finding| one(examination, finding)).collect();
+    let whole = json!({
+        "schema": SCHEMA,
+        "tare": env!("CARGO_PKG_VERSION"),
+        "machine": examination.overview,
+        "facts": examination.machine.facts,
+        "measured": examination.subject.measured,
+        "profile": profile,
+        "plan": plan,
+        "forecast": examination.forecast,
+        "ports": examination.ports,
+        "findings": findings,
+    });
+    let text = serde_json::to_string_pretty(&whole).map_err(Failure::wrong)?;
+    Ok(text + "\n")
+}
+
+/// A finding, with how much it matters here and its commands as they are typed.
+fn one(examination: &Examination, finding: &Finding) -> Value {
+    let commands = |mend: fn(&Mend) -> Vec<String>| finding.mend.as_ref().map(mend).unwrap_or_default();
+    json!({
+        "id": finding.id,
+        "severity": examination.severity(finding),
+        "weight": finding.weight,
+        "found": finding.found,
+        "why": finding.why,
+        "source": finding.source,
+        "mend": finding.mend,
+        "commands": commands(Mend::commands),
+        "undo": commands(Mend::undoing),
+    })
+}
