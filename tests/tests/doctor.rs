@@ -31,14 +31,22 @@ fn this_machine_is_examined_and_told_as_json() {
     let findings = run.result["findings"].as_array().expect("findings");
     assert!(findings.len() > 40, "{}", findings.len());
     for finding in findings {
-        let matters = ["minor", "serious", "blocking"].contains(&finding["severity"].as_str().unwrap_or_default());
+        let matters =
+            ["minor", "serious", "blocking"].contains(&finding["severity"].as_str().unwrap_or_default());
         let why = finding["why"].as_str().unwrap_or_default();
         assert!(!finding["found"].as_str().unwrap_or_default().is_empty(), "{finding}");
-        assert!(!matters || why.bytes().any(|byte| byte.is_ascii_digit()), "a reason without a figure: {finding}");
+        assert!(
+            !matters || why.bytes().any(|byte| byte.is_ascii_digit()),
+            "a reason without a figure: {finding}"
+        );
         assert!(!matters || finding["mend"].is_object(), "nothing to do about it: {finding}");
     }
-    let kinds: Vec<&str> =
-        run.result["ports"].as_array().expect("ports").iter().filter_map(|port| port["port"].as_str()).collect();
+    let kinds: Vec<&str> = run.result["ports"]
+        .as_array()
+        .expect("ports")
+        .iter()
+        .filter_map(|port| port["port"].as_str())
+        .collect();
     for kind in ["mem", "pcap", "udp", "packet", "xdp", "live", "tap"] {
         assert!(kinds.contains(&kind), "{kind}: {kinds:?}");
     }
@@ -46,18 +54,31 @@ fn this_machine_is_examined_and_told_as_json() {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("a kernel has a release");
     assert_eq!(run.at("machine.kernel"), kernel.trim());
     assert_eq!(run.result["profile"]["refused"], "none");
-    assert!(run.float("measured.sleeps.tight_p50_ns") > 0.0 && run.float("measured.system_call_ns") > 0.0, "{run}");
+    assert!(
+        run.float("measured.sleeps.tight_p50_ns") > 0.0 && run.float("measured.system_call_ns") > 0.0,
+        "{run}"
+    );
 }
 
 #[test]
 fn examining_changes_nothing() {
     let _alone = alone();
-    let names = ["net.ipv4.ip_local_port_range", "net.ipv4.tcp_tw_reuse", "net.core.somaxconn", "kernel.sched_rt_runtime_us"];
+    let names = [
+        "net.ipv4.ip_local_port_range",
+        "net.ipv4.tcp_tw_reuse",
+        "net.core.somaxconn",
+        "kernel.sched_rt_runtime_us",
+    ];
     let settings = || -> Vec<String> {
         let path = |name: &str| format!("/proc/sys/{}", name.replace('.', "/"));
         let links = std::fs::read_to_string("/proc/net/dev").unwrap_or_default();
-        let interfaces = links.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim().to_owned());
-        names.iter().map(|name| std::fs::read_to_string(path(name)).unwrap_or_default()).chain(interfaces).collect()
+        let interfaces =
+            links.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim().to_owned());
+        names
+            .iter()
+            .map(|name| std::fs::read_to_string(path(name)).unwrap_or_default())
+            .chain(interfaces)
+            .collect()
     };
     let before = settings();
     assert_eq!(doctor("").code, Some(0));
@@ -81,7 +102,8 @@ fn settings_are_made_and_taken_back_in_a_namespace() {
     let _beside = beside_others();
     let bed = TestBed::pair();
     let (generator, sink, state) = (bed.generator(), bed.sink(), scratch());
-    let (before, host) = (ports(generator), std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok());
+    let (before, host) =
+        (ports(generator), std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok());
     assert_ne!(before, "1024 65535");
     let fixed = inside(generator, state.path(), "--fix --yes --only net.ports");
     assert_eq!(fixed.code, Some(0), "{fixed}");
@@ -166,7 +188,11 @@ fn a_finding_in_full_has_its_reason_its_command_and_what_undoes_it() {
     let (bed, state) = (TestBed::pair(), scratch());
     let run = inside(bed.generator(), state.path(), "--only net.ports");
     let text = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for words in ["470 new connections a second", "mend sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"", "undo sysctl -w"] {
+    for words in [
+        "470 new connections a second",
+        "mend sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"",
+        "undo sysctl -w",
+    ] {
         assert!(text.contains(words), "{words}: {run}");
     }
     let run = doctor("--only net.prots");
@@ -201,12 +227,17 @@ fn a_plan_beyond_the_profile_is_forecast_invalid_and_one_within_it_is_not() {
     let state = scratch();
     profile(state.path(), "http.keep_alive", 10_000.0);
     let with = |arguments: &str| {
-        let tare = Tare::new(&format!("doctor {arguments}")).env("XDG_STATE_HOME", state.path().display().to_string());
+        let tare = Tare::new(&format!("doctor {arguments}"))
+            .env("XDG_STATE_HOME", state.path().display().to_string());
         tare.start().finish_unchecked()
     };
     let low = with("--json -- http http://127.0.0.1:9/ --rate 1000 --duration 5s");
     assert_eq!(low.at("forecast.outlook"), "valid", "{low}");
-    assert_eq!((low.code, low.at("plan.load")), (Some(0), json!("http").to_string().trim_matches('"')), "{low}");
+    assert_eq!(
+        (low.code, low.at("plan.load")),
+        (Some(0), json!("http").to_string().trim_matches('"')),
+        "{low}"
+    );
     assert_eq!(low.result["profile"]["holds"], true, "{low}");
     let high = with("--json -- tare http http://127.0.0.1:9/ --rate 100k --duration 5s");
     assert_eq!((high.code, high.at("forecast.outlook")), (Some(4), "invalid"), "{high}");
@@ -214,7 +245,9 @@ fn a_plan_beyond_the_profile_is_forecast_invalid_and_one_within_it_is_not() {
     assert!(text.code == Some(4) && text.stdout.contains("INVALID"), "{text}");
     // The same from a file.
     let plan = state.path().join("plan.toml");
-    let printed = Tare::new("http http://127.0.0.1:9/ --rate 100k --duration 5s --print-plan").start().finish_unchecked();
+    let printed = Tare::new("http http://127.0.0.1:9/ --rate 100k --duration 5s --print-plan")
+        .start()
+        .finish_unchecked();
     std::fs::write(&plan, &printed.stdout).expect("a plan");
     let file = with(&format!("--json {}", plan.display()));
     assert_eq!((file.code, file.at("forecast.outlook")), (Some(4), "invalid"), "{file}");
@@ -233,11 +266,13 @@ fn wrong_input_is_named_with_its_line_flag_or_word() {
     let _beside = beside_others();
     let folder = scratch();
     let plan = folder.path().join("plan.toml");
-    std::fs::write(&plan, "[target]\nurls = [\"http://127.0.0.1/\"]\n\n[load]\nrtae = \"10/s\"\n").expect("a file");
+    std::fs::write(&plan, "[target]\nurls = [\"http://127.0.0.1/\"]\n\n[load]\nrtae = \"10/s\"\n")
+        .expect("a file");
     let cases = [
         (format!("{}", plan.display()), vec!["plan.toml", "rtae"]),
         (format!("{}/absent.toml", folder.path().display()), vec!["absent.toml", "expected a plan"]),
         ("http".to_owned(), vec!["tare doctor -- http"]),
+        ("http --rate 5 http://127.0.0.1/".to_owned(), vec!["tare doctor -- http"]),
         ("-- http http://127.0.0.1/ --rate quick".to_owned(), vec!["--rate", "quick"]),
         ("-- send packet:veth0 --sizze 64".to_owned(), vec!["--sizze"]),
         ("-- runs".to_owned(), vec!["'runs' makes no load"]),
@@ -256,10 +291,15 @@ fn without_privileges_it_says_what_cannot_be_done() {
     let _beside = beside_others();
     need("setpriv");
     let tare = Tare::new("doctor --json -- send packet:lo --rate 1000");
-    let run = tare.through("setpriv --bounding-set=-all --inh-caps=-all --reuid=65534 --clear-groups --").start().finish_unchecked();
+    let run = tare
+        .through("setpriv --bounding-set=-all --inh-caps=-all --reuid=65534 --clear-groups --")
+        .start()
+        .finish_unchecked();
     // A load of frames that nobody here may send.
+    assert_eq!(run.code, Some(4), "{run}");
     assert_eq!(finding(&run, "cap.net_raw")["weight"]["packets"], "blocking", "{run}");
-    let packet = run.result["ports"].as_array().expect("ports").iter().find(|port| port["port"] == "packet").cloned();
+    let packet =
+        run.result["ports"].as_array().expect("ports").iter().find(|port| port["port"] == "packet").cloned();
     let packet = packet.expect("packet is told of");
     assert_eq!(packet["works"], false, "{packet}");
     assert!(packet["why"].as_str().unwrap_or_default().contains("CAP_NET_RAW"), "{packet}");

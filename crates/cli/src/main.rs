@@ -123,6 +123,14 @@ fn explained(mut error: clap::Error) -> clap::Error {
         let advice = format!("the address belongs to its flag: '--live={address}'");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
     }
+    if error.kind() == ErrorKind::UnknownArgument
+        && let [_, doctor, command, ..] = words.as_slice()
+        && doctor == "doctor"
+        && GROUPS.iter().any(|(_, names)| names.contains(&command.as_str()))
+    {
+        let advice = format!("a command line comes after --: 'tare doctor -- {command} …'");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+    }
     error
 }
 

@@ -16,7 +16,7 @@ use crate::terminal::{print_all, style};
 use anyhow::anyhow;
 use asked::Asked;
 use clap::{Args, ValueHint};
-use host::doctor::{Device, Files, Finding, Load, Overview, PortState, Severity, Subject};
+use host::doctor::{Device, Files, Finding, Load, Overview, PortState, Severity, Subject, Weight};
 use host::predict::{Forecast, Outlook, Supply};
 use host::{Machine, Profile, Refused};
 use measure::ExitStatus;
@@ -95,7 +95,7 @@ pub fn run(args: &DoctorArgs) -> Result<Status, Failure> {
         return mending::fix(&examination, &args.only, args.yes);
     }
     let text = match args.json {
-        true => page::json(&examination)?,
+        true => page::json(&examination, &args.only)?,
         false => page::text(&examination, args, style(rustix::termios::isatty(std::io::stdout()))),
     };
     print_all(&text)?;
@@ -117,6 +117,10 @@ impl Examination {
             .as_ref()
             .map(|asked| Forecast::of(&asked.demand, profile.as_ref(), &supply(asked, &subject.devices)));
         let mut findings = subject.findings();
+        if asked.as_ref().is_some_and(|asked| !asked.needs_privilege()) {
+            let of_privilege = findings.iter_mut().filter(|finding| finding.id.starts_with("cap."));
+            of_privilege.for_each(|finding| finding.weight = Weight::default());
+        }
         if let Some(load) = asked.as_ref().map(|asked| asked.load) {
             findings.sort_by_key(|finding| std::cmp::Reverse(finding.weight.of(load)));
         }

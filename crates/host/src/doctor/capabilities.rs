@@ -35,7 +35,7 @@ const NEEDS: [Need; 7] = [
         bit: NET_RAW,
         name: "net_raw",
         without: "0 frames can be sent or captured by packet: and xdp:; udp: ports, mem: and HTTP work",
-        weight: Weight { http: Severity::Fine, packets: Severity::Blocking, gaps: Severity::Minor },
+        weight: Weight { http: Severity::Fine, packets: Severity::Blocking, gaps: Severity::Blocking },
     },
     Need {
         bit: NET_ADMIN,

@@ -75,6 +75,13 @@ impl Asked {
         self.demand.frames.as_ref()?.interface.as_deref()
     }
 
+    /// Whether frames go another way than by this process, its files and its sockets.
+    pub fn needs_privilege(&self) -> bool {
+        let kinds = self.demand.frames.iter().flat_map(|frames| &frames.kinds);
+        let mut kinds = kinds.filter(|kind| !["mem", "pcap", "udp"].contains(kind));
+        self.demand.requests.is_none() && (self.demand.frames.is_none() || kinds.next().is_some())
+    }
+
     /// Whether the load passes that interface, as far as the plan says: requests may take any, but for those that stay here.
     pub fn uses(&self, device: &Device) -> bool {
         match (&self.demand.requests, self.interface()) {
@@ -117,6 +124,16 @@ mod tests {
         assert!(asked("runs list").unwrap_err().contains("'runs list' makes no load"));
         assert!(asked("http http://127.0.0.1/ --rate quick").unwrap_err().contains("--rate"));
         assert!(asked("http --no-such-flag").unwrap_err().contains("--no-such-flag"));
+    }
+
+    #[test]
+    fn memory_files_and_sockets_need_no_privilege() {
+        for words in ["send mem:a", "send udp:198.18.0.2:9", "http http://127.0.0.1:1/"] {
+            assert!(!asked(words).unwrap().needs_privilege(), "{words}");
+        }
+        for words in ["send packet:eth0", "send eth0", "send live:eth0", "capture packet:eth0"] {
+            assert!(asked(words).unwrap().needs_privilege(), "{words}");
+        }
     }
 
     #[test]

@@ -8,8 +8,9 @@ use report::{Ink, Style, wrap};
 use serde_json::{Value, json};
 
 pub const SCHEMA: &str = "tare.doctor/1";
-/// Findings on the first page; `--all` shows the rest.
-const FIRST: usize = 6;
+/// Rows of the first page, and findings that it has whatever they take; `--all` shows the rest.
+const ROWS: usize = 23;
+const LEAST: usize = 3;
 /// Columns before the text of a line.
 const LABEL: usize = 10;
 
@@ -24,7 +25,12 @@ pub fn text(examination: &Examination, args: &DoctorArgs, style: Style) -> Strin
     page.head(examination);
     match args.all {
         true => examination.findings.iter().for_each(|finding| page.full(examination, finding)),
-        false => page.findings(examination),
+        false => {
+            let mut next = Page { text: String::new(), style };
+            next.next(examination, false);
+            let room = ROWS.saturating_sub(page.rows() + next.rows() + 1);
+            page.findings(examination, if examination.asked.is_some() { usize::MAX } else { room });
+        }
     }
     page.next(examination, args.all);
     page.text
@@ -46,37 +52,58 @@ impl Page {
         }
     }
 
-    fn findings(&mut self, examination: &Examination) {
+    fn rows(&self) -> usize {
+        self.text.lines().count()
+    }
+
+    /// Those that matter, the worst first, in so many rows.
+    fn findings(&mut self, examination: &Examination, room: usize) {
         let all: Vec<&Finding> = examination.matters().collect();
-        let most = if examination.asked.is_some() { all.len() } else { FIRST };
-        let whom = examination.load().map_or(String::new(), |load| format!(" to {}", load.word()));
-        let shown = match all.len() {
-            0 => format!("nothing that matters{whom}, of {} things looked at", examination.findings.len()),
-            n if n > most => format!("{n} of {} matter{whom}; the {most} worst", examination.findings.len()),
-            n => format!("{n} of {} matter{whom}, the worst first", examination.findings.len()),
+        let texts: Vec<String> = all.iter().map(|finding| self.short(examination, finding)).collect();
+        let mut left = room;
+        let fits = |(n, text): &(usize, &String)| {
+            let taken = text.lines().count();
+            let fits = *n < LEAST || taken <= left;
+            left = left.saturating_sub(taken);
+            fits
+        };
+        let most = texts.iter().enumerate().take_while(fits).count();
+        let (looked, load) = (examination.findings.len(), examination.load());
+        let whom = load.map_or(String::new(), |load| format!(" to {}", load.word()));
+        let shown = match texts.len() {
+            0 => format!("nothing that matters{whom}, of {looked} things looked at"),
+            n if n > most => format!("{n} of {looked} matter{whom}; the {most} worst are"),
+            n => format!("{n} of {looked} matter{whom}, the worst first"),
         };
         self.labelled("Findings", &shown, 1);
-        for finding in all.into_iter().take(most) {
-            let severity = examination.severity(finding);
-            let whom =
-                if examination.asked.is_some() { String::new() } else { format!(" ({})", whom(finding)) };
-            let lines = wrap(&format!("{}: {}{whom}", finding.id, finding.found), self.style.width() - LABEL);
-            self.first(severity, &lines[0]);
-            self.rest(&lines[1..]);
-            if let Some(mend) = &finding.mend {
-                let (arrow, mend) = short(mend);
-                let line = cut(&format!("{arrow} {mend}"), self.style.width() - LABEL);
-                self.text.push_str(&format!("{:LABEL$}{}\n", "", self.style.paint(Ink::Quiet, &line)));
-            }
+        texts[..most].iter().for_each(|text| self.text.push_str(text));
+    }
+
+    /// What was found, and one line of what to do.
+    fn short(&self, examination: &Examination, finding: &Finding) -> String {
+        let mut page = Page { text: String::new(), style: self.style };
+        let whom = match examination.asked {
+            Some(_) => String::new(),
+            None => format!(" ({})", whom(finding)),
+        };
+        page.finding(examination, finding, &whom);
+        if let Some(mend) = &finding.mend {
+            let line = cut(&format!("→ {}", short(mend)), self.style.width() - LABEL);
+            page.text.push_str(&format!("{:LABEL$}{}\n", "", self.style.paint(Ink::Quiet, &line)));
         }
+        page.text
+    }
+
+    fn finding(&mut self, examination: &Examination, finding: &Finding, whom: &str) {
+        let lines = wrap(&format!("{}: {}{whom}", finding.id, finding.found), self.style.width() - LABEL);
+        self.first(examination.severity(finding), lines.first().map_or("", String::as_str));
+        self.rest(lines.get(1..).unwrap_or_default());
     }
 
     /// Everything about one: why, where from, how to mend it, how to take that back.
     fn full(&mut self, examination: &Examination, finding: &Finding) {
         let whom = if finding.matters(None) { format!(" ({})", whom(finding)) } else { String::new() };
-        let lines = wrap(&format!("{}: {}{whom}", finding.id, finding.found), self.style.width() - LABEL);
-        self.first(examination.severity(finding), &lines[0]);
-        self.rest(&lines[1..]);
+        self.finding(examination, finding, &whom);
         if !finding.why.is_empty() {
             self.labelled("  why", &format!("{} [{}]", finding.why, finding.source), usize::MAX);
         }
@@ -95,16 +122,14 @@ impl Page {
         let settings = host::doctor::fix::steps(&examination.findings, examination.load(), &[]).len();
         let mut next = Vec::new();
         if !is_all && examination.matters().count() > 0 {
-            next.push(
-                "tare doctor --all tells everything; --only NAME one: why, and how to undo it".to_owned(),
-            );
+            next.push("--all: everything; --only NAME: one in full, why and how to undo it".to_owned());
         }
         if settings > 0 {
             let words = if settings == 1 { "1 setting".to_owned() } else { format!("{settings} settings") };
-            next.push(format!("tare doctor --fix makes {words} that --undo takes back; it asks first"));
+            next.push(format!("--fix makes {words} that --undo takes back; it asks first"));
         }
         if examination.profile.is_err() {
-            next.push("tare weigh finds out how much load this machine makes: forecasts need it".to_owned());
+            next.push("tare weigh: how much load this machine makes, for forecasts".to_owned());
         }
         for (n, line) in next.iter().enumerate() {
             self.labelled(if n == 0 { "Next" } else { "" }, line, usize::MAX);
@@ -155,13 +180,13 @@ fn whom(finding: &Finding) -> String {
 }
 
 /// One line of how to mend it.
-fn short(mend: &Mend) -> (&'static str, String) {
+fn short(mend: &Mend) -> String {
     match mend {
         Mend::Settings { changes } if changes.len() > 1 => {
-            ("→", format!("{} and {} more", changes[0].command(), changes.len() - 1))
+            format!("{} and {} more", changes[0].command(), changes.len() - 1)
         }
-        Mend::Advice { text } => ("→", text.clone()),
-        mend => ("→", mend.commands().join("; ")),
+        Mend::Advice { text } => text.clone(),
+        mend => mend.commands().join("; "),
     }
 }
 
@@ -203,7 +228,7 @@ fn ports(examination: &Examination) -> String {
 }
 
 /// Everything, for programs.
-pub fn json(examination: &Examination) -> Result<String, Failure> {
+pub fn json(examination: &Examination, only: &[String]) -> Result<String, Failure> {
     let profile = match &examination.profile {
         Ok(profile) => json!({
             "holds": true, "refused": null, "made_unix_s": profile.made_unix_s,
@@ -222,7 +247,8 @@ pub fn json(examination: &Examination) -> Result<String, Failure> {
         .asked
         .as_ref()
         .map(|asked| json!({ "name": asked.name, "command": asked.demand.command, "load": asked.load }));
-    let findings: Vec<Value> = examination.findings.iter().map(|finding| one(examination, finding)).collect();
+    let chosen = examination.findings.iter().filter(|finding| only.is_empty() || only.contains(&finding.id));
+    let findings: Vec<Value> = chosen.map(|finding| one(examination, finding)).collect();
     let whole = json!({
         "schema": SCHEMA,
         "tare": env!("CARGO_PKG_VERSION"),
