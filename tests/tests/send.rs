@@ -539,6 +539,22 @@ fn what_arrives_is_told_and_faults_are_found() {
     let dropped = dropped.expect("the fault port counts what it drops");
     assert!((100..300).contains(&dropped), "5 % of 4 000 are 200: {dropped}");
     assert_eq!(report["received"]["lost"].as_u64(), Some(dropped), "{run}");
+    // All of them, and the last of them.
+    for (which, lost) in [("every=1", 10), ("at=8+9", 2)] {
+        let load = format!("send fault,drop={which}:mem:{lost} --receive mem:{lost} --sign --rate 1k -n 10");
+        let run = Tare::packets(&load).run();
+        let received = &run.result["packets"]["received"];
+        assert_eq!(
+            (received["signed"].as_u64(), received["lost"].as_u64()),
+            (Some(10 - lost), Some(lost)),
+            "{run}"
+        );
+    }
+    // Where the port only receives, its faults are made there.
+    let run = Tare::packets("send mem:in --receive fault,drop=at=3:mem:in --sign --rate 1k -n 10").run();
+    assert_eq!(run.result["packets"]["received"]["lost"].as_u64(), Some(1), "{run}");
+    let refused = Tare::packets("send mem:two --queues 2 --receive mem:two --sign -n 10").run();
+    assert!(refused.code == Some(2) && refused.stderr.contains("--queues"), "{refused}");
 }
 
 #[test]

@@ -94,6 +94,15 @@ fn template(vary: Vec<Vary>, sign: bool, sizes: Sizes) -> Template {
         },
         Layer::Udp { source: 1024, destination: 9, checksum: true },
     ];
-    let stream = StreamSpec { weight: 1, layers, sizes, payload: Payload::Zeros, vary, flows: None, sign, pads: false };
+    let stream = StreamSpec {
+        weight: 1,
+        layers,
+        sizes,
+        payload: Payload::Zeros,
+        vary,
+        flows: None,
+        sign,
+        pads: false,
+    };
     Template::build(&Spec { streams: vec![stream], seed: 1 }).expect("the specification is valid")
 }

@@ -415,8 +415,9 @@ impl Watch {
         if refused > 0 {
             self.record.missed(Miss::PortFull, refused);
         }
-        self.gauges.offered += on.frames + off.frames;
-        self.gauges.due = self.gauges.offered;
+        // The recorder adds what was missed to what was offered.
+        self.gauges.offered += on.frames + off.frames - refused;
+        self.gauges.due += on.frames + off.frames;
         self.seen = Seen { passed, dropped, refused: self.seen.refused + refused };
     }
 }

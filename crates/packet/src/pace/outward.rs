@@ -223,6 +223,8 @@ impl Outward {
                     self.is_lost(due, now, Cause::FrameTooLong);
                 }
                 Err(PortError::Down { .. }) => {
+                    // Every frame that comes meanwhile is forgotten, and the link went down once.
+                    self.outcomes.resets += u64::from(std::mem::replace(&mut self.was_up, false));
                     self.forget(now);
                     break;
                 }
@@ -317,13 +319,13 @@ impl Outward {
         let is_up = self.from.is_up() && self.to.is_up();
         if is_up != self.was_up {
             self.was_up = is_up;
+            self.outcomes.resets += 1;
             self.forget(now);
         }
     }
 
     /// Interface down or up: forgets what waits here and in IN, and begins anew.
     fn forget(&mut self, now: Instant) {
-        self.outcomes.resets += 1;
         let first = self.outcomes.taken - self.queue.len() as u64;
         // What IN still has was sent before, too. Bounded, should the host send without pause.
         for _ in 0..QUEUE / MOST_TAKEN {

@@ -21,7 +21,7 @@ use measure::gap_meter::{GapMeter, Requested, Stamping};
 use measure::packets::{Cell, Column, GapReport, Table};
 use plan::Spin;
 use plan::packets::send::{Pace, SendPlan};
-use port::{About, Address, Direction, FCS, Port, PortError, Wish};
+use port::{About, Address, Direction, FCS, Kind, Port, PortError, Wish};
 use schedule::Share;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -108,6 +108,15 @@ impl SendJob {
             _ => None,
         };
         let frames = plan.frames.or(once.filter(|_| plan.duration.is_none()));
+        if plan.queues > 1
+            && let Some(port) = &plan.receive
+            && port.parse::<Address>()?.innermost().kind() == Kind::Mem
+        {
+            let what = format!(
+                "--queues: --receive reads one queue of {port}, and frames of the others would seem lost"
+            );
+            return Err(PacketError::Wrong(what));
+        }
         let receiver =
             plan.receive.as_deref().map(|port| open_receiver(port, template.longest())).transpose()?;
         let answering = match plan.answer_arp {
@@ -511,7 +520,7 @@ fn findings(
         }
         None => report.gaps = handed,
     }
-    if arrived.report.signed > 0 {
+    if arrived.is_signed || arrived.report.signed > 0 {
         report.received = Some(arrived.report);
     }
     if let Some(failure) = arrived.failure {

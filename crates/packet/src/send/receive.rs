@@ -18,12 +18,16 @@ const PATIENCE: Picos = Picos::from_millis(300);
 /// No frame for so long after the last has left: none will come.
 const QUIET: Picos = Picos::from_millis(100);
 const WAIT: Picos = Picos::from_millis(5);
+/// How often, [`WAIT`] apart, it is asked how many left, where the way ended before that was told.
+const ASKS: u32 = 200;
 const BATCH: usize = 256;
 
 /// What arrived.
 #[derive(Clone, Debug, Default)]
 pub struct Arrived {
     pub report: ReceivedReport,
+    /// Frames with signatures were sent: that none arrived is to be told, too.
+    pub is_signed: bool,
     pub gaps: Option<GapReport>,
     pub port: PortReport,
     /// Why receiving ended early.
@@ -73,6 +77,13 @@ pub fn start(
             Ok(()) | Err(PortError::Over { .. }) => None,
             Err(error) => Some(error.to_string()),
         };
+        // A way that closes behind the last frame does so before those who sent have counted.
+        for _ in 0..ASKS {
+            if sent.is_over() {
+                break;
+            }
+            std::thread::sleep(WAIT.as_std());
+        }
         let arrived = receiver.finish(&mut *port, &sent, failure);
         if let Ok(mut found) = found.lock() {
             *found = arrived;
@@ -153,6 +164,7 @@ impl Receiver {
         let stamps = about.can.stamps;
         let stamping = stamping(&about.name, Origin::Port(stamps), self.resolution, self.reading_ns);
         let gaps = (stamps.is_some() && self.gaps.count() > 0).then(|| self.gaps.report(&stamping));
-        Arrived { report: self.signed.report(), gaps, port: report("in", port, 0, 0), failure }
+        let is_signed = self.is_signed && numbered > 0;
+        Arrived { report: self.signed.report(), is_signed, gaps, port: report("in", port, 0, 0), failure }
     }
 }

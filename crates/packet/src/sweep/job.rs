@@ -16,7 +16,7 @@ use measure::packets::{PacketReport, PlaceCount, PortReport};
 use plan::packets::frames::FrameSource;
 use plan::packets::send::Pace;
 use plan::packets::sweep::SweepPlan;
-use port::{About, Direction, FCS, Port, Wish};
+use port::{About, Address, Direction, FCS, Kind, Port, Wish};
 use std::sync::{Arc, Mutex, PoisonError};
 use units::{Bytes, Fate, Gauges, Picos, Record};
 use wire::Template;
@@ -58,10 +58,18 @@ impl SweepJob {
             port::open(&text.parse()?, &Wish { direction, busy, frame: longest, ..Wish::default() })
                 .map_err(PacketError::from)
         };
+        let (from, to): (Address, Address) = (plan.send.parse()?, plan.receive.parse()?);
+        if from == to && from.innermost().kind() != Kind::Mem {
+            let what = format!("--receive: {to} is where frames leave; it is to be the other end of the way");
+            return Err(PacketError::Wrong(what));
+        }
         let send = open(&plan.send, Direction::Transmit, true)?;
-        // Both ways where the port can: a frame from there teaches switches on the way.
-        let receive = open(&plan.receive, Direction::Both, false)
-            .or_else(|_| open(&plan.receive, Direction::Receive, false))?;
+        // Both ways where the port can: a frame from there teaches switches on the way. Faults are those of receiving.
+        let receive = match to.kind() {
+            Kind::Fault => open(&plan.receive, Direction::Receive, false)?,
+            _ => open(&plan.receive, Direction::Both, false)
+                .or_else(|_| open(&plan.receive, Direction::Receive, false))?,
+        };
         Self::between(plan.clone(), clock, send, receive)
     }
 

@@ -158,6 +158,7 @@ impl SweepPlanFile {
                 "the first trials are the shorter ones",
             ));
         }
+        let (min, max) = self.bounds(&table)?;
         let plan = SweepPlan {
             send: table.port("send", sweep.send.as_ref(), ports)?,
             receive: table.port("receive", sweep.receive.as_ref(), ports)?,
@@ -169,8 +170,8 @@ impl SweepPlanFile {
             sum: sum.unwrap_or(if by_the_letter { trial } else { trial.saturating_mul(3) }).max(trial),
             exceed: exceed.unwrap_or(if by_the_letter { Fraction::ZERO } else { millionths(500_000) }),
             width: self.width(&table)?,
-            min: self.min(&table)?,
-            max: self.max(&table)?,
+            min,
+            max,
             latency: sweep.latency.unwrap_or(true),
             bursts: table.count("bursts", &sweep.bursts, 0, MOST_BURSTS)?.unwrap_or(50) as u32,
             drain: table.time("drain", &sweep.drain)?.unwrap_or(if by_the_letter {
@@ -258,6 +259,18 @@ impl SweepPlanFile {
         typed.as_str().parse().map_err(|error: units::ParseError| {
             table.wrong("min_rate", typed.as_str(), error.problem, "frames a second, such as 100")
         })
+    }
+
+    /// The bounds of the search, the right way round where both are frames a second.
+    fn bounds(&self, table: &Table<'_>) -> Result<(Rate, Pace), PlanError> {
+        let (min, max) = (self.min(table)?, self.max(table)?);
+        match max {
+            Pace::Frames(most) if most.as_per_second_f64() < min.as_per_second_f64() => {
+                let typed = self.sweep.max_rate.as_ref().map_or("", Typed::as_str);
+                Err(table.wrong("max_rate", typed, "is below --min-rate", &format!("{min} or more")))
+            }
+            _ => Ok((min, max)),
+        }
     }
 
     fn max(&self, table: &Table<'_>) -> Result<Pace, PlanError> {
@@ -360,6 +373,9 @@ mod tests {
             said.starts_with("--sizes: '64,9' has no such frame size") && said.contains("64,512,1518"),
             "{said}"
         );
+        let said =
+            refused(|sweep| (sweep.min_rate, sweep.max_rate) = (Some("10k".into()), Some("1k".into())));
+        assert!(said.starts_with("--max-rate: '1k' is below --min-rate"), "{said}");
         let said = refused(|sweep| sweep.goal = Some("mdr".into()));
         assert!(said.starts_with("--goal: 'mdr'") && said.contains("ndr (no loss)"), "{said}");
         let said = refused(|sweep| sweep.goal = Some("100%".into()));

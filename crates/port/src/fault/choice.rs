@@ -85,7 +85,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub fn read(address: &Address, queue: u32) -> Result<Self, PortError> {
+    /// For a port that will be used in this direction: faults of one that only receives are made there, if nobody says otherwise.
+    pub fn read(address: &Address, queue: u32, used: Direction) -> Result<Self, PortError> {
         let which = |name| Which::read(address, name);
         let plan = Self {
             drop: which("drop")?,
@@ -96,15 +97,26 @@ impl Plan {
             by: address.read("by", "1")?.unwrap_or(1),
             hold: address.read("hold", "1ms")?.unwrap_or(Picos::from_micros(1_000)),
             seed: address.read::<u64>("seed", "7")?.unwrap_or(1).wrapping_add(u64::from(queue) << 32),
-            on: match address.word("on", &["transmit", "receive", "both"])? {
+            on: match address.word("on", &["auto", "transmit", "receive", "both"])? {
+                "transmit" => Direction::Transmit,
                 "receive" => Direction::Receive,
                 "both" => Direction::Both,
+                _ if used == Direction::Receive => Direction::Receive,
                 _ => Direction::Transmit,
             },
             room: address.read("room", "1024")?.unwrap_or(1_024),
         };
         if !(1..=1 << 20).contains(&plan.room) {
             return Err(address.wrong("room is not between 1 and 1048576 frames", "room=1024"));
+        }
+        if (plan.on == Direction::Receive && !used.receives())
+            || (plan.on == Direction::Transmit && !used.transmits())
+        {
+            let (never, role) = if used.receives() { ("sends", "receive") } else { ("receives", "transmit") };
+            return Err(address.wrong(
+                &format!("this port never {never}: the fault would never happen"),
+                &format!("on={role}"),
+            ));
         }
         if plan.by == 0 {
             return Err(address.wrong("a frame cannot be overtaken by none", "by=1"));

@@ -54,12 +54,12 @@ struct Does {
 
 /// Checks the options without opening anything.
 pub(crate) fn check(address: &Address) -> Result<(), PortError> {
-    Plan::read(address, 0).map(drop)
+    Plan::read(address, 0, crate::Direction::Both).map(drop)
 }
 
 /// Wraps a port that is open.
 pub(crate) fn wrap(address: &Address, wish: &Wish, inner: Box<dyn Port>) -> Result<Box<dyn Port>, PortError> {
-    let plan = Plan::read(address, wish.queue)?;
+    let plan = Plan::read(address, wish.queue, wish.direction)?;
     let does = Does { outward: plan.on.transmits(), inward: plan.on.receives() };
     let mut about = inner.about().clone();
     about.name = address.to_string();
