@@ -17,7 +17,7 @@ FUZZ_TARGETS := http_response target_url request_line plan_toml limits result_js
 FUZZ_SECONDS := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test run build lint bench bench-http bench-report bench-samples bench-live bench-packet fuzz gallery formal sim man completions clean need-build need-test
+.PHONY: help demo test run build lint bench bench-http bench-report bench-samples bench-live bench-packet bench-predict fuzz gallery formal sim man completions clean need-build need-test
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,7 +41,7 @@ lint: need-build ## formatting and lints
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	@echo 'Rust is clean; there is no hdl/ yet to lint'
 
-bench: bench-http bench-report bench-samples bench-live bench-packet ## all benchmarks
+bench: bench-http bench-report bench-samples bench-live bench-packet bench-predict ## all benchmarks
 
 bench-http: need-build ## tare http beside wrk, h2load, oha, httperf: a table, and target/bench-http.json
 	cargo build --release -p tare -p tare-benches
@@ -61,6 +61,11 @@ bench-packet: need-build ## frames beside trafgen, tcpreplay, testpmd, tcpdump, 
 	cargo build --release -p tare-port --example bare_live --example bare_sink --example bare_xdp --example bare_packet
 	cargo build --release -p tare-packet --example mem_rate --example forward_speed
 	$(TARGET)/release/bench-packet --json $(TARGET)/bench-packet.json $(BENCH_ARGS)
+
+bench-predict: need-build ## weighs this machine, then sets forecasts beside what really happens: a quarter of an hour, root
+	@scripts/need.sh ip=iproute2 setpriv=util-linux
+	cargo build --release -p tare -p tare-benches
+	$(TARGET)/release/bench-predict $(BENCH_ARGS)
 
 bench-report: need-build ## time and memory to read and draw a run of an hour
 	cargo build --release -p tare-benches

@@ -8,6 +8,7 @@
 //!   ├──► Recorder a server that writes down what it was sent
 //!   ├──► Wire     a scripted TCP server for what no decent server does
 //!   ├──► TestBed  namespaces and veth pairs, for frames
+//!   ├──► forecasts plans of many kinds, forecast and run
 //!   └──► browser  a headless Chromium that opens a page
 //! ```
 //!
@@ -24,6 +25,7 @@ pub mod bed;
 pub mod browser;
 pub mod check;
 pub mod devtools;
+pub mod forecasts;
 pub mod lock;
 pub mod nginx;
 pub mod process;

@@ -7,6 +7,7 @@
 
 use crate::status::Failure;
 use crate::watching::Watching;
+use crate::weighed::Weighed;
 use clock::{Agreement, HostClock};
 use measure::{Choice, Conditions, FrameConditions, Loop, Measuring, Recorder, RunTotals, Settings, Tapped};
 use plan::Limits;
@@ -57,6 +58,8 @@ pub struct Brief {
     pub steerable: Result<Rate, &'static str>,
     /// Whether frames are sent, which nobody answers.
     pub has_frames: bool,
+    /// What this machine was weighed at; looked up before the start.
+    pub weighed: Weighed,
 }
 
 impl Brief {
@@ -119,6 +122,7 @@ impl Brief {
             cpus: self.cpus_to_run_on(),
             parallel: self.parallel,
             sinks: seen.sinks,
+            weighed: self.weighed.load.clone(),
             frames: self.has_frames.then(|| seen.frames.unwrap_or_default()),
         }
     }

@@ -4,7 +4,9 @@ use crate::describe;
 use crate::engine::{Brief, Driven, MakeRecorders, Stopped};
 use crate::status::Failure;
 use crate::watching::{self, Watching};
+use crate::weighed::Weighed;
 use clock::HostClock;
+use host::predict::Demand;
 use http::{Control, Engine, Facts, Halt, Notes, Running};
 use measure::{Choice, Loop, RunTotals};
 use plan::{Load, Plan, Shape};
@@ -80,6 +82,7 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
         ],
         steerable: engine.steerable(),
         has_frames: false,
+        weighed: Weighed::look(&Demand::of_http(plan)),
     }
 }
 

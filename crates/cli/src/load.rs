@@ -207,6 +207,7 @@ fn drive(
     let status = ExitStatus::of(&verdict, ending);
     result.fill(&watched.totals, &verdict, &watched.health, spans, &brief.names);
     result.warmup.duration_s = brief.warmup.as_secs_f64();
+    let notes = notes.into_iter().chain(brief.weighed.note(&verdict)).collect();
     tell(&mut result, &watched, notes, engine.as_ref(), ending.unreachable);
     if !options.save {
         result.environment.clear();

@@ -7,7 +7,9 @@ use crate::progress::Shown;
 use crate::status::{Failure, Status, complain};
 use crate::terminal::print_all;
 use crate::watching::Watching;
+use crate::weighed::Weighed;
 use clock::HostClock;
+use host::predict::Demand;
 use measure::packets::{PacketReport, PortReport};
 use measure::{Choice, FrameConditions, Loop, RunTotals};
 use packet::ctl::{Keys, Server};
@@ -109,7 +111,14 @@ fn brief(facts: &Facts, plan: &PacketPlan) -> Brief {
         choices: facts.choices.iter().map(choice).collect(),
         steerable: Err("its rate is changed with tare ctl, or with + and -"),
         has_frames: true,
+        weighed: weighed(plan),
     }
+}
+
+/// The canonical plan reads back as the same plan.
+fn weighed(plan: &PacketPlan) -> Weighed {
+    let demand = Demand::of_file(&plan.to_toml(), "plan");
+    demand.map_or_else(|_| Weighed::default(), |demand| Weighed::look(&demand))
 }
 
 impl Driven for Frames {

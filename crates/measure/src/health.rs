@@ -19,6 +19,9 @@ pub struct ThreadHealth {
     /// Context switches: gave way, and was made to.
     pub voluntary: u64,
     pub involuntary: u64,
+    /// Time in the program and in the kernel, in ticks of 10 ms; the kernel samples the shares of both.
+    pub user_ns: u64,
+    pub system_ns: u64,
     /// The CPU it ran on last.
     pub core: u32,
 }
@@ -60,6 +63,8 @@ impl ThreadHealth {
         self.stolen_ns += other.stolen_ns;
         self.voluntary += other.voluntary;
         self.involuntary += other.involuntary;
+        self.user_ns += other.user_ns;
+        self.system_ns += other.system_ns;
         self.core = other.core;
     }
 }
@@ -70,6 +75,8 @@ pub struct CoreHealth {
     pub core: u32,
     /// Time not idle, steal excluded (in ticks of 10 ms).
     pub busy_ns: u64,
+    /// The part of it spent on softirqs: the network stack's work on what arrives, whoever caused it.
+    pub softirq_ns: u64,
     /// Time that the hypervisor gave to others.
     pub steal_ns: u64,
 }
@@ -111,6 +118,9 @@ pub struct HealthSummary {
     /// CPU time of all engine threads over the whole run, and the part of it spent spinning.
     pub cpu_ns: u64,
     pub spun_ns: u64,
+    /// The parts of it in the program (spinning included) and in the kernel.
+    pub user_ns: u64,
+    pub system_ns: u64,
     /// Sums over the intervals that had departures, one for each engine thread in their order.
     pub threads: Vec<ThreadHealth>,
     /// Sums over the run.
@@ -137,6 +147,8 @@ impl HealthSummary {
         self.span_ns += sample.span_ns;
         self.cpu_ns += sample.threads.iter().map(|thread| thread.cpu_ns).sum::<u64>();
         self.spun_ns += sample.threads.iter().map(|thread| thread.spun_ns).sum::<u64>();
+        self.user_ns += sample.threads.iter().map(|thread| thread.user_ns).sum::<u64>();
+        self.system_ns += sample.threads.iter().map(|thread| thread.system_ns).sum::<u64>();
         if loaded {
             self.threads.resize(self.threads.len().max(sample.threads.len()), ThreadHealth::default());
             self.threads.iter_mut().zip(&sample.threads).for_each(|(into, from)| into.add(from));
@@ -159,6 +171,7 @@ impl HealthSummary {
         match self.cores.iter_mut().find(|known| known.core == core.core) {
             Some(known) => {
                 known.busy_ns += core.busy_ns;
+                known.softirq_ns += core.softirq_ns;
                 known.steal_ns += core.steal_ns;
             }
             None => self.cores.push(core.clone()),
@@ -182,7 +195,7 @@ mod tests {
         let second = |cpu_ns, ports| HealthSample {
             span_ns: 1_000,
             threads: vec![ThreadHealth { span_ns: 1_000, cpu_ns, ..ThreadHealth::default() }],
-            cores: vec![CoreHealth { core: 1, busy_ns: cpu_ns, steal_ns: 3 }],
+            cores: vec![CoreHealth { core: 1, busy_ns: cpu_ns, softirq_ns: 5, steal_ns: 3 }],
             ports_left: ports,
             rss_bytes: cpu_ns,
             ..HealthSample::default()
@@ -193,7 +206,7 @@ mod tests {
         summary.add(&second(10, Some(90)), false);
         assert_eq!(summary.threads[0].work_share(), 0.85);
         assert_eq!((summary.cpu_ns, summary.span_ns, summary.samples), (1_710, 3_000, 3));
-        assert_eq!(summary.cores, [CoreHealth { core: 1, busy_ns: 1_710, steal_ns: 9 }]);
+        assert_eq!(summary.cores, [CoreHealth { core: 1, busy_ns: 1_710, softirq_ns: 15, steal_ns: 9 }]);
         assert_eq!((summary.ports_left_least, summary.rss_peak_bytes), (Some(70), 900));
     }
 }

@@ -14,8 +14,10 @@ use units::{Cause, Miss, Outcome, Picos};
 
 mod frames;
 mod machine;
+mod weighed;
 
 pub use frames::FrameConditions;
+pub use weighed::WeighedLoad;
 
 /// Every criterion, in the order of docs/verdict.md.
 pub const CRITERIA: &[&str] = &[
@@ -42,6 +44,7 @@ pub const CRITERIA: &[&str] = &[
     "descriptors.left",
     "samples",
     "sinks.lost",
+    "capability.share",
 ];
 
 /// Those that only loads of frames have.
@@ -87,6 +90,8 @@ pub struct Conditions {
     pub parallel: Option<u32>,
     /// What other places (`--to`) did not get; `None` if there are none.
     pub sinks: Option<SinkLoss>,
+    /// What this machine was weighed at; `None` if it was not, or not with such a load.
+    pub weighed: Option<WeighedLoad>,
     /// Of a load that is made of frames, which nobody answers.
     pub frames: Option<FrameConditions>,
 }
@@ -135,6 +140,7 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
         criteria.extend(machine.criteria(behind));
         criteria.extend(of_every_load(totals, health, conditions));
         criteria.extend(conditions.sinks.as_ref().map(sinks_lost));
+        criteria.extend(conditions.weighed.as_ref().map(weighed::share));
         return criteria;
     }
     let open = conditions.load != Loop::Closed;
@@ -153,6 +159,7 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
     criteria.extend(of_every_load(totals, health, conditions));
     criteria.extend([ports_left(health), descriptors_left(health), samples(totals)]);
     criteria.extend(conditions.sinks.as_ref().map(sinks_lost));
+    criteria.extend(conditions.weighed.as_ref().map(weighed::share));
     criteria
 }
 

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod collector;
+mod cost;
 mod environment;
 pub mod gap_meter;
 mod gaps;
@@ -35,11 +36,13 @@ mod verdict;
 mod testing;
 
 pub use collector::{Collector, recorders};
+pub use cost::Cost;
 pub use environment::{Choice, ClockReport, Environment, Limit, Stated};
 pub use health::{CoreHealth, HealthSample, HealthSummary, ThreadHealth};
 pub use interval::{GroupData, IntervalData, IntervalRow};
 pub use judge::{
-    CRITERIA, Conditions, FRAME_CRITERIA, FrameConditions, Loop, SinkLoss, judge, judge_so_far, unreachable,
+    CRITERIA, Conditions, FRAME_CRITERIA, FrameConditions, Loop, SinkLoss, WeighedLoad, judge, judge_so_far,
+    unreachable,
 };
 /// From the thresholds' grammar, for all who count errors.
 pub use plan::LOWEST_ERROR_STATUS;

@@ -114,6 +114,7 @@ impl Probe {
             Some(CoreHealth {
                 core: core.core,
                 busy_ns: core.busy.saturating_sub(before.busy) * TICK_NS,
+                softirq_ns: core.softirq.saturating_sub(before.softirq) * TICK_NS,
                 steal_ns: core.steal.saturating_sub(before.steal) * TICK_NS,
             })
         };
@@ -219,6 +220,8 @@ fn gain(tid: u32, before: &Reading, now: &Reading) -> ThreadHealth {
         runqueue_ns: new.runqueue_ns.saturating_sub(old.runqueue_ns),
         voluntary: new.voluntary.saturating_sub(old.voluntary),
         involuntary: new.involuntary.saturating_sub(old.involuntary),
+        user_ns: new.user_ticks.saturating_sub(old.user_ticks) * TICK_NS,
+        system_ns: new.system_ticks.saturating_sub(old.system_ticks) * TICK_NS,
         core: new.core,
         ..ThreadHealth::default()
     }

@@ -12,6 +12,9 @@ pub(crate) struct ThreadTimes {
     pub runqueue_ns: u64,
     pub voluntary: u64,
     pub involuntary: u64,
+    /// Time in the program and in the kernel, in ticks of 10 ms: their sum follows `cpu_ns`, their shares are sampled.
+    pub user_ticks: u64,
+    pub system_ticks: u64,
     pub core: u32,
 }
 
@@ -20,13 +23,16 @@ impl ThreadTimes {
     pub fn read(folder: &Path) -> Option<Self> {
         let text = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
         let (cpu_ns, runqueue_ns) = schedstat(&text("schedstat")?)?;
-        let status = text("status")?;
+        let (status, stat) = (text("status")?, text("stat")?);
+        let (user_ticks, system_ticks) = user_and_system(&stat)?;
         Some(Self {
             cpu_ns,
             runqueue_ns,
             voluntary: field(&status, "voluntary_ctxt_switches:")?,
             involuntary: field(&status, "nonvoluntary_ctxt_switches:")?,
-            core: last_core(&text("stat")?)?,
+            user_ticks,
+            system_ticks,
+            core: last_core(&stat)?,
         })
     }
 
@@ -48,6 +54,13 @@ pub(crate) fn last_core(stat: &str) -> Option<u32> {
     after_name.split_ascii_whitespace().nth(39 - 3)?.parse().ok()
 }
 
+/// Fields 14 and 15 (`utime`, `stime`) of `stat`.
+fn user_and_system(stat: &str) -> Option<(u64, u64)> {
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    let mut fields = after_name.split_ascii_whitespace().skip(14 - 3).map(|word| word.parse().ok());
+    Some((fields.next()??, fields.next()??))
+}
+
 /// The first number after `name` at the start of a line: `VmRSS:   2220 kB`.
 pub(crate) fn field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -60,6 +73,7 @@ pub(crate) struct CoreTicks {
     pub core: u32,
     /// user + nice + system + irq + softirq; guest time is in user already.
     pub busy: u64,
+    pub softirq: u64,
     pub steal: u64,
 }
 
@@ -75,7 +89,7 @@ fn one_core(line: &str) -> Option<CoreTicks> {
     let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
     // user nice system idle iowait irq softirq steal guest guest_nice
     let [user, nice, system, _idle, _iowait, irq, softirq, steal, ..] = ticks[..] else { return None };
-    Some(CoreTicks { core, busy: user + nice + system + irq + softirq, steal })
+    Some(CoreTicks { core, busy: user + nice + system + irq + softirq, softirq, steal })
 }
 
 /// A counter of `/proc/net/snmp` or `/proc/net/netstat`: a line of names, then a line of numbers.
@@ -165,6 +179,7 @@ mod tests {
         let stat = "25598 (a) R (b) R 25581 25581 8130 0 -1 4194304 100 0 0 0 0 0 0 0 20 0 1 0 177549 3133440 381 \
                     18446744073709551615 94741965889536 94741965909417 140728808408528 0 0 0 0 0 0 0 0 0 17 5 0 0";
         assert_eq!(last_core(stat), Some(5));
+        assert_eq!(user_and_system(&stat.replacen("100 0 0 0 0 0", "100 0 0 0 7 9", 1)), Some((7, 9)));
         let status = "VmRSS:\t    2220 kB\nRssAnon:\t     164 kB\nvoluntary_ctxt_switches:\t7\n\
                       nonvoluntary_ctxt_switches:\t9\n";
         assert_eq!(field(status, "VmRSS:"), Some(2220));
@@ -179,8 +194,10 @@ mod tests {
                     cpu0 12014 18357 5103 140466 129 0 726 35 0 0\n\
                     cpu11 12061 21150 5656 136267 1065 3 434 51 0 0\nintr 12\n";
         // 12014 + 18357 + 5103 + 0 + 726 = 36200; 12061 + 21150 + 5656 + 3 + 434 = 39304
-        let expected =
-            [CoreTicks { core: 0, busy: 36_200, steal: 35 }, CoreTicks { core: 11, busy: 39_304, steal: 51 }];
+        let expected = [
+            CoreTicks { core: 0, busy: 36_200, softirq: 726, steal: 35 },
+            CoreTicks { core: 11, busy: 39_304, softirq: 434, steal: 51 },
+        ];
         assert_eq!(core_ticks(stat), expected);
         assert_eq!(time_wait("sockets: used 19\nTCP: inuse 4 orphan 0 tw 31 alloc 4 mem 0\n"), Some(31));
         assert_eq!(port_range("32768\t60999\n"), Some((32_768, 60_999)));

@@ -229,6 +229,7 @@ impl Generator {
             cpu_s: seconds(cpu_ns),
             spun_s: seconds(spun_ns),
             cpu_s_per_million: (left > 0 && cpu_ns > 0).then(|| worked_s / (left as f64 / 1e6)),
+            cost_each: health.cost(left).map(CostEach::from),
             steal_share: steal_share(&health.cores, health.span_ns),
             rss_peak_bytes: (health.rss_peak_bytes > 0).then_some(health.rss_peak_bytes),
             anon_peak_bytes: (health.anon_peak_bytes > 0).then_some(health.anon_peak_bytes),
@@ -247,6 +248,12 @@ impl Generator {
             clock: std::mem::take(&mut self.clock),
             io: std::mem::take(&mut self.io),
         };
+    }
+}
+
+impl From<measure::Cost> for CostEach {
+    fn from(cost: measure::Cost) -> Self {
+        Self { user_ns: cost.user_ns, system_ns: cost.system_ns, softirq_ns: cost.softirq_ns }
     }
 }
 

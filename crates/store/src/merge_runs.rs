@@ -113,6 +113,8 @@ fn add_generator(into: &mut Generator, from: &Generator) {
     into.cpu_s += from.cpu_s;
     into.spun_s += from.spun_s;
     into.cpu_s_per_million = by(f64::max, into.cpu_s_per_million, from.cpu_s_per_million);
+    // Of several runs together there is no one departure to share it out to.
+    into.cost_each = None;
     into.steal_share = by(f64::max, into.steal_share, from.steal_share);
     into.rss_peak_bytes = by(u64::max, into.rss_peak_bytes, from.rss_peak_bytes);
     into.anon_peak_bytes = by(u64::max, into.anon_peak_bytes, from.anon_peak_bytes);

@@ -277,6 +277,9 @@ pub struct Generator {
     /// CPU time without the spinning, for a million departures that left (warm-up included).
     #[serde(with = "number::option", skip_serializing_if = "Option::is_none")]
     pub cpu_s_per_million: Option<f64>,
+    /// Where it went, for each of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_each: Option<CostEach>,
     /// Share of the CPUs' time that the hypervisor gave to others.
     #[serde(with = "number::option", skip_serializing_if = "Option::is_none")]
     pub steal_share: Option<f64>,
@@ -309,6 +312,19 @@ pub struct Generator {
     pub clock: String,
     /// How sockets were driven, and why.
     pub io: String,
+}
+
+/// CPU time for each departure that left, without the spinning; the kernel samples the shares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CostEach {
+    #[serde(with = "number")]
+    pub user_ns: f64,
+    #[serde(with = "number")]
+    pub system_ns: f64,
+    /// Of the engine threads' CPUs, and in none of the above; absent where it cannot be told apart.
+    #[serde(with = "number::option", skip_serializing_if = "Option::is_none")]
+    pub softirq_ns: Option<f64>,
 }
 
 /// One engine thread over the intervals that had departures.

@@ -66,6 +66,7 @@ fn filled() -> RunResult {
         cpus: 2,
         parallel: None,
         sinks: None,
+        weighed: None,
         frames: None,
     };
     let verdict = judge(&totals, &health, &conditions);

@@ -4,6 +4,7 @@
 //! the generator's, whose figures about itself stay clean. It is `tare target`, so nothing needs to be installed.
 
 use crate::commands::http_args::OutputArgs;
+use crate::embedded::Embedded;
 use crate::load::{self, Finished};
 use crate::options::Options;
 use crate::status::{Failure, Status};
@@ -11,12 +12,10 @@ use crate::terminal::print_all;
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueHint};
 use plan::{PlanFile, Typed};
-use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 use std::fmt::Write;
-use std::io::{BufRead, BufReader, IsTerminal, Read};
+use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Stdio};
 use store::RunResult;
 use units::{Picos, Rate};
 
@@ -40,23 +39,31 @@ pub struct DemoArgs {
 
 /// Starts the target, loads it, and explains the result.
 pub fn run(args: DemoArgs) -> Result<Status, Failure> {
-    let target = Target::start()?;
+    let stall = format!("{STALL_AT},{STALL}");
+    let target = Embedded::start(&["--stall", &stall, "--for", TARGET_LIFE, "--summary", "/dev/stdout"])?;
     print_all(&format!(
         "tare target answers at {}; {STALL_AT} after the first request it stands still for {STALL}.\n\
          tare http sends it {RATE} requests a second for {DURATION} over {CONNECTIONS} connections.\n",
-        target.url
+        target.url()
     ))?;
-    let (plan, notes) = plan_file(&target.url).resolve_with_notes().map_err(Failure::wrong)?;
+    let (plan, notes) = plan_file(target.url()).resolve_with_notes().map_err(Failure::wrong)?;
     // On a machine that is too busy the demo says so, and has shown what it is for.
     let output = OutputArgs { out: args.out, accept_invalid: true, ..OutputArgs::default() };
     let finished = load::run(plan, notes, &Options::from(&output))?;
-    let truth = target.end()?;
+    let truth = truth(&target.end()?)?;
     let style = crate::terminal::style(std::io::stdout().is_terminal());
     print_all(&report::summary(&finished.result, style))?;
     if !finished.result.partial {
         print_all(&explained(&finished, &truth))?;
     }
     Ok(Status::Run(finished.status))
+}
+
+/// A JSON object, followed by lines for people.
+fn truth(said: &str) -> Result<Truth> {
+    let mut documents = serde_json::Deserializer::from_str(said).into_iter::<Truth>();
+    let truth = documents.next().ok_or_else(|| anyhow!("the target ended without a word"))?;
+    truth.context("the target's truth cannot be read")
 }
 
 fn plan_file(url: &str) -> PlanFile {
@@ -84,58 +91,6 @@ struct Arrivals {
 struct Spread {
     p99: u64,
     max: u64,
-}
-
-/// `tare target` as a child. Dropped, it is ended.
-struct Target {
-    child: Child,
-    says: BufReader<ChildStdout>,
-    url: String,
-}
-
-impl Target {
-    /// It listens when this returns.
-    fn start() -> Result<Self> {
-        let program = std::env::current_exe().context("the tare program cannot be found")?;
-        let stall = format!("{STALL_AT},{STALL}");
-        let mut child = Command::new(program)
-            .args(["target", "--stall", &stall, "--for", TARGET_LIFE, "--summary", "/dev/stdout"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("the target could not be started")?;
-        let says = BufReader::new(child.stdout.take().expect("standard output is a pipe"));
-        let mut target = Self { child, says, url: String::new() };
-        let mut line = String::new();
-        target.says.read_line(&mut line).context("the target could not be heard")?;
-        let url =
-            line.trim().strip_prefix("listening on ").ok_or_else(|| anyhow!("the target did not start"))?;
-        target.url = format!("{url}/");
-        Ok(target)
-    }
-
-    /// Ends it and hears its truth: a JSON object, followed by lines for people.
-    fn end(mut self) -> Result<Truth> {
-        self.signal();
-        let mut said = String::new();
-        self.says.read_to_string(&mut said).context("the target could not be heard")?;
-        let mut documents = serde_json::Deserializer::from_str(&said).into_iter::<Truth>();
-        let truth = documents.next().ok_or_else(|| anyhow!("the target ended without a word"))?;
-        truth.context("the target's truth cannot be read")
-    }
-
-    fn signal(&self) {
-        // It may have ended already; until it is waited for, its number is nobody else's.
-        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
-    }
-}
-
-impl Drop for Target {
-    fn drop(&mut self) {
-        self.signal();
-        // There is nothing to be done about a child that cannot be waited for.
-        let _ = self.child.wait();
-    }
 }
 
 /// The latency that the schedule and the stall alone give at a share of all requests, in per mille, by nearest rank.

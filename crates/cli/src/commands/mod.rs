@@ -22,3 +22,5 @@ pub mod runs;
 pub mod send;
 pub mod sweep;
 pub mod target;
+pub mod weigh;
+pub mod weigh_http;

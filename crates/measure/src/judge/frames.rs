@@ -178,6 +178,7 @@ mod tests {
             cpus: 2,
             parallel: None,
             sinks: None,
+            weighed: None,
             frames: Some(frames),
         }
     }

@@ -56,8 +56,13 @@ fn conditions() -> Conditions {
         cpus: 2,
         parallel: Some(64),
         sinks: Some(SinkLoss::default()),
+        weighed: Some(weighed(20_000.0)),
         frames: None,
     }
+}
+
+fn weighed(asked_per_s: f64) -> WeighedLoad {
+    WeighedLoad { asked_per_s, peak_per_s: 80_000.0, basis: "http.tls against x".into() }
 }
 
 fn add(totals: &mut RunTotals, fill: impl FnOnce(&mut IntervalData)) {
@@ -321,6 +326,45 @@ fn what_a_sink_did_not_get_degrades_and_names_it() {
     conditions.sinks = None;
     let verdict = judge(&totals, &health, &conditions);
     assert!(verdict.criteria().iter().all(|criterion| criterion.name != "sinks.lost"));
+}
+
+#[test]
+fn a_plan_near_what_was_weighed_is_warned_of_and_nothing_else() {
+    // 64 000 of 80 000 are 0.8.
+    let share = |asked_per_s| {
+        let (totals, health, mut conditions) = good();
+        conditions.weighed = Some(weighed(asked_per_s));
+        let verdict = judge(&totals, &health, &conditions);
+        let found = verdict.criteria().iter().find(|c| c.name == "capability.share").unwrap().clone();
+        (verdict.word(), found.value, found.holds, found.advice)
+    };
+    assert_eq!(share(64_000.0), (Word::Valid, 0.8, true, String::new()));
+    let (word, value, holds, advice) = share(400_000.0);
+    assert_eq!((word, value, holds), (Word::Valid, 5.0, false));
+    assert!(advice.contains("500 % of the 80000/s that this machine was weighed at (http.tls"), "{advice}");
+    let (totals, health, mut conditions) = good();
+    conditions.weighed = None;
+    let verdict = judge(&totals, &health, &conditions);
+    assert!(verdict.criteria().iter().all(|criterion| criterion.name != "capability.share"));
+}
+
+#[test]
+fn the_profile_makes_no_verdict_slow() {
+    let (totals, health, mut conditions) = good();
+    let mut time = |weighed: Option<WeighedLoad>| {
+        conditions.weighed = weighed;
+        let mut least = std::time::Duration::MAX;
+        // The least of many rounds: what others do to this machine is in none of them.
+        for _ in 0..50 {
+            let begun = std::time::Instant::now();
+            (0..20).for_each(|_| drop(std::hint::black_box(judge(&totals, &health, &conditions))));
+            least = least.min(begun.elapsed() / 20);
+        }
+        least
+    };
+    let (without, with) = (time(None), time(Some(weighed(20_000.0))));
+    // A quarter more is far beyond one criterion of twenty-four, and far below 1 ms.
+    assert!(with < without + without / 4 + std::time::Duration::from_micros(5), "{without:?} {with:?}");
 }
 
 #[test]

@@ -1,0 +1,465 @@
+//! `tare weigh http`: how many requests a second this machine can send with a VALID verdict, and what each costs it.
+
+use crate::embedded::Embedded;
+use crate::status::{Failure, Status, complain};
+use crate::terminal::print_all;
+use crate::weigh_http::{Kind, Setup, Stop, Trouble, Weighed, weigh};
+use anyhow::anyhow;
+use clap::{ArgAction, Args};
+use host::peak::Held;
+use host::{Capability, Machine, Profile, Refused};
+use measure::ExitStatus;
+use plan::{Scheme, TargetUrl};
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use units::{Count, Picos};
+
+/// Of a weighing's file.
+const SCHEMA: &str = "tare.weigh/1";
+/// The embedded target ends by itself after this long, should nobody be left to end it.
+const TARGET_LIFE: &str = "3600s";
+/// Bytes of its answers.
+const ANSWER: &str = "600";
+const MOST_SEARCHES: u64 = 100;
+
+const EXAMPLES: &str = "\
+Examples:
+  tare weigh http                             against a target of its own, a few minutes
+  tare weigh http --quick                     half a minute, without intervals
+  tare weigh http http://198.18.0.2:8080/     against that one, which is loaded as fast as it goes
+  tare weigh http --only keep-alive,tls --trials 5
+
+Each trial is a run of `tare http`. The peak is the highest rate at which its verdict stays VALID.
+
+Exit status:
+  0 weighed; 2 bad input; 5 the target could not be reached; 130 interrupted: what is known by then is kept";
+
+/// How many requests a second this machine can send
+#[derive(Args, Clone, Debug, Default)]
+#[command(after_help = EXAMPLES)]
+pub struct WeighHttpArgs {
+    /// What to load [default: a target of its own, in a process of its own on another CPU]
+    #[arg(value_name = "URL")]
+    url: Option<String>,
+    /// Short trials, one search for each peak, no intervals
+    #[arg(long)]
+    quick: bool,
+    /// Searches for each peak; intervals are between them [default: 3, with --quick 1]
+    #[arg(long, value_name = "N")]
+    trials: Option<Count>,
+    /// Length of each run [default: 2s, with --quick 500ms]
+    #[arg(long, value_name = "TIME")]
+    time: Option<Picos>,
+    /// Kinds of load, of keep-alive, new-connection, tls, tls-new-connection [default: all that the URL's scheme allows]
+    #[arg(long, value_name = "KIND,…", value_delimiter = ',', action = ArgAction::Append)]
+    only: Vec<Kind>,
+    /// Connections [default: 64]
+    #[arg(short = 'c', long, value_name = "N")]
+    parallel: Option<Count>,
+    /// Engine threads [default: 1; more carry more as far as there are CPUs]
+    #[arg(short = 't', long, value_name = "N")]
+    threads: Option<Count>,
+    /// CPUs of the engine threads [default: the first ones, the target has the others]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    cpus: Vec<u32>,
+    /// Accept any certificate of the URL
+    #[arg(short = 'k', long)]
+    insecure: bool,
+    /// Print the figures as JSON
+    #[arg(long)]
+    json: bool,
+    /// Keep nothing: neither the figures nor the profile
+    #[arg(long)]
+    no_save: bool,
+}
+
+/// Weighs what was asked for, prints it and keeps it in the profile.
+pub fn run(args: &WeighHttpArgs) -> Result<Status, Failure> {
+    let setup = args.setup()?;
+    let kinds = args.kinds()?;
+    let stop = Stop::listen()?;
+    let mut progress = |line: &str| complain(&format!("tare: {line}"));
+    let outcome = weigh_all(&kinds, args.url.as_deref(), setup, &stop, &mut progress);
+    let weighing = match outcome {
+        Err(Trouble::Unreachable(failure)) => {
+            let _ = failure.report();
+            return Ok(Status::Run(ExitStatus::Unreachable));
+        }
+        Err(Trouble::Failed(failure)) => return Err(failure),
+        Ok(weighing) => weighing,
+    };
+    let place = if args.no_save { None } else { keep(&weighing) };
+    match args.json {
+        true => print_all(&weighing.to_json())?,
+        false => print_all(&weighing.to_text(place.as_deref()))?,
+    }
+    Ok(if stop.is_set() { Status::Run(ExitStatus::Interrupted) } else { Status::Done })
+}
+
+/// The short form against the embedded target, for those who weigh other things as well: all kinds in about half a minute. What was
+/// weighed before it was stopped is returned; nothing is kept or printed but what `progress` is told.
+pub fn quick(stop: &Stop, progress: &mut dyn FnMut(&str)) -> Result<Vec<Capability>, Failure> {
+    let setup = Setup { cpus: generator_cpus(1), ..Setup::quick() };
+    match weigh_all(&Kind::ALL, None, setup, stop, progress) {
+        Ok(weighing) => Ok(weighing.kinds.into_iter().map(|weighed| weighed.capability).collect()),
+        Err(Trouble::Unreachable(failure) | Trouble::Failed(failure)) => Err(failure),
+    }
+}
+
+impl WeighHttpArgs {
+    fn setup(&self) -> Result<Setup, Failure> {
+        let wrong = |flag: &str, problem: &str| Failure::wrong(anyhow!("{flag}: {problem}"));
+        let mut setup = if self.quick { Setup::quick() } else { Setup::thorough() };
+        let small = |flag: &str, count: Option<Count>, most: u64| match count.map(Count::get) {
+            None => Ok(None),
+            Some(count) if count == 0 || count > most => {
+                Err(wrong(flag, &format!("{count} is not between 1 and {most}")))
+            }
+            Some(count) => Ok(Some(count as u32)),
+        };
+        if let Some(trials) = small("--trials", self.trials, MOST_SEARCHES)? {
+            setup.searches = trials;
+        }
+        if let Some(connections) = small("--parallel", self.parallel, 1_000_000)? {
+            setup.connections = connections;
+        }
+        if let Some(threads) = small("--threads", self.threads, 1_024)? {
+            setup.threads = threads;
+        }
+        if let Some(time) = self.time {
+            if !(Picos::from_millis(200)..=Picos::from_secs(600)).contains(&time) {
+                return Err(wrong("--time", &format!("{time} is not between 200ms and 600s")));
+            }
+            setup.length = time.as_std();
+        }
+        setup.cpus = match (self.cpus.is_empty(), &self.url) {
+            (false, _) => self.cpus.clone(),
+            (true, None) => generator_cpus(setup.threads),
+            (true, Some(_)) => Vec::new(),
+        };
+        if self.insecure {
+            setup.flags.push("--insecure".to_owned());
+        }
+        Ok(setup)
+    }
+
+    /// Those that are asked for, or that the URL's scheme allows.
+    fn kinds(&self) -> Result<Vec<Kind>, Failure> {
+        let scheme = match &self.url {
+            None => None,
+            Some(url) => match TargetUrl::parse(url) {
+                Ok(parsed) => Some(parsed.scheme),
+                Err(problem) => return Err(Failure::wrong(anyhow!("URL {url}: {problem}"))),
+            },
+        };
+        let allowed = |kind: &Kind| scheme.is_none_or(|scheme| (scheme == Scheme::Https) == kind.is_tls());
+        if let Some(kind) = self.only.iter().find(|kind| !allowed(kind)) {
+            return Err(Failure::wrong(anyhow!("--only {}: the URL's scheme is another", kind.name())));
+        }
+        let wanted = |kind: &Kind| self.only.is_empty() || self.only.contains(kind);
+        Ok(Kind::ALL.into_iter().filter(allowed).filter(wanted).collect())
+    }
+}
+
+/// CPUs that this process may use, in ascending order.
+fn allowed_cpus() -> Vec<u32> {
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
+    (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(|cpu| cpu as u32).collect()
+}
+
+/// The first CPUs, where at least one is left for the target; else the kernel's choice.
+fn generator_cpus(threads: u32) -> Vec<u32> {
+    let cpus = allowed_cpus();
+    if cpus.len() > threads as usize { cpus[..threads as usize].to_vec() } else { Vec::new() }
+}
+
+/// All that came of it.
+struct Weighing {
+    started_at: String,
+    /// What was loaded and where everything ran, in words.
+    conditions: String,
+    kinds: Vec<Weighed>,
+    is_partial: bool,
+}
+
+fn weigh_all(
+    kinds: &[Kind],
+    url: Option<&str>,
+    setup: Setup,
+    stop: &Stop,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Weighing, Trouble> {
+    let started_at = store::rfc3339(SystemTime::now());
+    let mut all = Vec::new();
+    for kind in kinds {
+        let target = url.is_none().then(|| embedded(*kind, &setup)).transpose()?;
+        let mut own = setup.clone();
+        // Its certificate is made on the spot.
+        own.flags.extend((target.is_some() && kind.is_tls()).then(|| "--insecure".to_owned()));
+        let (to, against) = match (&target, url) {
+            (Some(target), _) => (target.url().to_owned(), "embedded target".to_owned()),
+            (None, url) => (url.unwrap_or_default().to_owned(), url.unwrap_or_default().to_owned()),
+        };
+        all.extend(weigh(*kind, &to, &against, &own, stop, progress)?);
+        if stop.is_set() {
+            break;
+        }
+    }
+    let conditions = conditions(url, &setup);
+    Ok(Weighing { started_at, conditions, kinds: all, is_partial: stop.is_set() })
+}
+
+/// A target on the CPUs that the generator leaves.
+fn embedded(kind: Kind, setup: &Setup) -> anyhow::Result<Embedded> {
+    let others = target_cpus(setup);
+    let workers = others.len().max(1).to_string();
+    let list = others.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let mut flags = vec!["--no-truth", "--size", ANSWER, "--for", TARGET_LIFE, "--workers", &workers];
+    if !list.is_empty() {
+        flags.extend(["--cpus", &list]);
+    }
+    flags.extend(kind.is_tls().then_some("--tls"));
+    Embedded::start(&flags)
+}
+
+fn target_cpus(setup: &Setup) -> Vec<u32> {
+    let cpus = allowed_cpus();
+    let others: Vec<u32> = cpus.iter().copied().filter(|cpu| !setup.cpus.contains(cpu)).collect();
+    if setup.cpus.is_empty() { Vec::new() } else { others }
+}
+
+fn conditions(url: Option<&str>, setup: &Setup) -> String {
+    let listed = |cpus: &[u32]| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let threads = report::counted(u64::from(setup.threads), "engine thread");
+    let generator = match setup.cpus.as_slice() {
+        [] => format!("{threads} wherever the kernel put it"),
+        cpus => format!("{threads} on CPU {}", listed(cpus)),
+    };
+    let target = match (url, target_cpus(setup).as_slice()) {
+        (Some(url), _) => url.to_owned(),
+        (None, []) => format!(
+            "embedded target ({ANSWER} bytes), a process of its own on the same CPUs: both share them"
+        ),
+        (None, cpus) => {
+            format!("embedded target ({ANSWER} bytes), a process of its own on CPU {}", listed(cpus))
+        }
+    };
+    format!("{target}; {generator}, {} connections", setup.connections)
+}
+
+/// Puts it into the profile and beside other weighings; says on standard error what could not be kept.
+fn keep(weighing: &Weighing) -> Option<PathBuf> {
+    let home = match store::state_dir() {
+        Ok(state) => state.join("tare"),
+        Err(error) => {
+            complain(&format!("tare: nothing is kept: {error}"));
+            return None;
+        }
+    };
+    let machine = Machine::read();
+    let mut profile = Profile::of(&machine, &home).unwrap_or_else(|refused| {
+        if refused != Refused::None {
+            complain(&format!("tare: the old profile is put away: {refused}"));
+        }
+        Profile::new(machine, env!("CARGO_PKG_VERSION"))
+    });
+    let complete = weighing.kinds.iter().filter(|weighed| weighed.capability.peak_per_s > 0.0);
+    complete.for_each(|weighed| profile.put(weighed.capability.clone()));
+    let now = SystemTime::now();
+    profile.made_unix_s = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    profile.tare = env!("CARGO_PKG_VERSION").to_owned();
+    if let Err(error) = profile.save(&home) {
+        complain(&format!("tare: the profile could not be kept: {error}"));
+    }
+    let folder = home.join("weighings").join(store::run_name("weigh-http", now));
+    let written = std::fs::create_dir_all(&folder)
+        .and_then(|()| std::fs::write(folder.join("weigh.json"), weighing.to_json()));
+    match written {
+        Ok(()) => Some(folder),
+        Err(error) => {
+            complain(&format!("tare: {}: {error}", folder.display()));
+            None
+        }
+    }
+}
+
+/// `weigh.json`.
+#[derive(Serialize)]
+struct File<'a> {
+    schema: &'static str,
+    kind: &'static str,
+    started_at: &'a str,
+    tare: &'static str,
+    conditions: &'a str,
+    partial: bool,
+    http: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    #[serde(flatten)]
+    capability: &'a Capability,
+    /// Each search's peak, in their order.
+    peaks_per_s: Vec<f64>,
+    /// Why there is no interval; absent where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_interval: Option<String>,
+    trials: u32,
+    disturbed: u32,
+    limited_by: &'static str,
+    partial: bool,
+}
+
+impl<'a> Row<'a> {
+    fn of(weighed: &'a Weighed) -> Self {
+        Self {
+            capability: &weighed.capability,
+            peaks_per_s: weighed.found.iter().filter_map(|found| found.peak_per_s).collect(),
+            no_interval: weighed.interval.as_ref().err().map(ToString::to_string),
+            trials: weighed.trials,
+            disturbed: weighed.disturbed,
+            limited_by: limited_by(weighed.limit),
+            partial: weighed.is_partial,
+        }
+    }
+}
+
+impl Weighing {
+    fn to_json(&self) -> String {
+        let file = File {
+            schema: SCHEMA,
+            kind: "http",
+            started_at: &self.started_at,
+            tare: env!("CARGO_PKG_VERSION"),
+            conditions: &self.conditions,
+            partial: self.is_partial,
+            http: self.kinds.iter().map(Row::of).collect(),
+        };
+        let mut text = serde_json::to_string_pretty(&file).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    fn to_text(&self, place: Option<&Path>) -> String {
+        let mut text = format!("Loaded       {}\n", self.conditions);
+        let line = |text: &mut String, line: &str| writeln!(text, "{line}").expect("a String takes any text");
+        line(&mut text, "");
+        line(
+            &mut text,
+            &format!(
+                "{:<20} {:>12} {:>12}  {:>25}  {}",
+                "", "highest with", "as fast as", "CPU µs for each request", "limited"
+            ),
+        );
+        line(
+            &mut text,
+            &format!(
+                "{:<20} {:>12} {:>12}  {:>7} {:>8} {:>8}  {}",
+                "Requests", "VALID", "it goes", "user", "system", "softirq", "by"
+            ),
+        );
+        for weighed in &self.kinds {
+            line(&mut text, &table_row(weighed));
+        }
+        line(&mut text, "");
+        for weighed in &self.kinds {
+            line(&mut text, &peak_line(weighed));
+        }
+        self.memory(&mut text);
+        self.remarks(&mut text);
+        if let Some(place) = place {
+            line(&mut text, &format!("Kept         {}", place.join("weigh.json").display()));
+        }
+        line(&mut text, &format!("Next         {}", self.next()));
+        text
+    }
+
+    fn memory(&self, text: &mut String) {
+        for weighed in self.kinds.iter().filter(|weighed| weighed.kind.keeps_alive()) {
+            let capability = &weighed.capability;
+            if let (Some(base), Some(each)) =
+                (capability.memory_bytes, capability.memory_per_connection_bytes)
+            {
+                let said = format!(
+                    "Memory       {:.1} MiB, and {:.1} KiB for each connection ({})\n",
+                    base as f64 / 1_048_576.0,
+                    each / 1_024.0,
+                    weighed.kind.words()
+                );
+                text.push_str(&said);
+            }
+        }
+    }
+
+    fn remarks(&self, text: &mut String) {
+        let disturbed: u32 = self.kinds.iter().map(|weighed| weighed.disturbed).sum();
+        if disturbed > 0 {
+            let trials = report::counted(u64::from(disturbed), "trial");
+            text.push_str(&format!(
+                "Disturbed    {trials} made again: other work, or the hypervisor, had the CPU\n"
+            ));
+        }
+        let cost_known = self
+            .kinds
+            .iter()
+            .any(|weighed| peak_point(weighed).is_some_and(|point| point.softirq_ns.is_none()));
+        if cost_known {
+            text.push_str("Softirq      – where others' work on the generator's CPU hides whose it was: it is in system\n");
+        }
+        if self.is_partial {
+            text.push_str("Partial      interrupted: kinds that are missing were not weighed\n");
+        }
+    }
+
+    fn next(&self) -> String {
+        let peak = self.kinds.first().map_or(0.0, |weighed| weighed.capability.peak_per_s);
+        match peak > 0.0 {
+            true => format!(
+                "tare doctor tells what a plan will meet: tare doctor -- http --rate {:.0} URL",
+                peak / 2.0
+            ),
+            false => "nothing was VALID: tare doctor tells what disturbs this machine".to_owned(),
+        }
+    }
+}
+
+const fn limited_by(limit: Held) -> &'static str {
+    match limit {
+        Held::Target => "target",
+        Held::Yes | Held::Generator | Held::Disturbed => "generator",
+    }
+}
+
+/// What was measured nearest to the peak.
+fn peak_point(weighed: &Weighed) -> Option<&host::Point> {
+    let capability = &weighed.capability;
+    let distance = |point: &host::Point| (point.offered_per_s - capability.peak_per_s).abs();
+    capability.points.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))
+}
+
+fn table_row(weighed: &Weighed) -> String {
+    let capability = &weighed.capability;
+    let rate = |rate: f64| if rate > 0.0 { report::rate(rate.round()) } else { "none".to_owned() };
+    let micros = |ns: Option<f64>| ns.map_or("–".to_owned(), |ns| format!("{:.2}", ns / 1e3));
+    let point = peak_point(weighed);
+    format!(
+        "{:<20} {:>12} {:>12}  {:>7} {:>8} {:>8}  {}",
+        weighed.kind.words(),
+        format!("{}{}", if capability.is_lower_bound { "≥ " } else { "" }, rate(capability.peak_per_s)),
+        rate(capability.saturated_per_s.unwrap_or(0.0)),
+        micros(point.map(|point| point.user_ns)),
+        micros(point.map(|point| point.system_ns)),
+        micros(point.and_then(|point| point.softirq_ns)),
+        limited_by(weighed.limit)
+    )
+}
+
+fn peak_line(weighed: &Weighed) -> String {
+    let said = match &weighed.interval {
+        Ok(interval) => interval.told(|rate| report::rate(rate.round())),
+        Err(refusal) => format!("{}: {refusal}", report::rate(weighed.capability.peak_per_s.round())),
+    };
+    format!("{:<20} {said}", weighed.kind.words())
+}

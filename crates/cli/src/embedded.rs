@@ -1,0 +1,67 @@
+//! `tare target` as a child of this process: its CPU time, descriptors and pauses are then not the generator's.
+
+use anyhow::{Context, Result, anyhow};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+/// The target at work. Dropped, it is ended.
+pub struct Embedded {
+    child: Child,
+    says: BufReader<ChildStdout>,
+    url: String,
+}
+
+impl Embedded {
+    /// `tare target <arguments>`, on a free port of 127.0.0.1. It listens when this returns.
+    ///
+    /// # Errors
+    /// It could not be started, or ended before it listened.
+    pub fn start(arguments: &[&str]) -> Result<Self> {
+        let program = std::env::current_exe().context("the tare program cannot be found")?;
+        let mut child = Command::new(program)
+            .arg("target")
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("the target could not be started")?;
+        let says = BufReader::new(child.stdout.take().expect("standard output is a pipe"));
+        let mut target = Self { child, says, url: String::new() };
+        let mut line = String::new();
+        target.says.read_line(&mut line).context("the target could not be heard")?;
+        let url =
+            line.trim().strip_prefix("listening on ").ok_or_else(|| anyhow!("the target did not start"))?;
+        target.url = format!("{url}/");
+        Ok(target)
+    }
+
+    /// `http://127.0.0.1:PORT/`, or https.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Ends it, and hears what it says at its end.
+    ///
+    /// # Errors
+    /// Its standard output broke off.
+    pub fn end(mut self) -> Result<String> {
+        self.signal();
+        let mut said = String::new();
+        self.says.read_to_string(&mut said).context("the target could not be heard")?;
+        Ok(said)
+    }
+
+    fn signal(&self) {
+        // It may have ended already; until it is waited for, its number is nobody else's.
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.signal();
+        // There is nothing to be done about a child that cannot be waited for.
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,286 @@
+//! One trial: `tare http` as a child, and what its verdict and figures say.
+
+use super::{Kind, Setup};
+use crate::status::Failure;
+use anyhow::{Context, anyhow};
+use host::peak::Held;
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::io::{Read, Seek};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use store::RunResult;
+use store::schema::Word;
+
+/// How often a trial is looked at, and how much longer than its length it may take.
+const LOOK: Duration = Duration::from_millis(10);
+const OVERTIME: Duration = Duration::from_secs(20);
+/// An engine thread that works less than this has time to spare: if it is late, something else had its CPU.
+const AT_EASE: f64 = 0.75;
+/// The exit status of a trial whose target could not be reached, and of one whose command is wrong.
+const UNREACHABLE: i32 = 5;
+const WRONG: i32 = 2;
+
+/// Why a kind of load could not be weighed.
+#[derive(Debug)]
+pub enum Trouble {
+    /// The target could not be reached at all.
+    Unreachable(Failure),
+    Failed(Failure),
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<anyhow::Error> for Trouble {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// Set by Ctrl-C or SIGTERM; a second one quits at once.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl From<Arc<AtomicBool>> for Stop {
+    /// Somebody else hears the signals.
+    fn from(flag: Arc<AtomicBool>) -> Self {
+        Self(flag)
+    }
+}
+
+impl Stop {
+    /// Hears the signals from now on.
+    ///
+    /// # Errors
+    /// They cannot be handled.
+    pub fn listen() -> Result<Self, Failure> {
+        let stop = Self::default();
+        for signal in [SIGINT, SIGTERM] {
+            signal_hook::flag::register_conditional_shutdown(signal, 130, stop.0.clone())
+                .and_then(|_| signal_hook::flag::register(signal, stop.0.clone()))
+                .map_err(|error| Failure::wrong(anyhow!("signals can not be handled: {error}")))?;
+        }
+        Ok(stop)
+    }
+
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The figures of one trial. Times are nanoseconds, those of CPU for each request.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// 0 for as fast as it goes.
+    pub asked_per_s: u64,
+    pub achieved_per_s: f64,
+    pub user_ns: f64,
+    pub system_ns: f64,
+    pub softirq_ns: Option<f64>,
+    pub lateness_p50_ns: u64,
+    pub lateness_p99_ns: u64,
+    pub memory_bytes: Option<u64>,
+    pub word: Word,
+    pub held: Held,
+}
+
+impl Default for Trial {
+    fn default() -> Self {
+        Self {
+            asked_per_s: 0,
+            achieved_per_s: 0.0,
+            user_ns: 0.0,
+            system_ns: 0.0,
+            softirq_ns: None,
+            lateness_p50_ns: 0,
+            lateness_p99_ns: 0,
+            memory_bytes: None,
+            word: Word::Invalid,
+            held: Held::Generator,
+        }
+    }
+}
+
+/// Makes one. `rate`: `None` is as fast as it goes. `None` if it was stopped.
+///
+/// # Errors
+/// It could not be made, or the target cannot be reached.
+pub fn run(
+    kind: Kind,
+    url: &str,
+    setup: &Setup,
+    rate: Option<u64>,
+    connections: u32,
+    stop: &Stop,
+) -> Result<Option<Trial>, Trouble> {
+    if stop.is_set() {
+        return Ok(None);
+    }
+    let program = std::env::current_exe().context("the tare program cannot be found")?;
+    let mut stdout = tempfile::tempfile().context("a trial has nowhere to write to")?;
+    let mut stderr = tempfile::tempfile().context("a trial has nowhere to write to")?;
+    let child = Command::new(program)
+        .args(arguments(kind, url, setup, rate, connections))
+        .stdin(Stdio::null())
+        .stdout(stdout.try_clone().context("a trial has nowhere to write to")?)
+        .stderr(stderr.try_clone().context("a trial has nowhere to write to")?)
+        .spawn()
+        .context("a trial could not be started")?;
+    let limit = setup.length + setup.warmup + OVERTIME;
+    let Some(status) = Watched(child).wait(limit, stop)? else { return Ok(None) };
+    let said = whole(&mut stdout)?;
+    let complaint = whole(&mut stderr)?;
+    match status.code() {
+        Some(UNREACHABLE) => {
+            return Err(Trouble::Unreachable(Failure::wrong(anyhow!("{url} could not be reached"))));
+        }
+        Some(WRONG) | None => return Err(anyhow!("a trial failed: {}", complaint.trim()).into()),
+        Some(_) if stop.is_set() => return Ok(None),
+        Some(_) => {}
+    }
+    let result: RunResult = serde_json::from_str(&said).context("the result of a trial cannot be read")?;
+    Ok(Some(trial(&result, rate.unwrap_or(0))))
+}
+
+fn arguments(kind: Kind, url: &str, setup: &Setup, rate: Option<u64>, connections: u32) -> Vec<String> {
+    let millis = |time: Duration| format!("{}ms", time.as_millis());
+    let mut all: Vec<String> = ["http", "--json", "--no-save", "--no-progress"].map(str::to_owned).to_vec();
+    let mut flag = |name: &str, value: String| all.extend([name.to_owned(), value]);
+    flag("--parallel", connections.to_string());
+    flag("--duration", millis(setup.length));
+    flag("--warmup", millis(setup.warmup));
+    flag("--threads", setup.threads.min(connections).to_string());
+    if let Some(rate) = rate {
+        flag("--rate", rate.to_string());
+    }
+    if !setup.cpus.is_empty() {
+        flag("--cpus", setup.cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(","));
+    }
+    all.extend((!kind.keeps_alive()).then(|| "--no-keep-alive".to_owned()));
+    all.extend(setup.flags.iter().cloned());
+    all.push(url.to_owned());
+    all
+}
+
+/// A child that is ended when this is dropped.
+struct Watched(Child);
+
+impl Watched {
+    /// `None` if it was stopped and had nothing to say.
+    fn wait(mut self, limit: Duration, stop: &Stop) -> Result<Option<ExitStatus>, Failure> {
+        let mut left = limit;
+        let mut is_told = false;
+        loop {
+            if let Some(status) = self.0.try_wait().context("a trial cannot be waited for")? {
+                return Ok(Some(status));
+            }
+            if stop.is_set() && !is_told {
+                is_told = true;
+                // A Ctrl-C of the terminal reached it as well; one more would make it quit at once, which is what is wanted.
+                let _ = kill_process(Pid::from_child(&self.0), Signal::INT);
+                left = left.min(Duration::from_secs(5));
+            }
+            if left.is_zero() {
+                let why = format!("a trial did not end within {} s", limit.as_secs());
+                return if stop.is_set() { Ok(None) } else { Err(Failure::wrong(anyhow!(why))) };
+            }
+            std::thread::sleep(LOOK);
+            left = left.saturating_sub(LOOK);
+        }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        // It has usually ended; if not, it is ended now.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn whole(file: &mut std::fs::File) -> Result<String, Failure> {
+    let mut text = String::new();
+    file.rewind().context("a trial's words are lost")?;
+    file.read_to_string(&mut text).context("a trial's words are lost")?;
+    Ok(text)
+}
+
+fn trial(result: &RunResult, asked_per_s: u64) -> Trial {
+    let cost = result.generator.cost_each.unwrap_or_default();
+    let own = &result.own_lateness_ns;
+    Trial {
+        asked_per_s,
+        achieved_per_s: result.rate.achieved_per_s,
+        user_ns: cost.user_ns,
+        system_ns: cost.system_ns,
+        softirq_ns: cost.softirq_ns,
+        lateness_p50_ns: own.p50,
+        lateness_p99_ns: own.p99,
+        memory_bytes: result.generator.rss_peak_bytes,
+        word: result.verdict.word,
+        held: held(result),
+    }
+}
+
+/// What a verdict says of the rate.
+fn held(result: &RunResult) -> Held {
+    let criterion = |name: &str| result.verdict.criteria.iter().find(|criterion| criterion.name == name);
+    let holds = |name: &str| criterion(name).is_none_or(|criterion| criterion.holds);
+    let is_at_ease = criterion("cpu.thread").is_some_and(|criterion| criterion.value < AT_EASE);
+    let kept_up = holds("achieved.share");
+    match result.verdict.word {
+        Word::Valid if kept_up => Held::Yes,
+        Word::Valid => Held::Target,
+        _ if ["steal", "throttled", "clock"].iter().any(|name| !holds(name)) => Held::Disturbed,
+        _ if is_at_ease && !kept_up => Held::Target,
+        _ if is_at_ease => Held::Disturbed,
+        _ => Held::Generator,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use store::schema::{Criterion, Verdict};
+
+    fn result(word: Word, criteria: &[(&str, f64, bool)]) -> RunResult {
+        let criterion = |(name, value, holds): &(&str, f64, bool)| Criterion {
+            name: (*name).to_owned(),
+            value: *value,
+            holds: *holds,
+            ..Criterion::default()
+        };
+        let criteria = criteria.iter().map(criterion).collect();
+        RunResult { verdict: Verdict { word, criteria }, ..RunResult::default() }
+    }
+
+    #[test]
+    fn the_verdict_says_whose_limit_it_was() {
+        let of = |word, criteria: &[(&str, f64, bool)]| held(&result(word, criteria));
+        assert_eq!(of(Word::Valid, &[("achieved.share", 1.0, true)]), Held::Yes);
+        assert_eq!(of(Word::Valid, &[("achieved.share", 0.8, false)]), Held::Target);
+        assert_eq!(of(Word::Degraded, &[("cpu.thread", 0.93, false)]), Held::Generator);
+        // Late though it had time to spare: something else had the CPU.
+        let late = [("cpu.thread", 0.4, true), ("lateness.p99", 9e5, false)];
+        assert_eq!(of(Word::Degraded, &late), Held::Disturbed);
+        let stolen = [("cpu.thread", 0.95, false), ("steal", 0.1, false)];
+        assert_eq!(of(Word::Degraded, &stolen), Held::Disturbed);
+    }
+
+    #[test]
+    fn a_trial_is_what_a_user_would_type() {
+        let setup = Setup { cpus: vec![0], ..Setup::quick() };
+        let words = arguments(Kind::TlsNewConnection, "https://h/", &setup, Some(500), 64).join(" ");
+        assert_eq!(
+            words,
+            "http --json --no-save --no-progress --parallel 64 --duration 500ms --warmup 150ms --threads 1 --rate 500 \
+             --cpus 0 --no-keep-alive https://h/"
+        );
+    }
+}
