@@ -17,6 +17,7 @@ mod status;
 mod stored_windows;
 mod terminal;
 mod watching;
+mod weigh_send;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -38,6 +39,7 @@ use commands::runs::RunsArgs;
 use commands::send::SendArgs;
 use commands::sweep::SweepArgs;
 use commands::target::TargetArgs;
+use commands::weigh::WeighArgs;
 use status::Failure;
 use std::ffi::OsString;
 use std::path::Path;
@@ -68,6 +70,7 @@ enum Command {
     Runs(RunsArgs),
     Ctl(CtlArgs),
     Compare(Box<CompareArgs>),
+    Weigh(Box<WeighArgs>),
     Target(Box<TargetArgs>),
     Demo(DemoArgs),
     Doctor(Box<DoctorArgs>),
@@ -83,7 +86,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Load", &["http", "http_load", "run"]),
     ("Packets", &["send", "ctl", "pace", "sweep", "capture", "gaps", "forward"]),
     ("Results", &["report", "runs", "compare"]),
-    ("This machine", &["doctor"]),
+    ("This machine", &["weigh", "doctor"]),
     ("Try out", &["demo", "target", "lab"]),
     ("Tools", &["man", "completions", "help"]),
 ];
@@ -179,6 +182,7 @@ fn main() -> ExitCode {
         Command::HttpLoad(HttpLoadWords { words }) => Ok(commands::http_load::main("tare http_load", words)),
         Command::Man(args) => commands::generate::man(&args, Tare::command()),
         Command::Completions(args) => commands::generate::completions(&args, Tare::command()),
+        Command::Weigh(args) => commands::weigh::run(&args).map(Into::into),
         Command::Target(args) => commands::target::run(*args),
     };
     outcome.unwrap_or_else(|failure| failure.report())

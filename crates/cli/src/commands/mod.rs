@@ -22,3 +22,6 @@ pub mod runs;
 pub mod send;
 pub mod sweep;
 pub mod target;
+pub mod weigh;
+pub mod weigh_backload;
+pub mod weigh_packets;
