@@ -19,6 +19,7 @@ mod stored_windows;
 mod terminal;
 mod watching;
 mod weigh_http;
+mod weigh_send;
 mod weighed;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -72,7 +73,7 @@ enum Command {
     Runs(RunsArgs),
     Ctl(CtlArgs),
     Compare(Box<CompareArgs>),
-    Weigh(WeighArgs),
+    Weigh(Box<WeighArgs>),
     Target(Box<TargetArgs>),
     Demo(DemoArgs),
     Doctor(Box<DoctorArgs>),
@@ -87,9 +88,8 @@ enum Command {
 const GROUPS: &[(&str, &[&str])] = &[
     ("Load", &["http", "http_load", "run"]),
     ("Packets", &["send", "ctl", "pace", "sweep", "capture", "gaps", "forward"]),
-    ("This machine", &["weigh"]),
     ("Results", &["report", "runs", "compare"]),
-    ("This machine", &["doctor"]),
+    ("This machine", &["weigh", "doctor"]),
     ("Try out", &["demo", "target", "lab"]),
     ("Tools", &["man", "completions", "help"]),
 ];

@@ -6,6 +6,15 @@ use std::path::PathBuf;
 pub enum HostError {
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: std::io::Error },
+    /// What was asked for cannot be.
+    #[error("{0}")]
+    Wrong(String),
+    #[error(transparent)]
+    Port(#[from] port::PortError),
+    #[error(transparent)]
+    Bed(#[from] lab::bed::BedError),
+    #[error("{what}: {source}")]
+    System { what: String, source: std::io::Error },
     #[error("{}: not a profile of this program: {why}", path.display())]
     NotAProfile { path: PathBuf, why: String },
     #[error("{}: not a record of settings that were made: {why}; move it away, and look yourself at what it names", path.display())]

@@ -13,6 +13,7 @@ pub mod machine;
 pub mod peak;
 pub mod predict;
 pub mod profile;
+pub mod weigh;
 
 pub use error::HostError;
 pub use machine::Machine;

@@ -54,6 +54,7 @@ kinds! {
         "stamps" "hardware or driver; without it the better that there is",
         "share" "hash (the default), cpu, queue or lb: how queues share what arrives",
         "promiscuous" "no: only frames to this interface's own address",
+        "outgoing" "yes: frames that this host sends are received, too, as far as they pass the queueing discipline",
         "netns" "the network namespace that it is in, as `ip netns` names it",
     ];
     /// AF_XDP.

@@ -138,6 +138,11 @@ pub trait Port: Send {
         None
     }
 
+    /// The socket through which frames leave, for who asks the kernel when each of them left (SO_TIMESTAMPING). A wrapper has none.
+    fn outlet(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
     /// Attaches a classic BPF program (the kernel's struct sock_filter: code, jt, jf, k): only frames for which it returns more than 0
     /// are received. Where the port cannot do it in the kernel, the caller filters by itself.
     ///

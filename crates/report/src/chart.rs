@@ -84,6 +84,8 @@ pub enum Axis {
     Nines { nines: f64 },
     /// Lengths of time in nanoseconds, logarithmic, between two that are greater than 0.
     Lengths { low: f64, high: f64 },
+    /// Counts or rates, from 0.
+    Values { high: f64, unit: Unit },
 }
 
 /// Colours by number, and grey. Each has a stroke of its own, so that lines can be told apart without colour.
@@ -158,6 +160,8 @@ impl Axis {
             Self::Time { .. } => 0.5,
             Self::Nines { nines } => nines_of(x) / nines,
             Self::Lengths { low, high } => Scale::Log { low, high }.at(x),
+            Self::Values { high, .. } if high > 0.0 => x / high,
+            Self::Values { .. } => 0.0,
         };
         share.clamp(0.0, 1.0)
     }
@@ -171,6 +175,14 @@ impl Axis {
                 let ticks = Scale::Log { low, high }.ticks();
                 ticks.into_iter().map(|tick| (tick, words::round_time(tick))).collect()
             }
+            Self::Values { high, unit } => {
+                let ticks = match unit {
+                    Unit::Count => Scale::whole(high),
+                    _ => Scale::linear(high),
+                };
+                let ticks = ticks.ticks().into_iter().filter(|tick| *tick <= high);
+                ticks.map(|tick| (tick, unit.tick(tick))).collect()
+            }
         }
     }
 
@@ -180,6 +192,8 @@ impl Axis {
             Self::Time { .. } => "from (s)",
             Self::Nines { .. } => "percentile (%)",
             Self::Lengths { .. } => "from (ns)",
+            Self::Values { unit: Unit::PerSecond, .. } => "at (/s)",
+            Self::Values { .. } => "at",
         }
     }
 
@@ -188,7 +202,7 @@ impl Axis {
         match self {
             Self::Time { .. } => decimals(x, 6),
             Self::Nines { .. } => decimals(x * 100.0, 10),
-            Self::Lengths { .. } => decimals(x, 3),
+            Self::Lengths { .. } | Self::Values { .. } => decimals(x, 3),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! RunResult ──► summary    the terminal           ──► json        --json
 //! Interval  ──► progress_line  while it runs      ──► http_load   scripts that know http_load
 //! RunResult ──► junit, markdown   continuous integration
+//! Weighing ──► weighing::text, weighing::html      what `tare weigh` found
 //! RunResult, Timeline ──► charts ──► html, live_main    pages for a browser
 //! ```
 
@@ -31,6 +32,7 @@ mod spark;
 mod style;
 mod svg;
 mod text;
+pub mod weighing;
 mod words;
 
 pub use chart_text::text_charts;

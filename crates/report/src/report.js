@@ -141,6 +141,7 @@ const tare = (() => {
   function spanText(chart, row) {
     if (chart.axis === 'nines') return `${chart.xs[row]} % of all took at most`;
     if (chart.axis === 'lengths') return `${UNITS.time.text(chart.xs[row])} – ${UNITS.time.text(ends(chart, row))}`;
+    if (chart.axis === 'values') return `at ${chart.xs[row]}`;
     const unit = ends(chart, row) < 60 ? ' s' : '';
     return `${clock(chart.xs[row])} – ${clock(ends(chart, row))}${unit}`;
   }

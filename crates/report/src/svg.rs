@@ -75,6 +75,7 @@ impl Chart {
             Axis::Time { from, to } => format!("time {from} {to}"),
             Axis::Nines { nines } => format!("nines 0 {nines}"),
             Axis::Lengths { low, high } => format!("lengths {low} {high}"),
+            Axis::Values { high, unit } => format!("values 0 {high} {}", unit.key()),
         };
         let scale = match self.y {
             Scale::Linear { high, .. } => format!("linear 0 {high}"),

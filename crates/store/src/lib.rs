@@ -36,6 +36,7 @@ mod sink;
 mod stored_timeline;
 pub mod timeline;
 mod wall;
+pub mod weighing;
 
 pub use distribution::{Curve, Distribution};
 pub use error::StoreError;

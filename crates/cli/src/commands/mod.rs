@@ -23,4 +23,6 @@ pub mod send;
 pub mod sweep;
 pub mod target;
 pub mod weigh;
+pub mod weigh_backload;
 pub mod weigh_http;
+pub mod weigh_packets;

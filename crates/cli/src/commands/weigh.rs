@@ -1,24 +1,254 @@
-//! `tare weigh`: how much load this machine creates. Each kind of load has a file of its own.
+//! `tare weigh`: how much load this machine creates, and what takes it away. Each kind of load has a file of its own.
+//!
+//! ```text
+//!   tare weigh            a little of everything, in under two minutes
+//!   tare weigh packets    the time of a packet, and rates, by port and frame size
+//!   tare weigh backload   what incoming traffic takes away
+//!   tare weigh http       requests
+//! ```
 
+use crate::commands::weigh_backload::{self, WeighBackloadArgs};
 use crate::commands::weigh_http::{self, WeighHttpArgs};
-use crate::status::{Failure, Status};
-use clap::{Args, Subcommand};
+use crate::commands::weigh_packets::{self, WeighPacketsArgs};
+use crate::status::{Failure, Status, complain};
+use crate::terminal::print_all;
+use anyhow::anyhow;
+use clap::{Args, Subcommand, ValueHint};
+use host::{Capability, HostError, Machine, Profile, Refused};
+use measure::ExitStatus;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+use store::weighing::{self, Rated, SCHEMA, Skipped, Weighing};
+
+const EXAMPLES: &str = "\
+Examples:
+  tare weigh                                      packets, backload and requests, in under two minutes
+  tare weigh packets --port all --sizes 64,1518   every port, ten trials of a million packets each
+  tare weigh packets --port udp --stamp capture --like-study
+  tare weigh backload --port udp,packet --kind udp-closed,tcp-syn
+  tare weigh packets --port packet --interface eth1 --to 192.0.2.7:9
+
+Beds are namespaces of their own (root); without privilege UDP over the loopback interface and mem are weighed.
+
+Exit status:
+  0 weighed; 2 bad input, or nothing could be weighed; 130 interrupted: what was weighed by then is kept";
 
 /// Say how much load this machine can create
 #[derive(Args, Debug)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct WeighArgs {
     #[command(subcommand)]
-    what: What,
+    what: Option<What>,
+    #[command(flatten)]
+    output: WeighOutput,
 }
 
 #[derive(Subcommand, Debug)]
 enum What {
+    Packets(Box<WeighPacketsArgs>),
+    Backload(Box<WeighBackloadArgs>),
     Http(Box<WeighHttpArgs>),
+}
+
+/// What is to be done with what was found.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Output")]
+pub struct WeighOutput {
+    /// Keep the weighing in this folder
+    #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "no_save")]
+    out: Option<PathBuf>,
+    /// Keep nothing: neither the weighing nor the profile
+    #[arg(long)]
+    no_save: bool,
+    /// Print the weighing as JSON
+    #[arg(long)]
+    json: bool,
+    /// Print the tables of the study of load capability
+    #[arg(long, conflicts_with = "json")]
+    like_study: bool,
+    /// Print the map as Markdown
+    #[arg(long, conflicts_with_all = ["json", "like_study"])]
+    markdown: bool,
+    /// Say nothing while it runs
+    #[arg(long)]
+    no_progress: bool,
+}
+
+/// A weighing that goes on.
+pub struct Session {
+    pub weighing: Weighing,
+    pub stop: Arc<AtomicBool>,
+    /// What goes into the profile.
+    pub capabilities: Vec<Capability>,
+    has_progress: bool,
+}
+
+impl Session {
+    fn begin(output: &WeighOutput) -> Result<Self, Failure> {
+        let stop = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // A second one ends it at once; the next bed takes away what is left.
+            signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())
+                .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
+                .map_err(|error| Failure::wrong(anyhow!("signals can not be handled: {error}")))?;
+        }
+        let words: Vec<String> = std::env::args().skip(1).collect();
+        let weighing = Weighing {
+            schema: SCHEMA.to_owned(),
+            made_unix_s: unix_s(),
+            tare: env!("CARGO_PKG_VERSION").to_owned(),
+            command: format!("tare {}", words.join(" ")),
+            machine: Machine::read().facts,
+            ..Weighing::default()
+        };
+        Ok(Self { weighing, stop, capabilities: Vec::new(), has_progress: !output.no_progress })
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// A line about what goes on.
+    pub fn tell(&self) -> impl FnMut(&str) + use<> {
+        let has_progress = self.has_progress;
+        move |line: &str| {
+            if has_progress {
+                complain(&format!("tare: {line}"));
+            }
+        }
+    }
+
+    pub fn skip(&mut self, what: String, why: &HostError) {
+        let why = why.to_string();
+        self.tell()(&format!("{what} is skipped: {why}"));
+        self.weighing.skipped.push(Skipped { what, why });
+    }
+
+    pub fn keep_rate(&mut self, capability: Capability) {
+        let point = capability
+            .points
+            .iter()
+            .filter(|point| point.user_ns + point.system_ns > 0.0)
+            .max_by(|a, b| a.achieved_per_s.total_cmp(&b.achieved_per_s));
+        self.weighing.rates.push(Rated {
+            key: capability.key.clone(),
+            against: capability.against.clone(),
+            threads: capability.threads,
+            peak_per_s: capability.peak_per_s,
+            low_per_s: capability.low_per_s,
+            high_per_s: capability.high_per_s,
+            saturated_per_s: capability.saturated_per_s,
+            user_ns: point.map_or(0.0, |point| point.user_ns),
+            system_ns: point.map_or(0.0, |point| point.system_ns),
+            softirq_ns: point.and_then(|point| point.softirq_ns),
+        });
+        self.capabilities.push(capability);
+    }
 }
 
 /// Weighs what was asked for.
 pub fn run(args: &WeighArgs) -> Result<Status, Failure> {
     match &args.what {
-        What::Http(args) => weigh_http::run(args),
+        None => everything(&args.output),
+        Some(What::Http(args)) => weigh_http::run(args),
+        Some(What::Packets(args)) => {
+            let plan = args.plan()?;
+            let mut session = Session::begin(&args.output)?;
+            weigh_packets::weigh(&plan, &mut session)?;
+            finish(session, &args.output, "tare weigh backload    what incoming traffic takes away from this")
+        }
+        Some(What::Backload(args)) => {
+            let plan = args.plan()?;
+            let mut session = Session::begin(&args.output)?;
+            weigh_backload::weigh(&plan, &mut session)?;
+            finish(
+                session,
+                &args.output,
+                "tare weigh packets     the time of a packet, by port and frame size",
+            )
+        }
     }
+}
+
+/// A little of everything.
+fn everything(output: &WeighOutput) -> Result<Status, Failure> {
+    let mut session = Session::begin(output)?;
+    weigh_packets::weigh(&weigh_packets::Plan::quick(), &mut session)?;
+    if !session.is_stopped() {
+        weigh_backload::weigh(&weigh_backload::Plan::quick(), &mut session)?;
+    }
+    if !session.is_stopped() {
+        let mut tell = session.tell();
+        let stop = session.stop.clone().into();
+        for capability in weigh_http::quick(&stop, &mut tell)? {
+            session.keep_rate(capability);
+        }
+    }
+    let next = "tare weigh packets --port all --trials 10    the same with intervals; or load something: its verdict now knows this machine";
+    finish(session, output, next)
+}
+
+/// Keeps and prints what was found.
+fn finish(mut session: Session, output: &WeighOutput, next: &str) -> Result<Status, Failure> {
+    let is_partial = session.is_stopped();
+    session.weighing.partial = is_partial;
+    let weighing = &mut session.weighing;
+    let is_empty = weighing.packets.is_empty() && weighing.backload.is_empty() && weighing.rates.is_empty();
+    if is_empty && !is_partial {
+        let why: Vec<String> =
+            weighing.skipped.iter().map(|skipped| format!("{}: {}", skipped.what, skipped.why)).collect();
+        return Err(Failure::wrong(anyhow!("nothing could be weighed here: {}", why.join("; "))));
+    }
+    let mut kept = None;
+    if !output.no_save {
+        if let Err(error) = keep_profile(&session.capabilities) {
+            weighing.notes.push(format!("the profile is not kept: {error}"));
+        }
+        match weighing::keep(weighing, output.out.as_deref(), report::weighing::html, report::weighing::svg) {
+            Ok(folder) => kept = Some(folder),
+            Err(error) => complain(&format!("tare: {error}")),
+        }
+    }
+    if output.json {
+        let text = serde_json::to_string_pretty(weighing).map_err(|error| Failure::wrong(anyhow!(error)))?;
+        print_all(&(text + "\n"))?;
+    } else if output.like_study {
+        print_all(&report::weighing::like_study(weighing))?;
+    } else if output.markdown {
+        print_all(&report::weighing::markdown(weighing))?;
+    } else {
+        print_all(&report::weighing::text(weighing))?;
+    }
+    if !output.json && !output.markdown {
+        if let Some(folder) = &kept {
+            print_all(&format!("Report       {}\n", folder.join("report.html").display()))?;
+        }
+        print_all(&format!("Next         {next}\n"))?;
+    }
+    Ok(if is_partial { Status::Run(ExitStatus::Interrupted) } else { Status::Done })
+}
+
+/// Puts rates into this machine's profile.
+fn keep_profile(capabilities: &[Capability]) -> anyhow::Result<()> {
+    if capabilities.is_empty() {
+        return Ok(());
+    }
+    let (machine, home) = (Machine::read(), store::state_dir()?.join("tare"));
+    let mut profile = Profile::of(&machine, &home).unwrap_or_else(|refused| {
+        if refused != Refused::None {
+            complain(&format!("tare: the old profile is put away: {refused}"));
+        }
+        Profile::new(machine, env!("CARGO_PKG_VERSION"))
+    });
+    capabilities.iter().for_each(|capability| profile.put(capability.clone()));
+    profile.made_unix_s = unix_s();
+    profile.tare = env!("CARGO_PKG_VERSION").to_owned();
+    Ok(profile.save(&home)?)
+}
+
+fn unix_s() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -269,6 +269,10 @@ impl Port for PacketPort {
         self.receiver.as_ref().map(|receiver| receiver.fd())
     }
 
+    fn outlet(&self) -> Option<BorrowedFd<'_>> {
+        self.transmitter.as_ref().map(|transmitter| transmitter.fd())
+    }
+
     fn filter(&mut self, program: &[Instruction]) -> Result<(), PortError> {
         let Some(receiver) = &mut self.receiver else {
             return Err(self.unable("filter what it does not receive"));

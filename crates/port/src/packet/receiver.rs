@@ -45,7 +45,9 @@ impl Receiver {
         let set = |option, value: i32, what| {
             socket.set_packet(option, value).map_err(|error| failed(setting, what, error))
         };
-        set(libc::PACKET_IGNORE_OUTGOING, 1, "leaving out what this host sends")?;
+        if !setting.outgoing {
+            set(libc::PACKET_IGNORE_OUTGOING, 1, "leaving out what this host sends")?;
+        }
         let before = if setting.queue == 0 { interface.statistics().ok() } else { None };
         let receiver =
             Self { socket, inlet, snap: setting.snap, tally: Tally::default(), stamps, idle: 0, before };

@@ -19,6 +19,8 @@ pub struct Setting {
     pub stamps: &'static str,
     pub share: &'static str,
     pub promiscuous: bool,
+    /// Whether frames that this host sends are received, too.
+    pub outgoing: bool,
     pub slots: usize,
     pub snap: Option<usize>,
     pub queue: u32,
@@ -47,6 +49,7 @@ impl Setting {
             stamps: address.word("stamps", &["best", "driver", "hardware"])?,
             share: address.word("share", &["hash", "cpu", "lb", "queue"])?,
             promiscuous: address.word("promiscuous", &["yes", "no"])? == "yes",
+            outgoing: address.word("outgoing", &["no", "yes"])? == "yes",
             slots,
             snap: wish.snap,
             queue: wish.queue,

@@ -298,4 +298,8 @@ impl Port for Udp {
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.socket.as_fd())
     }
+
+    fn outlet(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
+    }
 }

@@ -1,0 +1,169 @@
+//! `tare weigh backload`: what incoming traffic takes away from the generator.
+
+use crate::commands::weigh::{Session, WeighOutput};
+use crate::commands::weigh_packets::{sizes, stage, ways};
+use crate::status::Failure;
+use anyhow::anyhow;
+use clap::Args;
+use host::weigh::Way;
+use host::weigh::backload::{Kind, Options, weigh as weigh_one};
+use units::{Count, Picos};
+
+/// What incoming traffic takes away from the load that this machine creates
+#[derive(Args, Clone, Debug)]
+pub struct WeighBackloadArgs {
+    /// Incoming frames a second, from and to; max is as many as the other end can send
+    #[arg(short = 'b', long, value_name = "LOW..HIGH", default_value = "0..max")]
+    backload: String,
+    /// Ports: udp, packet, xdp, live, mem, or all
+    #[arg(short = 'p', long, value_name = "PORT,…", value_delimiter = ',', default_value = "all")]
+    port: Vec<String>,
+    /// Frame sizes, with FCS, of both directions
+    #[arg(short = 's', long, value_name = "BYTES,…", value_delimiter = ',', default_value = "64,1518")]
+    sizes: Vec<usize>,
+    /// What comes in: udp-closed, udp-open, tcp-syn, answers, or all
+    #[arg(short = 'k', long, value_name = "KIND,…", value_delimiter = ',', default_value = "udp-closed")]
+    kind: Vec<String>,
+    /// Rising steps
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    steps: usize,
+    /// Length of each step
+    #[arg(long, value_name = "TIME", default_value = "500ms")]
+    step: Picos,
+    /// Trials of each; the intervals are between them
+    #[arg(short = 'n', long, value_name = "N", default_value = "5")]
+    trials: Count,
+    /// Packets of one call
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    batch: usize,
+    #[command(flatten)]
+    pub output: WeighOutput,
+}
+
+/// What is to be weighed.
+pub struct Plan {
+    options: Options,
+    /// Whether ports were named, so that none may be missing silently.
+    is_quick: bool,
+}
+
+impl Plan {
+    /// One port and the null case, in a few seconds.
+    pub fn quick() -> Self {
+        let options = Options {
+            ways: vec![Way::Udp, Way::Mem],
+            sizes: vec![64],
+            kinds: vec![Kind::UdpClosed],
+            low: 0.0,
+            high: None,
+            steps: 2,
+            step_ns: 400_000_000,
+            trials: 3,
+            batch: 1,
+        };
+        Self { options, is_quick: true }
+    }
+}
+
+impl WeighBackloadArgs {
+    pub fn plan(&self) -> Result<Plan, Failure> {
+        let wrong = |flag: &str, problem: String| Failure::wrong(anyhow!("{flag}: {problem}"));
+        let (low, high) = range(&self.backload).map_err(|problem| wrong("--backload", problem))?;
+        if !(1..=100).contains(&self.steps) {
+            return Err(wrong("--steps", format!("{} is not between 1 and 100", self.steps)));
+        }
+        if !(Picos::from_millis(50)..=Picos::from_secs(600)).contains(&self.step) {
+            return Err(wrong("--step", format!("{} is not between 50ms and 10min", self.step)));
+        }
+        if !(1..=1_000).contains(&self.trials.get()) {
+            return Err(wrong("--trials", format!("{} is not between 1 and 1000", self.trials)));
+        }
+        if !(1..=64).contains(&self.batch) {
+            return Err(wrong("--batch", "it is not between 1 and 64".into()));
+        }
+        let kinds = match self.kind.iter().any(|word| word == "all") {
+            true => Kind::ALL.to_vec(),
+            false => {
+                let kinds = self.kind.iter().map(|word| word.parse().map_err(|why| wrong("--kind", why)));
+                kinds.collect::<Result<_, _>>()?
+            }
+        };
+        let options = Options {
+            ways: ways(&self.port)?,
+            sizes: sizes(&self.sizes)?,
+            kinds,
+            low,
+            high,
+            steps: self.steps,
+            step_ns: self.step.as_nanos(),
+            trials: self.trials.get() as usize,
+            batch: self.batch,
+        };
+        Ok(Plan { options, is_quick: false })
+    }
+}
+
+/// `0..max`, `100k..1M`, or the high end alone.
+fn range(text: &str) -> Result<(f64, Option<f64>), String> {
+    let expected = "write it as 0..max or 100k..1M";
+    let number = |word: &str| {
+        let count: Result<Count, _> = word.trim().parse();
+        count
+            .map(|count| count.get() as f64)
+            .map_err(|_| format!("'{word}' is no number of frames; {expected}"))
+    };
+    let (low, high) = text.split_once("..").unwrap_or(("0", text));
+    let high = if high.trim() == "max" { None } else { Some(number(high)?) };
+    let low = number(low)?;
+    match high {
+        Some(high) if high <= low => Err(format!("'{text}' does not rise; {expected}")),
+        high => Ok((low, high)),
+    }
+}
+
+/// Weighs each port, frame size and kind of traffic.
+pub fn weigh(plan: &Plan, session: &mut Session) -> Result<(), Failure> {
+    let stage = stage(session)?;
+    let mut tell = session.tell();
+    for way in &plan.options.ways {
+        // Nothing of a network is in the ring: there is one kind of frames.
+        let kinds: &[Kind] = if *way == Way::Mem { &[Kind::Answers] } else { &plan.options.kinds };
+        for size in &plan.options.sizes {
+            for kind in kinds {
+                if session.is_stopped() {
+                    return Ok(());
+                }
+                let stop = session.stop.clone();
+                match weigh_one(&stage, &plan.options, (*way, *size, *kind), &stop, &mut tell) {
+                    Ok(found) => session.weighing.backload.push(found),
+                    Err(_) if session.is_stopped() => return Ok(()),
+                    Err(error) => {
+                        session.skip(format!("backload of {way}, {size} B, {}", kind.name()), &error)
+                    }
+                }
+            }
+        }
+    }
+    if plan.is_quick {
+        session
+            .weighing
+            .notes
+            .push("the backload is a short one: tare weigh backload has all ports, sizes and kinds".into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backload_rises() {
+        assert_eq!(range("0..max"), Ok((0.0, None)));
+        assert_eq!(range("100k..1M"), Ok((1e5, Some(1e6))));
+        assert_eq!(range("50k"), Ok((0.0, Some(5e4))));
+        for wrong in ["5..5", "9..1", "a..b", "0..", "..max"] {
+            assert!(range(wrong).unwrap_err().contains("0..max"), "{wrong}");
+        }
+    }
+}

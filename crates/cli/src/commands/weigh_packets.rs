@@ -1,0 +1,243 @@
+//! `tare weigh packets`: the time that the system takes for a packet, and the rates that runs keep, by port and frame size.
+
+use crate::commands::weigh::{Session, WeighOutput};
+use crate::status::Failure;
+use crate::weigh_send;
+use anyhow::anyhow;
+use clap::{Args, ValueEnum};
+use host::weigh::packets::{Options, weigh as weigh_one};
+use host::weigh::{Mac, Stage, Wall, Way, parse_mac};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use units::{Count, Picos};
+
+const MOST_TRIALS: u64 = 1_000;
+const SIZES: std::ops::RangeInclusive<usize> = 64..=1_518;
+
+/// The time that the system takes for a packet, and how many a second it sends
+#[derive(Args, Clone, Debug)]
+pub struct WeighPacketsArgs {
+    /// Ports: udp, packet, xdp, live, mem, or all
+    #[arg(short = 'p', long, value_name = "PORT,…", value_delimiter = ',', default_value = "udp")]
+    port: Vec<String>,
+    /// Frame sizes, with FCS
+    #[arg(short = 's', long, value_name = "BYTES,…", value_delimiter = ',', default_value = "64")]
+    sizes: Vec<usize>,
+    /// Trials of each; the interval is between them
+    #[arg(short = 'n', long, value_name = "N", default_value = "10")]
+    trials: Count,
+    /// Packets of each trial, about
+    #[arg(long, value_name = "N", default_value = "1M")]
+    packets: Count,
+    /// No trial is longer
+    #[arg(short = 't', long, value_name = "TIME", default_value = "20s")]
+    time: Picos,
+    /// Who says when a packet left: the driver (tx), or a capture on the same machine
+    #[arg(long, value_name = "WHO", default_value = "tx")]
+    stamp: Stamp,
+    /// Generator threads [default: those that send most with less than 5 % of the stamps lost]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Packets of one call [default: 1; mem 64]
+    #[arg(long, value_name = "N")]
+    batch: Option<usize>,
+    /// Stamp one of N packets, a power of two up to 256 [default: 1; live 64]
+    #[arg(long, value_name = "N")]
+    each: Option<u64>,
+    /// Do not look for the rates that runs of `tare send` keep
+    #[arg(long)]
+    no_rates: bool,
+    /// A wrapper in front of the port, for tests of the weighing itself: fault,delay=100%,hold=1ms
+    #[arg(long, value_name = "WRAPPER")]
+    through: Option<String>,
+    /// This interface instead of a bed of its own
+    #[arg(long, value_name = "INTERFACE", requires = "to")]
+    interface: Option<String>,
+    /// Whom to send to over the interface
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "interface")]
+    to: Option<SocketAddrV4>,
+    /// The hardware address of that, or of the router to it
+    #[arg(long, value_name = "MAC", requires = "to")]
+    to_mac: Option<String>,
+    #[command(flatten)]
+    pub output: WeighOutput,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Stamp {
+    /// The driver, into the socket's error queue (SO_TIMESTAMPING)
+    Tx,
+    /// A capture, as the study did
+    Capture,
+}
+
+/// What is to be weighed.
+pub struct Plan {
+    options: Options,
+    place: Place,
+    has_rates: bool,
+    is_quick: bool,
+}
+
+enum Place {
+    Bed,
+    Named { interface: String, to: SocketAddrV4, to_mac: Option<Mac> },
+}
+
+impl Plan {
+    /// A few seconds for each of the ports that matter most.
+    pub fn quick() -> Self {
+        let options = Options {
+            ways: vec![Way::Udp, Way::Packet, Way::Mem],
+            sizes: vec![64],
+            trials: 3,
+            packets: 200_000,
+            longest_ns: 1_000_000_000,
+            threads: None,
+            capture: false,
+            each: None,
+            batch: None,
+            through: None,
+            wall: Wall::default(),
+        };
+        Self { options, place: Place::Bed, has_rates: true, is_quick: true }
+    }
+}
+
+impl WeighPacketsArgs {
+    pub fn plan(&self) -> Result<Plan, Failure> {
+        let wrong = |flag: &str, problem: String| Failure::wrong(anyhow!("{flag}: {problem}"));
+        let ways = ways(&self.port)?;
+        let sizes = sizes(&self.sizes)?;
+        if !(1..=MOST_TRIALS).contains(&self.trials.get()) {
+            return Err(wrong("--trials", format!("{} is not between 1 and {MOST_TRIALS}", self.trials)));
+        }
+        if !(1_000..=1_000_000_000).contains(&self.packets.get()) {
+            return Err(wrong("--packets", format!("{} is not between 1k and 1G", self.packets)));
+        }
+        if !(Picos::from_millis(200)..=Picos::from_secs(3_600)).contains(&self.time) {
+            return Err(wrong("--time", format!("{} is not between 200ms and 1h", self.time)));
+        }
+        if self.threads.is_some_and(|threads| !(1..=64).contains(&threads)) {
+            return Err(wrong("--threads", "it is not between 1 and 64".into()));
+        }
+        if self.batch.is_some_and(|batch| !(1..=64).contains(&batch)) {
+            return Err(wrong("--batch", "it is not between 1 and 64".into()));
+        }
+        if self.each.is_some_and(|each| !each.is_power_of_two() || each > 256) {
+            return Err(wrong("--each", "it is no power of two up to 256".into()));
+        }
+        let to_mac = self.to_mac.as_deref().map(|text| {
+            parse_mac(text).ok_or_else(|| {
+                wrong("--to-mac", format!("'{text}' is no MAC address; write 02:18:00:00:00:01"))
+            })
+        });
+        let to_mac = to_mac.transpose()?;
+        let place = match (&self.interface, self.to) {
+            (Some(interface), Some(to)) => Place::Named { interface: interface.clone(), to, to_mac },
+            _ => Place::Bed,
+        };
+        if let Place::Named { to, .. } = &place
+            && (to.port() == 0 || *to.ip() == Ipv4Addr::UNSPECIFIED)
+        {
+            return Err(wrong("--to", format!("{to} is no address to send to")));
+        }
+        let options = Options {
+            ways,
+            sizes,
+            trials: self.trials.get() as usize,
+            packets: self.packets.get(),
+            longest_ns: self.time.as_nanos(),
+            threads: self.threads,
+            capture: self.stamp == Stamp::Capture,
+            each: self.each,
+            batch: self.batch,
+            through: self.through.clone(),
+            wall: Wall::default(),
+        };
+        let has_rates = !self.no_rates && self.through.is_none() && matches!(place, Place::Bed);
+        Ok(Plan { options, place, has_rates, is_quick: false })
+    }
+}
+
+/// Ports by name; `all` is all of them.
+pub fn ways(words: &[String]) -> Result<Vec<Way>, Failure> {
+    if words.iter().any(|word| word == "all") {
+        return Ok(Way::ALL.to_vec());
+    }
+    words
+        .iter()
+        .map(|word| word.parse().map_err(|why: String| Failure::wrong(anyhow!("--port: {why}"))))
+        .collect()
+}
+
+pub fn sizes(sizes: &[usize]) -> Result<Vec<usize>, Failure> {
+    match sizes.iter().find(|size| !SIZES.contains(size)) {
+        None => Ok(sizes.to_vec()),
+        Some(size) => Err(Failure::wrong(anyhow!(
+            "--sizes: {size} is not between {} and {} bytes with FCS",
+            SIZES.start(),
+            SIZES.end()
+        ))),
+    }
+}
+
+/// A bed, or what works without privilege; the reason is noted.
+pub fn stage(session: &mut Session) -> Result<Stage, Failure> {
+    match Stage::bed() {
+        Ok(stage) => Ok(stage),
+        Err(error) => {
+            let note = format!("no bed of its own ({error}): UDP goes over the loopback interface");
+            session.tell()(&note);
+            session.weighing.notes.push(note);
+            Stage::loopback().map_err(Failure::wrong)
+        }
+    }
+}
+
+/// Weighs each port with each frame size.
+pub fn weigh(plan: &Plan, session: &mut Session) -> Result<(), Failure> {
+    let stage = match &plan.place {
+        Place::Bed => stage(session)?,
+        Place::Named { interface, to, to_mac } => {
+            Stage::named(interface, *to, *to_mac).map_err(Failure::wrong)?
+        }
+    };
+    let mut tell = session.tell();
+    for way in &plan.options.ways {
+        for size in &plan.options.sizes {
+            if session.is_stopped() {
+                return Ok(());
+            }
+            let stop = session.stop.clone();
+            match weigh_one(&stage, &plan.options, *way, *size, &stop, &mut tell) {
+                Ok(found) => session.weighing.packets.push(found),
+                Err(error) => {
+                    session.skip(format!("{way}, {size} B"), &error);
+                    break;
+                }
+            }
+        }
+    }
+    if plan.has_rates {
+        for way in &plan.options.ways {
+            for size in &plan.options.sizes {
+                rate(&stage, *way, *size, plan.is_quick, session);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The rates that `tare send` keeps, where this port works at all.
+fn rate(stage: &Stage, way: Way, size: usize, is_quick: bool, session: &mut Session) {
+    let is_weighed = session.weighing.packets.iter().any(|found| found.port == way.name());
+    if !is_weighed || session.is_stopped() {
+        return;
+    }
+    let stop = session.stop.clone();
+    match weigh_send::weigh(stage, way, size, is_quick, &stop, &mut session.tell()) {
+        Ok(Some(capability)) => session.keep_rate(capability),
+        Ok(None) => {}
+        Err(why) => session.weighing.notes.push(format!("rates of {way}, {size} B: {why}")),
+    }
+}

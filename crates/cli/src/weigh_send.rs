@@ -1,0 +1,244 @@
+//! The rates that `tare send` keeps through a port, for the profile: runs of this same program, in a bed.
+//!
+//! ```text
+//!   as fast as it goes ─► saturated; from there search the highest rate at which the verdict is VALID, then half of it ─► points
+//! ```
+
+use host::peak::{Effort, Held, search};
+use host::weigh::{Stage, Way};
+use host::{Capability, Point};
+use serde_json::Value;
+use std::io::{Read, Seek};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Above this share of a thread, the generator itself is the limit.
+const AT_EASE: f64 = 0.85;
+/// How much longer than its load a run may take.
+const OVERTIME: Duration = Duration::from_secs(20);
+
+/// How the rates are looked for.
+struct Trials {
+    length: Duration,
+    effort: Effort,
+}
+
+impl Trials {
+    const fn of(is_quick: bool) -> Self {
+        match is_quick {
+            true => Self {
+                length: Duration::from_millis(300),
+                effort: Effort { confirmations: 1, repeats: 1, width: 0.15, most_trials: 6 },
+            },
+            false => Self {
+                length: Duration::from_secs(1),
+                effort: Effort { confirmations: 2, repeats: 2, width: 0.05, most_trials: 24 },
+            },
+        }
+    }
+}
+
+/// Weighs one port with one frame size; `None` if it was stopped, or the port has no address that another process could open.
+///
+/// # Errors
+/// Why there is no rate.
+pub fn weigh(
+    stage: &Stage,
+    way: Way,
+    size: usize,
+    is_quick: bool,
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Option<Capability>, String> {
+    let trials = Trials::of(is_quick);
+    let Some(port) = stage.send_address(way) else { return Ok(None) };
+    let _gate = stage.open_gate(way).map_err(|error| error.to_string())?;
+    let run = |rate: Option<u64>| one(stage, way, &port, size, rate, trials.length, stop);
+    let Some(saturated) = run(None)? else { return Ok(None) };
+    tell(&format!(
+        "{way} {size} B: `tare send` reaches {:.0}/s as fast as it goes",
+        saturated.point.achieved_per_s
+    ));
+    let mut points = vec![saturated.point];
+    let mut failed = None;
+    let found =
+        search(saturated.point.achieved_per_s * 0.9, trials.effort, |rate| match run(Some(rate as u64)) {
+            Ok(Some(trial)) => {
+                points.push(trial.point);
+                Some(trial.held)
+            }
+            Ok(None) => None,
+            Err(why) => {
+                failed = Some(why);
+                None
+            }
+        });
+    if let Some(why) = failed {
+        return Err(why);
+    }
+    let peak = found.peak_per_s.unwrap_or(0.0);
+    tell(&format!("{way} {size} B: VALID up to {peak:.0}/s"));
+    // What a load costs that the machine carries with ease.
+    if let Some(trial) = run(Some((peak.max(saturated.point.achieved_per_s * 0.2) / 2.0) as u64))? {
+        points.push(trial.point);
+    }
+    points.sort_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s));
+    Ok(Some(Capability {
+        key: format!("send.{way}.{size}"),
+        against: if way == Way::Mem {
+            "another thread of this process".to_owned()
+        } else {
+            stage.against.clone()
+        },
+        threads: 1,
+        peak_per_s: peak,
+        saturated_per_s: Some(saturated.point.achieved_per_s),
+        points,
+        ..Capability::default()
+    }))
+}
+
+/// What one run showed.
+struct Trial {
+    point: Point,
+    held: Held,
+}
+
+fn one(
+    stage: &Stage,
+    way: Way,
+    port: &str,
+    size: usize,
+    rate: Option<u64>,
+    length: Duration,
+    stop: &AtomicBool,
+) -> Result<Option<Trial>, String> {
+    if stop.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
+    let failed = |what: &str, error: std::io::Error| format!("{what}: {error}");
+    let program = std::env::current_exe().map_err(|error| failed("the tare program", error))?;
+    let program = program.display().to_string();
+    let mut command = match stage.generator().filter(|_| way != Way::Mem) {
+        Some(namespace) => namespace.command(&program),
+        None => Command::new(&program),
+    };
+    let rate_word = rate.map_or("max".to_owned(), |rate| rate.max(1).to_string());
+    let mut stdout = tempfile::tempfile().map_err(|error| failed("a trial's file", error))?;
+    let mut stderr = tempfile::tempfile().map_err(|error| failed("a trial's file", error))?;
+    let (out, err) = (stdout.try_clone(), stderr.try_clone());
+    command.args(["send", "--json", "--no-save", "--no-progress", "--port", port]);
+    command.args([
+        "--size",
+        &size.to_string(),
+        "--rate",
+        &rate_word,
+        "--duration",
+        &format!("{}ms", length.as_millis()),
+    ]);
+    command.args(stage.send_destination(way));
+    command.stdin(Stdio::null());
+    command.stdout(out.map_err(|error| failed("a trial's file", error))?);
+    command.stderr(err.map_err(|error| failed("a trial's file", error))?);
+    let child = command.spawn().map_err(|error| failed("a run of tare send", error))?;
+    if !Watched(child).wait(length + OVERTIME, stop)? {
+        return Ok(None);
+    }
+    let text = whole(&mut stdout)?;
+    match serde_json::from_str::<Value>(&text) {
+        Ok(result) => Ok(Some(trial(&result, rate))),
+        Err(_) => Err(whole(&mut stderr)?.trim().to_owned()),
+    }
+}
+
+fn whole(file: &mut std::fs::File) -> Result<String, String> {
+    let mut text = String::new();
+    let read = file.rewind().and_then(|()| file.read_to_string(&mut text));
+    read.map(|_| text).map_err(|error| format!("a trial's words are lost: {error}"))
+}
+
+/// A child that is ended when this is dropped.
+struct Watched(Child);
+
+impl Watched {
+    /// Whether it ended by itself.
+    fn wait(mut self, limit: Duration, stop: &AtomicBool) -> Result<bool, String> {
+        let begun = Instant::now();
+        loop {
+            match self.0.try_wait() {
+                Ok(Some(_)) => return Ok(!stop.load(Ordering::Relaxed)),
+                Ok(None) if stop.load(Ordering::Relaxed) => return Ok(false),
+                Ok(None) if begun.elapsed() > limit => {
+                    return Err("a run of tare send did not end".to_owned());
+                }
+                Ok(None) => std::thread::sleep(Duration::from_millis(10)),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn trial(result: &Value, rate: Option<u64>) -> Trial {
+    let float = |path: &str| result.pointer(path).and_then(Value::as_f64);
+    let achieved = float("/rate/achieved_per_s").unwrap_or(0.0);
+    let is_valid = result.pointer("/verdict/word").and_then(Value::as_str) == Some("VALID");
+    let late = |key: &str| float(&format!("/own_lateness_ns/{key}")).unwrap_or(0.0) as u64;
+    let point = Point {
+        offered_per_s: rate.map_or(achieved, |rate| rate as f64),
+        achieved_per_s: achieved,
+        user_ns: float("/generator/cost_each/user_ns").unwrap_or(0.0),
+        system_ns: float("/generator/cost_each/system_ns").unwrap_or(0.0),
+        softirq_ns: float("/generator/cost_each/softirq_ns"),
+        lateness_p50_ns: late("p50"),
+        lateness_p99_ns: late("p99"),
+        is_valid,
+    };
+    Trial { point, held: held(result, is_valid) }
+}
+
+/// What a verdict says of the rate.
+fn held(result: &Value, is_valid: bool) -> Held {
+    if is_valid {
+        return Held::Yes;
+    }
+    let criteria = result.pointer("/verdict/criteria").and_then(Value::as_array);
+    let criterion = |name: &str| criteria.into_iter().flatten().find(|one| one["name"] == name);
+    let fails = |name: &str| criterion(name).is_some_and(|one| one["holds"] == false);
+    let is_at_ease =
+        criterion("cpu.thread").and_then(|one| one["value"].as_f64()).is_some_and(|v| v < AT_EASE);
+    match is_at_ease || ["steal", "throttled", "clock"].into_iter().any(fails) {
+        true => Held::Disturbed,
+        false => Held::Generator,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_verdict_says_whether_the_rate_holds() {
+        let result = |word: &str, cpu: f64, steal: bool| {
+            json!({ "rate": { "achieved_per_s": 5e5 }, "own_lateness_ns": { "p50": 10, "p99": 900 },
+                "verdict": { "word": word, "criteria": [
+                    { "name": "cpu.thread", "value": cpu, "holds": cpu < 0.9 },
+                    { "name": "steal", "value": 0.1, "holds": steal } ] } })
+        };
+        let of = |word, cpu, steal| trial(&result(word, cpu, steal), Some(600_000));
+        assert_eq!(of("VALID", 0.8, true).held, Held::Yes);
+        assert_eq!(of("DEGRADED", 0.97, true).held, Held::Generator);
+        assert_eq!(of("DEGRADED", 0.4, true).held, Held::Disturbed);
+        assert_eq!(of("INVALID", 0.97, false).held, Held::Disturbed);
+        let point = of("VALID", 0.8, true).point;
+        assert_eq!((point.offered_per_s, point.achieved_per_s, point.lateness_p99_ns), (6e5, 5e5, 900));
+    }
+}

@@ -1,0 +1,422 @@
+//! The study's method: how long the system takes for a packet, at a rate that rises to the peak.
+//!
+//! ```text
+//!   threads:  1, 2, … at full speed: loss of stamps ─► as many as keep it under 5 %
+//!   trial:    steps of rate up to the peak, about as many packets as asked for ─► packets, mean, least, most, S/√n
+//!   trials:   x̄ ± t · s/√n of the trials' means; overall, and in the step with the highest rate
+//! ```
+
+use super::claims;
+use super::run::{self, Outcome, Setup};
+use super::sender::{Pace, Step};
+use super::stage::Stage;
+use super::stamps::Method;
+use super::tally::Differences;
+use super::wall::Wall;
+use super::ways::{Wanted, Way};
+use crate::HostError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use store::weighing::{self, Bin, ByThreads, Packets, Stamps, Summary, Trial};
+
+/// Loss of stamps up to which threads are added, as in the study.
+pub const MOST_LOSS: f64 = 0.05;
+/// Loss at which the curve ends.
+const ENOUGH_LOSS: f64 = 0.5;
+const MOST_THREADS: usize = 8;
+/// Length of one point of the curve.
+const TRY_NS: u64 = 250_000_000;
+/// Steps of a trial; the last is as fast as it goes.
+const STEPS: u64 = 10;
+/// A step is at least so long.
+const LEAST_STEP_NS: u64 = 20_000_000;
+/// A sender that waits longer than this share of the time has a neighbour.
+const MUCH_WAITING: f64 = 0.01;
+
+/// How it is weighed.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub ways: Vec<Way>,
+    pub sizes: Vec<usize>,
+    pub trials: usize,
+    /// Of each trial, about.
+    pub packets: u64,
+    /// No trial is longer.
+    pub longest_ns: u64,
+    /// `None`: by the curve.
+    pub threads: Option<usize>,
+    pub capture: bool,
+    /// `None`: as many as each port's stamps keep up with.
+    pub each: Option<u64>,
+    pub batch: Option<usize>,
+    pub through: Option<String>,
+    pub wall: Wall,
+}
+
+impl Options {
+    fn wanted(&self, way: Way, size: usize, threads: usize) -> Wanted {
+        Wanted {
+            way,
+            size,
+            threads,
+            stamp: if self.capture { Method::Capture } else { Method::Tx },
+            each: self.each.unwrap_or(way.usual_each()),
+            through: self.through.clone(),
+            reads: false,
+            wall: self.wall.clone(),
+        }
+    }
+
+    fn batch(&self, way: Way) -> usize {
+        self.batch.unwrap_or(if way == Way::Mem { 64 } else { 1 })
+    }
+}
+
+/// What is told while it goes on.
+pub type Tell<'a> = &'a mut dyn FnMut(&str);
+
+/// Weighs one port with one frame size.
+///
+/// # Errors
+/// The port cannot be weighed here; the message says why.
+pub fn weigh(
+    stage: &Stage,
+    options: &Options,
+    way: Way,
+    size: usize,
+    stop: &AtomicBool,
+    tell: Tell<'_>,
+) -> Result<Packets, HostError> {
+    let curve = threads(stage, options, way, size, stop, tell)?;
+    let setup = Setup {
+        wanted: options.wanted(way, size, curve.threads),
+        batch: options.batch(way),
+        steps: steps(curve.peak_per_s, options),
+        incoming: None,
+        stop,
+    };
+    let mut found = Packets {
+        port: way.name().to_owned(),
+        size,
+        against: if way == Way::Mem {
+            "another thread of this process".into()
+        } else {
+            stage.against.clone()
+        },
+        batch: setup.batch,
+        threads: curve.threads,
+        threads_why: curve.why,
+        by_threads: curve.points,
+        ..Packets::default()
+    };
+    for number in 1..=options.trials {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let outcome = run::run(stage, &setup)?;
+        let trial = trial(&outcome);
+        tell(&format!(
+            "{way} {size} B, trial {number} of {}: {} packets, {:.2} µs each, peak {:.0}/s{}",
+            options.trials,
+            trial.overall.packets,
+            trial.overall.mean_ns / 1e3,
+            trial.peak.rate_per_s,
+            trial.remarks.first().map_or(String::new(), |remark| format!(" ({remark})"))
+        ));
+        if number == 1 {
+            (found.stamps, found.address) = (stamps(&outcome, setup.wanted.each), outcome.address.clone());
+        }
+        if trial.counts || found.series.is_empty() {
+            found.series = series(&outcome);
+        }
+        found.trials.push(trial);
+    }
+    (found.overall, found.peak) = summaries(&found.trials);
+    let at_peak = found.peak.mean_ns.estimate;
+    found.theoretical_per_s = if at_peak > 0.0 { 1e9 / at_peak } else { 0.0 };
+    Ok(found)
+}
+
+/// How many threads, and how fast they are.
+struct Curve {
+    points: Vec<ByThreads>,
+    threads: usize,
+    peak_per_s: f64,
+    why: String,
+}
+
+fn threads(
+    stage: &Stage,
+    options: &Options,
+    way: Way,
+    size: usize,
+    stop: &AtomicBool,
+    tell: Tell<'_>,
+) -> Result<Curve, HostError> {
+    let mut points: Vec<ByThreads> = Vec::new();
+    let most = options.threads.unwrap_or_else(|| MOST_THREADS.min(2 * run::cpus(1).1 as usize + 2));
+    let least = options.threads.unwrap_or(1);
+    let mut ended = format!("{most} were tried at most");
+    for threads in least..=most {
+        let setup = Setup {
+            wanted: options.wanted(way, size, threads),
+            batch: options.batch(way),
+            steps: Vec::new(),
+            incoming: None,
+            stop,
+        };
+        let outcome = match run::try_flood(stage, &setup, TRY_NS) {
+            Ok(outcome) => outcome,
+            Err(error) if points.is_empty() => return Err(error),
+            Err(error) => {
+                ended = format!("there is no more than {}: {error}", threads - 1);
+                break;
+            }
+        };
+        if let Some(failure) = outcome.sent.failure.clone().filter(|_| outcome.sent.packets() == 0) {
+            return Err(HostError::Wrong(failure));
+        }
+        let seconds = TRY_NS as f64 / 1e9;
+        let point = ByThreads {
+            threads,
+            sent_per_s: outcome.sent.packets() as f64 / seconds,
+            stamped_per_s: outcome.tally.whole().stamped() as f64 * setup.wanted.each as f64 / seconds,
+            loss: outcome.loss(),
+        };
+        points.push(point);
+        tell(&format!(
+            "{way} {size} B, {threads} thread(s) at full speed: {:.0}/s, {:.1} % of the stamps lost",
+            point.sent_per_s,
+            point.loss * 100.0
+        ));
+        if point.loss >= ENOUGH_LOSS || stop.load(Ordering::Relaxed) {
+            ended = format!("with {threads} half of the stamps are lost");
+            break;
+        }
+    }
+    Ok(choose(points, &ended))
+}
+
+/// The threads that send most while no more than 5 % of the stamps are lost; the rate is lowered where one thread is too fast for that.
+fn choose(points: Vec<ByThreads>, ended: &str) -> Curve {
+    let good = points.iter().filter(|point| point.loss < MOST_LOSS);
+    let best = good.copied().max_by(|a, b| a.sent_per_s.total_cmp(&b.sent_per_s));
+    match best {
+        Some(best) => Curve {
+            threads: best.threads,
+            peak_per_s: best.sent_per_s,
+            why: format!(
+                "{} sent most with less than 5 % of the stamps lost; {ended}",
+                if best.threads == 1 { "one thread".to_owned() } else { format!("{} threads", best.threads) }
+            ),
+            points,
+        },
+        None => {
+            let first = points.first().copied().unwrap_or_default();
+            Curve {
+                threads: first.threads.max(1),
+                peak_per_s: first.sent_per_s,
+                why: format!(
+                    "{} lose {:.1} % of the stamps at full speed: what is said of the peak rests on the rest",
+                    if first.threads == 1 {
+                        "one thread's packets".to_owned()
+                    } else {
+                        format!("{} threads'", first.threads)
+                    },
+                    first.loss * 100.0
+                ),
+                points,
+            }
+        }
+    }
+}
+
+/// Steps at 1/10, 2/10, … of the peak, and the last as fast as it goes: Σ = 5.5 · peak · length of a step packets.
+fn steps(peak_per_s: f64, options: &Options) -> Vec<Step> {
+    let shares: f64 = (1..=STEPS).map(|n| n as f64 / STEPS as f64).sum();
+    let length = options.packets as f64 / (shares * peak_per_s.max(1.0)) * 1e9;
+    let longest = (options.longest_ns / STEPS).max(LEAST_STEP_NS);
+    let length_ns = (length as u64).clamp(LEAST_STEP_NS, longest);
+    let pace = |n| match n {
+        STEPS => Pace::Flood,
+        n => Pace::Even(peak_per_s * n as f64 / STEPS as f64),
+    };
+    (1..=STEPS).map(|n| Step { pace: pace(n), length_ns }).collect()
+}
+
+fn stamps(outcome: &Outcome, each: u64) -> Stamps {
+    let (method, place) = (outcome.method.name().to_owned(), outcome.place.clone());
+    Stamps { method, place, why: outcome.why.clone(), each }
+}
+
+/// What one run says.
+fn trial(outcome: &Outcome) -> Trial {
+    let steps = &outcome.steps;
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let rows: Vec<weighing::Step> = (0..steps.len())
+        .map(|index| weighing::Step {
+            offered_per_s: steps[index].pace.rate(),
+            achieved_per_s: outcome.sent.steps[index] as f64 / seconds(steps[index].length_ns),
+            mean_ns: outcome.tally.steps[index].mean(),
+        })
+        .collect();
+    let fastest = (0..rows.len())
+        .max_by(|a, b| rows[*a].achieved_per_s.total_cmp(&rows[*b].achieved_per_s))
+        .unwrap_or(0);
+    let whole: Differences = outcome.tally.whole();
+    let length = seconds(steps.iter().map(|step| step.length_ns).sum());
+    let packets = outcome.sent.packets();
+    let each = |ns: u64| if packets == 0 { 0.0 } else { ns as f64 / packets as f64 };
+    let (remarks, counts) = remarks(outcome);
+    Trial {
+        overall: whole.times(packets, length),
+        peak: outcome.tally.steps[fastest]
+            .times(outcome.sent.steps[fastest], seconds(steps[fastest].length_ns)),
+        steps: rows,
+        loss: outcome.loss(),
+        clock_step_ns: outcome.clock_step.unwrap_or(0) as f64,
+        waited: outcome.waited,
+        user_ns: each(outcome.sent.used.user_ns),
+        system_ns: each(outcome.sent.used.system_ns),
+        counts,
+        remarks,
+    }
+}
+
+/// What sets a run apart, and whether it still counts.
+pub(super) fn remarks(outcome: &Outcome) -> (Vec<String>, bool) {
+    let (mut remarks, mut counts) = (Vec::new(), true);
+    if let Some(step) = outcome.clock_step {
+        remarks.push(format!(
+            "the wall clock was set by {:+.3} ms meanwhile: the trial does not count",
+            step as f64 / 1e6
+        ));
+        counts = false;
+    }
+    if let Some(failure) = &outcome.sent.failure {
+        remarks.push(format!("sending ended early: {failure}; the trial does not count"));
+        counts = false;
+    }
+    if outcome.was_stopped {
+        remarks.push("cut short: the trial does not count".into());
+        counts = false;
+    }
+    if outcome.tally.whole().count == 0 {
+        remarks.push("no packet was stamped: the trial does not count".into());
+        counts = false;
+    }
+    if outcome.loss() >= MOST_LOSS {
+        remarks.push(format!("{:.1} % of the stamps were lost", outcome.loss() * 100.0));
+    }
+    if outcome.waited >= MUCH_WAITING {
+        let who = outcome.neighbour.as_ref().map_or("another task".to_owned(), |neighbour| {
+            format!("'{}' (process {})", neighbour.name, neighbour.pid)
+        });
+        let cpus: Vec<String> = outcome.cpus.iter().map(u32::to_string).collect();
+        remarks.push(format!(
+            "a noisy neighbour: {who} ran on CPU {} of the generator, which waited {:.1} % of the time and was interrupted {} times",
+            cpus.join(", "),
+            outcome.waited * 100.0,
+            outcome.sent.used.involuntary
+        ));
+    }
+    (remarks, counts)
+}
+
+/// Rate and mean time by stretches of time.
+pub(super) fn series(outcome: &Outcome) -> Vec<Bin> {
+    let length_s = outcome.timeline.bin_ns as f64 / 1e9;
+    let one = |index: usize| {
+        let times = &outcome.tally.bins[index];
+        Bin {
+            t_s: index as f64 * length_s,
+            length_s,
+            own_per_s: outcome.sent.bins.get(index).copied().unwrap_or(0) as f64 / length_s,
+            in_per_s: None,
+            mean_ns: (times.count > 0).then_some(times.mean()),
+        }
+    };
+    (0..outcome.timeline.bins()).map(one).collect()
+}
+
+/// Of all trials that count: overall, and at the peak.
+fn summaries(trials: &[Trial]) -> (Summary, Summary) {
+    let counting: Vec<&Trial> = trials.iter().filter(|trial| trial.counts).collect();
+    let of = |part: &dyn Fn(&Trial) -> weighing::Times| {
+        let all: Vec<weighing::Times> = counting.iter().map(|trial| part(trial)).collect();
+        let means: Vec<f64> = all.iter().map(|times| times.mean_ns).collect();
+        let rates: Vec<f64> = all.iter().map(|times| times.rate_per_s).collect();
+        let least = all.iter().map(|times| times.min_ns).fold(f64::INFINITY, f64::min);
+        Summary {
+            trials: all.len(),
+            packets: all.iter().map(|times| times.packets).sum(),
+            negative: all.iter().map(|times| times.negative).sum(),
+            min_ns: if least.is_finite() { least } else { 0.0 },
+            max_ns: all.iter().map(|times| times.max_ns).fold(0.0, f64::max),
+            mean_ns: claims::of(&means),
+            rate_per_s: claims::of(&rates),
+        }
+    };
+    (of(&|trial| trial.overall), of(&|trial| trial.peak))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(threads: usize, sent_per_s: f64, loss: f64) -> ByThreads {
+        ByThreads { threads, sent_per_s, loss, stamped_per_s: sent_per_s * (1.0 - loss) }
+    }
+
+    #[test]
+    fn as_many_threads_as_keep_loss_under_five_percent() {
+        let curve = choose(vec![point(1, 5e5, 0.0), point(2, 8e5, 0.04), point(3, 9e5, 0.2)], "");
+        assert_eq!((curve.threads, curve.peak_per_s), (2, 8e5));
+        // More threads that send less are no gain.
+        assert_eq!(choose(vec![point(1, 5e5, 0.0), point(2, 4e5, 0.01)], "").threads, 1);
+        let curve = choose(vec![point(1, 5e5, 0.3)], "");
+        assert!(curve.threads == 1 && curve.why.contains("30.0 %"), "{}", curve.why);
+    }
+
+    fn options(packets: u64, longest_ns: u64) -> Options {
+        Options {
+            ways: vec![Way::Udp],
+            sizes: vec![64],
+            trials: 1,
+            packets,
+            longest_ns,
+            threads: None,
+            capture: false,
+            each: None,
+            batch: None,
+            through: None,
+            wall: Wall::default(),
+        }
+    }
+
+    #[test]
+    fn steps_have_as_many_packets_as_asked_for() {
+        // At 1 M/s: 0.1 + 0.2 + … + 1 = 5.5 M/s · length = 1.1 M, so 0.2 s each.
+        let steps = steps(1e6, &options(1_100_000, 60_000_000_000));
+        assert_eq!((steps.len(), steps[0].length_ns), (10, 200_000_000));
+        assert_eq!(
+            (steps[0].pace, steps[8].pace, steps[9].pace),
+            (Pace::Even(1e5), Pace::Even(9e5), Pace::Flood)
+        );
+        assert_eq!(
+            super::steps(1e3, &options(1_000_000, 1_000_000_000))[0].length_ns,
+            100_000_000,
+            "the limit"
+        );
+    }
+
+    #[test]
+    fn a_trial_that_does_not_count_is_in_no_summary() {
+        let trial = |mean_ns, counts| Trial {
+            overall: weighing::Times { mean_ns, packets: 10, ..weighing::Times::default() },
+            counts,
+            ..Trial::default()
+        };
+        let (overall, _) = summaries(&[trial(5.0, true), trial(500.0, false), trial(7.0, true)]);
+        assert_eq!((overall.trials, overall.packets, overall.mean_ns.estimate), (2, 20, 6.0));
+    }
+}

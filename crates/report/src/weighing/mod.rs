@@ -1,0 +1,71 @@
+//! What `tare weigh` found, as people read it.
+//!
+//! ```text
+//! Weighing ─┬► text        tables for the terminal
+//!           ├► like_study  the tables of the study of load capability
+//!           ├► html        a page: curves, the map, time series
+//!           └► svg         the map as a picture of its own
+//! ```
+
+mod charts;
+mod page;
+mod picture;
+mod study;
+mod tables;
+
+pub use page::html;
+pub use picture::svg;
+pub use study::like_study;
+pub use tables::{markdown, text};
+
+use crate::words;
+use store::weighing::{Claim, Packets};
+
+/// Nanoseconds as microseconds, as the study gives them.
+fn micros(nanos: f64) -> String {
+    let micros = nanos / 1e3;
+    if micros >= 100.0 { format!("{micros:.1}") } else { format!("{micros:.3}") }
+}
+
+/// `1.21 µs ± 0.02`, or without its interval.
+fn time_claim(claim: &Claim) -> String {
+    match claim.half() {
+        Some(half) => format!("{} ± {} µs", micros(claim.estimate), micros(half)),
+        None => format!("{} µs", micros(claim.estimate)),
+    }
+}
+
+/// `612k/s ± 1.2 %`.
+fn rate_claim(claim: &Claim) -> String {
+    let rate = format!("{}/s", words::number(claim.estimate));
+    match claim.half() {
+        Some(half) if claim.estimate > 0.0 => {
+            format!("{rate} ± {}", words::share(half / claim.estimate))
+        }
+        _ => rate,
+    }
+}
+
+/// `udp, 64 B`.
+fn name(port: &str, size: usize) -> String {
+    format!("{port}, {size} B")
+}
+
+/// Why 1/t is not the rate that was achieved.
+fn why_they_differ(found: &Packets) -> String {
+    let (theory, achieved) = (found.theoretical_per_s, found.peak.rate_per_s.estimate);
+    let waits = "t, from hand-over to stamp, includes waiting (for the CPU, a lock, a queue)";
+    if theory >= achieved {
+        format!(
+            "1/t is {}/s and {}/s were achieved: a packet costs its sender more than t, which ends at the stamp (the way back from the call, making the next packet); {waits}",
+            words::number(theory),
+            words::number(achieved)
+        )
+    } else {
+        format!(
+            "1/t is {}/s and {}/s were achieved: {waits}, and packets of one call, or of several threads, are under way at the same time: their times overlap",
+            words::number(theory),
+            words::number(achieved)
+        )
+    }
+}

@@ -1,0 +1,125 @@
+//! The map as a picture of its own (SVG 1.1), for documents: own rate under incoming traffic, each port a line.
+
+use super::charts::map_chart;
+use crate::chart::Unit;
+use crate::markup::escape;
+use std::fmt::{Result, Write};
+use store::weighing::Weighing;
+
+const WIDTH: f64 = 860.0;
+const HEIGHT: f64 = 420.0;
+/// Of the plot, from the left, the top, the right (the legend is there) and the foot.
+const EDGES: (f64, f64, f64, f64) = (56.0, 34.0, 220.0, 46.0);
+/// Strokes that are told apart without colour, too.
+const COLOURS: [&str; 8] =
+    ["#0b62b5", "#00806a", "#b85c00", "#b3261e", "#8a3d9b", "#3d8bc4", "#7a6a00", "#4a4f5a"];
+const DASHES: [&str; 3] = ["none", "9 3", "2 3"];
+
+/// The picture; empty if there is no backload in the weighing.
+pub fn svg(weighing: &Weighing) -> String {
+    let mut out = String::new();
+    if !weighing.backload.is_empty() {
+        // Writing to a String does not fail.
+        let _ = write(&mut out, weighing);
+    }
+    out
+}
+
+fn write(out: &mut String, weighing: &Weighing) -> Result {
+    let chart = map_chart(weighing);
+    let (left, top, right, foot) = EDGES;
+    let (wide, high) = (WIDTH - left - right, HEIGHT - top - foot);
+    let x = |share: f64| left + share * wide;
+    let y = |share: f64| top + (1.0 - share) * high;
+    writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">"
+    )?;
+    writeln!(out, "<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>")?;
+    writeln!(
+        out,
+        "<text x=\"{left}\" y=\"18\" font-size=\"14\" fill=\"#1d2129\">{}</text>",
+        escape(&chart.title)
+    )?;
+    for tick in chart.y.ticks() {
+        let at = y(chart.y.at(tick));
+        writeln!(out, "<path d=\"M{left} {at:.1}H{:.1}\" stroke=\"#e0e2e6\"/>", left + wide)?;
+        writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#5b6472\">{}</text>",
+            left - 6.0,
+            at + 4.0,
+            escape(&Unit::Share.tick(tick))
+        )?;
+    }
+    for (tick, label) in chart.x.ticks() {
+        let at = x(chart.x.at(tick));
+        writeln!(
+            out,
+            "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#5b6472\">{}</text>",
+            top + high + 18.0,
+            escape(&label)
+        )?;
+    }
+    writeln!(
+        out,
+        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#5b6472\">incoming frames per second</text>",
+        left + wide / 2.0,
+        HEIGHT - 8.0
+    )?;
+    for (index, series) in chart.series().iter().enumerate() {
+        let stroke = format!(
+            "fill=\"none\" stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{}\"",
+            COLOURS[index % COLOURS.len()],
+            DASHES[index / COLOURS.len() % DASHES.len()]
+        );
+        let points: Vec<String> = series
+            .points
+            .iter()
+            .filter_map(|point| {
+                Some(format!("{:.1} {:.1}", x(chart.x.at(point.middle())), y(chart.y.at(point.y?))))
+            })
+            .collect();
+        writeln!(out, "<path d=\"M{}\" {stroke}/>", points.join("L"))?;
+        let (at, row) = (left + wide + 14.0, top + 8.0 + 16.0 * index as f64);
+        writeln!(out, "<path d=\"M{at:.1} {row:.1}h24\" {stroke}/>")?;
+        writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"#1d2129\">{}</text>",
+            at + 30.0,
+            row + 4.0,
+            escape(&series.name)
+        )?;
+    }
+    writeln!(out, "</svg>")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use store::weighing::{Backload, BackloadStep, Claim};
+
+    #[test]
+    fn each_port_is_a_line_from_without_to_the_highest() {
+        let step = |phase: &str, own: f64, incoming: f64| BackloadStep {
+            phase: phase.into(),
+            own_per_s: Claim { estimate: own, ..Claim::default() },
+            in_per_s: Claim { estimate: incoming, ..Claim::default() },
+            ..BackloadStep::default()
+        };
+        let steps = vec![step("before", 100.0, 0.0), step("rising", 50.0, 1e6), step("after", 99.0, 0.0)];
+        let found = Backload {
+            port: "udp".into(),
+            size: 64,
+            kind: "udp-closed".into(),
+            steps,
+            ..Backload::default()
+        };
+        let picture = svg(&Weighing { backload: vec![found], ..Weighing::default() });
+        // From the left edge at the whole (100 % of an axis that ends at 120 %) to the right edge at the half.
+        let line = picture.lines().find(|line| line.starts_with("<path d=\"M56.0")).unwrap();
+        assert!(line.contains("L640.0 "), "{line}");
+        assert!(picture.contains("udp 64 B udp-closed"));
+        assert_eq!(svg(&Weighing::default()), "");
+    }
+}
