@@ -432,6 +432,10 @@ fn tell(
         Stopped::Otherwise => result.labels.extend(watched.why.clone()),
     }
     result.labels.extend(watched.steered.clone());
+    if watched.steered.is_some() {
+        // What was asked for changed under way.
+        result.fidelity = None;
+    }
     if unreachable {
         result.labels.push("target unreachable".to_owned());
     }

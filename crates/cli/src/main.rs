@@ -16,6 +16,7 @@ mod progress;
 mod status;
 mod stored_windows;
 mod terminal;
+mod trials;
 mod watching;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -37,6 +38,7 @@ use commands::runs::RunsArgs;
 use commands::send::SendArgs;
 use commands::sweep::SweepArgs;
 use commands::target::TargetArgs;
+use commands::trials::TrialsArgs;
 use status::Failure;
 use std::ffi::OsString;
 use std::path::Path;
@@ -67,6 +69,7 @@ enum Command {
     Runs(RunsArgs),
     Ctl(CtlArgs),
     Compare(Box<CompareArgs>),
+    Trials(Box<TrialsArgs>),
     Target(Box<TargetArgs>),
     Demo(DemoArgs),
     Lab(LabArgs),
@@ -78,7 +81,7 @@ enum Command {
 
 /// The subcommands in the groups and the order in which help shows them.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Load", &["http", "http_load", "run"]),
+    ("Load", &["http", "http_load", "run", "trials"]),
     ("Packets", &["send", "ctl", "pace", "sweep", "capture", "gaps", "forward"]),
     ("Results", &["report", "runs", "compare"]),
     ("Try out", &["demo", "target", "lab"]),
@@ -130,7 +133,13 @@ fn main() -> ExitCode {
     }
     let typed = command_line().try_get_matches().unwrap_or_else(|error| explained(error).exit());
     let command = Tare::from_arg_matches(&typed).unwrap_or_else(|error| error.exit()).command;
+    if let Some((name, typed)) = typed.subcommand()
+        && let Some(outcome) = commands::trials::of_command(name, typed)
+    {
+        return outcome.unwrap_or_else(|failure| failure.report());
+    }
     let outcome: Result<ExitCode, Failure> = match command {
+        Command::Trials(args) => commands::trials::run(&args),
         Command::Http(args) => commands::http::run(&args).map(Into::into),
         Command::Send(args) => commands::send::run(&args).map(Into::into),
         Command::Pace(args) => commands::pace::run(&args).map(Into::into),

@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod collector;
 mod environment;
 pub mod gap_meter;
@@ -34,6 +35,7 @@ mod verdict;
 #[cfg(test)]
 mod testing;
 
+pub use arrivals::{Asked, Fidelity};
 pub use collector::{Collector, recorders};
 pub use environment::{Choice, ClockReport, Environment, Limit, Stated};
 pub use health::{CoreHealth, HealthSample, HealthSummary, ThreadHealth};

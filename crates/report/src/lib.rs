@@ -31,6 +31,7 @@ mod spark;
 mod style;
 mod svg;
 mod text;
+mod trials;
 mod words;
 
 pub use chart_text::text_charts;
@@ -45,4 +46,5 @@ pub use printf::percent_g;
 pub use progress::{Progress, progress_line};
 pub use style::{Ink, Style};
 pub use text::{summary, text_report};
+pub use trials::{trial_line, trials, trials_html, trials_json};
 pub use words::{count, counted, in_unit, number, printable, rate, share, time, unreachable};

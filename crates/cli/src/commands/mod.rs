@@ -21,3 +21,4 @@ pub mod runs;
 pub mod send;
 pub mod sweep;
 pub mod target;
+pub mod trials;
