@@ -239,7 +239,7 @@ fn sink(options: &Options, engine: &str, started: SystemTime) -> Result<Box<dyn 
     }
     match RunFolder::create(options.out.as_deref(), engine, started) {
         Ok(folder) => {
-            if options.out.is_some() {
+            if options.out.is_some() && !options.unlisted {
                 // The run is where its user wants it; that `tare runs` lists it, too, is a convenience.
                 let _ = catalogue::register(folder.path());
             }

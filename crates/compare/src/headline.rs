@@ -120,11 +120,16 @@ impl Weighed {
             histograms: BTreeMap::new(),
         };
         let kept = &rows[cut.as_ref().copied().unwrap_or(0)..];
-        let begins = kept.first().map_or(from, |row| row.t_s);
-        weighed.read_histograms(run, begins);
-        weighed.warm_up = cut.map(|_| begins - from);
-        if kept.len() < rows.len() {
-            weighed.keep_only(kept);
+        match kept.first().filter(|_| kept.len() < rows.len()) {
+            Some(first) => {
+                weighed.warm_up = Ok(first.t_s - from);
+                weighed.read_histograms(run, first.t_s);
+                weighed.keep_only(kept);
+            }
+            None => {
+                weighed.warm_up = cut.map(|_| 0.0);
+                weighed.read_histograms(run, 0.0);
+            }
         }
         weighed
     }

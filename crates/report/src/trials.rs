@@ -243,3 +243,79 @@ fn each(out: &mut String, side: &GroupSide) -> std::fmt::Result {
     }
     writeln!(out, "</tbody></table></div>")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stats::{Refusal, students};
+
+    fn group(figures: Vec<Stated>) -> Group {
+        let told = |number, cut| Told {
+            number,
+            run: format!("run-{number}"),
+            folder: String::new(),
+            started_at: String::new(),
+            verdict: Word::Valid,
+            partial: false,
+            exit_status: 0,
+            warm_up_s: Some(cut),
+            no_warm_up: None,
+        };
+        let side = GroupSide {
+            label: String::new(),
+            command: "tare http <url>".into(),
+            trials: vec![told(1, 0.0), told(2, 5.0)],
+            invalid: 1,
+            cut_short: 0,
+            figures,
+        };
+        Group {
+            schema: "tare.trials/1",
+            name: "g".into(),
+            started_at: "now".into(),
+            partial: false,
+            order: None,
+            cool_down_s: 0.0,
+            sides: vec![side],
+            until: None,
+            comparison: None,
+        }
+    }
+
+    #[test]
+    fn an_interval_is_told_with_its_confidence_and_a_refusal_with_its_reason() {
+        let values = [1e6, 1.2e6, 1.1e6];
+        // s = 0.1 ms, t(0.975; 2) = 4.303: half 0.248 ms.
+        let sure = Stated {
+            name: "latency.mean",
+            unit: "ns",
+            trials: values.to_vec(),
+            claim: students::interval(&values),
+        };
+        let refused = Stated {
+            name: "latency.p99",
+            unit: "ns",
+            trials: values.to_vec(),
+            claim: Err(Refusal::TooFewTrials { have: 3, need: 8 }),
+        };
+        let group = group(vec![sure, refused]);
+        let text = trials(&group, Style::PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            text.contains("latency.mean 1.10 ms (95 % confident: 852 µs … 1.35 ms; Student's t, n = 3"),
+            "{text}"
+        );
+        let refused =
+            "latency.p99 1.00 ms to 1.20 ms in the trials; no interval: 3 of the 8 trials that it takes";
+        assert!(text.contains(refused), "{text}");
+        assert_eq!(text.matches("confident").count(), 1, "{text}");
+        assert!(text.contains("2 trials; 1 is INVALID and in no interval"), "{text}");
+        assert!(text.contains("MSER-5 left out the first 0, 5 s of the trials"), "{text}");
+        let page = trials_html(&group);
+        assert!(
+            page.contains("tare http &lt;url&gt;") && page.matches("95 % confident").count() == 1,
+            "{page}"
+        );
+        let json = trials_json(&group);
+        assert!(json.contains("\"interval\": {") && json.contains("\"why\": \"too_few_trials\""), "{json}");
+    }
+}

@@ -358,6 +358,7 @@ impl From<&OutputArgs> for Options {
             print_plan: args.print_plan,
             out: args.out.clone(),
             save: !args.no_save,
+            unlisted: false,
             samples: args.samples,
             tags: args.tags.clone(),
             to: args.to.clone(),

@@ -33,7 +33,9 @@ pub fn as_trial(mut options: Options) -> Options {
     let Some(folder) = std::env::var_os(FOLDER) else { return options };
     options.out = Some(PathBuf::from(folder));
     options.save = true;
-    options.tags.extend(std::env::var(TAG).ok().and_then(|tag| tag.parse().ok()));
+    let tag = std::env::var(TAG).ok();
+    options.unlisted = tag.is_none();
+    options.tags.extend(tag.and_then(|tag| tag.parse().ok()));
     options.output = Output::Nothing;
     options.live.no_view = true;
     options
@@ -49,18 +51,18 @@ impl Drop for Running {
     }
 }
 
-/// Runs a trial to its end. Each time `stop` is set, the trial gets a Ctrl-C, and `stopped` is set.
+/// Runs a trial to its end; without a tag its folder is only for a while. Each time `stop` is set, the trial gets a Ctrl-C, and `stopped` is set.
 pub fn run(
     words: &[OsString],
     folder: &Path,
-    tag: &str,
+    tag: Option<&str>,
     stop: &AtomicBool,
     stopped: &mut bool,
 ) -> Result<ExitStatus, Failure> {
     let program =
         std::env::current_exe().map_err(|why| anyhow!("this program can not find itself: {why}"))?;
     let mut command = Command::new(program);
-    command.args(words).env(FOLDER, folder).env(TAG, tag);
+    command.args(words).env(FOLDER, folder).envs(tag.map(|tag| (TAG, tag)));
     command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
     let child = command.spawn().map_err(|why| anyhow!("a trial can not be started: {why}"))?;
     let mut running = Running(child);

@@ -179,7 +179,8 @@ impl Work<'_> {
         self.number += 1;
         let folder = self.place.path().join(format!("{:03}", self.number));
         let mut stopped = false;
-        let status = child::run(&self.asked.sides[side], &folder, &self.name, &self.stop, &mut stopped)?;
+        let tag = matches!(self.place, Place::Kept(_)).then_some(self.name.as_str());
+        let status = child::run(&self.asked.sides[side], &folder, tag, &self.stop, &mut stopped)?;
         let code =
             status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(ExitStatus::Invalid.code());
         self.worst = worse(self.worst, code);
