@@ -9,7 +9,9 @@ use crate::status::Failure;
 use crate::watching::Watching;
 use crate::weighed::Weighed;
 use clock::{Agreement, HostClock};
-use measure::{Choice, Conditions, FrameConditions, Loop, Measuring, Recorder, RunTotals, Settings, Tapped};
+use measure::{
+    Asked, Choice, Conditions, FrameConditions, Loop, Measuring, Recorder, RunTotals, Settings, Tapped,
+};
 use plan::Limits;
 use store::secrets;
 use store::{Measured, RunResult};
@@ -45,6 +47,8 @@ pub struct Brief {
     pub threads: u16,
     /// What offers the load.
     pub load_loop: Loop,
+    /// The rate, where arrivals are a Poisson process.
+    pub poisson: Option<Rate>,
     /// Connections that the plan allows at once.
     pub parallel: Option<u32>,
     pub source_addresses: u64,
@@ -81,6 +85,11 @@ impl Brief {
             groups: self.names.len() as u16,
             threads: self.threads,
             gaps: matches!(self.load_loop, Loop::Open { .. }),
+            asked: match (self.load_loop, self.poisson) {
+                (_, Some(rate)) => Asked::Poisson(rate),
+                (Loop::Open { gap: Some(gap) }, None) => Asked::Even(gap),
+                _ => Asked::Other,
+            },
         }
     }
 

@@ -12,7 +12,7 @@ use measure::{Choice, Loop, RunTotals};
 use plan::{Load, Plan, Shape};
 use std::sync::Arc;
 use store::{RunResult, secrets};
-use units::{Instant, Picos};
+use units::{Instant, Picos, Rate};
 
 /// See the module.
 pub struct Http {
@@ -67,6 +67,7 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
         whole: plan.stop.duration.map(|duration| duration + plan.stop.warmup),
         threads: facts.threads as u16,
         load_loop: load_loop(plan),
+        poisson: poisson(plan),
         parallel: match plan.load {
             Load::Closed { connections } => Some(connections),
             Load::Open { connections, .. } => connections,
@@ -95,6 +96,13 @@ fn load_loop(plan: &Plan) -> Loop {
                 _ => None,
             },
         },
+    }
+}
+
+fn poisson(plan: &Plan) -> Option<Rate> {
+    match &plan.load {
+        Load::Open { arrivals: plan::Arrivals { shape: Shape::Poisson(rate), .. }, .. } => Some(*rate),
+        _ => None,
     }
 }
 

@@ -240,7 +240,7 @@ fn sink(options: &Options, engine: &str, started: SystemTime) -> Result<Box<dyn 
     }
     match RunFolder::create(options.out.as_deref(), engine, started) {
         Ok(folder) => {
-            if options.out.is_some() {
+            if options.out.is_some() && !options.unlisted {
                 // The run is where its user wants it; that `tare runs` lists it, too, is a convenience.
                 let _ = catalogue::register(folder.path());
             }
@@ -433,6 +433,10 @@ fn tell(
         Stopped::Otherwise => result.labels.extend(watched.why.clone()),
     }
     result.labels.extend(watched.steered.clone());
+    if watched.steered.is_some() {
+        // What was asked for changed under way.
+        result.fidelity = None;
+    }
     if unreachable {
         result.labels.push("target unreachable".to_owned());
     }

@@ -17,6 +17,7 @@ mod progress;
 mod status;
 mod stored_windows;
 mod terminal;
+mod trials;
 mod watching;
 mod weigh_http;
 mod weigh_send;
@@ -42,6 +43,7 @@ use commands::runs::RunsArgs;
 use commands::send::SendArgs;
 use commands::sweep::SweepArgs;
 use commands::target::TargetArgs;
+use commands::trials::TrialsArgs;
 use commands::weigh::WeighArgs;
 use status::Failure;
 use std::ffi::OsString;
@@ -73,6 +75,7 @@ enum Command {
     Runs(RunsArgs),
     Ctl(CtlArgs),
     Compare(Box<CompareArgs>),
+    Trials(Box<TrialsArgs>),
     Weigh(Box<WeighArgs>),
     Target(Box<TargetArgs>),
     Demo(DemoArgs),
@@ -86,7 +89,7 @@ enum Command {
 
 /// The subcommands in the groups and the order in which help shows them.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Load", &["http", "http_load", "run"]),
+    ("Load", &["http", "http_load", "run", "trials"]),
     ("Packets", &["send", "ctl", "pace", "sweep", "capture", "gaps", "forward"]),
     ("Results", &["report", "runs", "compare"]),
     ("This machine", &["weigh", "doctor"]),
@@ -166,7 +169,13 @@ fn main() -> ExitCode {
     }
     let typed = command_line().try_get_matches().unwrap_or_else(|error| explained(error).exit());
     let command = Tare::from_arg_matches(&typed).unwrap_or_else(|error| error.exit()).command;
+    if let Some((name, typed)) = typed.subcommand()
+        && let Some(outcome) = commands::trials::of_command(name, typed)
+    {
+        return outcome.unwrap_or_else(|failure| failure.report());
+    }
     let outcome: Result<ExitCode, Failure> = match command {
+        Command::Trials(args) => commands::trials::run(&args),
         Command::Http(args) => commands::http::run(&args).map(Into::into),
         Command::Send(args) => commands::send::run(&args).map(Into::into),
         Command::Pace(args) => commands::pace::run(&args).map(Into::into),

@@ -10,6 +10,8 @@ pub struct Options {
     pub print_plan: bool,
     pub out: Option<PathBuf>,
     pub save: bool,
+    /// Kept only for a while: no business of `tare runs`.
+    pub unlisted: bool,
     /// Every single request in the run folder.
     pub samples: bool,
     /// What `tare runs` and `tare compare` shall find the run by.

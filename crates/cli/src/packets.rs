@@ -103,6 +103,7 @@ fn brief(facts: &Facts, plan: &PacketPlan) -> Brief {
         whole: facts.length,
         threads: facts.threads.max(1) as u16,
         load_loop,
+        poisson: None,
         parallel: None,
         source_addresses: 1,
         spins: facts.spins,

@@ -13,7 +13,9 @@
 
 mod comparison;
 mod figure;
+mod group;
 mod guard;
+mod headline;
 mod slower;
 mod trial;
 
@@ -22,6 +24,8 @@ pub use comparison::{
     compare, percentiles,
 };
 pub use figure::{Better, FIGURES, Family, Figure, figure};
+pub use group::{Group, GroupSide, Told, UntilSide, UntilTold};
 pub use guard::{Doubts, doubts};
+pub use headline::{HEADLINES, Headline, Stated, Weighed, named, stated};
 pub use slower::{By, DEFAULT, Held, Slower, slower};
 pub use trial::Trial;

@@ -98,7 +98,7 @@ fn blocks(run: &StoredRun) -> Vec<RunResult> {
     blocks.into_iter().map(Block::into_result).collect()
 }
 
-struct Block {
+pub(crate) struct Block {
     /// Starts of the intervals that are in it: from, and up to.
     from: f64,
     to: f64,
@@ -107,11 +107,12 @@ struct Block {
 }
 
 impl Block {
-    fn of(rows: &[Interval]) -> Self {
+    pub(crate) fn of(rows: &[Interval]) -> Self {
         const HALF: f64 = 1e-3;
         let mut result = RunResult::default();
         for row in rows {
             result.totals.offered += row.offered;
+            result.totals.sent += row.sent;
             result.totals.done += row.done;
             result.totals.failed += row.failed;
             result.totals.missed += row.missed;
@@ -127,12 +128,12 @@ impl Block {
         Self { from, to, result, latency }
     }
 
-    fn add(&mut self, histogram: &Histogram<u64>) {
+    pub(crate) fn add(&mut self, histogram: &Histogram<u64>) {
         // It grows as it must; what it cannot take is beyond any latency.
         let _ = self.latency.add(histogram);
     }
 
-    fn into_result(mut self) -> RunResult {
+    pub(crate) fn into_result(mut self) -> RunResult {
         self.result.latency_ns = Distribution::of(&self.latency);
         self.result
     }

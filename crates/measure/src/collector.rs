@@ -80,7 +80,7 @@ impl Collector {
             full,
             threads,
             pending: BTreeMap::new(),
-            totals: RunTotals::new(settings.groups),
+            totals: RunTotals::new(settings.groups).asked_for(settings.asked),
             probe: None,
             summary: HealthSummary::default(),
             last: settings.origin,

@@ -10,19 +10,29 @@
 //! when its second half comes. A pair of which one half never left, or whose halves ended further apart than
 //! that, has no gap and does not count.
 
-use units::{Event, Picos};
+use units::{Event, Instant, Picos};
 
 /// Departures that are remembered; a power of two.
 const KEPT: usize = 4096;
 
-/// Number and lateness of one departure.
+/// One departure: its number, its lateness, and when it would have left but for busy connections.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     number: u64,
     lateness: Picos,
+    left: Instant,
 }
 
-const FREE: Slot = Slot { number: u64::MAX, lateness: Picos::ZERO };
+const FREE: Slot = Slot { number: u64::MAX, lateness: Picos::ZERO, left: Instant::EPOCH };
+
+/// Between two neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pair {
+    /// |measured − asked gap|.
+    pub error: Picos,
+    /// From the first to the second, own lateness alone; 0 if they overtook each other.
+    pub gap: Picos,
+}
 
 /// The last departures of one thread.
 #[derive(Clone, Debug)]
@@ -38,20 +48,30 @@ impl Gaps {
         Self { slots, shares: shares.max(1) }
     }
 
-    /// Remembers a departure; the gap errors to the one before it and to the one after it, where known.
+    /// Remembers a departure; what is between it and the one before, and the one after, where known.
     #[inline]
-    pub fn push(&mut self, event: &Event) -> [Option<Picos>; 2] {
-        let Some(lateness) = event.lateness() else { return [None; 2] };
+    pub fn push(&mut self, event: &Event) -> [Option<Pair>; 2] {
+        let (Some(lateness), Some(own)) = (event.lateness(), event.own_lateness()) else { return [None; 2] };
         let number = if self.shares == 1 { event.seq } else { event.seq / self.shares };
-        self.slots[slot_of(number)] = Slot { number, lateness };
-        [number.checked_sub(1), number.checked_add(1)].map(|neighbour| self.error(neighbour?, lateness))
+        let this = Slot { number, lateness, left: event.due + own };
+        self.slots[slot_of(number)] = this;
+        let before = number.checked_sub(1).and_then(|before| self.known(before));
+        let after = number.checked_add(1).and_then(|after| self.known(after));
+        [before.map(|before| pair(before, this)), after.map(|after| pair(this, after))]
     }
 
     #[inline]
-    fn error(&self, neighbour: u64, lateness: Picos) -> Option<Picos> {
-        let slot = self.slots[slot_of(neighbour)];
-        (slot.number == neighbour && neighbour != FREE.number)
-            .then(|| slot.lateness.max(lateness) - slot.lateness.min(lateness))
+    fn known(&self, number: u64) -> Option<Slot> {
+        let slot = self.slots[slot_of(number)];
+        (slot.number == number && number != FREE.number).then_some(slot)
+    }
+}
+
+#[inline]
+fn pair(first: Slot, second: Slot) -> Pair {
+    Pair {
+        error: first.lateness.max(second.lateness) - first.lateness.min(second.lateness),
+        gap: second.left.since(first.left),
     }
 }
 
@@ -71,7 +91,7 @@ mod tests {
             let due_ns = seq * 1_000;
             gaps.push(&answer(*seq, due_ns, due_ns + lateness_ns, due_ns + 10_000_000))
         };
-        events.iter().flat_map(push).flatten().map(Picos::as_nanos).collect()
+        events.iter().flat_map(push).flatten().map(|pair| pair.error.as_nanos()).collect()
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::series::{
     Histogram, LONGEST, Series, SeriesSet, Summary, empty_histogram, merge_histogram, record_ns,
 };
 use crate::tally::{FewOutcomes, Outcomes, Tally};
+use stats::fidelity::Fit;
 use units::{Bytes, Event, Fate, Gauges, Instant, Miss, Outcome, Phase, Picos};
 
 /// Significant digits of a group's histogram: within 1 %.
@@ -29,6 +30,8 @@ pub struct IntervalData {
     /// The latest due time and the latest complete answer of the measured part; the epoch if there was none.
     pub last_due: Instant,
     pub last_done: Instant,
+    /// F(gap) of a Poisson process that was asked for.
+    pub(crate) gaps: Fit,
     /// How long after the end of the measured part late answers came.
     pub(crate) after: Histogram<u32>,
     /// Empty when there is only one group: then it is the whole.
@@ -61,6 +64,7 @@ impl IntervalData {
             bulk_missed: 0,
             last_due: Instant::EPOCH,
             last_done: Instant::EPOCH,
+            gaps: Fit::default(),
             after: empty_histogram(Picos::ZERO, GROUP_DIGITS),
             groups: std::iter::repeat_with(group).take(kept).collect(),
         }
@@ -178,6 +182,7 @@ impl IntervalData {
     pub fn merge(&mut self, other: &Self) {
         self.series.merge(&other.series);
         merge_histogram(&mut self.after, &other.after);
+        self.gaps.merge(&other.gaps);
         self.outcomes.merge(&other.outcomes);
         self.tally += other.tally;
         self.warmup += other.warmup;
@@ -195,6 +200,7 @@ impl IntervalData {
     pub fn clear(&mut self) {
         self.series.clear();
         self.after.reset();
+        self.gaps.clear();
         self.outcomes.clear();
         self.tally = Tally::default();
         self.warmup = Tally::default();

@@ -28,6 +28,7 @@ pub const CRITERIA: &[&str] = &[
     "lateness.p50",
     "lateness.p99",
     "lateness.gap",
+    "fidelity",
     "cpu.thread",
     "runqueue",
     "same_core",
@@ -155,6 +156,7 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
     if let Loop::Open { gap: Some(gap) } = conditions.load {
         criteria.push(lateness_gap(totals, own, gap, &machine, "requests"));
     }
+    criteria.extend(fidelity(totals, &machine));
     criteria.extend(machine.criteria(behind));
     criteria.extend(of_every_load(totals, health, conditions));
     criteria.extend([ports_left(health), descriptors_left(health), samples(totals)]);
@@ -281,6 +283,14 @@ fn lateness_gap(totals: &RunTotals, own: Series, gap: Picos, machine: &Machine, 
     let limit = at_least(LATENESS_FLOOR, gap.as_nanos() as f64 / 4.0);
     Criterion::new("lateness.gap", "ns", own.p99 as f64, Sense::AtMost, limit)
         .advise(|| format!("{what} leave in clumps instead of evenly: {}", machine.in_time()))
+}
+
+/// Whether a Poisson process left as one. (That of an even schedule is judged by its lateness.)
+fn fidelity(totals: &RunTotals, machine: &Machine) -> Option<Criterion> {
+    let fidelity = totals.fidelity().filter(|fidelity| fidelity.process == "poisson")?;
+    Some(Criterion::new("fidelity", "share", fidelity.distance, Sense::AtMost, fidelity.limit).advise(|| {
+        format!("departures do not come as the Poisson process that was asked for: {}", machine.in_time())
+    }))
 }
 
 fn clock_agreement(conditions: &Conditions) -> Criterion {

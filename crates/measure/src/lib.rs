@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod collector;
 mod cost;
 mod environment;
@@ -35,6 +36,7 @@ mod verdict;
 #[cfg(test)]
 mod testing;
 
+pub use arrivals::{Asked, Fidelity};
 pub use collector::{Collector, recorders};
 pub use cost::Cost;
 pub use environment::{Choice, ClockReport, Environment, Limit, Stated};

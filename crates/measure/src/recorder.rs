@@ -11,6 +11,7 @@
 //! after the run's origin. When the collector has not given an empty interval back by then, the thread goes on
 //! recording into the one it has (nothing is lost, two intervals become one) and counts it as *starved*.
 
+use crate::arrivals::{Asked, Expected};
 use crate::gaps::Gaps;
 use crate::interval::IntervalData;
 use crate::procfs::ThreadTimes;
@@ -35,6 +36,8 @@ pub struct Settings {
     pub threads: u16,
     /// Whether gap errors are kept: for open loops.
     pub gaps: bool,
+    /// The arrival process that gaps are held against.
+    pub asked: Asked,
 }
 
 impl Settings {
@@ -49,6 +52,7 @@ impl Settings {
             groups: 1,
             threads: 1,
             gaps: false,
+            asked: Asked::Other,
         }
     }
 
@@ -101,6 +105,8 @@ pub struct Recorder {
     gauges: Gauges,
     starved: u64,
     gaps: Option<Gaps>,
+    /// Of a Poisson process.
+    expected: Option<Expected>,
     full: SyncSender<Handover>,
     empty: Receiver<Box<IntervalData>>,
 }
@@ -124,6 +130,7 @@ impl Recorder {
             gauges: Gauges::default(),
             starved: 0,
             gaps: settings.gaps.then(|| Gaps::new(u64::from(settings.threads))),
+            expected: settings.asked.expected(u64::from(settings.threads)),
             full,
             empty,
         }
@@ -205,8 +212,11 @@ impl Record for Recorder {
         }
         if let Some(gaps) = &mut self.gaps {
             let data = self.active.as_mut().expect("only dropping takes the active interval away");
-            for error in gaps.push(event).into_iter().flatten() {
-                data.series.record(Series::GapError, error);
+            for pair in gaps.push(event).into_iter().flatten() {
+                data.series.record(Series::GapError, pair.error);
+                if let Some(expected) = &self.expected {
+                    data.gaps.add(expected.share(pair.gap));
+                }
             }
         }
     }

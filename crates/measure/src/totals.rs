@@ -1,8 +1,10 @@
 //! What the whole run came to.
 
+use crate::arrivals::Asked;
 use crate::interval::{GROUP_DIGITS, IntervalData};
 use crate::series::{Histogram, Series, SeriesSet, Summary, empty_histogram, merge_histogram};
 use crate::tally::{FewOutcomes, Outcomes, Tally};
+use stats::fidelity::Fit;
 use units::{Gauges, Group, Instant, Picos};
 
 /// One name or URL group: how its departures ended, and the latency of its complete answers (within 1 %).
@@ -38,6 +40,10 @@ pub struct RunTotals {
     /// offered and achieved rates are over. Zero if there was none.
     pub until_last_due: Picos,
     pub until_last_done: Picos,
+    /// The arrival process that was asked for.
+    pub asked: Asked,
+    /// F(gap) of a Poisson process.
+    pub(crate) gaps: Fit,
     groups: Vec<GroupTally>,
     /// How long after the end of the measured part late answers came.
     after: Histogram<u64>,
@@ -65,9 +71,16 @@ impl RunTotals {
             measured: Picos::ZERO,
             until_last_due: Picos::ZERO,
             until_last_done: Picos::ZERO,
+            asked: Asked::Other,
+            gaps: Fit::default(),
             groups: std::iter::repeat_with(group).take(kept).collect(),
             after: empty_histogram(Picos::ZERO, GROUP_DIGITS),
         }
+    }
+
+    /// Holds the gaps against this arrival process.
+    pub fn asked_for(self, asked: Asked) -> Self {
+        Self { asked, ..self }
     }
 
     /// Adds the data of an interval. The measured part began at `measured_from`.
@@ -76,6 +89,7 @@ impl RunTotals {
         self.until_last_done = self.until_last_done.max(data.last_done.since(measured_from));
         self.series.merge(&data.series);
         merge_histogram(&mut self.after, &data.after);
+        self.gaps.merge(&data.gaps);
         self.outcomes.merge(&data.outcomes);
         self.tally += data.tally;
         self.warmup += data.warmup;

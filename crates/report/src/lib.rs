@@ -32,6 +32,7 @@ mod spark;
 mod style;
 mod svg;
 mod text;
+mod trials;
 pub mod weighing;
 mod words;
 
@@ -47,4 +48,5 @@ pub use printf::percent_g;
 pub use progress::{Progress, progress_line};
 pub use style::{Ink, Style};
 pub use text::{summary, text_report};
+pub use trials::{trial_line, trials, trials_html, trials_json};
 pub use words::{count, counted, in_unit, number, printable, rate, share, time, unreachable, wrap};

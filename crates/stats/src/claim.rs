@@ -68,6 +68,9 @@ pub struct Interval {
     /// Correlation of neighbours in time among those values; absent where it was not looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     autocorrelation: Option<f64>,
+    /// Looks at the trials until it was made, which it is corrected for; absent if nobody looked before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    looks: Option<usize>,
 }
 
 impl Interval {
@@ -78,11 +81,16 @@ impl Interval {
         method: Method,
         count: usize,
     ) -> Self {
-        Self { estimate, low, high, level, method, count, autocorrelation: None }
+        Self { estimate, low, high, level, method, count, autocorrelation: None, looks: None }
     }
 
     pub(crate) fn with_autocorrelation(self, autocorrelation: f64) -> Self {
         Self { autocorrelation: Some(autocorrelation), ..self }
+    }
+
+    /// Made at a higher level, of which so many looks leave `level`.
+    pub(crate) fn after_looks(self, looks: usize, level: f64) -> Self {
+        Self { level, looks: Some(looks), ..self }
     }
 
     pub fn estimate(&self) -> f64 {
@@ -140,8 +148,13 @@ impl Interval {
             Some(r) => format!(", neighbours correlate by {r:+.2}"),
             None => String::new(),
         };
+        let looks = match self.looks {
+            Some(1) => ", 1 look".to_owned(),
+            Some(looks) => format!(", {looks} looks"),
+            None => String::new(),
+        };
         format!(
-            "{} ({} % confident: {} … {}; {method}, n = {count}{neighbours})",
+            "{} ({} % confident: {} … {}; {method}, n = {count}{neighbours}{looks})",
             show(estimate),
             plain(self.level * 100.0),
             show(low),
@@ -170,6 +183,8 @@ fn plain(value: f64) -> String {
 #[derive(Clone, Debug, PartialEq, Serialize, thiserror::Error)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum Refusal {
+    #[error("it was not measured in every trial")]
+    NotMeasured,
     #[error("{have} of the {need} trials that it takes")]
     TooFewTrials { have: usize, need: usize },
     #[error("{have} of the {need} {what} that it takes")]
@@ -198,6 +213,20 @@ pub fn told(claim: &Claim, show: impl Fn(f64) -> String) -> String {
         Ok(interval) => interval.told(show),
         Err(refusal) => format!("no interval: {refusal}"),
     }
+}
+
+/// `{"interval": …}`, or `{"refused": …}` with the reason in words beside it. For `serialize_with`.
+pub fn as_json<S: serde::Serializer>(claim: &Claim, to: S) -> Result<S::Ok, S::Error> {
+    use serde::ser::SerializeMap;
+    let mut map = to.serialize_map(None)?;
+    match claim {
+        Ok(interval) => map.serialize_entry("interval", interval)?,
+        Err(refusal) => {
+            map.serialize_entry("refused", refusal)?;
+            map.serialize_entry("words", &refusal.to_string())?;
+        }
+    }
+    map.end()
 }
 
 /// All are finite, and at least `need`; in this order, so that nothing is computed of what is no number.

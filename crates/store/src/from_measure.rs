@@ -82,6 +82,12 @@ impl RunResult {
         self.rate = spans.rates(&self.totals);
         self.warmup.count = totals.warmup.ended();
         self.fill_times(totals);
+        self.fidelity = totals.fidelity().map(|fidelity| Fidelity {
+            process: fidelity.process.to_owned(),
+            gaps: fidelity.gaps,
+            distance: fidelity.distance,
+            limit: fidelity.limit,
+        });
         self.outcomes = outcomes(totals.outcomes.rows());
         self.groups = groups(totals, group_names);
         self.names_folded = Group::are_folded(group_names.iter().map(String::as_str));

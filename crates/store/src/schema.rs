@@ -68,6 +68,9 @@ pub struct RunResult {
     pub failed_ns: Distribution,
     /// |measured − requested gap|; packet engines.
     pub gap_error_ns: Distribution,
+    /// Whether departures left as the arrival process that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fidelity: Option<Fidelity>,
     /// Points of the cumulative distributions, for drawing.
     pub curves: Curves,
     pub outcomes: Vec<OutcomeCount>,
@@ -202,6 +205,23 @@ pub struct Rates {
     pub bytes_over_s: f64,
     /// Of those done, the ones answered after the end of the measured part: not in `achieved_per_s`.
     pub done_after_end: u64,
+}
+
+/// How far the gaps between departures are from those that were asked for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Fidelity {
+    /// `even` or `poisson`.
+    pub process: String,
+    /// Gaps that it is of.
+    pub gaps: u64,
+    /// From 0, which is exact, to 1. `even`: the share of gaps that are off by more than a quarter (or 50 µs); `poisson`: Kolmogorov
+    /// and Smirnov's distance.
+    #[serde(with = "number")]
+    pub distance: f64,
+    /// Within this it is what was asked for.
+    #[serde(with = "number")]
+    pub limit: f64,
 }
 
 /// What was sent before the figures begin.

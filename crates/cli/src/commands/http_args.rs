@@ -343,6 +343,8 @@ pub struct OutputArgs {
     pub accept_invalid: bool,
     #[command(flatten)]
     pub live: crate::watching::LiveArgs,
+    #[command(flatten)]
+    pub trials: crate::trials::TrialArgs,
 }
 
 impl From<&OutputArgs> for Options {
@@ -352,10 +354,11 @@ impl From<&OutputArgs> for Options {
             (false, true) => Output::Nothing,
             (false, false) => Output::Summary,
         };
-        Self {
+        crate::trials::as_trial(Self {
             print_plan: args.print_plan,
             out: args.out.clone(),
             save: !args.no_save,
+            unlisted: false,
             samples: args.samples,
             tags: args.tags.clone(),
             to: args.to.clone(),
@@ -365,7 +368,7 @@ impl From<&OutputArgs> for Options {
             junit: args.junit.clone(),
             markdown: args.markdown.clone(),
             live: args.live.clone(),
-        }
+        })
     }
 }
 

@@ -22,6 +22,7 @@ pub mod runs;
 pub mod send;
 pub mod sweep;
 pub mod target;
+pub mod trials;
 pub mod weigh;
 pub mod weigh_backload;
 pub mod weigh_http;

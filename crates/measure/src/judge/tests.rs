@@ -24,6 +24,8 @@ fn totals(n: u64, late_ns: u64, latency_ns: u64) -> RunTotals {
     totals.merge(&data, Instant::EPOCH);
     totals.gauges.offered = n;
     totals.intervals = 10;
+    totals.asked = crate::Asked::Poisson(units::Rate::per_second(1_000).expect("more than none"));
+    (0..1_000).for_each(|cell| totals.gaps.add((f64::from(cell) + 0.5) / 1_000.0));
     totals
 }
 
@@ -470,6 +472,21 @@ fn few_answers_are_told_from_one_and_from_none() {
     assert!(advice(0).contains("nothing was answered") && !advice(0).contains("--rate"));
     assert!(advice(1).contains("a single answer"));
     assert!(advice(2).contains("p99 of 2 answers"));
+}
+
+#[test]
+fn gaps_of_another_process_degrade() {
+    // At 1 000/s 50 µs are 0.05 of a gap; 0.02 + 0.05, and 1.9495/√1400 = 0.052 by chance: 0.122. Of 1 400 gaps 400 more
+    // are in one cell at the half: just below it the distance is 500/1400 − 0.5 = −0.143.
+    let crowd = |count| {
+        move |totals: &mut RunTotals, _: &mut HealthSummary, _: &mut Conditions| {
+            (0..count).for_each(|_| totals.gaps.add(0.5005));
+        }
+    };
+    alone("fidelity", Word::Degraded, "Poisson", crowd(400));
+    let (mut totals, mut health, mut conditions) = good();
+    crowd(100)(&mut totals, &mut health, &mut conditions);
+    assert!(judge(&totals, &health, &conditions).failing().is_empty());
 }
 
 #[test]

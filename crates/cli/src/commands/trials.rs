@@ -1,0 +1,182 @@
+//! `tare trials`: one command again and again, or several by turns.
+
+use crate::status::Failure;
+use crate::trials::{self, Asked, Order, TrialArgs};
+use anyhow::anyhow;
+use clap::{ArgMatches, Args, ValueHint};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const EXAMPLES: &str = "\
+Each trial is a run of its own, in a process of its own; INVALID ones are counted and left out. For each figure the
+trials say where it lies, or why they cannot say. Several commands are parted by --against and take turns.
+
+Examples:
+  tare trials -n 10 -- http --rate 1k http://127.0.0.1:8080/
+  tare trials -n 8 --order random --cool-down 2s -- http --rate 1k $OLD --against http --rate 1k $NEW
+  tare trials --until 'latency.p99 ±2%' -- http --rate 1k $URL
+
+The same for one command: tare http --rate 1k --trials 10 $URL";
+
+/// Run a command several times, or several by turns, and say where each figure lies
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES, override_usage = "tare trials [OPTIONS] -- COMMAND… [--against COMMAND…]…")]
+pub struct TrialsArgs {
+    /// Trials of each command; with --until at least so many [default: 10]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    trials: Option<u32>,
+    /// In which order several commands take turns
+    #[arg(long, value_enum, default_value_t)]
+    order: Order,
+    /// What a random order is drawn from [default: the time]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// Run trials until a figure is so sure, e.g. 'latency.p99 ±2%'
+    #[arg(long, value_name = "FIGURE ±SHARE")]
+    until: Option<trials::Wanted>,
+    /// With --until, end after so many trials of each all the same [default: 30]
+    #[arg(long, value_name = "N", requires = "until", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    max_trials: Option<u32>,
+    /// Wait so long between two trials [default: 0s]
+    #[arg(long, value_name = "TIME")]
+    cool_down: Option<units::Picos>,
+    /// Keep the group in this folder
+    #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "no_save")]
+    out: Option<PathBuf>,
+    /// Keep nothing
+    #[arg(long)]
+    no_save: bool,
+    /// Print trials.json
+    #[arg(long)]
+    json: bool,
+    /// Print nothing but errors
+    #[arg(short = 'q', long)]
+    quiet: bool,
+    /// A command of tare with its flags; several are parted by --against
+    #[arg(value_name = "COMMAND", required = true, last = true, num_args = 1..)]
+    words: Vec<OsString>,
+}
+
+/// Commands that make a run.
+const LOADS: [&str; 8] = ["http", "send", "pace", "sweep", "capture", "gaps", "forward", "run"];
+/// What parts the commands.
+const AGAINST: &str = "--against";
+/// Trials of each command where nothing says how many.
+const USUAL: u32 = 10;
+
+pub fn run(args: &TrialsArgs) -> Result<ExitCode, Failure> {
+    let sides: Vec<Vec<OsString>> = args.words.split(|word| word == AGAINST).map(<[_]>::to_vec).collect();
+    sides.iter().try_for_each(|side| check(side))?;
+    let trials = TrialArgs {
+        trials: args.trials.or(if args.until.is_some() { None } else { Some(USUAL) }),
+        until: args.until,
+        max_trials: args.max_trials,
+        cool_down: args.cool_down,
+    };
+    trials::run(&Asked {
+        sides,
+        trials,
+        order: args.order,
+        seed: args.seed.unwrap_or_else(seed),
+        out: args.out.clone(),
+        save: !args.no_save,
+        json: args.json,
+        quiet: args.quiet,
+    })
+}
+
+fn check(side: &[OsString]) -> Result<(), Failure> {
+    let Some(command) = side.first().map(|word| word.to_string_lossy()) else {
+        return Err(Failure::wrong(anyhow!("{AGAINST}: there is no command on one side of it")));
+    };
+    if !LOADS.contains(&command.as_ref()) {
+        let loads = LOADS.join(", ");
+        return Err(Failure::wrong(anyhow!(
+            "'{command}' makes no run that can be tried again; there are {loads}"
+        )));
+    }
+    let own = |flag: &str| {
+        side.iter().any(|word| {
+            let word = word.to_string_lossy();
+            word == flag || word.strip_prefix(flag).is_some_and(|rest| rest.starts_with('='))
+        })
+    };
+    for flag in ["--out", "-o", "--no-save", "--trials", "--until"] {
+        if own(flag) {
+            let advice = "it belongs to the group: give it before the --, to tare trials itself";
+            return Err(Failure::wrong(anyhow!("{flag} of '{command}': {advice}")));
+        }
+    }
+    match of_one_run(own) {
+        Some(flag) => Err(only_of_one_run(flag)),
+        None => Ok(()),
+    }
+}
+
+/// Flags of which each trial would undo what the last one did.
+fn of_one_run(is_there: impl Fn(&str) -> bool) -> Option<&'static str> {
+    ["--junit", "--markdown", "--live"].into_iter().find(|flag| is_there(flag))
+}
+
+fn only_of_one_run(flag: &str) -> Failure {
+    Failure::wrong(anyhow!("{flag} is of one run, and there are several trials: leave it out"))
+}
+
+fn seed() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::from(since.subsec_nanos()))
+}
+
+/// A load command with `--trials` or `--until`: its group. `None` if it is one run.
+pub fn of_command(name: &str, typed: &ArgMatches) -> Option<Result<ExitCode, Failure>> {
+    let flag = |id: &str| typed.try_get_one::<bool>(id).ok().flatten().copied().unwrap_or(false);
+    let trials = TrialArgs {
+        trials: typed.try_get_one("trials").ok().flatten().copied(),
+        until: typed.try_get_one("until").ok().flatten().copied(),
+        max_trials: typed.try_get_one("max_trials").ok().flatten().copied(),
+        cool_down: typed.try_get_one("cool_down").ok().flatten().copied(),
+    };
+    if !LOADS.contains(&name) || !trials.is_group() || trials::is_trial() || flag("print_plan") {
+        return None;
+    }
+    let is_there = |flag: &str| typed.value_source(flag.trim_start_matches('-')).is_some();
+    if let Some(flag) = of_one_run(is_there) {
+        return Some(Err(only_of_one_run(flag)));
+    }
+    let out: Option<&PathBuf> = typed.try_get_one("out").ok().flatten();
+    Some(trials::run(&Asked {
+        sides: vec![std::env::args_os().skip(1).collect::<Vec<OsString>>()],
+        trials,
+        order: Order::Abba,
+        seed: 0,
+        out: out.cloned(),
+        save: !flag("no_save"),
+        json: flag("json"),
+        quiet: flag("quiet"),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsStr;
+
+    fn words(text: &str) -> Vec<OsString> {
+        text.split(' ').map(|word| OsStr::new(word).to_owned()).collect()
+    }
+
+    #[test]
+    fn what_can_not_be_tried_again_is_refused_with_what_can() {
+        assert!(check(&words("http --rate 1k http://127.0.0.1/")).is_ok());
+        for (typed, said) in [
+            ("report last", "'report' makes no run"),
+            ("http --out x http://127.0.0.1/", "--out of 'http'"),
+            ("send veth0 --junit=x.xml", "--junit is of one run"),
+        ] {
+            let failure = check(&words(typed)).unwrap_err().into_error().to_string();
+            assert!(failure.contains(said), "{failure}");
+        }
+        assert!(check(&[]).is_err());
+    }
+}

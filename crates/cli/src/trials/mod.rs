@@ -1,0 +1,345 @@
+//! A group of trials: the same load again and again, or several by turns, and what can be said of all of them.
+//!
+//! ```text
+//! words of side A ─┐  round 1   round 2          ┌─ trial_line for each
+//! words of side B ─┴─► A  B  │  B  A  │ … ─► runs ┼─ intervals of every figure, comparison of the sides
+//!                      each a process of its own  └─ trials.json, report.html
+//! ```
+
+mod args;
+mod child;
+mod order;
+
+pub use args::{TrialArgs, Wanted};
+pub use child::{as_trial, is_trial};
+pub use order::Order;
+
+use crate::status::{Failure, complain};
+use crate::terminal::{print_all, style};
+use anyhow::anyhow;
+use compare::{Group, GroupSide, Side, Told, Trial, UntilSide, UntilTold, Weighed};
+use measure::ExitStatus;
+use order::Turns;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use stats::sequential::{Look, Until};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+use store::StoredRun;
+use tempfile::TempDir;
+
+/// Everything that a group is asked to be.
+#[derive(Debug)]
+pub struct Asked {
+    /// The words of each side's command, without the program.
+    pub sides: Vec<Vec<OsString>>,
+    pub trials: TrialArgs,
+    pub order: Order,
+    pub seed: u64,
+    pub out: Option<PathBuf>,
+    pub save: bool,
+    pub json: bool,
+    pub quiet: bool,
+}
+
+/// One side while its trials run.
+#[derive(Default)]
+struct Running {
+    runs: Vec<StoredRun>,
+    told: Vec<Told>,
+    weighed: Vec<Weighed>,
+    look: Option<Look>,
+}
+
+/// Why there are no more trials.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// All were made, or they are enough.
+    Done,
+    Interrupted,
+    /// A trial could not be run or read.
+    Failed,
+}
+
+/// Runs the trials, tells what they came to, and says how the process shall end.
+pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
+    let started = SystemTime::now();
+    let rounds = asked.trials.rounds()?;
+    let until = asked.trials.until.map(|wanted| Until::new(wanted.share, rounds.0, rounds.1));
+    let name = store::run_name("trials", started);
+    let place = Place::make(asked, &name)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, stop.clone())
+            .map_err(|error| anyhow!("signals can not be handled: {error}"))?;
+    }
+    let sides = asked.sides.iter().map(|_| Running::default()).collect();
+    let turns = Turns::new(asked.order, asked.sides.len(), asked.seed);
+    let mut work = Work { asked, name, place, stop, until, turns, sides, number: 0, worst: 0 };
+    let end = work.all_rounds(rounds.1)?;
+    if work.sides.iter().all(|side| side.runs.is_empty()) {
+        return Ok(ExitCode::from(if end == End::Interrupted { 130 } else { work.worst }));
+    }
+    let group = work.group(started, end);
+    work.tell(&group)?;
+    Ok(ExitCode::from(if end == End::Interrupted { 130 } else { work.worst }))
+}
+
+/// Where the group is kept.
+enum Place {
+    Kept(PathBuf),
+    /// Removed at the end.
+    Scratch(TempDir),
+}
+
+impl Place {
+    fn make(asked: &Asked, name: &str) -> Result<Self, Failure> {
+        if !asked.save {
+            let scratch = TempDir::with_prefix("tare-trials-");
+            return Ok(Self::Scratch(
+                scratch.map_err(|why| anyhow!("a scratch folder can not be made: {why}"))?,
+            ));
+        }
+        let folder = match &asked.out {
+            Some(folder) => folder.clone(),
+            None => store::state_dir().map_err(Failure::wrong)?.join("tare/trials").join(name),
+        };
+        let unfit = |why: &dyn std::fmt::Display| {
+            Failure::wrong(anyhow!("--out {}: {why}; name a new folder, or an empty one", folder.display()))
+        };
+        std::fs::create_dir_all(&folder).map_err(|why| unfit(&why))?;
+        let mut inside = std::fs::read_dir(&folder).map_err(|why| unfit(&why))?;
+        if inside.next().is_some() {
+            return Err(unfit(&"is not empty"));
+        }
+        Ok(Self::Kept(std::fs::canonicalize(&folder).unwrap_or(folder)))
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Kept(folder) => folder,
+            Self::Scratch(folder) => folder.path(),
+        }
+    }
+}
+
+struct Work<'a> {
+    asked: &'a Asked,
+    name: String,
+    place: Place,
+    stop: Arc<AtomicBool>,
+    until: Option<Until>,
+    turns: Turns,
+    sides: Vec<Running>,
+    /// Trials so far, of all sides.
+    number: usize,
+    /// The exit status that says most of all trials.
+    worst: u8,
+}
+
+impl Work<'_> {
+    fn all_rounds(&mut self, most: usize) -> Result<End, Failure> {
+        for round in 0..most {
+            for side in self.turns.of_round(round) {
+                if self.number > 0 && self.cool_down() {
+                    return Ok(End::Interrupted);
+                }
+                match self.trial(side)? {
+                    End::Done => {}
+                    end => return Ok(end),
+                }
+            }
+            if self.is_enough() {
+                break;
+            }
+        }
+        Ok(End::Done)
+    }
+
+    /// Waits between trials; whether Ctrl-C ended that.
+    fn cool_down(&self) -> bool {
+        let length = self.asked.trials.cool_down.map_or(Duration::ZERO, |length| length.as_std());
+        let begun = Instant::now();
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return true;
+            }
+            match length.checked_sub(begun.elapsed()) {
+                Some(left) if !left.is_zero() => std::thread::sleep(left.min(Duration::from_millis(20))),
+                _ => return false,
+            }
+        }
+    }
+
+    fn trial(&mut self, side: usize) -> Result<End, Failure> {
+        self.number += 1;
+        let folder = self.place.path().join(format!("{:03}", self.number));
+        let mut stopped = false;
+        let tag = matches!(self.place, Place::Kept(_)).then_some(self.name.as_str());
+        let status = child::run(&self.asked.sides[side], &folder, tag, &self.stop, &mut stopped)?;
+        let code =
+            status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(ExitStatus::Invalid.code());
+        self.worst = worse(self.worst, code);
+        if code == 2 {
+            // It said itself what is wrong, and the next would say the same.
+            return Ok(if stopped { End::Interrupted } else { End::Failed });
+        }
+        let run = match store::load_run(&folder) {
+            Ok(run) => run,
+            Err(why) => {
+                complain(&format!("tare: trial {} left no result ({status}): {why}", self.number));
+                self.worst = worse(self.worst, ExitStatus::Invalid.code());
+                return Ok(if stopped { End::Interrupted } else { End::Failed });
+            }
+        };
+        let weighed = Weighed::of(&run);
+        self.show(side, &weighed)?;
+        let running = &mut self.sides[side];
+        running.told.push(Told::of(self.number, &run, &weighed, code));
+        running.runs.push(run);
+        running.weighed.push(weighed);
+        Ok(if stopped || code == 130 { End::Interrupted } else { End::Done })
+    }
+
+    fn show(&self, side: usize, weighed: &Weighed) -> Result<(), Failure> {
+        if self.asked.quiet {
+            return Ok(());
+        }
+        let of = match (self.until, self.asked.trials.trials) {
+            (None, Some(trials)) => {
+                format!("trial {} of {}", self.number, trials as usize * self.sides.len())
+            }
+            _ => format!("trial {}", self.number),
+        };
+        if self.asked.json {
+            let line =
+                report::trial_line(&of, &self.label(side), weighed, style(std::io::stderr().is_terminal()));
+            complain(&line);
+            return Ok(());
+        }
+        let line =
+            report::trial_line(&of, &self.label(side), weighed, style(std::io::stdout().is_terminal()));
+        print_all(&format!("{line}\n"))
+    }
+
+    /// `A`, `B`…; nothing if there is one.
+    fn label(&self, side: usize) -> String {
+        match u8::try_from(side) {
+            _ if self.sides.len() == 1 => String::new(),
+            Ok(at @ 0..26) => char::from(b'A' + at).to_string(),
+            _ => format!("side {}", side + 1),
+        }
+    }
+
+    /// Looks at the trials where it is time, and says whether every side is sure enough.
+    fn is_enough(&mut self) -> bool {
+        let (Some(until), Some(wanted)) = (&self.until, &self.asked.trials.until) else { return false };
+        for side in &mut self.sides {
+            match wanted.figure.look(until, &side.weighed) {
+                Look::Wait => {}
+                look => side.look = Some(look),
+            }
+        }
+        self.sides.iter().all(|side| matches!(side.look, Some(Look::Enough(_))))
+    }
+
+    fn group(&self, started: SystemTime, end: End) -> Group {
+        let side = |(at, side): (usize, &Running)| {
+            let command: Vec<String> = std::iter::once("tare".into())
+                .chain(self.asked.sides[at].iter().map(|word| word.to_string_lossy().into_owned()))
+                .collect();
+            let command = store::secrets::in_command(&command);
+            GroupSide::of(&self.label(at), &command, side.told.clone(), &side.weighed)
+        };
+        Group {
+            schema: "tare.trials/1",
+            name: self.name.clone(),
+            started_at: store::rfc3339(started),
+            partial: end != End::Done,
+            order: self.turns.words(),
+            cool_down_s: self.asked.trials.cool_down.map_or(0.0, |length| length.as_secs_f64()),
+            sides: self.sides.iter().enumerate().map(side).collect(),
+            until: self.until_told(),
+            comparison: self.comparison(),
+        }
+    }
+
+    fn until_told(&self) -> Option<UntilTold> {
+        let (until, wanted) = (self.until?, self.asked.trials.until?);
+        let made = self.sides.iter().map(|side| side.weighed.iter().filter(|trial| trial.counts()).count());
+        let made = made.max().unwrap_or(0);
+        let told = |(at, side): (usize, &Running)| UntilSide::of(&self.label(at), side.look.as_ref()?);
+        Some(UntilTold {
+            figure: wanted.figure.name,
+            unit: wanted.figure.unit,
+            share: wanted.share,
+            looks: until.looks().into_iter().filter(|look| *look <= made).collect(),
+            most: until.most(),
+            reached: self.sides.iter().all(|side| matches!(side.look, Some(Look::Enough(_)))),
+            sides: self.sides.iter().enumerate().filter_map(told).collect(),
+        })
+    }
+
+    /// Of trials that count, where every side has some.
+    fn comparison(&self) -> Option<compare::Comparison> {
+        let trials = |side: &Running| -> Vec<Trial> {
+            let counted = side.runs.iter().zip(&side.weighed).filter(|(_, weighed)| weighed.counts());
+            counted.map(|(run, _)| Trial::with_spreads(run)).collect()
+        };
+        let side = |(at, side): (usize, &Running)| Side { label: self.label(at), trials: trials(side) };
+        let sides: Vec<Side> = self.sides.iter().enumerate().map(side).collect();
+        if sides.len() < 2 || sides.iter().any(|side| side.trials.is_empty()) {
+            return None;
+        }
+        // That the commands differ is what was asked for.
+        let doubts = compare::doubts(&sides);
+        Some(compare::compare(&sides, Vec::new(), [doubts.refusals, doubts.warnings].concat()))
+    }
+
+    /// Keeps and prints what the group came to.
+    fn tell(&mut self, group: &Group) -> Result<(), Failure> {
+        let json = report::trials_json(group);
+        if matches!(self.place, Place::Kept(_)) {
+            for (name, text) in [("trials.json", &json), ("report.html", &report::trials_html(group))] {
+                if let Err(why) = std::fs::write(self.place.path().join(name), text) {
+                    complain(&format!("tare: {name} could not be kept: {why}"));
+                    self.worst = worse(self.worst, 1);
+                }
+            }
+        }
+        if self.asked.json {
+            return print_all(&json);
+        }
+        if self.asked.quiet {
+            return Ok(());
+        }
+        let mut text = report::trials(group, style(std::io::stdout().is_terminal()));
+        if let Place::Kept(folder) = &self.place {
+            text += &format!("  kept in {}; its runs have the tag {}\n", folder.display(), self.name);
+        }
+        print_all(&text)
+    }
+}
+
+/// The status that says more: of two runs the one that the table of exit statuses names first.
+fn worse(a: u8, b: u8) -> u8 {
+    const FIRST: [u8; 7] = [130, 2, 5, 4, 3, 1, 0];
+    let rank = |status: u8| FIRST.iter().position(|known| *known == status).unwrap_or(3);
+    if rank(b) < rank(a) { b } else { a }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_status_is_that_of_the_table() {
+        let worst = |of: &[u8]| of.iter().fold(0, |worst, status| worse(worst, *status));
+        assert_eq!([worst(&[0, 0]), worst(&[0, 3, 0]), worst(&[3, 4, 0])], [0, 3, 4]);
+        assert_eq!([worst(&[5, 4]), worst(&[0, 130, 4]), worst(&[1, 0])], [5, 130, 1]);
+    }
+}
