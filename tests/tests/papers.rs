@@ -1,5 +1,8 @@
 //! What was asked for beside the summary: files for CI servers, and the address of the live page.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
 use tare_system_tests::process::text_of;
 use tare_system_tests::{Run, Tare, Target, beside_others, scratch};
 
@@ -59,6 +62,49 @@ fn two_files_are_two_and_the_run_folder_may_have_them() {
     let run = tare(&format!("{LOAD} --out {0} --junit {0}/result.json {url}", at("other")));
     assert_eq!(run.code, Some(1), "{run}");
     assert!(text_of(&folder.path().join("other/result.json")).contains("tare.result/1"));
+}
+
+#[test]
+fn a_report_refuses_one_file_for_both_before_it_writes_anything() {
+    let _guard = beside_others();
+    let target = Target::start("");
+    let folder = scratch();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let run = tare(&format!("{LOAD} --out {} {}", at("run"), target.url()));
+    assert_eq!(run.code, Some(0), "{run}");
+    for other in ["a", "./a"] {
+        let run = tare(&format!("report {} --junit {} --markdown {}", at("run"), at("a"), at(other)));
+        assert_eq!(run.code, Some(2), "{run}");
+        assert!(run.stderr.contains("name the same file; name another for one of them"), "{run}");
+        assert!(run.stdout.is_empty() && !folder.path().join("a").exists(), "{other}: {run}");
+    }
+    let run = tare(&format!("report {} --junit {} --markdown {}", at("run"), at("a"), at("c")));
+    assert_eq!(run.code, Some(0), "{run}");
+    assert!(text_of(&folder.path().join("a")).contains("<testsuites"));
+    assert!(!text_of(&folder.path().join("c")).contains("<testsuites"));
+}
+
+#[test]
+fn a_file_name_that_is_not_utf_8_is_a_name_like_any_other() {
+    let _guard = beside_others();
+    let target = Target::start("");
+    let folder = scratch();
+    // «café» in ISO 8859-1.
+    let junit = folder.path().join(OsStr::from_bytes(b"caf\xe9.xml"));
+    let out = folder.path().join("run");
+    let output = Command::new(tare_system_tests::binary())
+        .args(LOAD.split(' '))
+        .args([OsStr::new("--out"), out.as_os_str(), OsStr::new("--junit"), junit.as_os_str()])
+        .arg(target.url())
+        .env("XDG_STATE_HOME", folder.path())
+        .output()
+        .expect("tare can be run");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text_of(&junit).contains("<testsuites"));
+    let result: serde_json::Value =
+        serde_json::from_str(&text_of(&out.join("result.json"))).expect("a result is JSON");
+    let command = result["command"].as_str().expect("it has the command");
+    assert!(command.contains("--junit") && command.contains("caf\u{fffd}.xml"), "{command}");
 }
 
 #[test]

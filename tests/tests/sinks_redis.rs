@@ -98,6 +98,12 @@ fn trouble(run: &Run) -> &str {
     run.result["sinks"][0]["trouble"].as_str().unwrap_or("")
 }
 
+/// Every row arrived.
+#[track_caller]
+fn check_rows(run: &Run) {
+    assert_eq!((counts(run)[0], counts(run)[1]), (intervals(run), 0), "{run}");
+}
+
 /// All that was given to the sink is either there or counted as lost.
 #[track_caller]
 fn check(run: &Run, redis: &Redis) {
@@ -144,6 +150,36 @@ fn rows_events_and_result_arrive_and_nothing_is_lost() {
     // A week, by default.
     let left: i64 = redis.ask(&format!("ttl tare:{}:events:0", run_name(&run))).parse().expect("seconds");
     assert!((604_000..=604_800).contains(&left), "{left}");
+}
+
+#[test]
+fn runs_are_compared_as_from_their_folders() {
+    let _shared = beside_others();
+    let (redis, target) = (Redis::start(""), Target::start("--no-truth"));
+    let folder = tare_system_tests::scratch();
+    let trial = |name: &str| {
+        let out = folder.path().join(name).display().to_string();
+        let run = load(&target, &format!("--out {out}")).arg("--to").arg(redis.url("", "")).run();
+        check_rows(&run);
+        (redis.url("", run_name(&run)), out)
+    };
+    let trials = ["a1", "b1", "a2", "b2"].map(trial);
+    let compare =
+        |a: &str, b: &str| Tare::new(&format!("compare --json --anyway {a} {b}")).start().finish_unchecked();
+    let [a1, b1, a2, b2] = &trials;
+    let from_folders = compare(&format!("{},{}", a1.1, a2.1), &format!("{},{}", b1.1, b2.1));
+    let from_redis = compare(&format!("{},{}", a1.0, a2.0), &format!("{},{}", b1.0, b2.0));
+    assert_eq!(from_redis.code, Some(0), "{from_redis}");
+    assert_eq!(from_redis.stdout, from_folders.stdout);
+    // One of each, where spreads come from the histograms of intervals.
+    let (mixed, alone) = (compare(&a1.0, &b1.1), compare(&a1.1, &b1.1));
+    assert_eq!(mixed.stdout, alone.stdout, "{mixed}");
+
+    let itself = Tare::new(&format!("compare {} {}", a1.0, a1.1)).start().finish_unchecked();
+    assert!(itself.code == Some(2) && itself.stderr.contains("named twice"), "{itself}");
+    let nothing =
+        Tare::new(&format!("compare {} {}", a1.0, redis.url("", "no-such-run"))).start().finish_unchecked();
+    assert!(nothing.code == Some(2) && nothing.stderr.contains("there is no run no-such-run"), "{nothing}");
 }
 
 #[test]

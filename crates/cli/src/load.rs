@@ -26,6 +26,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use sinks::{Hub, RunInfo};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -162,7 +163,7 @@ fn drive(
         engine: brief.engine.to_owned(),
         plan_hash: brief.plan_hash.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: command(),
+        command: command(std::env::args_os()),
         target: brief.target.clone(),
         load: brief.load.clone(),
         started_at: store::rfc3339(started),
@@ -475,9 +476,9 @@ fn clock_in_words(clock: &HostClock) -> String {
     }
 }
 
-/// The command as it was typed, without passwords.
-fn command() -> String {
-    let mut words: Vec<String> = std::env::args().collect();
+/// The command as it was typed, without passwords. What is not UTF-8, such as the name of an old file, is shown as far as it is.
+fn command(words: impl Iterator<Item = OsString>) -> String {
+    let mut words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     if let Some(program) = words.first_mut() {
         let name = std::path::Path::new(program).file_name().and_then(|name| name.to_str());
         *program = name.unwrap_or("tare").to_owned();
@@ -489,4 +490,36 @@ fn command() -> String {
         }
     }
     secrets::in_command(&words).chars().take(COMMAND).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStringExt;
+
+    fn shown(words: &[&[u8]]) -> String {
+        command(words.iter().map(|word| OsString::from_vec(word.to_vec())))
+    }
+
+    #[test]
+    fn a_command_that_is_not_utf_8_is_shown_as_far_as_it_is() {
+        // «café» in ISO 8859-1.
+        let words: [&[u8]; 4] = [b"/usr/bin/tare", b"http", b"--junit", b"caf\xe9.xml"];
+        assert_eq!(shown(&words), "tare http --junit caf\u{fffd}.xml");
+        assert_eq!(shown(&[b"/opt/\xff/tare", b"demo"]), "tare demo");
+        assert_eq!(shown(&[b"\xff"]), "tare");
+        assert_eq!(shown(&[]), "");
+    }
+
+    #[test]
+    fn a_command_has_no_passwords() {
+        let said = shown(&[
+            b"tare",
+            b"http",
+            b"--to",
+            b"redis://:geheim\xff@127.0.0.1/",
+            b"http://me:geheim@127.0.0.1/",
+        ]);
+        assert!(said.starts_with("tare http --to ") && !said.contains("geheim"), "{said}");
+    }
 }

@@ -10,6 +10,7 @@ mod engine;
 mod http_engine;
 mod limits;
 mod load;
+mod named_runs;
 mod options;
 mod packets;
 mod papers;

@@ -48,11 +48,14 @@ pub fn doubts(sides: &[Side]) -> Doubts {
     doubts
 }
 
-/// A run that is compared with itself.
+/// A run that is compared with itself, or with a copy of it. Of what was killed early not even the time is known: other folders
+/// are other runs then.
 fn twice(sides: &[Side], doubts: &mut Doubts) {
-    let mut seen = BTreeSet::new();
+    let (mut folders, mut runs) = (BTreeSet::new(), BTreeSet::new());
     for trial in sides.iter().flat_map(|side| &side.trials) {
-        if !seen.insert(&trial.folder) {
+        let is_new = folders.insert(&trial.folder);
+        let is_copy = !trial.started_at.is_empty() && !runs.insert((&trial.name, &trial.started_at));
+        if !is_new || is_copy {
             doubts
                 .refusals
                 .push(format!("{} is named twice: every trial must be a run of its own", trial.name));
@@ -394,6 +397,16 @@ mod tests {
         other.verdict = Word::Invalid;
         assert!(of(trial("a", PLAN), other).refusals[0].starts_with("INVALID"));
         assert!(of(trial("a", PLAN), trial("a", PLAN)).refusals[0].contains("named twice"));
+        let at = |folder: &str, time: &str| Trial {
+            folder: folder.into(),
+            started_at: time.to_owned(),
+            ..trial("a", PLAN)
+        };
+        let refusals = |a, b| of(a, b).refusals;
+        let copied = refusals(at("here", "2026-11-20T12:00:00Z"), at("there", "2026-11-20T12:00:00Z"));
+        assert!(copied[0].contains("named twice"), "{copied:?}");
+        assert!(refusals(at("here", "2026-11-20T12:00:00Z"), at("there", "2026-11-20T12:00:09Z")).is_empty());
+        assert!(refusals(at("here", ""), at("there", "")).is_empty());
         let mut other = trial("b", PLAN);
         other.environment.clear();
         assert!(of(trial("a", PLAN), other).warnings[0].contains("b has no environment.json"));

@@ -7,12 +7,10 @@
 use crate::exporter::{Exporter, RunInfo, SinkError, SinkRow};
 use crate::output::Output;
 use crate::place::{Address, Kind, Place};
-use hdrhistogram::serialization::V2DeflateSerializer;
-use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use hdrhistogram::{Counter, Histogram};
 use std::time::{Duration, SystemTime};
-use store::RunResult;
 use store::schema::Interval;
+use store::{HlogWriter, RunResult};
 
 pub const KIND: Kind = Kind {
     schemes: &["hdr"],
@@ -25,50 +23,17 @@ pub const KIND: Kind = Kind {
 
 fn open(place: &Place) -> Result<Box<dyn Exporter>, SinkError> {
     let (output, place) = (Output::new(place), place.clone());
-    Ok(Box::new(Hdr { output, place, run: String::new(), origin: None, log: HdrLog::new() }))
+    Ok(Box::new(Hdr { output, place, run: String::new(), origin: None, log: HlogWriter::new() }))
 }
 
-/// Makes the log's text, piece by piece.
-pub struct HdrLog(V2DeflateSerializer);
-
-impl HdrLog {
-    pub fn new() -> Self {
-        Self(V2DeflateSerializer::new())
-    }
-
-    /// The lines before the first interval.
-    pub fn head(&mut self, run: &str, origin: SystemTime) -> Vec<u8> {
-        let mut text = Vec::new();
-        let begun = IntervalLogWriterBuilder::new()
-            .add_comment("[Histogram log format version 1.3]")
-            .add_comment(&format!("run {run}; values in nanoseconds; tagged by series"))
-            .with_base_time(origin)
-            .with_start_time(origin)
-            .begin_log_with(&mut text, &mut self.0);
-        debug_assert!(begun.is_ok(), "writing to memory does not fail");
-        text
-    }
-
-    /// The lines of one interval.
-    pub fn lines<'a, C: Counter + 'a>(
-        &mut self,
-        row: &Interval,
-        histograms: impl IntoIterator<Item = (&'a str, &'a Histogram<C>)>,
-    ) -> Result<Vec<u8>, String> {
-        let mut text = Vec::new();
-        let mut writer = IntervalLogWriterBuilder::new()
-            .begin_log_with(&mut text, &mut self.0)
-            .map_err(|why| why.to_string())?;
-        let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        let (start, length) = (seconds(row.t_s), seconds(row.length_s));
-        for (tag, histogram) in histograms {
-            writer
-                .write_histogram(histogram, start, length, Tag::new(tag))
-                .map_err(|why| format!("{tag}: {why:?}"))?;
-        }
-        drop(writer);
-        Ok(text)
-    }
+/// The lines of one row.
+pub fn lines<'a, C: Counter + 'a>(
+    writer: &mut HlogWriter,
+    row: &Interval,
+    histograms: impl IntoIterator<Item = (&'a str, &'a Histogram<C>)>,
+) -> Result<Vec<u8>, String> {
+    let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    writer.interval(seconds(row.t_s), seconds(row.length_s), histograms)
 }
 
 struct Hdr {
@@ -77,7 +42,7 @@ struct Hdr {
     run: String,
     /// Until the lines before the first interval are written.
     origin: Option<SystemTime>,
-    log: HdrLog,
+    log: HlogWriter,
 }
 
 impl Exporter for Hdr {
@@ -96,7 +61,7 @@ impl Exporter for Hdr {
             self.origin = None;
         }
         let histograms = row.histograms.iter().map(|(series, histogram)| (series.key(), histogram));
-        let lines = self.log.lines(&row.row, histograms).map_err(|why| self.place.refused(why))?;
+        let lines = lines(&mut self.log, &row.row, histograms).map_err(|why| self.place.refused(why))?;
         self.output.write(&lines)
     }
 

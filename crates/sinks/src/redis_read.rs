@@ -1,7 +1,7 @@
 //! A run that `--to redis://…` kept, read back into a run folder: for `tare report redis://HOST/RUN`.
 
 use crate::exporter::SinkError;
-use crate::hdr::HdrLog;
+use crate::hdr::lines;
 use crate::place::Place;
 use crate::redis_link::Link;
 use crate::redis_streams::{Keys, SCHEMA, text};
@@ -15,8 +15,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
-use store::RunResult;
 use store::schema::{GroupResult, Interval};
+use store::{HlogWriter, RunResult};
 
 /// Entries asked for at once: some hundred kilobytes.
 const PAGE: &str = "64";
@@ -150,14 +150,14 @@ impl Reader<'_> {
         let mut rows = self.file("intervals.jsonl")?;
         let mut histograms = self.file("latency.hlog")?;
         let origin: u64 = self.of("origin_unix_ns").parse().unwrap_or(0);
-        let mut log = HdrLog::new();
+        let mut log = HlogWriter::new();
         let head = log.head(self.of("run"), SystemTime::UNIX_EPOCH + Duration::from_nanos(origin));
         histograms.write_all(&head).map_err(|why| self.unwritten("latency.hlog", &why))?;
         let mut from = 1;
         while let Some((last, entries)) = self.page(from)? {
             for entry in &entries {
                 let (interval, packed) = self.entry(entry)?;
-                let lines = log.lines(&interval, packed.iter().map(|(tag, h)| (tag.as_str(), h)));
+                let lines = lines(&mut log, &interval, packed.iter().map(|(tag, h)| (tag.as_str(), h)));
                 let lines = lines.map_err(|why| self.damaged(&why))?;
                 rows.write_all(entry["interval"].as_bytes())
                     .and_then(|()| rows.write_all(b"\n"))

@@ -1,13 +1,10 @@
-//! `latency.hlog`: an HdrHistogram interval log, format 1.3 with compressed V2 histograms, as HdrHistogram's own
-//! readers and plotters take it. One line for each interval and series; the tag is the series' key. Values are
-//! nanoseconds; the third column (largest value) is for people and in nanoseconds too.
+//! `latency.hlog`: an HdrHistogram interval log with one line for each interval and series; the tag is the series' key.
 //!
 //! Latencies of one name or URL group (within 1 %) are lines of their own, tagged `latency@NAME`; what a tag cannot hold
 //! is written as in URLs (`%2C` for a comma).
 
+use crate::hlog_write::HlogWriter;
 use crate::schema::GroupResult;
-use hdrhistogram::serialization::V2DeflateSerializer;
-use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use measure::{IntervalRow, Series};
 use std::time::SystemTime;
 
@@ -47,16 +44,16 @@ pub fn group_of_tag(tag: &str) -> Option<String> {
     Some(plain)
 }
 
-/// Makes the log's text, piece by piece; keeps the serializer's buffer between intervals.
+/// Makes the log's text, piece by piece.
 pub struct Hlog {
-    serializer: V2DeflateSerializer,
+    writer: HlogWriter,
     /// One for each group, in the order of their indices.
     group_tags: Vec<String>,
 }
 
 impl Hlog {
     pub fn new() -> Self {
-        Self { serializer: V2DeflateSerializer::new(), group_tags: Vec::new() }
+        Self { writer: HlogWriter::new(), group_tags: Vec::new() }
     }
 
     /// Latencies of these groups are logged from now on; the first [`MOST_GROUPS`] of them.
@@ -67,48 +64,23 @@ impl Hlog {
 
     /// The lines before the first interval. Times of intervals count from `start`.
     pub fn head(&mut self, run: &str, start: SystemTime) -> Vec<u8> {
-        let mut text = Vec::new();
-        let begun = IntervalLogWriterBuilder::new()
-            .add_comment("[Histogram log format version 1.3]")
-            .add_comment(&format!("run {run}; values in nanoseconds; tagged by series"))
-            .with_base_time(start)
-            .with_start_time(start)
-            .begin_log_with(&mut text, &mut self.serializer);
-        debug_assert!(begun.is_ok(), "writing to memory does not fail");
-        text
+        self.writer.head(run, start)
     }
 
     /// The lines of one interval; series without values are left out.
     pub fn interval(&mut self, row: &IntervalRow) -> Result<Vec<u8>, String> {
-        let mut text = Vec::new();
-        let mut writer = IntervalLogWriterBuilder::new()
-            .begin_log_with(&mut text, &mut self.serializer)
-            .map_err(|why| why.to_string())?;
-        for series in Series::ALL {
-            let histogram = row.data.series.of(*series);
-            if histogram.is_empty() {
-                continue;
-            }
-            writer
-                .write_histogram(histogram, row.start.as_std(), row.length.as_std(), Tag::new(series.key()))
-                .map_err(|why| format!("{}: {why:?}", series.key()))?;
-        }
-        for (group, tag) in row.data.groups().iter().zip(&self.group_tags) {
-            if group.latency.is_empty() {
-                continue;
-            }
-            writer
-                .write_histogram(&group.latency, row.start.as_std(), row.length.as_std(), Tag::new(tag))
-                .map_err(|why| format!("{tag}: {why:?}"))?;
-        }
-        drop(writer);
-        Ok(text)
+        let of_all = Series::ALL.iter().map(|series| (series.key(), row.data.series.of(*series)));
+        let tags = self.group_tags.iter().map(String::as_str);
+        let of_groups = tags.zip(row.data.groups().iter().map(|group| &group.latency));
+        let with_values = of_all.chain(of_groups).filter(|(_, histogram)| !histogram.is_empty());
+        self.writer.interval(row.start.as_std(), row.length.as_std(), with_values)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hdrhistogram::serialization::interval_log::Tag;
 
     #[test]
     fn a_name_survives_its_tag() {

@@ -19,6 +19,7 @@ mod figures;
 mod from_measure;
 mod hlog;
 mod hlog_read;
+mod hlog_write;
 mod json;
 mod keeper;
 mod log_state;
@@ -42,6 +43,7 @@ pub use distribution::{Curve, Distribution};
 pub use error::StoreError;
 pub use from_measure::{Measured, Spans};
 pub use hlog_read::{HlogEntry, HlogReader, read_hlog};
+pub use hlog_write::HlogWriter;
 pub use json::write_json;
 /// Figures that only frames have, as they are kept.
 pub use measure::packets;

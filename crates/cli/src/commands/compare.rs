@@ -1,5 +1,6 @@
 //! `tare compare`: runs, or sets of trials, beside each other.
 
+use crate::named_runs::Scratch;
 use crate::status::{Failure, Status, complain};
 use crate::terminal::print_all;
 use crate::terminal::style;
@@ -18,7 +19,7 @@ use units::Fraction;
 const COLORS: usize = 8;
 
 const EXAMPLES: &str = "\
-A SIDE is one run, several with commas between them, or a tag, which stands for all its runs.
+A SIDE is one run (also redis://HOST/RUN), several with commas between them, or a tag, which stands for all its runs.
 Several trials on each side give a difference its confidence; with one there is none. Run them
 by turns: A, B, A, B…
 
@@ -69,7 +70,8 @@ fn named(name: &str) -> Result<Named, String> {
 }
 
 pub fn run(args: &CompareArgs) -> Result<Status, Failure> {
-    let runs = args.sides.iter().map(|side| open(side)).collect::<Result<Vec<_>, _>>()?;
+    let mut scratch = Scratch::default();
+    let runs = args.sides.iter().map(|side| scratch.open_all(side)).collect::<Result<Vec<_>, _>>()?;
     let sides = sides(&runs);
     let doubts = compare::doubts(&sides);
     if !doubts.refusals.is_empty() && !args.anyway {
@@ -107,12 +109,6 @@ impl CompareArgs {
             false => self.by.iter().map(|named| named.0).collect(),
         }
     }
-}
-
-/// The runs of one side.
-fn open(side: &str) -> Result<Vec<StoredRun>, Failure> {
-    let folders = catalogue::find_all(side).map_err(Failure::wrong)?;
-    folders.iter().map(|folder| store::load_run(folder).map_err(Failure::wrong)).collect()
 }
 
 fn sides(runs: &[Vec<StoredRun>]) -> Vec<Side> {

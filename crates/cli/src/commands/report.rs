@@ -1,6 +1,7 @@
 //! `tare report RUN`: any stored run, drawn again.
 
 use crate::limits;
+use crate::named_runs::Scratch;
 use crate::status::{Failure, Status, complain};
 use crate::terminal::print_all;
 use crate::terminal::style;
@@ -14,7 +15,6 @@ use std::path::{Path, PathBuf};
 use store::schema::Word;
 use store::timeline::MAX_BINS;
 use store::{RunResult, StoredRun, Timeline};
-use tempfile::TempDir;
 
 /// Draw a stored run again: as text, HTML, JSON or CSV
 #[derive(Args, Debug)]
@@ -69,7 +69,7 @@ struct Subject {
     /// One, or those that were added up; never none.
     runs: Vec<StoredRun>,
     /// Where runs from Redis lie.
-    _scratch: Vec<TempDir>,
+    _scratch: Scratch,
 }
 
 pub fn run(args: &ReportArgs) -> Result<Status, Failure> {
@@ -131,9 +131,8 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 fn subject(args: &ReportArgs) -> Result<Subject, Failure> {
-    let mut scratch = Vec::new();
-    let open = |run: &String| open(run, &mut scratch);
-    let runs = args.runs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    let mut scratch = Scratch::default();
+    let runs = args.runs.iter().map(|run| scratch.open(run)).collect::<Result<Vec<_>, _>>()?;
     let (result, timeline) = match runs.as_slice() {
         [run] => {
             let (timeline, trouble) = run.timeline_and_trouble(MAX_BINS);
@@ -187,24 +186,6 @@ fn same_plan(runs: &[StoredRun]) -> Result<(), Failure> {
             other.run
         ))),
     }
-}
-
-/// The run that was meant, from a folder or from Redis.
-fn open(run: &str, scratch: &mut Vec<TempDir>) -> Result<StoredRun, Failure> {
-    if run.starts_with("redis://") || run.starts_with("rediss://") {
-        let folder = tempfile::tempdir().map_err(|why| {
-            Failure::wrong(anyhow!("no folder for the run from Redis could be made: {why}; set TMPDIR"))
-        })?;
-        sinks::fetch_redis(run, folder.path()).map_err(|why| {
-            // A sink's words name the flag that names sinks.
-            Failure::wrong(anyhow!("{}", why.to_string().trim_start_matches("--to ")))
-        })?;
-        let run = store::load_run(folder.path()).map_err(Failure::wrong)?;
-        scratch.push(folder);
-        return Ok(run);
-    }
-    let folder = catalogue::find(run).map_err(Failure::wrong)?;
-    store::load_run(&folder).map_err(Failure::wrong)
 }
 
 fn draw(subject: &Subject, form: &Form, to_stdout: bool) -> String {
