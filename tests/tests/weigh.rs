@@ -100,7 +100,8 @@ fn the_tables_of_the_study_and_a_page_are_made_and_the_bed_is_gone() {
     let pid = running.process.pid();
     let run = running.finish_unchecked();
     assert_eq!(run.code, Some(0), "{run}");
-    for said in ["Table 1.", "At the peak", "udp 64 B", "EP1 of the study", "± 0.5810", "Table 2.", "S/√n"] {
+    for said in ["Table 1.", "At the peak", "udp 64 B", "EP1 of the study", "± 0.5810", "Table 2.", "S/√n"]
+    {
         assert!(run.stdout.contains(said), "{said}: {}", run.stdout);
     }
     assert!(run.stdout.lines().last().unwrap().starts_with("Next  "), "{}", run.stdout);

@@ -129,5 +129,6 @@ fn conditions(options: &Options) -> Conditions {
         parallel: Some(64),
         sinks: None,
         frames: None,
+        weighed: None,
     }
 }

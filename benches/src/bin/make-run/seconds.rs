@@ -85,11 +85,18 @@ impl Seconds {
                 stolen_ns: self.random.around(2_000_000.0, 1.0) as u64,
                 voluntary: 40,
                 involuntary: 3,
+                user_ns: cpu_ns / 2,
+                system_ns: cpu_ns / 2,
                 core: tid % 2,
             }
         };
         let threads = vec![thread(4_000, 0.5), thread(4_001, 0.4)];
-        let busy = |core| CoreHealth { core, busy_ns: threads[core as usize].cpu_ns, steal_ns: 2_000_000 };
+        let busy = |core| CoreHealth {
+            core,
+            busy_ns: threads[core as usize].cpu_ns,
+            softirq_ns: 1_000_000,
+            steal_ns: 2_000_000,
+        };
         HealthSample {
             span_ns: SECOND_NS as u64,
             cores: vec![busy(0), busy(1)],

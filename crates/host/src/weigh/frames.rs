@@ -29,6 +29,7 @@ pub fn template(route: &Route, size: usize, body: Body) -> Result<Template, Host
     let above = match body {
         Body::Datagram => Layer::Udp { source: source.2, destination: destination.2, checksum: false },
         Body::Syn => Layer::Tcp {
+            options: Vec::new(),
             source: source.2,
             destination: destination.2,
             sequence: 1,

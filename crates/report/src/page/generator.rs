@@ -83,9 +83,8 @@ fn totals(out: &mut String, result: &RunResult) -> Result {
 /// `1.1 µs user, 6.2 µs system, 0.8 µs softirq`.
 fn cost_each(cost: &CostEach) -> String {
     let time = |ns: f64| words::time_f64(ns);
-    let softirq = cost.softirq_ns.map_or_else(
-        || " (softirqs not told apart)".to_owned(),
-        |ns| format!(", {} softirq", time(ns)),
-    );
+    let softirq = cost
+        .softirq_ns
+        .map_or_else(|| " (softirqs not told apart)".to_owned(), |ns| format!(", {} softirq", time(ns)));
     format!("{} user, {} system{softirq}", time(cost.user_ns), time(cost.system_ns))
 }
