@@ -139,6 +139,8 @@ pub struct Ledger {
     pub gauges: Gauges,
     pub sent: u64,
     pub sent_bytes: u64,
+    /// Departures that never left.
+    pub missed: u64,
     /// One behind the highest number that a frame had.
     pub numbered: u64,
     /// How much later than the schedule knows frames are due: what relative departures have lost so far.
@@ -149,7 +151,16 @@ pub struct Ledger {
 impl Ledger {
     pub fn new(recorder: Box<dyn Record + Send>) -> Self {
         let gauges = Gauges::default();
-        Self { recorder, gauges, sent: 0, sent_bytes: 0, numbered: 0, slip: Picos::ZERO, gaps: None }
+        Self {
+            recorder,
+            gauges,
+            sent: 0,
+            sent_bytes: 0,
+            missed: 0,
+            numbered: 0,
+            slip: Picos::ZERO,
+            gaps: None,
+        }
     }
 
     /// One that measures the gaps between frames, too, against those between their due times.
@@ -215,6 +226,7 @@ impl Ledger {
     /// Departures that never left.
     pub fn missed(&mut self, why: Miss, count: u64) {
         if count > 0 {
+            self.missed += count;
             self.recorder.missed(why, count);
         }
     }

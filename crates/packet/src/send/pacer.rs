@@ -9,6 +9,9 @@
 //! A frame is written into the port's room before it is due, so that nothing but the handing over comes after the spin. Where
 //! several are due already (the gap is shorter than a send, or the thread was away), they leave in one call. What becomes of a
 //! frame is recorded after it has left, in the slack before the next.
+//!
+//! A change holds also for a thread that is behind: it gets [`CATCH_UP`] for what was due before the change, and what has not left
+//! by then has missed its time. So a paused load is silent, and a slower one slow, however much was owed.
 
 use super::departures::Departures;
 use super::outlet::{Ledger, Looks, Progress, Sizes, Timer, Wall, cause_of, report};
@@ -16,6 +19,7 @@ use crate::control::{Control, Course, Halt, Turn};
 use plan::Spin;
 use port::{For, Port, PortError};
 use schedule::Schedule;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use units::{Departure, Instant, Miss, Picos};
 
@@ -27,6 +31,8 @@ const NEAR: Picos = Picos::from_micros(500);
 const NAP: Picos = Picos::from_millis(10);
 /// A run of a certain length gets so much more for those that are late.
 const GRACE: Picos = Picos::from_millis(100);
+/// After a change, what was due before it has so long to leave.
+const CATCH_UP: Picos = Picos::from_millis(10);
 /// A port that takes nothing for so long takes nothing.
 const STALL: Picos = Picos::from_secs(5);
 /// A full port is asked again after this.
@@ -58,6 +64,14 @@ pub struct Setup<T> {
     pub may_turn: bool,
 }
 
+/// What was due before a change.
+#[derive(Clone, Copy, Debug)]
+struct Owed {
+    before: Instant,
+    /// Until when it may leave; known from the first look at the clock that finds the change made.
+    until: Option<Instant>,
+}
+
 /// See the module.
 pub struct Pacer<T> {
     setup: Setup<T>,
@@ -71,6 +85,8 @@ pub struct Pacer<T> {
     /// What relative departures have lost so far.
     slip: Picos,
     seen: usize,
+    /// Changes that hold, or will: what was due before them has yet to leave.
+    owed: VecDeque<Owed>,
     most: usize,
     /// Since when the port takes nothing.
     full_since: Option<Instant>,
@@ -89,6 +105,7 @@ impl<T: Timer> Pacer<T> {
             lengths: vec![0; most],
             slip: Picos::ZERO,
             seen: 0,
+            owed: VecDeque::new(),
             most,
             full_since: None,
             house_at: Instant::EPOCH,
@@ -102,8 +119,9 @@ impl<T: Timer> Pacer<T> {
         // Before the first departure, so that nothing is done for the first time when it is due.
         self.ledger.tick(self.setup.timer.now());
         while !self.setup.control.stops() {
-            self.take_turns();
             let now = self.setup.timer.now();
+            self.take_turns(now);
+            self.forgo(now);
             if self.is_past(now) {
                 break;
             }
@@ -178,7 +196,8 @@ impl<T: Timer> Pacer<T> {
             self.wall = Wall::read(&self.setup.timer);
             self.wall_read = now;
         }
-        self.ledger.gauges.due = self.setup.departures.due_before(now).max(self.ledger.gauges.offered);
+        self.ledger.gauges.due =
+            self.setup.departures.due_before(now).max(self.ledger.gauges.offered + self.ledger.missed);
         let through = self.batch.get(self.taken).map(|departure| departure.due);
         let through = through.or_else(|| self.setup.departures.peek()).unwrap_or(Instant::FAR);
         self.setup.progress.show(self.ledger.sent, through);
@@ -287,12 +306,43 @@ impl<T: Timer> Pacer<T> {
 
     /// Takes changes that were asked for since.
     #[inline]
-    fn take_turns(&mut self) {
+    fn take_turns(&mut self, now: Instant) {
         while let Some(turn) = self.setup.control.turn_after(self.seen) {
+            // What relative departures will have lost by then is known then.
+            if self.setup.relative && now < turn.at {
+                return;
+            }
             self.seen += 1;
             self.put_back();
             self.take(turn);
+            if !self.setup.relative {
+                self.owed.push_back(Owed { before: turn.at, until: None });
+            }
         }
+    }
+
+    /// Gives up what was due before a change and could not leave in time after it.
+    #[inline]
+    fn forgo(&mut self, now: Instant) {
+        while let Some(owed) = self.owed.front_mut().filter(|owed| owed.before <= now) {
+            let until = *owed.until.get_or_insert(now + CATCH_UP);
+            let before = owed.before;
+            let next = self.batch.get(self.taken).map(|departure| departure.due);
+            let is_behind = next.or_else(|| self.setup.departures.peek()).is_some_and(|due| due < before);
+            if is_behind && now < until {
+                return;
+            }
+            self.owed.pop_front();
+            if is_behind {
+                self.put_back();
+                let given_up = self.setup.departures.skip_before(before);
+                self.ledger.missed(self.why_missed(), given_up);
+            }
+        }
+    }
+
+    fn why_missed(&self) -> Miss {
+        if self.full_since.is_some() { Miss::PortFull } else { Miss::NotReached }
     }
 
     fn put_back(&mut self) {
@@ -337,14 +387,14 @@ impl<T: Timer> Pacer<T> {
     /// Gives everything that has not left an outcome, so that the totals add up.
     fn wind_up(mut self) {
         let now = self.setup.timer.now();
-        let why = if self.full_since.is_some() { Miss::PortFull } else { Miss::NotReached };
+        let why = self.why_missed();
         self.put_back();
         // After a halt, what was not due yet was never offered.
         let until = if self.setup.control.halt() == Halt::No { Instant::FAR } else { now };
         let until = if self.setup.relative { until.min(now).saturating_sub(self.slip) } else { until };
         let left = self.setup.departures.skip_before(until);
         self.ledger.missed(why, left);
-        self.ledger.gauges.due = self.ledger.gauges.offered + left;
+        self.ledger.gauges.due = self.ledger.gauges.offered + self.ledger.missed;
         let holds = self.setup.port.about().can.holds;
         let _ = self.setup.port.flush(Picos::from_secs(1) + holds);
         let seen = report("out", &mut *self.setup.port, self.ledger.sent, self.ledger.sent_bytes);

@@ -317,6 +317,54 @@ fn a_rate_is_changed_and_the_load_paused_at_their_times() {
     run.adds_up();
 }
 
+/// Frames that left from `from` after the origin on, and what was missed; the load is 100 times what the port takes.
+fn behind_then(courses: &[(u64, Course)], from: u64) -> (usize, u64) {
+    // 20 µs for each frame: 50 000/s at most, of 5 million.
+    let tricks = (0..20_000).map(|frame| (frame, Trick::Takes(Picos::from_micros(20)))).collect();
+    let run = Run { tricks, ..Run::of(5_000_000, 300) };
+    for (millis, course) in courses {
+        run.control.turn(*course, ORIGIN + Picos::from_millis(millis - 50)).unwrap();
+    }
+    let run = run.go();
+    run.adds_up();
+    let from = ORIGIN + Picos::from_millis(from);
+    let after = run.calls.iter().flatten().filter(|left| **left >= from).count();
+    (after, run.missed.values().sum())
+}
+
+#[test]
+fn a_load_that_is_behind_is_silent_once_it_is_paused() {
+    // Paused at 100 ms, when 500 000 were due and about 5 000 had left.
+    let (after, missed) = behind_then(&[(100, Course::Pause)], 115);
+    assert_eq!(after, 0);
+    assert!((490_000..500_000).contains(&missed), "{missed}");
+}
+
+#[test]
+fn a_load_that_is_behind_is_slow_once_it_is_set_so() {
+    // 1 000/s from 100 ms on: 200 more until 300 ms, and none of what was owed. From 115 ms on it is on time.
+    let slow = Course::Rate(Rate::per_second(1_000).unwrap());
+    let (after, missed) = behind_then(&[(100, slow)], 115);
+    assert!((180..=186).contains(&after), "{after}");
+    assert!((490_000..500_000).contains(&missed), "{missed}");
+    // Paused and resumed: what was owed before the pause does not come after it.
+    let courses = [(100, Course::Pause), (200, Course::Resume), (200, slow)];
+    let (after, _) = behind_then(&courses, 115);
+    assert!((95..=101).contains(&after), "{after}");
+}
+
+#[test]
+fn a_relative_load_misses_nothing_when_it_is_changed() {
+    let tricks = (0..20_000).map(|frame| (frame, Trick::Takes(Picos::from_micros(20)))).collect();
+    let run = Run { tricks, relative: true, ..Run::of(5_000_000, 300) };
+    run.control.turn(Course::Pause, ORIGIN + Picos::from_millis(50)).unwrap();
+    let run = run.go();
+    run.adds_up();
+    assert_eq!(run.missed.values().sum::<u64>(), 0);
+    let paused = ORIGIN + Picos::from_millis(101);
+    assert!(run.calls.iter().flatten().all(|left| *left < paused));
+}
+
 #[test]
 fn gap_lists_are_kept_over_rounds() {
     let cycle = Cycle::of_gaps(&[2, 5, 13].map(Picos::from_micros)).unwrap();
