@@ -233,11 +233,7 @@ fn a_plan_beyond_the_profile_is_forecast_invalid_and_one_within_it_is_not() {
     };
     let low = with("--json -- http http://127.0.0.1:9/ --rate 1000 --duration 5s");
     assert_eq!(low.at("forecast.outlook"), "valid", "{low}");
-    assert_eq!(
-        (low.code, low.at("plan.load")),
-        (Some(0), &json!("http")),
-        "{low}"
-    );
+    assert_eq!((low.code, low.at("plan.load")), (Some(0), &json!("http")), "{low}");
     assert_eq!(low.result["profile"]["holds"], true, "{low}");
     let high = with("--json -- tare http http://127.0.0.1:9/ --rate 100k --duration 5s");
     assert_eq!((high.code, high.at("forecast.outlook")), (Some(4), &json!("invalid")), "{high}");

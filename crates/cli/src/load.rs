@@ -507,7 +507,7 @@ mod tests {
         let words: [&[u8]; 4] = [b"/usr/bin/tare", b"http", b"--junit", b"caf\xe9.xml"];
         assert_eq!(shown(&words), "tare http --junit caf\u{fffd}.xml");
         assert_eq!(shown(&[b"/opt/\xff/tare", b"demo"]), "tare demo");
-        assert_eq!(shown(&[b"\xff"]), "tare");
+        assert_eq!(shown(&[b"\xff"]), "\u{fffd}");
         assert_eq!(shown(&[]), "");
     }
 

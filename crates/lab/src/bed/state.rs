@@ -17,6 +17,9 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+/// How often a folder that was taken away meanwhile is made anew.
+const TRIES: u32 = 20;
+
 /// A bed as its file has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
@@ -138,10 +141,7 @@ impl State {
             gro: topology.gro,
             namespaces: topology.namespaces(),
         };
-        fs::create_dir_all(folder()).map_err(|error| BedError::Notes { folder: folder(), error })?;
-        // Written aside and linked: two that want the same name cannot both have it, and none sees half a file.
-        let draft = state.write_draft()?;
-        let linked = fs::hard_link(&draft, state.file());
+        let (draft, linked) = state.link()?;
         let _ = fs::remove_file(&draft);
         match linked {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -176,6 +176,23 @@ impl State {
         let _ = fs::remove_dir(folder());
         let _ = fs::remove_dir("/run/tare");
         Ok(())
+    }
+
+    /// Written aside and linked: two that want the same name cannot both have it, and none sees half a file. Whoever takes the last bed
+    /// away takes the folder, too, perhaps at this moment: then again.
+    fn link(&self) -> Result<(PathBuf, io::Result<()>), BedError> {
+        for _ in 0..TRIES {
+            fs::create_dir_all(folder()).map_err(|error| BedError::Notes { folder: folder(), error })?;
+            if let Ok(draft) = self.write_draft() {
+                let linked = fs::hard_link(&draft, self.file());
+                if !matches!(&linked, Err(error) if error.kind() == io::ErrorKind::NotFound) {
+                    return Ok((draft, linked));
+                }
+            }
+        }
+        let draft = self.write_draft()?;
+        let linked = fs::hard_link(&draft, self.file());
+        Ok((draft, linked))
     }
 
     fn file(&self) -> PathBuf {

@@ -121,7 +121,8 @@ mod tests {
 
     #[test]
     fn what_is_no_load_or_wrong_is_refused_by_name() {
-        assert!(asked("runs list").unwrap_err().contains("'runs list' makes no load"));
+        let said = asked("lab show").unwrap_err();
+        assert!(said.contains("'lab show' makes no load"), "{said}");
         assert!(asked("http http://127.0.0.1/ --rate quick").unwrap_err().contains("--rate"));
         assert!(asked("http --no-such-flag").unwrap_err().contains("--no-such-flag"));
     }
