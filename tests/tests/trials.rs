@@ -161,12 +161,13 @@ fn commands_take_turns_and_are_set_beside_each_other() {
 fn invalid_trials_are_counted_and_in_no_interval() {
     let _guard = alone();
     let target = Target::start("--delay 1ms");
-    // No generator makes a hundred million requests a second of one thread.
+    // No thread makes two million requests a second.
     let run = tare(&format!(
-        "http {} --rate 100M -c 2 --threads 1 --duration 0.3s --trials 3 --json --no-save",
+        "http {} --rate 2M --threads 1 --duration 0.3s --grace 0.5s --trials 3 --json --no-save",
         target.url()
     ));
-    assert_eq!(run.code, Some(4), "{run}");
+    // 5 if the machine is so busy that not even one was answered.
+    assert!(matches!(run.code, Some(4 | 5)), "{run}");
     let group = group(&run);
     assert_eq!(group["sides"][0]["invalid"], 3, "{group}");
     assert_eq!(group["sides"][0]["figures"].as_array().unwrap().len(), 0, "{group}");
@@ -180,7 +181,9 @@ fn frames_have_trials_too() {
     let group = group(&run);
     let side = &group["sides"][0];
     assert_eq!(side["trials"].as_array().unwrap().len(), 3, "{group}");
-    assert_eq!(numbers(&figure(side, "rate.achieved").unwrap()["trials"]).len(), 3, "{group}");
+    // On a busy machine some are INVALID; all that count have a rate.
+    let counted = figure(side, "rate.achieved").map_or(0, |rate| numbers(&rate["trials"]).len());
+    assert_eq!(counted as u64 + side["invalid"].as_u64().unwrap(), 3, "{group}");
 }
 
 #[test]
