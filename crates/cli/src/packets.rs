@@ -91,7 +91,7 @@ fn brief(facts: &Facts, plan: &PacketPlan) -> Brief {
     };
     Brief {
         engine: plan.command.name(),
-        plan_text: plan.to_toml(),
+        plan_text: plan.to_toml_from_anywhere(),
         plan_hash: plan.hash().to_string(),
         target: facts.target.clone(),
         load: facts.load.clone(),

@@ -138,6 +138,9 @@ fn totals(page: &mut Page, result: &RunResult) {
     };
     let offered = format!("{} offered", words::rate(rate.offered_per_s));
     let mut parts = vec![offered, achieved];
+    if rate.duration_s == 0.0 && totals.offered == 1 && result.packets.is_some() {
+        parts = vec!["one frame alone has none".to_owned()];
+    }
     if rate.duration_s > 0.0 {
         parts.push(format!("for {}", words::seconds(rate.duration_s)));
     }
@@ -146,7 +149,9 @@ fn totals(page: &mut Page, result: &RunResult) {
         |number: u64, word: &str, ink| (format!("{} {word}", count(number)), (number > 0).then_some(ink));
     let mut done = part(totals.done, "done", Ink::Strong);
     // A few that are on their way when the time is over are every run's.
-    if rate.done_after_end as f64 > totals.done as f64 * 0.001 && rate.done_after_end > 1 {
+    // Frames are not answered: those that left late say so in their lateness.
+    let is_answered = result.packets.is_none();
+    if is_answered && rate.done_after_end as f64 > totals.done as f64 * 0.001 && rate.done_after_end > 1 {
         done.0.push_str(&format!(" ({} answered after the end)", count(rate.done_after_end)));
     }
     let ended = [

@@ -33,10 +33,11 @@ impl Spans {
     /// - Planned: answers in that time count ([`RunTotals::done_in_time`]): a single slow one at the end changes next to
     ///   nothing, and a target that falls behind by a second each second has achieved half.
     /// - From departures: offering lasts until the last due time and one mean gap (n departures at even gaps take n
-    ///   gaps). All answers count, until the last one less the smallest latency.
+    ///   gaps), or where some were given up until the last that left. All answers count, until the last one less the smallest latency.
     /// - From answers: a closed loop offers as long as it is answered, so both last until the last answer.
     ///
-    /// None is zero if anything was answered: a single departure has no gap, and lasts as long as its answer took.
+    /// None is zero if anything was answered: a single departure has no gap, and lasts as long as its answer took. A
+    /// single frame has neither gap nor answer, so it has no rate.
     pub fn of(totals: &RunTotals, measured: Measured) -> Self {
         let whole = totals.until_last_done.max(totals.until_last_due);
         let whole = if whole.is_zero() { totals.measured } else { whole };
@@ -53,10 +54,15 @@ impl Spans {
                 let gaps = totals.offered().saturating_sub(1);
                 let mean_gap = totals.until_last_due.as_picos().checked_div(gaps).unwrap_or(0);
                 let offering = totals.until_last_due + Picos::from_picos(mean_gap);
+                // What was given up was due after what left, up to the end: the load lasted as long as the run.
+                let offering = if totals.bulk_missed > 0 { offering.max(whole) } else { offering };
+                let latency = totals.series.of(Kind::Latency);
+                if latency.is_empty() && totals.offered() == 1 {
+                    return Self { until_last: Picos::ZERO, ..all(Picos::ZERO, Picos::ZERO) };
+                }
                 if offering.is_zero() {
                     return all(whole, whole);
                 }
-                let latency = totals.series.of(Kind::Latency);
                 let smallest = if latency.is_empty() { 0 } else { latency.min() };
                 let answering = totals.until_last_done.saturating_sub(Picos::from_nanos(smallest));
                 all(offering, answering.max(offering))

@@ -4,7 +4,7 @@ use clock::Agreement;
 use measure::{Conditions, HealthSummary, IntervalData, Loop, RunTotals, ThreadHealth, judge};
 use store::schema::Word;
 use store::{Measured, RunResult, Spans};
-use units::{Bytes, Cause, Event, Gauges, Group, Instant, Miss, Outcome, Picos};
+use units::{Bytes, Cause, Event, Fate, Gauges, Group, Instant, Miss, Outcome, Picos};
 
 fn at(millis: u64) -> Instant {
     Instant::EPOCH + Picos::from_millis(millis)
@@ -142,6 +142,31 @@ fn a_target_that_falls_behind_achieves_less() {
     let stopped = Spans::of(&totals, Measured::Departures);
     assert_eq!(stopped.answered, 100);
     assert!((stopped.answering.as_secs_f64() - 19.8).abs() < 0.001, "{:?}", stopped.answering);
+}
+
+#[test]
+fn a_load_that_was_stopped_while_behind_lasted_until_then() {
+    // 100/s due for 10 s: the first hundred left by then, the other nine hundred were given up.
+    let mut data = IntervalData::new(1);
+    (0..100).for_each(|n| data.event(&event(n * 10, n * 90, Outcome::Frame(Fate::Sent), 0)));
+    data.missed(Miss::NotReached, 900);
+    let mut totals = RunTotals::new(1);
+    totals.merge(&data, Instant::EPOCH);
+    totals.gauges.offered = 100;
+    let spans = Spans::of(&totals, Measured::Departures);
+    // The last left at 990 + 8 910 ms.
+    assert_eq!((totals.offered(), spans.offering), (1_000, Picos::from_millis(9_900)));
+}
+
+#[test]
+fn a_single_frame_has_no_rate() {
+    let mut data = IntervalData::new(1);
+    data.event(&event(0, 1, Outcome::Frame(Fate::Sent), 0));
+    let mut totals = RunTotals::new(1);
+    totals.merge(&data, Instant::EPOCH);
+    totals.gauges.offered = 1;
+    let spans = Spans::of(&totals, Measured::Departures);
+    assert_eq!((spans.offering, spans.answering), (Picos::ZERO, Picos::ZERO));
 }
 
 #[test]

@@ -113,6 +113,15 @@ impl Pattern {
         }
     }
 
+    /// How long `frames` departures take, the gap after the last included. `None` where that is no length: of a single frame
+    /// of a recording.
+    pub fn length(&self, frames: u64) -> Option<Picos> {
+        match self {
+            Self::Even(rate) | Self::Bursts { rate, .. } => Some(rate.due(frames)),
+            Self::Cycle(cycle) => Some(cycle.due(frames)).filter(|_| cycle.total > 1),
+        }
+    }
+
     /// The one gap between departures, if there is but one.
     pub fn gap(&self) -> Option<Picos> {
         match self {
@@ -288,6 +297,11 @@ impl Departures {
     pub fn put_back(&mut self, seq: u64) {
         self.next = seq;
         self.settle();
+    }
+
+    /// The number of the next departure of this share, and how far it is to the one after it.
+    pub const fn place(&self) -> (u64, u64) {
+        (self.next, self.stride)
     }
 
     /// When the next departure of this share is due.

@@ -55,6 +55,17 @@ fn bursts_leave_together_and_keep_the_rate() {
 }
 
 #[test]
+fn a_length_has_the_gap_behind_the_last_departure() {
+    // 23 frames, one each 2 ms, in bursts of 5: the last burst begins at 40 ms, and all take 46 ms.
+    let rate = Rate::per_second(500).unwrap();
+    assert_eq!(Pattern::Bursts { rate, size: 5 }.length(23), Some(Picos::from_millis(46)));
+    assert_eq!(Pattern::Even(rate).length(23), Some(Picos::from_millis(46)));
+    // A single frame of a recording has no gap.
+    let alone = Cycle::of_times(vec![Picos::ZERO], Picos::from_picos(1)).unwrap();
+    assert_eq!(Pattern::Cycle(alone).length(1), None);
+}
+
+#[test]
 fn gap_lists_cycle() {
     // Gaps 10, 20, 30 ns: at 0, 10, 30, then 60, 70, 90, then 120.
     let cycle = Cycle::of_gaps(&nanos(&[10, 20, 30])).unwrap();

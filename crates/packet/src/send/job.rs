@@ -158,7 +158,7 @@ impl SendJob {
     /// How long the run will be, where that is known.
     fn length(&self) -> Option<Picos> {
         let by_count = match (&self.pattern, self.ends.frames) {
-            (Some(pattern), Some(frames)) => Some(pattern.due(frames)),
+            (Some(pattern), Some(frames)) => pattern.length(frames),
             (None, Some(_)) => return None,
             (_, None) => None,
         };
@@ -425,7 +425,12 @@ fn after(
         }
         let numbered =
             progress.iter().map(|one| one.numbered.load(std::sync::atomic::Ordering::Relaxed)).max();
-        sent.end(numbered.unwrap_or(0));
+        let numbered = numbered.unwrap_or(0);
+        let below = |one: &Arc<Progress>| -> u64 {
+            let given_up = one.given_up.lock().unwrap_or_else(PoisonError::into_inner);
+            given_up.iter().map(|numbers| numbers.below(numbered)).sum()
+        };
+        sent.end(numbered, progress.iter().map(below).sum());
         // Told by `Running::join`.
         assert!(!panicked, "a sending thread failed");
     })
@@ -513,6 +518,12 @@ fn findings(
         return findings;
     };
     report.ports.push(arrived.port);
+    if arrived.is_signed && arrived.never_left > 0 {
+        findings.notes.push(format!(
+            "{} never left: they were due when the load was changed, and are missed, not lost; incidents name their numbers",
+            if arrived.never_left == 1 { "1 frame".to_owned() } else { format!("{} frames", arrived.never_left) }
+        ));
+    }
     match arrived.gaps {
         Some(gaps) => {
             report.gaps = Some(gaps);

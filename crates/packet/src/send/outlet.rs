@@ -98,6 +98,21 @@ impl Looks {
     }
 }
 
+/// Numbers that no frame has: their departures were given up, and others left after them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GivenUp {
+    pub first: u64,
+    pub count: u64,
+    pub stride: u64,
+}
+
+impl GivenUp {
+    /// How many of them are below `end`.
+    pub fn below(&self, end: u64) -> u64 {
+        self.count.min(end.saturating_sub(self.first).div_ceil(self.stride))
+    }
+}
+
 /// What a thread shows of itself while it runs.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -106,6 +121,8 @@ pub struct Progress {
     pub through_picos: AtomicU64,
     /// One behind the highest number that a frame of this thread had, at the end.
     pub numbered: AtomicU64,
+    /// Departures that were given up at a change.
+    pub given_up: Mutex<Vec<GivenUp>>,
     /// The port at the end.
     pub port: Mutex<Option<PortReport>>,
     /// Gaps between frames as this thread handed them over, at the end.

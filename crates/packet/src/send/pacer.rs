@@ -14,7 +14,7 @@
 //! by then has missed its time. So a paused load is silent, and a slower one slow, however much was owed.
 
 use super::departures::Departures;
-use super::outlet::{Ledger, Looks, Progress, Sizes, Timer, Wall, cause_of, report};
+use super::outlet::{GivenUp, Ledger, Looks, Progress, Sizes, Timer, Wall, cause_of, report};
 use crate::control::{Control, Course, Halt, Turn};
 use plan::Spin;
 use port::{For, Port, PortError};
@@ -335,9 +335,18 @@ impl<T: Timer> Pacer<T> {
             self.owed.pop_front();
             if is_behind {
                 self.put_back();
-                let given_up = self.setup.departures.skip_before(before);
-                self.ledger.missed(self.why_missed(), given_up);
+                self.give_up(before);
             }
+        }
+    }
+
+    #[cold]
+    fn give_up(&mut self, before: Instant) {
+        let (first, stride) = self.setup.departures.place();
+        let count = self.setup.departures.skip_before(before);
+        self.ledger.missed(self.why_missed(), count);
+        if let Ok(mut given_up) = self.setup.progress.given_up.lock() {
+            given_up.push(GivenUp { first, count, stride });
         }
     }
 

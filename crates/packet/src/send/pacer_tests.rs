@@ -354,6 +354,13 @@ fn a_load_that_is_behind_is_slow_once_it_is_set_so() {
 }
 
 #[test]
+fn numbers_that_were_given_up_are_known() {
+    // 3, 7, 11, 15 of a share of four: below 11 are two.
+    let given_up = GivenUp { first: 3, count: 4, stride: 4 };
+    assert_eq!([0, 3, 4, 11, 12, 99].map(|end| given_up.below(end)), [0, 0, 1, 2, 3, 4]);
+}
+
+#[test]
 fn a_relative_load_misses_nothing_when_it_is_changed() {
     let tricks = (0..20_000).map(|frame| (frame, Trick::Takes(Picos::from_micros(20)))).collect();
     let run = Run { tricks, relative: true, ..Run::of(5_000_000, 300) };

@@ -29,6 +29,8 @@ pub struct Arrived {
     /// Frames with signatures were sent: that none arrived is to be told, too.
     pub is_signed: bool,
     pub gaps: Option<GapReport>,
+    /// Numbers below the highest whose departures were given up: they are not lost.
+    pub never_left: u64,
     pub port: PortReport,
     /// Why receiving ended early.
     pub failure: Option<String>,
@@ -40,11 +42,14 @@ pub struct Sent {
     is_over: AtomicBool,
     /// Frames that were numbered.
     frames: AtomicU64,
+    /// Of these, departures that were given up.
+    never_left: AtomicU64,
 }
 
 impl Sent {
-    /// All have left; so many had numbers.
-    pub fn end(&self, frames: u64) {
+    /// All have left; so many had numbers, and of them so many never left.
+    pub fn end(&self, frames: u64, never_left: u64) {
+        self.never_left.store(never_left, Ordering::Release);
         self.frames.store(frames, Ordering::Release);
         self.is_over.store(true, Ordering::Release);
     }
@@ -165,6 +170,12 @@ impl Receiver {
         let stamping = stamping(&about.name, Origin::Port(stamps), self.resolution, self.reading_ns);
         let gaps = (stamps.is_some() && self.gaps.count() > 0).then(|| self.gaps.report(&stamping));
         let is_signed = self.is_signed && numbered > 0;
-        Arrived { report: self.signed.report(), is_signed, gaps, port: report("in", port, 0, 0), failure }
+        let (mut found, never_left) = (self.signed.report(), sent.never_left.load(Ordering::Acquire));
+        found.lost = found.lost.saturating_sub(never_left);
+        if let [only] = found.streams.as_mut_slice() {
+            only.lost = found.lost;
+        }
+        let port = report("in", port, 0, 0);
+        Arrived { report: found, is_signed, gaps, never_left, port, failure }
     }
 }

@@ -69,6 +69,19 @@ macro_rules! stream_fields {
                 *self == Self::default()
             }
 
+            /// The first key that was typed, as messages name it.
+            pub(crate) fn first_typed(&self) -> Option<&'static str> {
+                $(if self.$name.is_some() { return Some(concat!("frames.", stringify!($name))); })*
+                let others = [
+                    (self.vary.is_some(), "frames.vary"),
+                    (self.sign.is_some(), "frames.sign"),
+                    (self.pcap.is_some(), "frames.pcap"),
+                    (self.stream.is_some(), "frames.stream"),
+                    (self.seed.is_some(), "frames.seed"),
+                ];
+                others.into_iter().find(|(is_typed, _)| *is_typed).map(|(_, key)| key)
+            }
+
             /// What all streams have in common, as a stream.
             fn common(&self) -> StreamFile {
                 StreamFile { weight: None, $($name: self.$name.clone(),)* vary: self.vary.clone(), sign: self.sign }

@@ -14,6 +14,7 @@ mod fitting;
 pub mod forward;
 pub mod frames;
 pub mod pace;
+mod paths;
 pub mod send;
 pub mod sweep;
 mod typing;
@@ -77,6 +78,11 @@ impl PacketPlan {
     /// The canonical text, limits and all.
     pub fn to_toml(&self) -> String {
         format!("{}{}", self.text, crate::canonical::limits(&self.limits))
+    }
+
+    /// The same with absolute paths, so that it can be run from another folder. The hash stays that of what was typed.
+    pub fn to_toml_from_anywhere(&self) -> String {
+        paths::absolute(&self.to_toml())
     }
 
     /// Of the load alone: runs of the same load compare, whatever they are judged by.

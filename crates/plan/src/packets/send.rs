@@ -232,6 +232,7 @@ impl SendPlanFile {
             lengths,
             frames,
         };
+        self.check_recorded(&plan)?;
         if plan.port.is_empty() {
             return Err(PlanError::Missing {
                 place: Box::new(self.place("send.port")),
@@ -242,6 +243,18 @@ impl SendPlanFile {
         }
         let (text, times) = (plan.to_toml(), plan.times());
         Ok((plan, PacketPlan::new(Command::Send, text, limits(&self.limits, Command::Send, times)?)))
+    }
+
+    /// Frames of a recording leave as they are. A plan that was written out says how frames look by default: that asks for nothing.
+    fn check_recorded(&self, plan: &SendPlan) -> Result<(), PlanError> {
+        let Some(typed) = self.frames.first_typed() else { return Ok(()) };
+        let by_default = frames::resolve(&FramesFile::default(), &|field| self.place(field))?;
+        let is_default = self.origin.is_some() && plan.look.to_toml() == by_default.to_toml();
+        if !matches!(plan.pace, Pace::Replay { .. }) || is_default {
+            return Ok(());
+        }
+        let why = "frames of a recording leave as they are, at its own times; --pcap FILE takes frames from it that can be changed";
+        Err(self.both(typed, "send.replay", why))
     }
 
     fn port(&self, key: &str, typed: Option<&str>) -> Result<Option<String>, PlanError> {
@@ -589,6 +602,34 @@ pub(super) fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_of_the_frames_goes_with_a_recording() {
+        type Edit = fn(&mut FramesFile);
+        let edits: [(Edit, &str); 6] = [
+            (|frames| frames.dst = Some("198.18.0.2".into()), "--dst"),
+            (|frames| frames.dst_mac = Some("02:00:00:00:00:01".into()), "--dst-mac"),
+            (|frames| frames.size = Some("64".into()), "--size"),
+            (|frames| frames.sign = Some(true), "--sign"),
+            (|frames| frames.vary = Some(crate::typed::TypedList(vec!["dport=9,53".into()])), "--vary"),
+            (|frames| frames.ttl = Some("64".into()), "--ttl"),
+        ];
+        for (edit, flag) in edits {
+            let mut file = file(|send| send.replay = Some("trace.pcap".to_owned()));
+            edit(&mut file.frames);
+            let said = file.resolve().unwrap_err().to_string();
+            assert!(said.starts_with(&format!("{flag} contradicts --replay")), "{said}");
+        }
+        // What a stored plan says by default asks for nothing; anything else does.
+        let (plan, packet) = file(|send| send.replay = Some("trace.pcap".to_owned())).resolve().unwrap();
+        let text = packet.to_toml();
+        let again = SendPlanFile::from_toml(&text, "plan.toml").unwrap().resolve().unwrap().0;
+        assert_eq!(again, plan);
+        let changed = text.replace("seed = 1\n", "seed = 2\n");
+        assert_ne!(changed, text);
+        let said = SendPlanFile::from_toml(&changed, "plan.toml").unwrap().resolve().unwrap_err().to_string();
+        assert!(said.contains("replay"), "{said}");
+    }
 
     fn file(edit: impl FnOnce(&mut SendFile)) -> SendPlanFile {
         let mut file = SendPlanFile::default();
