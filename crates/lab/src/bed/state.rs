@@ -141,7 +141,7 @@ impl State {
             gro: topology.gro,
             namespaces: topology.namespaces(),
         };
-        let (draft, linked) = state.link()?;
+        let (draft, linked) = state.write_first()?;
         let _ = fs::remove_file(&draft);
         match linked {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -180,7 +180,7 @@ impl State {
 
     /// Written aside and linked: two that want the same name cannot both have it, and none sees half a file. Whoever takes the last bed
     /// away takes the folder, too, perhaps at this moment: then again.
-    fn link(&self) -> Result<(PathBuf, io::Result<()>), BedError> {
+    fn write_first(&self) -> Result<(PathBuf, io::Result<()>), BedError> {
         for _ in 0..TRIES {
             fs::create_dir_all(folder()).map_err(|error| BedError::Notes { folder: folder(), error })?;
             if let Ok(draft) = self.write_draft() {
