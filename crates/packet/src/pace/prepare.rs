@@ -77,7 +77,7 @@ fn pace_of(pace: &send::Pace, speed: Option<u64>, port: &str) -> Result<Pace, Pa
 
 /// The gaps of a file, of which one at least is above zero.
 fn gaps_of(file: &Path) -> Result<Arc<[Picos]>, PacketError> {
-    let gaps = lists::gaps(file)?;
+    let gaps = lists::gaps(file).map_err(|error| PacketError::Wrong(format!("--gaps: {error}")))?;
     match gaps.iter().all(|gap| gap.is_zero()) {
         true => Err(PacketError::Wrong(format!(
             "{} has no gap above zero; write nanoseconds, one a line",
