@@ -457,9 +457,13 @@ fn table_row(weighed: &Weighed) -> String {
 }
 
 fn peak_line(weighed: &Weighed) -> String {
+    let peak = weighed.capability.peak_per_s;
+    if peak <= 0.0 {
+        return format!("{:<20} no rate was VALID", weighed.kind.words());
+    }
     let said = match &weighed.interval {
         Ok(interval) => interval.told(|rate| report::rate(rate.round())),
-        Err(refusal) => format!("{}: {refusal}", report::rate(weighed.capability.peak_per_s.round())),
+        Err(refusal) => format!("{}: {refusal}", report::rate(peak.round())),
     };
     format!("{:<20} {said}", weighed.kind.words())
 }

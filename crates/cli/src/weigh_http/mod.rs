@@ -103,7 +103,9 @@ pub fn weigh(
     let each = one.and_then(|one| each_connection(one.memory_bytes?, memory?, setup.connections));
     let mut found: Vec<Found> = Vec::new();
     let mut start = saturated.achieved_per_s * 0.9;
-    for _ in 0..setup.searches {
+    // Where nothing was answered there is nothing to begin from.
+    let searches = if saturated.achieved_per_s > 0.0 { setup.searches } else { 0 };
+    for _ in 0..searches {
         let one = peak::search(start, setup.effort, |rate| book.open(rate));
         start = one.peak_per_s.unwrap_or(start);
         found.push(one);
@@ -130,7 +132,8 @@ pub fn weigh(
         peak_per_s: mean,
         low_per_s: interval.as_ref().ok().map(stats::Interval::low),
         high_per_s: interval.as_ref().ok().map(stats::Interval::high),
-        is_lower_bound: is_targets || found.iter().all(|found| found.failed_per_s.is_none()),
+        is_lower_bound: is_targets
+            || !found.is_empty() && found.iter().all(|found| found.failed_per_s.is_none()),
         saturated_per_s: Some(saturated.achieved_per_s),
         memory_bytes: memory.zip(each).map(|(all, each)| base(all, each, setup.connections)).or(memory),
         memory_per_connection_bytes: each,
