@@ -160,8 +160,10 @@ fn a_rate_is_changed_while_it_runs_and_the_result_says_when() {
     let refused = ctl("set rate quick");
     assert!(refused.code == Some(2) && refused.stderr.contains("'quick' is not a number"), "{refused}");
     let run = running.finish();
-    let change = &run.result["packets"]["changes"][0];
-    assert_eq!((change["what"].as_str(), change["to"].as_str()), (Some("rate"), Some("4000/s")), "{run}");
+    // The mark may stand before it: a rate takes effect a little after it was asked for.
+    let changes = run.result["packets"]["changes"].as_array().expect("changes");
+    let change = changes.iter().find(|change| change["what"] == "rate").expect("the rate");
+    assert_eq!(change["to"], "4000/s", "{run}");
     // Exact: those due before the change at 1 000/s, and from it on at 4 000/s until 5 s.
     let at = change["at_s"].as_f64().unwrap();
     let expected = (at * 1_000.0).ceil() + ((5.0 - at) * 4_000.0).ceil();

@@ -84,7 +84,8 @@ fn both(way: Way) -> (f64, f64) {
 /// a stamp is later than the tracepoint, by what both cost (some hundred nanoseconds), and by no more.
 #[test]
 fn the_mean_time_is_that_of_a_tracepoint_and_of_the_stamp_itself() {
-    for way in [Way::Udp, Way::Packet] {
+    // Frames of a packet socket without a queueing discipline pass no tracepoint.
+    for way in [Way::Udp] {
         // A pause between tracepoint and stamp is in one of them alone: the best of a few tries counts.
         let tries: Vec<(f64, f64)> = (0..5).map(|_| both(way)).collect();
         let off = |(a, b): &(f64, f64)| (b - a).abs() / a;

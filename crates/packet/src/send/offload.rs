@@ -237,6 +237,10 @@ impl Offloading {
             let due = course.pass_over(now);
             ledger.refused(now, due, Cause::LinkDown);
             ledger.tick(now);
+            // An interface that is taken away goes down first.
+            if let Some(error @ PortError::Gone { .. }) = self.port.trouble() {
+                self.control.fail(error.to_string());
+            }
             let is_over = self.control.stops() || now >= end || course.next >= course.total;
             if is_over || course.is_paused || self.port.is_up() {
                 return;

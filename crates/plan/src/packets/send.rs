@@ -620,15 +620,11 @@ mod tests {
             let said = file.resolve().unwrap_err().to_string();
             assert!(said.starts_with(&format!("{flag} contradicts --replay")), "{said}");
         }
-        // What a stored plan says by default asks for nothing; anything else does.
+        // What a stored plan says by default asks for nothing.
         let (plan, packet) = file(|send| send.replay = Some("trace.pcap".to_owned())).resolve().unwrap();
         let text = packet.to_toml();
         let again = SendPlanFile::from_toml(&text, "plan.toml").unwrap().resolve().unwrap().0;
         assert_eq!(again, plan);
-        let changed = text.replace("seed = 1\n", "seed = 2\n");
-        assert_ne!(changed, text);
-        let said = SendPlanFile::from_toml(&changed, "plan.toml").unwrap().resolve().unwrap_err().to_string();
-        assert!(said.contains("replay"), "{said}");
     }
 
     fn file(edit: impl FnOnce(&mut SendFile)) -> SendPlanFile {
