@@ -133,13 +133,10 @@ impl TestBed {
         Ok(threads)
     }
 
-    /// A sink that costs least: an XDP program that counts and drops, on core 1.
-    pub fn dropping_sink(&self, bare_sink: &str, is_threaded: bool) -> Result<Program> {
+    /// A sink that costs least: an XDP program that counts and drops, inside the call of whoever sends.
+    pub fn dropping_sink(&self, bare_sink: &str) -> Result<Program> {
         let mut sink = Program::start(&[bare_sink.to_owned(), "sink0".to_owned()], self.sink())?;
         sink.expect("ready").context("the sink")?;
-        if is_threaded {
-            self.threaded(self.sink(), "sink0")?;
-        }
         Ok(sink)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -64,7 +65,8 @@ impl Program {
 
     fn spawn(mut command: Command, name: String) -> Result<Self> {
         let (out, err) = (unnamed()?, unnamed()?);
-        command.stdin(Stdio::piped()).stdout(out.try_clone()?).stderr(err.try_clone()?);
+        // A group of its own: trafgen sends in a child, which would go on after it.
+        command.process_group(0).stdin(Stdio::piped()).stdout(out.try_clone()?).stderr(err.try_clone()?);
         let child = command.spawn().with_context(|| format!("starting {name}"))?;
         Ok(Self { child, out, err, name })
     }
@@ -78,11 +80,32 @@ impl Program {
         drop(self.child.stdin.take());
     }
 
-    /// CPU seconds of all its threads so far.
+    /// CPU seconds of all its threads so far, and of those of its children.
     pub fn cpu_s(&self) -> f64 {
-        let tasks =
-            std::fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
+        let folders = |place: String| std::fs::read_dir(place).into_iter().flatten().flatten();
+        let tasks = self.members().into_iter().flat_map(|pid| folders(format!("/proc/{pid}/task")));
         tasks.filter_map(|task| busy_s(&task.path())).sum()
+    }
+
+    /// It and its children, as far as they run.
+    fn members(&self) -> Vec<i32> {
+        let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+        pids.filter(|pid| group(*pid) == Some(self.child.id())).collect()
+    }
+
+    /// What it left behind is ended, and is gone when this returns.
+    fn clear(&self) {
+        for _ in 0..200 {
+            let left = self.members();
+            if left.is_empty() {
+                return;
+            }
+            for pid in left.into_iter().filter_map(Pid::from_raw) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// Waits for its end, at most so long.
@@ -102,7 +125,9 @@ impl Program {
         self.signal(signal);
         if !self.wait(Duration::from_secs(10))? {
             self.child.kill()?;
+            self.child.wait()?;
         }
+        self.clear();
         self.said()
     }
 
@@ -145,7 +170,16 @@ impl Drop for Program {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
+        self.clear();
     }
+}
+
+/// The process group of a process that is no zombie (`/proc/PID/stat`: state is field 3, pgrp 5).
+fn group(pid: i32) -> Option<u32> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut words = text.rsplit_once(')')?.1.split_ascii_whitespace();
+    let state = words.next()?;
+    words.nth(1)?.parse().ok().filter(|_| state != "Z")
 }
 
 /// What a program printed.
