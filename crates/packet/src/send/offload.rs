@@ -20,8 +20,10 @@ use std::sync::Arc;
 use units::{Cause, Instant, Miss, Picos, Rate};
 
 const NAP: Picos = Picos::from_millis(10);
-/// From this power of two (in ns) on a frame is late.
-const LATE_FROM: usize = 10;
+/// The first power of two (in ns) of which all that is counted in it is late.
+const fn late_from(tolerance: Picos) -> usize {
+    tolerance.as_nanos().next_power_of_two().ilog2() as usize
+}
 
 /// Whether a port can make these frames at these times.
 ///
@@ -282,7 +284,7 @@ impl Offloading {
             }
             _ => 0,
         };
-        ledger.gauges.late += course.lateness.iter().skip(LATE_FROM).sum::<u64>();
+        ledger.gauges.late += course.lateness.iter().skip(late_from(ledger.tolerance())).sum::<u64>();
         ledger.missed(Miss::NotReached, left);
         ledger.gauges.due = ledger.gauges.offered + left;
         let _ = self.port.flush(Picos::from_secs(1));

@@ -12,11 +12,11 @@ use port::{Port, PortError};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use units::{Bytes, Cause, Departure, Event, Fate, Gauges, Group, Instant, Miss, Outcome, Picos, Record};
+use units::{Bytes, Cause, Departure, Event, Fate, Gauges, Group, Instant, Miss, Outcome, Picos, Rate, Record};
 use wire::{Template, Times};
 
-/// Later than this is late: below it is the cost of sending itself.
-pub const LATE: Picos = Picos::from_micros(1);
+/// An interrupted CPU costs this much; below it nothing is late.
+const LATE: Picos = Picos::from_micros(10);
 
 /// A clock that one can sleep by.
 pub trait Timer: Clock {
@@ -162,6 +162,8 @@ pub struct Ledger {
     pub numbered: u64,
     /// How much later than the schedule knows frames are due: what relative departures have lost so far.
     pub slip: Picos,
+    /// What leaves later than this is late: one gap, where there is one, for then it takes another's place.
+    late: Picos,
     gaps: Option<GapMeter>,
 }
 
@@ -176,8 +178,19 @@ impl Ledger {
             missed: 0,
             numbered: 0,
             slip: Picos::ZERO,
+            late: LATE,
             gaps: None,
         }
+    }
+
+    /// From now on frames are due at this rate.
+    pub fn at_rate(&mut self, rate: Rate) {
+        self.late = rate.gap().max(LATE);
+    }
+
+    /// What leaves later than this is late.
+    pub const fn tolerance(&self) -> Picos {
+        self.late
     }
 
     /// One that measures the gaps between frames, too, against those between their due times.
@@ -191,7 +204,7 @@ impl Ledger {
         self.sent += 1;
         self.sent_bytes += bytes as u64;
         self.gauges.wire_out += bytes as u64;
-        self.gauges.late += u64::from(sent.since(departure.due) > LATE);
+        self.gauges.late += u64::from(sent.since(departure.due) > self.late);
         if let Some(gaps) = &mut self.gaps {
             let due = departure.due.since_epoch() - self.slip;
             gaps.arrived_due(sent.since_epoch().as_nanos(), due.as_nanos());

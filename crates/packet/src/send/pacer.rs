@@ -369,7 +369,11 @@ impl<T: Timer> Pacer<T> {
         let departures = &mut self.setup.departures;
         match turn.to {
             // Refused where it was asked for.
-            Course::Rate(rate) => drop(departures.set_rate(at, rate)),
+            Course::Rate(rate) => {
+                if departures.set_rate(at, rate).is_ok() {
+                    self.ledger.at_rate(rate);
+                }
+            }
             Course::Max => {}
             Course::Pause => departures.pause(at),
             Course::Resume => departures.resume(at),
