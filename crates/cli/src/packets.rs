@@ -253,6 +253,7 @@ fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
     FrameConditions {
         requested_gap_ns: gap_ns.or_else(|| gaps.and_then(|gaps| gaps.requested_ns)),
         gap_error_p95_ns: gaps.and_then(|gaps| gaps.error).map(|error| error.p95_ns),
+        gaps_are_handed_over: gaps.is_some_and(|gaps| gaps.handed_over),
         stamp_error_ns: gaps.map(|gaps| gaps.stamp_error_ns),
         receiver_drops: lost("rx."),
         received: ports.iter().map(|port| port.received).sum(),

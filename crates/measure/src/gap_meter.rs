@@ -40,6 +40,8 @@ pub enum Requested {
 pub struct Stamping {
     /// `packet:veth1`, `capture.pcapng`.
     pub measured_at: String,
+    /// Stamped when a frame was handed to the port, not where it arrived.
+    pub handed_over: bool,
     /// `hardware`, `driver`, `software`; empty where nobody knows.
     pub by: String,
     pub error_ns: f64,
@@ -153,6 +155,7 @@ impl GapMeter {
         let at = |quantile| whole(&self.gap_values, quantile, 1);
         GapReport {
             measured_at: stamping.measured_at.clone(),
+            handed_over: stamping.handed_over,
             stamps: stamping.by.clone(),
             stamp_error_ns: stamping.error_ns,
             stamp_error_from: stamping.error_from.clone(),

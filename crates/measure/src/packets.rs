@@ -70,6 +70,9 @@ pub struct PlaceCount {
 pub struct GapReport {
     /// Where the gaps were measured: `packet:veth1`, `capture.pcapng`.
     pub measured_at: String,
+    /// Measured where frames were handed to the port, not where they arrived.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub handed_over: bool,
     /// `hardware`, `driver` or `software`.
     pub stamps: String,
     /// Their own error: the resolution and, where it can be measured, the spread of the stamps themselves.

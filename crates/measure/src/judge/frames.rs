@@ -12,8 +12,10 @@ use units::{Miss, Outcome};
 pub struct FrameConditions {
     /// The one gap that was asked for, if it was one.
     pub requested_gap_ns: Option<f64>,
-    /// 95th percentile of |measured − requested gap| where frames arrived; `None` if nobody measured it there.
+    /// 95th percentile of |measured − requested gap|; `None` if no port measured it.
     pub gap_error_p95_ns: Option<f64>,
+    /// It was measured where frames were handed over, not where they arrived.
+    pub gaps_are_handed_over: bool,
     /// Error of the stamps that gaps were measured with.
     pub stamp_error_ns: Option<f64>,
     /// Frames that our own receiver lost, and those that it had.
@@ -94,6 +96,7 @@ fn gap_error(totals: &RunTotals, frames: &FrameConditions, machine: &Machine<'_>
     let requested = frames.requested_gap_ns?;
     let handed_over = totals.series.of(Series::GapError);
     let (p95, place) = match frames.gap_error_p95_ns {
+        Some(measured) if frames.gaps_are_handed_over => (measured, "where they are handed over"),
         Some(measured) => (measured, "where they arrive"),
         None if handed_over.is_empty() => return None,
         None => (handed_over.value_at_quantile(0.95) as f64, "where they are handed over"),

@@ -75,7 +75,7 @@ pub(crate) fn stamping(place: &str, origin: Origin, resolution: Resolution, read
         }
         Origin::Port(None) => (String::new(), 0.0, "nobody stamped".to_owned()),
     };
-    Stamping { measured_at: place.to_owned(), by, error_ns, error_from: from }
+    Stamping { measured_at: place.to_owned(), handed_over: false, by, error_ns, error_from: from }
 }
 
 #[cfg(test)]

@@ -229,6 +229,9 @@ fn switch(control: &Control, asked: &crate::Asked<'_>, to: Course, word: &str) -
 
 /// A rate as the run has it: of bits where it paces bits, of frames otherwise.
 fn rate_of(text: &str, is_bits: bool) -> Result<Rate, String> {
+    if let Some(bare) = text.strip_suffix(":l2") {
+        return Err(format!("what counts as a bit stays as the run began with it: write {bare}"));
+    }
     let bare = text.strip_suffix("bit/s").or_else(|| text.strip_suffix("bit"));
     match (bare, is_bits) {
         (Some(bits), true) => parsed(bits),
@@ -306,6 +309,7 @@ fn findings(
         gaps: (out.gaps.count() > 0).then(|| {
             out.gaps.report(&Stamping {
                 measured_at: format!("{}, when handed over", output.name),
+                handed_over: true,
                 by: "software".to_owned(),
                 error_ns: precision.as_picos() as f64 / 1e3,
                 error_from: "the precision of the engine's own clock, read before each frame is handed over"

@@ -7,6 +7,9 @@ use std::fmt::{Result, Write};
 use store::RunResult;
 use store::packets::{PacketReport, Table};
 
+/// Beside gaps that no receiver saw.
+const HANDED_OVER: &str = "gap error where they are handed over, p95";
+
 /// The figures at the top: how many, how much, how late, how exact, and what arrived.
 pub fn cards(result: &RunResult, report: &PacketReport) -> Vec<(String, &'static str)> {
     let rate = result.rate.achieved_per_s;
@@ -19,10 +22,12 @@ pub fn cards(result: &RunResult, report: &PacketReport) -> Vec<(String, &'static
     if !result.lateness_ns.is_empty() {
         cards.push((words::time(result.lateness_ns.p99), "lateness, p99"));
     }
-    if let Some(error) = report.gaps.as_ref().and_then(|gaps| gaps.error) {
-        cards.push((words::time_f64(error.p95_ns), "gap error where they arrive, p95"));
+    let gaps = report.gaps.as_ref();
+    if let Some((gaps, error)) = gaps.and_then(|gaps| Some((gaps, gaps.error?))) {
+        let place = if gaps.handed_over { HANDED_OVER } else { "gap error where they arrive, p95" };
+        cards.push((words::time_f64(error.p95_ns), place));
     } else if !result.gap_error_ns.is_empty() {
-        cards.push((words::time(result.gap_error_ns.p95), "gap error where they leave, p95"));
+        cards.push((words::time(result.gap_error_ns.p95), HANDED_OVER));
     }
     cards.extend(report.received.as_ref().map(|received| (words::count(received.lost), "lost on the way")));
     cards
