@@ -89,7 +89,7 @@ fn bad_input_is_named() {
         ("sweep --send mem:a --receive mem:a --sizes 63", "--sizes: '63' has no such frame size"),
         ("sweep --send mem:a --receive mem:a --goal none", "--goal: 'none'"),
         ("sweep --send mem:a --receive mem:a", "does not tell the speed of its link"),
-        ("sweep --send mem:a --receive mem:a --size 64", "a sweep has its own sizes"),
+        ("sweep --send mem:a --receive mem:a --size 64", "a sweep goes through sizes of its own"),
     ] {
         let run = Tare::packets(arguments).start().finish_unchecked();
         assert_eq!(run.code, Some(2), "{arguments}: {}", run.stderr);

@@ -49,6 +49,18 @@ pub fn lengths(path: &Path) -> Result<Vec<usize>, PacketError> {
     })
 }
 
+/// The first line with a payload longer than `most` bytes, in words.
+///
+/// # Errors
+/// There is such a line, or the file cannot be read again.
+pub fn within(path: &Path, most: usize) -> Result<(), PacketError> {
+    read(path, MOST_LENGTHS, &format!("a payload of at most {most} bytes"), |text| match text.parse() {
+        Ok(length) if most < length => Err("is too long".to_owned()),
+        _ => Ok(()),
+    })
+    .map(drop)
+}
+
 fn read<T>(
     path: &Path,
     most: usize,
@@ -118,6 +130,15 @@ mod tests {
 
     fn wrong_gaps(text: &[u8]) -> String {
         gaps(file(text).path()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_length_that_a_port_does_not_take_is_named_with_its_line() {
+        let file = file(b"# of a stream\n64\n1472\n1473\n2000\n");
+        let problem = within(file.path(), 1_472).unwrap_err().to_string();
+        let expected = ", line 4: '1473' is too long; expected a payload of at most 1472 bytes";
+        assert!(problem.ends_with(expected), "{problem}");
+        assert!(within(file.path(), 2_000).is_ok());
     }
 
     #[test]

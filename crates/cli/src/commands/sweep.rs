@@ -22,7 +22,7 @@ loss: it is made again, at last at a lower load, and the result says 'at least'.
 
 /// Find the highest load that a target takes without loss, over frame sizes
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("size", |arg| arg.hide(true)), mut_arg("imix", |arg| arg.hide(true)))]
 pub struct SweepArgs {
     /// Port that sends
     #[arg(long, value_name = "PORT")]

@@ -7,6 +7,7 @@ use crate::{PacketError, lists};
 use clock::HostClock;
 use plan::packets::pace::PacePlan;
 use plan::packets::send;
+use port::{Address, Kind};
 use std::path::Path;
 use std::sync::Arc;
 use units::{Picos, Rate};
@@ -25,7 +26,9 @@ impl PaceJob {
             send::Pace::Gaps(file) => Some(gaps_of(file)?),
             _ => None,
         };
-        let (input, output) = (plan.input.parse()?, plan.output.parse()?);
+        let (input, output): (Address, Address) = (plan.input.parse()?, plan.output.parse()?);
+        carries_frames("IN", &input)?;
+        carries_frames("OUT", &output)?;
         let ends = (End::open(&input, true)?, End::open(&output, true)?);
         let speed = plan.line_bps.or(ends.1.about.speed_bps);
         let pace = match gaps {
@@ -42,6 +45,16 @@ impl PaceJob {
             has_valve: plan.valve,
         };
         Self::between(settings, clock, ends.0, ends.1)
+    }
+}
+
+/// What a host's stack sends begins with ARP, which is no datagram of a socket.
+fn carries_frames(end: &str, port: &Address) -> Result<(), PacketError> {
+    match port.innermost().kind() {
+        Kind::Udp => Err(PacketError::Wrong(format!(
+            "{end}: {port}: a socket carries payloads of UDP alone, and a host's stack sends more than that; name an interface, such as packet:eth0"
+        ))),
+        _ => Ok(()),
     }
 }
 

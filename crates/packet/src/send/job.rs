@@ -15,12 +15,12 @@ use super::source::{self, Recording};
 use super::steer::{self, State, Steering};
 use super::{machine, words};
 use crate::job::{Facts, Findings, Job, MakeRecorders, Running};
-use crate::{Control, PacketError};
+use crate::{Control, PacketError, lists};
 use clock::{Clock, HostClock};
 use measure::gap_meter::{GapMeter, Requested, Stamping};
 use measure::packets::{Cell, Column, GapReport, Table};
 use plan::Spin;
-use plan::packets::send::{Pace, SendPlan};
+use plan::packets::send::{Lengths, Pace, SendPlan};
 use port::{About, Address, Direction, FCS, Kind, Port, PortError, Wish};
 use schedule::Share;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -91,7 +91,7 @@ impl SendJob {
         let mut ports = open(&plan, template.longest(), spin)?;
         let about = ports[0].about().clone();
         if let Some((length, longest)) = source::too_long(&template, &about) {
-            return Err(too_long(&about.name, length, longest));
+            return Err(too_long(&plan.lengths, &about.name, length, longest));
         }
         if spec.is_some() {
             let found = answer::addresses(&plan, &about, clock)?;
@@ -124,7 +124,7 @@ impl SendJob {
             false => None,
         };
         if let Some(offload) = ports[0].offload() {
-            offload.prepare(&template).map_err(in_sizes)?;
+            offload.prepare(&template).map_err(|error| in_sizes(&plan.lengths, error))?;
             offload::check(&plan, pattern.as_ref(), template.is_signed())?;
         }
         Ok(Self {
@@ -220,7 +220,7 @@ fn open(
     };
     let ports: Result<Vec<_>, PortError> =
         (0..plan.queues).map(|queue| port::open(address, &wish(queue))).collect();
-    let ports = ports.map_err(in_sizes)?;
+    let ports = ports.map_err(|error| in_sizes(&plan.lengths, error))?;
     if let Some(port) = ports.iter().find(|port| !port.about().can.transmit) {
         let port = port.about().name.clone();
         return Err(PortError::Unable { port, what: "transmit" }.into());
@@ -228,17 +228,32 @@ fn open(
     Ok(ports)
 }
 
-fn in_sizes(error: PortError) -> PacketError {
+fn in_sizes(lengths: &Lengths, error: PortError) -> PacketError {
     match error {
-        PortError::TooLong { port, length, longest } => too_long(&port, length, longest),
+        PortError::TooLong { port, length, longest } => too_long(lengths, &port, length, longest),
         other => other.into(),
     }
 }
 
-/// Lengths are without FCS; users write sizes with it.
-fn too_long(port: &str, length: usize, longest: usize) -> PacketError {
+/// Lengths are without FCS; users write sizes with it, or payloads.
+fn too_long(lengths: &Lengths, port: &str, length: usize, longest: usize) -> PacketError {
+    let excess = length - longest;
+    let advice = match lengths {
+        Lengths::Frames => "lower --size".to_owned(),
+        Lengths::Payload(payload) => {
+            format!("give -l {} or less", (*payload as usize).saturating_sub(excess))
+        }
+        Lengths::File(file) => {
+            let most = lists::lengths(file).ok().and_then(|all| all.into_iter().max());
+            let within = most.map(|most| lists::within(file, most.saturating_sub(excess)));
+            match within {
+                Some(Err(error)) => return PacketError::Wrong(format!("--lengths (-L): {error} ({port})")),
+                _ => "lower the lengths of -L".to_owned(),
+            }
+        }
+    };
     PacketError::Wrong(format!(
-        "a frame size of {} is more than {port} takes ({}, its MTU with header and FCS); lower --size, or raise the interface's MTU",
+        "a frame size of {} is more than {port} takes ({}, its MTU with header and FCS); {advice}, or raise the interface's MTU",
         length + FCS,
         longest + FCS
     ))
@@ -363,8 +378,11 @@ impl SendJob {
             let (looks, timer) = (Looks::new(self.template.clone()), self.clock);
             let (control, sizes) = (control.clone(), sizes.clone());
             let progress = progress[index as usize].clone();
-            let ledger =
+            let mut ledger =
                 if self.pattern.is_some() { Ledger::with_gaps(recorder) } else { Ledger::new(recorder) };
+            if let Some(rate) = self.rate {
+                ledger.at_rate(rate);
+            }
             let share = Share::new(index, of).unwrap_or(Share::WHOLE);
             if port.offload().is_some() {
                 let (rate, ends) = (self.rate, self.ends);
@@ -454,6 +472,7 @@ impl Handed {
         let of_each = if progress.len() > 1 { ", within each queue" } else { "" };
         let mut report = all.report(&Stamping {
             measured_at: format!("{}, when handed over{of_each}", self.place),
+            handed_over: true,
             by: "software".to_owned(),
             error_ns: self.reading_ns,
             error_from: format!(

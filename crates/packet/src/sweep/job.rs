@@ -16,7 +16,7 @@ use measure::packets::{PacketReport, PlaceCount, PortReport};
 use plan::packets::frames::FrameSource;
 use plan::packets::send::Pace;
 use plan::packets::sweep::SweepPlan;
-use port::{About, Address, Direction, FCS, Kind, Port, Wish};
+use port::{About, Address, Direction, FCS, Kind, Port, PortError, Wish};
 use std::sync::{Arc, Mutex, PoisonError};
 use units::{Bytes, Fate, Gauges, Picos, Record};
 use wire::Template;
@@ -56,7 +56,14 @@ impl SweepJob {
         let longest = plan.sizes.iter().copied().max().unwrap_or(1_518) as usize - FCS;
         let open = |text: &str, direction, busy| {
             port::open(&text.parse()?, &Wish { direction, busy, frame: longest, ..Wish::default() })
-                .map_err(PacketError::from)
+                .map_err(|error| match error {
+                    PortError::TooLong { port, length, longest } => PacketError::Wrong(format!(
+                        "--sizes: a frame size of {} is more than {port} takes ({}, its MTU with header and FCS)",
+                        length + FCS,
+                        longest + FCS
+                    )),
+                    error => error.into(),
+                })
         };
         let (from, to): (Address, Address) = (plan.send.parse()?, plan.receive.parse()?);
         if from == to && from.innermost().kind() != Kind::Mem {

@@ -190,7 +190,7 @@ impl SweepPlanFile {
             return Err(PlanError::Contradiction {
                 place: Box::new(table.place("sweep.sizes")),
                 other: Box::new(table.place("frames.size")),
-                why: "a sweep has its own sizes".to_owned(),
+                why: "a sweep goes through sizes of its own, one after another".to_owned(),
             });
         }
         let text = plan.to_toml();
