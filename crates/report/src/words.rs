@@ -310,6 +310,7 @@ pub fn no_times(result: &RunResult) -> &'static str {
     match (result.totals.sent, result.totals.done) {
         (0, _) => "Nothing left the generator, so no time was measured.",
         (_, 0) => "No time was measured.",
+        _ if result.packets.is_some() => "Frames of this run were not timed one by one.",
         _ => "The times of this run are lost; the notes say why.",
     }
 }

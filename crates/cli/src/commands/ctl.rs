@@ -14,7 +14,8 @@ Examples:
   tare ctl last set rate 2M         another rate, 50 ms later, at the same time on all threads
   tare ctl last set size 512        another frame size
   tare ctl last pause               no departures; resume goes on
-  tare ctl last mark                answers when all that was due up to now has left
+  tare ctl last mark                answers when all that was due up to now has left; of tare pace it sets a mark, and
+  tare ctl last mark 1              tells whether all that came before mark 1 has gone
   tare ctl last reload              rules of a firewall, read again
   tare ctl last stop                the run ends with a complete result
   tare ctl last help                what this run understands

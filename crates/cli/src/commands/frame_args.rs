@@ -18,16 +18,16 @@ pub struct FrameArgs {
     /// udp, tcp, icmp, arp, ip or raw [default: udp]
     #[arg(long, value_name = "PROTOCOL")]
     pub proto: Option<String>,
-    /// Source address; IPv6 if it has colons
+    /// Source address; IPv6 if it has colons [default: 198.18.0.1]
     #[arg(short = 'I', long, value_name = "ADDRESS")]
     pub src: Option<String>,
-    /// Destination address
+    /// Destination address [default: 198.18.0.2]
     #[arg(short = 'i', long, value_name = "ADDRESS")]
     pub dst: Option<String>,
-    /// Source port
+    /// Source port [default: 1024]
     #[arg(long, value_name = "PORT")]
     pub sport: Option<String>,
-    /// Destination port
+    /// Destination port [default: 9]
     #[arg(long, value_name = "PORT")]
     pub dport: Option<String>,
     /// Destination's hardware address [default: asked for by ARP or neighbour discovery]
@@ -45,7 +45,7 @@ pub struct FrameArgs {
     /// Of raw frames
     #[arg(long, value_name = "TYPE")]
     pub ethertype: Option<String>,
-    /// Time to live, or hop limit
+    /// Time to live, or hop limit [default: 64]
     #[arg(long, value_name = "N")]
     pub ttl: Option<String>,
     #[arg(long, value_name = "0-63")]
