@@ -69,6 +69,7 @@ enum End {
 pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
     let started = SystemTime::now();
     let rounds = asked.trials.rounds()?;
+    asked.sides.iter().try_for_each(|side| no_file_twice(side))?;
     let until = asked.trials.until.map(|wanted| Until::new(wanted.share, rounds.0, rounds.1));
     let name = store::run_name("trials", started);
     let place = Place::make(asked, &name)?;
@@ -87,6 +88,27 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
     let group = work.group(started, end);
     work.tell(&group)?;
     Ok(ExitCode::from(if end == End::Interrupted { 130 } else { work.worst }))
+}
+
+/// Each trial would begin the file of a `--to` anew, and the last one's figures alone would be left.
+fn no_file_twice(words: &[OsString]) -> anyhow::Result<()> {
+    let named = |at: usize| {
+        let word = words[at].to_str()?;
+        match word.strip_prefix("--to") {
+            Some("") => words.get(at + 1)?.to_str(),
+            Some(rest) => rest.strip_prefix('='),
+            None => None,
+        }
+    };
+    let is_file = |text: &&str| {
+        sinks::Place::parse(text).is_ok_and(|place| place.kind().address == sinks::Address::File)
+    };
+    match (0..words.len()).filter_map(named).find(is_file) {
+        Some(text) => Err(anyhow!(
+            "--to {text}: each trial would write this file anew; leave it out: every trial is kept in a folder of its own"
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Where the group is kept.
@@ -335,6 +357,20 @@ fn worse(a: u8, b: u8) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_every_trial_would_write_is_refused() {
+        let said = |text: &str| {
+            let words: Vec<OsString> = text.split(' ').map(OsString::from).collect();
+            no_file_twice(&words).err().map(|error| error.to_string())
+        };
+        for words in ["http --to csv:a.csv u", "http --to=jsonl:a u"] {
+            assert!(said(words).is_some_and(|said| said.contains("each trial would write")), "{words}");
+        }
+        for words in ["http --to redis://h/ u", "http u --to", "http --to nonsense u", "http u"] {
+            assert_eq!(said(words), None, "{words}");
+        }
+    }
 
     #[test]
     fn the_worst_status_is_that_of_the_table() {
