@@ -93,11 +93,7 @@ pub fn weigh(
         }
         let outcome = run::run(stage, &setup)?;
         let (said, counts) = remarks(&outcome);
-        notes.extend(
-            said.into_iter()
-                .filter(|one| !one.starts_with("a noisy"))
-                .map(|one| format!("trial {number}: {one}")),
-        );
+        notes.extend(said.into_iter().map(|one| format!("trial {number}: {one}")));
         notes.extend(
             outcome.incoming_failure.as_ref().map(|why| format!("trial {number}: incoming traffic: {why}")),
         );

@@ -7,6 +7,7 @@
 //! ```
 
 use super::claims;
+use super::neighbour::Neighbour;
 use super::run::{self, Outcome, Setup};
 use super::sender::{Pace, Step};
 use super::stage::Stage;
@@ -15,6 +16,7 @@ use super::tally::Differences;
 use super::wall::Wall;
 use super::ways::{Wanted, Way};
 use crate::HostError;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::weighing::{self, Bin, ByThreads, Packets, Stamps, Summary, Trial};
 
@@ -31,6 +33,8 @@ const STEPS: u64 = 10;
 const LEAST_STEP_NS: u64 = 20_000_000;
 /// A sender that waits longer than this share of the time has a neighbour.
 const MUCH_WAITING: f64 = 0.01;
+/// Of the waiting, which another program must have run to be called its cause.
+const A_GOOD_PART: f64 = 0.25;
 
 /// How it is weighed.
 #[derive(Clone, Debug)]
@@ -266,7 +270,8 @@ fn trial(outcome: &Outcome) -> Trial {
     let length = seconds(steps.iter().map(|step| step.length_ns).sum());
     let packets = outcome.sent.packets();
     let each = |ns: u64| if packets == 0 { 0.0 } else { ns as f64 / packets as f64 };
-    let (remarks, counts) = remarks(outcome);
+    let (mut remarks, counts) = remarks(outcome);
+    remarks.extend(own_waiting(outcome));
     Trial {
         overall: whole.times(packets, length),
         peak: outcome.tally.steps[fastest]
@@ -307,19 +312,45 @@ pub(super) fn remarks(outcome: &Outcome) -> (Vec<String>, bool) {
     if outcome.loss() >= MOST_LOSS {
         remarks.push(format!("{:.1} % of the stamps were lost", outcome.loss() * 100.0));
     }
-    if outcome.waited >= MUCH_WAITING {
-        let who = outcome.neighbour.as_ref().map_or("another task".to_owned(), |neighbour| {
-            format!("'{}' (process {})", neighbour.name, neighbour.pid)
-        });
-        let cpus: Vec<String> = outcome.cpus.iter().map(u32::to_string).collect();
+    if let Some(neighbour) = noisy(outcome) {
         remarks.push(format!(
-            "a noisy neighbour: {who} ran on CPU {} of the generator, which waited {:.1} % of the time and was interrupted {} times",
-            cpus.join(", "),
+            "a noisy neighbour: '{}' (process {}) ran on CPU {} of the generator, which waited {:.1} % of the time and was interrupted {} times",
+            neighbour.name,
+            neighbour.pid,
+            cpus(outcome),
             outcome.waited * 100.0,
             outcome.sent.used.involuntary
         ));
     }
     (remarks, counts)
+}
+
+/// Another program that explains why the generator waited: it ran there for a good part of that time.
+fn noisy(outcome: &Outcome) -> Option<&Neighbour> {
+    let length: f64 = outcome.steps.iter().map(|step| step.length_ns as f64 / 1e9).sum();
+    let ran = |neighbour: &&Neighbour| {
+        let seconds = neighbour.ticks as f64 / rustix::param::clock_ticks_per_second() as f64;
+        seconds >= outcome.waited * length * A_GOOD_PART
+    };
+    outcome.neighbour.as_ref().filter(|_| outcome.waited >= MUCH_WAITING).filter(ran)
+}
+
+/// Waiting that no other program explains, in words.
+fn own_waiting(outcome: &Outcome) -> Option<String> {
+    let is_own = outcome.waited >= MUCH_WAITING && noisy(outcome).is_none();
+    is_own.then(|| {
+        format!(
+            "a sender waited {:.1} % of the time for CPU {}: for the other threads of this weighing, or for the kernel",
+            outcome.waited * 100.0,
+            cpus(outcome)
+        )
+    })
+}
+
+/// The generator's CPUs, each once.
+fn cpus(outcome: &Outcome) -> String {
+    let cpus: BTreeSet<u32> = outcome.cpus.iter().copied().collect();
+    cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Rate and mean time by stretches of time.
