@@ -140,6 +140,23 @@ fn what_is_wrong_is_said_and_nothing_is_sent() {
 }
 
 #[test]
+fn ctrl_c_leaves_what_is_known_and_no_process_behind() {
+    let _guard = beside_others();
+    let state = scratch();
+    let running = start("--quick --json", state.path());
+    // The first trial is done, the next one begins just now.
+    let begun = std::time::Instant::now();
+    while !running.stderr().contains("as fast as it goes") {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", running.stderr());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    running.interrupt();
+    let run = running.finish_unchecked();
+    assert_eq!(run.code, Some(130), "{run}");
+    assert_eq!((&run.result["schema"], &run.result["partial"]), (&"tare.weigh/1".into(), &true.into()), "{run}");
+}
+
+#[test]
 fn a_run_says_how_much_of_what_was_weighed_it_asked_for() {
     let _guard = beside_others();
     let target = Target::start("");

@@ -137,11 +137,12 @@ pub fn run(
     let said = whole(&mut stdout)?;
     let complaint = whole(&mut stderr)?;
     match status.code() {
+        // Also one that the signal found before it could handle signals.
+        _ if stop.is_set() => return Ok(None),
         Some(UNREACHABLE) => {
             return Err(Trouble::Unreachable(Failure::wrong(anyhow!("{url} could not be reached"))));
         }
         Some(WRONG) | None => return Err(anyhow!("a trial failed: {}", complaint.trim()).into()),
-        Some(_) if stop.is_set() => return Ok(None),
         Some(_) => {}
     }
     let result: RunResult = serde_json::from_str(&said).context("the result of a trial cannot be read")?;
