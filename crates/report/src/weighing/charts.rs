@@ -115,16 +115,38 @@ pub fn over_time(id: &str, title: &str, bins: &[Bin]) -> [Chart; 2] {
     ]
 }
 
-/// The map as curves: own rate of each port against the incoming rate, as a share of what it is without.
-pub fn map_chart(weighing: &Weighing) -> Chart {
-    let series: Vec<Series> =
-        weighing.backload.iter().enumerate().map(|(n, found)| of_backload(n, found)).collect();
+/// Lines that one chart of the map may have: more are told apart by nobody.
+const MAP_LINES: usize = 8;
+
+/// The map as curves: own rate of each port against the incoming rate, as a share of what it is without. Where that is more than one
+/// chart can show, each port has one of its own; all have the same height.
+pub fn map_charts(weighing: &Weighing) -> Vec<Chart> {
+    let all = &weighing.backload;
+    let title = "own rate under incoming traffic (of the rate without)";
+    let mut charts = if all.len() <= MAP_LINES {
+        vec![map_chart("map".into(), format!("Own{}", &title[3..]), all.iter())]
+    } else {
+        let mut ports: Vec<&str> = all.iter().map(|found| found.port.as_str()).collect();
+        ports.dedup();
+        let of = |port: &&str| {
+            let found = all.iter().filter(|found| found.port == *port);
+            map_chart(format!("map-{port}"), format!("{port}: {title}"), found)
+        };
+        ports.iter().map(of).collect()
+    };
+    let most = charts.iter().map(|chart| ys(chart.series())).fold(0.0, f64::max);
+    charts.iter_mut().for_each(|chart| chart.y = Scale::linear(most));
+    charts
+}
+
+fn map_chart<'a>(id: String, title: String, found: impl Iterator<Item = &'a Backload>) -> Chart {
+    let series: Vec<Series> = found.enumerate().map(|(n, found)| of_backload(n, found)).collect();
     Chart {
-        id: "map".into(),
-        title: "Own rate under incoming traffic (of the rate without)".into(),
+        id,
+        title,
         caption: "Each line is one port, frame size and kind of traffic.".into(),
         x: Axis::Values { high: xs(&series), unit: Unit::PerSecond },
-        y: Scale::linear(ys(&series)),
+        y: Scale::linear(0.0),
         unit: Unit::Share,
         body: Body::Lines(series),
         ..charts::blank()

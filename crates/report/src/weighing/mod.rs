@@ -27,18 +27,24 @@ fn micros(nanos: f64) -> String {
     if micros >= 100.0 { format!("{micros:.1}") } else { format!("{micros:.3}") }
 }
 
-/// `1.21 µs ± 0.02`, or without its interval.
+/// `1.21 µs ± 0.02`, or without its interval. One that reaches below zero, where no time is, is told by its ends.
 fn time_claim(claim: &Claim) -> String {
     match claim.half() {
+        Some(half) if half >= claim.estimate => {
+            format!("{} µs (0 to {})", micros(claim.estimate), micros(claim.estimate + half))
+        }
         Some(half) => format!("{} ± {} µs", micros(claim.estimate), micros(half)),
         None => format!("{} µs", micros(claim.estimate)),
     }
 }
 
-/// `612k/s ± 1.2 %`.
+/// `612k/s ± 1.2 %`, or by its ends if it reaches below zero.
 fn rate_claim(claim: &Claim) -> String {
     let rate = format!("{}/s", words::number(claim.estimate));
     match claim.half() {
+        Some(half) if half >= claim.estimate => {
+            format!("{rate} (0 to {})", words::number(claim.estimate + half))
+        }
         Some(half) if claim.estimate > 0.0 => {
             format!("{rate} ± {}", words::share(half / claim.estimate))
         }
@@ -67,5 +73,24 @@ fn why_they_differ(found: &Packets) -> String {
             words::number(theory),
             words::number(achieved)
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_interval_reaches_below_zero() {
+        let claim = |estimate: f64, half: f64| Claim {
+            estimate,
+            low: Some(estimate - half),
+            high: Some(estimate + half),
+            ..Claim::default()
+        };
+        assert_eq!(rate_claim(&claim(66_000.0, 1_320.0)), "66 000/s ± 2 %");
+        assert_eq!(rate_claim(&claim(66_000.0, 172_000.0)), "66 000/s (0 to 238 000)");
+        assert_eq!(time_claim(&claim(2_000.0, 500.0)), "2.000 ± 0.500 µs");
+        assert_eq!(time_claim(&claim(2_000.0, 5_000.0)), "2.000 µs (0 to 7.000)");
     }
 }

@@ -219,7 +219,7 @@ fn map(out: &mut String, weighing: &Weighing) -> Result {
         writeln!(out, "</tr>")?;
     }
     writeln!(out, "</tbody></table></div>")?;
-    out.push_str(&charts::map_chart(weighing).html());
+    charts::map_charts(weighing).iter().for_each(|chart| out.push_str(&chart.html()));
     writeln!(out, "</section>")
 }
 

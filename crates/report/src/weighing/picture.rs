@@ -1,18 +1,18 @@
 //! The map as a picture of its own (SVG 1.1), for documents: own rate under incoming traffic, each port a line.
 
-use super::charts::map_chart;
-use crate::chart::Unit;
+use super::charts::map_charts;
+use crate::chart::{Chart, Unit};
 use crate::markup::escape;
 use std::fmt::{Result, Write};
 use store::weighing::Weighing;
 
+/// Of one chart; several stand below each other.
 const WIDTH: f64 = 860.0;
-const HEIGHT: f64 = 420.0;
+const HEIGHT: f64 = 300.0;
 /// Of the plot, from the left, the top, the right (the legend is there) and the foot.
-const EDGES: (f64, f64, f64, f64) = (56.0, 34.0, 220.0, 46.0);
+const EDGES: (f64, f64, f64, f64) = (56.0, 34.0, 220.0, 52.0);
 /// Strokes that are told apart without colour, too.
-const COLOURS: [&str; 8] =
-    ["#0b62b5", "#00806a", "#b85c00", "#b3261e", "#8a3d9b", "#3d8bc4", "#7a6a00", "#4a4f5a"];
+const COLOURS: [&str; 4] = ["#0b62b5", "#00806a", "#b85c00", "#b3261e"];
 const DASHES: [&str; 3] = ["none", "9 3", "2 3"];
 
 /// The picture; empty if there is no backload in the weighing.
@@ -20,22 +20,31 @@ pub fn svg(weighing: &Weighing) -> String {
     let mut out = String::new();
     if !weighing.backload.is_empty() {
         // Writing to a String does not fail.
-        let _ = write(&mut out, weighing);
+        let _ = write(&mut out, &map_charts(weighing));
     }
     out
 }
 
-fn write(out: &mut String, weighing: &Weighing) -> Result {
-    let chart = map_chart(weighing);
+fn write(out: &mut String, charts: &[Chart]) -> Result {
+    let high = HEIGHT * charts.len() as f64;
+    writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {high}\" font-family=\"sans-serif\" font-size=\"12\">"
+    )?;
+    writeln!(out, "<rect width=\"{WIDTH}\" height=\"{high}\" fill=\"#fff\"/>")?;
+    for (index, chart) in charts.iter().enumerate() {
+        writeln!(out, "<g transform=\"translate(0 {})\">", HEIGHT * index as f64)?;
+        plot(out, chart)?;
+        writeln!(out, "</g>")?;
+    }
+    writeln!(out, "</svg>")
+}
+
+fn plot(out: &mut String, chart: &Chart) -> Result {
     let (left, top, right, foot) = EDGES;
     let (wide, high) = (WIDTH - left - right, HEIGHT - top - foot);
     let x = |share: f64| left + share * wide;
     let y = |share: f64| top + (1.0 - share) * high;
-    writeln!(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">"
-    )?;
-    writeln!(out, "<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>")?;
     writeln!(
         out,
         "<text x=\"{left}\" y=\"18\" font-size=\"14\" fill=\"#1d2129\">{}</text>",
@@ -91,7 +100,7 @@ fn write(out: &mut String, weighing: &Weighing) -> Result {
             escape(&series.name)
         )?;
     }
-    writeln!(out, "</svg>")
+    Ok(())
 }
 
 #[cfg(test)]
