@@ -226,7 +226,10 @@ fn state(headline: &Headline, trials: &[Weighed]) -> Option<Stated> {
 
 fn claim_at(headline: &Headline, trials: &[&Weighed], values: &[f64], level: f64) -> Claim {
     match headline.of {
-        Of::Mean(_) | Of::Single(_) => students::interval_at(values, level),
+        // No headline is ever negative.
+        Of::Mean(_) | Of::Single(_) => {
+            students::interval_at(values, level).map(|interval| interval.not_below(0.0))
+        }
         Of::Middle(_) => order::quantile_at(values, 0.5, level),
         Of::Percentile(series, q) => {
             let counted: Vec<Vec<(f64, u64)>> = trials.iter().map(|trial| trial.counted(series)).collect();

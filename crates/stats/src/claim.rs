@@ -141,6 +141,11 @@ impl Interval {
         Self { estimate: self.estimate * factor, low: self.low * factor, high: self.high * factor, ..self }
     }
 
+    /// The same of a figure that is never below `least`: what reaches below it holds no truth there.
+    pub fn not_below(self, least: f64) -> Self {
+        Self { low: self.low.max(least.min(self.estimate)), ..self }
+    }
+
     /// `4.98 ms (95 % confident: 4.91 ms … 5.05 ms; Student's t, n = 10)`, with values shown as `show` shows them.
     pub fn told(&self, show: impl Fn(f64) -> String) -> String {
         let Self { estimate, low, high, method, count, .. } = *self;
@@ -254,6 +259,15 @@ mod tests {
             "4980 µs (95 % confident: 4912 µs … 5050 µs; Student's t, n = 10, neighbours correlate by +0.10)"
         );
         assert!((interval.relative_half() - 0.07 / 4.98).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_interval_of_what_is_never_negative_begins_at_zero() {
+        let ends = |low: f64| {
+            let interval = Interval::made(488.0, (low, 1_362.0), 0.95, Method::StudentT, 3).not_below(0.0);
+            (interval.low(), interval.high())
+        };
+        assert_eq!((ends(-387.0), ends(12.0)), ((0.0, 1_362.0), (12.0, 1_362.0)));
     }
 
     #[test]

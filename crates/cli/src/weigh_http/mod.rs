@@ -123,7 +123,7 @@ pub fn weigh(
     if let Some(failure) = book.failure.take() {
         return Err(failure);
     }
-    let interval = stats::students::interval(&peaks);
+    let interval = stats::students::interval(&peaks).map(|interval| interval.not_below(0.0));
     let is_targets = found.iter().any(|found| found.is_targets);
     let capability = Capability {
         key: kind.key().to_owned(),
