@@ -90,7 +90,10 @@ pub fn patiently(tries: usize, measure: impl Fn()) {
             std::panic::resume_unwind(failure);
         }
     }
-    eprintln!("SKIPPED: in each of {tries} tries other machines had {:.0} % or more of these CPUs", least * 100.0);
+    eprintln!(
+        "SKIPPED: in each of {tries} tries other machines had {:.0} % or more of these CPUs",
+        least * 100.0
+    );
 }
 
 /// Share of the CPUs' time from which on times that were measured say nothing: the verdict's own limit for INVALID.

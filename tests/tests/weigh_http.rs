@@ -45,11 +45,7 @@ fn a_weighing_is_printed_kept_and_in_the_profile() {
         if has_no_peak(&profile(state.path())) {
             return;
         }
-        for words in [
-            "keep-alive",
-            "TLS, keep-alive",
-            "embedded target (600 bytes)",
-        ] {
+        for words in ["keep-alive", "TLS, keep-alive", "embedded target (600 bytes)"] {
             assert!(run.stdout.contains(words), "{words}: {}", run.stdout);
         }
         assert!(run.stdout.lines().all(|line| line.chars().count() <= 110), "{}", run.stdout);
@@ -153,7 +149,11 @@ fn ctrl_c_leaves_what_is_known_and_no_process_behind() {
     running.interrupt();
     let run = running.finish_unchecked();
     assert_eq!(run.code, Some(130), "{run}");
-    assert_eq!((&run.result["schema"], &run.result["partial"]), (&"tare.weigh/1".into(), &true.into()), "{run}");
+    assert_eq!(
+        (&run.result["schema"], &run.result["partial"]),
+        (&"tare.weigh/1".into(), &true.into()),
+        "{run}"
+    );
 }
 
 #[test]

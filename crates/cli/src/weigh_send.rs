@@ -78,7 +78,8 @@ pub fn weigh(
         return Err(why);
     }
     let peak = found.peak_per_s.unwrap_or(0.0);
-    tell(&format!("{way} {size} B: VALID up to {peak:.0}/s"));
+    let most = if peak > 0.0 { format!("kept up to {peak:.0}/s") } else { "no rate was kept".to_owned() };
+    tell(&format!("{way} {size} B: {most}"));
     // What a load costs that the machine carries with ease.
     if let Some(trial) = run(Some((peak.max(saturated.point.achieved_per_s * 0.2) / 2.0) as u64))? {
         points.push(trial.point);
@@ -201,7 +202,8 @@ fn trial(result: &Value, rate: Option<u64>) -> Trial {
         lateness_p99_ns: late("p99"),
         is_valid,
     };
-    Trial { point, held: held(result, is_valid) }
+    let held = held(result, is_valid);
+    Trial { point: Point { is_valid: matches!(held, Held::Yes | Held::Disturbed), ..point }, held }
 }
 
 /// What a verdict says of the rate.
@@ -214,7 +216,8 @@ fn held(result: &Value, is_valid: bool) -> Held {
     let fails = |name: &str| criterion(name).is_some_and(|one| one["holds"] == false);
     let is_at_ease =
         criterion("cpu.thread").and_then(|one| one["value"].as_f64()).is_some_and(|v| v < AT_EASE);
-    match is_at_ease || ["steal", "throttled", "clock"].into_iter().any(fails) {
+    let is_disturbed = is_at_ease || ["steal", "throttled", "clock"].into_iter().any(fails);
+    match is_disturbed && !fails("rate.kept") {
         true => Held::Disturbed,
         false => Held::Generator,
     }

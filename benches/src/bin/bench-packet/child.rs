@@ -1,8 +1,8 @@
 //! A program inside a namespace, on one core, ended when it is dropped.
 
 use std::fs::File;
-use std::path::Path;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};

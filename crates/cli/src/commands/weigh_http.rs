@@ -398,7 +398,7 @@ impl Weighing {
         if disturbed > 0 {
             let trials = report::counted(u64::from(disturbed), "trial");
             text.push_str(&format!(
-                "Disturbed    {trials} made again: other work, or the hypervisor, had the CPU\n"
+                "Disturbed    {trials} in which other work, or the hypervisor, had the CPU\n"
             ));
         }
         let cost_known = self

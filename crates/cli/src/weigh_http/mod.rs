@@ -167,7 +167,9 @@ fn points(trials: &[Trial]) -> Vec<Point> {
     rates.sort_unstable();
     rates.dedup();
     let of = |rate: u64| {
-        let same: Vec<&Trial> = trials.iter().filter(|trial| trial.asked_per_s == rate).collect();
+        let all = || trials.iter().filter(|trial| trial.asked_per_s == rate);
+        let calm: Vec<&Trial> = all().filter(|trial| trial.held != Held::Disturbed).collect();
+        let same = if calm.is_empty() { all().collect() } else { calm };
         let count = same.len() as f64;
         let mean = |figure: fn(&Trial) -> f64| same.iter().map(|trial| figure(trial)).sum::<f64>() / count;
         let softirq: Option<Vec<f64>> = same.iter().map(|trial| trial.softirq_ns).collect();
@@ -179,7 +181,7 @@ fn points(trials: &[Trial]) -> Vec<Point> {
             softirq_ns: softirq.map(|all| all.iter().sum::<f64>() / count),
             lateness_p50_ns: same.iter().map(|trial| trial.lateness_p50_ns).max().unwrap_or(0),
             lateness_p99_ns: same.iter().map(|trial| trial.lateness_p99_ns).max().unwrap_or(0),
-            is_valid: same.iter().all(|trial| trial.held == Held::Yes),
+            is_valid: same.iter().all(|trial| matches!(trial.held, Held::Yes | Held::Disturbed)),
         }
     };
     rates.into_iter().map(of).collect()
@@ -192,7 +194,7 @@ struct Book<'a> {
     setup: &'a Setup,
     stop: &'a Stop,
     progress: &'a mut dyn FnMut(&str),
-    /// Open loops that were not disturbed.
+    /// Open loops.
     points: Vec<Trial>,
     trials: u32,
     failure: Option<Trouble>,
@@ -221,9 +223,7 @@ impl Book<'_> {
                 let held = trial.held;
                 let said = trial.word.as_str();
                 (self.progress)(&format!("{}: {} {said}", self.kind.words(), report::rate(rate as f64)));
-                if held != Held::Disturbed {
-                    self.points.push(trial);
-                }
+                self.points.push(trial);
                 Some(held)
             }
             Err(failure) => {

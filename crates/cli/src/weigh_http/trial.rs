@@ -238,9 +238,9 @@ fn held(result: &RunResult) -> Held {
     match result.verdict.word {
         Word::Valid if kept_up => Held::Yes,
         Word::Valid => Held::Target,
-        _ if ["steal", "throttled", "clock"].iter().any(|name| !holds(name)) => Held::Disturbed,
         _ if is_at_ease && !kept_up => Held::Target,
         _ if is_at_ease => Held::Disturbed,
+        _ if kept_up && ["steal", "throttled", "clock"].iter().any(|name| !holds(name)) => Held::Disturbed,
         _ => Held::Generator,
     }
 }
@@ -272,6 +272,8 @@ mod tests {
         assert_eq!(of(Word::Degraded, &late), Held::Disturbed);
         let stolen = [("cpu.thread", 0.95, false), ("steal", 0.1, false)];
         assert_eq!(of(Word::Degraded, &stolen), Held::Disturbed);
+        let too_much = [("cpu.thread", 0.95, false), ("steal", 0.1, false), ("achieved.share", 0.7, false)];
+        assert_eq!(of(Word::Invalid, &too_much), Held::Generator);
     }
 
     #[test]

@@ -12,7 +12,9 @@ use port::{Port, PortError};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use units::{Bytes, Cause, Departure, Event, Fate, Gauges, Group, Instant, Miss, Outcome, Picos, Rate, Record};
+use units::{
+    Bytes, Cause, Departure, Event, Fate, Gauges, Group, Instant, Miss, Outcome, Picos, Rate, Record,
+};
 use wire::{Template, Times};
 
 /// An interrupted CPU costs this much; below it nothing is late.

@@ -166,7 +166,8 @@ pub fn bursts(found: &[SizeFound]) -> Option<Table> {
     let row = |found: &SizeFound| {
         let bursts = found.bursts.as_ref()?;
         let mean = Mean::of(&bursts.longest)?;
-        let words = if bursts.is_unlimited { "no burst lost a frame: the longest that was sent" } else { "found" };
+        let words =
+            if bursts.is_unlimited { "no burst lost a frame: the longest that was sent" } else { "found" };
         Some(vec![
             Cell::Figure(f64::from(found.size)),
             Cell::Figure(mean.count as f64),

@@ -153,8 +153,8 @@ fn rates(out: &mut String, weighing: &Weighing) -> Result {
     }
     writeln!(
         out,
-        "{:<26} {:>14} {:>14} {:>10} {:>10} {:>10}  {}",
-        "Rates", "highest VALID", "as it goes", "user", "system", "softirq", "against"
+        "{:<26} {:>14} {:>14} {:>10} {:>10} {:>10}  against",
+        "Rates", "highest VALID", "as it goes", "user", "system", "softirq"
     )?;
     for rate in &weighing.rates {
         let per = |value: f64| format!("{}/s", words::number(value));

@@ -91,7 +91,7 @@ impl Reader for ErrorQueue {
         for index in 0..read {
             let header = &self.headers[index];
             let data = &self.data[index][..(header.msg_len as usize).min(DATA)];
-            let control = &self.controls[index].0[..(header.msg_hdr.msg_controllen as usize).min(CONTROL)];
+            let control = &self.controls[index].0[..header.msg_hdr.msg_controllen.min(CONTROL)];
             let signature = Signature::find(data);
             found(signature.zip(stamp(control)).map(|(signature, stamp)| (signature.sent_unix_ns, stamp)));
         }
