@@ -95,7 +95,7 @@ pub struct Packets {
 }
 
 /// Who says when a packet left.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stamps {
     /// `tx`, `capture`, `peer`, `port`.
@@ -105,6 +105,9 @@ pub struct Stamps {
     pub why: String,
     /// One of so many packets is stamped.
     pub each: u64,
+    /// How much later a stamp is than the packet was at the driver, in ns; in every time. Absent where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_ns: Option<f64>,
 }
 
 /// Loss of stamps with so many threads at full speed.

@@ -185,6 +185,7 @@ fn found(
             place: first.place.clone(),
             why: first.why.clone(),
             each: EACH.max(way.usual_each()),
+            late_ns: None,
         },
         trials: outcomes.len(),
         steps: (0..paces.len()).map(|step| one_step(outcomes, &own, paces, step)).collect(),

@@ -11,12 +11,13 @@ use super::neighbour::Neighbour;
 use super::run::{self, Outcome, Setup};
 use super::sender::{Pace, Step};
 use super::stage::Stage;
-use super::stamps::Method;
+use super::stamps::{Method, Tracepoint};
 use super::tally::Differences;
-use super::wall::Wall;
+use super::wall::{Told, Wall};
 use super::ways::{Wanted, Way};
 use crate::HostError;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::weighing::{self, Bin, ByThreads, Packets, Stamps, Summary, Trial};
 
@@ -27,6 +28,8 @@ const ENOUGH_LOSS: f64 = 0.5;
 const MOST_THREADS: usize = 8;
 /// Length of one point of the curve.
 const TRY_NS: u64 = 250_000_000;
+/// Stretches that tell what a stamp costs.
+const STRETCHES: usize = 3;
 /// Steps of a trial; the last is as fast as it goes.
 const STEPS: u64 = 10;
 /// A step is at least so long.
@@ -90,6 +93,7 @@ pub fn weigh(
     stop: &AtomicBool,
     tell: Tell<'_>,
 ) -> Result<Packets, HostError> {
+    let late_ns = own_cost(stage, options, way, size, stop);
     let curve = threads(stage, options, way, size, stop, tell)?;
     let setup = Setup {
         wanted: options.wanted(way, size, curve.threads),
@@ -128,6 +132,7 @@ pub fn weigh(
         ));
         if number == 1 {
             (found.stamps, found.address) = (stamps(&outcome, setup.wanted.each), outcome.address.clone());
+            found.stamps.late_ns = late_ns.filter(|_| outcome.method == Method::Tx);
         }
         if trial.counts || found.series.is_empty() {
             found.series = series(&outcome);
@@ -138,6 +143,30 @@ pub fn weigh(
     let at_peak = found.peak.mean_ns.estimate;
     found.theoretical_per_s = if at_peak > 0.0 { 1e9 / at_peak } else { 0.0 };
     Ok(found)
+}
+
+/// What a driver's stamp costs itself: the median of a few short stretches under a tracepoint. `None` where there is no such stamp, no
+/// privilege, or where frames pass no tracepoint (those of packet sockets, which go past the queueing discipline).
+fn own_cost(stage: &Stage, options: &Options, way: Way, size: usize, stop: &AtomicBool) -> Option<f64> {
+    if way != Way::Udp || options.capture || options.through.is_some() {
+        return None;
+    }
+    let one = |_| {
+        let wall = Wall::default().offset();
+        let told = Arc::new(Told::new((wall.wall_ns + wall.monotonic_ns as i64) as u64));
+        let wanted = Wanted { wall: Wall::written_to(told.clone()), ..options.wanted(way, size, 1) };
+        let setup = Setup { wanted, batch: 1, steps: Vec::new(), incoming: None, stop };
+        let tracepoint = Tracepoint::attach(wall.monotonic_ns).ok()?;
+        let outcome = run::try_flood(stage, &setup, TRY_NS).ok()?;
+        let ((handed, sum), (passed, passed_sum)) = (told.totals(), tracepoint.totals());
+        let is_whole = outcome.method == Method::Tx && handed == passed && outcome.loss() == 0.0;
+        let stamped = outcome.tally.whole();
+        (is_whole && stamped.count > 0)
+            .then(|| stamped.mean() - (passed_sum as f64 - sum as f64) / handed as f64)
+    };
+    let mut found: Vec<f64> = (0..STRETCHES).filter_map(one).filter(|late| *late > 0.0).collect();
+    found.sort_by(f64::total_cmp);
+    found.get(found.len() / 2).copied()
 }
 
 /// How many threads, and how fast they are.
@@ -249,7 +278,7 @@ fn steps(peak_per_s: f64, options: &Options) -> Vec<Step> {
 
 fn stamps(outcome: &Outcome, each: u64) -> Stamps {
     let (method, place) = (outcome.method.name().to_owned(), outcome.place.clone());
-    Stamps { method, place, why: outcome.why.clone(), each }
+    Stamps { method, place, why: outcome.why.clone(), each, late_ns: None }
 }
 
 /// What one run says.

@@ -19,7 +19,7 @@ pub use study::like_study;
 pub use tables::{markdown, text};
 
 use crate::words;
-use store::weighing::{Claim, Packets};
+use store::weighing::{Claim, Packets, Stamps};
 
 /// Nanoseconds as microseconds, as the study gives them.
 fn micros(nanos: f64) -> String {
@@ -50,6 +50,17 @@ fn rate_claim(claim: &Claim) -> String {
         }
         _ => rate,
     }
+}
+
+/// What of each time is the stamp's own, where that is known.
+fn stamps_own(stamps: &Stamps) -> String {
+    let own = |late| {
+        format!(
+            "; {} µs of each time are the stamp's own, by the tracepoint net_dev_start_xmit: the kernel copies a packet before it stamps it",
+            micros(late)
+        )
+    };
+    stamps.late_ns.map_or(String::new(), own)
 }
 
 /// `udp, 64 B`.

@@ -2,7 +2,7 @@
 
 use super::study::MACHINES;
 use super::tables::fall_and_recovery;
-use super::{charts, micros, name, rate_claim, time_claim, why_they_differ};
+use super::{charts, micros, name, rate_claim, stamps_own, time_claim, why_they_differ};
 use crate::html::page_shell;
 use crate::markup::{escape, sentence};
 use crate::words;
@@ -103,7 +103,7 @@ fn packets(out: &mut String, packets: &[Packets]) -> Result {
             escape(&name(&found.port, found.size)),
             sentence(&why_they_differ(found)),
             escape(&found.stamps.place),
-            sentence(&found.stamps.why),
+            sentence(&format!("{}{}", found.stamps.why, stamps_own(&found.stamps))),
             sentence(&found.threads_why)
         )?;
     }

@@ -1,6 +1,6 @@
 //! The tables of a weighing, for the terminal and as Markdown.
 
-use super::{micros, name, rate_claim, time_claim, why_they_differ};
+use super::{micros, name, rate_claim, stamps_own, time_claim, why_they_differ};
 use crate::words;
 use std::fmt::{Result, Write};
 use store::weighing::{Backload, Weighing};
@@ -58,7 +58,8 @@ fn packets(out: &mut String, weighing: &Weighing) -> Result {
             0 | 1 => String::new(),
             each => format!(", one of {each}"),
         };
-        writeln!(out, "{name:<12} stamps: {}{each} ({})", found.stamps.place, found.stamps.why)?;
+        let why = format!("{}{}", found.stamps.why, stamps_own(&found.stamps));
+        writeln!(out, "{name:<12} stamps: {}{each} ({why})", found.stamps.place)?;
         writeln!(out, "{:<12} {}", "", why_they_differ(found))?;
         writeln!(out, "{:<12} threads: {}", "", found.threads_why)?;
         let negative = found.overall.negative;

@@ -12,10 +12,12 @@
 mod capture;
 mod gate;
 mod queue;
+mod tracepoint;
 
 pub use capture::Capture;
 pub use gate::Gate;
 pub use queue::ErrorQueue;
+pub use tracepoint::Tracepoint;
 
 use super::sender::Schedule;
 use crate::HostError;
