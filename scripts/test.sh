@@ -8,7 +8,10 @@ set -u
 
 log=$(mktemp)
 status=$(mktemp)
-trap 'rm -f "$log" "$status"' EXIT
+# What tests say that could not show what they are for: the words of a test that passes are not shown.
+TARE_SKIPPED=$(mktemp)
+export TARE_SKIPPED
+trap 'rm -f "$log" "$status" "$TARE_SKIPPED"' EXIT
 
 {
     cargo build --release --workspace --bins &&
@@ -16,7 +19,8 @@ trap 'rm -f "$log" "$status"' EXIT
     echo $? >"$status"
 } 2>&1 </dev/null | tee "$log"
 
-awk -v status="$(cat "$status")" '
+cat "$TARE_SKIPPED"
+awk -v status="$(cat "$status")" -v skipped="$(wc -l <"$TARE_SKIPPED")" '
     # test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s
     /^test result: / {
         for (i = 2; i <= NF; i++) {

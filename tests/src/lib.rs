@@ -17,7 +17,8 @@
 //!   also when a test panics.
 //! - A test that measures time takes [`alone`]; every other takes [`beside_others`]. So a measurement never
 //!   shares the machine with another test, not even of another binary.
-//! - A test that cannot run fails and says what is missing: nothing is skipped.
+//! - A test that lacks a program or a privilege fails and says what is missing. One that the machine makes meaningless (its CPUs are with
+//!   others, no figure is the same twice) says so by [`skipped`], and is counted as that.
 
 #![forbid(unsafe_code)]
 
@@ -90,10 +91,21 @@ pub fn patiently(tries: usize, measure: impl Fn()) {
             std::panic::resume_unwind(failure);
         }
     }
-    eprintln!(
-        "SKIPPED: in each of {tries} tries other machines had {:.0} % or more of these CPUs",
+    skipped(&format!(
+        "in each of {tries} tries other machines had {:.0} % or more of these CPUs",
         least * 100.0
-    );
+    ));
+}
+
+/// Says that a test could not show what it is for. Nothing of a passing test's words is shown, so they are kept for the totals as well
+/// (`scripts/test.sh` reads them).
+pub fn skipped(why: &str) {
+    use std::io::Write;
+    eprintln!("SKIPPED: {why}");
+    let Some(path) = std::env::var_os("TARE_SKIPPED") else { return };
+    let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+    let written = file.and_then(|mut file| writeln!(file, "SKIPPED: {}", why.replace('\n', " ")));
+    written.expect("the list of skipped tests can be written");
 }
 
 /// Share of the CPUs' time from which on times that were measured say nothing: the verdict's own limit for INVALID.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 use tare_system_tests::forecasts::{self, Case, Found};
-use tare_system_tests::{Tare, alone, scratch};
+use tare_system_tests::{Tare, alone, scratch, skipped};
 
 fn weigh(words: &str, state: &Path) {
     let tare = Tare::new(words).env("XDG_STATE_HOME", state.display().to_string());
@@ -29,7 +29,7 @@ fn come_true(case: &Case, weighing: &str) {
     let most = measured.iter().copied().fold(0.0, f64::max);
     let least = measured.iter().copied().fold(f64::MAX, f64::min);
     if measured.len() < TRIES || most > least * 1.2 {
-        eprintln!("SKIPPED: {}: this machine's own peak is not the same twice: {measured:?}", case.name);
+        skipped(&format!("{}: this machine's own peak is not the same twice: {measured:?}", case.name));
         return;
     }
     panic!("{wrong}");

@@ -8,7 +8,9 @@ use std::time::Duration;
 use tare_system_tests::bed::namespaces;
 use tare_system_tests::process::wait_until;
 use tare_system_tests::run::{Run, Tare};
-use tare_system_tests::{Process, alone, beside_others, binary, need, need_root, patiently, scratch};
+use tare_system_tests::{
+    Process, alone, beside_others, binary, need, need_root, patiently, scratch, skipped,
+};
 
 /// A short weighing, as JSON.
 fn weigh(words: &str) -> Tare {
@@ -262,9 +264,7 @@ fn incoming_traffic_takes_from_udp_and_nothing_from_mem() {
         assert!(float(udp, "/steps/2/softirq") > float(udp, "/steps/0/softirq"), "{udp:#}");
         let fall = float(mem, "/fall/estimate");
         if float(mem, "/steps/0/own_per_s/low") < float(mem, "/steps/0/own_per_s/estimate") * 0.9 {
-            eprintln!(
-                "SKIPPED: the null case: without any incoming traffic its rate is not the same twice here"
-            );
+            skipped("the null case: without any incoming traffic its rate is not the same twice here");
             return;
         }
         assert!(fall < 0.1, "the null case: {fall}");

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use tare_system_tests::{Run, Running, Tare, Target, alone, beside_others, patiently, scratch};
+use tare_system_tests::{Run, Running, Tare, Target, alone, beside_others, patiently, scratch, skipped};
 
 fn start(words: &str, state: &Path) -> Running {
     let tare = Tare::new(&format!("weigh http {words}")).env("XDG_STATE_HOME", state.display().to_string());
@@ -26,7 +26,7 @@ fn has_no_peak(profile: &Value) -> bool {
     let lacks = all.filter(|one| one["peak_per_s"].as_f64().is_none_or(|peak| peak <= 0.0)).count() > 0
         || profile["capabilities"].as_array().is_none_or(Vec::is_empty);
     if lacks {
-        eprintln!("SKIPPED: no rate is VALID on this machine just now");
+        skipped("no rate is VALID on this machine just now");
     }
     lacks
 }

@@ -95,6 +95,10 @@ impl Session {
                 .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
                 .map_err(|error| Failure::wrong(anyhow!("signals can not be handled: {error}")))?;
         }
+        if let Some(out) = output.out.as_deref().filter(|_| !output.no_save) {
+            let is_writable = std::fs::create_dir_all(out).and_then(|()| tempfile::tempfile_in(out));
+            is_writable.map_err(|error| Failure::wrong(anyhow!("--out {}: {error}", out.display())))?;
+        }
         let words: Vec<String> = std::env::args().skip(1).collect();
         let weighing = Weighing {
             schema: SCHEMA.to_owned(),
@@ -187,7 +191,12 @@ fn everything(output: &WeighOutput) -> Result<Status, Failure> {
             session.keep_rate(capability);
         }
     }
-    let next = "tare weigh packets --port all --trials 10    the same with intervals; or load something: its verdict now knows this machine";
+    let next = match session.capabilities.iter().any(|one| one.peak_per_s > 0.0) {
+        true => {
+            "tare weigh packets --port all --trials 10    the same with intervals; or load something: its verdict now knows this machine"
+        }
+        false => "tare doctor    what keeps this machine from any rate that could be weighed",
+    };
     finish(session, output, next)
 }
 
@@ -233,7 +242,9 @@ fn finish(mut session: Session, output: &WeighOutput, next: &str) -> Result<Stat
 
 /// Puts rates into this machine's profile.
 fn keep_profile(capabilities: &[Capability]) -> anyhow::Result<()> {
-    if capabilities.is_empty() {
+    // No rate that was kept is nothing to go by: an earlier weighing's figure is better.
+    let known: Vec<&Capability> = capabilities.iter().filter(|one| one.peak_per_s > 0.0).collect();
+    if known.is_empty() {
         return Ok(());
     }
     let (machine, home) = (Machine::read(), store::state_dir()?.join("tare"));
@@ -243,7 +254,7 @@ fn keep_profile(capabilities: &[Capability]) -> anyhow::Result<()> {
         }
         Profile::new(machine, env!("CARGO_PKG_VERSION"))
     });
-    capabilities.iter().for_each(|capability| profile.put(capability.clone()));
+    known.into_iter().for_each(|capability| profile.put(capability.clone()));
     profile.made_unix_s = unix_s();
     profile.tare = env!("CARGO_PKG_VERSION").to_owned();
     Ok(profile.save(&home)?)

@@ -128,6 +128,10 @@ pub fn weigh(plan: &Plan, session: &mut Session) -> Result<(), Failure> {
     for way in &plan.options.ways {
         // Nothing of a network is in the ring: there is one kind of frames.
         let kinds: &[Kind] = if *way == Way::Mem { &[Kind::Answers] } else { &plan.options.kinds };
+        if *way == Way::Mem && !plan.options.kinds.contains(&Kind::Answers) {
+            let note = "mem: no kind of datagram is in the ring; the other thread's frames come back by it (answers)";
+            session.weighing.notes.push(note.into());
+        }
         for size in &plan.options.sizes {
             for kind in kinds {
                 if session.is_stopped() {

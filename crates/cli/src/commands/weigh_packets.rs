@@ -210,6 +210,8 @@ pub fn weigh(plan: &Plan, session: &mut Session) -> Result<(), Failure> {
             }
             let stop = session.stop.clone();
             match weigh_one(&stage, &plan.options, *way, *size, &stop, &mut tell) {
+                // Stopped before the first trial: nothing is known of it.
+                Ok(found) if found.trials.is_empty() => return Ok(()),
                 Ok(found) => session.weighing.packets.push(found),
                 Err(error) => {
                     session.skip(format!("{way}, {size} B"), &error);

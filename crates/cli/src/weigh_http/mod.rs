@@ -151,9 +151,13 @@ pub fn weigh(
     }))
 }
 
+/// What a connection takes at least, in bytes: the difference of a few of them can be below what memory is counted in.
+const LEAST_CONNECTION: f64 = 1_100.0;
+
 /// From the memory with one connection and with all: what each adds.
 fn each_connection(one: u64, all: u64, connections: u32) -> Option<f64> {
-    (connections > 1).then(|| all.saturating_sub(one) as f64 / f64::from(connections - 1))
+    (connections > 1)
+        .then(|| (all.saturating_sub(one) as f64 / f64::from(connections - 1)).max(LEAST_CONNECTION))
 }
 
 /// The memory without any.

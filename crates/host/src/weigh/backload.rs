@@ -165,10 +165,13 @@ fn found(
     let own: Vec<Vec<f64>> = outcomes.iter().map(own_rates).collect();
     let last = paces.len() - 1;
     // The step before the last is the highest backload.
-    let of_before = |step: usize| -> Vec<f64> {
-        own.iter().filter(|rates| rates[0] > 0.0).map(|rates| rates[step] / rates[0]).collect()
+    let before = stats::mean(&own.iter().map(|rates| rates[0]).collect::<Vec<_>>());
+    // Of the mean rate before it: so it is what the table's rates say.
+    let of_before = |value: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
+        own.iter().filter(|_| before > 0.0).map(|rates| value(rates) / before).collect()
     };
-    let fall: Vec<f64> = of_before(last - 1).into_iter().map(|share| 1.0 - share).collect();
+    let fall = of_before(&|rates| rates[0] - rates[last - 1]);
+    let recovery = of_before(&|rates| rates[last]);
     weighing::Backload {
         port: way.name().to_owned(),
         address: first.address.clone(),
@@ -189,8 +192,8 @@ fn found(
         },
         trials: outcomes.len(),
         steps: (0..paces.len()).map(|step| one_step(outcomes, &own, paces, step)).collect(),
-        fall: claims::of(&fall),
-        recovery: claims::of(&of_before(last)),
+        fall: claims::of_fall(&fall),
+        recovery: claims::of(&recovery),
         series: with_incoming(first),
         remarks,
     }

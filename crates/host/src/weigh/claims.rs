@@ -3,14 +3,23 @@
 
 use store::weighing::Claim;
 
-/// The mean of trial values, with its interval at 0.95 or why there is none.
+/// The mean of trial values that are never negative, with its interval at 0.95 or why there is none.
 pub fn of(values: &[f64]) -> Claim {
+    within(values, 0.0, f64::INFINITY)
+}
+
+/// The same of shares that were lost: below zero it is a gain, and more than all is lost by nobody.
+pub fn of_fall(values: &[f64]) -> Claim {
+    within(values, f64::NEG_INFINITY, 1.0)
+}
+
+fn within(values: &[f64], least: f64, most: f64) -> Claim {
     let estimate = if values.is_empty() { 0.0 } else { stats::mean(values) };
     match stats::students::interval(values) {
         Ok(interval) => Claim {
             estimate: interval.estimate(),
-            low: Some(interval.low()),
-            high: Some(interval.high()),
+            low: Some(interval.low().max(least)),
+            high: Some(interval.high().min(most)),
             refused: None,
         },
         Err(refusal) => Claim { estimate, refused: Some(refusal.to_string()), ..Claim::default() },
@@ -30,6 +39,14 @@ mod tests {
             Some(half) => assert!((half - 0.5815).abs() < 5e-4, "{found:?}"),
             None => assert!(found.refused.is_some()),
         }
+    }
+
+    #[test]
+    fn an_interval_ends_where_values_do() {
+        let values = [0.1, 4.0, 0.2, 3.0];
+        assert_eq!(of(&values).low, Some(0.0));
+        let fall = of_fall(&[0.99, 0.5, 0.98, 0.97]);
+        assert_eq!((fall.high, fall.low.is_some_and(|low| low < 0.6)), (Some(1.0), true), "{fall:?}");
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::fs;
 
 /// Processes that are looked at, at most.
 const MOST: usize = 65_536;
+/// Threads of the kernel that do the work of the frames themselves.
+const KERNELS: [&str; 2] = ["ksoftirqd/", "napi/"];
 
 /// CPU time of every process, in ticks, and where it ran last.
 #[derive(Debug, Default)]
@@ -35,7 +37,11 @@ impl Everyone {
     /// The busiest other process since then that was last seen on one of these CPUs.
     pub fn busiest_since(&self, earlier: &Self, cpus: &[u32]) -> Option<Neighbour> {
         let own = std::process::id();
-        let used = self.0.iter().filter(|(pid, process)| **pid != own && cpus.contains(&process.cpu));
+        let used = self.0.iter().filter(|(pid, process)| {
+            **pid != own
+                && cpus.contains(&process.cpu)
+                && !KERNELS.iter().any(|name| process.name.starts_with(name))
+        });
         let used = used.map(|(pid, process)| Neighbour {
             pid: *pid,
             name: process.name.clone(),

@@ -225,7 +225,11 @@ fn threads(
             point.sent_per_s,
             point.loss * 100.0
         ));
-        if point.loss >= ENOUGH_LOSS || stop.load(Ordering::Relaxed) {
+        if stop.load(Ordering::Relaxed) {
+            ended = "it was stopped".to_owned();
+            break;
+        }
+        if point.loss >= ENOUGH_LOSS {
             ended = format!("with {threads} half of the stamps are lost");
             break;
         }
@@ -347,9 +351,10 @@ pub(super) fn remarks(outcome: &Outcome) -> (Vec<String>, bool) {
     }
     if let Some(neighbour) = noisy(outcome) {
         remarks.push(format!(
-            "a noisy neighbour: '{}' (process {}) ran on CPU {} of the generator, which waited {:.1} % of the time and was interrupted {} times",
+            "a noisy neighbour: '{}' (process {}) ran for {:.2} s where the generator was to run (CPU {}), which waited {:.1} % of the time and was interrupted {} times",
             neighbour.name,
             neighbour.pid,
+            seconds_of(neighbour),
             cpus(outcome),
             outcome.waited * 100.0,
             outcome.sent.used.involuntary
@@ -361,11 +366,12 @@ pub(super) fn remarks(outcome: &Outcome) -> (Vec<String>, bool) {
 /// Another program that explains why the generator waited: it ran there for a good part of that time.
 fn noisy(outcome: &Outcome) -> Option<&Neighbour> {
     let length: f64 = outcome.steps.iter().map(|step| step.length_ns as f64 / 1e9).sum();
-    let ran = |neighbour: &&Neighbour| {
-        let seconds = neighbour.ticks as f64 / rustix::param::clock_ticks_per_second() as f64;
-        seconds >= outcome.waited * length * A_GOOD_PART
-    };
+    let ran = |neighbour: &&Neighbour| seconds_of(neighbour) >= outcome.waited * length * A_GOOD_PART;
     outcome.neighbour.as_ref().filter(|_| outcome.waited >= MUCH_WAITING).filter(ran)
+}
+
+fn seconds_of(neighbour: &Neighbour) -> f64 {
+    neighbour.ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
 /// Waiting that no other program explains, in words.
@@ -373,7 +379,7 @@ fn own_waiting(outcome: &Outcome) -> Option<String> {
     let is_own = outcome.waited >= MUCH_WAITING && noisy(outcome).is_none();
     is_own.then(|| {
         format!(
-            "a sender waited {:.1} % of the time for CPU {}: for the other threads of this weighing, or for the kernel",
+            "a sender waited {:.1} % of the time for CPU {}: for the other threads of this weighing, for the kernel, or for programs that ended meanwhile",
             outcome.waited * 100.0,
             cpus(outcome)
         )

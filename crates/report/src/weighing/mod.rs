@@ -30,8 +30,8 @@ fn micros(nanos: f64) -> String {
 /// `1.21 µs ± 0.02`, or without its interval. One that reaches below zero, where no time is, is told by its ends.
 fn time_claim(claim: &Claim) -> String {
     match claim.half() {
-        Some(half) if half >= claim.estimate => {
-            format!("{} µs (0 to {})", micros(claim.estimate), micros(claim.estimate + half))
+        Some(_) if reaches_zero(claim) => {
+            format!("{} µs (0 to {})", micros(claim.estimate), micros(claim.high.unwrap_or_default()))
         }
         Some(half) => format!("{} ± {} µs", micros(claim.estimate), micros(half)),
         None => format!("{} µs", micros(claim.estimate)),
@@ -42,14 +42,18 @@ fn time_claim(claim: &Claim) -> String {
 fn rate_claim(claim: &Claim) -> String {
     let rate = format!("{}/s", words::number(claim.estimate));
     match claim.half() {
-        Some(half) if half >= claim.estimate => {
-            format!("{rate} (0 to {})", words::number(claim.estimate + half))
+        Some(_) if reaches_zero(claim) => {
+            format!("{rate} (0 to {})", words::number(claim.high.unwrap_or_default()))
         }
         Some(half) if claim.estimate > 0.0 => {
             format!("{rate} ± {}", words::share(half / claim.estimate))
         }
         _ => rate,
     }
+}
+
+fn reaches_zero(claim: &Claim) -> bool {
+    claim.estimate > 0.0 && claim.low.is_some_and(|low| low <= 0.0)
 }
 
 /// What of each time is the stamp's own, where that is known.

@@ -127,8 +127,8 @@ pub(super) fn fall_and_recovery(found: &Backload) -> String {
         (Some(low), Some(high)) => format!(" ({} … {})", words::share(low), words::share(high)),
         _ => claim.refused.as_ref().map_or(String::new(), |why| format!(" (no interval: {why})")),
     };
-    let (fall, highest) =
-        (&found.fall, found.steps.iter().map(|step| step.in_per_s.estimate).fold(0.0, f64::max));
+    let rising = found.steps.iter().rev().find(|step| step.phase == "rising");
+    let (fall, highest) = (&found.fall, rising.map_or(0.0, |step| step.in_per_s.estimate));
     let verb = match (fall.low, fall.high) {
         (Some(low), _) if low > 0.0 => "falls",
         (_, Some(high)) if high < 0.0 => "rises",
