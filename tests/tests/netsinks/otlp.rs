@@ -7,7 +7,7 @@ use tare_system_tests::{Run, Tare, Target, beside_others};
 fn run(receiver: &Otlp, options: &str) -> Run {
     let target = Target::start("--delay 2ms --error 503=10% --reset 2% --no-truth");
     let to = format!("otlp+http://127.0.0.1:{}{options}", receiver.port());
-    Tare::http(&format!("--rate 300 --duration 3s {} --to {to}", target.url()))
+    Tare::http(&format!("--accept-invalid --rate 300 --duration 3s {} --to {to}", target.url()))
         .env("OTEL_EXPORTER_OTLP_HEADERS", "x-key=s3cret%3D")
         .run()
 }
