@@ -343,7 +343,7 @@ impl Weighing {
     }
 
     fn to_text(&self, place: Option<&Path>) -> String {
-        let mut text = format!("Loaded       {}\n", self.conditions);
+        let mut text = format!("Loaded       {}\n", self.conditions.replace("; ", ";\n             "));
         let line = |text: &mut String, line: &str| writeln!(text, "{line}").expect("a String takes any text");
         line(&mut text, "");
         line(
