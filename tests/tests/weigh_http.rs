@@ -66,8 +66,9 @@ fn a_weighing_is_printed_kept_and_in_the_profile() {
             assert!(peak > 1_000.0 && peak < float(one, "saturated_per_s") * 3.0, "{one}");
             // One search has no interval, and none is made up.
             assert_eq!((&one["low_per_s"], &one["high_per_s"]), (&Value::Null, &Value::Null));
+            // How the sum parts is sampled: in half a second at a low rate one part may have had no sample.
             assert!(
-                points.iter().all(|point| float(point, "user_ns") > 0.0 && float(point, "system_ns") > 0.0),
+                points.iter().all(|point| float(point, "user_ns") + float(point, "system_ns") > 0.0),
                 "{one}"
             );
         }
