@@ -204,8 +204,10 @@ fn queues(files: &Files, device: &Device) -> Finding {
         return Finding::fine(id, found);
     }
     Finding::fine(id, found)
-        .why(format!("all that arrives is taken by 1 CPU of {ours}: about 1.2 million frames a second with the kernel's stack; ethtool -l {name} tells whether the card has more, and ethtool -L {name} combined N sets them"), "measured: forwarding by the kernel on one core of a guest")
+        .why(format!("all that arrives is taken by 1 CPU of {ours}: about 1.2 million frames a second with the kernel's stack"), "measured: forwarding by the kernel on one core of a guest")
         .weighs(Weight { packets: Severity::Minor, http: Severity::Minor, gaps: Severity::Fine })
+        // How many a card may have is not in any file.
+        .mend(Mend::advice(format!("if ethtool -l {name} tells of more: ethtool -L {name} combined {ours}, or as many as it may have")))
 }
 
 fn speed(device: &Device) -> Finding {

@@ -441,10 +441,8 @@ fn a_card_that_merges_gathers_and_queues_little_is_told_with_figures() {
     assert_eq!(commands(&found("coalesce")).1, ["ethtool -C eth0 adaptive-rx off rx-usecs 50"]);
     bad(&found("queue"), Load::Packets, Severity::Minor, "burst of 100 frames, 0.1 ms");
     bad(&found("queues"), Load::Packets, Severity::Minor, "1 CPU of 4");
-    assert_eq!(
-        commands(&found("queues")),
-        (vec!["ethtool -L eth0 combined 4".into()], vec!["ethtool -L eth0 combined 1".into()])
-    );
+    // How many it may have is not known, so there is no command that surely works.
+    assert_eq!(commands(&found("queues")), (Vec::<String>::new(), Vec::<String>::new()));
     bad(&found("speed"), Load::Packets, Severity::Minor, "50%");
     bad(&found("stamps"), Load::Gaps, Severity::Minor, "1 µs");
     // 10 Gb/s are 14.88 million frames of 64 a second: 256 of them last 17.2 µs.

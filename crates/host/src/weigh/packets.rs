@@ -150,7 +150,7 @@ pub fn weigh(
 /// What a driver's stamp costs itself: the median of a few short stretches under a tracepoint. `None` where there is no such stamp, no
 /// privilege, or where frames pass no tracepoint (those of packet sockets, which go past the queueing discipline).
 fn own_cost(stage: &Stage, options: &Options, way: Way, size: usize, stop: &AtomicBool) -> Option<f64> {
-    if way != Way::Udp || options.capture || options.through.is_some() {
+    if way != Way::Udp || options.capture || options.through.is_some() || options.wall.is_moved() {
         return None;
     }
     let one = |_| {

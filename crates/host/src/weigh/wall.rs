@@ -59,6 +59,11 @@ impl Wall {
         Self { ahead: None, told: Some(told) }
     }
 
+    /// Whether a test moves it.
+    pub const fn is_moved(&self) -> bool {
+        self.ahead.is_some()
+    }
+
     /// The time of a hand-over.
     #[inline]
     pub fn hand_over_ns(&self) -> u64 {
