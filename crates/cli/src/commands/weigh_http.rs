@@ -398,7 +398,8 @@ impl Weighing {
         if disturbed > 0 {
             let trials = report::counted(u64::from(disturbed), "trial");
             text.push_str(&format!(
-                "Disturbed    {trials} in which other work, or the hypervisor, had the CPU\n"
+                "Disturbed    {trials} in which other work, or the hypervisor, had the CPU; a rate that kept up and was\n             \
+                 spoiled by that alone counts as VALID\n"
             ));
         }
         let cost_known = self
