@@ -71,6 +71,18 @@ impl Process {
         status_kib(self.pid(), "VmRSS:")
     }
 
+    /// Waits until the process has a handler for this signal, or has ended.
+    pub fn wait_for_heeding(&self, signal: Signal) {
+        let status = format!("/proc/{}/status", self.pid());
+        wait_until(&format!("a handler of signal {}", signal.as_raw()), || {
+            let text = std::fs::read_to_string(&status).unwrap_or_default();
+            let ended = text.is_empty() || text.contains("State:\tZ");
+            let caught = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+            let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+            ended || caught >> (signal.as_raw() - 1) & 1 == 1
+        });
+    }
+
     /// Waits until the process at this pid is `name`, and no longer the program that starts it.
     pub fn wait_for_exec(&self, name: &str) {
         let comm = format!("/proc/{}/comm", self.pid());

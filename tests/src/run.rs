@@ -111,9 +111,11 @@ impl Running {
         self.process.signal(Signal::INT);
     }
 
-    /// Sleeps until so long after the start.
+    /// Sleeps until so long after it began to heed Ctrl-C, which it does just before its load begins: how long a
+    /// program takes to start is the machine's affair.
     pub fn sleep_until(&self, after: Duration) {
-        std::thread::sleep(after.saturating_sub(self.begun.elapsed()));
+        self.process.wait_for_heeding(Signal::INT);
+        std::thread::sleep(after);
     }
 
     /// Waits for the end. A run that left a result must add up, and its exit status must follow its verdict.

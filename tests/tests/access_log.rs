@@ -94,7 +94,7 @@ fn after_ctrl_c_the_log_has_what_was_done_and_no_more_than_was_sent() {
         let log = nginx.log();
         let (lines, fine) = (log.len() as u64, log.iter().filter(|line| line.status == 200).count() as u64);
         let (done, cut_off) = (run.total("done"), run.total("cut_off"));
-        assert!(done > 500, "{run}");
+        assert!(done > 100, "{run}");
         assert!(done <= fine && fine <= done + cut_off, "{fine} answers logged; {run}");
         assert!(lines <= run.total("sent"), "{lines} lines; {run}");
         assert_eq!(run.total("failed"), 0, "{run}");
