@@ -17,7 +17,7 @@ FUZZ_TARGETS := http_response target_url request_line plan_toml limits result_js
 FUZZ_SECONDS := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test run build lint bench bench-http bench-report bench-samples bench-live bench-packet bench-predict fuzz gallery formal sim man completions clean need-build need-test
+.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict fuzz gallery formal sim synth man completions clean need-build need-test
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,10 +36,13 @@ run: need-build ## the tare command: make run ARGS='http http://127.0.0.1:8080/'
 build: need-build ## everything that can be compiled
 	cargo build --release --workspace
 
-lint: need-build ## formatting and lints
+lint: need-build lint-hdl ## formatting and lints
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
-	@echo 'Rust is clean; there is no hdl/ yet to lint'
+
+lint-hdl: ## lints of the hardware modules alone
+	@scripts/hdl_tools.sh
+	@scripts/hdl_lint.sh
 
 bench: bench-http bench-report bench-samples bench-live bench-packet bench-predict ## all benchmarks
 
@@ -87,11 +90,17 @@ gallery: need-build ## reports of real runs and pictures of them, in docs/galler
 	cargo build --release --bin tare
 	@scripts/gallery.sh $(TARE) docs/gallery
 
-formal: ## proofs of the hardware modules
-	@echo 'nothing was proved: there is no hdl/ yet'
+formal: ## proofs of the hardware modules, and that each can fail: FORMAL='release_gate marks' for some
+	@scripts/hdl_tools.sh
+	@hdl/.venv/bin/python hdl/formal/prove.py $(FORMAL)
 
-sim: ## simulation of the hardware modules
-	@echo 'nothing was simulated: there is no hdl/ yet'
+sim: ## simulation of the hardware modules: SIM='generator core' for some, SEED=7 for another seed
+	@scripts/hdl_tools.sh
+	@hdl/.venv/bin/python hdl/tb/run.py $(SIM)
+
+synth: ## size and clock of the hardware modules on Lattice ECP5: SYNTH_ARGS='--seeds 5 --write'
+	@scripts/hdl_tools.sh
+	@hdl/.venv/bin/python hdl/syn/synth.py $(SYNTH_ARGS)
 
 man: need-build ## man pages, in target/man
 	cargo build --release --bin tare

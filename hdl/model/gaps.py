@@ -1,0 +1,6 @@
+"""Due times of a fractional gap: the formula, without a sum of rounded steps."""
+
+
+def due(n, whole, numerator, denominator):
+    """Ticks from the first departure to the n-th after it."""
+    return n * (whole * denominator + numerator) // denominator

@@ -1,0 +1,246 @@
+"""Makes what follows from the description of the registers.
+
+    python regs.py            writes rtl/registers.sv, regs/registers.rs and the table in docs/fpga.md
+    python regs.py --check    says which of them is not as it would be made, and ends with status 1
+
+A generator of our own, as the module needs four kinds of fields, reads that take two cycles for the clock's sake, and nothing else.
+"""
+
+import pathlib
+import sys
+
+from systemrdl import RDLCompiler
+from systemrdl.node import RegNode
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+SV = HERE.parent / "rtl" / "registers.sv"
+RS = HERE / "registers.rs"
+PAGE = ROOT / "docs" / "fpga.md"
+BEGIN, END = "<!-- registers -->\n", "<!-- /registers -->\n"
+
+
+class Field:
+    def __init__(self, node, reg):
+        self.reg, self.low, self.high, self.width = reg, node.low, node.high, node.width
+        self.field_name = node.inst_name
+        self.desc = node.get_property("desc") or ""
+        self.unit = node.get_property("unit", default=None)
+        self.reset = node.get_property("reset", default=0) or 0
+        if node.get_property("singlepulse") or node.get_property("swmod"):
+            self.kind = "pulse"
+        elif node.is_sw_writable:
+            self.kind = "setting"
+        else:
+            self.kind = "value" if node.is_hw_writable else "constant"
+        name = reg.name if node.inst_name == "value" else f"{reg.name}_{node.inst_name.rstrip('_')}"
+        self.name = name
+
+    def port(self):
+        if self.kind == "constant":
+            return None
+        direction, tail = ("input ", "i") if self.kind == "value" else ("output", "o")
+        width = f"[{self.width - 1}:0] " if self.width > 1 else ""
+        return f"    {direction} logic {width}{self.name}_{tail}"
+
+
+class Reg:
+    def __init__(self, node: RegNode):
+        index = "".join(f"{i}" for i in node.current_idx or [])
+        self.name = node.inst_name + index
+        self.title = node.get_property("name")
+        self.desc = node.get_property("desc") or ""
+        self.address = node.absolute_address
+        self.width = node.get_property("regwidth")
+        self.fields = [Field(field, self) for field in node.fields()]
+
+
+def registers():
+    compiler = RDLCompiler()
+    compiler.compile_file(str(HERE / "module.rdl"))
+    return [Reg(node) for node in compiler.elaborate().top.descendants(unroll=True) if isinstance(node, RegNode)]
+
+
+def sv(regs):
+    ports, state, reset, write, reads = [], [], [], [], []
+    for reg in regs:
+        for half in range(reg.width // 32):
+            terms = []
+            for field in reg.fields:
+                if field.kind in ("pulse", "setting"):
+                    continue
+                low, high = max(field.low, 32 * half), min(field.high, 32 * half + 31)
+                if low > high:
+                    continue
+                source = {"constant": f"{field.width}'h{field.reset:x}", "value": f"{field.name}_i"}[field.kind]
+                if field.width > 1 and field.kind != "constant":
+                    source += f"[{high - field.low}:{low - field.low}]"
+                elif field.kind == "constant":
+                    source = f"{high - low + 1}'h{field.reset >> (low - field.low) & (1 << (high - low + 1)) - 1:x}"
+                terms.append((low - 32 * half, high - low + 1, source))
+            if terms:
+                at, parts = 0, []
+                for low, width, source in sorted(terms):
+                    if low > at:
+                        parts.insert(0, f"{low - at}'b0")
+                    parts.insert(0, source)
+                    at = low + width
+                if at < 32:
+                    parts.insert(0, f"{32 - at}'b0")
+                word = "{" + ", ".join(parts) + "}" if len(parts) > 1 else parts[0]
+                reads.append((reg, half, word))
+        for field in reg.fields:
+            if field.port():
+                ports.append(field.port())
+            if field.kind in ("pulse", "setting") and field.field_name != "":
+                reset.append(f"      {field.name}_o <= {field.width}'h{field.reset:x};")
+            if field.kind == "pulse" and field.width == 1:
+                state.append(f"    {field.name}_o <= 1'b0;")
+            if field.kind == "setting" or (field.kind == "pulse" and field.width == 1):
+                for half in range(reg.width // 32):
+                    low, high = max(field.low, 32 * half), min(field.high, 32 * half + 31)
+                    if low > high:
+                        continue
+                    target = f"{field.name}_o" + (f"[{high - field.low}:{low - field.low}]" if field.width > 32 else "")
+                    data = f"data_i[{high - 32 * half}:{low - 32 * half}]" if high > low else f"data_i[{low - 32 * half}]"
+                    write.append(f"        11'h{(reg.address + 4 * half) >> 2:03x}: {target} <= {data};")
+    # Several fields of one register are one item of the case.
+    by_item = {}
+    for line in write:
+        item, rest = line.strip().split(": ", 1)
+        by_item.setdefault(item, []).append(rest)
+    cases = "\n".join(
+        f"        {item}: {rests[0]}" if len(rests) == 1 else f"        {item}: begin\n" + "\n".join(f"          {r}" for r in rests) + "\n        end"
+        for item, rests in sorted(by_item.items())
+    )
+    groups = {}
+    for reg, half, word in reads:
+        groups.setdefault((reg.address + 4 * half) >> 5, []).append((reg, half, word))
+    read = []
+    for number, (group, items) in enumerate(sorted(groups.items())):
+        lines = []
+        for reg, half, word in items:
+            if half == 1 and any(field.kind == "value" for field in reg.fields):
+                word = "high_q"
+            lines.append(f"        3'h{(reg.address + 4 * half) >> 2 & 7}: group_q[{number}] <= {word};")
+        read.append(f"    if (word[10:3] == 8'h{group:02x}) begin\n      unique case (word[2:0])\n" + "\n".join(lines)
+                    + f"\n        default: group_q[{number}] <= '0;\n      endcase\n    end else begin\n      group_q[{number}] <= '0;\n    end")
+    shadows = []
+    for reg in regs:
+        if reg.width == 64 and all(field.kind == "value" for field in reg.fields):
+            field = reg.fields[0]
+            shadows.append(f"        11'h{reg.address >> 2:03x}: high_q <= 32'({field.name}_i[{field.width - 1}:32]);")
+    data_field = [field for reg in regs for field in reg.fields if field.kind == "pulse" and field.width > 1]
+    strobes = [f"    {field.name}_write_o <= write_i && word == 11'h{field.reg.address >> 2:03x};\n    {field.name}_o <= data_i{'' if field.width == 32 else f'[{field.width - 1}:0]'};" for field in data_field]
+    strobe_ports = [f"    output logic {field.name}_write_o" for field in data_field]
+    reset = [line for line in reset if not any(f"{field.name}_o " in line for field in data_field)]
+    return f"""// Made from regs/module.rdl by regs/regs.py; changes belong there.
+//
+// A write takes effect in the next cycle. An answer to a read comes three cycles after it; one read at a time. Of registers with 64 bits that the core writes, reading
+// the low half keeps the high half for the next read.
+module registers (
+    input  logic clk_i,
+    input  logic rst_ni,
+    input  logic write_i,
+    input  logic read_i,
+    input  logic [12:0] address_i,  // in bytes
+    input  logic [31:0] data_i,
+    output logic read_valid_o,
+    output logic [31:0] data_o,
+{("," + chr(10)).join(ports + strobe_ports)}
+);
+  wire [10:0] word = address_i[12:2];
+  logic [1:0] reading_q;
+  logic [31:0] high_q;
+  logic [{len(groups) - 1}:0][31:0] group_q;
+  logic [31:0] any_group;
+  always_comb begin
+    any_group = '0;
+    for (int unsigned i = 0; i < {len(groups)}; i++) any_group |= group_q[i];
+  end
+
+  always_ff @(posedge clk_i) begin
+{chr(10).join(state)}
+{chr(10).join(strobes)}
+    if (write_i) begin
+      unique case (word)
+{cases}
+        default: ;
+      endcase
+    end
+    if (!rst_ni) begin
+{chr(10).join(reset)}
+    end
+  end
+
+  // Reading: first within groups of eight words, then all groups together.
+  always_ff @(posedge clk_i) begin
+    if (read_i) begin
+      unique case (word)
+{chr(10).join(shadows)}
+        default: ;
+      endcase
+    end
+{chr(10).join(read)}
+    data_o       <= any_group;
+    reading_q    <= {{reading_q[0], read_i}};
+    read_valid_o <= reading_q[0];
+    if (!rst_ni) begin
+      reading_q    <= '0;
+      read_valid_o <= 1'b0;
+    end
+  end
+endmodule
+""".replace("comes three cycles after it", "comes two cycles after it")
+
+
+def rust(regs):
+    out = ["//! The registers of the FPGA module. Made from hdl/regs/module.rdl by hdl/regs/regs.py; changes belong there.", ""]
+    for reg in regs:
+        text = ". ".join(part.rstrip(".") for part in [reg.title, reg.desc] if part)
+        out.append(f"/// {text}.")
+        out.append(f"pub const {reg.name.upper()}: u32 = 0x{reg.address:03x};")
+        for field in reg.fields:
+            if len(reg.fields) == 1 and field.field_name == "value":
+                continue
+            about = [part for part in [field.desc, field.unit and f"in {field.unit}"] if part]
+            label = f"{reg.name}_{field.field_name.rstrip('_')}".upper()
+            if about:
+                out.append(f"/// {about[0][0].upper()}{', '.join(about)[1:]}.")
+            out.append(f"pub const {label}_SHIFT: u32 = {field.low};")
+            out.append(f"pub const {label}_MASK: u32 = 0x{(1 << field.width) - 1:x};")
+        out.append("")
+    return "\n".join(out)
+
+
+def page(regs):
+    out = ["| address | register | bits | access | what |", "|---|---|---|---|---|"]
+    access = {"constant": "read", "value": "read", "setting": "write", "pulse": "write"}
+    for reg in regs:
+        for n, field in enumerate(reg.fields):
+            bits = f"{field.high}:{field.low}" if field.width > 1 else f"{field.low}"
+            words = [part.rstrip(".") for part in ([reg.title, reg.desc] if n == 0 else []) + [field.desc, field.unit] if part]
+            name = f"`{reg.name}`" if len(reg.fields) == 1 else f"`{reg.name}.{field.field_name.rstrip('_')}`"
+            address = f"`0x{reg.address:03x}`" if n == 0 else ""
+            out.append(f"| {address} | {name} | {bits} | {access[field.kind]} | {'; '.join(words)} |")
+    return "\n".join(out) + "\n"
+
+
+def main():
+    regs = registers()
+    text = PAGE.read_text()
+    before, rest = text.split(BEGIN)
+    _, after = rest.split(END)
+    made = {SV: sv(regs), RS: rust(regs), PAGE: before + BEGIN + page(regs) + END + after}
+    wrong = [path for path, content in made.items() if not path.exists() or path.read_text() != content]
+    if "--check" in sys.argv[1:]:
+        for path in wrong:
+            print(f"{path.relative_to(ROOT)} is not what hdl/regs/regs.py makes of module.rdl")
+        sys.exit(bool(wrong))
+    for path in wrong:
+        path.write_text(made[path])
+        print(f"wrote {path.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

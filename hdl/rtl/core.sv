@@ -1,0 +1,372 @@
+// Everything between the registers and the pins of GMII. One clock, 125 MHz.
+//
+//   generator ───┐                 tick_counter
+//                ├─► release_gate ──► stamper ──► mac_tx_gmii ──► wire
+//   live frames ─┘      ▲   │
+//   paced_queue         │   └──► sent, late, by how much
+//   credits, marks    forget
+//
+//   wire ──► mac_rx_gmii ──► receive
+//
+// `live_i` chooses the source; it is changed only when both are empty.
+module core
+  import tare_pkg::*;
+  import generator_pkg::*;
+  import receive_pkg::*;
+#(
+    parameter int unsigned StoredBeats = 4096,
+    parameter int unsigned QueueBeats  = 2048,
+    parameter int unsigned QueueFrames = 512,
+    parameter type Counter = logic [47:0],
+    localparam int unsigned CreditWidth = $clog2(QueueBeats + 1)
+) (
+    input  logic        clk_i,
+    input  logic        rst_ni,
+    // Wire.
+    output logic [7:0]  txd_o,
+    output logic        tx_en_o,
+    output logic        tx_er_o,
+    input  logic [7:0]  rxd_i,
+    input  logic        rx_dv_i,
+    input  logic        rx_er_i,
+    // Transmitting.
+    input  logic        live_i,
+    input  logic        forget_i,
+    output logic        forget_busy_o,
+    output logic        forget_done_o,
+    output logic [31:0] forgotten_o,
+    // Generator.
+    input  logic        run_i,
+    output logic        idle_o,
+    input  logic        gaps_from_list_i,
+    input  from_e       from_i,
+    input  from_e       first_from_i,
+    input  ticks_t      first_time_i,
+    input  logic [11:0] last_entry_i,
+    input  logic [31:0] frames_i,
+    input  logic        gap_set_i,
+    input  logic [31:0] gap_whole_i,
+    input  logic [31:0] gap_numerator_i,
+    input  logic [31:0] gap_denominator_i,
+    input  logic        write_i,
+    input  memory_e     memory_i,
+    input  logic [15:0] address_i,
+    input  logic [31:0] data_i,
+    // Live frames: each with its number of beats beside it, for the credits.
+    input  logic        live_valid_i,
+    output logic        live_ready_o,
+    input  departure_t  live_departure_i,
+    input  beat_t       live_beat_i,
+    input  logic        use_valid_i,
+    input  logic [CreditWidth-1:0] use_i,
+    output logic        use_refused_o,
+    input  logic        revoke_i,
+    output logic        grant_valid_o,
+    input  logic        grant_ready_i,
+    output logic [CreditWidth-1:0] grant_o,
+    input  logic        mark_valid_i,
+    output logic        mark_ready_o,
+    input  logic [15:0] mark_i,
+    output logic        marked_valid_o,
+    input  logic        marked_ready_i,
+    output logic [15:0] marked_o,
+    // What became of departures.
+    output logic        release_valid_o,
+    output release_t    release_o,
+    input  logic        clear_i,
+    output Counter      sent_o,
+    output Counter      late_o,
+    output Counter      late_ticks_o,
+    output ticks_t      latest_o,
+    output Counter      underruns_o,
+    // Receiving.
+    input  listen_t     listen_i,
+    output Counter      good_o,
+    output Counter      bad_o,
+    output Counter      passed_o,
+    output Counter      bytes_o,
+    output Counter      noise_o,
+    output Counter      missing_o,
+    output Counter      stale_o,
+    output Counter      uncounted_o,
+    input  logic        read_i,
+    input  logic [1:0]  read_what_i,
+    input  logic [9:0]  read_at_i,
+    output logic        read_valid_o,
+    output logic [31:0] read_o,
+    // Time.
+    input  logic [7:0]  ns_whole_i,
+    input  logic [31:0] ns_fraction_i,
+    input  logic        ns_set_i,
+    input  logic        ns_step_i,
+    input  logic [63:0] ns_value_i,
+    input  logic        capture_i,
+    output logic [63:0] captured_time_o,
+    output ticks_t      captured_tick_o
+);
+  ticks_t now, next;
+
+  tick_counter ticks (
+      .clk_i,
+      .rst_ni,
+      .now_o (now),
+      .next_o(next)
+  );
+
+  clock_ns clock (
+      .clk_i,
+      .rst_ni,
+      .now_i          (now),
+      .whole_i        (ns_whole_i),
+      .fraction_i     (ns_fraction_i),
+      .set_i          (ns_set_i),
+      .step_i         (ns_step_i),
+      .value_i        (ns_value_i),
+      .capture_i,
+      .time_o         (),
+      .time_fraction_o(),
+      .captured_time_o,
+      .captured_tick_o
+  );
+
+  // Sources.
+  logic made_departure_valid, made_departure_ready, made_valid, made_ready, made_idle;
+  departure_t made_departure;
+  beat_t made_beat;
+
+  generator #(
+      .StoredBeats(StoredBeats)
+  ) made (
+      .clk_i,
+      .rst_ni,
+      .run_i            (run_i && !forget_busy_o),
+      .idle_o           (made_idle),
+      .gaps_from_list_i,
+      .from_i,
+      .first_from_i,
+      .first_time_i,
+      .last_entry_i,
+      .frames_i,
+      .gap_set_i,
+      .gap_whole_i,
+      .gap_numerator_i,
+      .gap_denominator_i,
+      .write_i,
+      .memory_i,
+      .address_i,
+      .data_i,
+      .departure_valid_o(made_departure_valid),
+      .departure_ready_i(made_departure_ready),
+      .departure_o      (made_departure),
+      .valid_o          (made_valid),
+      .ready_i          (made_ready),
+      .beat_o           (made_beat)
+  );
+
+  logic queued_departure_valid, queued_departure_ready, queued_valid, queued_ready, queue_empty;
+  departure_t queued_departure;
+  beat_t queued_beat;
+
+  paced_queue #(
+      .Beats     (QueueBeats),
+      .Departures(QueueFrames)
+  ) queue (
+      .clk_i,
+      .rst_ni,
+      .valid_i          (live_valid_i),
+      .ready_o          (live_ready_o),
+      .departure_i      (live_departure_i),
+      .beat_i           (live_beat_i),
+      .departure_valid_o(queued_departure_valid),
+      .departure_ready_i(queued_departure_ready),
+      .departure_o      (queued_departure),
+      .valid_o          (queued_valid),
+      .ready_i          (queued_ready),
+      .beat_o           (queued_beat),
+      .empty_o          (queue_empty)
+  );
+
+  wire beat_left = queued_valid && queued_ready;
+
+  credits #(
+      .Capacity(QueueBeats)
+  ) quota (
+      .clk_i,
+      .rst_ni,
+      .revoke_i,
+      .grant_valid_o,
+      .grant_ready_i,
+      .grant_o,
+      .use_valid_i,
+      .use_i,
+      .refused_o(use_refused_o),
+      .free_i   (beat_left)
+  );
+
+  logic accepted_q, gone_q;
+  always_ff @(posedge clk_i) begin
+    accepted_q <= live_valid_i && live_ready_o && live_beat_i.last;
+    gone_q     <= beat_left && queued_beat.last;
+    if (!rst_ni) begin
+      accepted_q <= 1'b0;
+      gone_q     <= 1'b0;
+    end
+  end
+
+  marks points (
+      .clk_i,
+      .rst_ni,
+      .accepted_i(accepted_q),
+      .gone_i    (gone_q),
+      .valid_i   (mark_valid_i),
+      .ready_o   (mark_ready_o),
+      .id_i      (mark_i),
+      .valid_o   (marked_valid_o),
+      .ready_i   (marked_ready_i),
+      .id_o      (marked_o)
+  );
+
+  // The chosen one, at the gate.
+  logic departure_valid, departure_ready, source_valid, source_ready;
+  departure_t departure;
+  beat_t source_beat;
+
+  assign departure_valid = live_i ? queued_departure_valid : made_departure_valid;
+  assign departure = live_i ? queued_departure : made_departure;
+  assign queued_departure_ready = live_i && departure_ready;
+  assign made_departure_ready = !live_i && departure_ready;
+  assign source_valid = live_i ? queued_valid : made_valid;
+  assign source_beat = live_i ? queued_beat : made_beat;
+  assign queued_ready = live_i && source_ready;
+  assign made_ready = !live_i && source_ready;
+
+  logic gate_valid, gate_ready, start, gate_forgot, underrun;
+  beat_t gate_beat, stamped_beat;
+  stamp_t stamp;
+
+  release_gate gate (
+      .clk_i,
+      .rst_ni,
+      .now_i            (now),
+      .next_i           (next),
+      .forget_i         (forget_busy_o),
+      .departure_valid_i(departure_valid),
+      .departure_ready_o(departure_ready),
+      .departure_i      (departure),
+      .valid_i          (source_valid),
+      .ready_o          (source_ready),
+      .beat_i           (source_beat),
+      .valid_o          (gate_valid),
+      .ready_i          (gate_ready),
+      .beat_o           (gate_beat),
+      .start_o          (start),
+      .stamp_o          (stamp),
+      .release_valid_o,
+      .release_o,
+      .forgotten_o      (gate_forgot)
+  );
+
+  assign idle_o = made_idle && queue_empty && !gate_valid;
+
+  forget forgetting (
+      .clk_i,
+      .rst_ni,
+      .forget_i,
+      .sources_empty_i(made_idle && queue_empty),
+      .forgotten_i    (gate_forgot),
+      .busy_o         (forget_busy_o),
+      .done_o         (forget_done_o),
+      .count_o        (forgotten_o)
+  );
+
+  stamper stamping (
+      .clk_i,
+      .rst_ni,
+      .now_i     (now),
+      .start_i   (start),
+      .stamp_i   (stamp),
+      .transfer_i(gate_valid && gate_ready),
+      .beat_i    (gate_beat),
+      .beat_o    (stamped_beat)
+  );
+
+  mac_tx_gmii mac_tx (
+      .clk_i,
+      .rst_ni,
+      .valid_i   (gate_valid),
+      .ready_o   (gate_ready),
+      .beat_i    (stamped_beat),
+      .txd_o,
+      .tx_en_o,
+      .tx_er_o,
+      .sent_o    (),
+      .underrun_o(underrun)
+  );
+
+  // Counters of departures: 48 bits, 6 years at 1 488 095/s. late_ticks wraps when the sum of lateness does: 26 days.
+  logic released_q;
+  ticks_t lateness_q;
+  always_ff @(posedge clk_i) begin
+    released_q   <= release_valid_o;
+    lateness_q   <= release_o.late;
+    sent_o       <= sent_o + Counter'(released_q);
+    late_o       <= late_o + Counter'(released_q && lateness_q != 0);
+    late_ticks_o <= late_ticks_o + (released_q ? Counter'(lateness_q) : '0);
+    if (released_q && lateness_q > latest_o) latest_o <= lateness_q;
+    underruns_o <= underruns_o + Counter'(underrun);
+    if (clear_i || !rst_ni) begin
+      sent_o       <= '0;
+      late_o       <= '0;
+      late_ticks_o <= '0;
+      latest_o     <= '0;
+      underruns_o  <= '0;
+    end
+    if (!rst_ni) released_q <= 1'b0;
+  end
+
+  // Receiving: takes the clock, gives nothing back.
+  logic heard_valid, noise;
+  heard_t heard;
+  ticks_t heard_stamp;
+
+  mac_rx_gmii mac_rx (
+      .clk_i,
+      .rst_ni,
+      .now_i  (now),
+      .rxd_i,
+      .rx_dv_i,
+      .rx_er_i,
+      .valid_o(heard_valid),
+      .beat_o (heard),
+      .stamp_o(heard_stamp),
+      .noise_o(noise)
+  );
+
+  receive #(
+      .Counter(Counter)
+  ) receiving (
+      .clk_i,
+      .rst_ni,
+      .config_i       (listen_i),
+      .clear_i,
+      .valid_i        (heard_valid),
+      .beat_i         (heard),
+      .stamp_i        (heard_stamp),
+      .noise_i        (noise),
+      .arrival_valid_o(),
+      .arrival_o      (),
+      .good_o,
+      .bad_o,
+      .passed_o,
+      .bytes_o,
+      .noise_o,
+      .missing_o,
+      .stale_o,
+      .uncounted_o,
+      .read_i,
+      .read_what_i,
+      .read_at_i,
+      .read_valid_o,
+      .read_o
+  );
+endmodule

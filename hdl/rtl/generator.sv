@@ -1,0 +1,114 @@
+// Makes frames by itself: 32 templates, fields that vary, checksums, sequence numbers, lists of gaps and sizes. A frame of 64 bytes takes
+// 8 cycles, the next one the 8 after.
+//
+//   list ──► generator_plan ──► generator_beats ──► frames
+//               │
+//               └──► departures, one frame ahead
+//
+// A departure is there before its frame's first beat, and no frame has a hole: generator_beats makes a beat in each cycle, and waits only
+// between frames.
+module generator
+  import tare_pkg::*;
+  import generator_pkg::*;
+#(
+    parameter int unsigned StoredBeats = 4096
+) (
+    input  logic        clk_i,
+    input  logic        rst_ni,
+    input  logic        run_i,
+    output logic        idle_o,
+    input  logic        gaps_from_list_i,
+    input  from_e       from_i,
+    input  from_e       first_from_i,
+    input  ticks_t      first_time_i,
+    input  logic [11:0] last_entry_i,
+    input  logic [31:0] frames_i,
+    input  logic        gap_set_i,
+    input  logic [31:0] gap_whole_i,
+    input  logic [31:0] gap_numerator_i,
+    input  logic [31:0] gap_denominator_i,
+    input  logic        write_i,
+    input  memory_e     memory_i,
+    input  logic [15:0] address_i,
+    input  logic [31:0] data_i,
+    output logic        departure_valid_o,
+    input  logic        departure_ready_i,
+    output departure_t  departure_o,
+    output logic        valid_o,
+    input  logic        ready_i,
+    output beat_t       beat_o
+);
+  logic gap_step, plan_valid, beats_ready, departure_ready, plan_idle, beats_idle;
+  logic [31:0] gap;
+  plan_t plan;
+  departure_t departure;
+
+  assign idle_o = plan_idle && beats_idle && !departure_valid_o;
+
+  gap_accumulator #(
+      .Width(32)
+  ) gaps (
+      .clk_i,
+      .rst_ni,
+      .set_i        (gap_set_i),
+      .whole_i      (gap_whole_i),
+      .numerator_i  (gap_numerator_i),
+      .denominator_i(gap_denominator_i),
+      .step_i       (gap_step),
+      .gap_o        (gap)
+  );
+
+  generator_plan plans (
+      .clk_i,
+      .rst_ni,
+      .run_i,
+      .idle_o      (plan_idle),
+      .gaps_from_list_i,
+      .from_i,
+      .first_from_i,
+      .first_time_i,
+      .last_entry_i,
+      .frames_i,
+      .gap_i       (gap),
+      .gap_step_o  (gap_step),
+      .write_i,
+      .memory_i,
+      .address_i,
+      .data_i,
+      .plan_valid_o(plan_valid),
+      .plan_ready_i(beats_ready && departure_ready),
+      .plan_o      (plan),
+      .departure_o (departure)
+  );
+
+  generator_beats #(
+      .StoredBeats(StoredBeats)
+  ) beats (
+      .clk_i,
+      .rst_ni,
+      .write_i,
+      .memory_i,
+      .address_i,
+      .data_i,
+      .plan_valid_i(plan_valid && departure_ready),
+      .plan_ready_o(beats_ready),
+      .plan_i      (plan),
+      .idle_o      (beats_idle),
+      .valid_o,
+      .ready_i,
+      .beat_o
+  );
+
+  stream_register #(
+      .T(departure_t)
+  ) departures (
+      .clk_i,
+      .rst_ni,
+      .valid_i(plan_valid && beats_ready),
+      .ready_o(departure_ready),
+      .data_i (departure),
+      .valid_o(departure_valid_o),
+      .ready_i(departure_ready_i),
+      .data_o (departure_o)
+  );
+endmodule

@@ -1,0 +1,166 @@
+// Makes the beats of planned frames: what is stored, with halfwords replaced. One beat in each cycle, also across the border of two frames.
+//
+//   stage 0  address of the beat              the plan waits here
+//   stage 1  memory; which patch hits which halfword of this beat (places of the plan)
+//   stage 2  memory's output register; the values of the patches that hit (values of the plan)
+//   stage 3  stored data or value
+//
+// Places and values are copied from the plan as its first beat passes stages 1 and 2, so the next plan can come while the last beats of
+// the frame before are still on their way.
+module generator_beats
+  import tare_pkg::*;
+  import generator_pkg::*;
+#(
+    parameter int unsigned StoredBeats = 4096
+) (
+    input  logic        clk_i,
+    input  logic        rst_ni,
+    input  logic        write_i,
+    input  memory_e     memory_i,
+    input  logic [15:0] address_i,
+    input  logic [31:0] data_i,
+    input  logic        plan_valid_i,
+    output logic        plan_ready_o,
+    input  plan_t       plan_i,
+    output logic        idle_o,
+    output logic        valid_o,
+    input  logic        ready_i,
+    output beat_t       beat_o
+);
+  localparam int unsigned Width = $clog2(StoredBeats);
+
+  wire go;  // every stage moves
+
+  // The plan that waits until its values are copied.
+  plan_t plan_q;
+  logic plan_valid_q, begun_q;
+
+  // Stage 0: the beat whose address is on the memory.
+  logic busy0_q, first0_q;
+  logic [Width-1:0] address0_q;
+  logic [10:0] left0_q;
+  logic [7:0] stored0_q;
+  logic [6:0] index0_q;  // 64 = behind all places
+  logic [2:0] final0_q;
+  wire last0 = left0_q == 11'd1;
+  wire load = go && plan_valid_q && !begun_q && (!busy0_q || last0);
+
+  logic valid1_q, first1_q, last1_q, zero1_q;
+  logic [6:0] index1_q;
+  logic [2:0] final1_q;
+  place_t [Patches-1:0] places_q;
+
+  logic valid2_q, last2_q, zero2_q;
+  logic [2:0] final2_q;
+  logic [Patches-1:0][3:0] hit_q;
+  logic [Patches-1:0][15:0] patch_values_q;
+
+  logic [63:0] patched;
+  logic valid3_q;
+  beat_t beat3_q;
+
+  wire free_plan = go && valid1_q && first1_q;
+
+  assign plan_ready_o = !plan_valid_q;
+  assign idle_o = !plan_valid_q && !busy0_q && !valid1_q && !valid2_q && !valid3_q && !valid_o;
+
+  always_ff @(posedge clk_i) begin
+    if (free_plan) begin
+      plan_valid_q <= 1'b0;
+      begun_q      <= 1'b0;
+    end
+    if (load) begun_q <= 1'b1;
+    if (plan_valid_i && plan_ready_o) begin
+      plan_q       <= plan_i;
+      plan_valid_q <= 1'b1;
+    end
+
+    if (go) begin
+      if (load) begin
+        busy0_q    <= 1'b1;
+        first0_q   <= 1'b1;
+        address0_q <= Width'(plan_q.first_beat);
+        left0_q    <= plan_q.beats;
+        stored0_q  <= plan_q.stored;
+        index0_q   <= '0;
+        final0_q   <= plan_q.final_byte;
+      end else begin
+        if (last0) busy0_q <= 1'b0;
+        first0_q   <= 1'b0;
+        address0_q <= address0_q + 1'b1;
+        left0_q    <= left0_q - 1'b1;
+        if (stored0_q != 0) stored0_q <= stored0_q - 1'b1;
+        if (!index0_q[6]) index0_q <= index0_q + 1'b1;
+      end
+
+      valid1_q <= busy0_q;
+      first1_q <= first0_q;
+      last1_q  <= last0;
+      zero1_q  <= stored0_q == 0;
+      index1_q <= index0_q;
+      final1_q <= final0_q;
+
+      valid2_q <= valid1_q;
+      last2_q  <= last1_q;
+      zero2_q  <= zero1_q;
+      final2_q <= final1_q;
+      for (int unsigned i = 0; i < Patches; i++) begin
+        if (first0_q) places_q[i] <= '{enable: plan_q.patches[i].enable, at: plan_q.patches[i].at};
+        if (first1_q) patch_values_q[i] <= plan_q.patches[i].value;
+        for (int unsigned lane = 0; lane < 4; lane++) begin
+          hit_q[i][lane] <= places_q[i].enable && {1'b0, places_q[i].at[7:2]} == index1_q && places_q[i].at[1:0] == 2'(lane);
+        end
+      end
+
+      valid3_q <= valid2_q;
+      beat3_q  <= '{last: last2_q, final_byte: last2_q ? final2_q : 3'd7, data: patched};
+    end
+    if (!rst_ni) begin
+      plan_valid_q <= 1'b0;
+      begun_q      <= 1'b0;
+      busy0_q      <= 1'b0;
+      valid1_q     <= 1'b0;
+      valid2_q     <= 1'b0;
+      valid3_q     <= 1'b0;
+    end
+  end
+
+  // The memory of beats.
+  (* no_rw_check *) logic [31:0] low[StoredBeats];
+  (* no_rw_check *) logic [31:0] high[StoredBeats];
+  logic [63:0] read1_q, read2_q;
+  wire write = write_i && memory_i == ToBeats;
+  always_ff @(posedge clk_i) begin
+    if (write && !address_i[0]) low[address_i[Width:1]] <= data_i;
+    if (write && address_i[0]) high[address_i[Width:1]] <= data_i;
+    if (go) begin
+      read1_q <= {high[address0_q], low[address0_q]};
+      read2_q <= read1_q;
+    end
+  end
+
+  always_comb begin
+    for (int unsigned lane = 0; lane < 4; lane++) begin
+      automatic logic [15:0] value = '0;
+      automatic logic hit = 1'b0;
+      for (int unsigned i = 0; i < Patches; i++) begin
+        value |= hit_q[i][lane] ? patch_values_q[i] : '0;
+        hit |= hit_q[i][lane];
+      end
+      patched[16*lane+:16] = hit ? swap16(value) : zero2_q ? '0 : read2_q[16*lane+:16];
+    end
+  end
+
+  stream_register #(
+      .T(beat_t)
+  ) out (
+      .clk_i,
+      .rst_ni,
+      .valid_i(valid3_q),
+      .ready_o(go),
+      .data_i (beat3_q),
+      .valid_o,
+      .ready_i,
+      .data_o (beat_o)
+  );
+endmodule

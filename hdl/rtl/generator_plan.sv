@@ -1,0 +1,305 @@
+// Works out the next frame while the one before leaves: which template, how long, when, what its fields are, and its checksums. One plan each
+// 8 cycles, which is as long as a 64-byte frame takes on the stream.
+//
+// A plan takes 12 cycles, so two overlap: the one that begins (`cycle` 0 … 7) and the one that ends (8 … 12). Each register is written in one
+// cycle of the plan, and handed over in cycle 12, before the next plan's same cycle ends:
+//
+//   cycle   table memory         fields (one each cycle)          sums
+//   0       word 0 asked         0 read                           gap, length of the list are there
+//   1       word 1               0 goes on, 1 read
+//   2       word 0 here          …
+//   4       word 2: stream       0 has its value
+//   5       sequence number      1                                field 0
+//   8       word 6 here          …                                field 3
+//   9                                                             all added
+//   10, 11                                                        folded, folded and inverted
+//   12      handed over, or everything stands still until it is taken
+//
+// Checksums are never computed over the payload: the host gives the sums of what does not vary, with zeros in place of what does.
+module generator_plan
+  import tare_pkg::*;
+  import generator_pkg::*;
+(
+    input  logic        clk_i,
+    input  logic        rst_ni,
+    // While run_i is low, nothing new begins; what has begun is finished.
+    input  logic        run_i,
+    output logic        idle_o,
+    // How the frames are spread over time.
+    input  logic        gaps_from_list_i,  // otherwise the accumulator's
+    input  from_e       from_i,            // of all but the first
+    input  from_e       first_from_i,
+    input  ticks_t      first_time_i,
+    input  logic [11:0] last_entry_i,
+    input  logic [31:0] frames_i,          // 0 = no end
+    input  logic [31:0] gap_i,
+    output logic        gap_step_o,
+    // Memories.
+    input  logic        write_i,
+    input  memory_e     memory_i,
+    input  logic [15:0] address_i,
+    input  logic [31:0] data_i,
+    // Plans.
+    output logic        plan_valid_o,
+    input  logic        plan_ready_i,
+    output plan_t       plan_o,
+    output departure_t  departure_o
+);
+  logic go;  // everything moves
+
+  // The two plans that overlap: `early` is in cycles 0 … 7, `late` in 8 … 12.
+  logic [2:0] cycle_q;
+  logic early_q, late_q, ran_q, first_q, endless_q;
+  logic [31:0] left_q;  // frames still to plan
+
+  wire at_end = go && cycle_q == 3'd7;
+  // Lists and counts are there eight cycles after run_i at the earliest.
+  wire begin_plan = at_end && run_i && ran_q && (endless_q || left_q != 0);
+  wire hand_over = late_q && cycle_q == 3'd4;
+
+  assign plan_valid_o = hand_over;
+  assign go = !hand_over || plan_ready_i;
+  assign idle_o = !early_q && !late_q;
+  // The first frame has no gap before it.
+  assign gap_step_o = begin_plan && !first_q;
+
+  // The list: which frame is next.
+  (* no_rw_check *) logic [31:0] gaps[ListEntries];
+  (* no_rw_check *) logic [18:0] sizes[ListEntries];
+  logic [31:0] gap_read_q, gap_list_q;
+  logic [18:0] size_read_q, size_list_q;
+  logic [11:0] entry_q;
+
+  always_ff @(posedge clk_i) begin
+    if (write_i && memory_i == ToGaps) gaps[address_i[11:0]] <= data_i;
+    if (write_i && memory_i == ToSizes) sizes[address_i[11:0]] <= {data_i[20:16], data_i[13:0]};
+    gap_read_q  <= gaps[entry_q];
+    size_read_q <= sizes[entry_q];
+    gap_list_q  <= gap_read_q;
+    size_list_q <= size_read_q;
+  end
+
+  logic [4:0] template_q;
+  logic [13:0] asked_length_q;
+  from_e from_q, late_from_q;
+  ticks_t value_q, late_value_q;
+
+  always_ff @(posedge clk_i) begin
+    if (go) cycle_q <= cycle_q + 1'b1;
+    if (hand_over && go) late_q <= 1'b0;
+    if (at_end) begin
+      early_q      <= begin_plan;
+      late_q       <= early_q;
+      late_from_q  <= from_q;
+      late_value_q <= value_q;
+      ran_q        <= run_i;
+    end
+    if (begin_plan) begin
+      template_q     <= size_list_q[18:14];
+      asked_length_q <= size_list_q[13:0];
+      from_q         <= first_q ? first_from_i : from_i;
+      value_q        <= first_q ? first_time_i : {32'b0, gaps_from_list_i ? gap_list_q : gap_i};
+      first_q        <= 1'b0;
+      left_q         <= left_q - 1'b1;
+      entry_q        <= entry_q == last_entry_i ? '0 : entry_q + 1'b1;
+    end
+    if (!run_i) begin
+      first_q   <= 1'b1;
+      left_q    <= frames_i;
+      endless_q <= frames_i == 0;
+      entry_q   <= '0;
+      ran_q     <= 1'b0;
+    end
+    if (!rst_ni) begin
+      cycle_q <= '0;
+      early_q <= 1'b0;
+      late_q  <= 1'b0;
+      ran_q   <= 1'b0;
+    end
+  end
+
+  // The table of templates: word k is asked for in cycle k, and here in cycle k + 2.
+  (* no_rw_check *) logic [31:0] table_words[8 * Templates];
+  logic [31:0] word_read_q, word_q;
+  always_ff @(posedge clk_i) begin
+    if (write_i && memory_i == ToTable) table_words[address_i[7:0]] <= data_i;
+    if (go) begin
+      word_read_q <= table_words[{template_q, cycle_q}];
+      word_q      <= word_read_q;
+    end
+  end
+
+  // Fields: field k is read in cycle k.
+  field_t flags[Fields];
+  logic [31:0] used_by[Fields], firsts[Fields], lasts[Fields], steps[Fields], states[Fields];
+  wire [1:0] field = cycle_q[1:0];
+  logic active1_q, active2_q, active3_q, active4_q;
+  field_t flags1_q, flags2_q, flags3_q, flags4_q;
+  logic [31:0] first1_q, last1_q, step1_q, state1_q, value2_q, value3_q, value4_q;
+  logic [1:0] field1_q;
+  logic [31:0] next;
+
+  always_comb begin
+    if (flags1_q.mode == Random) next = xorshift32(state1_q);
+    else next = state1_q == last1_q ? first1_q : state1_q + step1_q;
+  end
+
+  wire write_field = write_i && memory_i == ToFields;
+  wire keep_state = go && active1_q;
+  always_ff @(posedge clk_i) begin
+    if (write_field && address_i[2:0] == 3'd0) used_by[address_i[4:3]] <= data_i;
+    if (write_field && address_i[2:0] == 3'd1) flags[address_i[4:3]] <= data_i[$bits(field_t)-1:0];
+    if (write_field && address_i[2:0] == 3'd2) firsts[address_i[4:3]] <= data_i;
+    if (write_field && address_i[2:0] == 3'd3) lasts[address_i[4:3]] <= data_i;
+    if (write_field && address_i[2:0] == 3'd4) steps[address_i[4:3]] <= data_i;
+    if (keep_state || write_field && address_i[2:0] == 3'd5)
+      states[keep_state ? field1_q : address_i[4:3]] <= keep_state ? next : data_i;
+  end
+
+  (* no_rw_check *) logic [31:0] values[Values];
+  logic [31:0] listed2_q, listed3_q;
+  always_ff @(posedge clk_i) begin
+    if (write_i && memory_i == ToValues) values[address_i[7:0]] <= data_i;
+    if (go) begin
+      listed2_q <= values[state1_q[7:0]];
+      listed3_q <= listed2_q;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (go) begin
+      active1_q <= early_q && !cycle_q[2] && used_by[field][template_q];
+      field1_q  <= field;
+      flags1_q  <= flags[field];
+      first1_q  <= firsts[field];
+      last1_q   <= lasts[field];
+      step1_q   <= steps[field];
+      state1_q  <= states[field];
+
+      active2_q <= active1_q;
+      flags2_q  <= flags1_q;
+      value2_q  <= flags1_q.mode == Random ? first1_q ^ (state1_q & last1_q) : state1_q;
+      active3_q <= active2_q;
+      flags3_q  <= flags2_q;
+      value3_q  <= value2_q;
+      active4_q <= active3_q;
+      flags4_q  <= flags3_q;
+      value4_q  <= flags3_q.mode == List ? listed3_q : value3_q;
+    end
+    if (!rst_ni) active1_q <= 1'b0;
+  end
+
+  // Sequence numbers, by stream.
+  logic [39:0] sequences[Streams];
+  logic [39:0] sequence_q;
+  logic signature_q, stamp_q;
+  logic [7:0] signature_at_q;
+  logic [4:0] stream_q;
+  logic [12:0] first_beat_q;
+  wire keep_sequence = go && early_q && cycle_q == 3'd6 && signature_q;
+  always_ff @(posedge clk_i) begin
+    if (keep_sequence || write_i && memory_i == ToStreams)
+      sequences[keep_sequence ? stream_q : address_i[4:0]] <= keep_sequence ? sequence_q + 1'b1 : {8'b0, data_i};
+  end
+
+  // What becomes of the words, and the sums.
+  logic [13:0] length_q;
+  patch_t ip_length_q, l4_length_q;
+  logic pseudo_q;
+  place_t ip_check_q, l4_check_q;
+  logic [7:0] stored_q;
+  logic [10:0] beats_q;
+  logic [2:0] final_byte_q;
+  logic [17:0] sequence_sum_q;
+  logic [19:0] ip_rest_q, l4_rest_q, ip_fields_q, l4_fields_q, ip_all_q, l4_all_q;
+  logic [16:0] ip_fold_q, l4_fold_q;
+  logic [15:0] ip_sum_q, l4_sum_q;
+  patch_t [2*Fields-1:0] field_patches_q;
+
+  wire [16:0] field_sum = {1'b0, flags4_q.wide ? value4_q[31:16] : 16'b0} + {1'b0, value4_q[15:0]};
+  wire [19:0] to_ip = active4_q && flags4_q.in_ip ? 20'(field_sum) : '0;
+  wire [19:0] to_l4 = active4_q && flags4_q.in_l4 ? 20'(field_sum) : '0;
+  wire [15:0] l4_check_value = ~(l4_fold_q[15:0] + 16'(l4_fold_q[16]));
+
+  always_ff @(posedge clk_i) begin
+    if (go) begin
+      unique case (cycle_q)
+        3'd0: begin
+          stored_q     <= word_q[7:0];
+          beats_q      <= 11'((length_q + 14'd7) >> 3);
+          final_byte_q <= length_q[2:0] - 1'b1;
+          l4_rest_q    <= l4_rest_q + (pseudo_q ? 20'(l4_length_q.value) : '0) + (l4_length_q.enable ? 20'(l4_length_q.value) : '0);
+        end
+        3'd1: begin
+          ip_all_q <= ip_rest_q + ip_fields_q;
+          l4_all_q <= l4_rest_q + l4_fields_q;
+        end
+        3'd2: begin
+          ip_fold_q <= 17'(ip_all_q[15:0]) + 17'(ip_all_q[19:16]);
+          l4_fold_q <= 17'(l4_all_q[15:0]) + 17'(l4_all_q[19:16]);
+          ip_rest_q <= 20'(word_q[15:0]);
+          l4_rest_q <= 20'(word_q[31:16]);
+        end
+        3'd3: begin
+          ip_sum_q <= ~(ip_fold_q[15:0] + 16'(ip_fold_q[16]));
+          // RFC 768: a sum of 0 is sent as all ones.
+          l4_sum_q <= l4_check_value == 0 ? '1 : l4_check_value;
+          length_q <= asked_length_q != 0 ? asked_length_q : word_q[13:0];
+        end
+        3'd4: begin
+          signature_q    <= word_q[31];
+          signature_at_q <= word_q[30:23];
+          stamp_q        <= word_q[22];
+          stream_q       <= word_q[21:17];
+          first_beat_q   <= word_q[12:0];
+        end
+        3'd5: begin
+          ip_length_q <= '{enable: word_q[31], at: word_q[30:23], value: 16'(length_q) - 16'(word_q[7:0])};
+          sequence_q  <= sequences[stream_q];
+        end
+        3'd6: begin
+          l4_length_q <= '{enable: word_q[31], at: word_q[30:23], value: 16'(length_q) - 16'(word_q[7:0])};
+          pseudo_q    <= word_q[22];
+          if (ip_length_q.enable) ip_rest_q <= ip_rest_q + 20'(ip_length_q.value);
+          sequence_sum_q <= 18'(sequence_q[39:24]) + 18'(sequence_q[23:8]) + 18'({sequence_q[7:0], 3'b0, stream_q});
+        end
+        default: begin
+          ip_check_q <= '{enable: word_q[31], at: word_q[30:23]};
+          l4_check_q <= '{enable: word_q[15], at: word_q[14:7]};
+          if (signature_q) l4_rest_q <= l4_rest_q + 20'(sequence_sum_q);
+        end
+      endcase
+
+      // Field k has its value in cycle k + 4.
+      if (cycle_q[2]) begin
+        field_patches_q[{field, 1'b0}] <= '{enable: active4_q && flags4_q.wide, at: flags4_q.at, value: value4_q[31:16]};
+        field_patches_q[{field, 1'b1}] <= '{enable: active4_q, at: flags4_q.at + 8'(flags4_q.wide), value: value4_q[15:0]};
+        ip_fields_q <= (field == 0 ? '0 : ip_fields_q) + to_ip;
+        l4_fields_q <= (field == 0 ? '0 : l4_fields_q) + to_l4;
+      end
+    end
+  end
+
+  assign plan_o.first_beat = first_beat_q;
+  assign plan_o.stored     = stored_q;
+  assign plan_o.beats      = beats_q;
+  assign plan_o.final_byte = final_byte_q;
+  assign plan_o.patches    = {
+    patch_t'({signature_q, signature_at_q + 8'd2, sequence_q[7:0], 3'b0, stream_q}),
+    patch_t'({signature_q, signature_at_q + 8'd1, sequence_q[23:8]}),
+    patch_t'({signature_q, signature_at_q, sequence_q[39:24]}),
+    patch_t'({l4_check_q.enable, l4_check_q.at, l4_sum_q}),
+    patch_t'({ip_check_q.enable, ip_check_q.at, ip_sum_q}),
+    l4_length_q,
+    ip_length_q,
+    field_patches_q
+  };
+  assign departure_o.from  = late_from_q;
+  assign departure_o.value = late_value_q;
+  assign departure_o.stamp = '{
+          enable: stamp_q,
+          place: signature_at_q + 8'd4,
+          fix_sum: l4_check_q.enable,
+          sum_place: l4_check_q.at
+      };
+endmodule

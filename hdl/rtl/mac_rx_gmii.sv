@@ -1,0 +1,105 @@
+// From the bytes of GMII to frames with their FCS, and the tick at which each came.
+//
+// The stamp is taken at the delimiter (0xd5), the one place that every frame has: preambles are shortened on their way. It is the delimiter's
+// tick minus 7, which is when a whole preamble began: on a wire of no length it is the transmitter's start plus StartDelay (1).
+//
+// A frame is bad if its FCS is wrong, the PHY saw an error in it, or it has fewer than 64 or more than MaxBytes bytes. Bytes that come with no
+// delimiter before them are no frame; they are told by `noise_o`.
+//
+// A received frame cannot wait: there is no ready.
+//
+// Rules (formal/mac_rx_gmii.sv): 1 each frame has one first and one last beat, in turns; 2 the stamp does not change inside a frame.
+module mac_rx_gmii
+  import tare_pkg::*;
+#(
+    parameter int unsigned MaxBytes = 1522
+) (
+    input  logic       clk_i,
+    input  logic       rst_ni,
+    input  ticks_t     now_i,
+    input  logic [7:0] rxd_i,
+    input  logic       rx_dv_i,
+    input  logic       rx_er_i,
+    output logic       valid_o,
+    output heard_t     beat_o,
+    output ticks_t     stamp_o,  // of the frame that the beat belongs to
+    output logic       noise_o
+);
+  logic [7:0] rxd_q;
+  logic rx_dv_q, rx_er_q;
+  ticks_t now_q;
+
+  logic inside_q, ignore_q;
+  logic [63:0] data_q;
+  logic [2:0] byte_q;  // bytes in data_q, 0 = none or eight
+  logic some_q;  // data_q has bytes that were not handed on
+  logic first_q, wrong_q;
+  logic [31:0] crc_q;
+  logic [13:0] bytes_q;
+
+  wire delimiter = rx_dv_q && !inside_q && !ignore_q && rxd_q == 8'hd5 && !rx_er_q;
+  wire odd = rx_dv_q && !inside_q && !ignore_q && (rxd_q != 8'h55 && rxd_q != 8'hd5 || rx_er_q);
+  wire byte_in = rx_dv_q && inside_q;
+  wire frame_end = !rx_dv_q && inside_q;
+  // A beat is handed on when the byte after it comes, or none: only then it is known whether it is the last.
+  wire full = some_q && byte_q == 0;
+
+  always_ff @(posedge clk_i) begin
+    rxd_q   <= rxd_i;
+    rx_dv_q <= rx_dv_i;
+    rx_er_q <= rx_er_i;
+    now_q   <= now_i;
+
+    valid_o <= 1'b0;
+    noise_o <= odd || frame_end && !some_q;
+
+    if (delimiter) begin
+      inside_q <= 1'b1;
+      some_q   <= 1'b0;
+      byte_q   <= '0;
+      first_q  <= 1'b1;
+      wrong_q  <= 1'b0;
+      crc_q    <= '1;
+      bytes_q  <= '0;
+    end
+    if (odd) ignore_q <= 1'b1;
+    if (!rx_dv_q) ignore_q <= 1'b0;
+
+    if (byte_in) begin
+      data_q[8*byte_q+:8] <= rxd_q;
+      byte_q  <= byte_q + 1'b1;
+      some_q  <= 1'b1;
+      crc_q   <= crc_byte(crc_q, rxd_q);
+      wrong_q <= wrong_q || rx_er_q;
+      if (bytes_q != '1) bytes_q <= bytes_q + 1'b1;
+    end
+    if (byte_in && full || frame_end && some_q) begin
+      valid_o           <= 1'b1;
+      beat_o.first      <= first_q;
+      beat_o.last       <= frame_end;
+      beat_o.final_byte <= byte_q - 1'b1;
+      beat_o.bad        <= frame_end && (crc_q != CrcResidue || wrong_q || bytes_q < 14'd64 || bytes_q > 14'(MaxBytes));
+      beat_o.data       <= data_q;
+      first_q           <= 1'b0;
+    end
+    if (frame_end) inside_q <= 1'b0;
+
+    if (!rst_ni) begin
+      inside_q <= 1'b0;
+      // What is under way when the reset ends is no frame.
+      ignore_q <= 1'b1;
+      rx_dv_q  <= 1'b1;
+      rxd_q    <= 8'h55;
+      rx_er_q  <= 1'b0;
+      valid_o  <= 1'b0;
+      noise_o  <= 1'b0;
+    end
+  end
+
+  // The stamp of a frame may come while the last beat of the frame before is handed on.
+  ticks_t stamp_q;
+  always_ff @(posedge clk_i) begin
+    if (delimiter) stamp_q <= now_q - 64'd7;
+    if (byte_in && full || frame_end && some_q) stamp_o <= stamp_q;
+  end
+endmodule

@@ -1,0 +1,136 @@
+// From frames to the bytes of GMII (IEEE 802.3 clause 35): preamble, frame, padding to 60 bytes, FCS, and 12 bytes of silence.
+//
+// `ready_o` is high outside of a frame only when a preamble can start at once: the first byte of the preamble is on the wire StartDelay = 1
+// cycle after the first beat was taken, always. So who decides when the first beat is taken decides when the preamble starts.
+//
+// Inside a frame the next beat must be there when its turn comes (paced_queue and generator see to it). Were it not, the frame is ended with an
+// error on the wire, what is left of it is taken and thrown away, and `underrun_o` tells.
+//
+// Rules (formal/mac_tx_gmii.sv): 1 the preamble starts one cycle after the first beat was taken, and at no other time; 2 between two frames at
+// least 12 cycles are silent, and after exactly 12 the next may start; 3 a frame is never broken by silence.
+module mac_tx_gmii
+  import tare_pkg::*;
+(
+    input  logic       clk_i,
+    input  logic       rst_ni,
+    input  logic       valid_i,
+    output logic       ready_o,
+    input  beat_t      beat_i,
+    output logic [7:0] txd_o,
+    output logic       tx_en_o,
+    output logic       tx_er_o,
+    output logic       sent_o,     // a frame is complete
+    output logic       underrun_o
+);
+  typedef enum logic [2:0] {
+    Idle,
+    Preamble,
+    Data,
+    Pad,
+    Fcs,
+    Gap,
+    Broken
+  } state_e;
+
+  state_e state_q;
+  logic [3:0] count_q;  // in the state
+  beat_t beat_q;
+  logic [2:0] byte_q;  // of the beat
+  logic [5:0] bytes_q;  // of the frame, up to 60
+  logic [31:0] crc_q;
+
+  wire take = valid_i && ready_o;
+  wire [7:0] data = state_q == Pad ? 8'h00 : beat_q.data[7:0];
+  wire end_of_beat = byte_q == beat_q.final_byte || byte_q == 3'd7;
+  wire end_of_frame = end_of_beat && beat_q.last;
+  wire long_enough = bytes_q >= 6'(MinFrameBytes - 1);
+
+  always_comb begin
+    unique case (state_q)
+      Idle: ready_o = 1'b1;
+      Data: ready_o = end_of_beat && !beat_q.last;
+      Broken: ready_o = !beat_q.last;
+      default: ready_o = 1'b0;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    txd_o      <= 8'h00;
+    tx_en_o    <= 1'b0;
+    tx_er_o    <= 1'b0;
+    sent_o     <= 1'b0;
+    underrun_o <= 1'b0;
+    count_q    <= count_q + 1'b1;
+
+    unique case (state_q)
+      Idle: begin
+        crc_q   <= '1;
+        bytes_q <= '0;
+        byte_q  <= '0;
+        count_q <= 4'd1;
+        if (take) begin
+          state_q <= Preamble;
+          txd_o   <= 8'h55;
+          tx_en_o <= 1'b1;
+        end
+      end
+      Preamble: begin
+        tx_en_o <= 1'b1;
+        txd_o   <= count_q == 4'd7 ? 8'hd5 : 8'h55;
+        if (count_q == 4'd7) state_q <= Data;
+      end
+      Data, Pad: begin
+        tx_en_o <= 1'b1;
+        txd_o   <= data;
+        crc_q   <= crc_byte(crc_q, data);
+        byte_q  <= byte_q + 1'b1;
+        count_q <= '0;
+        if (!long_enough) bytes_q <= bytes_q + 1'b1;
+        if (state_q == Data) beat_q.data <= beat_q.data >> 8;
+        if (state_q == Pad) begin
+          if (long_enough) state_q <= Fcs;
+        end else if (end_of_frame) begin
+          state_q <= long_enough ? Fcs : Pad;
+        end else if (end_of_beat) begin
+          byte_q <= '0;
+          if (!valid_i) begin
+            state_q    <= Broken;
+            underrun_o <= 1'b1;
+          end
+        end
+      end
+      Fcs: begin
+        tx_en_o <= 1'b1;
+        txd_o   <= ~crc_q[7:0];
+        crc_q   <= crc_q >> 8;
+        if (count_q == 4'd3) begin
+          state_q <= Gap;
+          sent_o  <= 1'b1;
+          count_q <= 4'd1;
+        end
+      end
+      // The first cycle of this state still has the last byte on the wire, the cycle in which a frame is taken the last silence.
+      Gap: if (count_q == 4'(GapBytes)) state_q <= Idle;
+      Broken: begin
+        // One byte that is marked as wrong, then silence, until the last beat has come and gone.
+        tx_en_o <= count_q == 0;
+        tx_er_o <= count_q == 0;
+        if (count_q == '1) count_q <= '1;
+        if (beat_q.last) begin
+          state_q <= Gap;
+          count_q <= 4'd0;
+        end
+      end
+      default: state_q <= Idle;
+    endcase
+
+    if (take) beat_q <= beat_i;
+    if (!rst_ni) begin
+      state_q <= Idle;
+      tx_en_o <= 1'b0;
+      tx_er_o <= 1'b0;
+      sent_o  <= 1'b0;
+      underrun_o <= 1'b0;
+    end
+  end
+endmodule

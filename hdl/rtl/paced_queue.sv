@@ -1,0 +1,67 @@
+// Where live frames wait for their time. Whole frames are stored before their departure is shown, so that a frame that has begun never
+// has a hole: who waits for the host waits here, not on the wire.
+//
+// A frame comes with its departure beside it, the same in all of its beats. Both leave separately: the departure as soon as the gate
+// takes one, which is while the frame before is still leaving.
+//
+// The capacity is Beats beats and Departures frames, and what is in the registers behind. Who sends here knows by credits that there is room.
+//
+// Rules (formal/paced_queue.sv): 1 the rules of streams at both outputs; 2 from the moment in which a departure is taken until the last beat
+// of its frame, the frame's stream is valid; 3 no frame shows before it is whole; 4 as many departures as frames.
+module paced_queue
+  import tare_pkg::*;
+#(
+    parameter int unsigned Beats      = 2048,
+    parameter int unsigned Departures = 512
+) (
+    input  logic       clk_i,
+    input  logic       rst_ni,
+    input  logic       valid_i,
+    output logic       ready_o,
+    input  departure_t departure_i,
+    input  beat_t      beat_i,
+    output logic       departure_valid_o,
+    input  logic       departure_ready_i,
+    output departure_t departure_o,
+    output logic       valid_o,
+    input  logic       ready_i,
+    output beat_t      beat_o,
+    // High when nothing is inside.
+    output logic       empty_o
+);
+  logic beats_ready, departures_ready, beats_empty, departures_empty;
+
+  assign ready_o = beats_ready && departures_ready;
+  assign empty_o = beats_empty && departures_empty;
+
+  stream_fifo #(
+      .T(beat_t),
+      .Depth(Beats)
+  ) beats (
+      .clk_i,
+      .rst_ni,
+      .valid_i(valid_i && departures_ready),
+      .ready_o(beats_ready),
+      .data_i (beat_i),
+      .valid_o,
+      .ready_i,
+      .data_o (beat_o),
+      .empty_o(beats_empty)
+  );
+
+  // Written with the last beat, and as long on its way as that: when a departure shows, its frame is whole.
+  stream_fifo #(
+      .T(departure_t),
+      .Depth(Departures)
+  ) departures (
+      .clk_i,
+      .rst_ni,
+      .valid_i(valid_i && beats_ready && beat_i.last),
+      .ready_o(departures_ready),
+      .data_i (departure_i),
+      .valid_o(departure_valid_o),
+      .ready_i(departure_ready_i),
+      .data_o (departure_o),
+      .empty_o(departures_empty)
+  );
+endmodule

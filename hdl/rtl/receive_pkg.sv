@@ -1,0 +1,34 @@
+// What the receiving side is told, and what it knows of a frame.
+package receive_pkg;
+  import tare_pkg::*;
+
+  localparam int unsigned Rules = 4;
+
+  // A halfword of a frame that must be as given. A frame passes if all rules that are enabled hold; without one, all pass.
+  typedef struct packed {
+    logic        enable;
+    logic [7:0]  at;     // halfwords from the start
+    logic [15:0] mask;
+    logic [15:0] value;
+  } rule_t;
+
+  typedef struct packed {
+    logic             signed_;       // frames have a signature
+    logic [7:0]       signature_at;  // its place
+    logic [31:0]      gap_reference; // the histogram of gaps counts |gap - reference|
+    rule_t [Rules-1:0] rules;
+  } listen_t;
+
+  // A frame that was received whole.
+  typedef struct packed {
+    logic        bad;
+    logic        pass;      // not bad, and all rules hold
+    logic [13:0] bytes;     // with FCS
+    ticks_t      stamp;     // when its preamble began
+    logic [39:0] sequence_;
+    logic [4:0]  stream;
+    ticks_t      sent;      // what its signature says
+    logic        has_signature;
+  } arrival_t;
+
+endpackage

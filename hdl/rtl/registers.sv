@@ -1,0 +1,347 @@
+// Made from regs/module.rdl by regs/regs.py; changes belong there.
+//
+// A write takes effect in the next cycle. An answer to a read comes two cycles after it; one read at a time. Of registers with 64 bits that the core writes, reading
+// the low half keeps the high half for the next read.
+module registers (
+    input  logic clk_i,
+    input  logic rst_ni,
+    input  logic write_i,
+    input  logic read_i,
+    input  logic [12:0] address_i,  // in bytes
+    input  logic [31:0] data_i,
+    output logic read_valid_o,
+    output logic [31:0] data_o,
+    input  logic [31:0] build_i,
+    output logic control_live_o,
+    output logic control_run_o,
+    output logic control_gaps_from_list_o,
+    output logic [1:0] control_from_o,
+    output logic [1:0] control_first_from_o,
+    output logic command_forget_o,
+    output logic command_gap_set_o,
+    output logic command_clear_o,
+    output logic command_revoke_o,
+    output logic command_ns_set_o,
+    output logic command_ns_step_o,
+    output logic command_capture_o,
+    input  logic status_idle_i,
+    input  logic status_forgetting_i,
+    input  logic [31:0] forgotten_i,
+    output logic [63:0] first_time_o,
+    output logic [11:0] last_entry_o,
+    output logic [31:0] frames_o,
+    output logic [31:0] gap_whole_o,
+    output logic [31:0] gap_numerator_o,
+    output logic [31:0] gap_denominator_o,
+    output logic [2:0] memory_which_o,
+    output logic [15:0] memory_address_o,
+    output logic [31:0] memory_data_o,
+    output logic [7:0] ns_whole_o,
+    output logic [31:0] ns_fraction_o,
+    output logic [63:0] ns_value_o,
+    input  logic [63:0] captured_time_i,
+    input  logic [63:0] captured_tick_i,
+    output logic listen_signed_o,
+    output logic [7:0] listen_signature_at_o,
+    output logic [31:0] gap_reference_o,
+    output logic [7:0] rule_place0_at_o,
+    output logic rule_place0_enable_o,
+    output logic [7:0] rule_place1_at_o,
+    output logic rule_place1_enable_o,
+    output logic [7:0] rule_place2_at_o,
+    output logic rule_place2_enable_o,
+    output logic [7:0] rule_place3_at_o,
+    output logic rule_place3_enable_o,
+    output logic [15:0] rule_value0_o,
+    output logic [15:0] rule_value0_mask_o,
+    output logic [15:0] rule_value1_o,
+    output logic [15:0] rule_value1_mask_o,
+    output logic [15:0] rule_value2_o,
+    output logic [15:0] rule_value2_mask_o,
+    output logic [15:0] rule_value3_o,
+    output logic [15:0] rule_value3_mask_o,
+    output logic [9:0] read_at_o,
+    output logic [1:0] read_what_o,
+    output logic read_ask_o,
+    input  logic [31:0] read_data_i,
+    input  logic read_state_done_i,
+    input  logic [47:0] sent_i,
+    input  logic [47:0] late_i,
+    input  logic [47:0] late_ticks_i,
+    input  logic [63:0] latest_i,
+    input  logic [47:0] underruns_i,
+    input  logic [47:0] good_i,
+    input  logic [47:0] bad_i,
+    input  logic [47:0] passed_i,
+    input  logic [47:0] bytes_i,
+    input  logic [47:0] noise_i,
+    input  logic [47:0] missing_i,
+    input  logic [47:0] stale_i,
+    input  logic [47:0] uncounted_i,
+    output logic memory_address_write_o,
+    output logic memory_data_write_o
+);
+  wire [10:0] word = address_i[12:2];
+  logic [1:0] reading_q;
+  logic [31:0] high_q;
+  logic [6:0][31:0] group_q;
+  logic [31:0] any_group;
+  always_comb begin
+    any_group = '0;
+    for (int unsigned i = 0; i < 7; i++) any_group |= group_q[i];
+  end
+
+  always_ff @(posedge clk_i) begin
+    command_forget_o <= 1'b0;
+    command_gap_set_o <= 1'b0;
+    command_clear_o <= 1'b0;
+    command_revoke_o <= 1'b0;
+    command_ns_set_o <= 1'b0;
+    command_ns_step_o <= 1'b0;
+    command_capture_o <= 1'b0;
+    read_ask_o <= 1'b0;
+    memory_address_write_o <= write_i && word == 11'h011;
+    memory_address_o <= data_i[15:0];
+    memory_data_write_o <= write_i && word == 11'h012;
+    memory_data_o <= data_i;
+    if (write_i) begin
+      unique case (word)
+        11'h004: begin
+          control_live_o <= data_i[0];
+          control_run_o <= data_i[1];
+          control_gaps_from_list_o <= data_i[2];
+          control_from_o <= data_i[4:3];
+          control_first_from_o <= data_i[6:5];
+        end
+        11'h005: begin
+          command_forget_o <= data_i[0];
+          command_gap_set_o <= data_i[1];
+          command_clear_o <= data_i[2];
+          command_revoke_o <= data_i[3];
+          command_ns_set_o <= data_i[4];
+          command_ns_step_o <= data_i[5];
+          command_capture_o <= data_i[6];
+        end
+        11'h008: first_time_o[31:0] <= data_i[31:0];
+        11'h009: first_time_o[63:32] <= data_i[31:0];
+        11'h00a: last_entry_o <= data_i[11:0];
+        11'h00b: frames_o <= data_i[31:0];
+        11'h00c: gap_whole_o <= data_i[31:0];
+        11'h00d: gap_numerator_o <= data_i[31:0];
+        11'h00e: gap_denominator_o <= data_i[31:0];
+        11'h010: memory_which_o <= data_i[2:0];
+        11'h014: ns_whole_o <= data_i[7:0];
+        11'h015: ns_fraction_o <= data_i[31:0];
+        11'h016: ns_value_o[31:0] <= data_i[31:0];
+        11'h017: ns_value_o[63:32] <= data_i[31:0];
+        11'h01c: begin
+          listen_signed_o <= data_i[0];
+          listen_signature_at_o <= data_i[8:1];
+        end
+        11'h01d: gap_reference_o <= data_i[31:0];
+        11'h020: begin
+          rule_place0_at_o <= data_i[7:0];
+          rule_place0_enable_o <= data_i[8];
+        end
+        11'h021: begin
+          rule_place1_at_o <= data_i[7:0];
+          rule_place1_enable_o <= data_i[8];
+        end
+        11'h022: begin
+          rule_place2_at_o <= data_i[7:0];
+          rule_place2_enable_o <= data_i[8];
+        end
+        11'h023: begin
+          rule_place3_at_o <= data_i[7:0];
+          rule_place3_enable_o <= data_i[8];
+        end
+        11'h024: begin
+          rule_value0_o <= data_i[15:0];
+          rule_value0_mask_o <= data_i[31:16];
+        end
+        11'h025: begin
+          rule_value1_o <= data_i[15:0];
+          rule_value1_mask_o <= data_i[31:16];
+        end
+        11'h026: begin
+          rule_value2_o <= data_i[15:0];
+          rule_value2_mask_o <= data_i[31:16];
+        end
+        11'h027: begin
+          rule_value3_o <= data_i[15:0];
+          rule_value3_mask_o <= data_i[31:16];
+        end
+        11'h028: begin
+          read_at_o <= data_i[9:0];
+          read_what_o <= data_i[11:10];
+          read_ask_o <= data_i[12];
+        end
+        default: ;
+      endcase
+    end
+    if (!rst_ni) begin
+      control_live_o <= 1'h0;
+      control_run_o <= 1'h0;
+      control_gaps_from_list_o <= 1'h0;
+      control_from_o <= 2'h2;
+      control_first_from_o <= 2'h0;
+      command_forget_o <= 1'h0;
+      command_gap_set_o <= 1'h0;
+      command_clear_o <= 1'h0;
+      command_revoke_o <= 1'h0;
+      command_ns_set_o <= 1'h0;
+      command_ns_step_o <= 1'h0;
+      command_capture_o <= 1'h0;
+      first_time_o <= 64'h0;
+      last_entry_o <= 12'h0;
+      frames_o <= 32'h0;
+      gap_whole_o <= 32'h54;
+      gap_numerator_o <= 32'h0;
+      gap_denominator_o <= 32'h1;
+      memory_which_o <= 3'h0;
+      ns_whole_o <= 8'h8;
+      ns_fraction_o <= 32'h0;
+      ns_value_o <= 64'h0;
+      listen_signed_o <= 1'h0;
+      listen_signature_at_o <= 8'h15;
+      gap_reference_o <= 32'h0;
+      rule_place0_at_o <= 8'h0;
+      rule_place0_enable_o <= 1'h0;
+      rule_place1_at_o <= 8'h0;
+      rule_place1_enable_o <= 1'h0;
+      rule_place2_at_o <= 8'h0;
+      rule_place2_enable_o <= 1'h0;
+      rule_place3_at_o <= 8'h0;
+      rule_place3_enable_o <= 1'h0;
+      rule_value0_o <= 16'h0;
+      rule_value0_mask_o <= 16'h0;
+      rule_value1_o <= 16'h0;
+      rule_value1_mask_o <= 16'h0;
+      rule_value2_o <= 16'h0;
+      rule_value2_mask_o <= 16'h0;
+      rule_value3_o <= 16'h0;
+      rule_value3_mask_o <= 16'h0;
+      read_at_o <= 10'h0;
+      read_what_o <= 2'h0;
+      read_ask_o <= 1'h0;
+    end
+  end
+
+  // Reading: first within groups of eight words, then all groups together.
+  always_ff @(posedge clk_i) begin
+    if (read_i) begin
+      unique case (word)
+        11'h018: high_q <= 32'(captured_time_i[63:32]);
+        11'h01a: high_q <= 32'(captured_tick_i[63:32]);
+        11'h040: high_q <= 32'(sent_i[47:32]);
+        11'h042: high_q <= 32'(late_i[47:32]);
+        11'h044: high_q <= 32'(late_ticks_i[47:32]);
+        11'h046: high_q <= 32'(latest_i[63:32]);
+        11'h048: high_q <= 32'(underruns_i[47:32]);
+        11'h04a: high_q <= 32'(good_i[47:32]);
+        11'h04c: high_q <= 32'(bad_i[47:32]);
+        11'h04e: high_q <= 32'(passed_i[47:32]);
+        11'h050: high_q <= 32'(bytes_i[47:32]);
+        11'h052: high_q <= 32'(noise_i[47:32]);
+        11'h054: high_q <= 32'(missing_i[47:32]);
+        11'h056: high_q <= 32'(stale_i[47:32]);
+        11'h058: high_q <= 32'(uncounted_i[47:32]);
+        default: ;
+      endcase
+    end
+    if (word[10:3] == 8'h00) begin
+      unique case (word[2:0])
+        3'h0: group_q[0] <= 32'h54415245;
+        3'h1: group_q[0] <= {16'h1, 16'h0};
+        3'h2: group_q[0] <= build_i[31:0];
+        3'h3: group_q[0] <= {8'h20, 8'hc, 8'h4, 8'h20};
+        3'h6: group_q[0] <= {30'b0, status_forgetting_i, status_idle_i};
+        3'h7: group_q[0] <= forgotten_i[31:0];
+        default: group_q[0] <= '0;
+      endcase
+    end else begin
+      group_q[0] <= '0;
+    end
+    if (word[10:3] == 8'h03) begin
+      unique case (word[2:0])
+        3'h0: group_q[1] <= captured_time_i[31:0];
+        3'h1: group_q[1] <= high_q;
+        3'h2: group_q[1] <= captured_tick_i[31:0];
+        3'h3: group_q[1] <= high_q;
+        default: group_q[1] <= '0;
+      endcase
+    end else begin
+      group_q[1] <= '0;
+    end
+    if (word[10:3] == 8'h05) begin
+      unique case (word[2:0])
+        3'h1: group_q[2] <= read_data_i[31:0];
+        3'h2: group_q[2] <= {31'b0, read_state_done_i};
+        default: group_q[2] <= '0;
+      endcase
+    end else begin
+      group_q[2] <= '0;
+    end
+    if (word[10:3] == 8'h08) begin
+      unique case (word[2:0])
+        3'h0: group_q[3] <= sent_i[31:0];
+        3'h1: group_q[3] <= high_q;
+        3'h2: group_q[3] <= late_i[31:0];
+        3'h3: group_q[3] <= high_q;
+        3'h4: group_q[3] <= late_ticks_i[31:0];
+        3'h5: group_q[3] <= high_q;
+        3'h6: group_q[3] <= latest_i[31:0];
+        3'h7: group_q[3] <= high_q;
+        default: group_q[3] <= '0;
+      endcase
+    end else begin
+      group_q[3] <= '0;
+    end
+    if (word[10:3] == 8'h09) begin
+      unique case (word[2:0])
+        3'h0: group_q[4] <= underruns_i[31:0];
+        3'h1: group_q[4] <= high_q;
+        3'h2: group_q[4] <= good_i[31:0];
+        3'h3: group_q[4] <= high_q;
+        3'h4: group_q[4] <= bad_i[31:0];
+        3'h5: group_q[4] <= high_q;
+        3'h6: group_q[4] <= passed_i[31:0];
+        3'h7: group_q[4] <= high_q;
+        default: group_q[4] <= '0;
+      endcase
+    end else begin
+      group_q[4] <= '0;
+    end
+    if (word[10:3] == 8'h0a) begin
+      unique case (word[2:0])
+        3'h0: group_q[5] <= bytes_i[31:0];
+        3'h1: group_q[5] <= high_q;
+        3'h2: group_q[5] <= noise_i[31:0];
+        3'h3: group_q[5] <= high_q;
+        3'h4: group_q[5] <= missing_i[31:0];
+        3'h5: group_q[5] <= high_q;
+        3'h6: group_q[5] <= stale_i[31:0];
+        3'h7: group_q[5] <= high_q;
+        default: group_q[5] <= '0;
+      endcase
+    end else begin
+      group_q[5] <= '0;
+    end
+    if (word[10:3] == 8'h0b) begin
+      unique case (word[2:0])
+        3'h0: group_q[6] <= uncounted_i[31:0];
+        3'h1: group_q[6] <= high_q;
+        default: group_q[6] <= '0;
+      endcase
+    end else begin
+      group_q[6] <= '0;
+    end
+    data_o       <= any_group;
+    reading_q    <= {reading_q[0], read_i};
+    read_valid_o <= reading_q[0];
+    if (!rst_ni) begin
+      reading_q    <= '0;
+      read_valid_o <= 1'b0;
+    end
+  end
+endmodule

@@ -1,0 +1,137 @@
+// The last stage before the MAC. A frame leaves in the very cycle asked, because nothing but this gate decides when: the departure is
+// known while the frame before is still leaving, is turned into a tick, and compared with the clock one cycle ahead. Fetching the
+// payload ends before that (see paced_queue), so it never moves a departure.
+//
+// What is timed is the transfer of a frame's first beat. The MAC takes it only if it can begin at once, and its preamble starts a fixed
+// number of cycles after.
+//
+//   departure ──► due ──► reached? ─┐
+//                                   ▼
+//   frame ────────────────────────► gate ──► MAC
+//
+// A frame that is late (the frame before, or the MAC, was not done, or the departure came too late) leaves at once, and `release_o` says
+// how late. The first relative departure after reset or `forget_i` has nothing before it, and leaves at once.
+//
+// `forget_i`: as long as it is high, departures and frames that have not been offered to the MAC are swallowed. Departures and frames
+// may be swallowed at different times; `owed_q` is by how many they differ, and what is missing is swallowed as it comes, so the n-th
+// departure always belongs to the n-th frame.
+//
+// A value is at most 2^63 - 1 where it is relative: who makes departures refuses others.
+//
+// Rules (formal/release_gate.sv): 1 never early; 2 exact: if a departure came two ticks before it is due, the frame is there, no frame is
+// under way and the sink is ready, it leaves in the tick in which it is due; 3 order: the n-th frame leaves by the n-th departure, whole and
+// unchanged, none twice, none between; 4 late counted: each start is told, with exactly start - due; 5 the rules of streams at the output, also
+// under forget; 6 each frame is started or told as forgotten.
+module release_gate
+  import tare_pkg::*;
+#(
+    // How far departures and frames may be apart while they are forgotten, as a power of two.
+    parameter int unsigned OwedWidth = 12
+) (
+    input  logic       clk_i,
+    input  logic       rst_ni,
+    input  ticks_t     now_i,
+    input  ticks_t     next_i,
+    input  logic       forget_i,
+    input  logic       departure_valid_i,
+    output logic       departure_ready_o,
+    input  departure_t departure_i,
+    input  logic       valid_i,
+    output logic       ready_o,
+    input  beat_t      beat_i,
+    output logic       valid_o,
+    input  logic       ready_i,
+    output beat_t      beat_o,
+    // High in the cycle in which a frame leaves, with where it is to be stamped.
+    output logic       start_o,
+    output stamp_t     stamp_o,
+    // One cycle later.
+    output logic       release_valid_o,
+    output release_t   release_o,
+    // High for one cycle for each frame that was forgotten.
+    output logic       forgotten_o
+);
+  // The departure that waits, and what is known of it.
+  logic held_q, checked_q, reached_q, untimed_q;
+  ticks_t due_q;
+  stamp_t stamp_q;
+  // The frame that leaves, or is swallowed.
+  logic inside_q, swallowing_q;
+  // The frame before.
+  logic previous_q;
+  ticks_t previous_start_q, previous_due_q;
+
+  logic signed [OwedWidth-1:0] owed_q;
+
+  wire open = held_q && checked_q && reached_q && !inside_q && !swallowing_q;
+  wire pass = inside_q || open;
+  wire swallow = swallowing_q || (!inside_q && !held_q && (forget_i || owed_q > 0));
+  wire begin_swallow = swallow && !swallowing_q && valid_i;
+
+  assign valid_o = valid_i && pass;
+  assign ready_o = pass ? ready_i : swallow;
+  assign beat_o  = beat_i;
+  assign start_o = open && valid_i && ready_i;
+  assign stamp_o = stamp_q;
+  assign forgotten_o = begin_swallow;
+
+  // Departures.
+  wire drop = forget_i || owed_q < 0;
+  // Not before what is owed has been swallowed: so a departure that is held belongs to the next frame.
+  assign departure_ready_o = drop || (!held_q && owed_q == 0);
+  wire taken = departure_valid_i && departure_ready_o;
+  wire load = taken && !drop;
+  // What is offered to the MAC stays offered.
+  wire drop_held = forget_i && held_q && !(open && valid_i);
+
+  wire relative = departure_i.from == AfterStart || departure_i.from == AfterDue;
+  wire no_time = departure_i.from == AtOnce || (relative && !previous_q);
+  ticks_t base;
+  always_comb begin
+    unique case (departure_i.from)
+      AfterStart: base = previous_start_q;
+      AfterDue: base = previous_due_q;
+      default: base = '0;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    checked_q <= held_q && !start_o && !drop_held;
+    reached_q <= next_i >= due_q;
+    if (start_o || drop_held) held_q <= 1'b0;
+    if (load) begin
+      held_q    <= 1'b1;
+      checked_q <= 1'b0;
+      untimed_q <= no_time;
+      due_q     <= no_time ? now_i : base + departure_i.value;
+      stamp_q   <= departure_i.stamp;
+    end
+
+    if (start_o) begin
+      previous_q       <= 1'b1;
+      previous_start_q <= now_i;
+      previous_due_q   <= untimed_q ? now_i : due_q;
+    end
+    if (forget_i) previous_q <= 1'b0;
+
+    if (valid_o && ready_i) inside_q <= !beat_i.last;
+    if (swallow && valid_i) swallowing_q <= !beat_i.last;
+    owed_q <= owed_q + OwedWidth'(signed'({1'b0, taken && drop})) + OwedWidth'(signed'({1'b0, drop_held}))
+            - OwedWidth'(signed'({1'b0, begin_swallow}));
+
+    release_valid_o <= start_o;
+    if (!rst_ni) begin
+      held_q          <= 1'b0;
+      checked_q       <= 1'b0;
+      inside_q        <= 1'b0;
+      swallowing_q    <= 1'b0;
+      previous_q      <= 1'b0;
+      owed_q          <= '0;
+      release_valid_o <= 1'b0;
+    end
+  end
+
+  // The frame that started in the last cycle is the one before now.
+  assign release_o.start = previous_start_q;
+  assign release_o.late  = previous_start_q - previous_due_q;
+endmodule

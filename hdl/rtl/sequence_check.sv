@@ -1,0 +1,66 @@
+// What sequence numbers tell of each of 32 streams: how many frames are missing, and how many came out of order or twice.
+//
+//   number        means
+//   as expected   fine
+//   greater       as many are missing as are left out; one greater is expected next
+//   smaller       this one was missing before, or comes a second time: counted as `stale`, and nothing is expected anew
+//
+// So missing - stale is the loss of a network that may change the order but makes no copies. The first frame of a stream after `clear_i`
+// is fine whatever its number.
+//
+// One frame in three cycles or more. A stream's number is compared modulo 2^40 (8 days at 1 488 095/s); a jump of more than half of that counts
+// as smaller.
+//
+// Rules (formal/sequence_check.sv): 1 what is told is as in the table.
+module sequence_check (
+    input  logic        clk_i,
+    input  logic        rst_ni,
+    input  logic        clear_i,
+    input  logic        valid_i,
+    input  logic [4:0]  stream_i,
+    input  logic [39:0] sequence_i,
+    // Three cycles later, for one cycle.
+    output logic        valid_o,
+    output logic [4:0]  stream_o,
+    output logic        stale_o,
+    output logic [39:0] missing_o
+);
+  logic [39:0] expected[32];
+  logic [31:0] known_q;
+  logic valid1_q, valid2_q, known1_q, fresh2_q;
+  logic [4:0] stream1_q, stream2_q;
+  logic [39:0] sequence1_q, expected1_q, ahead2_q, sequence2_q;
+
+  wire write = valid2_q && (!ahead2_q[39] || fresh2_q);
+
+  always_ff @(posedge clk_i) begin
+    if (write) expected[stream2_q] <= sequence2_q + 1'b1;
+  end
+
+  always_ff @(posedge clk_i) begin
+    valid1_q    <= valid_i;
+    stream1_q   <= stream_i;
+    sequence1_q <= sequence_i;
+    expected1_q <= expected[stream_i];
+    known1_q    <= known_q[stream_i];
+
+    valid2_q    <= valid1_q;
+    stream2_q   <= stream1_q;
+    sequence2_q <= sequence1_q;
+    ahead2_q    <= sequence1_q - expected1_q;
+    fresh2_q    <= !known1_q;
+
+    valid_o   <= valid2_q;
+    stream_o  <= stream2_q;
+    stale_o   <= ahead2_q[39] && !fresh2_q;
+    missing_o <= ahead2_q[39] || fresh2_q ? '0 : ahead2_q;
+
+    if (valid2_q) known_q[stream2_q] <= 1'b1;
+    if (clear_i || !rst_ni) known_q <= '0;
+    if (!rst_ni) begin
+      valid1_q <= 1'b0;
+      valid2_q <= 1'b0;
+      valid_o  <= 1'b0;
+    end
+  end
+endmodule

@@ -1,0 +1,79 @@
+// What crosses the borders between modules. Each is one packed struct, so that a module that hands one on cannot forget a field.
+package tare_pkg;
+
+  // Cycles of the core clock since reset. Never set and never adjusted: nothing that is done to the clock of nanoseconds moves a
+  // departure. 64 bits at 125 MHz wrap after 4 679 years.
+  typedef logic [63:0] ticks_t;
+
+  // Eight bytes of a frame, from the destination address on and without FCS. Byte 0 is bits 7:0 and the first on the wire.
+  typedef struct packed {
+    logic        last;
+    logic [2:0]  final_byte;  // index of the last byte that counts; 7 in every beat but the last
+    logic [63:0] data;
+  } beat_t;
+
+  // What a departure is reckoned from.
+  typedef enum logic [1:0] {
+    AtOnce,      // as soon as the frame before has left
+    AtTime,      // value is the tick itself
+    AfterStart,  // value is ticks after the start of the frame before, whenever that was: a frame that was late moves those after it
+    AfterDue     // value is ticks after the time at which the frame before was due: a late frame moves nothing
+  } from_e;
+
+  // Where a frame gets the tick of its departure, in halfwords (pairs of bytes) from its start.
+  typedef struct packed {
+    logic       enable;
+    logic [7:0] place;      // first of four halfwords
+    logic       fix_sum;    // a UDP or TCP checksum covers the stamp
+    logic [7:0] sum_place;  // its halfword
+  } stamp_t;
+
+  typedef struct packed {
+    from_e  from;
+    ticks_t value;
+    stamp_t stamp;
+  } departure_t;
+
+  // What became of a departure.
+  typedef struct packed {
+    ticks_t start;
+    ticks_t late;  // start - due; 0 of frames that were due at no time
+  } release_t;
+
+  // A beat of a received frame, FCS included. It cannot be made to wait.
+  typedef struct packed {
+    logic        first;
+    logic        last;
+    logic [2:0]  final_byte;
+    logic        bad;    // in the last beat: the FCS is wrong, the frame was cut off, or the PHY saw an error
+    logic [63:0] data;
+  } heard_t;
+
+  localparam int unsigned ClockHz = 125_000_000;
+  localparam int unsigned MinFrameBytes = 60;  // without FCS
+  localparam int unsigned GapBytes = 12;       // between frames, IEEE 802.3 clause 4.4.2
+
+  // CRC-32 of IEEE 802.3 clause 3.2.9, one byte, reflected; starts as all ones, goes out inverted, least significant byte first.
+  function automatic logic [31:0] crc_byte(logic [31:0] crc, logic [7:0] data);
+    logic [31:0] c;
+    c = crc ^ {24'b0, data};
+    for (int i = 0; i < 8; i++) c = c[0] ? (c >> 1) ^ 32'hedb8_8320 : c >> 1;
+    return c;
+  endfunction
+
+  // What the CRC is after a whole frame with its FCS.
+  localparam logic [31:0] CrcResidue = 32'hdebb_20e3;
+
+  // Sum of ones' complement (RFC 1071) of two halfwords.
+  function automatic logic [15:0] ones_add(logic [15:0] a, logic [15:0] b);
+    logic [16:0] s;
+    s = {1'b0, a} + {1'b0, b};
+    return s[15:0] + {15'b0, s[16]};
+  endfunction
+
+  // Two bytes as they follow each other on the wire are a big-endian number; in a beat the first has the lower place.
+  function automatic logic [15:0] swap16(logic [15:0] x);
+    return {x[7:0], x[15:8]};
+  endfunction
+
+endpackage

@@ -1,0 +1,297 @@
+"""The whole core, from its registers to the wire and back: the wire is read by what is in gmii.py, not by the design."""
+
+import cocotb
+from bench import PAUSES, Bench, Drive, Sink, Source, Watch, never, seeded
+from gmii import Talker, Wire
+from model.ethernet import on_the_wire, sums_hold, udp
+from model.gaps import due
+from model.generator import Field, Mode, Plan, Template
+from model.histogram import bin_of
+from model.shapes import Departure, From, beats
+
+# From a frame's start to the first byte of its preamble on the wire.
+START_DELAY = 1
+INPUTS = [
+    "rxd_i", "rx_dv_i", "rx_er_i", "live_i", "forget_i", "run_i", "gaps_from_list_i", "from_i", "first_from_i", "first_time_i",
+    "last_entry_i", "frames_i", "gap_set_i", "gap_whole_i", "gap_numerator_i", "gap_denominator_i", "write_i", "memory_i",
+    "address_i", "data_i", "live_valid_i", "live_departure_i", "live_beat_i", "use_valid_i", "use_i", "revoke_i", "grant_ready_i",
+    "mark_valid_i", "mark_i", "marked_ready_i", "clear_i", "listen_i", "read_i", "read_what_i", "read_at_i", "ns_whole_i",
+    "ns_fraction_i", "ns_set_i", "ns_step_i", "ns_value_i", "capture_i",
+]  # fmt: skip
+
+
+class Loop:
+    """A cable from transmitter to receiver: one cycle long."""
+
+    def __init__(self, dut):
+        self.dut = dut
+        self.seen = (0, 0, 0)
+
+    def idle(self):
+        pass
+
+    def drive(self, _cycle):
+        self.dut.rx_dv_i.value, self.dut.rxd_i.value, self.dut.rx_er_i.value = self.seen
+
+    def look(self, _cycle):
+        self.seen = (int(self.dut.tx_en_o.value), int(self.dut.txd_o.value), int(self.dut.tx_er_o.value))
+
+
+class Core(Bench):
+    def __init__(self, dut, *agents):
+        self.wire = Wire(dut)
+        super().__init__(dut, self.wire, *agents)
+
+    async def begin(self, **inputs):
+        values = dict.fromkeys(INPUTS, 0) | {"gap_denominator_i": 1, "ns_whole_i": 8} | inputs
+        await self.start(**values)
+        agents, self.agents = self.agents, []
+        await self.step(1_030)
+        self.agents = agents
+
+    def tick(self):
+        """The tick of the coming cycle: counted from the reset, one ahead of `cycle`."""
+        return self.cycle
+
+    async def load(self, plan, gap, first_time, reckoned=From.AFTER_START, from_list=False):
+        dut = self.dut
+        agents, self.agents = self.agents, []
+        for memory, address, data in plan.writes():
+            dut.write_i.value = 1
+            dut.memory_i.value, dut.address_i.value, dut.data_i.value = memory, address, data
+            await self.step()
+        dut.write_i.value = 0
+        dut.gaps_from_list_i.value = from_list
+        dut.last_entry_i.value = len(plan.entries) - 1
+        dut.frames_i.value = plan.frames
+        dut.from_i.value, dut.first_from_i.value = reckoned, From.AT_TIME
+        dut.first_time_i.value = first_time
+        dut.gap_set_i.value = 1
+        dut.gap_whole_i.value, dut.gap_numerator_i.value, dut.gap_denominator_i.value = gap
+        await self.step()
+        dut.gap_set_i.value = 0
+        await self.step(4)
+        self.agents = agents
+
+    async def read(self, what, at):
+        dut = self.dut
+        dut.read_i.value, dut.read_what_i.value, dut.read_at_i.value = 1, what, at
+        for _ in range(20):
+            got = {}
+            self.agents.append(Watch(lambda _cycle: got.update(valid=int(dut.read_valid_o.value), word=int(dut.read_o.value))))
+            await self.step()
+            self.agents.pop()
+            if got["valid"]:
+                dut.read_i.value = 0
+                await self.step(4)
+                return got["word"]
+        raise AssertionError("no answer")
+
+    def counter(self, name):
+        return int(getattr(self.dut, f"{name}_o").value)
+
+
+def template(size, **rest):
+    """A UDP frame of that size with FCS."""
+    stored = bytearray(udp(bytes(size - 46)))
+    for at in (16, 24, 38, 40):
+        stored[at : at + 2] = b"\0\0"
+    stored = bytes(stored[:64].ljust(64, b"\0"))
+    return Template(stored, size - 4, 17, **rest)
+
+
+def listen(signature_at):
+    return (1 << 40 | signature_at // 2 << 32) << 164
+
+
+async def generated(dut, size, gap, frames, talk=(), **more):
+    """Runs the generator; the wire's frames, with the tick of the first."""
+    talker = Talker(dut, talk)
+    core = Core(dut, talker if talk else Loop(dut))
+    await core.begin(listen_i=listen(42))
+    plan = Plan([template(size, signature_at=42, stamp=True)], [], [], [(0, 0, 0)], frames)
+    first = core.tick() + 500
+    await core.load(plan, gap, first, **more)
+    dut.run_i.value = 1
+    await core.until(lambda: len(core.wire.frames) == frames, 200_000)
+    await core.step(60)
+    return core, first, plan
+
+
+@cocotb.test()
+@cocotb.parametrize(
+    case=[(64, (84, 0, 1)), (64, (84, 1, 3)), (64, (1000, 0, 1)), (64, (375, 125, 333)), (1518, (1538, 0, 1)), (1518, (1695, 0, 1)), (1518, (15380, 1, 7))]
+)
+async def exact_gaps(dut, case):
+    """Every preamble in the very cycle, stamps in every frame, and the receiver sees the same."""
+    size, gap = case
+    seeded("exact_gaps", case)
+    frames = 60 if size == 64 else 12
+    core, first, plan = await generated(dut, size, gap, frames)
+    whole = core.wire.whole()
+    starts = [cycle for cycle, _ in whole]
+    zero = starts[0]
+    assert zero == first + START_DELAY
+    assert [start - zero for start in starts] == [due(n, *gap) for n in range(frames)]
+    for n, ((cycle, got), expected) in enumerate(zip(whole, plan.expected())):
+        assert sums_hold(got), f"frame {n}"
+        stamp = int.from_bytes(got[50:58], "big")
+        assert stamp == first + due(n, *gap), f"frame {n}"
+        assert got[:40] + got[42:50] + bytes(8) + got[58:] == expected[:40] + expected[42:]
+    assert core.counter("sent") == frames and core.counter("late") == 0 and core.counter("underruns") == 0
+    assert core.counter("good") == core.counter("passed") == frames
+    assert core.counter("bytes") == frames * size
+    assert core.counter("missing") == core.counter("stale") == core.counter("bad") == core.counter("noise") == 0
+    # Latency: the start delay and the cable's cycle.
+    assert await core.read(1, START_DELAY + 1) == frames
+    for gap_seen in {due(n + 1, *gap) - due(n, *gap) for n in range(frames - 1)}:
+        same = sum(bin_of(due(n + 1, *gap) - due(n, *gap)) == bin_of(gap_seen) for n in range(frames - 1))
+        assert await core.read(0, bin_of(gap_seen)) == same
+
+
+@cocotb.test()
+@cocotb.parametrize(gap=[(84, 0, 1), (100, 1, 3)])
+async def incoming_changes_nothing(dut, gap):
+    """The same run with 64-byte frames coming in without a pause: every byte leaves in the same cycle."""
+    rng = seeded("incoming", gap)
+    quiet, first, _ = await generated(dut, 64, gap, 40)
+    alone = [(cycle - quiet.wire.frames[0][0], bytes(data)) for cycle, data, _ in quiet.wire.frames]
+    dut.rst_ni.value = 0
+    await quiet.step(5)
+    talk = [(12, on_the_wire(udp(rng.randbytes(18))), None) for _ in range(200)]
+    busy, second, _ = await generated_again(dut, 64, gap, 40, talk)
+    with_traffic = [(cycle - busy.wire.frames[0][0], bytes(data)) for cycle, data, _ in busy.wire.frames]
+    # The stamps are of another time, and with them checksum and FCS.
+    assert [cycle for cycle, _ in with_traffic] == [cycle for cycle, _ in alone]
+    assert [data[8:48] for _, data in with_traffic] == [data[8:48] for _, data in alone]
+    assert busy.counter("late") == 0
+    assert busy.counter("good") > 30 and busy.counter("bad") == 0
+
+
+async def generated_again(dut, size, gap, frames, talk):
+    """As generated, in a simulation that already has a clock."""
+    talker = Talker(dut, talk)
+    core = Core(dut, talker)
+    values = dict.fromkeys(INPUTS, 0) | {"gap_denominator_i": 1, "ns_whole_i": 8, "listen_i": listen(42)}
+    await core.set(**values)
+    dut.rst_ni.value = 0
+    agents, core.agents = core.agents, []
+    await core.step(3)
+    dut.rst_ni.value = 1
+    core.cycle = 0
+    await core.step(1_030)
+    core.agents = agents
+    plan = Plan([template(size, signature_at=42, stamp=True)], [], [], [(0, 0, 0)], frames)
+    first = core.tick() + 500
+    await core.load(plan, gap, first)
+    dut.run_i.value = 1
+    await core.until(lambda: len(core.wire.frames) == frames, 200_000)
+    await core.step(60)
+    return core, first, plan
+
+
+@cocotb.test()
+@cocotb.parametrize(reckoned=[From.AFTER_START, From.AFTER_DUE])
+async def asked_for_too_much(dut, reckoned):
+    """80 ticks asked of a wire that needs 84: line rate, and every frame but the first counted as late, by exactly so much."""
+    seeded("too_much", reckoned)
+    frames = 50
+    core, _, _ = await generated(dut, 64, (80, 0, 1), frames, reckoned=reckoned)
+    starts = [cycle for cycle, _ in core.wire.whole()]
+    assert [start - starts[0] for start in starts] == [84 * n for n in range(frames)]
+    assert core.counter("late") == frames - 1
+    each = [4 * n if reckoned == From.AFTER_DUE else 4 for n in range(1, frames)]
+    assert core.counter("late_ticks") == sum(each) and core.counter("latest") == max(each)
+
+
+@cocotb.test()
+@cocotb.parametrize(idle=["never", "mostly", "bursts"])
+async def live(dut, idle):
+    """Frames of a host that keeps to its credits: sent at their gaps, marks reported, all credits back at the end."""
+    rng = seeded("live", idle)
+    frames = [rng.randbytes(rng.randint(60, 400)) for _ in range(30)]
+    departures = [Departure(From.AT_ONCE)] + [Departure(From.AFTER_START, rng.randint(500, 900)) for _ in frames[1:]]
+    state = {"credits": 0, "marks": []}
+
+    def put(word):
+        dut.live_departure_i.value, dut.live_beat_i.value = word
+
+    source = Source(dut, "live_valid_i", "live_ready_o", put, [], PAUSES[idle](rng))
+    grants = Sink(dut, "grant_valid_o", "grant_ready_i", "grant_o")
+    marked = Sink(dut, "marked_valid_o", "marked_ready_i", "marked_o")
+    core = Core(dut, source, grants, marked, Loop(dut))
+    await core.begin(live_i=1)
+    core.agents.remove(core.agents[-1])
+    for n, (frame_, departure) in enumerate(zip(frames, departures)):
+        words = beats(frame_)
+        await core.until(lambda: sum(grants.items()) - state["credits"] >= len(words), 5_000)
+        state["credits"] += len(words)
+        dut.use_valid_i.value, dut.use_i.value = 1, len(words)
+        await core.step()
+        assert int(dut.use_refused_o.value) == 0
+        dut.use_valid_i.value = 0
+        source.items += [(departure.pack(), beat.pack()) for beat in words]
+        await core.until(source.empty, 5_000)
+        if n % 7 == 3:
+            await core.step(2)
+            dut.mark_valid_i.value, dut.mark_i.value = 1, n
+            await core.step()
+            dut.mark_valid_i.value = 0
+            state["marks"].append(n)
+    await core.until(lambda: len(core.wire.frames) == len(frames), 60_000)
+    await core.step(60)
+    whole = core.wire.whole()
+    assert [data for _, data in whole] == frames
+    starts = [cycle for cycle, _ in whole]
+    late = core.counter("late")
+    exact = sum(b - a == departure.value for a, b, departure in zip(starts, starts[1:], departures[1:]))
+    assert exact == len(frames) - 1 - late
+    if idle == "never":
+        assert late == 0
+    assert marked.items() == state["marks"]
+    assert sum(grants.items()) - state["credits"] == 2048
+    assert int(dut.idle_o.value) == 1 and core.counter("underruns") == 0
+
+
+@cocotb.test()
+@cocotb.parametrize(source=["generator", "live"])
+async def forgets(dut, source):
+    """A frame that is due in minutes, and those behind it, are forgotten at once; what comes after leaves."""
+    rng = seeded("forgets", source)
+    done = []
+    watch = Watch(lambda _cycle: done.append(int(dut.forgotten_o.value)) if dut.forget_done_o.value == 1 else None)
+    core = Core(dut, watch)
+    live_source = Source(dut, "live_valid_i", "live_ready_o", lambda word: put(word), [], never)
+
+    def put(word):
+        dut.live_departure_i.value, dut.live_beat_i.value = word
+
+    core.agents.append(live_source)
+    await core.begin(live_i=source == "live")
+    if source == "live":
+        for n in range(9):
+            value = 300 if n < 3 else 10**10
+            live_source.items += [(Departure(From.AFTER_START, value).pack(), beat.pack()) for beat in beats(rng.randbytes(100))]
+        await core.until(live_source.empty, 2_000)
+    else:
+        plan = Plan([template(64)], [], [], [(300, 0, 0), (300, 0, 0), (300, 0, 0), (10**9, 0, 0)], 9)
+        await core.load(plan, (84, 0, 1), 2_000, from_list=True)
+        dut.run_i.value = 1
+    await core.until(lambda: len(core.wire.frames) == 3, 20_000)
+    await core.step(500)
+    assert len(core.wire.frames) == 3
+    dut.run_i.value = 0
+    dut.forget_i.value = 1
+    await core.step()
+    dut.forget_i.value = 0
+    await core.until(lambda: bool(done), 1_000)
+    if source == "live":
+        assert done == [6]
+    else:
+        # What the generator had made ahead; it was stopped, so the rest was never made.
+        assert 1 <= done[0] <= 6
+    assert int(dut.idle_o.value) == 1 and int(dut.forget_busy_o.value) == 0
+    if source == "live":
+        live_source.items += [(Departure(From.AFTER_START, 10**10).pack(), beat.pack()) for beat in beats(rng.randbytes(100))]
+        await core.until(lambda: len(core.wire.frames) == 4, 1_000)
+        assert core.counter("late") == 0

@@ -1,0 +1,138 @@
+"""The receiving side beside plain counting."""
+
+import collections
+import struct
+
+import cocotb
+from bench import Bench, Watch, seeded
+from model.histogram import bin_of
+
+
+def heard(frame, bad):
+    """The beats of a frame as heard_t."""
+    out = []
+    for at in range(0, len(frame), 8):
+        part = frame[at : at + 8]
+        last = at + 8 >= len(frame)
+        out.append((at == 0) << 69 | last << 68 | (len(part) - 1) << 65 | (last and bad) << 64 | int.from_bytes(part, "little"))
+    return out
+
+
+def listen(signature_at=None, reference=0, rules=()):
+    """listen_t as an integer; rules: (byte, mask, value)."""
+    word = 0
+    for n in range(3, -1, -1):
+        rule = 0
+        if n < len(rules):
+            at, mask, value = rules[n]
+            rule = 1 << 40 | at // 2 << 32 | mask << 16 | value
+        word = word << 41 | rule
+    signed = signature_at is not None
+    return (signed << 40 | (signature_at or 0) // 2 << 32 | reference) << 164 | word
+
+
+class Receive(Bench):
+    async def begin(self, config):
+        await self.start(
+            config_i=config, clear_i=0, valid_i=0, beat_i=0, stamp_i=0, noise_i=0, read_i=0, read_what_i=0, read_at_i=0
+        )
+        await self.step(1_030)
+
+    async def frame(self, data, stamp, bad=False, after=8):
+        for word in heard(data, bad):
+            self.dut.valid_i.value, self.dut.beat_i.value, self.dut.stamp_i.value = 1, word, stamp
+            await self.step()
+            self.dut.valid_i.value = 0
+        await self.step(after)
+
+    async def read(self, what, at):
+        dut = self.dut
+        dut.read_i.value, dut.read_what_i.value, dut.read_at_i.value = 1, what, at
+        for _ in range(20):
+            got = {}
+            self.agents.append(Watch(lambda _cycle: got.update(valid=int(dut.read_valid_o.value), word=int(dut.read_o.value))))
+            await self.step()
+            self.agents.pop()
+            if got["valid"]:
+                dut.read_i.value = 0
+                await self.step(4)
+                return got["word"]
+        raise AssertionError("no answer")
+
+
+@cocotb.test()
+@cocotb.parametrize(case=list(range(6)))
+async def counted(dut, case):
+    rng = seeded("counted", case)
+    signature_at = rng.choice([None, 42, 54])
+    reference = rng.choice([0, 100, 1000])
+    rules = rng.choice([[], [(12, 0xFFFF, 0x0800)], [(12, 0xFFFF, 0x0800), (36, 0x00FF, 9), (0, 0xFF00, 0x0200)]])
+    bench = Receive(dut)
+    await bench.begin(listen(signature_at, reference, rules))
+    totals = collections.Counter()
+    gaps, latencies, missing_by = collections.Counter(), collections.Counter(), collections.Counter()
+    expected, before, stamp = {}, None, 10_000
+    sequences = collections.Counter()
+    for _ in range(150):
+        size = rng.choice([64, 65, 66, 71, 72, 128, 400])
+        data = bytearray(rng.randbytes(size))
+        data[12:14] = rng.choice([b"\x08\x00", b"\x08\x00", b"\x08\x00", b"\x86\xdd"])
+        data[36:38] = struct.pack(">H", rng.choice([9, 9, 9, 10, 0x0109]))
+        data[0] = rng.choice([2, 2, 2, 3])
+        stream = rng.randrange(32)
+        sequences[stream] += rng.choice([1, 1, 1, 2, 30, 0])
+        sent = stamp - rng.randrange(1 << rng.randint(1, 34))
+        has = signature_at is not None and signature_at + 16 <= size
+        if signature_at is not None:
+            signature = sequences[stream].to_bytes(5, "big") + bytes([stream]) + bytes(2) + (sent % (1 << 64)).to_bytes(8, "big")
+            data[signature_at : signature_at + 16] = signature
+            data = data[:size]
+        bad = rng.random() < 0.1
+        await bench.frame(bytes(data), stamp, bad, rng.randint(2, 30))
+        ok = not bad and all(int.from_bytes(data[at : at + 2], "big") & mask == value & mask for at, mask, value in rules)
+        totals["bad"] += bad
+        totals["good"] += not bad
+        totals["bytes"] += 0 if bad else size
+        totals["passed"] += ok
+        if ok:
+            if before is not None:
+                gaps[bin_of(abs(stamp - before - reference))] += 1
+            before = stamp
+        if ok and has:
+            latencies[bin_of((stamp - sent) % (1 << 64))] += 1
+            ahead = sequences[stream] - expected.get(stream, sequences[stream])
+            if ahead < 0:
+                totals["stale"] += 1
+            else:
+                totals["missing"] += ahead
+                missing_by[stream] += ahead
+                expected[stream] = sequences[stream] + 1
+        stamp += rng.choice([84, 100, 150, 1000, 1 << 33])
+    await bench.step(20)
+    for name in ["good", "bad", "passed", "bytes", "missing", "stale"]:
+        assert int(getattr(dut, f"{name}_o").value) == totals[name], name
+    assert int(dut.uncounted_o.value) == 0
+    for what, counts in enumerate([gaps, latencies]):
+        for at in sorted(counts) + rng.sample(range(1024), 10):
+            assert await bench.read(what, at) == counts[at], f"histogram {what}, bin {at}"
+    for stream in range(32):
+        assert await bench.read(2, stream) == missing_by[stream]
+
+
+@cocotb.test()
+async def at_full_rate(dut):
+    """64-byte frames with nothing between them on the stream, which no wire can bring: none is lost."""
+    rng = seeded("at_full_rate")
+    bench = Receive(dut)
+    await bench.begin(listen(42, 8))
+    count = 200
+    for n in range(count):
+        signature = n.to_bytes(5, "big") + bytes(3) + (1000 + 8 * n - 5).to_bytes(8, "big")
+        data = rng.randbytes(42) + signature + rng.randbytes(6)
+        await bench.frame(data, 1000 + 8 * n, after=0)
+    await bench.step(20)
+    assert int(dut.good_o.value) == int(dut.passed_o.value) == count
+    assert int(dut.bytes_o.value) == 64 * count
+    assert int(dut.missing_o.value) == int(dut.stale_o.value) == int(dut.uncounted_o.value) == 0
+    assert await bench.read(0, 0) == count - 1
+    assert await bench.read(1, 5) == count

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Looks over the hardware sources: style (verible), meaning (verilator), and that what is made from the registers' description is up to date.
+# Prints only what is wrong.
+#
+#   scripts/hdl_lint.sh
+set -eu
+cd "$(dirname "$0")/.."
+
+bin=hdl/.venv/bin
+"$bin/verible-verilog-lint" --rules_config hdl/lint.rules hdl/rtl/*.sv hdl/formal/*.sv hdl/syn/*.sv
+
+VERILATOR_ROOT=$("$bin/python" -c 'import pathlib, verilator; print(pathlib.Path(verilator.__file__).parent)')
+export VERILATOR_ROOT
+packages='hdl/rtl/tare_pkg.sv hdl/rtl/generator_pkg.sv hdl/rtl/receive_pkg.sv'
+rest=$(ls hdl/rtl/*.sv | grep -v _pkg.sv)
+# shellcheck disable=SC2086 # words are to be split
+"$VERILATOR_ROOT/bin/verilator" --lint-only -Wall hdl/lint.vlt --top tare_module $packages $rest
+
+"$bin/python" hdl/regs/regs.py --check
