@@ -119,12 +119,26 @@ fn a_second_ctrl_c_quits_at_once() {
 }
 
 #[test]
-fn sigterm_is_as_good_as_ctrl_c() {
+fn sigterm_and_the_end_of_a_terminal_are_as_good_as_ctrl_c() {
     let _shared = beside_others();
     let target = Target::start("--no-truth");
-    let running = Tare::http(&format!("--parallel 2 --duration 60s {}", target.url())).start();
+    for signal in [Signal::TERM, Signal::HUP] {
+        let running = Tare::http(&format!("--parallel 2 --duration 60s {}", target.url())).start();
+        running.sleep_until(Duration::from_millis(500));
+        running.process.signal(signal);
+        let run = running.finish();
+        assert_eq!((run.code, run.at("partial") == true), (Some(130), true), "{signal:?}: {run}");
+    }
+}
+
+#[test]
+fn under_nohup_a_run_outlives_its_terminal() {
+    let _shared = beside_others();
+    let target = Target::start("--no-truth");
+    let load = format!("--rate 100 --duration 1500ms {}", target.url());
+    let running = Tare::http(&load).through("nohup").start();
     running.sleep_until(Duration::from_millis(500));
-    running.process.signal(Signal::TERM);
+    running.process.signal(Signal::HUP);
     let run = running.finish();
-    assert_eq!((run.code, run.at("partial") == true), (Some(130), true), "{run}");
+    assert_eq!((run.at("partial") == false, run.total("done")), (true, 150), "{run}");
 }

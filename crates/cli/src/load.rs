@@ -7,6 +7,7 @@
 use crate::elsewhere;
 use crate::engine::{Brief, Driven, Seen, Stopped};
 use crate::http_engine::Http;
+use crate::interrupt;
 use crate::limits;
 use crate::options::{Options, Output};
 use crate::papers::{Papers, told};
@@ -22,7 +23,6 @@ use measure::{
 };
 use plan::{Note, Plan};
 use report::Documents;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use sinks::{Hub, RunInfo};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -405,16 +405,12 @@ fn so_far(
     result
 }
 
-/// The first Ctrl-C (or SIGTERM) ends the run with a complete result; a second one quits at once.
+/// The first Ctrl-C (or what else ends a run) ends it with a complete result; a second one quits at once.
 fn on_interrupt(watching: &Watching) -> Result<Arc<AtomicBool>, Failure> {
     let stop = watching.signals.stop.clone();
     // Not while a view has the terminal: it would be left as it is.
     let may_quit = if watching.has_view() { watching.signals.restored.clone() } else { stop.clone() };
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, may_quit.clone())
-            .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
-            .map_err(|error| Failure::wrong(anyhow::anyhow!("signals can not be handled: {error}")))?;
-    }
+    interrupt::heed(&stop, Some(&may_quit))?;
     Ok(stop)
 }
 

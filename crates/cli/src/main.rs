@@ -8,6 +8,7 @@ mod elsewhere;
 mod embedded;
 mod engine;
 mod http_engine;
+mod interrupt;
 mod limits;
 mod load;
 mod named_runs;

@@ -10,13 +10,13 @@
 use crate::commands::weigh_backload::{self, WeighBackloadArgs};
 use crate::commands::weigh_http::{self, WeighHttpArgs};
 use crate::commands::weigh_packets::{self, WeighPacketsArgs};
+use crate::interrupt;
 use crate::status::{Failure, Status, complain};
 use crate::terminal::print_all;
 use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueHint};
 use host::{Capability, HostError, Machine, Profile, Refused};
 use measure::ExitStatus;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -89,12 +89,8 @@ pub struct Session {
 impl Session {
     fn begin(output: &WeighOutput) -> Result<Self, Failure> {
         let stop = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
-            // A second one ends it at once; the next bed takes away what is left.
-            signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())
-                .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
-                .map_err(|error| Failure::wrong(anyhow!("signals can not be handled: {error}")))?;
-        }
+        // A second one ends it at once; the next bed takes away what is left.
+        interrupt::heed(&stop, Some(&stop))?;
         if let Some(out) = output.out.as_deref().filter(|_| !output.no_save) {
             let is_writable = std::fs::create_dir_all(out).and_then(|()| tempfile::tempfile_in(out));
             is_writable.map_err(|error| Failure::wrong(anyhow!("--out {}: {error}", out.display())))?;

@@ -14,13 +14,13 @@ pub use args::{TrialArgs, Wanted};
 pub use child::{as_trial, is_trial};
 pub use order::Order;
 
+use crate::interrupt;
 use crate::status::{Failure, complain};
 use crate::terminal::{print_all, style};
 use anyhow::anyhow;
 use compare::{Group, GroupSide, Side, Told, Trial, UntilSide, UntilTold, Weighed};
 use measure::ExitStatus;
 use order::Turns;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use stats::sequential::{Look, Until};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -74,10 +74,7 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
     let name = store::run_name("trials", started);
     let place = Place::make(asked, &name)?;
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, stop.clone())
-            .map_err(|error| anyhow!("signals can not be handled: {error}"))?;
-    }
+    interrupt::heed(&stop, None)?;
     let sides = asked.sides.iter().map(|_| Running::default()).collect();
     let turns = Turns::new(asked.order, asked.sides.len(), asked.seed);
     let mut work = Work { asked, name, place, stop, until, turns, sides, number: 0, worst: 0 };

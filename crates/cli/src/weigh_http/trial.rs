@@ -1,11 +1,11 @@
 //! One trial: `tare http` as a child, and what its verdict and figures say.
 
 use super::{Kind, Setup};
+use crate::interrupt;
 use crate::status::Failure;
 use anyhow::{Context, anyhow};
 use host::peak::Held;
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io::{Read, Seek};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -61,11 +61,7 @@ impl Stop {
     /// They cannot be handled.
     pub fn listen() -> Result<Self, Failure> {
         let stop = Self::default();
-        for signal in [SIGINT, SIGTERM] {
-            signal_hook::flag::register_conditional_shutdown(signal, 130, stop.0.clone())
-                .and_then(|_| signal_hook::flag::register(signal, stop.0.clone()))
-                .map_err(|error| Failure::wrong(anyhow!("signals can not be handled: {error}")))?;
-        }
+        interrupt::heed(&stop.0, Some(&stop.0))?;
         Ok(stop)
     }
 

@@ -1,0 +1,47 @@
+//! What ends a command in order: Ctrl-C, SIGTERM, and the end of its terminal.
+
+use crate::status::Failure;
+use anyhow::anyhow;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// From now on the first of these signals sets `stop`. Once `quits` is set, the next one ends the program at once.
+///
+/// # Errors
+/// They cannot be handled.
+pub fn heed(stop: &Arc<AtomicBool>, quits: Option<&Arc<AtomicBool>>) -> Result<(), Failure> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    // Whoever starts a program by `nohup` wants it to outlive the terminal.
+    let signals =
+        [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| *signal != SIGHUP || !ignores(&status, SIGHUP));
+    for signal in signals {
+        quits
+            .map_or(Ok(()), |quits| flag::register_conditional_shutdown(signal, 130, quits.clone()).map(drop))
+            .and_then(|()| flag::register(signal, stop.clone()).map(drop))
+            .map_err(|error| Failure::wrong(anyhow!("signals can not be handled: {error}")))?;
+    }
+    Ok(())
+}
+
+/// Whether a process ignores a signal, by its `status` in /proc (proc_pid_status(5)).
+fn ignores(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nohup_ignores_stays_ignored() {
+        // Signal n is bit n - 1: SIGHUP is 1, SIGINT 2.
+        assert!(ignores("Name:\ttare\nSigIgn:\t0000000000000001\n", SIGHUP));
+        assert!(!ignores("SigIgn:\t0000000000000002\n", SIGHUP));
+        assert!(ignores("SigIgn:\t0000000000000003\n", SIGINT));
+        assert!(!ignores("", SIGHUP));
+    }
+}
