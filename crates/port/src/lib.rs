@@ -26,6 +26,7 @@ mod live;
 pub mod mem;
 mod namespace;
 mod open;
+mod own_time;
 mod packet;
 pub mod pcap;
 mod record;
@@ -41,6 +42,7 @@ pub use counters::{Counters, Drop, DropPlace, Faults};
 pub use error::{PortError, Why};
 pub use kinds::Kind;
 pub use open::{Direction, Wish, open};
+pub use own_time::{Departed, OwnTime};
 
 use std::os::fd::BorrowedFd;
 use units::Picos;
@@ -49,7 +51,7 @@ use units::Picos;
 pub const FCS: usize = 4;
 
 /// A point in time by the wall clock, in nanoseconds since 1970 (CLOCK_REALTIME): what the kernel, network cards and pcap
-/// files stamp frames with. 0 means that there is none.
+/// files stamp frames with; of a port with a time of its own ([`OwnTime`]), by that. 0 means that there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stamp(pub u64);
 
@@ -151,6 +153,25 @@ pub trait Port: Send {
     fn filter(&mut self, program: &[Instruction]) -> Result<(), PortError> {
         let _ = program;
         Err(PortError::Unable { port: self.about().name.clone(), what: "filter in the kernel" })
+    }
+
+    /// What the port's own clock shows now, if it has one by which frames leave and are stamped. This may ask the device, and take
+    /// as long as an answer does.
+    ///
+    /// # Errors
+    /// `Gone`, `System`.
+    fn own_time(&mut self) -> Result<Option<OwnTime>, PortError> {
+        Ok(None)
+    }
+
+    /// Shows up to `most` reports of frames that have left, in the order in which they did, and forgets them. Returns how many; never
+    /// waits. Only of a port with a time of its own that was opened for it ([`Wish::departures`]); after a flush all are there.
+    ///
+    /// # Errors
+    /// `Gone`, `System`.
+    fn departed(&mut self, most: usize, read: &mut dyn FnMut(&Departed)) -> Result<usize, PortError> {
+        let _ = (most, read);
+        Ok(0)
     }
 
     /// The way of making frames inside the port, if it has one (`live`).

@@ -19,6 +19,8 @@ pub struct Wish {
     pub busy: bool,
     /// Received frames shall have stamps; a port where that costs time leaves it out otherwise.
     pub stamps: bool,
+    /// Somebody will ask when each frame left ([`Port::departed`]).
+    pub departures: bool,
 }
 
 /// Which way frames will go.
@@ -52,6 +54,7 @@ impl Default for Wish {
             fanout: None,
             busy: false,
             stamps: true,
+            departures: false,
         }
     }
 }

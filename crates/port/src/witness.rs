@@ -7,7 +7,7 @@
 //! ```
 
 use crate::about::About;
-use crate::{Counters, For, Frame, Instruction, Offload, Port, PortError, Slot, Stamp};
+use crate::{Counters, Departed, For, Frame, Instruction, Offload, OwnTime, Port, PortError, Slot, Stamp};
 use std::os::fd::BorrowedFd;
 use units::Picos;
 
@@ -107,6 +107,14 @@ impl<W: Witness> Port for Watched<W> {
 
     fn filter(&mut self, program: &[Instruction]) -> Result<(), PortError> {
         self.inner.filter(program)
+    }
+
+    fn own_time(&mut self) -> Result<Option<OwnTime>, PortError> {
+        self.inner.own_time()
+    }
+
+    fn departed(&mut self, most: usize, read: &mut dyn FnMut(&Departed)) -> Result<usize, PortError> {
+        self.inner.departed(most, read)
     }
 
     /// None: frames that are made behind this would not be seen.

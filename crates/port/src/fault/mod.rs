@@ -15,7 +15,8 @@ mod releaser;
 
 use crate::about::{About, Choice};
 use crate::{
-    Address, Counters, DropPlace, Faults, For, Frame, Instruction, Port, PortError, Slot, Stamp, Wish,
+    Address, Counters, Departed, DropPlace, Faults, For, Frame, Instruction, OwnTime, Port, PortError, Slot,
+    Stamp, Wish,
 };
 use choice::Plan;
 use mill::{Item, Mill};
@@ -230,6 +231,18 @@ impl Port for Fault {
 
     fn filter(&mut self, program: &[Instruction]) -> Result<(), PortError> {
         self.core.lock().inner.filter(program)
+    }
+
+    fn own_time(&mut self) -> Result<Option<OwnTime>, PortError> {
+        self.core.lock().inner.own_time()
+    }
+
+    /// None of frames that this changed on their way out: they are not those that were taken here.
+    fn departed(&mut self, most: usize, read: &mut dyn FnMut(&Departed)) -> Result<usize, PortError> {
+        if self.does.outward {
+            return Ok(0);
+        }
+        self.core.lock().inner.departed(most, read)
     }
 }
 

@@ -1,0 +1,42 @@
+//! Time of a port that keeps its own: the FPGA module's clock, which in a simulation has nothing to do with this host's.
+//!
+//! ```text
+//!   own_time ─► now ─┐
+//!                    ├─► Slot::launch ─► the device keeps the frame until then ─► departed: when it left
+//!   due times ───────┘
+//! ```
+//!
+//! All stamps of such a port are by its own clock: those of received frames, launch times, and departures. They may be compared with
+//! each other, and with this host's clocks only where they are not simulated, and then to within [`OwnTime::bound`].
+
+use crate::Stamp;
+use units::Picos;
+
+/// The clock of a port that keeps its own time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnTime {
+    /// It is a simulation's. Such time goes as fast as the simulation can, and stands still while there is nothing to do: whoever wants
+    /// a frame to leave later says so ([`crate::Slot::launch`]) and does not wait for it by another clock.
+    pub simulated: bool,
+    /// What one step of it lasts. Frames start at whole steps: a launch time between two of them is rounded down.
+    pub tick: Picos,
+    /// What it shows, asked anew.
+    pub now: Stamp,
+    /// `now` is that far from CLOCK_REALTIME at most, if it is not simulated.
+    pub bound: Picos,
+}
+
+/// When a frame left, as the port that sent it says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Departed {
+    /// Its place among the frames that were taken from this port since it was opened, from 0. What is left out was not told, or lost.
+    pub number: u64,
+    /// The time that was asked for; `Stamp::NONE` was at once.
+    pub launch: Stamp,
+    /// Its first byte (of the preamble) was on the wire then.
+    pub start: Stamp,
+    /// What `start` lacks, below a nanosecond.
+    pub rest: Picos,
+    /// How much later than asked for that was: whole steps of the port's clock.
+    pub late: Picos,
+}
