@@ -16,8 +16,21 @@
 //!
 //! Lateness is exact below 4 096 ns, at most 1/2048 too small above, and at most 4 398 s. Of random payloads one in 2²⁰ passes for a
 //! signature; [`Signature::is_near`] makes that one in 10⁹ where the time of arrival is known.
+//!
+//! The FPGA module writes another version, as its frames leave: when that was is not known before, and nothing can be multiplied then.
+//!
+//! | bytes | bits | what |
+//! |---|---|---|
+//! | 0–7 | 40 | position, as above |
+//! | | 8 | stream |
+//! | | 16 | lateness in ticks of 8 ns, at most 65 535 |
+//! | 8–15 | 4 | 0xb |
+//! | | 60 | when its preamble began, by the module's clock, in ns since 2020-01-01 UTC |
+//! | 16–17 | 16 | check: with it, the ones' complement sum (RFC 1071) of the nine halfwords is 0x5aa5; 0 and 0xffff are the same |
+//!
+//! As that sum is always the same, a checksum of UDP or TCP over the payload is right whatever the time is.
 
-use crate::parse;
+use crate::{checksum, parse};
 
 /// Bytes of a signature.
 pub const LENGTH: usize = 18;
@@ -30,6 +43,12 @@ pub const STREAMS: usize = 256;
 pub const EPOCH_UNIX_NS: u64 = 1_577_836_800_000_000_000;
 /// The four bits before the time sent.
 pub const VERSION: u64 = 0xa;
+/// The same in signatures that the FPGA module wrote.
+pub const MODULE_VERSION: u64 = 0xb;
+/// What the halfwords of one of those add up to (RFC 1071).
+pub const MODULE_SUM: u16 = 0x5aa5;
+/// Nanoseconds of lateness that the module counts as one.
+pub const MODULE_TICK_NS: u64 = 8;
 /// The constants of the check: odd, with bits spread evenly.
 pub const K1: u64 = 0x7461_7265_2066_7261;
 pub const K2: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -71,20 +90,35 @@ impl Signature {
         payload[16..].copy_from_slice(&check(a, b).to_be_bytes());
     }
 
-    /// Reads the signature at the start of `payload`, if there is one.
+    /// The same as the FPGA module writes it.
+    #[inline]
+    pub fn write_as_module(&self, payload: &mut [u8; LENGTH]) {
+        let late = self.sent_unix_ns.saturating_sub(self.due_unix_ns) / MODULE_TICK_NS;
+        let a = (self.seq % SEQUENCES) << 24 | (self.stream as u64 & 0xff) << 16 | late.min(0xffff);
+        let b = MODULE_VERSION << SENT_BITS | (self.sent_unix_ns.saturating_sub(EPOCH_UNIX_NS) & SENT_MASK);
+        payload[..8].copy_from_slice(&a.to_be_bytes());
+        payload[8..16].copy_from_slice(&b.to_be_bytes());
+        payload[16..].copy_from_slice(&module_check(a, b).to_be_bytes());
+    }
+
+    /// Reads the signature at the start of `payload`, if there is one, whoever wrote it.
     #[inline]
     pub fn read(payload: &[u8]) -> Option<Self> {
         let bytes: &[u8; LENGTH] = payload.first_chunk()?;
         let a = u64::from_be_bytes(*bytes.first_chunk()?);
         let b = u64::from_be_bytes(*bytes[8..].first_chunk()?);
-        if b >> SENT_BITS != VERSION || u16::from_be_bytes([bytes[16], bytes[17]]) != check(a, b) {
-            return None;
-        }
+        let late_ns = match b >> SENT_BITS {
+            VERSION if u16::from_be_bytes([bytes[16], bytes[17]]) == check(a, b) => lateness_ns(a as u16),
+            MODULE_VERSION if checksum::fold(checksum::sum(bytes)) == MODULE_SUM => {
+                u64::from(a as u16) * MODULE_TICK_NS
+            }
+            _ => return None,
+        };
         let sent = EPOCH_UNIX_NS + (b & SENT_MASK);
         Some(Self {
             stream: (a >> 16 & 0xff) as u16,
             seq: a >> 24,
-            due_unix_ns: sent - lateness_ns(a as u16).min(sent),
+            due_unix_ns: sent - late_ns.min(sent),
             sent_unix_ns: sent,
         })
     }
@@ -119,6 +153,14 @@ impl Signature {
 #[inline]
 pub const fn check(a: u64, b: u64) -> u16 {
     (((a ^ K1).wrapping_mul(K2) ^ b).wrapping_mul(K3) >> 48) as u16
+}
+
+/// The check of words A and B as the FPGA module writes it: what the sum lacks.
+#[inline]
+pub const fn module_check(a: u64, b: u64) -> u16 {
+    // Subtraction of ones' complement numbers adds the complement; a word counts like its halves.
+    let sum = checksum::fold((a >> 32) + (a & 0xffff_ffff) + (b >> 32) + (b & 0xffff_ffff));
+    checksum::fold(MODULE_SUM as u64 + !sum as u64)
 }
 
 /// A lateness as 16 bits, rounded down.
@@ -164,13 +206,52 @@ mod tests {
     }
 
     #[test]
-    fn one_bit_that_is_wrong_is_seen() {
+    fn the_modules_bytes_are_those_of_its_table() {
         let mut room = [0; LENGTH];
-        Signature { stream: 1, seq: 99, due_unix_ns: NOW, sent_unix_ns: NOW }.write(&mut room);
-        for bit in 0..LENGTH * 8 {
-            let mut bent = room;
-            bent[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Signature::read(&bent), None, "bit {bit}");
+        let sent_unix_ns = EPOCH_UNIX_NS + 0x0102_0304_0506;
+        let due_unix_ns = sent_unix_ns - 8 * 0x0809;
+        let signature = Signature { stream: 7, seq: 0x0a_0b0c_0d0e, due_unix_ns, sent_unix_ns };
+        signature.write_as_module(&mut room);
+        // 0a0b + 0c0d + 0e07 + 0809 + b000 + 0102 + 0304 + 0506 = e534; 5aa5 - e534 = -8a8f, which is 7570 modulo ffff.
+        let bytes = [0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 7, 8, 9, 0xb0, 0, 1, 2, 3, 4, 5, 6, 0x75, 0x70];
+        assert_eq!(room, bytes);
+        assert_eq!(Signature::read(&room), Some(signature));
+    }
+
+    #[test]
+    fn a_check_of_zero_may_be_written_as_ones() {
+        // 5aa5 - b000 = -555b, which is aaa4 modulo ffff: with that as the lateness, nothing is lacking.
+        let mut room = [0; LENGTH];
+        let sent_unix_ns = EPOCH_UNIX_NS;
+        let due_unix_ns = sent_unix_ns - 8 * 0xaaa4;
+        let signature = Signature { stream: 0, seq: 0, due_unix_ns, sent_unix_ns };
+        signature.write_as_module(&mut room);
+        for check in [[0, 0], [0xff, 0xff]] {
+            room[16..].copy_from_slice(&check);
+            assert_eq!(Signature::read(&room), Some(signature));
+        }
+    }
+
+    #[test]
+    fn lateness_of_the_module_has_an_end() {
+        let mut room = [0; LENGTH];
+        let signature = Signature { stream: 0, seq: 1, due_unix_ns: NOW - 1_000_000_000, sent_unix_ns: NOW };
+        signature.write_as_module(&mut room);
+        let read = Signature::read(&room).unwrap();
+        assert_eq!(NOW - read.due_unix_ns, 65_535 * 8);
+    }
+
+    #[test]
+    fn one_bit_that_is_wrong_is_seen() {
+        let signature = Signature { stream: 1, seq: 99, due_unix_ns: NOW, sent_unix_ns: NOW };
+        for write in [Signature::write, Signature::write_as_module] {
+            let mut room = [0; LENGTH];
+            write(&signature, &mut room);
+            for bit in 0..LENGTH * 8 {
+                let mut bent = room;
+                bent[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(Signature::read(&bent), None, "bit {bit}");
+            }
         }
     }
 
@@ -196,6 +277,21 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_the_module_wrote_is_read(
+            stream in 0_u16..256,
+            seq in 0_u64..SEQUENCES,
+            sent_unix_ns in EPOCH_UNIX_NS + 1_000_000..EPOCH_UNIX_NS + (1 << 60),
+            late_ticks in 0_u64..65_536,
+        ) {
+            let due_unix_ns = sent_unix_ns - late_ticks * MODULE_TICK_NS;
+            let signature = Signature { stream, seq, due_unix_ns, sent_unix_ns };
+            let mut room = [0; LENGTH];
+            signature.write_as_module(&mut room);
+            prop_assert_eq!(Signature::read(&room), Some(signature));
+            prop_assert_eq!(checksum::fold(checksum::sum(&room)), MODULE_SUM);
+        }
+
         #[test]
         fn what_was_written_is_read(stream in 0_u16..256, seq in 0_u64..SEQUENCES, late in 0_u64..5_000_000_000_000) {
             let (sent, due) = (NOW, NOW - late);
