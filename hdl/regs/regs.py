@@ -1,11 +1,12 @@
 """Makes what follows from the description of the registers.
 
-    python regs.py            writes rtl/registers.sv, regs/registers.rs and the table in docs/fpga.md
+    python regs.py            writes rtl/registers.sv, crates/port/src/module/registers.rs and the table in docs/fpga.md
     python regs.py --check    says which of them is not as it would be made, and ends with status 1
 
 A generator of our own, as the module needs four kinds of fields, reads that take two cycles for the clock's sake, and nothing else.
 """
 
+import hashlib
 import pathlib
 import sys
 
@@ -15,7 +16,7 @@ from systemrdl.node import RegNode
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SV = HERE.parent / "rtl" / "registers.sv"
-RS = HERE / "registers.rs"
+RS = ROOT / "crates" / "port" / "src" / "module" / "registers.rs"
 PAGE = ROOT / "docs" / "fpga.md"
 BEGIN, END = "<!-- registers -->\n", "<!-- /registers -->\n"
 
@@ -194,22 +195,58 @@ endmodule
 """.replace("comes three cycles after it", "comes two cycles after it")
 
 
-def rust(regs):
-    out = ["//! The registers of the FPGA module. Made from hdl/regs/module.rdl by hdl/regs/regs.py; changes belong there.", ""]
+def layout(regs):
+    """The first 32 bits of a hash of where everything is and what it does: a host that has another one must not write."""
+    rows = [(reg.name, reg.address, reg.width, field.field_name, field.low, field.width, field.kind) for reg in regs for field in reg.fields]
+    return int.from_bytes(hashlib.sha256(repr(rows).encode()).digest()[:4], "big")
+
+
+def with_layout(regs):
+    """The register that tells the hash has it as its constant."""
     for reg in regs:
-        text = ". ".join(part.rstrip(".") for part in [reg.title, reg.desc] if part)
-        out.append(f"/// {text}.")
-        out.append(f"pub const {reg.name.upper()}: u32 = 0x{reg.address:03x};")
+        if reg.name == "layout":
+            reg.fields[0].reset = layout(regs)
+    return regs
+
+
+ACCESS = {"constant": "Constant", "value": "Value", "setting": "Setting", "pulse": "Command"}
+
+
+def rust_field(field):
+    about = " ".join(field.desc.split()).replace('"', '\\"')
+    return (f'Field {{ name: "{field.field_name.rstrip("_")}", low: {field.low}, width: {field.width}, access: Access::{ACCESS[field.kind]}, '
+            f'unit: "{field.unit or ""}", about: "{about}" }}')
+
+
+def rust(regs):
+    out = [
+        "//! The registers of the FPGA module. Made from hdl/regs/module.rdl by hdl/regs/regs.py; changes belong there.",
+        "",
+        "use super::register::{Access, Field, Register};",
+        "",
+        "/// Hash of this description: a module that tells another one was made from another.",
+        f"pub const LAYOUT: u32 = 0x{layout(regs):08x};",
+        "",
+    ]
+    for reg in regs:
+        parts = [" ".join(part.split()).rstrip(".") for part in [reg.title, reg.desc] if part]
+        about = ". ".join(part[0].upper() + part[1:] for part in parts)
+        out.append(f"/// {about}.")
+        plain = len(reg.fields) == 1 and reg.fields[0].field_name == "value"
+        names = []
         for field in reg.fields:
-            if len(reg.fields) == 1 and field.field_name == "value":
-                continue
-            about = [part for part in [field.desc, field.unit and f"in {field.unit}"] if part]
-            label = f"{reg.name}_{field.field_name.rstrip('_')}".upper()
-            if about:
-                out.append(f"/// {about[0][0].upper()}{', '.join(about)[1:]}.")
-            out.append(f"pub const {label}_SHIFT: u32 = {field.low};")
-            out.append(f"pub const {label}_MASK: u32 = 0x{(1 << field.width) - 1:x};")
+            if not plain:
+                names.append(f"{reg.name}_{field.field_name.rstrip('_')}".upper())
+        fields = ", ".join(names) if names else rust_field(reg.fields[0])
+        text = about.replace('"', '\\"')
+        out.append(f'pub const {reg.name.upper()}: Register = Register {{ name: "{reg.name}", address: 0x{reg.address:03x}, bits: {reg.width}, '
+                   f'about: "{text}", fields: &[{fields}] }};')
+        for field, name in zip(reg.fields, names):
+            out.append(f"pub const {name}: Field = {rust_field(field)};")
         out.append("")
+    out += ["/// All of them, by address.", "pub const ALL: &[Register] = &["]
+    out += [f"    {reg.name.upper()}," for reg in sorted(regs, key=lambda reg: reg.address)]
+    out += ["];", ""]
     return "\n".join(out)
 
 
@@ -227,7 +264,7 @@ def page(regs):
 
 
 def main():
-    regs = registers()
+    regs = with_layout(registers())
     text = PAGE.read_text()
     before, rest = text.split(BEGIN)
     _, after = rest.split(END)

@@ -24,6 +24,7 @@ pub mod interface;
 mod kinds;
 mod live;
 pub mod mem;
+pub mod module;
 mod namespace;
 mod open;
 mod own_time;

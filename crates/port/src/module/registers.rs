@@ -1,0 +1,245 @@
+//! The registers of the FPGA module. Made from hdl/regs/module.rdl by hdl/regs/regs.py; changes belong there.
+
+use super::register::{Access, Field, Register};
+
+/// Hash of this description: a module that tells another one was made from another.
+pub const LAYOUT: u32 = 0x57f041e7;
+
+/// Magic. The letters TARE: this is the module.
+pub const MAGIC: Register = Register { name: "magic", address: 0x000, bits: 32, about: "Magic. The letters TARE: this is the module", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Constant, unit: "", about: "" }] };
+
+/// Version. Of this description. Another major number is another language.
+pub const VERSION: Register = Register { name: "version", address: 0x004, bits: 32, about: "Version. Of this description. Another major number is another language", fields: &[VERSION_MINOR, VERSION_MAJOR] };
+pub const VERSION_MINOR: Field = Field { name: "minor", low: 0, width: 16, access: Access::Constant, unit: "", about: "" };
+pub const VERSION_MAJOR: Field = Field { name: "major", low: 16, width: 16, access: Access::Constant, unit: "", about: "" };
+
+/// Build. The first 32 bits of the hash of the sources it was built from.
+pub const BUILD: Register = Register { name: "build", address: 0x008, bits: 32, about: "Build. The first 32 bits of the hash of the sources it was built from", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "" }] };
+
+/// Capabilities. How much there is of everything.
+pub const CAPABILITIES: Register = Register { name: "capabilities", address: 0x00c, bits: 32, about: "Capabilities. How much there is of everything", fields: &[CAPABILITIES_TEMPLATES, CAPABILITIES_FIELDS, CAPABILITIES_LIST_LOG2, CAPABILITIES_STREAMS] };
+pub const CAPABILITIES_TEMPLATES: Field = Field { name: "templates", low: 0, width: 8, access: Access::Constant, unit: "", about: "templates" };
+pub const CAPABILITIES_FIELDS: Field = Field { name: "fields", low: 8, width: 8, access: Access::Constant, unit: "", about: "fields that vary" };
+pub const CAPABILITIES_LIST_LOG2: Field = Field { name: "list_log2", low: 16, width: 8, access: Access::Constant, unit: "", about: "entries of the list, as a power of two" };
+pub const CAPABILITIES_STREAMS: Field = Field { name: "streams", low: 24, width: 8, access: Access::Constant, unit: "", about: "streams" };
+
+/// Control.
+pub const CONTROL: Register = Register { name: "control", address: 0x010, bits: 32, about: "Control", fields: &[CONTROL_LIVE, CONTROL_RUN, CONTROL_GAPS_FROM_LIST, CONTROL_FROM, CONTROL_FIRST_FROM] };
+pub const CONTROL_LIVE: Field = Field { name: "live", low: 0, width: 1, access: Access::Setting, unit: "", about: "frames are the host's; otherwise the generator's. Change it while idle" };
+pub const CONTROL_RUN: Field = Field { name: "run", low: 1, width: 1, access: Access::Setting, unit: "", about: "the generator runs" };
+pub const CONTROL_GAPS_FROM_LIST: Field = Field { name: "gaps_from_list", low: 2, width: 1, access: Access::Setting, unit: "", about: "gaps are those of the list; otherwise the gap registers'" };
+pub const CONTROL_FROM: Field = Field { name: "from", low: 3, width: 2, access: Access::Setting, unit: "", about: "what gaps are reckoned from: 2 the start of the frame before, 3 the time at which it was due" };
+pub const CONTROL_FIRST_FROM: Field = Field { name: "first_from", low: 5, width: 2, access: Access::Setting, unit: "", about: "the first frame: 0 at once, 1 at first_time" };
+
+/// Command. A 1 does it once.
+pub const COMMAND: Register = Register { name: "command", address: 0x014, bits: 32, about: "Command. A 1 does it once", fields: &[COMMAND_FORGET, COMMAND_GAP_SET, COMMAND_CLEAR, COMMAND_REVOKE, COMMAND_NS_SET, COMMAND_NS_STEP, COMMAND_CAPTURE] };
+pub const COMMAND_FORGET: Field = Field { name: "forget", low: 0, width: 1, access: Access::Command, unit: "", about: "forget what is queued, and say how many frames that were" };
+pub const COMMAND_GAP_SET: Field = Field { name: "gap_set", low: 1, width: 1, access: Access::Command, unit: "", about: "take the gap registers; the remainder begins at 0" };
+pub const COMMAND_CLEAR: Field = Field { name: "clear", low: 2, width: 1, access: Access::Command, unit: "", about: "set counters and histograms to 0" };
+pub const COMMAND_REVOKE: Field = Field { name: "revoke", low: 3, width: 1, access: Access::Command, unit: "", about: "take back the credits that are outstanding" };
+pub const COMMAND_NS_SET: Field = Field { name: "ns_set", low: 4, width: 1, access: Access::Command, unit: "", about: "set the clock to ns_value" };
+pub const COMMAND_NS_STEP: Field = Field { name: "ns_step", low: 5, width: 1, access: Access::Command, unit: "", about: "add ns_value (signed) to the clock" };
+pub const COMMAND_CAPTURE: Field = Field { name: "capture", low: 6, width: 1, access: Access::Command, unit: "", about: "keep clock and tick of one cycle" };
+
+/// Status.
+pub const STATUS: Register = Register { name: "status", address: 0x018, bits: 32, about: "Status", fields: &[STATUS_IDLE, STATUS_FORGETTING] };
+pub const STATUS_IDLE: Field = Field { name: "idle", low: 0, width: 1, access: Access::Value, unit: "", about: "nothing is queued and nothing is being made" };
+pub const STATUS_FORGETTING: Field = Field { name: "forgetting", low: 1, width: 1, access: Access::Value, unit: "", about: "forgetting goes on" };
+
+/// Forgotten. Frames that the last forget threw away.
+pub const FORGOTTEN: Register = Register { name: "forgotten", address: 0x01c, bits: 32, about: "Forgotten. Frames that the last forget threw away", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "frames", about: "" }] };
+
+/// First time.
+pub const FIRST_TIME: Register = Register { name: "first_time", address: 0x020, bits: 64, about: "First time", fields: &[Field { name: "value", low: 0, width: 64, access: Access::Setting, unit: "ticks", about: "when the generator's first frame leaves" }] };
+
+/// Last entry.
+pub const LAST_ENTRY: Register = Register { name: "last_entry", address: 0x028, bits: 32, about: "Last entry", fields: &[Field { name: "value", low: 0, width: 12, access: Access::Setting, unit: "", about: "of the list; 0 = one entry, again and again" }] };
+
+/// Frames.
+pub const FRAMES: Register = Register { name: "frames", address: 0x02c, bits: 32, about: "Frames", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "frames", about: "to make; 0 = no end" }] };
+
+/// Gap.
+pub const GAP_WHOLE: Register = Register { name: "gap_whole", address: 0x030, bits: 32, about: "Gap", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "ticks", about: "" }] };
+
+/// Gap numerator.
+pub const GAP_NUMERATOR: Register = Register { name: "gap_numerator", address: 0x034, bits: 32, about: "Gap numerator", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "", about: "below the denominator" }] };
+
+/// Gap denominator.
+pub const GAP_DENOMINATOR: Register = Register { name: "gap_denominator", address: 0x038, bits: 32, about: "Gap denominator", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "", about: "a gap is whole + numerator / denominator" }] };
+
+/// Memory. Where memory_data goes. Written before the generator runs.
+pub const MEMORY: Register = Register { name: "memory", address: 0x040, bits: 32, about: "Memory. Where memory_data goes. Written before the generator runs", fields: &[MEMORY_WHICH] };
+pub const MEMORY_WHICH: Field = Field { name: "which", low: 0, width: 3, access: Access::Setting, unit: "", about: "0 beats, 1 table, 2 fields, 3 gaps, 4 sizes, 5 values, 6 streams (generator_pkg.sv)" };
+
+/// Memory address. Where the next word goes; grows by one with each.
+pub const MEMORY_ADDRESS: Register = Register { name: "memory_address", address: 0x044, bits: 32, about: "Memory address. Where the next word goes; grows by one with each", fields: &[Field { name: "value", low: 0, width: 16, access: Access::Command, unit: "", about: "" }] };
+
+/// Memory data. Writes one word.
+pub const MEMORY_DATA: Register = Register { name: "memory_data", address: 0x048, bits: 32, about: "Memory data. Writes one word", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Command, unit: "", about: "" }] };
+
+/// Nanoseconds in a tick.
+pub const NS_WHOLE: Register = Register { name: "ns_whole", address: 0x050, bits: 32, about: "Nanoseconds in a tick", fields: &[Field { name: "value", low: 0, width: 8, access: Access::Setting, unit: "ns", about: "" }] };
+
+/// Fraction of that.
+pub const NS_FRACTION: Register = Register { name: "ns_fraction", address: 0x054, bits: 32, about: "Fraction of that", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "2^-32 ns", about: "" }] };
+
+/// Nanoseconds.
+pub const NS_VALUE: Register = Register { name: "ns_value", address: 0x058, bits: 64, about: "Nanoseconds", fields: &[Field { name: "value", low: 0, width: 64, access: Access::Setting, unit: "ns", about: "for the commands ns_set and ns_step" }] };
+
+/// Captured time.
+pub const CAPTURED_TIME: Register = Register { name: "captured_time", address: 0x060, bits: 64, about: "Captured time", fields: &[Field { name: "value", low: 0, width: 64, access: Access::Value, unit: "ns", about: "" }] };
+
+/// Captured tick. Of the same cycle.
+pub const CAPTURED_TICK: Register = Register { name: "captured_tick", address: 0x068, bits: 64, about: "Captured tick. Of the same cycle", fields: &[Field { name: "value", low: 0, width: 64, access: Access::Value, unit: "ticks", about: "" }] };
+
+/// Listen.
+pub const LISTEN: Register = Register { name: "listen", address: 0x070, bits: 32, about: "Listen", fields: &[LISTEN_SIGNED, LISTEN_SIGNATURE_AT] };
+pub const LISTEN_SIGNED: Field = Field { name: "signed", low: 0, width: 1, access: Access::Setting, unit: "", about: "frames have a signature" };
+pub const LISTEN_SIGNATURE_AT: Field = Field { name: "signature_at", low: 1, width: 8, access: Access::Setting, unit: "", about: "its place, in halfwords from the start" };
+
+/// Gap reference.
+pub const GAP_REFERENCE: Register = Register { name: "gap_reference", address: 0x074, bits: 32, about: "Gap reference", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "ticks", about: "the histogram of gaps counts how far they are from this" }] };
+
+/// Filter place.
+pub const RULE_PLACE0: Register = Register { name: "rule_place0", address: 0x080, bits: 32, about: "Filter place", fields: &[RULE_PLACE0_AT, RULE_PLACE0_ENABLE] };
+pub const RULE_PLACE0_AT: Field = Field { name: "at", low: 0, width: 8, access: Access::Setting, unit: "", about: "halfword from the start" };
+pub const RULE_PLACE0_ENABLE: Field = Field { name: "enable", low: 8, width: 1, access: Access::Setting, unit: "", about: "" };
+
+/// Filter place.
+pub const RULE_PLACE1: Register = Register { name: "rule_place1", address: 0x084, bits: 32, about: "Filter place", fields: &[RULE_PLACE1_AT, RULE_PLACE1_ENABLE] };
+pub const RULE_PLACE1_AT: Field = Field { name: "at", low: 0, width: 8, access: Access::Setting, unit: "", about: "halfword from the start" };
+pub const RULE_PLACE1_ENABLE: Field = Field { name: "enable", low: 8, width: 1, access: Access::Setting, unit: "", about: "" };
+
+/// Filter place.
+pub const RULE_PLACE2: Register = Register { name: "rule_place2", address: 0x088, bits: 32, about: "Filter place", fields: &[RULE_PLACE2_AT, RULE_PLACE2_ENABLE] };
+pub const RULE_PLACE2_AT: Field = Field { name: "at", low: 0, width: 8, access: Access::Setting, unit: "", about: "halfword from the start" };
+pub const RULE_PLACE2_ENABLE: Field = Field { name: "enable", low: 8, width: 1, access: Access::Setting, unit: "", about: "" };
+
+/// Filter place.
+pub const RULE_PLACE3: Register = Register { name: "rule_place3", address: 0x08c, bits: 32, about: "Filter place", fields: &[RULE_PLACE3_AT, RULE_PLACE3_ENABLE] };
+pub const RULE_PLACE3_AT: Field = Field { name: "at", low: 0, width: 8, access: Access::Setting, unit: "", about: "halfword from the start" };
+pub const RULE_PLACE3_ENABLE: Field = Field { name: "enable", low: 8, width: 1, access: Access::Setting, unit: "", about: "" };
+
+/// Filter value.
+pub const RULE_VALUE0: Register = Register { name: "rule_value0", address: 0x090, bits: 32, about: "Filter value", fields: &[RULE_VALUE0_VALUE, RULE_VALUE0_MASK] };
+pub const RULE_VALUE0_VALUE: Field = Field { name: "value", low: 0, width: 16, access: Access::Setting, unit: "", about: "" };
+pub const RULE_VALUE0_MASK: Field = Field { name: "mask", low: 16, width: 16, access: Access::Setting, unit: "", about: "" };
+
+/// Filter value.
+pub const RULE_VALUE1: Register = Register { name: "rule_value1", address: 0x094, bits: 32, about: "Filter value", fields: &[RULE_VALUE1_VALUE, RULE_VALUE1_MASK] };
+pub const RULE_VALUE1_VALUE: Field = Field { name: "value", low: 0, width: 16, access: Access::Setting, unit: "", about: "" };
+pub const RULE_VALUE1_MASK: Field = Field { name: "mask", low: 16, width: 16, access: Access::Setting, unit: "", about: "" };
+
+/// Filter value.
+pub const RULE_VALUE2: Register = Register { name: "rule_value2", address: 0x098, bits: 32, about: "Filter value", fields: &[RULE_VALUE2_VALUE, RULE_VALUE2_MASK] };
+pub const RULE_VALUE2_VALUE: Field = Field { name: "value", low: 0, width: 16, access: Access::Setting, unit: "", about: "" };
+pub const RULE_VALUE2_MASK: Field = Field { name: "mask", low: 16, width: 16, access: Access::Setting, unit: "", about: "" };
+
+/// Filter value.
+pub const RULE_VALUE3: Register = Register { name: "rule_value3", address: 0x09c, bits: 32, about: "Filter value", fields: &[RULE_VALUE3_VALUE, RULE_VALUE3_MASK] };
+pub const RULE_VALUE3_VALUE: Field = Field { name: "value", low: 0, width: 16, access: Access::Setting, unit: "", about: "" };
+pub const RULE_VALUE3_MASK: Field = Field { name: "mask", low: 16, width: 16, access: Access::Setting, unit: "", about: "" };
+
+/// Read. Asks for one word of what was received; read_data has it a few cycles later.
+pub const READ: Register = Register { name: "read", address: 0x0a0, bits: 32, about: "Read. Asks for one word of what was received; read_data has it a few cycles later", fields: &[READ_AT, READ_WHAT, READ_ASK] };
+pub const READ_AT: Field = Field { name: "at", low: 0, width: 10, access: Access::Setting, unit: "", about: "bin or stream" };
+pub const READ_WHAT: Field = Field { name: "what", low: 10, width: 2, access: Access::Setting, unit: "", about: "0 gaps, 1 latencies, 2 missing frames by stream" };
+pub const READ_ASK: Field = Field { name: "ask", low: 12, width: 1, access: Access::Command, unit: "", about: "1: ask" };
+
+/// Read data.
+pub const READ_DATA: Register = Register { name: "read_data", address: 0x0a4, bits: 32, about: "Read data", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "" }] };
+
+/// Read state.
+pub const READ_STATE: Register = Register { name: "read_state", address: 0x0a8, bits: 32, about: "Read state", fields: &[READ_STATE_DONE] };
+pub const READ_STATE_DONE: Field = Field { name: "done", low: 0, width: 1, access: Access::Value, unit: "", about: "read_data is what was asked for last" };
+
+/// Sent.
+pub const SENT: Register = Register { name: "sent", address: 0x100, bits: 64, about: "Sent", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "48 bits, wraps after 6 years at 1 488 095/s" }] };
+
+/// Late.
+pub const LATE: Register = Register { name: "late", address: 0x108, bits: 64, about: "Late", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "48 bits, 6 years" }] };
+
+/// Lateness, sum.
+pub const LATE_TICKS: Register = Register { name: "late_ticks", address: 0x110, bits: 64, about: "Lateness, sum", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "ticks", about: "48 bits; 26 days if one frame in line is late all the time" }] };
+
+/// Lateness, greatest.
+pub const LATEST: Register = Register { name: "latest", address: 0x118, bits: 64, about: "Lateness, greatest", fields: &[Field { name: "value", low: 0, width: 64, access: Access::Value, unit: "ticks", about: "64 bits, does not wrap" }] };
+
+/// Underruns.
+pub const UNDERRUNS: Register = Register { name: "underruns", address: 0x120, bits: 64, about: "Underruns", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "broken by a missing beat: 0, or the module is wrong; 48 bits" }] };
+
+/// Good.
+pub const GOOD: Register = Register { name: "good", address: 0x128, bits: 64, about: "Good", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "received whole; 48 bits, 6 years" }] };
+
+/// Bad.
+pub const BAD: Register = Register { name: "bad", address: 0x130, bits: 64, about: "Bad", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "FCS wrong, cut off, too short or too long; 48 bits, 6 years" }] };
+
+/// Passed.
+pub const PASSED: Register = Register { name: "passed", address: 0x138, bits: 64, about: "Passed", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "good, and through the filter; 48 bits, 6 years" }] };
+
+/// Bytes.
+pub const BYTES: Register = Register { name: "bytes", address: 0x140, bits: 64, about: "Bytes", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "bytes", about: "of good frames, with FCS; 48 bits, 26 days at 1 Gb/s" }] };
+
+/// Noise.
+pub const NOISE: Register = Register { name: "noise", address: 0x148, bits: 64, about: "Noise", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "", about: "bytes that began no frame, times that it happened; 48 bits" }] };
+
+/// Missing.
+pub const MISSING: Register = Register { name: "missing", address: 0x150, bits: 64, about: "Missing", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "left out of sequences; 48 bits" }] };
+
+/// Stale.
+pub const STALE: Register = Register { name: "stale", address: 0x158, bits: 64, about: "Stale", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "out of order or twice; 48 bits, 6 years" }] };
+
+/// Uncounted.
+pub const UNCOUNTED: Register = Register { name: "uncounted", address: 0x160, bits: 64, about: "Uncounted", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "", about: "values that are in no bin of a histogram; 48 bits, 6 years" }] };
+
+/// All of them, by address.
+pub const ALL: &[Register] = &[
+    MAGIC,
+    VERSION,
+    BUILD,
+    CAPABILITIES,
+    CONTROL,
+    COMMAND,
+    STATUS,
+    FORGOTTEN,
+    FIRST_TIME,
+    LAST_ENTRY,
+    FRAMES,
+    GAP_WHOLE,
+    GAP_NUMERATOR,
+    GAP_DENOMINATOR,
+    MEMORY,
+    MEMORY_ADDRESS,
+    MEMORY_DATA,
+    NS_WHOLE,
+    NS_FRACTION,
+    NS_VALUE,
+    CAPTURED_TIME,
+    CAPTURED_TICK,
+    LISTEN,
+    GAP_REFERENCE,
+    RULE_PLACE0,
+    RULE_PLACE1,
+    RULE_PLACE2,
+    RULE_PLACE3,
+    RULE_VALUE0,
+    RULE_VALUE1,
+    RULE_VALUE2,
+    RULE_VALUE3,
+    READ,
+    READ_DATA,
+    READ_STATE,
+    SENT,
+    LATE,
+    LATE_TICKS,
+    LATEST,
+    UNDERRUNS,
+    GOOD,
+    BAD,
+    PASSED,
+    BYTES,
+    NOISE,
+    MISSING,
+    STALE,
+    UNCOUNTED,
+];
