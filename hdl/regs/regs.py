@@ -224,8 +224,8 @@ def rust(regs):
         "",
         "use super::register::{Access, Field, Register};",
         "",
-        "/// Hash of this description: a module that tells another one was made from another.",
-        f"pub const LAYOUT: u32 = 0x{layout(regs):08x};",
+        "/// What the register `layout` says if the module was made from this description.",
+        f"pub const LAYOUT_HASH: u32 = 0x{layout(regs):08x};",
         "",
     ]
     for reg in regs:

@@ -2,8 +2,8 @@
 
 use super::register::{Access, Field, Register};
 
-/// Hash of this description: a module that tells another one was made from another.
-pub const LAYOUT: u32 = 0x57f041e7;
+/// What the register `layout` says if the module was made from this description.
+pub const LAYOUT_HASH: u32 = 0x57f041e7;
 
 /// Magic. The letters TARE: this is the module.
 pub const MAGIC: Register = Register { name: "magic", address: 0x000, bits: 32, about: "Magic. The letters TARE: this is the module", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Constant, unit: "", about: "" }] };
