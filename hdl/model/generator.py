@@ -9,6 +9,7 @@ import struct
 
 from model.ethernet import checksum, partial
 from model.gaps import due
+from model.signature import LENGTH, SUM
 
 
 class Memory(enum.IntEnum):
@@ -70,19 +71,19 @@ class Template:
     protocol: int | None = None  # 17 UDP, 6 TCP, None: no checksums, no lengths
     signature_at: int | None = None  # bytes
     stream: int = 0
-    stamp: bool = False
 
     def sum_at(self):
         return {17: 40, 6: 50}[self.protocol]
 
     def words(self, first_beat):
         signature = (1 << 31 | self.signature_at // 2 << 23) if self.signature_at is not None else 0
-        start = signature | self.stamp << 22 | self.stream << 17 | first_beat
+        start = signature | self.stream << 17 | first_beat
         stored = len(self.stored) // 8
         if self.protocol is None:
             return [0, self.length, start, 0, 0, 0, stored]
         pseudo = self.stored[26:34] + struct.pack(">BBH", 0, self.protocol, 0)
-        sums = partial(pseudo + self.stored[34:]) << 16 | partial(self.stored[14:34])
+        signed = SUM.to_bytes(2, "big") if self.signature_at is not None else b""
+        sums = partial(pseudo + self.stored[34:] + signed) << 16 | partial(self.stored[14:34])
         udp = self.protocol == 17
         return [
             sums,
@@ -126,7 +127,7 @@ class Plan:
             yield Memory.STREAMS, stream, self.sequences.get(stream, 0)
 
     def expected(self):
-        """The frames, without FCS, with zeros in place of stamps."""
+        """The frames, without FCS, with zeros in what is written into their signatures as they leave."""
         values = [field.values(self.listed) for field in self.fields]
         sequences = {stream: self.sequences.get(stream, 0) for stream in range(32)}
         for n in range(self.frames):
@@ -152,7 +153,11 @@ class Plan:
                 frame[24:26] = struct.pack(">H", checksum(bytes(frame[14:34])))
                 pseudo = bytes(frame[26:34]) + struct.pack(">BBH", 0, template.protocol, length - 34)
                 at = template.sum_at()
-                frame[at : at + 2] = struct.pack(">H", checksum(pseudo + bytes(frame[34:])) or 0xFFFF)
+                counted = bytearray(frame)
+                if template.signature_at is not None:
+                    # However it is written, its halfwords add up to the same.
+                    counted[template.signature_at : template.signature_at + LENGTH] = SUM.to_bytes(LENGTH, "big")
+                frame[at : at + 2] = struct.pack(">H", checksum(pseudo + bytes(counted[34:])) or 0xFFFF)
             yield bytes(frame)
 
     def gaps(self):

@@ -46,16 +46,14 @@ class From(enum.IntEnum):
 @dataclasses.dataclass(frozen=True)
 class Stamp:
     place: int = 0  # halfwords
-    sum_place: int | None = None
     enable: bool = False
 
     def pack(self):
-        fix = self.sum_place is not None
-        return self.enable << 17 | self.place << 9 | fix << 8 | (self.sum_place or 0)
+        return self.enable << 8 | self.place
 
     @classmethod
     def unpack(cls, word):
-        return cls(word >> 9 & 0xFF, word & 0xFF if word >> 8 & 1 else None, bool(word >> 17 & 1))
+        return cls(word & 0xFF, bool(word >> 8 & 1))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,8 +63,8 @@ class Departure:
     stamp: Stamp = Stamp()
 
     def pack(self):
-        return self.reckoned << 82 | self.value << 18 | self.stamp.pack()
+        return self.reckoned << 73 | self.value << 9 | self.stamp.pack()
 
     @classmethod
     def unpack(cls, word):
-        return cls(From(word >> 82 & 3), word >> 18 & (1 << 64) - 1, Stamp.unpack(word & (1 << 18) - 1))
+        return cls(From(word >> 73 & 3), word >> 9 & (1 << 64) - 1, Stamp.unpack(word & (1 << 9) - 1))

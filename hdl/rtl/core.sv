@@ -1,7 +1,7 @@
 // Everything between the registers and the pins of GMII. One clock, 125 MHz.
 //
 //   generator ───┐                 tick_counter
-//                ├─► release_gate ──► stamper ──► mac_tx_gmii ──► wire
+//                ├─► release_gate ──► transmit_gmii ──► wire
 //   live frames ─┘      ▲   │
 //   paced_queue         │   └──► sent, late, by how much
 //   credits, marks    forget
@@ -105,6 +105,7 @@ module core
     output ticks_t      captured_tick_o
 );
   ticks_t now, next;
+  logic [63:0] time_ns;  // of the cycle before the last
 
   tick_counter ticks (
       .clk_i,
@@ -123,7 +124,7 @@ module core
       .step_i         (ns_step_i),
       .value_i        (ns_value_i),
       .capture_i,
-      .time_o         (),
+      .time_o         (time_ns),
       .time_fraction_o(),
       .captured_time_o,
       .captured_tick_o
@@ -241,7 +242,7 @@ module core
   assign made_ready = !live_i && source_ready;
 
   logic gate_valid, gate_ready, start, gate_forgot, underrun;
-  beat_t gate_beat, stamped_beat;
+  beat_t gate_beat;
   stamp_t stamp;
 
   release_gate gate (
@@ -279,23 +280,17 @@ module core
       .count_o        (forgotten_o)
   );
 
-  stamper stamping (
-      .clk_i,
-      .rst_ni,
-      .now_i     (now),
-      .start_i   (start),
-      .stamp_i   (stamp),
-      .transfer_i(gate_valid && gate_ready),
-      .beat_i    (gate_beat),
-      .beat_o    (stamped_beat)
-  );
+  ticks_t lateness_q;
 
-  mac_tx_gmii mac_tx (
+  transmit_gmii transmitting (
       .clk_i,
       .rst_ni,
       .valid_i   (gate_valid),
       .ready_o   (gate_ready),
-      .beat_i    (stamped_beat),
+      .beat_i    (gate_beat),
+      .stamp_i   (stamp),
+      .time_i    (time_ns[59:0]),
+      .late_i    (lateness_q),
       .txd_o,
       .tx_en_o,
       .tx_er_o,
@@ -305,7 +300,6 @@ module core
 
   // Counters of departures: 48 bits, 6 years at 1 488 095/s. late_ticks wraps when the sum of lateness does: 26 days.
   logic released_q;
-  ticks_t lateness_q;
   always_ff @(posedge clk_i) begin
     released_q   <= release_valid_o;
     lateness_q   <= release_o.late;
@@ -328,17 +322,20 @@ module core
   logic heard_valid, noise;
   heard_t heard;
   ticks_t heard_stamp;
+  logic [59:0] heard_time;
 
   mac_rx_gmii mac_rx (
       .clk_i,
       .rst_ni,
       .now_i  (now),
+      .time_i (time_ns[59:0]),
       .rxd_i,
       .rx_dv_i,
       .rx_er_i,
       .valid_o(heard_valid),
       .beat_o (heard),
       .stamp_o(heard_stamp),
+      .time_o (heard_time),
       .noise_o(noise)
   );
 
@@ -352,6 +349,7 @@ module core
       .valid_i        (heard_valid),
       .beat_i         (heard),
       .stamp_i        (heard_stamp),
+      .time_i         (heard_time),
       .noise_i        (noise),
       .arrival_valid_o(),
       .arrival_o      (),

@@ -38,7 +38,7 @@ module generator
     input  logic        ready_i,
     output beat_t       beat_o
 );
-  logic gap_step, plan_valid, beats_ready, departure_ready, plan_idle, beats_idle;
+  logic gap_first, gap_step, plan_valid, beats_ready, departure_ready, plan_idle, beats_idle;
   logic [31:0] gap;
   plan_t plan;
   departure_t departure;
@@ -50,7 +50,7 @@ module generator
   ) gaps (
       .clk_i,
       .rst_ni,
-      .set_i        (gap_set_i),
+      .set_i        (gap_set_i || gap_first),
       .whole_i      (gap_whole_i),
       .numerator_i  (gap_numerator_i),
       .denominator_i(gap_denominator_i),
@@ -70,6 +70,7 @@ module generator
       .last_entry_i,
       .frames_i,
       .gap_i       (gap),
+      .gap_first_o (gap_first),
       .gap_step_o  (gap_step),
       .write_i,
       .memory_i,

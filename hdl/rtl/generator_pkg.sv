@@ -26,9 +26,10 @@ package generator_pkg;
   } place_t;
 
   // Words of the table.
-  //   0  sums without what varies: 31:16 UDP or TCP with its pseudo header, 15:0 IPv4 header; ones' complement, not inverted
+  //   0  sums without what varies: 31:16 UDP or TCP with its pseudo header, and 0x5aa5 for a signature; 15:0 IPv4 header; ones' complement, not
+  //      inverted
   //   1  13:0 bytes of the frame without FCS
-  //   2  31 signature, 30:23 its place, 22 stamp, 21:17 stream, 12:0 first beat in the memory of beats
+  //   2  31 signature, 30:23 its place, 21:17 stream, 12:0 first beat in the memory of beats
   //   3  IPv4 (or IPv6) length: 31 enable, 30:23 place, 7:0 bytes of the frame that it does not count
   //   4  UDP length: 31 write, 30:23 place, 22 part of the pseudo header, 7:0 bytes of the frame that it does not count
   //   5  31 IPv4 checksum, 30:23 its place, 15 UDP or TCP checksum, 14:7 its place
@@ -66,7 +67,7 @@ package generator_pkg;
     logic [15:0] value;
   } patch_t;
 
-  // Two for each field, two lengths, two checksums, three of the signature (its fourth halfword is 0 in the template).
+  // Two for each field, two lengths, two checksums, three of the signature (the stamper writes the rest).
   localparam int unsigned Patches = 2 * Fields + 7;
 
   typedef struct packed {

@@ -15,7 +15,8 @@
 //   10, 11                                                        folded, folded and inverted
 //   12      handed over, or everything stands still until it is taken
 //
-// Checksums are never computed over the payload: the host gives the sums of what does not vary, with zeros in place of what does.
+// Checksums are never computed over the payload: the host gives the sums of what does not vary, with zeros in place of what does, and
+// 0x5aa5 for a signature: whatever is written into that, its sum is the same (see stamper).
 module generator_plan
   import tare_pkg::*;
   import generator_pkg::*;
@@ -33,6 +34,7 @@ module generator_plan
     input  logic [11:0] last_entry_i,
     input  logic [31:0] frames_i,          // 0 = no end
     input  logic [31:0] gap_i,
+    output logic        gap_first_o,  // a run begins: so does its remainder
     output logic        gap_step_o,
     // Memories.
     input  logic        write_i,
@@ -61,7 +63,8 @@ module generator_plan
   assign go = !hand_over || plan_ready_i;
   assign idle_o = !early_q && !late_q;
   // The first frame has no gap before it.
-  assign gap_step_o = begin_plan && !first_q;
+  assign gap_first_o = begin_plan && first_q;
+  assign gap_step_o  = begin_plan && !first_q;
 
   // The list: which frame is next.
   (* no_rw_check *) logic [31:0] gaps[ListEntries];
@@ -192,7 +195,7 @@ module generator_plan
   // Sequence numbers, by stream.
   logic [39:0] sequences[Streams];
   logic [39:0] sequence_q;
-  logic signature_q, stamp_q;
+  logic signature_q;
   logic [7:0] signature_at_q;
   logic [4:0] stream_q;
   logic [12:0] first_beat_q;
@@ -210,7 +213,6 @@ module generator_plan
   logic [7:0] stored_q;
   logic [10:0] beats_q;
   logic [2:0] final_byte_q;
-  logic [17:0] sequence_sum_q;
   logic [19:0] ip_rest_q, l4_rest_q, ip_fields_q, l4_fields_q, ip_all_q, l4_all_q;
   logic [16:0] ip_fold_q, l4_fold_q;
   logic [15:0] ip_sum_q, l4_sum_q;
@@ -249,7 +251,6 @@ module generator_plan
         3'd4: begin
           signature_q    <= word_q[31];
           signature_at_q <= word_q[30:23];
-          stamp_q        <= word_q[22];
           stream_q       <= word_q[21:17];
           first_beat_q   <= word_q[12:0];
         end
@@ -261,12 +262,10 @@ module generator_plan
           l4_length_q <= '{enable: word_q[31], at: word_q[30:23], value: 16'(length_q) - 16'(word_q[7:0])};
           pseudo_q    <= word_q[22];
           if (ip_length_q.enable) ip_rest_q <= ip_rest_q + 20'(ip_length_q.value);
-          sequence_sum_q <= 18'(sequence_q[39:24]) + 18'(sequence_q[23:8]) + 18'({sequence_q[7:0], 3'b0, stream_q});
         end
         default: begin
           ip_check_q <= '{enable: word_q[31], at: word_q[30:23]};
           l4_check_q <= '{enable: word_q[15], at: word_q[14:7]};
-          if (signature_q) l4_rest_q <= l4_rest_q + 20'(sequence_sum_q);
         end
       endcase
 
@@ -296,10 +295,5 @@ module generator_plan
   };
   assign departure_o.from  = late_from_q;
   assign departure_o.value = late_value_q;
-  assign departure_o.stamp = '{
-          enable: stamp_q,
-          place: signature_at_q + 8'd4,
-          fix_sum: l4_check_q.enable,
-          sum_place: l4_check_q.at
-      };
+  assign departure_o.stamp = '{enable: signature_q, place: signature_at_q};
 endmodule

@@ -1,31 +1,39 @@
-// Reads what matters out of received frames as they pass: whether the rules of the filter hold, and the signature.
+// Reads what matters out of received frames as they pass: whether the rules of the filter hold, and the signature (version 0xb, see stamper). A
+// signature counts only if its version and its check are right.
 //
-// `valid_o` is high for one cycle for each frame, in the cycle after its last beat.
+// A signature of nine halfwords begins in any lane. Lanes are turned, so that lane 0 always has the first, fifth and ninth of them, and so on;
+// a lane that was before the place has its halfword one beat later.
+//
+//   beat ──► turned ──► kept
+//               └─────► sums of pairs ──► sum of the beat ──► sum of the signature ──► folded ──► 0x5aa5?
+//
+// `valid_o` is high for one cycle for each frame, six cycles after its last beat. Frames of another signature may begin meanwhile if their
+// signatures come five beats or more after.
 //
 // Rules (formal/listen.sv): 1 one arrival for each last beat, none else. The rest is simulated.
 module listen
   import tare_pkg::*;
   import receive_pkg::*;
 (
-    input  logic     clk_i,
-    input  logic     rst_ni,
-    input  listen_t  config_i,
-    input  logic     valid_i,
-    input  heard_t   beat_i,
-    input  ticks_t   stamp_i,
-    output logic     valid_o,
-    output arrival_t arrival_o
+    input  logic        clk_i,
+    input  logic        rst_ni,
+    input  listen_t     config_i,
+    input  logic        valid_i,
+    input  heard_t      beat_i,
+    input  ticks_t      stamp_i,
+    input  logic [59:0] time_i,  // of the same moment
+    output logic        valid_o,
+    output arrival_t    arrival_o
 );
+  localparam int unsigned Delay = 5;
+
   // Of the beat that comes next; 64 = behind all places.
   logic [6:0] index_q;
   logic [10:0] beats_q;
   logic [Rules-1:0] held_q;
-  logic [7:0][15:0] signature_q;
-  logic [3:0] found_q;  // halfwords of the signature so far, up to 8
 
   wire [6:0] index = beat_i.first ? '0 : index_q;
   wire [10:0] beats = beat_i.first ? '0 : beats_q;
-  wire [3:0] found = beat_i.first ? '0 : found_q;
 
   logic [3:0][15:0] lanes;
   always_comb for (int unsigned l = 0; l < 4; l++) lanes[l] = swap16(beat_i.data[16*l+:16]);
@@ -43,32 +51,80 @@ module listen
     end
   end
 
-  wire last = valid_i && beat_i.last;
+  // Where the signature is: this is its first, second, third beat.
+  wire [1:0] turn = config_i.signature_at[1:0];
+  logic [2:1] in_before_q;
+  logic [2:0] in;
+  assign in[0] = index == {1'b0, config_i.signature_at[7:2]};
+  assign in[1] = !beat_i.first && in_before_q[1];
+  assign in[2] = !beat_i.first && in_before_q[2];
+  wire ends_here = in[2] && {1'b0, turn} < whole;
+  logic found_q;
+  wire found = !beat_i.first && found_q || ends_here;
+
+  logic [3:0][15:0] turned_q;
+  logic [2:0] in_q;
+  logic [3:0] early;  // lanes that have their halfword in the beat itself, not in the next
+  always_comb for (int unsigned l = 0; l < 4; l++) early[l] = {1'b0, turn} + 3'(l) < 3'd4;
+
+  logic [3:0] counts_q;
+  logic [16:0] pair0_q, pair1_q;
+  logic [17:0] beat_sum_q;
+  logic [19:0] sum_q;
+  logic [16:0] folded_q;
+  logic [3:0] in0_q;  // first beat of a signature, at each stage
+  logic [2:0] moved_q;
+  logic [Delay:0] last_q, last_found_q;
+  logic [2:0][15:0] head_q;
+  logic [3:0][15:0] tail_q;
 
   always_ff @(posedge clk_i) begin
-    valid_o <= last;
+    moved_q      <= {moved_q[1:0], valid_i};
+    last_q       <= {last_q[Delay-1:0], valid_i && beat_i.last};
+    last_found_q <= {last_found_q[Delay-1:0], found};
+    in0_q        <= {in0_q[2:0], in[0]};
     if (valid_i) begin
-      index_q <= index[6] ? index : index + 1'b1;
-      beats_q <= beats + 1'b1;
-      held_q  <= held;
-      found_q <= found;
-      for (int unsigned k = 0; k < 8; k++) begin
-        automatic logic [7:0] at = config_i.signature_at + 8'(k);
-        if ({1'b0, at[7:2]} == index && {1'b0, at[1:0]} < whole) begin
-          signature_q[k] <= lanes[at[1:0]];
-          if (k == 7) found_q <= 4'd8;
-        end
-      end
+      index_q     <= index[6] ? index : index + 1'b1;
+      beats_q     <= beats + 1'b1;
+      held_q      <= held;
+      found_q     <= found;
+      in_before_q <= in[1:0];
+    end
+    if (valid_i && beat_i.last) begin
       arrival_o.bad   <= beat_i.bad;
       arrival_o.pass  <= !beat_i.bad && held == '1;
       arrival_o.bytes <= {beats, 3'b0} + 14'(beat_i.final_byte) + 14'd1;
       arrival_o.stamp <= stamp_i;
+      arrival_o.time_ <= time_i;
     end
-    if (!rst_ni) valid_o <= 1'b0;
+
+    // First stage: turned.
+    in_q <= in;
+    for (int unsigned l = 0; l < 4; l++) begin
+      turned_q[l] <= lanes[2'(l)+turn];
+      counts_q[l] <= early[l] ? in[0] || in[1] || l == 0 && in[2] : in[1] || in[2];
+    end
+
+    // Second stage: kept, and summed up in pairs.
+    if (moved_q[0]) begin
+      for (int unsigned l = 0; l < 3; l++) if (early[l] ? in_q[0] : in_q[1]) head_q[l] <= turned_q[l];
+      for (int unsigned l = 0; l < 4; l++) if (early[l] ? in_q[1] : in_q[2]) tail_q[l] <= turned_q[l];
+    end
+    pair0_q <= 17'(counts_q[0] ? turned_q[0] : '0) + 17'(counts_q[1] ? turned_q[1] : '0);
+    pair1_q <= 17'(counts_q[2] ? turned_q[2] : '0) + 17'(counts_q[3] ? turned_q[3] : '0);
+
+    beat_sum_q <= 18'(pair0_q) + 18'(pair1_q);
+    if (moved_q[2]) sum_q <= (in0_q[2] ? '0 : sum_q) + 20'(beat_sum_q);
+    folded_q <= 17'(sum_q[15:0]) + 17'(sum_q[19:16]);
+    if (!rst_ni) last_q <= '0;
   end
 
-  assign arrival_o.has_signature = config_i.signed_ && found_q[3];
-  assign arrival_o.sequence_ = {signature_q[0], signature_q[1], signature_q[2][15:8]};
-  assign arrival_o.stream = signature_q[2][4:0];
-  assign arrival_o.sent = {signature_q[4], signature_q[5], signature_q[6], signature_q[7]};
+  // The last carry makes one more.
+  wire sum_right = folded_q == {1'b0, SignatureSum} || folded_q == {1'b1, SignatureSum - 16'd1};
+
+  assign valid_o = last_q[Delay];
+  assign arrival_o.has_signature = config_i.signed_ && last_found_q[Delay] && tail_q[0][15:12] == SignatureVersion && sum_right;
+  assign arrival_o.sequence_ = {head_q[0], head_q[1], head_q[2][15:8]};
+  assign arrival_o.stream = head_q[2][4:0];
+  assign arrival_o.sent = {tail_q[0][11:0], tail_q[1], tail_q[2], tail_q[3]};
 endmodule

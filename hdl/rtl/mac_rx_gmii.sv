@@ -17,12 +17,14 @@ module mac_rx_gmii
     input  logic       clk_i,
     input  logic       rst_ni,
     input  ticks_t     now_i,
+    input  logic [59:0] time_i,  // ns, of the cycle before the last (see clock_ns)
     input  logic [7:0] rxd_i,
     input  logic       rx_dv_i,
     input  logic       rx_er_i,
     output logic       valid_o,
     output heard_t     beat_o,
     output ticks_t     stamp_o,  // of the frame that the beat belongs to
+    output logic [59:0] time_o,  // the nanoseconds of that tick
     output logic       noise_o
 );
   logic [7:0] rxd_q;
@@ -98,8 +100,17 @@ module mac_rx_gmii
 
   // The stamp of a frame may come while the last beat of the frame before is handed on.
   ticks_t stamp_q;
+  logic [59:0] stamp_time_q;
+  logic [5:0][59:0] times_q;  // of the last cycles: the clock cannot be asked what it was, and its step may be anything
   always_ff @(posedge clk_i) begin
-    if (delimiter) stamp_q <= now_q - 64'd7;
-    if (byte_in && full || frame_end && some_q) stamp_o <= stamp_q;
+    times_q <= {times_q[4:0], time_i};
+    if (delimiter) begin
+      stamp_q      <= now_q - 64'd7;
+      stamp_time_q <= times_q[5];
+    end
+    if (byte_in && full || frame_end && some_q) begin
+      stamp_o <= stamp_q;
+      time_o  <= stamp_time_q;
+    end
   end
 endmodule

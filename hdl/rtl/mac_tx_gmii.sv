@@ -6,6 +6,9 @@
 // Inside a frame the next beat must be there when its turn comes (paced_queue and generator see to it). Were it not, the frame is ended with an
 // error on the wire, what is left of it is taken and thrown away, and `underrun_o` tells.
 //
+// Each byte of a frame and its padding is shown at `byte_o` in the one cycle in which `step_o` is high, and `byte_i` is what leaves in its place
+// (see stamper).
+//
 // Rules (formal/mac_tx_gmii.sv): 1 the preamble starts one cycle after the first beat was taken, and at no other time; 2 between two frames at
 // least 12 cycles are silent, and after exactly 12 the next may start; 3 a frame is never broken by silence.
 module mac_tx_gmii
@@ -16,6 +19,9 @@ module mac_tx_gmii
     input  logic       valid_i,
     output logic       ready_o,
     input  beat_t      beat_i,
+    output logic       step_o,
+    output logic [7:0] byte_o,
+    input  logic [7:0] byte_i,
     output logic [7:0] txd_o,
     output logic       tx_en_o,
     output logic       tx_er_o,
@@ -40,7 +46,8 @@ module mac_tx_gmii
   logic [31:0] crc_q;
 
   wire take = valid_i && ready_o;
-  wire [7:0] data = state_q == Pad ? 8'h00 : beat_q.data[7:0];
+  assign step_o = state_q == Data || state_q == Pad;
+  assign byte_o = state_q == Pad ? 8'h00 : beat_q.data[7:0];
   wire end_of_beat = byte_q == beat_q.final_byte || byte_q == 3'd7;
   wire end_of_frame = end_of_beat && beat_q.last;
   wire long_enough = bytes_q >= 6'(MinFrameBytes - 1);
@@ -81,8 +88,8 @@ module mac_tx_gmii
       end
       Data, Pad: begin
         tx_en_o <= 1'b1;
-        txd_o   <= data;
-        crc_q   <= crc_byte(crc_q, data);
+        txd_o   <= byte_i;
+        crc_q   <= crc_byte(crc_q, byte_i);
         byte_q  <= byte_q + 1'b1;
         count_q <= '0;
         if (!long_enough) bytes_q <= bytes_q + 1'b1;

@@ -3,8 +3,8 @@
 //
 //   frames ──► listen ──► counters
 //                 ├─────► sequence_check ──► missing, stale, by stream
-//                 ├─────► gap to the frame before ──► histogram of |gap - reference|
-//                 └─────► stamp - sent ─────────────► histogram of latencies
+//                 ├─────► gap to the frame before ──► histogram of |gap - reference|, in ticks
+//                 └─────► time - sent ──────────────► histogram of latencies, in nanoseconds; a negative one is in the last bin
 //
 // Frames that are bad or do not pass the filter are counted, and are in nothing else. Counters have 48 bits: frames wrap after 6 years at
 // 1 488 095/s, bytes after 26 days at 125 MB/s.
@@ -21,6 +21,7 @@ module receive
     input  logic        valid_i,
     input  heard_t      beat_i,
     input  ticks_t      stamp_i,
+    input  logic [59:0] time_i,
     input  logic        noise_i,
     output logic        arrival_valid_o,
     output arrival_t    arrival_o,
@@ -52,13 +53,15 @@ module receive
       .valid_i,
       .beat_i,
       .stamp_i,
+      .time_i,
       .valid_o  (valid),
       .arrival_o(arrival)
   );
 
   // Gaps and latencies, one cycle each for difference and magnitude.
   logic before_q, gap_q, gap2_q, latency_q;
-  ticks_t before_stamp_q, gap_value_q, gap_error_q, latency_value_q;
+  ticks_t before_stamp_q, gap_value_q, gap_error_q;
+  logic [59:0] latency_value_q;
   wire pass = valid && arrival.pass;
 
   always_ff @(posedge clk_i) begin
@@ -71,7 +74,7 @@ module receive
     end
     gap_value_q     <= arrival.stamp - before_stamp_q - ticks_t'(config_i.gap_reference);
     gap_error_q     <= gap_value_q[63] ? -gap_value_q : gap_value_q;
-    latency_value_q <= arrival.stamp - arrival.sent;
+    latency_value_q <= arrival.time_ - arrival.sent;
     if (clear_i || !rst_ni) before_q <= 1'b0;
     if (!rst_ni) begin
       gap_q     <= 1'b0;
@@ -100,7 +103,7 @@ module receive
       .clk_i,
       .rst_ni,
       .valid_i     (latency_q),
-      .value_i     (latency_value_q),
+      .value_i     ({4'b0, latency_value_q}),
       .missed_o    (latencies_missed),
       .clear_i,
       .read_i      (read_i && read_what_i == 2'd1),

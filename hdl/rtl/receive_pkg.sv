@@ -25,9 +25,10 @@ package receive_pkg;
     logic        pass;      // not bad, and all rules hold
     logic [13:0] bytes;     // with FCS
     ticks_t      stamp;     // when its preamble began
+    logic [59:0] time_;     // the same in ns
     logic [39:0] sequence_;
     logic [4:0]  stream;
-    ticks_t      sent;      // what its signature says
+    logic [59:0] sent;      // when it was sent, as its signature says, in ns
     logic        has_signature;
   } arrival_t;
 

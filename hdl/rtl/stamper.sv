@@ -1,73 +1,89 @@
-// Puts the tick of departure into a frame that is leaving. It stands behind the gate, so the stamp is the true start, also of a frame
-// that was late; and it is combinational in valid and ready, so that it moves no departure.
+// Writes into a frame that is leaving when it left, and how late that was. It stands behind the gate, where the bytes leave the MAC, so what it
+// writes is true, also of a frame that was late, and it moves no departure.
 //
-//   first beat ──► start is known ──► sum of its four halfwords ──► lanes of later beats are replaced
-//                  next cycle         three cycles later
+// A signature of version 0xb, 18 bytes, big-endian, at an even place:
 //
-// The stamp is big-endian, at halfwords place … place + 3; where a UDP or TCP checksum covers it, that is corrected (RFC 1624: the
-// frame comes with the sum of a stamp of zeros). A sum of 0 becomes 0xffff, which means the same (RFC 768).
+//   bytes 0–4    sequence number           as they come; the sum takes them as they pass
+//         5      stream
+//         6–7    lateness in ticks; 65 535 = that or more
+//         8–15   4 bits 0xb, 60 bits nanoseconds since 2020-01-01 UTC, as the module's clock counts them
+//         16–17  check: the inverted sum of ones' complement (RFC 1071) of the eight halfwords before and of 0xa55a
 //
-// place is at least 4 (the second beat), and sum_place at least 16 (the fifth): every UDP and TCP checksum over Ethernet is behind that.
+// So the sum of all nine is 0x5aa5, whatever is written: a UDP or TCP checksum that counts 0x5aa5 for the signature holds, and nobody corrects
+// it. That sum is never 0, so a check of 0xffff is never written; 0 is.
+//
+//   start ──► two cycles: time and lateness are there ──► ten cycles: their bytes are added ──► bytes pass, or are replaced
+//
+// The sum is made of bytes, by one adder of eight bits: the upper and the lower half in turns, each with the carry of the other. Ten bytes
+// after the last one that counts no carry is on its way any more.
+//
+// Rules: 1 bytes outside of the ten and the two pass as they are; 2 the signature is as above for every place of 4 halfwords or more. Both
+// are simulated.
 module stamper
   import tare_pkg::*;
 (
-    input  logic   clk_i,
-    input  logic   rst_ni,
-    input  ticks_t now_i,
-    input  logic   start_i,     // the first beat is taken
-    input  stamp_t stamp_i,     // of that frame
-    input  logic   transfer_i,  // a beat is taken
-    input  beat_t  beat_i,
-    output beat_t  beat_o
+    input  logic        clk_i,
+    input  logic        rst_ni,
+    input  logic        start_i,  // a frame begins
+    input  stamp_t      stamp_i,  // of that frame
+    // Of the start two cycles ago.
+    input  logic [59:0] time_i,
+    input  ticks_t      late_i,
+    // The bytes of the frame, from its first on, one in each cycle with step_i.
+    input  logic        step_i,
+    input  logic [7:0]  byte_i,
+    output logic [7:0]  byte_o
 );
-  ticks_t start_q;
-  stamp_t stamp_q;
-  logic [15:0] high_q, low_q, sum_q;
-  // Of the beat that is next, by lane: does the stamp cover it, with which of its halfwords; is it the checksum.
-  logic [7:0] index_q;
-  logic [3:0] hit_q, sum_hit_q;
-  logic [3:0][1:0] which_q;
+  localparam int unsigned First = 6, Check = 16, End = 18;
 
-  wire [7:0] index_d = start_i ? 8'd1 : index_q + 8'(transfer_i && index_q != '1);
-  stamp_t stamp_d;
-  assign stamp_d = start_i ? stamp_i : stamp_q;
+  logic [2:1] started_q;
+  // Of the byte that comes next, counted from the signature: negative before it; stays at End.
+  logic [9:0] position_q, position_d;
+  logic summed_q, replaced_q, check_q;  // what is done with that byte
+  logic [9:0][7:0] written_q;           // bytes 6 … 15
+  logic adding_q;                       // they are being added
+  logic [3:0] pick_q;
+  logic [7:0] sum_q, other_q;
+  logic carry_q;
+
+  wire [7:0] picked = written_q[pick_q];
+  wire move = (started_q[1] || step_i) && position_q != 10'(End);
+  wire add = adding_q || step_i && !position_q[9];
+  wire [7:0] addend = adding_q ? picked : summed_q ? byte_i : 8'h00;
+
+  always_comb begin
+    position_d = position_q + 10'(move);
+    // One short, which the cycle after makes good: so no sum is needed to negate.
+    if (start_i) position_d = stamp_i.enable ? ~{1'b0, stamp_i.place, 1'b0} : 10'(End);
+  end
+
+  assign byte_o = !replaced_q ? byte_i : check_q ? ~sum_q : picked;
 
   always_ff @(posedge clk_i) begin
-    index_q <= index_d;
-    stamp_q <= stamp_d;
-    if (start_i) start_q <= now_i;
-    high_q <= ones_add(start_q[63:48], start_q[47:32]);
-    low_q  <= ones_add(start_q[31:16], start_q[15:0]);
-    sum_q  <= ones_add(high_q, low_q);
-    for (int lane = 0; lane < 4; lane++) begin
-      // Modulo 256 halfwords; frames are longer, but places are not.
-      automatic logic [7:0] behind = {index_d[5:0], 2'(lane)} - stamp_d.place;
-      hit_q[lane]     <= stamp_d.enable && index_d < 8'd64 && behind < 8'd4;
-      which_q[lane]   <= behind[1:0];
-      sum_hit_q[lane] <= stamp_d.enable && stamp_d.fix_sum && index_d < 8'd64 && {index_d[5:0], 2'(lane)} == stamp_d.sum_place;
+    started_q  <= {started_q[1], start_i};
+    position_q <= position_d;
+    summed_q   <= position_d < 10'(First);
+    replaced_q <= position_d >= 10'(First) && position_d < 10'(End);
+    check_q    <= position_d[4];
+    if (started_q[2]) begin
+      // The first byte at the lowest place.
+      {written_q[0], written_q[1]} <= late_i[63:16] != 0 ? '1 : late_i[15:0];
+      {written_q[2], written_q[3], written_q[4], written_q[5], written_q[6], written_q[7], written_q[8], written_q[9]} <=
+          {SignatureVersion, time_i};
     end
-    if (!rst_ni || (transfer_i && beat_i.last)) begin
-      index_q   <= '1;
-      hit_q     <= '0;
-      sum_hit_q <= '0;
+    adding_q <= started_q[2] || adding_q && pick_q != 4'd9;
+    if (adding_q || step_i && replaced_q) pick_q <= pick_q + 1'b1;
+    if (started_q[2] || adding_q && pick_q == 4'd9) pick_q <= '0;
+    if (add) begin
+      {carry_q, other_q} <= {1'b0, sum_q} + {1'b0, addend} + {8'b0, carry_q};
+      sum_q              <= other_q;
     end
-  end
-
-  // The checksum is in one lane, so one sum is enough.
-  logic [15:0] old_sum, new_sum;
-  always_comb begin
-    old_sum = '0;
-    for (int lane = 0; lane < 4; lane++) old_sum |= sum_hit_q[lane] ? swap16(beat_i.data[16*lane+:16]) : '0;
-    new_sum = ~ones_add(~old_sum, sum_q);
-    if (new_sum == 0) new_sum = '1;
-  end
-
-  always_comb begin
-    beat_o = beat_i;
-    for (int lane = 0; lane < 4; lane++) begin
-      if (sum_hit_q[lane]) beat_o.data[16*lane+:16] = swap16(new_sum);
-      if (hit_q[lane]) beat_o.data[16*lane+:16] = swap16(start_q[16*(3-32'(which_q[lane]))+:16]);
+    if (start_i) {carry_q, sum_q, other_q} <= {1'b0, ~SignatureSum};
+    if (!rst_ni) begin
+      started_q  <= '0;
+      adding_q   <= 1'b0;
+      position_q <= 10'(End);
+      replaced_q <= 1'b0;
     end
-    if (start_i) beat_o = beat_i;
   end
 endmodule

@@ -20,13 +20,14 @@ package tare_pkg;
     AfterDue     // value is ticks after the time at which the frame before was due: a late frame moves nothing
   } from_e;
 
-  // Where a frame gets the tick of its departure, in halfwords (pairs of bytes) from its start.
+  // Where a frame has a signature (see stamper) into which it is written when it left.
   typedef struct packed {
     logic       enable;
-    logic [7:0] place;      // first of four halfwords
-    logic       fix_sum;    // a UDP or TCP checksum covers the stamp
-    logic [7:0] sum_place;  // its halfword
+    logic [7:0] place;   // halfwords (pairs of bytes) from the start of the frame, 4 or more
   } stamp_t;
+
+  localparam logic [3:0]  SignatureVersion = 4'hb;
+  localparam logic [15:0] SignatureSum = 16'h5aa5;
 
   typedef struct packed {
     from_e  from;

@@ -1,5 +1,7 @@
 """The whole core, from its registers to the wire and back: the wire is read by what is in gmii.py, not by the design."""
 
+import collections
+
 import cocotb
 from bench import PAUSES, Bench, Drive, Sink, Source, Watch, never, seeded
 from gmii import Talker, Wire
@@ -8,6 +10,7 @@ from model.gaps import due
 from model.generator import Field, Mode, Plan, Template
 from model.histogram import bin_of
 from model.shapes import Departure, From, beats
+from model.signature import Signature
 
 # From a frame's start to the first byte of its preamble on the wire.
 START_DELAY = 1
@@ -48,6 +51,20 @@ class Core(Bench):
         agents, self.agents = self.agents, []
         await self.step(1_030)
         self.agents = agents
+
+    async def set_clock(self, value, whole, fraction):
+        """The nanoseconds of this cycle are `value`, and each cycle adds whole + fraction / 2^32."""
+        dut = self.dut
+        dut.ns_whole_i.value, dut.ns_fraction_i.value = whole, fraction
+        await self.step(4)
+        dut.ns_value_i.value, dut.ns_set_i.value = value, 1
+        self.clock = (self.cycle, value, whole << 32 | fraction)
+        await self.step()
+        dut.ns_set_i.value = 0
+
+    def time(self, tick):
+        at, value, increment = self.clock
+        return value + ((tick - at) * increment >> 32)
 
     def tick(self):
         """The tick of the coming cycle: counted from the reset, one ahead of `cycle`."""
@@ -104,12 +121,13 @@ def listen(signature_at):
     return (1 << 40 | signature_at // 2 << 32) << 164
 
 
-async def generated(dut, size, gap, frames, talk=(), **more):
+async def generated(dut, size, gap, frames, talk=(), clock=(8, 0), **more):
     """Runs the generator; the wire's frames, with the tick of the first."""
     talker = Talker(dut, talk)
     core = Core(dut, talker if talk else Loop(dut))
     await core.begin(listen_i=listen(42))
-    plan = Plan([template(size, signature_at=42, stamp=True)], [], [], [(0, 0, 0)], frames)
+    await core.set_clock(0x123_4567_FFFF_F000, *clock)
+    plan = Plan([template(size, signature_at=42)], [], [], [(0, 0, 0)], frames)
     first = core.tick() + 500
     await core.load(plan, gap, first, **more)
     dut.run_i.value = 1
@@ -127,7 +145,9 @@ async def exact_gaps(dut, case):
     size, gap = case
     seeded("exact_gaps", case)
     frames = 60 if size == 64 else 12
-    core, first, plan = await generated(dut, size, gap, frames)
+    # A clock that is not the core's, so that a time of the wrong cycle shows.
+    clock = (8, 0) if gap[1] == 0 else (6, 0x6666_6666)
+    core, first, plan = await generated(dut, size, gap, frames, clock=clock)
     whole = core.wire.whole()
     starts = [cycle for cycle, _ in whole]
     zero = starts[0]
@@ -135,15 +155,17 @@ async def exact_gaps(dut, case):
     assert [start - zero for start in starts] == [due(n, *gap) for n in range(frames)]
     for n, ((cycle, got), expected) in enumerate(zip(whole, plan.expected())):
         assert sums_hold(got), f"frame {n}"
-        stamp = int.from_bytes(got[50:58], "big")
-        assert stamp == first + due(n, *gap), f"frame {n}"
-        assert got[:40] + got[42:50] + bytes(8) + got[58:] == expected[:40] + expected[42:]
+        assert Signature.read(got[42:]) == Signature(n, 0, 0, core.time(first + due(n, *gap))), f"frame {n}"
+        assert got[:48] + bytes(12) + got[60:] == expected
     assert core.counter("sent") == frames and core.counter("late") == 0 and core.counter("underruns") == 0
     assert core.counter("good") == core.counter("passed") == frames
     assert core.counter("bytes") == frames * size
     assert core.counter("missing") == core.counter("stale") == core.counter("bad") == core.counter("noise") == 0
-    # Latency: the start delay and the cable's cycle.
-    assert await core.read(1, START_DELAY + 1) == frames
+    # Latency: the start delay and the cable's cycle, in ns.
+    ticks = [first + due(n, *gap) for n in range(frames)]
+    latencies = collections.Counter(bin_of(core.time(tick + START_DELAY + 1) - core.time(tick)) for tick in ticks)
+    for bin_, count in latencies.items():
+        assert await core.read(1, bin_) == count
     for gap_seen in {due(n + 1, *gap) - due(n, *gap) for n in range(frames - 1)}:
         same = sum(bin_of(due(n + 1, *gap) - due(n, *gap)) == bin_of(gap_seen) for n in range(frames - 1))
         assert await core.read(0, bin_of(gap_seen)) == same
@@ -161,9 +183,9 @@ async def incoming_changes_nothing(dut, gap):
     talk = [(12, on_the_wire(udp(rng.randbytes(18))), None) for _ in range(200)]
     busy, second, _ = await generated_again(dut, 64, gap, 40, talk)
     with_traffic = [(cycle - busy.wire.frames[0][0], bytes(data)) for cycle, data, _ in busy.wire.frames]
-    # The stamps are of another time, and with them checksum and FCS.
+    # The stamps are of another time, and with them their check and the FCS.
     assert [cycle for cycle, _ in with_traffic] == [cycle for cycle, _ in alone]
-    assert [data[8:48] for _, data in with_traffic] == [data[8:48] for _, data in alone]
+    assert [data[8:58] for _, data in with_traffic] == [data[8:58] for _, data in alone]
     assert busy.counter("late") == 0
     assert busy.counter("good") > 30 and busy.counter("bad") == 0
 
@@ -181,7 +203,7 @@ async def generated_again(dut, size, gap, frames, talk):
     core.cycle = 0
     await core.step(1_030)
     core.agents = agents
-    plan = Plan([template(size, signature_at=42, stamp=True)], [], [], [(0, 0, 0)], frames)
+    plan = Plan([template(size, signature_at=42)], [], [], [(0, 0, 0)], frames)
     first = core.tick() + 500
     await core.load(plan, gap, first)
     dut.run_i.value = 1

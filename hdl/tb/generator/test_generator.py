@@ -5,6 +5,7 @@ from bench import PAUSES, Bench, Sink, seeded
 from model.ethernet import sums_hold, tcp, udp
 from model.generator import Field, Mode, Plan, Template, even_gaps
 from model.shapes import Beat, Departure, From, frame
+from model.signature import LENGTH, Signature
 
 
 class Generator(Bench):
@@ -90,7 +91,7 @@ def tcp_template(payload, *more, length=None, **rest):
 async def smallest_at_full_rate(dut):
     """64-byte frames with everything that varies: eight cycles each, not one more."""
     rng = seeded("smallest")
-    template = udp_template(bytes(18), (26, 30), (34, 38), signature_at=42, stream=3, stamp=True)
+    template = udp_template(bytes(18), (26, 30), (34, 38), signature_at=42, stream=3)
     fields = [
         Field(26, True, Mode.RANDOM, 0xC612_0000, 0xFFFF, begin=99, in_ip=True, in_l4=True),
         Field(34, False, Mode.INCREMENT, 1000, 1006, in_l4=True),
@@ -103,11 +104,14 @@ async def smallest_at_full_rate(dut):
     await bench.run(plan)
     frames = bench.frames()
     assert frames == list(plan.expected())
-    assert all(sums_hold(frame_) for frame_ in frames)
+    # As the stamper does it later.
+    for n, frame_ in enumerate(frames):
+        signature = Signature(n, 3, rng.randrange(1 << 16), rng.randrange(1 << 60)).bytes()
+        assert frame_[42:48] == signature[:6] and sums_hold(frame_[:42] + signature)
     cycles = [cycle for cycle, _ in bench.beats.got]
     assert cycles == list(range(cycles[0], cycles[0] + 8 * plan.frames)), "a hole between frames"
     departures = bench.check_departures([8] * plan.frames)
-    assert all(d.stamp.enable and d.stamp.place == 25 and d.stamp.sum_place == 20 for d in departures)
+    assert all(d.stamp.enable and d.stamp.place == 21 for d in departures)
     # t_gen: from the first beat of a frame to the first beat of the next.
     starts = cycles[::8]
     assert {b - a for a, b in zip(starts, starts[1:])} == {8}
@@ -120,14 +124,14 @@ async def anything(dut, case, wait):
     rng = seeded("anything", case, wait)
     templates = []
     for n in range(rng.choice([1, 3, 32])):
-        payload = bytes(16) + bytes(rng.randrange(256) for _ in range(rng.choice([2, 30, 100])))
+        payload = bytes(LENGTH) + bytes(rng.randrange(256) for _ in range(rng.choice([0, 30, 100])))
         make = rng.choice([udp_template, tcp_template])
         length = None
         header = 42 if make is udp_template else 54
         if rng.random() < 0.3:
             length = rng.choice([200, 777, 1514])
         signature = header if rng.random() < 0.7 else None
-        template = make(payload, (26, 34), (34, 38), length=length, signature_at=signature, stream=n, stamp=rng.random() < 0.5)
+        template = make(payload, (26, 34), (34, 38), length=length, signature_at=signature, stream=n)
         if rng.random() < 0.2:
             template = Template(blank(rng.randbytes(64), (26, 34), (34, 38)), rng.randint(60, 300))
         templates.append(template)
@@ -192,7 +196,8 @@ async def stop(dut):
     plan = Plan([template], [], [], [(0, 0, 0)], 0)
     bench = Generator(dut, PAUSES["never"](rng))
     await bench.begin()
-    await bench.load(plan)
+    gap = (8, 2, 3)
+    await bench.load(plan, gap)
     for _ in range(5):
         dut.run_i.value = 1
         await bench.step(rng.randint(30, 400))
@@ -201,6 +206,7 @@ async def stop(dut):
         await bench.step(20)
         assert dut.idle_o.value == 1
         assert len(bench.frames()) == len(bench.departures.got) > 0
-        bench.check_departures([8] * len(bench.departures.got))
+        # The n-th at floor(n · gap) from the first of this run, not of the one before.
+        bench.check_departures([0] + even_gaps(len(bench.departures.got) - 1, *gap))
         bench.beats.got.clear()
         bench.departures.got.clear()

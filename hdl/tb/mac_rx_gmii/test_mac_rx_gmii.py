@@ -16,6 +16,12 @@ class Mac(Bench):
 
     def clock(self, cycle):
         self.dut.now_i.value = 1000 + cycle
+        # The nanoseconds of two cycles ago; 9.5 in each cycle.
+        self.dut.time_i.value = self.time(1000 + cycle - 2)
+
+    @staticmethod
+    def time(tick):
+        return tick * 19 // 2
 
     def watch(self, cycle):
         self.noise += int(self.dut.noise_o.value)
@@ -29,6 +35,7 @@ class Mac(Bench):
         if first:
             self.parts = [b"", stamp]
         assert stamp == self.parts[1]
+        assert int(self.dut.time_o.value) == self.time(stamp)
         assert last or final == 7
         self.parts[0] += (word & (1 << 64) - 1).to_bytes(8, "little")[: final + 1]
         if last:
@@ -36,7 +43,7 @@ class Mac(Bench):
             self.parts = None
 
     async def run(self):
-        await self.start(now_i=1000)
+        await self.start(now_i=1000, time_i=0)
         await self.until(self.talker.empty, 60_000)
         await self.step(20)
         assert self.parts is None

@@ -25,7 +25,7 @@ async def back_to_back(dut, size):
     rng = seeded("back_to_back", size)
     frames = [bytes(rng.randrange(256) for _ in range(size)) for _ in range(4)]
     mac = Mac(dut, frames, PAUSES["never"](rng))
-    await mac.start(beat_i=0)
+    await mac.start(beat_i=0, stamp_i=0, time_i=0, late_i=0)
     await mac.until(lambda: len(mac.wire.frames) == len(frames), 10_000)
     whole = mac.wire.whole()
     assert [data for _, data in whole] == [frame.ljust(60, b"\0") for frame in frames]
@@ -53,7 +53,7 @@ async def between_frames(dut):
         return False
 
     mac.source.pause = pause
-    await mac.start(beat_i=0)
+    await mac.start(beat_i=0, stamp_i=0, time_i=0, late_i=0)
     await mac.until(lambda: len(mac.wire.frames) == len(frames), 40_000)
     assert [data for _, data in mac.wire.whole()] == [frame.ljust(60, b"\0") for frame in frames]
     assert min(mac.wire.gaps) >= 12 and mac.underruns == 0
@@ -79,7 +79,7 @@ async def underrun(dut, missing):
         return False
 
     mac.source.pause = pause
-    await mac.start(beat_i=0)
+    await mac.start(beat_i=0, stamp_i=0, time_i=0, late_i=0)
     await mac.until(lambda: len(mac.wire.frames) == 3, 2_000)
     errors = [error for _, _, error in mac.wire.frames]
     assert errors == [False, True, False]

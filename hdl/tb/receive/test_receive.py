@@ -6,6 +6,7 @@ import struct
 import cocotb
 from bench import Bench, Watch, seeded
 from model.histogram import bin_of
+from model.signature import LENGTH, Signature
 
 
 def heard(frame, bad):
@@ -34,13 +35,13 @@ def listen(signature_at=None, reference=0, rules=()):
 class Receive(Bench):
     async def begin(self, config):
         await self.start(
-            config_i=config, clear_i=0, valid_i=0, beat_i=0, stamp_i=0, noise_i=0, read_i=0, read_what_i=0, read_at_i=0
+            config_i=config, clear_i=0, valid_i=0, beat_i=0, stamp_i=0, time_i=0, noise_i=0, read_i=0, read_what_i=0, read_at_i=0
         )
         await self.step(1_030)
 
-    async def frame(self, data, stamp, bad=False, after=8):
+    async def frame(self, data, stamp, time, bad=False, after=8):
         for word in heard(data, bad):
-            self.dut.valid_i.value, self.dut.beat_i.value, self.dut.stamp_i.value = 1, word, stamp
+            self.dut.valid_i.value, self.dut.beat_i.value, self.dut.stamp_i.value, self.dut.time_i.value = 1, word, stamp, time
             await self.step()
             self.dut.valid_i.value = 0
         await self.step(after)
@@ -64,14 +65,15 @@ class Receive(Bench):
 @cocotb.parametrize(case=list(range(6)))
 async def counted(dut, case):
     rng = seeded("counted", case)
-    signature_at = rng.choice([None, 42, 54])
+    signature_at = rng.choice([None, 42, 44, 46, 48, 54])
     reference = rng.choice([0, 100, 1000])
     rules = rng.choice([[], [(12, 0xFFFF, 0x0800)], [(12, 0xFFFF, 0x0800), (36, 0x00FF, 9), (0, 0xFF00, 0x0200)]])
     bench = Receive(dut)
     await bench.begin(listen(signature_at, reference, rules))
     totals = collections.Counter()
     gaps, latencies, missing_by = collections.Counter(), collections.Counter(), collections.Counter()
-    expected, before, stamp = {}, None, 10_000
+    # The clock of nanoseconds has its own beginning.
+    expected, before, stamp, origin = {}, None, 10_000, rng.randrange(1 << 60)
     sequences = collections.Counter()
     for _ in range(150):
         size = rng.choice([64, 65, 66, 71, 72, 128, 400])
@@ -81,14 +83,21 @@ async def counted(dut, case):
         data[0] = rng.choice([2, 2, 2, 3])
         stream = rng.randrange(32)
         sequences[stream] += rng.choice([1, 1, 1, 2, 30, 0])
-        sent = stamp - rng.randrange(1 << rng.randint(1, 34))
-        has = signature_at is not None and signature_at + 16 <= size
+        time = (origin + 8 * stamp) % (1 << 60)
+        latency = rng.choice([rng.randrange(1 << rng.randint(1, 34)), -rng.randrange(1, 100)])
+        sent = (time - latency) % (1 << 60)
+        has = signature_at is not None and signature_at + LENGTH <= size
         if signature_at is not None:
-            signature = sequences[stream].to_bytes(5, "big") + bytes([stream]) + bytes(2) + (sent % (1 << 64)).to_bytes(8, "big")
-            data[signature_at : signature_at + 16] = signature
+            signature = bytearray(Signature(sequences[stream], stream, rng.randrange(1 << 16), sent).bytes())
+            if rng.random() < 0.1:
+                # Not one: a bit is wrong. Its number is not of the sequence either.
+                signature[rng.randrange(LENGTH)] ^= 1 << rng.randrange(8)
+                has = False
+                sequences[stream] -= 1
+            data[signature_at : signature_at + LENGTH] = signature
             data = data[:size]
         bad = rng.random() < 0.1
-        await bench.frame(bytes(data), stamp, bad, rng.randint(2, 30))
+        await bench.frame(bytes(data), stamp, time, bad, rng.randint(2, 30))
         ok = not bad and all(int.from_bytes(data[at : at + 2], "big") & mask == value & mask for at, mask, value in rules)
         totals["bad"] += bad
         totals["good"] += not bad
@@ -99,7 +108,7 @@ async def counted(dut, case):
                 gaps[bin_of(abs(stamp - before - reference))] += 1
             before = stamp
         if ok and has:
-            latencies[bin_of((stamp - sent) % (1 << 64))] += 1
+            latencies[bin_of(latency % (1 << 60))] += 1
             ahead = sequences[stream] - expected.get(stream, sequences[stream])
             if ahead < 0:
                 totals["stale"] += 1
@@ -108,7 +117,7 @@ async def counted(dut, case):
                 missing_by[stream] += ahead
                 expected[stream] = sequences[stream] + 1
         stamp += rng.choice([84, 100, 150, 1000, 1 << 33])
-    await bench.step(20)
+    await bench.step(30)
     for name in ["good", "bad", "passed", "bytes", "missing", "stale"]:
         assert int(getattr(dut, f"{name}_o").value) == totals[name], name
     assert int(dut.uncounted_o.value) == 0
@@ -127,10 +136,10 @@ async def at_full_rate(dut):
     await bench.begin(listen(42, 8))
     count = 200
     for n in range(count):
-        signature = n.to_bytes(5, "big") + bytes(3) + (1000 + 8 * n - 5).to_bytes(8, "big")
-        data = rng.randbytes(42) + signature + rng.randbytes(6)
-        await bench.frame(data, 1000 + 8 * n, after=0)
-    await bench.step(20)
+        signature = Signature(n, 0, rng.randrange(1 << 16), 64 * n - 5 + 1000).bytes()
+        data = rng.randbytes(42) + signature + rng.randbytes(4)
+        await bench.frame(data, 1000 + 8 * n, 1000 + 64 * n, after=0)
+    await bench.step(30)
     assert int(dut.good_o.value) == int(dut.passed_o.value) == count
     assert int(dut.bytes_o.value) == 64 * count
     assert int(dut.missing_o.value) == int(dut.stale_o.value) == int(dut.uncounted_o.value) == 0

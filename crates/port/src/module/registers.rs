@@ -34,7 +34,7 @@ pub const CONTROL_FIRST_FROM: Field = Field { name: "first_from", low: 5, width:
 /// Command. A 1 does it once.
 pub const COMMAND: Register = Register { name: "command", address: 0x014, bits: 32, about: "Command. A 1 does it once", fields: &[COMMAND_FORGET, COMMAND_GAP_SET, COMMAND_CLEAR, COMMAND_REVOKE, COMMAND_NS_SET, COMMAND_NS_STEP, COMMAND_CAPTURE] };
 pub const COMMAND_FORGET: Field = Field { name: "forget", low: 0, width: 1, access: Access::Command, unit: "", about: "forget what is queued, and say how many frames that were" };
-pub const COMMAND_GAP_SET: Field = Field { name: "gap_set", low: 1, width: 1, access: Access::Command, unit: "", about: "take the gap registers; the remainder begins at 0" };
+pub const COMMAND_GAP_SET: Field = Field { name: "gap_set", low: 1, width: 1, access: Access::Command, unit: "", about: "take the gap registers now, not when the generator starts; the remainder begins at 0" };
 pub const COMMAND_CLEAR: Field = Field { name: "clear", low: 2, width: 1, access: Access::Command, unit: "", about: "set counters and histograms to 0" };
 pub const COMMAND_REVOKE: Field = Field { name: "revoke", low: 3, width: 1, access: Access::Command, unit: "", about: "take back the credits that are outstanding" };
 pub const COMMAND_NS_SET: Field = Field { name: "ns_set", low: 4, width: 1, access: Access::Command, unit: "", about: "set the clock to ns_value" };
@@ -94,7 +94,7 @@ pub const CAPTURED_TICK: Register = Register { name: "captured_tick", address: 0
 
 /// Listen.
 pub const LISTEN: Register = Register { name: "listen", address: 0x070, bits: 32, about: "Listen", fields: &[LISTEN_SIGNED, LISTEN_SIGNATURE_AT] };
-pub const LISTEN_SIGNED: Field = Field { name: "signed", low: 0, width: 1, access: Access::Setting, unit: "", about: "frames have a signature" };
+pub const LISTEN_SIGNED: Field = Field { name: "signed", low: 0, width: 1, access: Access::Setting, unit: "", about: "frames have a signature of version 0xb" };
 pub const LISTEN_SIGNATURE_AT: Field = Field { name: "signature_at", low: 1, width: 8, access: Access::Setting, unit: "", about: "its place, in halfwords from the start" };
 
 /// Gap reference.
