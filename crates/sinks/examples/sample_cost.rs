@@ -8,7 +8,7 @@
 //! Events are like those of a run at 100 000/s: due times with even gaps, service times spread by a few
 //! microseconds, one status, two threads. Runs on one thread, so wall time is CPU time on a quiet machine.
 
-use arrow::array::RecordBatch;
+use arrow_array::RecordBatch;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, Encoding, ZstdLevel};

@@ -6,8 +6,8 @@
 use crate::exporter::{Exporter, RunInfo, SinkError, SinkRow};
 use crate::place::{Address, Kind, Place};
 use crate::samples::Table;
-use arrow::error::ArrowError;
-use arrow::ipc::writer::StreamWriter;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::ArrowError;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use store::RunResult;

@@ -14,7 +14,7 @@
 use crate::exporter::{Exporter, Gone, RunInfo, SinkError, SinkRow};
 use crate::place::{Address, Kind, Place};
 use crate::samples::Table;
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow_schema::{DataType, SchemaRef};
 use parquet::arrow::arrow_writer::ArrowWriter;
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowSchemaConverter, encode_arrow_schema};
 use parquet::basic::{Compression, Encoding, ZstdLevel};

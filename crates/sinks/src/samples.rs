@@ -8,12 +8,13 @@
 //! What each column means is in docs/samples.md; a test there keeps names and order the same.
 
 use crate::exporter::RunInfo;
-use arrow::array::{
+use arrow_array::types::{ArrowDictionaryKeyType, UInt8Type, UInt16Type};
+use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, Int64Array, PrimitiveArray, RecordBatch, StringArray,
     UInt16Array,
 };
-use arrow::buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
-use arrow::datatypes::{ArrowDictionaryKeyType, DataType, Field, Schema, SchemaRef, UInt8Type, UInt16Type};
+use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use std::collections::HashMap;
 use std::sync::Arc;
 use units::{Cause, Event, Fate, Instant, Miss, Outcome, Picos};

@@ -1,5 +1,5 @@
 use super::*;
-use arrow::ipc::reader::StreamReader;
+use arrow_ipc::reader::StreamReader;
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 use units::{Bytes, Group, Instant, Outcome, Picos};

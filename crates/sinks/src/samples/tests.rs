@@ -1,6 +1,6 @@
 use super::*;
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::Int64Type;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, cast::AsArray};
 use units::{Bytes, Group};
 
 fn at_ns(ns: u64) -> Instant {
@@ -49,7 +49,7 @@ fn numbers(batch: &RecordBatch, name: &str) -> Vec<Option<i64>> {
 }
 
 fn words(batch: &RecordBatch, name: &str) -> Vec<Option<String>> {
-    let column = arrow::array::cast::as_string_array;
+    let column = arrow_array::cast::as_string_array;
     let array = batch.column_by_name(name).unwrap();
     if array.null_count() == array.len() {
         return vec![None; array.len()];
