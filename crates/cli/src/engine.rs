@@ -62,6 +62,8 @@ pub struct Brief {
     pub steerable: Result<Rate, &'static str>,
     /// Whether frames are sent, which nobody answers.
     pub has_frames: bool,
+    /// All times are a simulation's.
+    pub simulated: bool,
     /// What this machine was weighed at; looked up before the start.
     pub weighed: Weighed,
 }
@@ -90,6 +92,7 @@ impl Brief {
                 (Loop::Open { gap: Some(gap) }, None) => Asked::Even(gap),
                 _ => Asked::Other,
             },
+            simulated: self.simulated,
         }
     }
 

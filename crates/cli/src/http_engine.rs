@@ -83,6 +83,7 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
         ],
         steerable: engine.steerable(),
         has_frames: false,
+        simulated: false,
         weighed: Weighed::look(&Demand::of_http(plan)),
     }
 }

@@ -319,7 +319,9 @@ fn watch(
     engine.start(&mut |origin: Instant| {
         begun_at = origin;
         let (mut joined, recorders) = measure::recorders(brief.settings(origin));
-        joined.watch(Probe::new(origin, brief.source_addresses));
+        if !brief.simulated {
+            joined.watch(Probe::new(origin, brief.source_addresses));
+        }
         collector = Some(joined);
         hub.start(elsewhere::origin_unix_ns(&clock, origin));
         elsewhere::tapped(recorders, origin, hub)

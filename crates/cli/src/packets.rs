@@ -112,6 +112,7 @@ fn brief(facts: &Facts, plan: &PacketPlan) -> Brief {
         choices: facts.choices.iter().map(choice).collect(),
         steerable: Err("its rate is changed with tare ctl, or with + and -"),
         has_frames: true,
+        simulated: facts.time.is_some_and(|time| time.simulated),
         weighed: weighed(plan),
     }
 }
@@ -204,7 +205,8 @@ impl Driven for Frames {
     fn frame_conditions(&self) -> Option<FrameConditions> {
         let gap = self.facts.gap.map(|gap| gap.as_picos() as f64 / 1e3);
         let port_failed = self.control.halt() == Halt::Failed;
-        Some(FrameConditions { port_failed, ..conditions(&self.findings, gap) })
+        let simulated = self.brief.simulated;
+        Some(FrameConditions { port_failed, simulated, ..conditions(&self.findings, gap) })
     }
 
     fn tell(&self, result: &mut RunResult, _: &RunTotals) {
@@ -212,15 +214,22 @@ impl Driven for Frames {
         result.notes.extend(self.facts.notes.iter().cloned());
         result.notes.extend(self.findings.notes.iter().cloned());
         result.labels.extend(self.findings.labels.iter().cloned());
-        result.packets = Some(self.findings.report.clone());
+        if let Some(time) = self.facts.time {
+            result.generator.clock = time.words();
+        }
+        if self.brief.simulated {
+            result.labels.push("simulated time".to_owned());
+        }
+        result.packets = Some(PacketReport { time: self.facts.time, ..self.findings.report.clone() });
     }
 }
 
 impl Frames {
-    /// Frames of a file arrive as fast as it is read: their rate is that of their stamps.
+    /// Frames of a file arrive as fast as it is read, and those of a simulation as fast as that goes: their rate is that of their stamps.
     fn rate_of_a_file(&self, result: &mut RunResult) {
         let report = &self.findings.report;
-        let is_file = report.ports.iter().any(|port| port.role == "in" && port.name.starts_with("pcap"));
+        let is_file = report.ports.iter().any(|port| port.role == "in" && port.name.starts_with("pcap"))
+            || (self.brief.simulated && self.brief.load_loop == Loop::Passive);
         let Some(gaps) = report.gaps.as_ref().filter(|gaps| is_file && gaps.count > 0) else { return };
         let seconds = gaps.mean_ns * gaps.count as f64 / 1e9;
         if seconds > 0.0 {
@@ -260,6 +269,7 @@ fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
         transmit_drops: lost("tx."),
         invalid_trials: findings.invalid_trials,
         port_failed: false,
+        simulated: false,
     }
 }
 

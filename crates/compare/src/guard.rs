@@ -2,6 +2,7 @@
 //!
 //! | what differs | then |
 //! |---|---|
+//! | whose time: a simulation's and this world's | refused, always: the one says nothing of the other |
 //! | the engine | refused |
 //! | the plan | refused, unless `--anyway`; its lines are named |
 //! | only where the target is, or the seed | a warning: that may be what is compared |
@@ -22,6 +23,8 @@ const MOST_LINES: usize = 12;
 /// What a comparison must not pass over in silence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Doubts {
+    /// A reason that nothing overrides.
+    pub never: Option<String>,
     /// Reasons not to compare.
     pub refusals: Vec<String>,
     pub warnings: Vec<String>,
@@ -35,6 +38,13 @@ pub fn doubts(sides: &[Side]) -> Doubts {
     };
     let trials = || sides.iter().flat_map(|side| &side.trials);
     twice(sides, &mut doubts);
+    doubts.never = trials().find(|trial| trial.simulated != first.simulated).map(|other| {
+        let (simulated, real) = if other.simulated { (other, first) } else { (first, other) };
+        format!(
+            "the times of {} are simulated and those of {} are not: neither says anything of the other",
+            simulated.name, real.name
+        )
+    });
     if let Some(other) = trials().find(|trial| trial.engine != first.engine) {
         doubts.refusals.push(format!(
             "{} is of the engine {}, {} of {}",
@@ -344,6 +354,15 @@ mod tests {
     #[test]
     fn equal_runs_leave_no_doubt() {
         assert_eq!(of(trial("a", PLAN), trial("b", PLAN)), Doubts::default());
+    }
+
+    #[test]
+    fn simulated_time_is_never_held_against_this_worlds() {
+        let simulated = |name| Trial { simulated: true, ..trial(name, PLAN) };
+        let why = of(trial("a", PLAN), simulated("b")).never.unwrap();
+        assert!(why.starts_with("the times of b are simulated and those of a are not"), "{why}");
+        assert!(of(simulated("b"), trial("a", PLAN)).never.is_some());
+        assert_eq!(of(simulated("a"), simulated("b")), Doubts::default());
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub struct Trial {
     pub environment: String,
     pub verdict: Word,
     pub partial: bool,
+    /// Its times are those of a simulation.
+    pub simulated: bool,
     /// One for each of [`FIGURES`].
     pub values: Vec<Option<f64>>,
     /// How much each would move from one such trial to the next, relative to its size, as far as this trial alone can
@@ -45,6 +47,11 @@ impl Trial {
             environment: run.environment.clone(),
             verdict: result.verdict.word,
             partial: result.partial,
+            simulated: result
+                .packets
+                .as_ref()
+                .and_then(|packets| packets.time)
+                .is_some_and(|time| time.simulated),
             values: FIGURES.iter().map(|figure| (figure.of)(result)).collect(),
             spreads: Vec::new(),
         }

@@ -120,6 +120,18 @@ const ENOUGH_LATE: u64 = 10;
 const AT_THE_END: [&str; 6] =
     ["departures", "achieved.share", "conservation", "samples", "arrivals", "rate.kept"];
 
+/// Criteria of this machine's clock, CPUs and threads, which times of a simulation have nothing to do with.
+const OF_THIS_MACHINE: [&str; 8] = [
+    "cpu.thread",
+    "runqueue",
+    "same_core",
+    "steal",
+    "throttled",
+    "clock",
+    "clock.precision",
+    "health.samples",
+];
+
 /// The only way to a verdict.
 pub fn judge(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions) -> Verdict {
     Verdict::from_criteria(criteria(totals, health, conditions))
@@ -142,6 +154,9 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
         criteria.extend(of_every_load(totals, health, conditions));
         criteria.extend(conditions.sinks.as_ref().map(sinks_lost));
         criteria.extend(conditions.weighed.as_ref().map(weighed::share));
+        if frames.simulated {
+            criteria.retain(|criterion| !OF_THIS_MACHINE.contains(&criterion.name));
+        }
         return criteria;
     }
     let open = conditions.load != Loop::Closed;

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct PacketReport {
     /// `send`, `pace`, `capture`, `gaps`, `forward`, `sweep`.
     pub command: String,
+    /// Whose time all times of this result are, where it is not this host's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<PortTime>,
     pub ports: Vec<PortReport>,
     /// Gaps as they were when frames arrived (or were handed over, if nobody received).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,6 +33,32 @@ pub struct PacketReport {
     /// What was changed by hand while the run went on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
+}
+
+/// The time of a device that keeps its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PortTime {
+    /// It is a simulation's, and says nothing of how long anything took by the wall clock.
+    pub simulated: bool,
+    /// One step of it, in picoseconds.
+    pub tick_ps: u64,
+    /// It is that far from this host's clock at most; 0 where it is simulated.
+    pub bound_ns: u64,
+}
+
+impl PortTime {
+    /// For people: "the module's, simulated (not wall time), in steps of 8ns".
+    pub fn words(&self) -> String {
+        let tick = units::Picos::from_picos(self.tick_ps);
+        match self.simulated {
+            true => format!("the module's, simulated (not wall time), in steps of {tick}"),
+            false => format!(
+                "the module's, in steps of {tick}, within {} of this host's clock",
+                units::Picos::from_nanos(self.bound_ns)
+            ),
+        }
+    }
 }
 
 /// One port (one queue) and what it counted.

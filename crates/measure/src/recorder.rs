@@ -38,6 +38,8 @@ pub struct Settings {
     pub gaps: bool,
     /// The arrival process that gaps are held against.
     pub asked: Asked,
+    /// Instants are a simulation's: what threads use of this machine is not set against them.
+    pub simulated: bool,
 }
 
 impl Settings {
@@ -53,6 +55,7 @@ impl Settings {
             threads: 1,
             gaps: false,
             asked: Asked::Other,
+            simulated: false,
         }
     }
 
@@ -151,10 +154,15 @@ impl Recorder {
         at.since(self.settings.origin).as_picos() / self.settings.interval.as_picos().max(1)
     }
 
+    /// What this thread has used so far.
+    fn own_times(&self) -> Option<ThreadTimes> {
+        if self.settings.simulated { None } else { ThreadTimes::of_this_thread() }
+    }
+
     /// The first tick: which thread this is, and what it has used so far.
     fn begin(&mut self, now: Instant) {
         self.tid = rustix::thread::gettid().as_raw_pid().unsigned_abs();
-        self.born = ThreadTimes::of_this_thread().map(|times| (now, times));
+        self.born = self.own_times().map(|times| (now, times));
         self.ends = self.settings.end_of(0);
     }
 
@@ -252,7 +260,7 @@ impl Record for Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         let Some(data) = self.active.take() else { return };
-        let times = ThreadTimes::of_this_thread();
+        let times = self.own_times();
         let end = End { panicked: std::thread::panicking(), times };
         let through = self.index_of(self.now).max(self.first);
         let message = self.message(data, through, Some(end));

@@ -6,7 +6,7 @@
 
 use crate::PacketError;
 use crate::control::Control;
-use measure::packets::PacketReport;
+use measure::packets::{PacketReport, PortTime};
 use std::sync::Arc;
 use units::{Instant, Picos, Record};
 
@@ -36,6 +36,8 @@ pub struct Facts {
     pub choices: Vec<(String, String, String)>,
     /// Sentences for people that are known beforehand.
     pub notes: Vec<String>,
+    /// Whose time all times of the run are, where it is not this host's.
+    pub time: Option<PortTime>,
 }
 
 /// A run that can be started.

@@ -7,7 +7,10 @@ mod error;
 pub mod flows;
 pub mod forward;
 mod job;
+#[cfg(test)]
+mod keeper;
 pub mod lists;
+mod own_clock;
 pub mod pace;
 pub mod send;
 pub mod signed;

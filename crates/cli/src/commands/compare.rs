@@ -74,6 +74,9 @@ pub fn run(args: &CompareArgs) -> Result<Status, Failure> {
     let runs = args.sides.iter().map(|side| scratch.open_all(side)).collect::<Result<Vec<_>, _>>()?;
     let sides = sides(&runs);
     let doubts = compare::doubts(&sides);
+    if let Some(why) = doubts.never {
+        return Err(Failure::wrong(anyhow!("these can not be compared: {why}")));
+    }
     if !doubts.refusals.is_empty() && !args.anyway {
         let reasons = doubts.refusals.join("\n  ");
         return Err(Failure::wrong(anyhow!("these should not be compared (--anyway does):\n  {reasons}")));

@@ -27,6 +27,8 @@ pub struct FrameConditions {
     pub invalid_trials: Option<(u64, u64)>,
     /// A port failed before the end.
     pub port_failed: bool,
+    /// All times are a simulation's: this machine's clock, CPUs and threads have no part in them.
+    pub simulated: bool,
 }
 
 /// Gaps are judged against at least this: a CPU that is interrupted costs as much at any time.

@@ -24,6 +24,7 @@ pub use program::{Program, compile};
 
 use crate::flows::Flows;
 use crate::job::{Facts, Job, MakeRecorders, Running};
+use crate::own_clock::OwnClock;
 use crate::signed::{self, Signed};
 use crate::{Control, PacketError};
 use chunk::{CHUNK, Filler};
@@ -93,6 +94,8 @@ pub struct Capture {
     queues: Vec<Queue>,
     files: Option<Files>,
     choices: Vec<(String, String, String)>,
+    /// The time of a port that keeps its own.
+    own: Option<OwnClock>,
 }
 
 /// One open queue, and where its frames are filtered.
@@ -125,8 +128,10 @@ impl Capture {
     pub fn with_ports(
         settings: Settings,
         clock: HostClock,
-        ports: Vec<Box<dyn Port>>,
+        mut ports: Vec<Box<dyn Port>>,
     ) -> Result<Self, PacketError> {
+        let own = ports.first_mut().map(|port| port.own_time()).transpose()?.flatten();
+        let own = own.map(|own| OwnClock::new(&own, clock.now()));
         let mut choices = Vec::new();
         let queues = ports
             .into_iter()
@@ -135,7 +140,7 @@ impl Capture {
         choices.dedup();
         let interface = queues.first().and_then(|queue| queue.port.about().interface.clone());
         let files = settings.file.as_ref().map(|keeping| files(keeping, &settings, interface)).transpose()?;
-        Ok(Self { settings, clock, queues, files, choices })
+        Ok(Self { settings, clock, queues, files, choices, own })
     }
 }
 
@@ -196,7 +201,9 @@ impl Job for Capture {
         choices.extend(told.into_iter().map(|choice| (choice.what.to_owned(), choice.chosen, choice.why)));
         Facts {
             threads: self.queues.len(),
-            length: self.settings.length,
+            // The length is by this host's clock, which a simulation's times do not go by.
+            length: self.settings.length.filter(|_| !self.own.is_some_and(|own| own.time().simulated)),
+            time: self.own.as_ref().map(OwnClock::time),
             load: self.load(),
             target: self.settings.address.to_string(),
             choices,
@@ -210,7 +217,7 @@ impl Job for Capture {
         control: Arc<Control>,
         recorders: MakeRecorders<'_>,
     ) -> Result<Running, PacketError> {
-        let Self { settings, clock, queues, files, .. } = *self;
+        let Self { settings, clock, queues, files, own, .. } = *self;
         let count = queues.len();
         let signed =
             settings.signatures.then(|| Arc::new(Mutex::new(Signed::new(signed::Settings::default()))));
@@ -228,7 +235,8 @@ impl Job for Capture {
         };
         let left = Arc::new(Mutex::new(Vec::new()));
         let mut threads = Vec::with_capacity(count);
-        for (index, (queue, recorder)) in queues.into_iter().zip(recorders(origin)).enumerate() {
+        let recorders = recorders(own.map_or(origin, |own| own.begin()));
+        for (index, (queue, recorder)) in queues.into_iter().zip(recorders).enumerate() {
             let mut tally = Tally::new(index, signed.clone());
             tally.filter = queue.here;
             tally.flows = settings.flows.then(Flows::default);
@@ -241,7 +249,8 @@ impl Job for Capture {
                 tally.file = Some(Filler::new(format, snap, number, chunks / count, to_disk.clone()));
             }
             let rest = Left { port: queue.port, tally, failure: None, was_down: false };
-            let receiving = Receiving::new(rest, recorder, clock, control.clone(), ending.clone());
+            let mut receiving = Receiving::new(rest, recorder, clock, control.clone(), ending.clone());
+            receiving.own = own;
             let left = left.clone();
             let thread = std::thread::Builder::new().name(format!("capture {index}")).spawn(move || {
                 let mut done = receiving.run();

@@ -2,6 +2,7 @@
 
 use super::tally::Tally;
 use crate::Control;
+use crate::own_clock::OwnClock;
 use clock::{Clock, HostClock};
 use port::{Counters, DropPlace, For, Port, PortError};
 use std::sync::Arc;
@@ -82,6 +83,8 @@ pub(super) struct Receiving {
     pub clock: HostClock,
     pub control: Arc<Control>,
     pub ending: Ending,
+    /// The time of a port that keeps its own: rows and rates are by it, as stamps are.
+    pub own: Option<OwnClock>,
     gauges: Gauges,
     /// Lost frames that are recorded.
     lost: u64,
@@ -113,6 +116,7 @@ impl Receiving {
             clock,
             control,
             ending,
+            own: None,
             gauges,
             lost: 0,
             asked,
@@ -169,6 +173,10 @@ impl Receiving {
         if got.as_ref().is_ok_and(|got| *got > 0) {
             self.came = now;
         }
+        let now = self.moment(now);
+        if self.own.is_some() {
+            self.recorder.tick(now, &self.gauges);
+        }
         if passed > 0 {
             self.recorder.frames(Fate::Received, passed as u64, Bytes::new(bytes));
             self.gauges.offered += passed as u64;
@@ -179,6 +187,11 @@ impl Receiving {
         }
         self.recorder.tick(now, &self.gauges);
         got.map(Some)
+    }
+
+    /// What the recorder is told of the time: that of the last frame where the port keeps its own.
+    fn moment(&self, now: Instant) -> Instant {
+        self.own.map_or(now, |own| own.instant(self.left.tally.counts.last))
     }
 
     /// Frames that this batch may have: none if other threads have claimed all that are left.
@@ -274,7 +287,8 @@ impl Receiving {
             file.hand_over();
         }
         self.note_losses();
-        self.recorder.tick(self.clock.now(), &self.gauges);
+        let now = self.moment(self.clock.now());
+        self.recorder.tick(now, &self.gauges);
     }
 }
 

@@ -18,7 +18,7 @@ impl End {
     /// # Errors
     /// Whatever keeps it from being opened, or that it has only one direction.
     pub fn open(address: &Address, busy: bool) -> Result<Self, PortError> {
-        let both = Wish { busy, ..Wish::default() };
+        let both = Wish { busy, departures: true, ..Wish::default() };
         let first = port::open(address, &both)?;
         let about = first.about().clone();
         if !about.can.receive || !about.can.transmit {

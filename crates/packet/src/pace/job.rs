@@ -4,11 +4,13 @@ use super::answers::{Answered, Answers};
 use super::ends::End;
 use super::marks::Marks;
 use super::outward::{Outcomes, Outward, QUEUE};
+use super::outward_timed::OutwardTimed;
 use super::timetable::{Pace, Timetable};
 use super::valve::Valve;
 use crate::PacketError;
 use crate::control::{Control, Course};
 use crate::job::{Facts, Findings, Job, MakeRecorders, Running};
+use crate::own_clock::OwnClock;
 use clock::{Clock, HostClock};
 use measure::gap_meter::Stamping;
 use measure::packets::{PacketReport, PlaceCount, PortReport};
@@ -40,6 +42,8 @@ pub struct PaceJob {
     input: End,
     output: End,
     valve: Result<Valve, String>,
+    /// The time of OUT, if it keeps its own.
+    own: Option<OwnClock>,
 }
 
 impl PaceJob {
@@ -47,13 +51,24 @@ impl PaceJob {
         settings: Settings,
         clock: HostClock,
         input: End,
-        output: End,
+        mut output: End,
     ) -> Result<Self, PacketError> {
+        let own = output.transmit.own_time()?.map(|own| OwnClock::new(&own, clock.now()));
+        if own.is_some() && settings.is_relative {
+            return Err(PacketError::Wrong(format!(
+                "--relative: {} keeps the times itself, and frames do not leave late by what this host does; leave it out",
+                settings.output
+            )));
+        }
         let valve = match settings.has_valve {
             true => input.valve(),
             false => Err("--no-valve".to_owned()),
         };
-        Ok(Self { settings, clock, input, output, valve })
+        Ok(Self { settings, clock, input, output, valve, own })
+    }
+
+    fn is_simulated(&self) -> bool {
+        self.own.is_some_and(|own| own.time().simulated)
     }
 
     fn choices(&self) -> Vec<(String, String, String)> {
@@ -83,10 +98,12 @@ impl Job for PaceJob {
         Facts {
             // One thread has departures; the other hands answers back.
             threads: 1,
-            spins: true,
+            spins: self.own.is_none(),
             gap: pace.even_gap(),
             is_open_loop: true,
-            length: *length,
+            // The length is by this host's clock, which a simulation's times do not go by.
+            length: length.filter(|_| !self.is_simulated()),
+            time: self.own.as_ref().map(OwnClock::time),
             load: format!(
                 "what {input} takes from this host, {}{}",
                 describe(pace),
@@ -94,7 +111,7 @@ impl Job for PaceJob {
             ),
             target: output.to_string(),
             choices: self.choices(),
-            notes: Vec::new(),
+            ..Facts::default()
         }
     }
 
@@ -103,7 +120,7 @@ impl Job for PaceJob {
         control: Arc<Control>,
         recorders: MakeRecorders<'_>,
     ) -> Result<Running, PacketError> {
-        let Self { settings, clock, input, output, valve } = *self;
+        let Self { settings, clock, input, output, valve, own } = *self;
         let (in_about, out_about) = (input.about.clone(), output.about.clone());
         let lost_before = tap_drops(&in_about.interface);
         let marks = Arc::new(Marks::default());
@@ -111,28 +128,32 @@ impl Job for PaceJob {
         control.begin(origin);
         understand(&control, &marks, &settings.pace, origin);
         let until = settings.length.map_or(Instant::FAR, |length| origin + length);
-        let record = recorders(origin).into_iter().next();
+        let record = recorders(own.map_or(origin, |own| own.begin())).into_iter().next();
         let record = record.ok_or_else(|| PacketError::Wrong("a recorder is needed".to_owned()))?;
         let valve_refused = valve.as_ref().err().cloned();
         let timetable = Timetable::new(settings.pace.clone(), settings.is_relative);
-        let outward = Outward::new(
-            clock,
-            control.clone(),
-            marks,
-            input.receive,
-            output.transmit,
-            record,
-            timetable,
-            valve.ok(),
-            until,
-        );
+        let (from, to, stops) = (input.receive, output.transmit, control.clone());
+        let outward: Box<dyn FnOnce() -> Left<Outcomes> + Send> = match own {
+            Some(own) => {
+                let (valve, clock) = (valve.ok(), clock);
+                Box::new(move || {
+                    OutwardTimed::new(clock, own, stops, marks, from, to, record, timetable, valve, until)
+                        .run()
+                })
+            }
+            None => {
+                let outward =
+                    Outward::new(clock, stops, marks, from, to, record, timetable, valve.ok(), until);
+                Box::new(move || outward.run())
+            }
+        };
         let answers =
             Answers { clock, control: control.clone(), from: output.receive, to: input.transmit, until };
         let (out_end, in_end) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(None)));
         let (put_out, put_in) = (out_end.clone(), in_end.clone());
         let (cpu, other) = (settings.cpus.first().copied(), settings.cpus.get(1).copied());
         let threads = vec![
-            spawn("pace", cpu, move || put(&put_out, outward.run()))?,
+            spawn("pace", cpu, move || put(&put_out, outward()))?,
             spawn("answers", other, move || put(&put_in, answers.run()))?,
         ];
         let is_even = settings.pace.even_gap().is_some();
@@ -146,7 +167,10 @@ impl Job for PaceJob {
                 &valve_refused,
                 lost,
                 (&in_about, &out_about),
-                clock.precision(),
+                own.map_or_else(
+                    || handed_over(&out_about, clock.precision()),
+                    |own| own.stamping(&out_about.name),
+                ),
                 is_even,
             )
         };
@@ -277,6 +301,17 @@ fn tap_drops(interface: &Option<String>) -> u64 {
     statistics.map_or(0, |statistics| statistics.tx_dropped)
 }
 
+fn handed_over(output: &port::About, precision: Picos) -> Stamping {
+    Stamping {
+        measured_at: format!("{}, when handed over", output.name),
+        handed_over: true,
+        by: "software".to_owned(),
+        error_ns: precision.as_picos() as f64 / 1e3,
+        error_from: "the precision of the engine's own clock, read before each frame is handed over"
+            .to_owned(),
+    }
+}
+
 #[allow(clippy::too_many_arguments)]
 fn findings(
     control: &Control,
@@ -285,7 +320,7 @@ fn findings(
     valve_refused: &Option<String>,
     lost: u64,
     (input, output): (&port::About, &port::About),
-    precision: Picos,
+    stamping: Stamping,
     is_even: bool,
 ) -> Findings {
     let mut findings = Findings::default();
@@ -306,16 +341,7 @@ fn findings(
     drop_at(&mut out_port, "tx.too_long", out.too_long);
     findings.report = PacketReport {
         ports: vec![in_port, out_port],
-        gaps: (out.gaps.count() > 0).then(|| {
-            out.gaps.report(&Stamping {
-                measured_at: format!("{}, when handed over", output.name),
-                handed_over: true,
-                by: "software".to_owned(),
-                error_ns: precision.as_picos() as f64 / 1e3,
-                error_from: "the precision of the engine's own clock, read before each frame is handed over"
-                    .to_owned(),
-            })
-        }),
+        gaps: (out.gaps.count() > 0).then(|| out.gaps.report(&stamping)),
         changes: control.changes(),
         ..PacketReport::default()
     };

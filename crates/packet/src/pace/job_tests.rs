@@ -1,6 +1,7 @@
 //! Pacing over memory: what goes in on one side comes out on the other at its time, and answers come back.
 
 use super::*;
+use crate::keeper::{BEGIN_NS, Keeper, TICK_NS};
 use port::mem;
 use std::time::Duration;
 use units::{Bytes, Event, Fate, Gauges, Miss, Outcome, Phase, Record};
@@ -86,6 +87,51 @@ fn frame(n: usize) -> Vec<u8> {
     let mut frame = vec![0; 60 + n % 100];
     frame[0] = n as u8;
     frame
+}
+
+#[test]
+fn a_port_that_keeps_its_own_time_gets_frames_with_their_times() {
+    let clock = HostClock::calibrate();
+    let (mut host, input) = mem::pair(512, 2_048);
+    let control = Arc::new(Control::default());
+    let keeper = Keeper::new(control.clone());
+    let launches = keeper.launches.clone();
+    let (input, output) = (End::shared(Box::new(input)), End::shared(Box::new(keeper)));
+    let settings = Settings {
+        input: "mem:in".parse().unwrap(),
+        output: "mem:out".parse().unwrap(),
+        pace: Pace::Frames(Rate::new(3, Picos::from_micros(100)).unwrap()),
+        is_relative: false,
+        length: Some(Picos::from_millis(700)),
+        cpus: Vec::new(),
+        has_valve: false,
+    };
+    let job = Box::new(PaceJob::between(settings, clock, input, output).unwrap());
+    let time = job.facts().time.unwrap();
+    assert_eq!((time.simulated, time.tick_ps), (true, TICK_NS * 1_000));
+    assert_eq!(job.facts().length, None, "a simulation's times do not go by this host's clock");
+    let tally = Tally::default();
+    let mut make = |_| vec![Box::new(tally.clone()) as Box<dyn Record + Send>];
+    send(&mut host, (0..300).map(frame));
+    let running = job.start(control.clone(), &mut make).unwrap();
+    let findings = running.join();
+    let out = tally.0.lock().unwrap().clone();
+    assert_eq!((out.offered, out.events.len(), out.late), (300, 300, 0));
+    assert!(out.events.iter().all(|event| event.outcome == Outcome::Frame(Fate::Sent)));
+    // Every frame is due floor(n · 100 µs / 3) after the first, and leaves in that step of the port's clock.
+    let launches = launches.lock().unwrap().clone();
+    let first = out.events[0].due;
+    assert!(launches[0] > BEGIN_NS);
+    for (n, event) in out.events.iter().enumerate() {
+        let after = Picos::from_picos(n as u64 * 100_000_000 / 3);
+        assert_eq!(event.due.since(first), after, "{n}");
+        assert!(event.sent.since(event.due) < Picos::from_nanos(TICK_NS), "{n}");
+        // Launch times are whole nanoseconds, and the first is not a round one.
+        assert!((launches[n] - launches[0]).abs_diff(after.as_nanos()) <= 1, "{n}");
+    }
+    let gaps = findings.report.gaps.unwrap();
+    assert_eq!((gaps.count, gaps.handed_over), (299, false));
+    assert!(gaps.error.unwrap().max_ns <= TICK_NS as f64, "{gaps:?}");
 }
 
 #[test]

@@ -12,6 +12,7 @@
 //! | `queue` | frames between both |
 //! | `quota`, `valve` | back-pressure to the host, so that nothing is dropped before |
 //! | `outward`, `answers` | the two threads |
+//! | `outward_timed` | the first of them before a port that keeps its own time |
 //! | `marks` | «all up to here has gone» |
 //! | `prepare`, `ends`, `shared` | both ports, each for two threads |
 
@@ -20,6 +21,7 @@ mod ends;
 mod job;
 mod marks;
 mod outward;
+mod outward_timed;
 mod prepare;
 mod queue;
 mod quota;

@@ -23,7 +23,7 @@ const LONG: f64 = 1_514.0;
 /// Frames that wait here at the utmost; those that the valve keeps back wait before it.
 pub const QUEUE: usize = 4_096;
 /// Frames taken in one call where there is time for many.
-const MOST_TAKEN: usize = 32;
+pub const MOST_TAKEN: usize = 32;
 /// What taking one frame costs at the utmost: with less time than this until the next departure nothing is taken.
 const TAKING: Picos = Picos::from_micros(4);
 /// Frames that leave in one call when several are due.
@@ -53,6 +53,22 @@ pub struct Outcomes {
     pub settings: u64,
     pub valve_failed: Option<String>,
     pub gaps: GapMeter,
+}
+
+impl Outcomes {
+    pub fn none() -> Self {
+        Self {
+            taken: 0,
+            sent: 0,
+            forgotten: 0,
+            resets: 0,
+            too_long: 0,
+            most_waiting: 0,
+            settings: 0,
+            valve_failed: None,
+            gaps: GapMeter::new(Requested::Due),
+        }
+    }
 }
 
 /// The thread's state.
@@ -99,17 +115,6 @@ impl Outward {
     ) -> Self {
         let longest = from.about().longest.max(1_514);
         let now = clock.now();
-        let outcomes = Outcomes {
-            taken: 0,
-            sent: 0,
-            forgotten: 0,
-            resets: 0,
-            too_long: 0,
-            most_waiting: 0,
-            settings: 0,
-            valve_failed: None,
-            gaps: GapMeter::new(Requested::Due),
-        };
         Self {
             clock,
             control,
@@ -124,7 +129,7 @@ impl Outward {
             queue: Queue::new(QUEUE, longest),
             quota: Quota::new(longest),
             gauges: Gauges::default(),
-            outcomes,
+            outcomes: Outcomes::none(),
             parted: 0,
             is_drained: false,
             was_up: true,
@@ -396,7 +401,7 @@ impl Outward {
 }
 
 /// One gap, but not less than what an interrupted CPU costs: a frame later than this takes another's place.
-fn tolerance(pace: &super::Pace) -> Picos {
+pub fn tolerance(pace: &super::Pace) -> Picos {
     let least = Picos::from_micros(10);
     let per_second = pace.frames_per_second(LONG);
     if per_second > 0.0 && per_second.is_finite() {
@@ -414,7 +419,7 @@ pub fn with_rate(pace: &super::Pace, rate: Rate) -> super::Pace {
     }
 }
 
-fn event(seq: u64, due: Instant, sent: Instant, bytes: usize, outcome: Outcome) -> Event {
+pub fn event(seq: u64, due: Instant, sent: Instant, bytes: usize, outcome: Outcome) -> Event {
     Event {
         seq,
         due,

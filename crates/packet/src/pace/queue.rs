@@ -46,6 +46,14 @@ impl Queue {
         self.lengths.len() - self.length
     }
 
+    /// The last `count` frames arrived then.
+    pub fn date_from(&mut self, count: usize, arrived: Instant) {
+        for back in 1..=count.min(self.length) {
+            let at = (self.head + self.length - back) % self.lengths.len();
+            self.lengths[at].1 = arrived;
+        }
+    }
+
     /// Adds a frame; `false` if there is no room for it, or it is too long.
     #[inline]
     pub fn push(&mut self, data: &[u8], arrived: Instant) -> bool {

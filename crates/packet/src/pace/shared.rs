@@ -2,7 +2,7 @@
 //!
 //! Each call holds a lock; waiting does not.
 
-use port::{About, Counters, For, Frame, Instruction, Port, PortError, Slot};
+use port::{About, Counters, Departed, For, Frame, Instruction, OwnTime, Port, PortError, Slot};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -120,5 +120,13 @@ impl Port for Shared {
 
     fn filter(&mut self, program: &[Instruction]) -> Result<(), PortError> {
         self.lock().filter(program)
+    }
+
+    fn own_time(&mut self) -> Result<Option<OwnTime>, PortError> {
+        self.lock().own_time()
+    }
+
+    fn departed(&mut self, most: usize, read: &mut dyn FnMut(&Departed)) -> Result<usize, PortError> {
+        self.lock().departed(most, read)
     }
 }

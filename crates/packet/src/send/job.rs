@@ -13,12 +13,14 @@ use super::pacer::{self, Pacer};
 use super::receive::{self, Arrived, Reading, Sent};
 use super::source::{self, Recording};
 use super::steer::{self, State, Steering};
+use super::timed::{self, Timed, When};
 use super::{machine, words};
 use crate::job::{Facts, Findings, Job, MakeRecorders, Running};
+use crate::own_clock::{self, OwnClock};
 use crate::{Control, PacketError, lists};
 use clock::{Clock, HostClock};
 use measure::gap_meter::{GapMeter, Requested, Stamping};
-use measure::packets::{Cell, Column, GapReport, Table};
+use measure::packets::{Cell, Column, GapReport, PortTime, Table};
 use plan::Spin;
 use plan::packets::send::{Lengths, Pace, SendPlan};
 use port::{About, Address, Direction, FCS, Kind, Port, PortError, Wish};
@@ -54,6 +56,8 @@ pub struct SendJob {
     /// Why threads had better not spin.
     crowded: Option<String>,
     notes: Vec<String>,
+    /// The time of a port that keeps its own.
+    own: Option<OwnClock>,
 }
 
 impl SendJob {
@@ -86,10 +90,15 @@ impl SendJob {
         };
         let mut notes = recording.as_ref().map_or_else(Vec::new, words::of_recording);
         let (mut template, mut spec) = source::look(&plan, recording.as_ref(), |_| (None, None))?;
-        let crowded = crowded(plan.queues, plan.cpus.len(), machine::usable_cpus().len());
-        let spin = if plan.spin == Spin::Auto && crowded.is_some() { Spin::Never } else { plan.spin };
+        let mut crowded = crowded(plan.queues, plan.cpus.len(), machine::usable_cpus().len());
+        let mut spin = if plan.spin == Spin::Auto && crowded.is_some() { Spin::Never } else { plan.spin };
         let mut ports = open(&plan, template.longest(), spin)?;
         let about = ports[0].about().clone();
+        let own = ports[0].own_time()?.map(|own| OwnClock::new(&own, clock.now()));
+        if own.is_some() {
+            // The port keeps the times.
+            (spin, crowded) = (Spin::Never, None);
+        }
         if let Some((length, longest)) = source::too_long(&template, &about) {
             return Err(too_long(&plan.lengths, &about.name, length, longest));
         }
@@ -117,8 +126,12 @@ impl SendJob {
             );
             return Err(PacketError::Wrong(what));
         }
-        let receiver =
+        let mut receiver =
             plan.receive.as_deref().map(|port| open_receiver(port, template.longest())).transpose()?;
+        let own = match &mut receiver {
+            Some(receiver) => own_clock::of_both(&mut *ports[0], &mut **receiver, "--receive", clock.now())?,
+            None => own,
+        };
         let answering = match plan.answer_arp {
             true => Some(Answering::prepare(&about, spec.as_ref())?),
             false => None,
@@ -143,6 +156,7 @@ impl SendJob {
             spin,
             crowded,
             notes,
+            own,
         })
     }
 
@@ -153,6 +167,10 @@ impl SendJob {
         Some(format!(
             "threads sleep until each due time and do not spin, so frames are as late as the kernel wakes them: {why} (--spin always spins)"
         ))
+    }
+
+    fn time(&self) -> Option<PortTime> {
+        self.own.as_ref().map(OwnClock::time)
     }
 
     /// How long the run will be, where that is known.
@@ -213,6 +231,7 @@ fn open(
         queue,
         queues: plan.queues,
         direction: Direction::Transmit,
+        departures: true,
         frame: longest,
         // Where nothing has a due time, nobody spins for one.
         busy: spin != Spin::Never && !matches!(plan.pace, Pace::Max),
@@ -296,7 +315,9 @@ impl Job for SendJob {
             .iter()
             .map(|choice| (choice.what.to_owned(), choice.chosen.clone(), choice.why.clone()))
             .collect();
-        choices.push(words::of_spin(self.plan.spin, self.crowded.as_deref()));
+        if self.own.is_none() {
+            choices.push(words::of_spin(self.plan.spin, self.crowded.as_deref()));
+        }
         Facts {
             threads: self.ports.len(),
             spins: self.spin != Spin::Never && self.pattern.is_some(),
@@ -307,6 +328,7 @@ impl Job for SendJob {
             target: about.name.clone(),
             choices,
             notes: self.notes.iter().cloned().chain(self.asleep()).collect(),
+            time: self.time(),
         }
     }
 
@@ -318,13 +340,18 @@ impl Job for SendJob {
         let mut this = *self;
         let sizes = Arc::new(Sizes::default());
         let progress: Vec<Arc<Progress>> = this.ports.iter().map(|_| Arc::default()).collect();
-        steer::register(&control, this.steering(&progress, &sizes));
+        match &this.own {
+            // What is handed over is the port's, and far ahead.
+            Some(_) => steer::refuse(&control),
+            None => steer::register(&control, this.steering(&progress, &sizes)),
+        }
         let (sent, found) = (Arc::new(Sent::default()), Arc::new(Mutex::new(Arrived::default())));
         let reading = Reading { requested: this.requested(), is_signed: this.template.is_signed() };
         let handed = Handed {
             place: this.ports[0].about().name.clone(),
             gap: this.pattern.as_ref().and_then(Pattern::gap).filter(|_| this.ports.len() == 1),
             reading_ns: reading_ns(this.clock),
+            own: this.own,
         };
         let failed =
             |error: std::io::Error| PacketError::Wrong(format!("a thread cannot be started: {error}"));
@@ -336,7 +363,10 @@ impl Job for SendJob {
         }
         let answered = this.answering.take().map(|answering| answering.start(control.clone(), sent.clone()));
         let answered = answered.transpose().map_err(failed)?;
-        let origin = this.clock.now() + START;
+        let origin = match &this.own {
+            Some(own) => own.now(&mut *this.ports[0])? + own.lead(),
+            None => this.clock.now() + START,
+        };
         control.begin(origin);
         let grants = Arc::new(Mutex::new(Vec::new()));
         let crew = this.crew(&control, &progress, &sizes, origin, recorders(origin));
@@ -384,7 +414,16 @@ impl SendJob {
                 ledger.at_rate(rate);
             }
             let share = Share::new(index, of).unwrap_or(Share::WHOLE);
-            if port.offload().is_some() {
+            if let Some(clock) = self.own {
+                let when = match &self.pattern {
+                    Some(pattern) => When::Due(Departures::new(pattern.clone(), self.ends, origin, share)),
+                    None => {
+                        When::AtOnce { frames: self.ends.frames.unwrap_or(u64::MAX), end: self.ends.after }
+                    }
+                };
+                let setup = timed::Setup { port, clock, when, looks, control, progress, origin };
+                crew.push(Box::new(move || Timed::new(setup, ledger).run()));
+            } else if port.offload().is_some() {
                 let (rate, ends) = (self.rate, self.ends);
                 let setup =
                     Offloading { port, timer, rate, ends, looks, sizes, control, progress, origin, share };
@@ -460,6 +499,8 @@ struct Handed {
     /// The one gap that was asked for at first, if one thread keeps it.
     gap: Option<Picos>,
     reading_ns: f64,
+    /// The port tells when frames left, by its own time.
+    own: Option<OwnClock>,
 }
 
 impl Handed {
@@ -470,7 +511,14 @@ impl Handed {
             meter.iter().for_each(|meter| all.merge(meter));
         }
         let of_each = if progress.len() > 1 { ", within each queue" } else { "" };
-        let mut report = all.report(&Stamping {
+        let mut report =
+            all.report(&self.own.map_or_else(|| self.by_software(of_each), |own| own.stamping(&self.place)));
+        report.requested_ns = self.gap.filter(|_| !is_changed).map(|gap| gap.as_picos() as f64 / 1e3);
+        (report.count > 0).then_some(report)
+    }
+
+    fn by_software(&self, of_each: &str) -> Stamping {
+        Stamping {
             measured_at: format!("{}, when handed over{of_each}", self.place),
             handed_over: true,
             by: "software".to_owned(),
@@ -479,9 +527,7 @@ impl Handed {
                 "the engine's own clock, read before each frame is handed over; two readings, one right after the other, are {:.0} ns apart (p95)",
                 self.reading_ns
             ),
-        });
-        report.requested_ns = self.gap.filter(|_| !is_changed).map(|gap| gap.as_picos() as f64 / 1e3);
-        (report.count > 0).then_some(report)
+        }
     }
 }
 
@@ -529,6 +575,7 @@ fn findings(
     for one in progress {
         report.ports.extend(one.port.lock().unwrap_or_else(PoisonError::into_inner).clone());
         report.tables.extend(one.tables.lock().unwrap_or_else(PoisonError::into_inner).drain(..));
+        findings.notes.extend(one.notes.lock().unwrap_or_else(PoisonError::into_inner).drain(..));
     }
     let is_changed = report.changes.iter().any(|change| matches!(change.what.as_str(), "rate" | "state"));
     let handed = handed.report(progress, is_changed);

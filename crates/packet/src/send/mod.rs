@@ -5,6 +5,7 @@
 //! SendPlan ─► job ──►│ source      what: templates, replay, lists           │─► pacer   one by one, at their times
 //!                    │ answer      hardware addresses, asked and answered   │   flood   as fast as it goes
 //!                    └ steer       tare ctl and keys                        ┘   offload frames made by the port
+//!                                                                               timed   for ports that keep their own time
 //!                                                                               receive what arrived of it
 //! ```
 
@@ -20,6 +21,7 @@ pub(crate) mod pacer;
 mod receive;
 pub(crate) mod source;
 mod steer;
+pub(crate) mod timed;
 mod words;
 
 pub use departures::{Cycle, Departures, Ends, NoRate, Pattern};

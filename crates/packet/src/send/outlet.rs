@@ -130,6 +130,8 @@ pub struct Progress {
     /// Gaps between frames as this thread handed them over, at the end.
     pub gaps: Mutex<Option<GapMeter>>,
     pub tables: Mutex<Vec<Table>>,
+    /// Sentences for people.
+    pub notes: Mutex<Vec<String>>,
 }
 
 impl Progress {
@@ -188,6 +190,11 @@ impl Ledger {
     /// From now on frames are due at this rate.
     pub fn at_rate(&mut self, rate: Rate) {
         self.late = rate.gap().max(LATE);
+    }
+
+    /// From now on what leaves later than this is late.
+    pub const fn late_beyond(&mut self, tolerance: Picos) {
+        self.late = tolerance;
     }
 
     /// What leaves later than this is late.
@@ -253,6 +260,12 @@ impl Ledger {
         self.gauges.due = self.gauges.offered;
         self.gauges.wire_out += bytes;
         self.recorder.frames(Fate::Sent, frames, Bytes::new(bytes));
+    }
+
+    /// A frame left that was due at no time, or of which nobody told when it left.
+    pub fn sent_at_once(&mut self, seq: u64, bytes: u32) {
+        self.numbered = self.numbered.max(seq + 1);
+        self.bulk(1, u64::from(bytes));
     }
 
     /// Departures that never left.

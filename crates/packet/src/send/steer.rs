@@ -83,6 +83,14 @@ pub fn register(control: &Control, steering: Steering) {
     shown("sent", |steering| steering.sent().to_string());
 }
 
+/// Tells `control` of a run that nothing can be changed of, and why.
+pub fn refuse(control: &Control) {
+    let why = "frames of this run are handed over far ahead, with their times, and the port keeps those: start another run";
+    for words in ["set rate", "set size", "faster", "slower", "pause", "resume", "toggle", "mark"] {
+        control.on(words, words, move |_, _| Err(why.to_owned()));
+    }
+}
+
 impl Steering {
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

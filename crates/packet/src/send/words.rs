@@ -102,6 +102,13 @@ pub fn of_spin(asked: Spin, crowded: Option<&str>) -> (String, String, String) {
     ("spin".to_owned(), word.to_owned(), why)
 }
 
+/// What is to be said where a port did not tell of all frames when they left.
+pub fn of_untold(frames: u64) -> Option<String> {
+    (frames > 0).then(|| {
+        format!("{frames} frames left, but the port did not tell when: they are in the totals, and in no figure of time")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,10 +8,12 @@
 
 use super::arrivals::Arrivals;
 use super::trial::{Order, TOLERANCE, Trial};
+use crate::own_clock::OwnClock;
 use crate::pace::shared::Shared;
 use crate::send::flood::{self, Flood, Numbers};
 use crate::send::outlet::{Ledger, Looks, Progress, Sizes, Wall};
 use crate::send::pacer::{self, Pacer};
+use crate::send::timed::{self, Timed, When};
 use crate::send::{Departures, Ends, Pattern, machine};
 use crate::{Control, PacketError};
 use clock::{Clock, HostClock};
@@ -45,6 +47,8 @@ pub struct Bench {
     pub receive: Box<dyn Port>,
     pub drain: Picos,
     pub cpus: Vec<u32>,
+    /// The time of a sending port that keeps its own.
+    pub own: Option<OwnClock>,
 }
 
 /// A trial and what else it tells.
@@ -137,7 +141,7 @@ impl Record for Departed {
 }
 
 impl Bench {
-    /// Frames at an even rate for a time. `watch` is called every few milliseconds with the frames that have left.
+    /// Frames at an even rate for a time. `watch` is called every few milliseconds with the frames that have left, and when.
     ///
     /// # Errors
     /// A port failed, or the trial would be too large.
@@ -145,7 +149,7 @@ impl Bench {
         &mut self,
         order: Order,
         template: &Arc<Template>,
-        watch: &mut dyn FnMut(u64),
+        watch: &mut dyn FnMut(u64, Instant),
     ) -> Result<Made, PacketError> {
         let offered = order.load.frames_in(order.length);
         if offered > MOST_FRAMES {
@@ -153,26 +157,32 @@ impl Bench {
                 "a trial of {offered} frames is too long; lower --trial-time"
             )));
         }
-        let origin = self.clock.now() + START;
-        let (timer, control) = (self.clock, self.control.clone());
+        let origin = self.origin()?;
         let ends = Ends { after: Some(order.length), frames: None };
-        let setup = pacer::Setup {
-            port: Box::new(self.send.again()),
-            timer,
-            departures: Departures::new(Pattern::Even(order.load.rate()), ends, origin, Share::WHOLE),
-            looks: Looks::new(template.clone()),
-            sizes: Arc::new(Sizes::default()),
-            control,
-            progress: Arc::new(Progress::default()),
-            end: origin + order.length,
-            spin: Spin::Auto,
-            relative: false,
-            may_turn: false,
-        };
+        let departures = Departures::new(Pattern::Even(order.load.rate()), ends, origin, Share::WHOLE);
         let departed = Departed::default();
         departed.watch(origin, order.length);
         let ledger = Ledger::new(Box::new(departed.clone()));
-        let sender = move || Pacer::new(setup, ledger).run();
+        let sender: Box<dyn FnOnce() + Send> =
+            match self.timed(When::Due(departures.clone()), template, origin) {
+                Some(setup) => Box::new(move || Timed::new(setup, ledger).run()),
+                None => {
+                    let setup = pacer::Setup {
+                        port: Box::new(self.send.again()),
+                        timer: self.clock,
+                        departures,
+                        looks: Looks::new(template.clone()),
+                        sizes: Arc::new(Sizes::default()),
+                        control: self.control.clone(),
+                        progress: Arc::new(Progress::default()),
+                        end: origin + order.length,
+                        spin: Spin::Auto,
+                        relative: false,
+                        may_turn: false,
+                    };
+                    Box::new(move || Pacer::new(setup, ledger).run())
+                }
+            };
         let (arrivals, dropped, missed) = self.carry_out(sender, &departed, offered, origin, watch)?;
         let left = departed.left();
         let took = match (left.first, left.last) {
@@ -201,28 +211,55 @@ impl Bench {
         &mut self,
         frames: u64,
         template: &Arc<Template>,
-        watch: &mut dyn FnMut(u64),
+        watch: &mut dyn FnMut(u64, Instant),
     ) -> Result<Burst, PacketError> {
-        let origin = self.clock.now() + START;
-        let setup = flood::Setup {
-            port: Box::new(self.send.again()),
-            timer: self.clock,
-            numbers: Arc::new(Numbers::new(Some(frames))),
-            looks: Looks::new(template.clone()),
-            sizes: Arc::new(Sizes::default()),
-            control: self.control.clone(),
-            progress: Arc::new(Progress::default()),
-            origin,
-            end: Instant::FAR,
-        };
+        let origin = self.origin()?;
         let departed = Departed::default();
         let ledger = Ledger::new(Box::new(departed.clone()));
-        let sender = move || Flood::new(setup, ledger).run();
+        let sender: Box<dyn FnOnce() + Send> =
+            match self.timed(When::AtOnce { frames, end: None }, template, origin) {
+                Some(setup) => Box::new(move || Timed::new(setup, ledger).run()),
+                None => {
+                    let setup = flood::Setup {
+                        port: Box::new(self.send.again()),
+                        timer: self.clock,
+                        numbers: Arc::new(Numbers::new(Some(frames))),
+                        looks: Looks::new(template.clone()),
+                        sizes: Arc::new(Sizes::default()),
+                        control: self.control.clone(),
+                        progress: Arc::new(Progress::default()),
+                        origin,
+                        end: Instant::FAR,
+                    };
+                    Box::new(move || Flood::new(setup, ledger).run())
+                }
+            };
         let (arrivals, dropped, missed) = self.carry_out(sender, &departed, frames, origin, watch)?;
         let left = departed.left();
         let sent = left.sent.saturating_sub(dropped);
         let took = left.last.map_or(Picos::ZERO, |last| last.since(origin));
         Ok(Burst { sent, received: arrivals.unique, missed, took })
+    }
+
+    /// When the next trial begins: by the clock of this host, or of the port.
+    fn origin(&mut self) -> Result<Instant, PacketError> {
+        Ok(match &self.own {
+            Some(own) => own.now(&mut self.send)? + own.lead(),
+            None => self.clock.now() + START,
+        })
+    }
+
+    /// How a port that keeps its own time sends; `None` if this one does not.
+    fn timed(&self, when: When, template: &Arc<Template>, origin: Instant) -> Option<timed::Setup> {
+        Some(timed::Setup {
+            port: Box::new(self.send.again()),
+            clock: self.own?,
+            when,
+            looks: Looks::new(template.clone()),
+            control: self.control.clone(),
+            progress: Arc::new(Progress::default()),
+            origin,
+        })
     }
 
     /// Sends, receives and waits for what is on its way. Returns the arrivals, and what this machine lost on its own two ends.
@@ -232,13 +269,17 @@ impl Bench {
         departed: &Departed,
         offered: u64,
         origin: Instant,
-        watch: &mut dyn FnMut(u64),
+        watch: &mut dyn FnMut(u64, Instant),
     ) -> Result<(Arrivals, u64, u64), PacketError> {
-        let origin_unix_ns = Wall::read(&self.clock).times(origin, origin).due_unix_ns;
+        let origin_unix_ns = match &self.own {
+            Some(own) => own.stamp(origin).0,
+            None => Wall::read(&self.clock).times(origin, origin).due_unix_ns,
+        };
         let (dropped, missed) = (self.dropped(), missed(&mut *self.receive)?);
         let (sent_all, over) = (AtomicBool::new(false), AtomicBool::new(false));
         let arrived = AtomicU64::new(0);
         let (cpus, clock, drain, control) = (self.cpus.clone(), self.clock, self.drain, self.control.clone());
+        let has_own = self.own.is_some();
         let receive = &mut *self.receive;
         let arrivals = std::thread::scope(|scope| {
             let (sent_all, over, arrived) = (&sent_all, &over, &arrived);
@@ -260,8 +301,9 @@ impl Bench {
             let mut left_at = None;
             loop {
                 std::thread::sleep(Picos::from_millis(2).as_std());
-                let sent = departed.left().sent;
-                watch(sent);
+                let left = departed.left();
+                let sent = left.sent;
+                watch(sent, if has_own { left.last.unwrap_or(origin) } else { clock.now() });
                 if !sent_all.load(Ordering::Acquire) {
                     continue;
                 }

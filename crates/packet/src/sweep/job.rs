@@ -8,6 +8,7 @@ use super::search::{End, Found, Search};
 use super::tables::{self, AROUND, Bursts, Latency, SizeFound, TrialRow};
 use super::trial::{Judged, Order};
 use crate::job::{Facts, Findings, Job, MakeRecorders, Running};
+use crate::own_clock::{self, OwnClock};
 use crate::pace::shared::Shared;
 use crate::send::source;
 use crate::{Control, PacketError};
@@ -18,7 +19,7 @@ use plan::packets::send::Pace;
 use plan::packets::sweep::SweepPlan;
 use port::{About, Address, Direction, FCS, Kind, Port, PortError, Wish};
 use std::sync::{Arc, Mutex, PoisonError};
-use units::{Bytes, Fate, Gauges, Picos, Record};
+use units::{Bytes, Fate, Gauges, Instant, Picos, Record};
 use wire::Template;
 use wire::template::Spec;
 
@@ -40,6 +41,8 @@ pub struct SweepJob {
     templates: Vec<(u32, Arc<Template>)>,
     line_bps: Option<u64>,
     notes: Vec<String>,
+    /// The time of a sending port that keeps its own.
+    own: Option<OwnClock>,
 }
 
 impl SweepJob {
@@ -83,9 +86,10 @@ impl SweepJob {
     pub(super) fn between(
         plan: SweepPlan,
         clock: HostClock,
-        send: Box<dyn Port>,
-        receive: Box<dyn Port>,
+        mut send: Box<dyn Port>,
+        mut receive: Box<dyn Port>,
     ) -> Result<Self, PacketError> {
+        let own = own_clock::of_both(&mut *send, &mut *receive, "--receive", clock.now())?;
         let spec = spec(&plan, send.about(), receive.about())?;
         let mut templates = Vec::new();
         for size in &plan.sizes {
@@ -105,7 +109,7 @@ impl SweepJob {
                 "--max-rate: {name} does not tell the speed of its link; write --line 10G, or --max-rate 2M"
             )));
         }
-        Ok(Self { plan, clock, send, receive, templates, line_bps, notes: Vec::new() })
+        Ok(Self { plan, clock, send, receive, templates, line_bps, notes: Vec::new(), own })
     }
 
     fn goals(&self) -> Vec<Goal> {
@@ -176,6 +180,7 @@ impl Job for SweepJob {
             target: format!("{} to {}", plan.send, plan.receive),
             choices,
             notes: self.notes.clone(),
+            time: self.own.as_ref().map(OwnClock::time),
         }
     }
 
@@ -184,7 +189,8 @@ impl Job for SweepJob {
         control: Arc<Control>,
         recorders: MakeRecorders<'_>,
     ) -> Result<Running, PacketError> {
-        let origin = self.clock.now();
+        // Of a port that keeps its own time, that is the instant of its time at the beginning.
+        let origin = self.own.map_or_else(|| self.clock.now(), |own| own.begin());
         control.begin(origin);
         let record = recorders(origin).into_iter().next();
         let record = record.ok_or_else(|| PacketError::Wrong("a recorder is needed".to_owned()))?;
@@ -230,7 +236,6 @@ struct SweepSettings {
 /// What the recorder is told.
 struct Tell {
     record: Box<dyn Record + Send>,
-    clock: HostClock,
     gauges: Gauges,
     /// Of the trial that goes on.
     told: u64,
@@ -238,8 +243,8 @@ struct Tell {
 }
 
 impl Tell {
-    /// So many frames of this trial have left.
-    fn watch(&mut self, sent: u64) {
+    /// So many frames of this trial have left by `now`.
+    fn watch(&mut self, sent: u64, now: Instant) {
         let new = sent.saturating_sub(self.told);
         self.told = self.told.max(sent);
         self.gauges.offered += new;
@@ -247,7 +252,7 @@ impl Tell {
         if new > 0 {
             self.record.frames(Fate::Sent, new, Bytes::new(new * self.bytes));
         }
-        self.record.tick(self.clock.now(), &self.gauges);
+        self.record.tick(now, &self.gauges);
     }
 
     /// The next trial, of frames with so many bytes.
@@ -264,7 +269,7 @@ impl Sweep {
             .iter()
             .map(|(size, template)| (*size, template.clone(), job.limits(*size)))
             .collect();
-        let tell = Tell { record, clock: job.clock, gauges: Gauges::default(), told: 0, bytes: 0 };
+        let tell = Tell { record, gauges: Gauges::default(), told: 0, bytes: 0 };
         let bench = Bench {
             clock: job.clock,
             control,
@@ -272,6 +277,7 @@ impl Sweep {
             receive: job.receive,
             drain: job.plan.drain,
             cpus: job.plan.cpus.clone(),
+            own: job.own,
         };
         Self {
             job: SweepSettings { plan: job.plan, goals, templates, line_bps: job.line_bps },
@@ -321,7 +327,7 @@ impl Sweep {
     ) -> Result<Made, PacketError> {
         let tell = &mut self.tell;
         tell.begin(u64::from(size) - FCS as u64);
-        let made = self.bench.trial(order, template, &mut |sent| tell.watch(sent))?;
+        let made = self.bench.trial(order, template, &mut |sent, now| tell.watch(sent, now))?;
         let judged = made.trial.void().map_or(Judged::Counts, Judged::Not);
         let (purpose, length) = (purpose.to_owned(), order.length);
         let row = TrialRow { size, purpose, length, made: made.clone(), judged };
@@ -391,7 +397,7 @@ impl Sweep {
                 }
                 let tell = &mut self.tell;
                 tell.begin(u64::from(size) - FCS as u64);
-                let burst = self.bench.burst(frames, template, &mut |sent| tell.watch(sent))?;
+                let burst = self.bench.burst(frames, template, &mut |sent, now| tell.watch(sent, now))?;
                 if burst.sent < frames || burst.missed > 0 {
                     // This machine's own loss ends the search: nothing longer can be judged.
                     search.learn(frames, true);

@@ -1,0 +1,282 @@
+//! One thread that sends through a port that keeps its own time: each frame is handed over long before it is due, with the time at
+//! which it shall leave, and its outcome is what the port tells of it afterwards.
+//!
+//! ```text
+//!   departures ─► launch time by the port's clock ─► port (its queue) ─► wire
+//!                                                       └─► departed: number, when ─► ledger
+//! ```
+//!
+//! This host's clock times nothing here: due times, departures and intervals are all by the port's. The host has only to be
+//! ahead, and the port says when it was not (a frame that came too late left late).
+
+use super::departures::Departures;
+use super::outlet::{Ledger, Looks, Progress, cause_of, report};
+use super::words;
+use crate::control::{Control, Halt};
+use crate::own_clock::OwnClock;
+use port::{Departed, For, Port, PortError, Stamp};
+use schedule::Schedule;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use units::{Departure, Instant, Miss, Picos};
+use wire::Times;
+
+/// Most frames, or reports, of one call.
+const MOST: usize = 64;
+/// A full port is asked again after this, and what has left is asked for.
+const FULL: Picos = Picos::from_millis(1);
+/// A port from which nothing leaves for so long (by this host's clock) although it is full is dead.
+const STALL: std::time::Duration = std::time::Duration::from_secs(60);
+/// A flush is waited for so long at once.
+const FLUSH: Picos = Picos::from_millis(100);
+/// After Ctrl-C, what was handed over and is not due soon stays behind.
+const LAST: Picos = Picos::from_millis(200);
+
+/// When frames are due.
+pub enum When {
+    /// At these times.
+    Due(Departures),
+    /// As fast as the port goes: so many, or for so long.
+    AtOnce { frames: u64, end: Option<Picos> },
+}
+
+/// What the thread is made with.
+pub struct Setup {
+    pub port: Box<dyn Port>,
+    pub clock: OwnClock,
+    pub when: When,
+    pub looks: Looks,
+    pub control: Arc<Control>,
+    pub progress: Arc<Progress>,
+    /// By the port's clock, and far enough ahead.
+    pub origin: Instant,
+}
+
+/// See the module.
+pub struct Timed {
+    setup: Setup,
+    ledger: Ledger,
+    /// Handed over and not told of yet, in order; with their lengths.
+    under_way: VecDeque<(Departure, u32)>,
+    /// The number that the port has for the first of `under_way`.
+    told: u64,
+    /// Drawn, and not taken.
+    waiting: VecDeque<Departure>,
+    /// Numbers that are left, where nothing has a due time.
+    next: u64,
+    /// When the last one left.
+    last: Instant,
+    /// Since when nothing moves, and the port's time then.
+    still_since: Option<(std::time::Instant, Stamp)>,
+    /// Frames that left, without a word of when.
+    untold: u64,
+}
+
+impl Timed {
+    pub fn new(setup: Setup, mut ledger: Ledger) -> Self {
+        // A port that keeps times is never late by less than one of its steps.
+        ledger.late_beyond(setup.clock.tick());
+        Self {
+            last: setup.origin,
+            setup,
+            ledger,
+            under_way: VecDeque::new(),
+            told: 0,
+            waiting: VecDeque::new(),
+            next: 0,
+            still_since: None,
+            untold: 0,
+        }
+    }
+
+    /// Runs to the end; every departure has an outcome then.
+    pub fn run(mut self) {
+        self.ledger.tick(self.setup.origin);
+        // What left through this port before has numbers, too.
+        self.told = self.setup.port.counters().map_or(0, |counters| counters.sent);
+        while !self.setup.control.stops() {
+            let moved = self.hand_over().and_then(|taken| Ok(taken + self.collect()?));
+            match moved {
+                Ok(0) if self.is_over() => break,
+                Ok(0) => self.rest(),
+                Ok(_) => self.still_since = None,
+                Err(error) => self.setup.control.fail(error.to_string()),
+            }
+            self.keep_house();
+        }
+        self.wind_up();
+    }
+
+    fn draw(&mut self) {
+        while self.waiting.len() < MOST {
+            let next = match &mut self.setup.when {
+                When::Due(departures) => departures.next(),
+                When::AtOnce { frames, end } => {
+                    let is_past = end.is_some_and(|end| self.last >= self.setup.origin + end);
+                    let departure = Departure { seq: self.next, due: self.last };
+                    (self.next < *frames && !is_past).then(|| {
+                        self.next += 1;
+                        departure
+                    })
+                }
+            };
+            let Some(departure) = next else { break };
+            self.waiting.push_back(departure);
+        }
+    }
+
+    /// Gives the port what it takes.
+    fn hand_over(&mut self) -> Result<usize, PortError> {
+        self.draw();
+        if self.waiting.is_empty() {
+            return Ok(0);
+        }
+        let (looks, clock) = (&self.setup.looks, &self.setup.clock);
+        let has_due = matches!(self.setup.when, When::Due(_));
+        let mut waiting = self.waiting.iter();
+        let mut lengths = [0u32; MOST];
+        let mut written = 0;
+        let taken = self.setup.port.transmit(self.waiting.len(), &mut |slot| {
+            // The port lends no more rooms than it was asked for.
+            let Some(Departure { seq, due }) = waiting.next() else { return slot.length = 0 };
+            let at = clock.stamp(*due);
+            slot.launch = if has_due { at } else { Stamp::NONE };
+            // What is written of the time of departure is the due time; a port that signs frames itself puts the true one in.
+            let times = Times { due_unix_ns: at.0, sent_unix_ns: at.0 };
+            slot.length = looks.of(*seq).write(*seq, times, slot.data, slot.mark);
+            lengths[written] = slot.length as u32;
+            written += 1;
+        });
+        match taken {
+            Ok(taken) => {
+                self.under_way.extend(self.waiting.drain(..taken).zip(lengths));
+                Ok(taken)
+            }
+            Err(error) => {
+                // A link may come up again, and the next frame be shorter.
+                if let Some(departure) = self.waiting.pop_front() {
+                    self.ledger.failed(departure, self.last, cause_of(&error));
+                }
+                match error {
+                    PortError::Down { .. } | PortError::TooLong { .. } => Ok(1),
+                    other => Err(other),
+                }
+            }
+        }
+    }
+
+    /// Takes what the port tells of frames that have left.
+    fn collect(&mut self) -> Result<usize, PortError> {
+        let mut reports = [Departed::default(); MOST];
+        let mut count = 0;
+        let told = self.setup.port.departed(MOST, &mut |report| {
+            reports[count] = *report;
+            count += 1;
+        })?;
+        for report in &reports[..count] {
+            self.departed(report);
+        }
+        Ok(told)
+    }
+
+    fn departed(&mut self, report: &Departed) {
+        // Those before it left, too, for frames leave in order.
+        while self.told < report.number && !self.under_way.is_empty() {
+            self.left_untold();
+        }
+        let Some((departure, length)) = self.under_way.pop_front() else { return };
+        self.told += 1;
+        let sent = self.setup.clock.instant(report.start) + report.rest;
+        self.last = self.last.max(sent);
+        match self.setup.when {
+            When::Due(_) => self.ledger.sent(departure, sent, length as usize),
+            When::AtOnce { .. } => self.ledger.sent_at_once(departure.seq, length),
+        }
+    }
+
+    /// After a flush the port has told everything that it will tell.
+    fn all_left(&mut self) {
+        while self.collect().is_ok_and(|told| told > 0) {}
+        while !self.under_way.is_empty() {
+            self.left_untold();
+        }
+    }
+
+    /// The first of those under way left, but when is not known.
+    fn left_untold(&mut self) {
+        if let Some((departure, length)) = self.under_way.pop_front() {
+            self.told += 1;
+            self.untold += 1;
+            self.ledger.sent_at_once(departure.seq, length);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.waiting.is_empty() && self.under_way.is_empty()
+    }
+
+    fn rest(&mut self) {
+        let (since, before) = *self.still_since.get_or_insert((std::time::Instant::now(), Stamp::NONE));
+        if since.elapsed() > STALL {
+            // Where gaps are long and a simulation is slow, the next departure may be minutes away.
+            let now = self.setup.port.own_time().ok().flatten().map_or(before, |own| own.now);
+            if now == before {
+                let name = &self.setup.port.about().name;
+                self.setup
+                    .control
+                    .fail(format!("{name}: its time has stood still for {} s", STALL.as_secs()));
+                return;
+            }
+            self.still_since = Some((std::time::Instant::now(), now));
+        }
+        if self.waiting.is_empty() {
+            // All are handed over. It is asked again until all have left.
+            if self.setup.port.flush(FLUSH).unwrap_or(false) {
+                self.all_left();
+            }
+            return;
+        }
+        // Interrupted or refused: the next round tries again.
+        let _ = self.setup.port.wait(For::Transmit, FULL);
+    }
+
+    fn keep_house(&mut self) {
+        let through = self.under_way.front().map(|(departure, _)| departure.due);
+        let through = through.or_else(|| self.waiting.front().map(|departure| departure.due));
+        self.setup.progress.show(self.ledger.sent, through.unwrap_or(Instant::FAR));
+        self.ledger.gauges.due = self.ledger.gauges.offered + self.ledger.missed;
+        self.ledger.tick(self.last);
+    }
+
+    /// Gives everything that has not left an outcome, so that the totals add up.
+    fn wind_up(mut self) {
+        let has_flushed = self.setup.port.flush(LAST).unwrap_or(false);
+        let is_whole = self.setup.control.halt() == Halt::No;
+        match has_flushed {
+            true => self.all_left(),
+            false => while self.collect().is_ok_and(|told| told > 0) {},
+        }
+        // After a halt, what was not due yet was never offered.
+        let until = if is_whole { Instant::FAR } else { self.last };
+        let mut behind = self.under_way.iter().map(|(departure, _)| departure).chain(&self.waiting);
+        let has_due = matches!(self.setup.when, When::Due(_));
+        let count =
+            if has_due { behind.by_ref().filter(|departure| departure.due < until).count() } else { 0 };
+        self.ledger.missed(Miss::PortFull, count as u64);
+        if let (When::Due(departures), true) = (&mut self.setup.when, is_whole) {
+            let rest = departures.skip_before(Instant::FAR);
+            self.ledger.missed(Miss::PortFull, rest);
+        }
+        self.ledger.gauges.due = self.ledger.gauges.offered + self.ledger.missed;
+        let seen = report("out", &mut *self.setup.port, self.ledger.sent, self.ledger.sent_bytes);
+        if let Ok(mut notes) = self.setup.progress.notes.lock() {
+            notes.extend(words::of_untold(self.untold));
+        }
+        self.setup.progress.end(seen, &mut self.ledger);
+        self.ledger.tick(self.last);
+    }
+}
+
+#[cfg(test)]
+#[path = "timed_tests.rs"]
+mod tests;
