@@ -53,6 +53,8 @@ class Reg:
         self.desc = node.get_property("desc") or ""
         self.address = node.absolute_address
         self.width = node.get_property("regwidth")
+        # Answered elsewhere: registers.sv has nothing of it.
+        self.external = node.external
         self.fields = [Field(field, self) for field in node.fields()]
 
 
@@ -62,7 +64,23 @@ def registers():
     return [Reg(node) for node in compiler.elaborate().top.descendants(unroll=True) if isinstance(node, RegNode)]
 
 
+def places(regs, *kinds):
+    """The words that have fields of these kinds, as items of a case, in lines that are not too long."""
+    words = set()
+    for reg in regs:
+        for field in reg.fields:
+            if field.kind in kinds:
+                words |= {(reg.address >> 2) + half for half in range(field.low // 32, field.high // 32 + 1)}
+    items = [f"11'h{word:03x}" for word in sorted(words)]
+    return ",\n      ".join(", ".join(items[at : at + 16]) for at in range(0, len(items), 16))
+
+
+def constant(regs, name):
+    return f"32'h{next(reg for reg in regs if reg.name == name).fields[0].reset:08x}"
+
+
 def sv(regs):
+    regs = [reg for reg in regs if not reg.external]
     ports, state, reset, write, reads = [], [], [], [], []
     for reg in regs:
         for half in range(reg.width // 32):
@@ -139,6 +157,8 @@ def sv(regs):
 //
 // A write takes effect in the next cycle. An answer to a read comes three cycles after it; one read at a time. Of registers with 64 bits that the core writes, reading
 // the low half keeps the high half for the next read.
+//
+// `unknown_o` comes one cycle after a read or a write, and stays until the next: nothing can be read, or written, there.
 module registers (
     input  logic clk_i,
     input  logic rst_ni,
@@ -148,6 +168,10 @@ module registers (
     input  logic [31:0] data_i,
     output logic read_valid_o,
     output logic [31:0] data_o,
+    output logic unknown_o,
+    // Constants that the host is told when it says hello.
+    output logic [31:0] magic_o,
+    output logic [31:0] layout_o,
 {("," + chr(10)).join(ports + strobe_ports)}
 );
   wire [10:0] word = address_i[12:2];
@@ -172,6 +196,26 @@ module registers (
     if (!rst_ni) begin
 {chr(10).join(reset)}
     end
+  end
+
+  assign magic_o  = {constant(regs, "magic")};
+  assign layout_o = {constant(regs, "layout")};
+
+  logic readable, writable;
+  always_comb begin
+    unique case (word)
+      {places(regs, "constant", "value")}: readable = 1'b1;
+      default: readable = 1'b0;
+    endcase
+    unique case (word)
+      {places(regs, "pulse", "setting")}: writable = 1'b1;
+      default: writable = 1'b0;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (read_i) unknown_o <= !readable;
+    if (write_i) unknown_o <= !writable;
   end
 
   // Reading: first within groups of eight words, then all groups together.

@@ -60,6 +60,7 @@ module core
     input  logic        use_valid_i,
     input  logic [CreditWidth-1:0] use_i,
     output logic        use_refused_o,
+    output logic [CreditWidth-1:0] outstanding_o,
     input  logic        revoke_i,
     output logic        grant_valid_o,
     input  logic        grant_ready_i,
@@ -94,7 +95,11 @@ module core
     input  logic [9:0]  read_at_i,
     output logic        read_valid_o,
     output logic [31:0] read_o,
+    output logic        heard_valid_o,
+    output heard_t      heard_o,
+    output ticks_t      heard_stamp_o,
     // Time.
+    output ticks_t      now_o,
     input  logic [7:0]  ns_whole_i,
     input  logic [31:0] ns_fraction_i,
     input  logic        ns_set_i,
@@ -129,6 +134,8 @@ module core
       .captured_time_o,
       .captured_tick_o
   );
+
+  assign now_o = now;
 
   // Sources.
   logic made_departure_valid, made_departure_ready, made_valid, made_ready, made_idle;
@@ -201,6 +208,7 @@ module core
       .use_valid_i,
       .use_i,
       .refused_o(use_refused_o),
+      .outstanding_o,
       .free_i   (beat_left)
   );
 
@@ -338,6 +346,10 @@ module core
       .time_o (heard_time),
       .noise_o(noise)
   );
+
+  assign heard_valid_o = heard_valid;
+  assign heard_o       = heard;
+  assign heard_stamp_o = heard_stamp;
 
   receive #(
       .Counter(Counter)

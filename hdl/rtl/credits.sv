@@ -25,6 +25,7 @@ module credits #(
     input  logic             use_valid_i,
     input  logic [Width-1:0] use_i,
     output logic             refused_o,
+    output logic [Width-1:0] outstanding_o,
     // A beat left.
     input  logic             free_i
 );
@@ -32,6 +33,7 @@ module credits #(
 
   assign grant_valid_o = offered_q != 0;
   assign grant_o       = offered_q;
+  assign outstanding_o = outstanding_q;
   assign refused_o     = use_valid_i && use_i > outstanding_q;
 
   wire granted = grant_valid_o && grant_ready_i;

@@ -2,6 +2,8 @@
 //
 // A write takes effect in the next cycle. An answer to a read comes two cycles after it; one read at a time. Of registers with 64 bits that the core writes, reading
 // the low half keeps the high half for the next read.
+//
+// `unknown_o` comes one cycle after a read or a write, and stays until the next: nothing can be read, or written, there.
 module registers (
     input  logic clk_i,
     input  logic rst_ni,
@@ -11,6 +13,10 @@ module registers (
     input  logic [31:0] data_i,
     output logic read_valid_o,
     output logic [31:0] data_o,
+    output logic unknown_o,
+    // Constants that the host is told when it says hello.
+    output logic [31:0] magic_o,
+    output logic [31:0] layout_o,
     input  logic [31:0] build_i,
     output logic control_live_o,
     output logic control_run_o,
@@ -20,12 +26,12 @@ module registers (
     output logic command_forget_o,
     output logic command_gap_set_o,
     output logic command_clear_o,
-    output logic command_revoke_o,
     output logic command_ns_set_o,
     output logic command_ns_step_o,
     output logic command_capture_o,
     input  logic status_idle_i,
     input  logic status_forgetting_i,
+    input  logic status_wire_i,
     input  logic [31:0] forgotten_i,
     output logic [63:0] first_time_o,
     output logic [11:0] last_entry_o,
@@ -65,6 +71,9 @@ module registers (
     output logic read_ask_o,
     input  logic [31:0] read_data_i,
     input  logic read_state_done_i,
+    output logic link_departures_o,
+    output logic link_received_o,
+    output logic [31:0] link_patience_o,
     input  logic [47:0] sent_i,
     input  logic [47:0] late_i,
     input  logic [47:0] late_ticks_i,
@@ -95,7 +104,6 @@ module registers (
     command_forget_o <= 1'b0;
     command_gap_set_o <= 1'b0;
     command_clear_o <= 1'b0;
-    command_revoke_o <= 1'b0;
     command_ns_set_o <= 1'b0;
     command_ns_step_o <= 1'b0;
     command_capture_o <= 1'b0;
@@ -117,7 +125,6 @@ module registers (
           command_forget_o <= data_i[0];
           command_gap_set_o <= data_i[1];
           command_clear_o <= data_i[2];
-          command_revoke_o <= data_i[3];
           command_ns_set_o <= data_i[4];
           command_ns_step_o <= data_i[5];
           command_capture_o <= data_i[6];
@@ -176,6 +183,11 @@ module registers (
           read_what_o <= data_i[11:10];
           read_ask_o <= data_i[12];
         end
+        11'h02d: begin
+          link_departures_o <= data_i[0];
+          link_received_o <= data_i[1];
+        end
+        11'h02e: link_patience_o <= data_i[31:0];
         default: ;
       endcase
     end
@@ -188,7 +200,6 @@ module registers (
       command_forget_o <= 1'h0;
       command_gap_set_o <= 1'h0;
       command_clear_o <= 1'h0;
-      command_revoke_o <= 1'h0;
       command_ns_set_o <= 1'h0;
       command_ns_step_o <= 1'h0;
       command_capture_o <= 1'h0;
@@ -224,7 +235,33 @@ module registers (
       read_at_o <= 10'h0;
       read_what_o <= 2'h0;
       read_ask_o <= 1'h0;
+      link_departures_o <= 1'h0;
+      link_received_o <= 1'h0;
+      link_patience_o <= 32'h0;
     end
+  end
+
+  assign magic_o  = 32'h54415245;
+  assign layout_o = 32'h6bfa7c40;
+
+  logic readable, writable;
+  always_comb begin
+    unique case (word)
+      11'h000, 11'h001, 11'h002, 11'h003, 11'h006, 11'h007, 11'h018, 11'h019, 11'h01a, 11'h01b, 11'h029, 11'h02a, 11'h02c, 11'h040, 11'h041, 11'h042,
+      11'h043, 11'h044, 11'h045, 11'h046, 11'h047, 11'h048, 11'h049, 11'h04a, 11'h04b, 11'h04c, 11'h04d, 11'h04e, 11'h04f, 11'h050, 11'h051, 11'h052,
+      11'h053, 11'h054, 11'h055, 11'h056, 11'h057, 11'h058, 11'h059: readable = 1'b1;
+      default: readable = 1'b0;
+    endcase
+    unique case (word)
+      11'h004, 11'h005, 11'h008, 11'h009, 11'h00a, 11'h00b, 11'h00c, 11'h00d, 11'h00e, 11'h010, 11'h011, 11'h012, 11'h014, 11'h015, 11'h016, 11'h017,
+      11'h01c, 11'h01d, 11'h020, 11'h021, 11'h022, 11'h023, 11'h024, 11'h025, 11'h026, 11'h027, 11'h028, 11'h02d, 11'h02e: writable = 1'b1;
+      default: writable = 1'b0;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (read_i) unknown_o <= !readable;
+    if (write_i) unknown_o <= !writable;
   end
 
   // Reading: first within groups of eight words, then all groups together.
@@ -255,7 +292,7 @@ module registers (
         3'h1: group_q[0] <= {16'h1, 16'h0};
         3'h2: group_q[0] <= build_i[31:0];
         3'h3: group_q[0] <= {8'h20, 8'hc, 8'h4, 8'h20};
-        3'h6: group_q[0] <= {30'b0, status_forgetting_i, status_idle_i};
+        3'h6: group_q[0] <= {29'b0, status_wire_i, status_forgetting_i, status_idle_i};
         3'h7: group_q[0] <= forgotten_i[31:0];
         default: group_q[0] <= '0;
       endcase
@@ -277,6 +314,7 @@ module registers (
       unique case (word[2:0])
         3'h1: group_q[2] <= read_data_i[31:0];
         3'h2: group_q[2] <= {31'b0, read_state_done_i};
+        3'h4: group_q[2] <= 32'h6bfa7c40;
         default: group_q[2] <= '0;
       endcase
     end else begin

@@ -1,4 +1,8 @@
-// The module as a board sees it: registers, live frames, and the pins of one gigabit port. What is behind the registers is core.
+// The module as a board sees it: two streams of whole frames to and from the host, and the pins of one gigabit port.
+//
+//   host ◄──► host_side ◄──► registers ◄──► core ◄──► wire
+//                 ▲                          ▲
+//                 └── live frames, reports ──┘
 module tare_module
   import tare_pkg::*;
   import generator_pkg::*;
@@ -7,7 +11,7 @@ module tare_module
     parameter logic [31:0] Build = '0,
     parameter int unsigned StoredBeats = 4096,
     parameter int unsigned QueueBeats = 2048,
-    parameter int unsigned QueueFrames = 512,
+    parameter int unsigned QueueFrames = 256,  // a frame has 8 beats at least
     localparam int unsigned CreditWidth = $clog2(QueueBeats + 1)
 ) (
     input  logic        clk_i,
@@ -18,39 +22,23 @@ module tare_module
     input  logic [7:0]  rxd_i,
     input  logic        rx_dv_i,
     input  logic        rx_er_i,
-    // Registers.
-    input  logic        write_i,
-    input  logic        read_i,
-    input  logic [12:0] address_i,
-    input  logic [31:0] data_i,
-    output logic        read_valid_o,
-    output logic [31:0] data_o,
-    // Live frames.
-    input  logic        live_valid_i,
-    output logic        live_ready_o,
-    input  departure_t  live_departure_i,
-    input  beat_t       live_beat_i,
-    input  logic        use_valid_i,
-    input  logic [CreditWidth-1:0] use_i,
-    output logic        use_refused_o,
-    output logic        grant_valid_o,
-    input  logic        grant_ready_i,
-    output logic [CreditWidth-1:0] grant_o,
-    input  logic        mark_valid_i,
-    output logic        mark_ready_o,
-    input  logic [15:0] mark_i,
-    output logic        marked_valid_o,
-    input  logic        marked_ready_i,
-    output logic [15:0] marked_o,
-    output logic        forget_done_o,
-    output logic        release_valid_o,
-    output release_t    release_o
+    // The host's side: what comes is a MAC's, with FCS; what leaves is without. `host_ready_o` is for a sender that can wait.
+    input  logic        host_valid_i,
+    output logic        host_ready_o,
+    input  heard_t      host_beat_i,
+    output logic        host_valid_o,
+    input  logic        host_ready_i,
+    output beat_t       host_beat_o,
+    // The wire's link is up.
+    input  logic        wire_up_i,
+    // Nothing moves, and nothing will until somebody else does something: a simulation may stop its clock.
+    output logic        quiet_o
 );
   typedef logic [47:0] counter_t;
 
   logic control_live, control_run, control_gaps_from_list;
   logic [1:0] control_from, control_first_from;
-  logic forget, gap_set, clear, revoke, ns_set, ns_step, capture, idle, forgetting;
+  logic forget, gap_set, clear, ns_set, ns_step, capture, idle, forgetting;
   logic [31:0] forgotten, frames, gap_whole, gap_numerator, gap_denominator, memory_data, ns_fraction, gap_reference;
   logic [63:0] first_time, ns_value, captured_time, captured_tick, latest;
   logic [11:0] last_entry;
@@ -68,17 +56,24 @@ module tare_module
   logic reading_q, read_done_q, read_valid;
   logic [31:0] read_data, read_data_q;
   logic [15:0] next_address_q;
+  logic register_write, register_read, register_valid, register_unknown, link_departures, link_received;
+  logic [12:0] register_address;
+  logic [31:0] register_data, register_answer, magic, layout, link_patience;
+  logic wire_up_q;
   counter_t sent, late, late_ticks, underruns, good, bad, passed, bytes, noise, missing, stale, uncounted;
 
   registers regs (
       .clk_i,
       .rst_ni,
-      .write_i,
-      .read_i,
-      .address_i,
-      .data_i,
-      .read_valid_o,
-      .data_o,
+      .write_i                 (register_write),
+      .read_i                  (register_read),
+      .address_i               (register_address),
+      .data_i                  (register_data),
+      .read_valid_o            (register_valid),
+      .data_o                  (register_answer),
+      .unknown_o               (register_unknown),
+      .magic_o                 (magic),
+      .layout_o                (layout),
       .build_i                 (Build),
       .control_live_o          (control_live),
       .control_run_o           (control_run),
@@ -88,12 +83,12 @@ module tare_module
       .command_forget_o        (forget),
       .command_gap_set_o       (gap_set),
       .command_clear_o         (clear),
-      .command_revoke_o        (revoke),
       .command_ns_set_o        (ns_set),
       .command_ns_step_o       (ns_step),
       .command_capture_o       (capture),
       .status_idle_i           (idle),
       .status_forgetting_i     (forgetting),
+      .status_wire_i           (wire_up_q),
       .forgotten_i             (forgotten),
       .first_time_o            (first_time),
       .last_entry_o            (last_entry),
@@ -135,6 +130,9 @@ module tare_module
       .read_ask_o              (read_ask),
       .read_data_i             (read_data_q),
       .read_state_done_i       (read_done_q),
+      .link_departures_o       (link_departures),
+      .link_received_o         (link_received),
+      .link_patience_o         (link_patience),
       .sent_i                  (sent),
       .late_i                  (late),
       .late_ticks_i            (late_ticks),
@@ -149,6 +147,75 @@ module tare_module
       .stale_i                 (stale),
       .uncounted_i             (uncounted)
   );
+
+  always_ff @(posedge clk_i) wire_up_q <= wire_up_i;
+
+  logic live_valid, live_ready, use_valid, use_refused, revoke, grant_valid, grant_ready, mark_valid, mark_ready, marked_valid, marked_ready;
+  logic release_valid, heard_valid, side_quiet;
+  departure_t live_departure;
+  beat_t live_beat;
+  logic [CreditWidth-1:0] use_, outstanding, grant;
+  logic [15:0] mark, marked;
+  release_t released;
+  heard_t heard;
+  ticks_t heard_stamp, now;
+
+  host_side #(
+      .CreditWidth(CreditWidth)
+  ) side (
+      .clk_i,
+      .rst_ni,
+      .host_valid_i,
+      .host_ready_o,
+      .host_beat_i,
+      .host_valid_o,
+      .host_ready_i,
+      .host_beat_o,
+      .build_i          (Build),
+      .layout_i         (layout),
+      .magic_i          (magic),
+      .write_o          (register_write),
+      .read_o           (register_read),
+      .address_o        (register_address),
+      .data_o           (register_data),
+      .read_valid_i     (register_valid),
+      .data_i           (register_answer),
+      .unknown_i        (register_unknown),
+      .clear_i          (clear),
+      .live_i           (control_live),
+      .forgetting_i     (forgetting),
+      .live_valid_o     (live_valid),
+      .live_ready_i     (live_ready),
+      .live_departure_o (live_departure),
+      .live_beat_o      (live_beat),
+      .use_valid_o      (use_valid),
+      .use_o            (use_),
+      .use_refused_i    (use_refused),
+      .outstanding_i    (outstanding),
+      .revoke_o         (revoke),
+      .grant_valid_i    (grant_valid),
+      .grant_ready_o    (grant_ready),
+      .grant_i          (grant),
+      .mark_valid_o     (mark_valid),
+      .mark_ready_i     (mark_ready),
+      .mark_o           (mark),
+      .marked_valid_i   (marked_valid),
+      .marked_ready_o   (marked_ready),
+      .marked_i         (marked),
+      .now_i            (now),
+      .wire_up_i        (wire_up_q),
+      .patience_i       (link_patience),
+      .tell_departures_i(link_departures),
+      .release_valid_i  (release_valid),
+      .release_i        (released),
+      .tell_received_i  (link_received),
+      .heard_valid_i    (heard_valid),
+      .heard_i          (heard),
+      .heard_stamp_i    (heard_stamp),
+      .quiet_o          (side_quiet)
+  );
+  // Receiving goes on for some cycles behind the pins.
+  assign quiet_o = side_quiet && idle && !forgetting && !reading_q && !rx_dv_i && !tx_en_o;
 
   // Memories of the generator: the address grows with each word.
   always_ff @(posedge clk_i) begin
@@ -198,7 +265,7 @@ module tare_module
       .live_i           (control_live),
       .forget_i         (forget),
       .forget_busy_o    (forgetting),
-      .forget_done_o,
+      .forget_done_o    (),
       .forgotten_o      (forgotten),
       .run_i            (control_run),
       .idle_o           (idle),
@@ -216,25 +283,26 @@ module tare_module
       .memory_i         (memory_e'(memory_which)),
       .address_i        (next_address_q),
       .data_i           (memory_data),
-      .live_valid_i,
-      .live_ready_o,
-      .live_departure_i,
-      .live_beat_i,
-      .use_valid_i,
-      .use_i,
-      .use_refused_o,
+      .live_valid_i     (live_valid),
+      .live_ready_o     (live_ready),
+      .live_departure_i (live_departure),
+      .live_beat_i      (live_beat),
+      .use_valid_i      (use_valid),
+      .use_i            (use_),
+      .use_refused_o    (use_refused),
+      .outstanding_o    (outstanding),
       .revoke_i         (revoke),
-      .grant_valid_o,
-      .grant_ready_i,
-      .grant_o,
-      .mark_valid_i,
-      .mark_ready_o,
-      .mark_i,
-      .marked_valid_o,
-      .marked_ready_i,
-      .marked_o,
-      .release_valid_o,
-      .release_o,
+      .grant_valid_o    (grant_valid),
+      .grant_ready_i    (grant_ready),
+      .grant_o          (grant),
+      .mark_valid_i     (mark_valid),
+      .mark_ready_o     (mark_ready),
+      .mark_i           (mark),
+      .marked_valid_o   (marked_valid),
+      .marked_ready_i   (marked_ready),
+      .marked_o         (marked),
+      .release_valid_o  (release_valid),
+      .release_o        (released),
       .clear_i          (clear),
       .sent_o           (sent),
       .late_o           (late),
@@ -255,6 +323,10 @@ module tare_module
       .read_at_i        (read_at),
       .read_valid_o     (read_valid),
       .read_o           (read_data),
+      .heard_valid_o    (heard_valid),
+      .heard_o          (heard),
+      .heard_stamp_o    (heard_stamp),
+      .now_o            (now),
       .ns_whole_i       (ns_whole),
       .ns_fraction_i    (ns_fraction),
       .ns_set_i         (ns_set),

@@ -16,34 +16,17 @@ module fit_top
     input  logic       rx_er_i
 );
   typedef struct packed {
-    logic        write;
-    logic        read;
-    logic [12:0] address;
-    logic [31:0] data;
-    logic        live_valid;
-    departure_t  departure;
-    beat_t       beat;
-    logic        use_valid;
-    logic [11:0] used;
-    logic        grant_ready;
-    logic        mark_valid;
-    logic [15:0] mark;
-    logic        marked_ready;
+    logic   host_valid;
+    heard_t host_beat;
+    logic   host_ready;
+    logic   wire_up;
   } in_t;
 
   typedef struct packed {
-    logic        read_valid;
-    logic [31:0] data;
-    logic        live_ready;
-    logic        use_refused;
-    logic        grant_valid;
-    logic [11:0] grant;
-    logic        mark_ready;
-    logic        marked_valid;
-    logic [15:0] marked;
-    logic        forget_done;
-    logic        release_valid;
-    release_t    released;
+    logic  host_valid;
+    beat_t host_beat;
+    logic  host_ready;
+    logic  quiet;
   } out_t;
 
   in_t  in_shift_q, in_q;
@@ -65,37 +48,20 @@ module fit_top
 
   tare_module dut (
       .clk_i,
-      .rst_ni          (rst_nq),
+      .rst_ni      (rst_nq),
       .txd_o,
       .tx_en_o,
       .tx_er_o,
-      .rxd_i           (rxd_q),
-      .rx_dv_i         (rx_dv_q),
-      .rx_er_i         (rx_er_q),
-      .write_i         (in_q.write),
-      .read_i          (in_q.read),
-      .address_i       (in_q.address),
-      .data_i          (in_q.data),
-      .read_valid_o    (out.read_valid),
-      .data_o          (out.data),
-      .live_valid_i    (in_q.live_valid),
-      .live_ready_o    (out.live_ready),
-      .live_departure_i(in_q.departure),
-      .live_beat_i     (in_q.beat),
-      .use_valid_i     (in_q.use_valid),
-      .use_i           (in_q.used),
-      .use_refused_o   (out.use_refused),
-      .grant_valid_o   (out.grant_valid),
-      .grant_ready_i   (in_q.grant_ready),
-      .grant_o         (out.grant),
-      .mark_valid_i    (in_q.mark_valid),
-      .mark_ready_o    (out.mark_ready),
-      .mark_i          (in_q.mark),
-      .marked_valid_o  (out.marked_valid),
-      .marked_ready_i  (in_q.marked_ready),
-      .marked_o        (out.marked),
-      .forget_done_o   (out.forget_done),
-      .release_valid_o (out.release_valid),
-      .release_o       (out.released)
+      .rxd_i       (rxd_q),
+      .rx_dv_i     (rx_dv_q),
+      .rx_er_i     (rx_er_q),
+      .host_valid_i(in_q.host_valid),
+      .host_ready_o(out.host_ready),
+      .host_beat_i (in_q.host_beat),
+      .host_valid_o(out.host_valid),
+      .host_ready_i(in_q.host_ready),
+      .host_beat_o (out.host_beat),
+      .wire_up_i   (in_q.wire_up),
+      .quiet_o     (out.quiet)
   );
 endmodule

@@ -26,11 +26,11 @@ CLOCK_MHZ, MOST_LUTS, MOST_EBR = 125, 9_000, 50
 PARTS = {"25k": ("LFE5U-25F", "CABGA256"), "85k": ("LFE5U-85F", "CABGA381")}
 LIMIT_S = 560
 # A module, with what is inside of it.
-MODULES = ["registers", "generator", "paced_queue", "credits", "marks", "release_gate", "stamper", "mac_tx_gmii", "mac_rx_gmii", "receive", "clock_ns"]
+MODULES = ["registers", "host_side", "generator", "paced_queue", "credits", "marks", "release_gate", "stamper", "mac_tx_gmii", "mac_rx_gmii", "receive", "clock_ns"]
 
 
 def sources():
-    packages = [HERE.parent / "rtl" / f"{name}.sv" for name in ("tare_pkg", "generator_pkg", "receive_pkg")]
+    packages = [HERE.parent / "rtl" / f"{name}.sv" for name in ("tare_pkg", "generator_pkg", "receive_pkg", "host_pkg")]
     rest = sorted(path for path in (HERE.parent / "rtl").glob("*.sv") if path not in packages)
     return packages + rest + [HERE / "fit_top.sv"]
 

@@ -3,7 +3,7 @@
 use super::register::{Access, Field, Register};
 
 /// What the register `layout` says if the module was made from this description.
-pub const LAYOUT_HASH: u32 = 0x57f041e7;
+pub const LAYOUT_HASH: u32 = 0x6bfa7c40;
 
 /// Magic. The letters TARE: this is the module.
 pub const MAGIC: Register = Register { name: "magic", address: 0x000, bits: 32, about: "Magic. The letters TARE: this is the module", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Constant, unit: "", about: "" }] };
@@ -32,19 +32,19 @@ pub const CONTROL_FROM: Field = Field { name: "from", low: 3, width: 2, access: 
 pub const CONTROL_FIRST_FROM: Field = Field { name: "first_from", low: 5, width: 2, access: Access::Setting, unit: "", about: "the first frame: 0 at once, 1 at first_time" };
 
 /// Command. A 1 does it once.
-pub const COMMAND: Register = Register { name: "command", address: 0x014, bits: 32, about: "Command. A 1 does it once", fields: &[COMMAND_FORGET, COMMAND_GAP_SET, COMMAND_CLEAR, COMMAND_REVOKE, COMMAND_NS_SET, COMMAND_NS_STEP, COMMAND_CAPTURE] };
+pub const COMMAND: Register = Register { name: "command", address: 0x014, bits: 32, about: "Command. A 1 does it once", fields: &[COMMAND_FORGET, COMMAND_GAP_SET, COMMAND_CLEAR, COMMAND_NS_SET, COMMAND_NS_STEP, COMMAND_CAPTURE] };
 pub const COMMAND_FORGET: Field = Field { name: "forget", low: 0, width: 1, access: Access::Command, unit: "", about: "forget what is queued, and say how many frames that were" };
 pub const COMMAND_GAP_SET: Field = Field { name: "gap_set", low: 1, width: 1, access: Access::Command, unit: "", about: "take the gap registers now, not when the generator starts; the remainder begins at 0" };
 pub const COMMAND_CLEAR: Field = Field { name: "clear", low: 2, width: 1, access: Access::Command, unit: "", about: "set counters and histograms to 0" };
-pub const COMMAND_REVOKE: Field = Field { name: "revoke", low: 3, width: 1, access: Access::Command, unit: "", about: "take back the credits that are outstanding" };
 pub const COMMAND_NS_SET: Field = Field { name: "ns_set", low: 4, width: 1, access: Access::Command, unit: "", about: "set the clock to ns_value" };
 pub const COMMAND_NS_STEP: Field = Field { name: "ns_step", low: 5, width: 1, access: Access::Command, unit: "", about: "add ns_value (signed) to the clock" };
 pub const COMMAND_CAPTURE: Field = Field { name: "capture", low: 6, width: 1, access: Access::Command, unit: "", about: "keep clock and tick of one cycle" };
 
 /// Status.
-pub const STATUS: Register = Register { name: "status", address: 0x018, bits: 32, about: "Status", fields: &[STATUS_IDLE, STATUS_FORGETTING] };
+pub const STATUS: Register = Register { name: "status", address: 0x018, bits: 32, about: "Status", fields: &[STATUS_IDLE, STATUS_FORGETTING, STATUS_WIRE] };
 pub const STATUS_IDLE: Field = Field { name: "idle", low: 0, width: 1, access: Access::Value, unit: "", about: "nothing is queued and nothing is being made" };
 pub const STATUS_FORGETTING: Field = Field { name: "forgetting", low: 1, width: 1, access: Access::Value, unit: "", about: "forgetting goes on" };
+pub const STATUS_WIRE: Field = Field { name: "wire", low: 2, width: 1, access: Access::Value, unit: "", about: "the wire's link is up" };
 
 /// Forgotten. Frames that the last forget threw away.
 pub const FORGOTTEN: Register = Register { name: "forgotten", address: 0x01c, bits: 32, about: "Forgotten. Frames that the last forget threw away", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "frames", about: "" }] };
@@ -153,6 +153,17 @@ pub const READ_DATA: Register = Register { name: "read_data", address: 0x0a4, bi
 pub const READ_STATE: Register = Register { name: "read_state", address: 0x0a8, bits: 32, about: "Read state", fields: &[READ_STATE_DONE] };
 pub const READ_STATE_DONE: Field = Field { name: "done", low: 0, width: 1, access: Access::Value, unit: "", about: "read_data is what was asked for last" };
 
+/// Layout. The first 32 bits of the hash of this description: who has another must not write.
+pub const LAYOUT: Register = Register { name: "layout", address: 0x0b0, bits: 32, about: "Layout. The first 32 bits of the hash of this description: who has another must not write", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Constant, unit: "", about: "" }] };
+
+/// Link. What the host is told unasked.
+pub const LINK: Register = Register { name: "link", address: 0x0b4, bits: 32, about: "Link. What the host is told unasked", fields: &[LINK_DEPARTURES, LINK_RECEIVED] };
+pub const LINK_DEPARTURES: Field = Field { name: "departures", low: 0, width: 1, access: Access::Setting, unit: "", about: "each departure" };
+pub const LINK_RECEIVED: Field = Field { name: "received", low: 1, width: 1, access: Access::Setting, unit: "", about: "each received frame" };
+
+/// Link patience.
+pub const LINK_PATIENCE: Register = Register { name: "link_patience", address: 0x0b8, bits: 32, about: "Link patience", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "ticks", about: "without a word from the host, until nothing is told unasked; 0 = for ever" }] };
+
 /// Sent.
 pub const SENT: Register = Register { name: "sent", address: 0x100, bits: 64, about: "Sent", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "48 bits, wraps after 6 years at 1 488 095/s" }] };
 
@@ -192,6 +203,54 @@ pub const STALE: Register = Register { name: "stale", address: 0x158, bits: 64, 
 /// Uncounted.
 pub const UNCOUNTED: Register = Register { name: "uncounted", address: 0x160, bits: 64, about: "Uncounted", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "", about: "values that are in no bin of a histogram; 48 bits, 6 years" }] };
 
+/// Link errors.
+pub const LINK_ERRORS0: Register = Register { name: "link_errors0", address: 0x200, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 49 minutes at 1 488 095/s" }] };
+
+/// Link errors.
+pub const LINK_ERRORS1: Register = Register { name: "link_errors1", address: 0x204, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 49 minutes at 1 488 095/s" }] };
+
+/// Link errors.
+pub const LINK_ERRORS2: Register = Register { name: "link_errors2", address: 0x208, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 49 minutes at 1 488 095/s" }] };
+
+/// Link errors.
+pub const LINK_ERRORS3: Register = Register { name: "link_errors3", address: 0x20c, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 49 minutes at 1 488 095/s" }] };
+
+/// Link errors.
+pub const LINK_ERRORS4: Register = Register { name: "link_errors4", address: 0x210, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 49 minutes at 1 488 095/s" }] };
+
+/// Link errors.
+pub const LINK_ERRORS5: Register = Register { name: "link_errors5", address: 0x214, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 49 minutes at 1 488 095/s" }] };
+
+/// Link errors.
+pub const LINK_ERRORS6: Register = Register { name: "link_errors6", address: 0x218, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 49 minutes at 1 488 095/s" }] };
+
+/// Link errors.
+pub const LINK_ERRORS7: Register = Register { name: "link_errors7", address: 0x21c, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 49 minutes at 1 488 095/s" }] };
+
+/// Link errors.
+pub const LINK_ERRORS8: Register = Register { name: "link_errors8", address: 0x220, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 49 minutes at 1 488 095/s" }] };
+
+/// Link errors.
+pub const LINK_ERRORS9: Register = Register { name: "link_errors9", address: 0x224, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 49 minutes at 1 488 095/s" }] };
+
+/// Link errors.
+pub const LINK_ERRORS10: Register = Register { name: "link_errors10", address: 0x228, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 49 minutes at 1 488 095/s" }] };
+
+/// Link errors.
+pub const LINK_ERRORS11: Register = Register { name: "link_errors11", address: 0x22c, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 49 minutes at 1 488 095/s" }] };
+
+/// Link bad.
+pub const LINK_BAD: Register = Register { name: "link_bad", address: 0x230, bits: 32, about: "Link bad", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "frames", about: "from the host: FCS wrong, cut off, too short or too long; 32 bits, 49 minutes" }] };
+
+/// Link full.
+pub const LINK_FULL: Register = Register { name: "link_full", address: 0x234, bits: 32, about: "Link full", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "frames", about: "from the host, for which there was no room; 32 bits, 49 minutes" }] };
+
+/// Departures left out.
+pub const DEPARTURES_LEFT_OUT: Register = Register { name: "departures_left_out", address: 0x238, bits: 32, about: "Departures left out", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "frames", about: "not told of, for want of room; 32 bits, 49 minutes" }] };
+
+/// Received left out.
+pub const RECEIVED_LEFT_OUT: Register = Register { name: "received_left_out", address: 0x23c, bits: 32, about: "Received left out", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "frames", about: "not told of, for want of room; 32 bits, 49 minutes" }] };
+
 /// All of them, by address.
 pub const ALL: &[Register] = &[
     MAGIC,
@@ -229,6 +288,9 @@ pub const ALL: &[Register] = &[
     READ,
     READ_DATA,
     READ_STATE,
+    LAYOUT,
+    LINK,
+    LINK_PATIENCE,
     SENT,
     LATE,
     LATE_TICKS,
@@ -242,4 +304,20 @@ pub const ALL: &[Register] = &[
     MISSING,
     STALE,
     UNCOUNTED,
+    LINK_ERRORS0,
+    LINK_ERRORS1,
+    LINK_ERRORS2,
+    LINK_ERRORS3,
+    LINK_ERRORS4,
+    LINK_ERRORS5,
+    LINK_ERRORS6,
+    LINK_ERRORS7,
+    LINK_ERRORS8,
+    LINK_ERRORS9,
+    LINK_ERRORS10,
+    LINK_ERRORS11,
+    LINK_BAD,
+    LINK_FULL,
+    DEPARTURES_LEFT_OUT,
+    RECEIVED_LEFT_OUT,
 ];

@@ -1,0 +1,90 @@
+// Keeps what became of departures until the host is told, many at once: one report each would be a frame of the link for every frame that leaves.
+//
+//   departure ──► word: tick of its start                             ┐
+//                 word: 63:40 its number since hello, 39:0 how late   ┘ ──► memory ──► the link
+//
+// `due_o` is high if a report is to be made: 32 wait, or the oldest has waited 4 096 cycles. A departure for which there is no room is counted
+// in `left_out_o` (32 bits) and told by `left_out_pulse_o`.
+//
+// Rules: 1 each departure is told once, in order, or counted as left out; 2 the rules of streams at the output.
+module host_departures
+  import tare_pkg::*;
+#(
+    parameter int unsigned Words = 512  // a power of two
+) (
+    input  logic        clk_i,
+    input  logic        rst_ni,
+    input  logic        enable_i,
+    input  logic        hello_i,      // a new session: what waits is thrown away; numbers, and what was left out, begin at 0
+    input  logic        valid_i,      // 4 cycles apart at least
+    input  release_t    release_i,
+    output logic        due_o,
+    output logic [5:0]  count_o,      // how many go into a report now, at most 32
+    output logic [31:0] left_out_o,
+    output logic        left_out_pulse_o,
+    output logic        valid_o,
+    input  logic        ready_i,
+    output logic [63:0] word_o
+);
+  localparam int unsigned Width = $clog2(Words);
+
+  logic first_q, second_q, fits_q, odd_q, ready, empty;
+  release_t release_q;
+  logic [23:0] number_q, next_q;
+  logic [Width-1:0] waiting_q;  // departures
+  logic [12:0] age_q;
+
+  wire [39:0] late = release_q.late[63:40] != 0 ? '1 : release_q.late[39:0];
+  wire told = valid_o && ready_i && odd_q;
+  wire enough = waiting_q[Width-1:5] != 0;
+
+  assign count_o = enough ? 6'd32 : waiting_q[5:0];
+
+  stream_fifo #(
+      .T(logic [63:0]),
+      .Depth(Words)
+  ) words (
+      .clk_i,
+      .rst_ni (rst_ni && !hello_i),
+      .valid_i(first_q && fits_q || second_q),
+      .ready_o(ready),
+      .data_i (second_q ? {number_q, late} : release_q.start),
+      .valid_o,
+      .ready_i,
+      .data_o (word_o),
+      .empty_o(empty)
+  );
+
+  always_ff @(posedge clk_i) begin
+    first_q  <= valid_i && enable_i;
+    second_q <= first_q && fits_q;
+    // The queue holds Words and the registers behind it; two words fit if half as many departures wait.
+    fits_q   <= waiting_q < Width'(Words / 2 - 2);
+    left_out_pulse_o <= first_q && !fits_q;
+    if (valid_i) begin
+      release_q <= release_i;
+      number_q  <= next_q;
+      next_q    <= next_q + 1'b1;
+    end
+    left_out_o <= left_out_o + 32'(left_out_pulse_o);
+    waiting_q  <= waiting_q + Width'(second_q) - Width'(told);
+    if (valid_o && ready_i) odd_q <= !odd_q;
+    age_q <= waiting_q == 0 || told ? '0 : age_q[12] ? age_q : age_q + 1'b1;
+    due_o <= waiting_q != 0 && (enough || age_q[12]);
+    if (hello_i || !rst_ni) begin
+      first_q    <= 1'b0;
+      second_q   <= 1'b0;
+      next_q     <= '0;
+      left_out_o <= '0;
+      left_out_pulse_o <= 1'b0;
+      waiting_q  <= '0;
+      odd_q      <= 1'b0;
+      due_o      <= 1'b0;
+      age_q      <= '0;
+    end
+  end
+
+  // Waiting departures are counted, so the queue is never full when there is one more.
+  logic unused;
+  assign unused = ready & empty;
+endmodule

@@ -1,0 +1,626 @@
+// Reads what the host asks, does it, and answers; and tells what nobody asked for. The language is in docs/fpga-link.md. One thing at a time, in
+// order: so a write has taken effect before the frame behind it is looked at, and a frame that waits for its turn needs no memory but the store in front.
+//
+//   store ──► header ──► judge ──┬─► registers ──────────► answer ──► host
+//                                ├─► credits, paced queue    ▲
+//                                └─► marks                   │
+//   credits, marks, departures, received frames, the wire ───┘
+//
+// A frame of the link is whole when it is seen here, and what it asks is judged before anything of it is done: what is refused changes nothing. Nothing
+// here waits for long: frames have credits, and a mark for which there is no place is refused. Only while the queue is being
+// forgotten does a frame wait, so that it is not forgotten with those before it.
+//
+// Rules: 1 the rules of streams at the output; 2 a request is answered at most once; 3 what is pushed into the queue is a whole frame, and its
+// credits were taken before; 4 in `ready_i` high, at most 8 cycles are between the beats of an answer, so a MAC at 1 Gb/s has no hole.
+module host_link
+  import tare_pkg::*;
+  import host_pkg::*;
+#(
+    parameter int unsigned CreditWidth = 12,
+    // Beats that are worth a message of credits, as a power of two; fewer wait for 1 024 cycles since the last.
+    parameter int unsigned CreditBatchLog2 = 7
+) (
+    input  logic        clk_i,
+    input  logic        rst_ni,
+    // From the store: for each frame a word with its bytes (and FCS), then its beats.
+    input  logic        word_valid_i,
+    output logic        word_ready_o,
+    input  logic [63:0] word_i,
+    // To the host, without FCS.
+    output logic        valid_o,
+    input  logic        ready_i,
+    output beat_t       beat_o,
+    // Registers.
+    input  logic [31:0] build_i,
+    input  logic [31:0] layout_i,
+    input  logic [31:0] magic_i,
+    output logic        write_o,
+    output logic        read_o,
+    output logic [12:0] address_o,
+    output logic [31:0] data_o,
+    input  logic        read_valid_i,
+    input  logic [31:0] data_i,
+    input  logic        unknown_i,  // one cycle after a write, and when a read is answered
+    // Live frames, credits, marks.
+    input  logic        live_i,
+    input  logic        forgetting_i,
+    output logic        live_valid_o,
+    input  logic        live_ready_i,
+    output departure_t  live_departure_o,
+    output beat_t       live_beat_o,
+    output logic        use_valid_o,
+    output logic [CreditWidth-1:0] use_o,
+    input  logic        use_refused_i,
+    input  logic [CreditWidth-1:0] outstanding_i,
+    output logic        revoke_o,
+    input  logic        grant_valid_i,
+    output logic        grant_ready_o,
+    input  logic [CreditWidth-1:0] grant_i,
+    output logic        mark_valid_o,
+    input  logic        mark_ready_i,
+    output logic [15:0] mark_o,
+    input  logic        marked_valid_i,
+    output logic        marked_ready_o,
+    input  logic [15:0] marked_i,
+    // What is told unasked.
+    input  ticks_t      now_i,
+    input  logic        wire_up_i,
+    input  logic [31:0] patience_i,
+    input  logic        departed_due_i,
+    input  logic [5:0]  departed_count_i,
+    input  logic [31:0] departed_left_out_i,
+    input  logic        departed_valid_i,
+    output logic        departed_ready_o,
+    input  logic [63:0] departed_i,
+    input  logic        received_valid_i,
+    output logic        received_ready_o,
+    input  logic [63:0] received_i,
+    // What happened: hello, and an error of a kind, for its counter; it waits for `counting_i`.
+    output logic        hello_o,
+    output logic [15:0] count_o,
+    input  logic [15:0] counting_i,
+    output logic        quiet_o  // nothing is being done, and nothing waits to be told
+);
+  typedef enum logic [4:0] {
+    Rest,
+    // A request.
+    Size,
+    Head0,
+    Head1,
+    Head2,
+    Head3,
+    Measure,
+    Judge,
+    Act,
+    UseCredits,
+    Push,
+    WriteWord,
+    Writing,
+    Wrote,
+    ReadWord,
+    Reading,
+    PutRead,
+    Drain,
+    Finish,
+    // What is told unasked.
+    Tell,
+    CreditSum,
+    TakeSize,
+    TakeStamp,
+    // A frame to the host.
+    Out0,
+    Out1,
+    Out2,
+    Out3,
+    PutDeparted,
+    PutReceived,
+    DropReceived
+  } state_e;
+
+  state_e state_q, after_q;
+
+  // The request.
+  logic [63:0] value_q;
+  logic [47:0] source_q;
+  logic [31:0] detail_q;
+  logic [15:0] number_q, length_q, expected_q, was_expected_q;
+  logic [7:0] version_q;
+  kind_e kind_q;
+  logic [11:0] came_q;
+  logic [8:0] left_q;   // words of it in the store
+  logic [8:0] body_q;   // beats of the body that are not done
+  logic [CreditWidth-1:0] beats_q;
+  logic mine_q, typed_q, longer_q, frame_length_q, words_length_q, place_q, jump_q;
+  logic [31:0] address_q, read_q;
+  logic outside_q;  // of the addresses that registers have
+  // What is told behind the answer: numbers were left out; the first address where nothing is.
+  logic lost_q, astray_q;
+  logic [31:0] astray_at_q;
+  why_e why_q;
+
+  // The frame to the host.
+  kind_e out_kind_q;
+  logic [47:0] host_q;
+  logic [31:0] out_detail_q;
+  logic [15:0] out_length_q, out_number_q, own_q;
+  logic valid_q;
+  beat_t beat_q;
+
+  // What waits to be told.
+  logic known_q, turn_q, silent_q, silent_due_q, wire_q, wire_told_q, credit_due_q, retell_q;
+  logic [CreditWidth-1:0] granted_q;
+  logic [47:0] total_q;
+  logic [16:0] since_q;
+  logic [31:0] patience_q;
+  logic patience_ends_q;
+  logic short_received_q;
+
+  typedef enum logic [2:0] {
+    TellNothing,
+    TellWire,
+    TellSilent,
+    TellMark,
+    TellCredit,
+    TellDeparted,
+    TellReceived
+  } tell_e;
+  tell_e tell, tell_q;
+
+  wire move = !valid_q || ready_i;
+
+  // What is told next. Nothing before the first hello; nothing but the silence itself after patience has ended.
+  always_comb begin
+    tell = TellNothing;
+    if (silent_due_q) tell = TellSilent;
+    else if (known_q && !silent_q) begin
+      if (wire_q != wire_told_q) tell = TellWire;
+      else if (marked_valid_i) tell = TellMark;
+      else if (credit_due_q) tell = TellCredit;
+      else if (departed_due_i) tell = TellDeparted;
+      else if (received_valid_i) tell = TellReceived;
+    end
+  end
+
+  wire take_word = state_q == Size || state_q == Head0 || state_q == Head1 || state_q == Head2 || state_q == Head3
+      || state_q == WriteWord || state_q == ReadWord || (state_q == Push && live_ready_i) || (state_q == Drain && left_q != 0);
+  assign word_ready_o = take_word;
+  wire word = word_valid_i && take_word;
+
+  // The body of a frame goes straight on.
+  assign live_valid_o = state_q == Push && word_valid_i;
+  assign live_beat_o = '{last: body_q == 9'd1, final_byte: body_q == 9'd1 ? 3'(length_q - 1'b1) : 3'd7, data: word_i};
+  always_comb begin
+    live_departure_o              = '0;
+    live_departure_o.from         = from_e'(detail_q[1:0]);
+    live_departure_o.value        = value_q;
+    live_departure_o.stamp.enable = detail_q[8];
+    live_departure_o.stamp.place  = detail_q[23:16];
+  end
+  assign use_valid_o = state_q == UseCredits && !forgetting_i;
+  assign use_o = beats_q;
+  assign mark_valid_o = state_q == Act && kind_q == Mark && why_q == Nothing && mark_ready_i;
+  assign mark_o = value_q[15:0];
+  assign hello_o = state_q == Act && kind_q == Hello && why_q == Nothing;
+  assign revoke_o = hello_o;
+  assign grant_ready_o = known_q;
+  assign marked_ready_o = state_q == Tell && tell_q == TellMark;
+  assign departed_ready_o = state_q == PutDeparted && move;
+  assign received_ready_o = state_q == TakeSize || state_q == TakeStamp || (state_q == PutReceived && move) || state_q == DropReceived;
+  assign address_o = address_q[12:0];
+
+  assign valid_o = valid_q;
+  assign beat_o = beat_q;
+
+  assign quiet_o = state_q == Rest && !word_valid_i && !valid_q && tell == TellNothing
+      && (granted_q == 0 || silent_q) && departed_count_i == 0;
+
+  // Header words of the frame to the host, and its body.
+  logic [63:0] out_word;
+  always_comb begin
+    unique case (state_q)
+      Out0: out_word = {ModuleAddress[15:0], host_q};
+      Out1: out_word = {out_kind_q, LinkVersion, LinkType, ModuleAddress[47:16]};
+      Out2: out_word = {out_detail_q, out_length_q, out_number_q};
+      Out3: out_word = value_q;
+      PutRead: out_word = {read_q, address_q};
+      PutDeparted: out_word = departed_i;
+      default: out_word = received_i;
+    endcase
+  end
+  wire put = state_q == Out0 || state_q == Out1 || state_q == Out2 || state_q == Out3 || state_q == PutRead
+      || (state_q == PutDeparted && departed_valid_i) || (state_q == PutReceived && received_valid_i);
+  wire out_last = state_q == Out3 ? out_length_q == 0 : body_q == 9'd1;
+
+  always_ff @(posedge clk_i) begin
+    if (move) begin
+      beat_q.data       <= out_word;
+      beat_q.last       <= out_last && state_q != Out0 && state_q != Out1 && state_q != Out2;
+      beat_q.final_byte <= state_q == PutReceived && out_last ? 3'(out_length_q - 1'b1) : 3'd7;
+      valid_q           <= put;
+    end
+    if (!rst_ni) valid_q <= 1'b0;
+  end
+
+  // An address that is no register's, or not one to be read, or written.
+  wire plausible = word_i[31:13] == 0 && word_i[1:0] == 0;
+  wire stray = !astray_q && (outside_q || unknown_i);
+
+  // What is wrong with a request, by what was measured of it.
+  why_e judged;
+  always_comb begin
+    judged = Nothing;
+    if (version_q != LinkVersion) judged = WrongVersion;
+    else
+      unique case (kind_q)
+        Hello: ;
+        Mark: if (!mark_ready_i) judged = WrongState;
+        Read, Write: if (longer_q || words_length_q) judged = WrongLength;
+        Frame:
+          if (longer_q || frame_length_q) judged = WrongLength;
+          else if (value_q[63] && detail_q[1]) judged = WrongTime;
+          else if (place_q) judged = WrongPlace;
+          else if (!live_i) judged = WrongState;
+        default: judged = WrongKind;
+      endcase
+  end
+
+  // What an error says of it.
+  logic [63:0] said;
+  always_comb begin
+    unique case (why_q)
+      WrongVersion: said = {56'b0, version_q};
+      WrongKind: said = {56'b0, kind_q};
+      WrongLength: said = {48'b0, length_q};
+      WrongPlace: said = {48'b0, detail_q[31:16]};
+      default: said = value_q;
+    endcase
+  end
+
+  wire wrong = state_q == Act && why_q != Nothing;
+  wire refused = use_valid_o && use_refused_i;
+  // Errors that are told behind the request that showed them.
+  wire tell_lost = state_q == Finish && lost_q;
+  wire tell_astray = state_q == Finish && !lost_q && astray_q;
+  logic may_tell;
+
+  always_comb begin
+    count_o = '0;
+    if (wrong && may_tell) count_o[why_q] = 1'b1;
+    if (refused) count_o[NoCredit] = 1'b1;
+    if (tell_lost && may_tell) count_o[Lost] = 1'b1;
+    if (tell_astray && may_tell) count_o[WrongAddress] = 1'b1;
+    if (state_q == Tell && tell_q == TellSilent) count_o[Silent] = 1'b1;
+    if (state_q == Tell && tell_q == TellWire) count_o[WireChanged] = 1'b1;
+  end
+
+  // An error waits until the one of the same kind before it has been counted.
+  always_comb begin
+    may_tell = 1'b1;
+    if (wrong) may_tell = !counting_i[why_q];
+    if (tell_lost) may_tell = !counting_i[Lost];
+    if (tell_astray) may_tell = !counting_i[WrongAddress];
+  end
+
+  always_ff @(posedge clk_i) begin
+    write_o <= 1'b0;
+    read_o  <= 1'b0;
+    if (word && left_q != 0) left_q <= left_q - 1'b1;
+
+    unique case (state_q)
+      Rest: begin
+        turn_q <= !turn_q;
+        tell_q <= tell;
+        if (word_valid_i && (!turn_q || tell == TellNothing)) state_q <= Size;
+        else if (tell != TellNothing) state_q <= Tell;
+      end
+
+      // The header: 48 bits of address each, then type, version and kind, number, length, detail and value.
+      Size:
+        if (word) begin
+          came_q  <= word_i[11:0] - 12'(HeaderBytes + FcsBytes);
+          left_q  <= 9'((word_i[11:0] + 12'd7) >> 3);
+          state_q <= Head0;
+        end
+      Head0:
+        if (word) begin
+          mine_q         <= word_i[47:0] == ModuleAddress || word_i[47:0] == '1;
+          source_q[15:0] <= word_i[63:48];
+          state_q        <= Head1;
+        end
+      Head1:
+        if (word) begin
+          source_q[47:16] <= word_i[31:0];
+          typed_q         <= word_i[47:32] == LinkType;
+          version_q       <= word_i[55:48];
+          kind_q          <= kind_e'(word_i[63:56]);
+          state_q         <= Head2;
+        end
+      Head2:
+        if (word) begin
+          {detail_q, length_q, number_q} <= word_i;
+          state_q <= Head3;
+        end
+      Head3:
+        if (word) begin
+          value_q <= word_i;
+          state_q <= Measure;
+        end
+
+      Measure: begin
+        longer_q       <= length_q > 16'(came_q);
+        frame_length_q <= length_q < 16'(MinFrameBytes) || length_q > 16'(MaxFrameBytes);
+        words_length_q <= length_q == 0 || length_q > 16'(8 * MaxBodyBeats) || length_q[2:0] != 0;
+        // The signature has nine halfwords.
+        place_q        <= detail_q[8] && (detail_q[31:24] != 0 || {7'b0, detail_q[23:16], 1'b0} + 16'd18 > length_q);
+        jump_q         <= number_q != expected_q;
+        beats_q        <= CreditWidth'((length_q + 16'd7) >> 3);
+        state_q        <= mine_q && typed_q ? Judge : Drain;
+        lost_q         <= 1'b0;
+        astray_q       <= 1'b0;
+      end
+
+      Judge: begin
+        why_q          <= judged;
+        body_q         <= 9'(beats_q);
+        was_expected_q <= expected_q;
+        // Numbers of another version are not ours to judge, and hello begins anew.
+        if (version_q == LinkVersion) expected_q <= number_q + 1'b1;
+        lost_q         <= jump_q && known_q && version_q == LinkVersion && kind_q != Hello;
+        out_number_q   <= number_q;
+        out_detail_q   <= {16'b0, kind_q, 4'b0, judged};
+        out_length_q   <= '0;
+        state_q        <= Act;
+      end
+
+      Act:
+        if (why_q != Nothing) begin
+          out_kind_q <= Error;
+          value_q    <= said;
+          after_q    <= Drain;
+          if (may_tell) state_q <= Out0;
+        end else begin
+          out_kind_q <= kind_e'(8'h80 | kind_q);
+          unique case (kind_q)
+            Hello: begin
+              host_q       <= source_q;
+              out_detail_q <= build_i;
+              value_q      <= {magic_i, layout_i};
+              after_q      <= Drain;
+              state_q      <= Out0;
+            end
+            Read: begin
+              out_detail_q <= 32'(body_q);
+              out_length_q <= length_q;
+              value_q      <= '0;
+              after_q      <= ReadWord;
+              state_q      <= Out0;
+            end
+            Write: begin
+              out_detail_q <= 32'(body_q);
+              value_q      <= '0;
+              state_q      <= WriteWord;
+            end
+            Frame: state_q <= UseCredits;
+            default: state_q <= Drain;
+          endcase
+        end
+
+      UseCredits:
+        if (!forgetting_i) begin
+          state_q <= Push;
+          if (use_refused_i) begin
+            out_kind_q        <= Error;
+            out_detail_q[3:0] <= NoCredit;
+            value_q           <= 64'(outstanding_i);
+            after_q           <= Drain;
+            state_q           <= Out0;
+          end
+        end
+      Push:
+        if (word) begin
+          body_q <= body_q - 1'b1;
+          if (body_q == 9'd1) state_q <= Drain;
+        end
+
+      WriteWord:
+        if (word) begin
+          {data_o, address_q} <= word_i;
+          write_o   <= plausible;
+          outside_q <= !plausible;
+          body_q    <= body_q - 1'b1;
+          state_q   <= Writing;
+        end
+      Writing: state_q <= Wrote;
+      Wrote: begin
+        after_q <= Drain;
+        state_q <= body_q == 0 ? Out0 : WriteWord;
+        if (stray) begin
+          astray_q    <= 1'b1;
+          astray_at_q <= address_q;
+        end
+      end
+
+      ReadWord:
+        if (word) begin
+          address_q <= word_i[31:0];
+          read_o    <= plausible;
+          outside_q <= !plausible;
+          state_q   <= Reading;
+        end
+      Reading:
+        if (read_valid_i || outside_q) begin
+          read_q  <= outside_q ? '0 : data_i;
+          state_q <= PutRead;
+          if (stray) begin
+            astray_q    <= 1'b1;
+            astray_at_q <= address_q;
+          end
+        end
+      PutRead:
+        if (move) begin
+          body_q  <= body_q - 1'b1;
+          state_q <= body_q == 9'd1 ? Drain : ReadWord;
+        end
+
+      // Padding, FCS, and all of what is not for the module.
+      Drain: if (left_q == 0) state_q <= Finish;
+      Finish: begin
+        out_kind_q   <= Error;
+        out_length_q <= '0;
+        after_q      <= Finish;
+        state_q      <= tell_lost || tell_astray ? (may_tell ? Out0 : Finish) : Rest;
+        if (lost_q) begin
+          out_detail_q <= {16'b0, kind_q, 4'b0, Lost};
+          value_q      <= 64'(was_expected_q);
+          lost_q       <= !may_tell;
+        end else if (astray_q) begin
+          out_detail_q <= {16'b0, kind_q, 4'b0, WrongAddress};
+          value_q      <= {32'b0, astray_at_q};
+          astray_q     <= !may_tell;
+        end
+      end
+
+      // Unasked.
+      Tell: begin
+        out_number_q <= own_q;
+        own_q        <= own_q + 1'b1;
+        out_length_q <= '0;
+        out_detail_q <= '0;
+        after_q      <= Rest;
+        state_q      <= Out0;
+        unique case (tell_q)
+          TellSilent: begin
+            out_kind_q   <= Error;
+            out_detail_q <= {28'b0, Silent};
+            value_q      <= {32'b0, patience_i};
+          end
+          TellWire: begin
+            out_kind_q   <= Error;
+            out_detail_q <= {28'b0, WireChanged};
+            value_q      <= {63'b0, wire_q};
+          end
+          TellMark: begin
+            out_kind_q   <= Marked;
+            out_detail_q <= {16'b0, marked_i};
+            value_q      <= now_i;
+          end
+          TellCredit: begin
+            out_kind_q   <= Credit;
+            out_detail_q <= 32'(granted_q);
+            state_q      <= CreditSum;
+          end
+          TellDeparted: begin
+            out_kind_q   <= Departed;
+            out_detail_q <= 32'(departed_count_i);
+            out_length_q <= {6'b0, departed_count_i, 4'b0};
+            body_q       <= {2'b0, departed_count_i, 1'b0};
+            value_q      <= {32'b0, departed_left_out_i};
+            after_q      <= PutDeparted;
+          end
+          default: begin
+            out_kind_q <= Received;
+            after_q    <= PutReceived;
+            state_q    <= TakeSize;
+          end
+        endcase
+      end
+      CreditSum: begin
+        value_q <= {16'b0, total_q};
+        state_q <= Out0;
+      end
+      PutDeparted:
+        if (move && departed_valid_i) begin
+          body_q <= body_q - 1'b1;
+          if (body_q == 9'd1) state_q <= Rest;
+        end
+
+      // A received frame: its bytes with FCS, its stamp, its beats. The FCS stays here: it may fill a beat of its own.
+      TakeSize:
+        if (received_valid_i) begin
+          out_detail_q[0]  <= received_i[12];
+          out_length_q     <= {4'b0, received_i[11:0]} - 16'(FcsBytes);
+          body_q           <= 9'((received_i[11:0] - 12'(FcsBytes) + 12'd7) >> 3);
+          short_received_q <= 3'(received_i[2:0] - 3'd1) < 3'd4;
+          state_q          <= TakeStamp;
+        end
+      TakeStamp:
+        if (received_valid_i) begin
+          value_q <= received_i;
+          state_q <= Out0;
+        end
+      PutReceived:
+        if (move && received_valid_i) begin
+          body_q <= body_q - 1'b1;
+          if (body_q == 9'd1) state_q <= short_received_q ? DropReceived : Rest;
+        end
+      DropReceived: if (received_valid_i) state_q <= Rest;
+
+      Out0: if (move) state_q <= Out1;
+      Out1: if (move) state_q <= Out2;
+      Out2: if (move) state_q <= Out3;
+      Out3: if (move) state_q <= after_q;
+      default: state_q <= Rest;
+    endcase
+
+    if (!rst_ni) begin
+      state_q     <= Rest;
+      turn_q      <= 1'b0;
+      own_q       <= '0;
+      host_q      <= '1;
+      left_q      <= '0;
+      write_o     <= 1'b0;
+      read_o      <= 1'b0;
+    end
+  end
+
+  // Credits: taken as they come, told many at once.
+  wire granted = grant_valid_i && grant_ready_o;
+  wire credit_told = state_q == Tell && tell_q == TellCredit;
+  always_ff @(posedge clk_i) begin
+    granted_q <= (hello_o || credit_told ? '0 : granted_q) + (granted ? grant_i : '0);
+    if (credit_told) total_q <= total_q + 48'(granted_q);
+    if (since_q != '1) since_q <= since_q + 1'b1;
+    if (credit_told) since_q <= '0;
+    credit_due_q <= granted_q[CreditWidth-1:CreditBatchLog2] != 0 || (granted_q != 0 && since_q[16:10] != 0) || since_q[16];
+    if (hello_o) begin
+      total_q <= '0;
+      since_q <= '0;
+    end
+    if (!rst_ni) begin
+      granted_q    <= '0;
+      total_q      <= '0;
+      since_q      <= '0;
+      credit_due_q <= 1'b0;
+    end
+  end
+
+  // Who is there: the host, since hello, until its patience has ended without a word; and the wire.
+  wire heard = state_q == Finish && mine_q && typed_q;
+  always_ff @(posedge clk_i) begin
+    if (patience_q != 0) patience_q <= patience_q - 1'b1;
+    patience_ends_q <= patience_q == 32'd1 && known_q && !heard;
+    if (patience_ends_q) silent_due_q <= 1'b1;
+    if (state_q == Tell && tell_q == TellSilent) begin
+      silent_q     <= 1'b1;
+      silent_due_q <= 1'b0;
+    end
+    if (heard) begin
+      patience_q   <= patience_i;
+      silent_q     <= 1'b0;
+      silent_due_q <= 1'b0;
+    end
+    wire_q <= wire_up_i;
+    if (state_q == Tell && tell_q == TellWire) wire_told_q <= wire_q;
+    if (hello_o) begin
+      known_q     <= 1'b1;
+      wire_told_q <= wire_q;
+    end
+    if (!rst_ni) begin
+      known_q         <= 1'b0;
+      silent_q        <= 1'b0;
+      silent_due_q    <= 1'b0;
+      patience_q      <= '0;
+      patience_ends_q <= 1'b0;
+    end
+  end
+endmodule

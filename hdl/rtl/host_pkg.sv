@@ -1,0 +1,54 @@
+// The words of the language between host and module (docs/fpga-link.md).
+package host_pkg;
+  import tare_pkg::*;
+
+  localparam logic [7:0] LinkVersion = 8'd1;
+  // As they stand in beats: the byte that comes first has the lower place.
+  localparam logic [47:0] ModuleAddress = 48'h00_45_52_41_54_02;  // 02:54:41:52:45:00
+  localparam logic [15:0] LinkType = 16'hb588;                    // 0x88b5
+
+  localparam int unsigned HeaderBytes = 32;
+  localparam int unsigned FcsBytes = 4;
+  localparam int unsigned MaxLinkBytes = 2048;       // of a frame of the link, without FCS
+  localparam int unsigned MaxBodyBeats = 180;        // of reads and writes
+  localparam int unsigned MaxFrameBytes = 1518;      // of a frame that is to leave, without FCS; with one VLAN tag
+
+  typedef enum logic [7:0] {
+    Hello     = 8'h01,
+    Read      = 8'h02,
+    Write     = 8'h03,
+    Frame     = 8'h04,
+    Mark      = 8'h05,
+    HelloBack = 8'h81,
+    ReadBack  = 8'h82,
+    Written   = 8'h83,
+    Marked    = 8'h85,
+    Credit    = 8'h90,
+    Error     = 8'h91,
+    Received  = 8'h92,
+    Departed  = 8'h93
+  } kind_e;
+
+  // What is wrong. Each has a counter.
+  typedef enum logic [3:0] {
+    Nothing,
+    WrongVersion,
+    WrongKind,
+    WrongLength,
+    WrongTime,
+    NoCredit,
+    Lost,
+    WrongAddress,
+    WrongState,
+    Silent,
+    WireChanged,
+    WrongPlace
+  } why_e;
+
+  // Counters beside those of errors.
+  localparam int unsigned CountBad = 12;
+  localparam int unsigned CountFull = 13;
+  localparam int unsigned CountDeparturesLeftOut = 14;
+  localparam int unsigned CountReceivedLeftOut = 15;
+
+endpackage

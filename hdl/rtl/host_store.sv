@@ -1,0 +1,159 @@
+// Keeps a frame until it is whole, so that who reads never sees one that is bad or cut off, and never waits inside of one. It stands behind a
+// receiver that cannot be made to wait: what does not fit is dropped whole, and told.
+//
+// In the memory, each frame has one word before its beats, and with Tagged two:
+//
+//   11:0 bytes, 12 bad        (with its FCS, if it has one)
+//   tag                       (what came beside its first beat)
+//   beats …
+//
+// They are written when the last beat has come, into places that were left free, and only then does the reader see them.
+//
+// `ready_o` is for a sender that can wait: it is high between frames if the longest frame fits, and always inside of one, but for the cycles
+// after a last beat in which the words before it are written. A frame that comes although it is low is dropped.
+//
+// Rules: 1 the rules of streams at the output; 2 each frame is read whole, told as bad, or told as not fitting; 3 order is kept.
+module host_store
+  import tare_pkg::*;
+#(
+    parameter int unsigned Words    = 512,   // a power of two
+    parameter int unsigned MinBytes = 36,
+    parameter int unsigned MaxBytes = 2052,
+    parameter bit          Tagged   = 1'b0,
+    parameter bit          KeepBad  = 1'b0
+) (
+    input  logic        clk_i,
+    input  logic        rst_ni,
+    input  logic        valid_i,
+    output logic        ready_o,
+    input  heard_t      beat_i,
+    input  ticks_t      tag_i,
+    output logic        bad_o,    // a frame was bad, too short or too long
+    output logic        full_o,   // a frame did not fit
+    output logic        valid_o,
+    input  logic        ready_i,
+    output logic [63:0] word_o,
+    output logic        empty_o
+);
+  localparam int unsigned Width = $clog2(Words);
+  localparam int unsigned Slots = Tagged ? 2 : 1;
+  localparam int unsigned MostBeats = (MaxBytes + 7) / 8;
+
+  (* no_rw_check *) logic [63:0] memory[Words];
+
+  // Writing. `count_q` is of the frame's words with its slots; a frame that is too long stops counting, and stops being written.
+  logic [Width:0] start_q, write_q, read_q, used_q;
+  logic [8:0] count_q;
+  logic inside_q, room_q, fits_q, broken_q, long_q, finish_q, tag_q;
+  logic [2:0] final_q;
+  ticks_t first_tag_q;
+
+  wire last = valid_i && beat_i.last;
+  wire begins = valid_i && !inside_q;
+  // What comes in the cycles of `finish_q` and `tag_q` cannot be written; a sender that cannot wait has silence between frames.
+  wire busy = finish_q || tag_q;
+  wire fits = (begins ? room_q && !busy : fits_q) && !(count_q == 9'(MostBeats) && !begins);
+  wire write = valid_i && fits;
+
+  wire [11:0] bytes = {count_q, 3'b0} - 12'd7 + 12'(final_q);
+  wire short_ = bytes < 12'(MinBytes);
+  wire over = bytes > 12'(MaxBytes);
+  wire wrong = short_ || over || long_q || (broken_q && !KeepBad);
+  wire keep = finish_q && fits_q && !wrong;
+
+  assign ready_o = (inside_q || room_q) && !busy;
+
+  logic [Width-1:0] place;
+  logic [63:0] word;
+  always_comb begin
+    place = write_q[Width-1:0];
+    word  = beat_i.data;
+    if (finish_q) begin
+      place = start_q[Width-1:0];
+      word[12:0] = {broken_q, bytes};
+    end
+    if (Tagged && tag_q) begin
+      place = start_q[Width-1:0] + 1'b1;
+      word  = first_tag_q;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (write || finish_q || tag_q) memory[place] <= word;
+  end
+
+  // The words that the reader may see.
+  logic [Width:0] some_d;
+  logic [Width:0] stored_q;
+  logic some_q, fetched_valid_q, out_valid_q;
+  logic [63:0] fetched_q, out_q;
+
+  wire commit = Tagged ? tag_q : keep;
+  wire move_out = !out_valid_q || ready_i;
+  wire move_fetched = !fetched_valid_q || move_out;
+  wire read = some_q && move_fetched;
+  assign some_d = stored_q + (commit ? (Width + 1)'(write_q - start_q) : '0) - (Width + 1)'(read);
+
+  assign valid_o = out_valid_q;
+  assign word_o  = out_q;
+  assign empty_o = !some_q && !fetched_valid_q && !out_valid_q && !inside_q && !busy;
+
+  always_ff @(posedge clk_i) begin
+    if (move_fetched) fetched_q <= memory[read_q[Width-1:0]];
+    if (move_out) out_q <= fetched_q;
+    if (begins) first_tag_q <= tag_i;
+    if (last) begin
+      final_q  <= beat_i.final_byte;
+      broken_q <= beat_i.bad;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    bad_o    <= 1'b0;
+    full_o   <= 1'b0;
+    finish_q <= last;
+    tag_q    <= 1'b0;
+    used_q   <= write_q - read_q;
+    // Two cycles old: the eight words are the slots, and what may have been written since.
+    room_q   <= used_q < (Width + 1)'(Words - MostBeats - 8);
+    if (valid_i) begin
+      inside_q <= !beat_i.last;
+      fits_q   <= begins ? room_q && !busy : fits_q;
+      long_q   <= !begins && (long_q || count_q == 9'(MostBeats));
+      if (write) begin
+        write_q <= write_q + 1'b1;
+        count_q <= begins ? 9'd1 : count_q + 1'b1;
+      end
+    end
+    if (finish_q) begin
+      full_o <= !fits_q;
+      bad_o  <= fits_q && wrong;
+      if (!keep) write_q <= start_q + (Width + 1)'(Slots);
+      else if (Tagged) tag_q <= 1'b1;
+    end
+    if (commit) begin
+      start_q <= write_q;
+      write_q <= write_q + (Width + 1)'(Slots);
+    end
+    read_q   <= read_q + (Width + 1)'(read);
+    stored_q <= some_d;
+    some_q   <= some_d != 0;
+    if (move_fetched) fetched_valid_q <= read;
+    if (move_out) out_valid_q <= fetched_valid_q;
+    if (!rst_ni) begin
+      start_q         <= '0;
+      write_q         <= (Width + 1)'(Slots);
+      read_q          <= '0;
+      used_q          <= '0;
+      stored_q        <= '0;
+      inside_q        <= 1'b0;
+      room_q          <= 1'b0;
+      finish_q        <= 1'b0;
+      some_q          <= 1'b0;
+      fetched_valid_q <= 1'b0;
+      out_valid_q     <= 1'b0;
+      bad_o           <= 1'b0;
+      full_o          <= 1'b0;
+    end
+  end
+endmodule
