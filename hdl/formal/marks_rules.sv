@@ -68,17 +68,20 @@ module marks_rules #(
 
   wire [Width:0] stored = write_q - read_q;
   wire [CountWidth-1:0] stale = until_[read_q[Width-1:0]] - gone_q;  // of the oldest; not below -2^(CountWidth - 2)
+  // Where the mark that is followed stands, and how many frames are to go until its turn; below 0 if it waits for older marks alone.
   wire [Width:0] place = read_q + (Width + 1)'(before_q) - (Width + 1)'(valid_q);
+  wire [CountWidth-1:0] to_go = until_[place[Width-1:0]] - gone_q;
 
-  logic past_q = 1'b0;
-  always_ff @(posedge clk_i) past_q <= rst_ni;
+  // What holds after a cycle of reset is what holds always, so one step of induction is enough.
+  logic begun_q = 1'b0;
+  always_ff @(posedge clk_i) begun_q <= 1'b1;
 
   always_comb begin
-    if (past_q) begin
+    if (begun_q) begin
       // Who counts frames: none leaves that did not come, and fewer than half the counter's range are inside.
       if (gone_i) assume (frames_inside != 0);
-      assume (!frames_inside[CountWidth-1] && frames_inside < {2'b01, {CountWidth - 2{1'b0}}});
-      if (stored != 0) assume (!stale[CountWidth-1] || stale[CountWidth-2]);
+      assume (frames_inside[CountWidth-1-:2] == 0);
+      if (stored != 0) assume (stale[CountWidth-1-:2] inside {2'b00, 2'b11});
       if (following_q && left && before_q == 0) begin
         rule_1_not_before : assert (frames_before_q == 0);
         rule_3_order : assert (id_o == watched_q);
@@ -87,14 +90,15 @@ module marks_rules #(
       assert (frames_inside == accepted_q - gone_q);
       assert (stored <= (Width + 1)'(Depth));
       assert (marks_inside == (Width + 2)'(stored) + (Width + 2)'(valid_q));
-      // What the registers mean: marks stand in order of their frames.
+      // What the registers mean. Marks stand in the order of their frames: of each, as many frames came after it as after the one behind it, or
+      // more; and of the oldest not more than the counter can tell from none.
       for (int unsigned i = 0; i < Depth; i++) begin
-        automatic logic [Width:0] at = read_q + (Width + 1)'(i);
-        automatic logic [CountWidth-1:0] left_of = until_[at[Width-1:0]] - gone_q;
-        if ((Width + 1)'(i) < stored) begin
-          assert (left_of[CountWidth-1] || left_of <= frames_inside);
-        end
+        automatic logic [Width-1:0] nth = Width'(i) - read_q[Width-1:0];
+        automatic logic [CountWidth-1:0] newer = accepted_q - until_[i];
+        if ((Width + 1)'(nth) < stored) assert (!newer[CountWidth-1]);
+        if ((Width + 1)'(nth) + 1'b1 < stored) assert (newer >= accepted_q - until_[(i+1)%Depth]);
       end
+      if (free_q != 0) assert (following_q && before_q == 0 && frames_before_q == 0 && valid_q);
       if (following_q) begin
         assert (before_q < marks_inside);
         assert (frames_before_q <= frames_inside);
@@ -102,8 +106,7 @@ module marks_rules #(
           assert (id_q == watched_q && frames_before_q == 0);
         end else begin
           assert (ids[place[Width-1:0]] == watched_q);
-          assert (frames_before_q == (until_[place[Width-1:0]] - gone_q) ||
-                  (frames_before_q == 0 && (until_[place[Width-1:0]] - gone_q) >> (CountWidth - 1) != 0));
+          assert (frames_before_q == (to_go[CountWidth-1] ? '0 : to_go));
         end
       end
       cover (following_q && left && before_q == 1 && frames_inside == 1);

@@ -153,8 +153,8 @@ module release_gate_rules
       rule_3_none_eaten : assert (!(comes && !leaves) || !between);
       rule_4_told : assert (release_valid_o == first_out_q);
       if (first_out_q) begin
-        assert (release_o.start == now_q);
-        assert (release_o.late == (timed_q ? now_q - ghost_due_q : 64'd0));
+        rule_4_told_start : assert (release_o.start == now_q);
+        rule_4_told_late : assert (release_o.late == (timed_q ? now_q - ghost_due_q : 64'd0));
       end
       rule_6_all_told : assert (frames_n == started_n + forgotten_n);
 

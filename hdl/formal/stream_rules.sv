@@ -41,8 +41,8 @@ module stream_rules #(
   end else begin : gen_assert
     always_comb begin
       if (waits) begin
-        assert (valid_i);
-        assert (data_i == data_q);
+        rule_valid_holds : assert (valid_i);
+        rule_payload_holds : assert (data_i == data_q);
       end
       cover (past_q && valid_i && !ready_i && !ever_ready_q);
       cover (past_q && ready_q && !valid_q && !ready_i);
