@@ -17,7 +17,7 @@ FUZZ_TARGETS := http_response target_url request_line plan_toml limits result_js
 FUZZ_SECONDS := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict fuzz gallery formal sim synth module-sim module-test man completions clean need-build need-test
+.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict fuzz gallery formal sim synth module-sim module-test module-speed man completions clean need-build need-test
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,12 +103,16 @@ synth: ## size and clock of the hardware modules on Lattice ECP5: SYNTH_ARGS='--
 	@hdl/.venv/bin/python hdl/syn/synth.py $(SYNTH_ARGS)
 
 module-sim: ## the hardware module as a process, simulated: target/module-sim/tare-module-sim
-	@scripts/need.sh verilator=verilator g++=g++ make=make
+	@scripts/need.sh verilator=verilator g++=g++ make=make python3=python3
 	@hdl/sim/build.sh $(TARGET)/module-sim
 
 module-test: module-sim ## the whole module in its process, from the outside: MODULE='forgets the_wire_goes_down' for some
 	@scripts/hdl_tools.sh
 	@hdl/.venv/bin/python hdl/tb/module/test_module.py $(TARGET)/module-sim/tare-module-sim $(MODULE)
+
+module-speed: module-sim ## cycles a second of the simulated module, on a machine that does nothing else
+	@scripts/hdl_tools.sh
+	@hdl/.venv/bin/python hdl/tb/module/speed.py $(TARGET)/module-sim/tare-module-sim
 
 man: need-build ## man pages, in target/man
 	cargo build --release --bin tare

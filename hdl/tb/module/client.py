@@ -17,7 +17,7 @@ import regs as registers_of  # noqa: E402
 from model.link import Kind, Message, Why, registers  # noqa: E402
 
 REGISTERS = {reg.name: reg for reg in registers_of.with_layout(registers_of.registers())}
-SECONDS = 8
+SECONDS = 60
 
 
 class Refused(Exception):

@@ -148,7 +148,7 @@ def test_live_frames_leave_when_they_should():
     with scratch() as folder, module("--loop", pcap=folder / "wire.pcapng") as made:
         made.write(control=LIVE, link=1)
         made.write(command=1 << 6)
-        begin = made.read("captured_tick") + 4_000_000
+        begin = made.read("captured_tick") + 1_000_000
         for n, (frame, gap) in enumerate(zip(frames, gaps)):
             # The first leaves when some of those behind it are there, too.
             first = n == 0
@@ -391,9 +391,9 @@ def test_the_wire_goes_down():
 def test_a_silent_host():
     """A host that does not say a word for a while is told so once, and nothing after; its next word ends that."""
     with module("--loop", "--free") as made:
-        made.write(control=LIVE, link=1, link_patience=2_000_000)
+        made.write(control=LIVE, link=1, link_patience=500_000)
         error = made.wait(Kind.ERROR)
-        assert (error.detail, error.value) == (Why.SILENT, 2_000_000)
+        assert (error.detail, error.value) == (Why.SILENT, 500_000)
         made.keep(0.05)
         made.queue.clear()
         made.keep(0.3)
