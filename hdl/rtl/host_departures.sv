@@ -70,7 +70,8 @@ module host_departures
     waiting_q  <= waiting_q + Width'(second_q) - Width'(told);
     if (valid_o && ready_i) odd_q <= !odd_q;
     age_q <= waiting_q == 0 || told ? '0 : age_q[12] ? age_q : age_q + 1'b1;
-    due_o <= waiting_q != 0 && (enough || age_q[12]);
+    // Not while one is told: the last of a report would be asked for once more.
+    due_o <= waiting_q != 0 && !told && (enough || age_q[12]);
     if (hello_i || !rst_ni) begin
       first_q    <= 1'b0;
       second_q   <= 1'b0;
