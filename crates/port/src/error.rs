@@ -27,6 +27,9 @@ pub enum PortError {
     /// The link is down; the port may come back.
     #[error("the interface '{interface}' is down")]
     Down { interface: String },
+    /// The device at the other end failed, or says that something is wrong.
+    #[error("{port}: {problem}")]
+    Device { port: String, problem: String },
     #[error("{port} cannot {what}")]
     Unable { port: String, what: &'static str },
     #[error("{file}: {problem}")]
@@ -44,7 +47,14 @@ pub enum PortError {
 impl PortError {
     /// What was typed is wrong, or cannot be had here: nothing was sent.
     pub const fn is_users(&self) -> bool {
-        !matches!(self, Self::Gone { .. } | Self::Down { .. } | Self::Over { .. } | Self::System { .. })
+        !matches!(
+            self,
+            Self::Gone { .. }
+                | Self::Down { .. }
+                | Self::Device { .. }
+                | Self::Over { .. }
+                | Self::System { .. }
+        )
     }
 
     /// Whether it is no fault but the end of what there is to receive.

@@ -93,6 +93,18 @@ kinds! {
         "slots" "frames that a direction holds",
         "stamp" "none, batch, frame, or launch (the time that the sender gave)",
     ];
+    /// The FPGA module: on a board, or simulated.
+    Fpga = "fpga", "INTERFACE or fpga:sim", Other, [
+        "wire" "of a simulation: the interface that its wire ends at, or loop (the default): a cable to itself",
+        "tap" "of a simulation: a network device of this host that its wire ends at, made for it",
+        "address" "of that device: its own address and prefix, 198.18.0.1/24",
+        "mac" "its MAC address",
+        "mtu" "its MTU",
+        "pcap" "of a simulation: a pcapng file with all that is on its wire, in simulated time",
+        "program" "of a simulation: where the simulator is",
+        "seed" "of a simulation: the number that decides what its memories hold at first",
+        "netns" "the network namespace that it is in, as `ip netns` names it",
+    ];
     /// Loses, doubles, swaps, holds back and damages frames.
     Fault = "fault", "PORT", Wrapper, [
         "drop" "frames that are lost: 1%, every=1000 or at=17+18",

@@ -50,6 +50,11 @@ pub(crate) struct Home {
 }
 
 impl Home {
+    /// What tells it from all others.
+    pub fn inode(&self) -> u64 {
+        self.inode
+    }
+
     /// That of this thread.
     pub fn here() -> io::Result<Self> {
         let file = File::open("/proc/thread-self/ns/net")?;

@@ -19,7 +19,7 @@ mod ring;
 mod ring_v2;
 mod ring_v3;
 mod setting;
-mod socket;
+pub(crate) mod socket;
 mod transmitter;
 
 use crate::interface::{Interface, Link};

@@ -47,6 +47,11 @@ impl Socket {
         self.fd.as_fd()
     }
 
+    /// The descriptor alone, for who reads and writes frames by other calls.
+    pub fn into_fd(self) -> OwnedFd {
+        self.fd
+    }
+
     /// Ties it to one interface, by its index: another one that gets the same name is not used.
     pub fn bind(&self, interface: &Interface, protocol: u16) -> io::Result<()> {
         let address = libc::sockaddr_ll {

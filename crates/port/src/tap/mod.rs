@@ -39,14 +39,20 @@ struct Tap {
     refused: u64,
 }
 
-pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
-    let name = address.place();
+/// Makes the device, or another queue of it, as the options of the address want it.
+pub(crate) fn make(address: &Address, name: &str, is_one_of_several: bool) -> Result<File, PortError> {
     if name.len() > 15 || name.contains('/') || name.contains(char::is_whitespace) {
         return Err(address.wrong("is no name for a device", "up to 15 letters without '/' and spaces"));
     }
     let wanted = Wanted::read(address)?;
-    let file = device::create(name, wish.queues > 1).map_err(|error| refused(name, error))?;
+    let file = device::create(name, is_one_of_several).map_err(|error| refused(name, error))?;
     wanted.give(name).map_err(|error| refused(name, error))?;
+    Ok(file)
+}
+
+pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
+    let name = address.place();
+    let file = make(address, name, wish.queues > 1)?;
     let interface = Interface::find(name)?;
     let before = interface.statistics()?;
     let longest = interface.longest(true);

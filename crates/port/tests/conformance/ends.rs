@@ -197,6 +197,18 @@ fn taps(wish: &Wish, queues: u32) -> Result<Ends, PortError> {
     Ok(Ends { bed: Some(bed), others, ..plain(a, b) })
 }
 
+/// The simulated module, whose wire ends at the first end of the pair.
+pub fn fpga(wish: &Wish) -> Result<Ends, PortError> {
+    veth(Topology::unique(), "fpga,wire=gen0:sim", "packet:sink0", wish)
+}
+
+/// The simulated module twice: its wire is a cable to itself.
+pub fn fpga_loop(wish: &Wish) -> Result<Ends, PortError> {
+    let address = format!("fpga,seed={}:sim", name().trim_start_matches("conform"));
+    let a = opened(&address, &Wish { direction: Direction::Transmit, ..wish.clone() })?;
+    Ok(plain(a, opened(&address, &Wish { direction: Direction::Receive, ..wish.clone() })?))
+}
+
 /// A UDP datagram in a frame of `length` bytes, numbered, for a host that is none of ours, so that nobody answers.
 pub fn frame(number: u32, length: usize, is_ipv6: bool) -> Vec<u8> {
     let mut frame = vec![0x02, 0x18, 0, 0, 0, 0x99, 0x02, 0x18, 0, 0, 0, 0x98];
@@ -221,6 +233,11 @@ pub fn frame(number: u32, length: usize, is_ipv6: bool) -> Vec<u8> {
 }
 
 impl Kind {
+    /// More frames than any ring holds. A simulation takes a second for twenty milliseconds of its time.
+    pub fn many(&self) -> u32 {
+        if self.name.starts_with("fpga") { 1_500 } else { 20_000 }
+    }
+
     /// Shortest frame that `frame` can make for this kind and that is no shorter than Ethernet's.
     pub fn shortest(&self, ends: &Ends) -> usize {
         if ends.is_ipv6 { 66 } else { 60 }

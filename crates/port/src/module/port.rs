@@ -1,0 +1,302 @@
+//! Frames through the module: one of the ports that share it.
+
+use super::device::Module;
+use super::link::{self, Leaves};
+use super::session::limited;
+use super::sign;
+use super::state::{Arrived, Handle, Pending};
+use super::time::TICK;
+use super::transport::Bell;
+use crate::about::{Abilities, About, Choice, StampedBy};
+use crate::{
+    Address, Counters, Departed, DropPlace, For, Frame, OwnTime, Port, PortError, Slot, Stamp, Wish,
+};
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use units::Picos;
+
+/// Most frames of one call.
+const BATCH: usize = 64;
+/// Longest frame without FCS, but for a tag of 802.1Q.
+const LONGEST: usize = 1_514;
+const TAG: usize = 4;
+/// Credits that the longest frame needs: whoever writes a frame can be sure that it is taken.
+const BEATS: u64 = link::beats(LONGEST + TAG);
+const LINE_BPS: u64 = 1_000_000_000;
+/// Who speaks on the module's wire, if nobody says otherwise.
+const WIRE_MAC: [u8; 6] = [0x02, 0x54, 0x41, 0x52, 0x45, 0x02];
+
+pub(super) struct ModulePort {
+    about: About,
+    module: Arc<Module>,
+    handle: usize,
+    wish: Wish,
+    bell: Arc<Bell>,
+    room: Vec<u8>,
+    mark: u64,
+    /// Frames that were handed over, and their bytes.
+    taken: u64,
+    taken_bytes: u64,
+    read: Vec<Arrived>,
+    counters: Counters,
+}
+
+impl ModulePort {
+    pub fn new(address: &Address, wish: &Wish, module: Arc<Module>) -> Result<Self, PortError> {
+        if wish.frame > LONGEST + TAG && wish.direction.transmits() {
+            let port = address.to_string();
+            return Err(PortError::TooLong { port, length: wish.frame, longest: LONGEST });
+        }
+        let failed = |error| PortError::System { what: address.to_string(), error };
+        let bell = Arc::new(Bell::new().map_err(failed)?);
+        let listens = wish.direction.receives();
+        let longest = if wish.direction.transmits() { wish.frame } else { 0 };
+        let handle = module.join(longest.max(link::SHORTEST), listens)?;
+        let own = Handle::new(listens, wish.departures, bell.clone());
+        module.core().state().handles.insert(handle, own);
+        Ok(Self {
+            about: about(address, wish, &module),
+            module,
+            handle,
+            wish: wish.clone(),
+            bell,
+            room: vec![0; LONGEST + TAG],
+            mark: 0,
+            taken: 0,
+            taken_bytes: 0,
+            read: Vec::new(),
+            counters: Counters::default(),
+        })
+    }
+
+    fn unable(&self, what: &'static str) -> PortError {
+        PortError::Unable { port: self.about.name.clone(), what }
+    }
+
+    /// An error if nothing can leave now.
+    fn check(&self) -> Result<(), PortError> {
+        if let Some(trouble) = self.module.trouble() {
+            return Err(trouble);
+        }
+        match self.module.core().state().wire_is_down {
+            true => Err(PortError::Down { interface: self.about.name.clone() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Hands over what lies in the room.
+    fn hand_over(&mut self, length: usize, launch: Stamp) -> Result<(), PortError> {
+        let core = self.module.core();
+        // The module pads nothing.
+        let bytes = length.max(link::SHORTEST);
+        let mut out = core.out();
+        let body = &mut out.body()[..bytes];
+        body[..length].copy_from_slice(&self.room[..length]);
+        body[length..].fill(0);
+        let signature_at = sign::prepare(&mut body[..length]);
+        let leaves = match launch {
+            Stamp::NONE => Leaves::AtOnce,
+            at => Leaves::At(core.state().time.tick(at)),
+        };
+        let (owner, place) = (self.handle, self.taken);
+        core.frame(&mut out, leaves, signature_at, |number| Pending { number, owner, place, launch, bytes })?;
+        self.taken += 1;
+        self.taken_bytes += length as u64;
+        self.counters.calls += 1;
+        Ok(())
+    }
+}
+
+fn about(address: &Address, wish: &Wish, module: &Module) -> About {
+    let hello = module.hello();
+    let time = match module.is_simulated() {
+        true => Choice {
+            what: "time",
+            chosen: "simulated".to_owned(),
+            why: "a simulation's cycles of 8 ns, not wall time".to_owned(),
+        },
+        false => Choice {
+            what: "time",
+            chosen: "the module's".to_owned(),
+            why: "frames leave, and are stamped, in cycles of 8 ns of its own clock".to_owned(),
+        },
+    };
+    let (major, minor) = module.version();
+    let built = Choice {
+        what: "module",
+        chosen: format!("version {major}.{minor}"),
+        why: format!("build {:08x}, registers {:08x}", hello.build, hello.layout),
+    };
+    About {
+        name: address.to_string(),
+        kind: "fpga",
+        mac: Some(WIRE_MAC),
+        longest: LONGEST,
+        speed_bps: Some(LINE_BPS),
+        can: Abilities {
+            transmit: wish.direction.transmits(),
+            receive: wish.direction.receives(),
+            batch: BATCH,
+            stamps: Some(StampedBy::Hardware),
+            launch_time: true,
+            tag_over_mtu: true,
+            ..Abilities::default()
+        },
+        queues: 1,
+        choices: vec![built, time],
+        ..About::default()
+    }
+}
+
+impl Port for ModulePort {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
+        if !self.wish.direction.transmits() {
+            return Err(self.unable("transmit"));
+        }
+        for taken in 0..most.min(BATCH) {
+            match self.check() {
+                Ok(()) => {}
+                Err(_) if taken > 0 => return Ok(taken),
+                Err(error) => return Err(error),
+            }
+            if self.module.core().state().room() < BEATS {
+                self.counters.full += 1;
+                return Ok(taken);
+            }
+            let mut slot =
+                Slot { data: &mut self.room, length: 0, launch: Stamp::NONE, mark: &mut self.mark };
+            write(&mut slot);
+            let (length, launch) = (slot.length, slot.launch);
+            let longest = self.about.longest_like(&self.room);
+            if length > longest {
+                return Err(PortError::TooLong { port: self.about.name.clone(), length, longest });
+            }
+            if length > 0 {
+                self.hand_over(length, launch)?;
+            }
+        }
+        Ok(most.min(BATCH))
+    }
+
+    fn receive(&mut self, most: usize, read: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, PortError> {
+        if !self.wish.direction.receives() {
+            return Err(self.unable("receive"));
+        }
+        let mut state = self.module.core().state();
+        let Some(handle) = state.handles.get_mut(&self.handle) else { return Ok(0) };
+        let count = handle.arrived.len().min(most).min(BATCH);
+        self.read.extend(handle.arrived.drain(..count));
+        let is_over = state.over.is_some();
+        if state.handles.get(&self.handle).is_some_and(|handle| handle.arrived.is_empty()) && !is_over {
+            self.bell.still();
+        }
+        drop(state);
+        if count == 0 && most > 0 && is_over {
+            self.module.trouble().map_or(Ok(()), Err)?;
+        }
+        // Without the lock: who reads may send what it read.
+        for arrived in &self.read {
+            self.counters.received += 1;
+            self.counters.received_bytes += arrived.data.len() as u64;
+            let (data, length) = (&arrived.data[..], arrived.data.len());
+            read(&Frame { data, length, stamp: arrived.stamp, lost_before: arrived.lost_before });
+        }
+        self.module.core().state().give_back(self.read.drain(..));
+        Ok(count)
+    }
+
+    fn flush(&mut self, patience: Picos) -> Result<bool, PortError> {
+        if !self.wish.direction.transmits() || self.taken == 0 {
+            return Ok(true);
+        }
+        let core = self.module.core();
+        self.module.trouble().map_or(Ok(()), Err)?;
+        let until = clock::monotonic_ns().saturating_add(patience.as_nanos());
+        let has_left = core.drain(limited(patience))?;
+        if has_left && self.wish.departures {
+            let left = Picos::from_nanos(until.saturating_sub(clock::monotonic_ns()));
+            core.wait_until(limited(left), |state| !state.has_pending(self.handle));
+        }
+        Ok(has_left)
+    }
+
+    fn wait(&mut self, what: For, patience: Picos) -> Result<bool, PortError> {
+        let core = self.module.core();
+        let is_ready = match what {
+            For::Receive if !self.wish.direction.receives() => return Err(self.unable("receive")),
+            For::Transmit if !self.wish.direction.transmits() => return Err(self.unable("transmit")),
+            For::Receive => core.wait_until(limited(patience), |state| {
+                state.handles.get(&self.handle).is_some_and(|handle| !handle.arrived.is_empty())
+            }),
+            For::Transmit => core.wait_until(limited(patience), |state| state.room() >= BEATS),
+        };
+        if !is_ready {
+            self.module.trouble().map_or(Ok(()), Err)?;
+        }
+        Ok(is_ready)
+    }
+
+    fn counters(&mut self) -> Result<&Counters, PortError> {
+        let state = self.module.core().state();
+        if let Some(handle) = state.handles.get(&self.handle) {
+            self.counters.sent = self.taken - handle.refused;
+            self.counters.sent_bytes = self.taken_bytes.saturating_sub(handle.refused_bytes);
+            let bad = if self.wish.direction.receives() { state.bad } else { 0 };
+            for (place, total) in [
+                (DropPlace::TransmitDriver, handle.refused),
+                (DropPlace::ReceiveRing, handle.left_out),
+                (DropPlace::ReceiveDriver, bad),
+            ] {
+                self.counters.drop(place, total.saturating_sub(self.counters.dropped(place)));
+            }
+        }
+        drop(state);
+        Ok(&self.counters)
+    }
+
+    fn is_up(&mut self) -> bool {
+        self.check().is_ok()
+    }
+
+    fn trouble(&mut self) -> Option<PortError> {
+        self.check().err()
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.bell.fd())
+    }
+
+    fn own_time(&mut self) -> Result<Option<OwnTime>, PortError> {
+        let simulated = self.module.is_simulated();
+        let exchange = self.module.exchange()?;
+        let offset = exchange.offset();
+        let far = Picos::from_nanos(offset.ahead_ns.unsigned_abs().saturating_add(offset.bound.as_nanos()));
+        Ok(Some(OwnTime {
+            simulated,
+            tick: TICK,
+            now: self.module.core().state().time.stamp(exchange.captured.tick),
+            bound: if simulated { Picos::ZERO } else { far },
+        }))
+    }
+
+    fn departed(&mut self, most: usize, read: &mut dyn FnMut(&Departed)) -> Result<usize, PortError> {
+        let mut state = self.module.core().state();
+        let Some(handle) = state.handles.get_mut(&self.handle) else { return Ok(0) };
+        let count = handle.departed.len().min(most);
+        let some: Vec<Departed> = handle.departed.drain(..count).collect();
+        drop(state);
+        some.iter().for_each(read);
+        Ok(count)
+    }
+}
+
+impl Drop for ModulePort {
+    fn drop(&mut self) {
+        self.module.core().state().handles.remove(&self.handle);
+        self.module.leave(self.wish.direction.receives());
+    }
+}

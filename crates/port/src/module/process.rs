@@ -1,0 +1,163 @@
+//! The simulator: the module's own sources, compiled by Verilator into a program, which speaks the link's language over a socket.
+//!
+//! It ends when its socket closes. Its wire side is a descriptor that it inherits, or a cable from its transmitter to its receiver.
+
+use crate::PortError;
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What the simulator is called.
+pub const PROGRAM: &str = "tare-module-sim";
+/// Where it is, if that is said here.
+pub const VARIABLE: &str = "TARE_MODULE_SIM";
+/// For it to end by itself.
+const GRACE: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(5);
+/// Of what it said at its end.
+const MOST_SAID: u64 = 1 << 16;
+
+/// How it is started.
+#[derive(Debug, Default)]
+pub(super) struct Setup {
+    /// Where it is, if the user says so.
+    pub program: Option<PathBuf>,
+    /// Its wire side: a descriptor, or else a cable to itself.
+    pub wire: Option<OwnedFd>,
+    /// Everything on its wire is written there.
+    pub pcap: Option<PathBuf>,
+    /// What its memories hold at first.
+    pub seed: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+}
+
+impl Process {
+    /// Starts it with its end of the link.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be started.
+    pub fn start(setup: Setup, host: OwnedFd) -> Result<Self, PortError> {
+        let program = find(setup.program.as_deref())?;
+        let mut command = Command::new(&program);
+        // Descriptors that a program has anyway are handed over without any trick.
+        command.args(["--host-fd", "0"]).stdin(Stdio::from(host)).stderr(Stdio::piped());
+        // Ctrl-C ends this program, which then ends that one.
+        command.process_group(0);
+        match setup.wire {
+            Some(wire) => command.args(["--wire-fd", "1"]).stdout(Stdio::from(wire)),
+            None => command.arg("--loop").stdout(Stdio::null()),
+        };
+        if let Some(file) = &setup.pcap {
+            command.arg("--pcap").arg(file);
+        }
+        if let Some(seed) = setup.seed {
+            command.arg("--seed").arg(seed.to_string());
+        }
+        let what = format!("starting {}", program.display());
+        let child = command.spawn().map_err(|error| PortError::System { what, error })?;
+        Ok(Self { child })
+    }
+
+    /// Its number, for messages.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for its end (its socket must be closed), and kills it if it does not come. Returns what it said.
+    pub fn end(&mut self) -> String {
+        let until = Instant::now() + GRACE;
+        while !matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
+            if Instant::now() >= until {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+            }
+            std::thread::sleep(LOOK);
+        }
+        let mut said = String::new();
+        if let Some(pipe) = self.child.stderr.take() {
+            let _ = pipe.take(MOST_SAID).read_to_string(&mut said);
+        }
+        said
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Where the simulator is: what is said, the environment, beside this program, where `make module-sim` puts it, the path.
+fn find(said: Option<&Path>) -> Result<PathBuf, PortError> {
+    let environment = std::env::var_os(VARIABLE).map(PathBuf::from);
+    if let Some(path) = said.map(Path::to_owned).or(environment) {
+        if is_program(&path) {
+            return Ok(path);
+        }
+        let why = format!("{} is no program", path.display());
+        return Err(PortError::Unavailable { what: "the simulated module".to_owned(), why });
+    }
+    let own = std::env::current_exe().ok();
+    let places = candidates(own.as_deref(), std::env::var_os("PATH").as_deref());
+    places.into_iter().find(|path| is_program(path)).ok_or_else(|| PortError::Unavailable {
+        what: "the simulated module".to_owned(),
+        why: format!(
+            "there is no {PROGRAM} beside this program or on the path; build it by 'make module-sim', or say where it is in {VARIABLE}"
+        ),
+    })
+}
+
+fn candidates(own: Option<&Path>, path: Option<&OsStr>) -> Vec<PathBuf> {
+    let beside = own.and_then(Path::parent);
+    // Of target/release/tare, and of tests and examples in folders there.
+    let built = beside.into_iter().flat_map(|folder| folder.ancestors().skip(1).take(2));
+    let built = built.map(|target| target.join("module-sim"));
+    let on_path = path.map(OsString::from).unwrap_or_default();
+    let folders = beside.map(Path::to_owned).into_iter().chain(built);
+    folders.chain(std::env::split_paths(&on_path)).map(|folder| folder.join(PROGRAM)).collect()
+}
+
+fn is_program(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() && path.is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_looked_for_where_it_is_built_and_installed() {
+        let places = candidates(Some(Path::new("/x/target/release/tare")), Some(OsStr::new("/bin:/opt")));
+        let expected = ["/x/target/release", "/x/target/module-sim", "/x/module-sim", "/bin", "/opt"];
+        let expected: Vec<PathBuf> = expected.iter().map(|folder| Path::new(folder).join(PROGRAM)).collect();
+        assert_eq!(places, expected);
+    }
+
+    #[test]
+    fn a_place_that_holds_none_is_named() {
+        let error = find(Some(Path::new("/dev/null"))).unwrap_err();
+        assert!(error.is_users());
+        assert!(error.to_string().contains("/dev/null is no program"), "{error}");
+    }
+
+    #[test]
+    fn one_that_ends_is_heard() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("sim");
+        std::fs::write(&script, "#!/bin/sh\necho \"$@\" >&2\n").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&script, mode).unwrap();
+        let (_own, other) = super::super::transport::Transport::pair().unwrap();
+        let setup = Setup { program: Some(script), seed: Some(7), ..Setup::default() };
+        let said = Process::start(setup, other).unwrap().end();
+        assert_eq!(said.trim(), "--host-fd 0 --loop --seed 7");
+    }
+}
