@@ -33,6 +33,7 @@ use commands::ctl::CtlArgs;
 use commands::demo::DemoArgs;
 use commands::doctor::DoctorArgs;
 use commands::forward::ForwardArgs;
+use commands::fpga::FpgaArgs;
 use commands::gaps::GapsArgs;
 use commands::generate::{CompletionsArgs, ManArgs};
 use commands::http_args::HttpArgs;
@@ -83,6 +84,7 @@ enum Command {
     Demo(DemoArgs),
     Doctor(Box<DoctorArgs>),
     Lab(LabArgs),
+    Fpga(FpgaArgs),
     #[command(name = "http_load")]
     HttpLoad(HttpLoadWords),
     Man(ManArgs),
@@ -92,7 +94,7 @@ enum Command {
 /// The subcommands in the groups and the order in which help shows them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Load", &["http", "http_load", "run", "trials"]),
-    ("Packets", &["send", "ctl", "pace", "sweep", "capture", "gaps", "forward"]),
+    ("Packets", &["send", "ctl", "pace", "sweep", "capture", "gaps", "forward", "fpga"]),
     ("Results", &["report", "runs", "compare"]),
     ("This machine", &["weigh", "doctor"]),
     ("Try out", &["demo", "target", "lab"]),
@@ -193,6 +195,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => commands::demo::run(args).map(Into::into),
         Command::Doctor(args) => commands::doctor::run(&args).map(Into::into),
         Command::Lab(args) => commands::lab::run(&args).map(Into::into),
+        Command::Fpga(args) => commands::fpga::run(&args).map(Into::into),
         Command::HttpLoad(HttpLoadWords { words }) => Ok(commands::http_load::main("tare http_load", words)),
         Command::Man(args) => commands::generate::man(&args, Tare::command()),
         Command::Completions(args) => commands::generate::completions(&args, Tare::command()),

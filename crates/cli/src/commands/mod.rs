@@ -6,6 +6,7 @@ pub mod ctl;
 pub mod demo;
 pub mod doctor;
 pub mod forward;
+pub mod fpga;
 pub mod frame_args;
 pub mod gaps;
 pub mod generate;

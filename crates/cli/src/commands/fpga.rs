@@ -1,0 +1,51 @@
+//! `tare fpga`: the FPGA module itself: what it says of itself, its registers, its bitstream, its simulation, and how exact it is.
+
+mod regs;
+mod status;
+
+use crate::status::{Failure, Status};
+use crate::terminal::print_all;
+use clap::{Args, Subcommand};
+use port::Address;
+use port::module::{self, Module};
+use std::sync::Arc;
+
+const EXAMPLES: &str = "\
+Examples:
+  tare fpga status fpga:sim         a simulated module, started for this: version, clock, counters
+  tare fpga status fpga:eth1        a board behind an interface
+  tare fpga regs fpga:eth1          all registers that can be read
+  tare fpga regs fpga:eth1 sent late gap_whole=1538
+
+Frames go through the module with the other commands: tare send fpga:sim …, tare pace, gaps, capture, sweep. docs/module.md tells how.";
+
+/// Look into the FPGA module, load it, simulate it, measure how exact it is
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct FpgaArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    Status(status::StatusArgs),
+    Regs(regs::RegsArgs),
+}
+
+pub fn run(args: &FpgaArgs) -> Result<Status, Failure> {
+    match &args.action {
+        Action::Status(args) => status::run(args),
+        Action::Regs(args) => regs::run(args),
+    }
+}
+
+/// The module that an argument names.
+fn connect(typed: &str) -> Result<Arc<Module>, Failure> {
+    let address: Address = typed.parse().map_err(Failure::wrong)?;
+    module::connect(&address).map_err(Failure::wrong)
+}
+
+fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    print_all(&format!("{value:#}\n"))
+}
