@@ -22,7 +22,7 @@ module host_link
 ) (
     input  logic        clk_i,
     input  logic        rst_ni,
-    // From the store: for each frame a word with its bytes (and FCS), then its beats.
+    // From the store: for each frame a word with its bytes (and FCS) and its beats, then the beats.
     input  logic        word_valid_i,
     output logic        word_ready_o,
     input  logic [63:0] word_i,
@@ -81,45 +81,48 @@ module host_link
     input  logic [15:0] counting_i,
     output logic        quiet_o  // nothing is being done, and nothing waits to be told
 );
-  typedef enum logic [4:0] {
-    Rest,
+  // States that put a beat out have bit 5, and in bits 3:0 where the beat comes from: decoding that for each of 64 bits cost a thousand LUTs.
+  typedef enum logic [5:0] {
+    Rest       = 6'h00,
     // A request.
-    Size,
-    Head0,
-    Head1,
-    Head2,
-    Head3,
-    Measure,
-    Judge,
-    Act,
-    UseCredits,
-    Push,
-    WriteWord,
-    Writing,
-    Wrote,
-    ReadWord,
-    Reading,
-    PutRead,
-    Drain,
-    Finish,
+    Size       = 6'h01,
+    Head0      = 6'h02,
+    Head1      = 6'h03,
+    Head2      = 6'h04,
+    Head3      = 6'h05,
+    Measure    = 6'h06,
+    Judge      = 6'h07,
+    Act        = 6'h08,
+    UseCredits = 6'h09,
+    Push       = 6'h0a,
+    WriteWord  = 6'h0b,
+    Writing    = 6'h0c,
+    Wrote      = 6'h0d,
+    ReadWord   = 6'h0e,
+    Reading    = 6'h0f,
+    Drain      = 6'h10,
+    Finish     = 6'h11,
     // What is told unasked.
-    Tell,
-    CreditSum,
-    TakeSize,
-    TakeStamp,
-    // A frame to the host.
-    Out0,
-    Out1,
-    Out2,
-    Out3,
-    PutDeparted,
-    PutReceived,
-    DropReceived
+    Tell       = 6'h12,
+    TakeSize   = 6'h13,
+    DropFcs    = 6'h14,
+    // A frame to the host: three words, the value by one of five, and its body by one of three.
+    PutHost    = 6'h20,
+    PutKind    = 6'h21,
+    PutHeader  = 6'h22,
+    PutHello   = 6'h23,
+    PutSmall   = 6'h24,
+    PutTotal   = 6'h25,
+    PutNow     = 6'h26,
+    PutRead    = 6'h27,
+    PutDeparted = 6'h28,
+    PutStamp   = 6'h2a,
+    PutReceived = 6'h2b
   } state_e;
 
   state_e state_q, after_q;
 
-  // The request.
+  // The header: the request's, and when that has been read, that of what is told.
   logic [63:0] value_q;
   logic [47:0] source_q;
   logic [31:0] detail_q;
@@ -131,7 +134,8 @@ module host_link
   logic [8:0] body_q;   // beats of the body that are not done
   logic [CreditWidth-1:0] beats_q;
   logic mine_q, typed_q, longer_q, frame_length_q, words_length_q, place_q, jump_q;
-  logic [31:0] address_q, read_q;
+  logic [31:0] address_q;
+  logic [31:0] small_q;  // what a register says, or a value to tell that has no more bits
   logic outside_q;  // of the addresses that registers have
   // What is told behind the answer: numbers were left out; the first address where nothing is.
   logic lost_q, astray_q;
@@ -139,10 +143,10 @@ module host_link
   why_e why_q;
 
   // The frame to the host.
+  state_e value_from_q;
   kind_e out_kind_q;
   logic [47:0] host_q;
-  logic [31:0] out_detail_q;
-  logic [15:0] out_length_q, out_number_q, own_q;
+  logic [15:0] own_q;
   logic valid_q;
   beat_t beat_q;
 
@@ -151,8 +155,9 @@ module host_link
   logic [CreditWidth-1:0] granted_q;
   logic [47:0] total_q;
   logic [16:0] since_q;
-  logic [31:0] patience_q;
-  logic patience_ends_q;
+  logic [15:0] unit_q;
+  logic [16:0] patience_q;  // in units of 65 536 ticks
+  logic unit_ends_q;
   logic short_received_q;
 
   typedef enum logic [2:0] {
@@ -205,7 +210,7 @@ module host_link
   assign grant_ready_o = known_q;
   assign marked_ready_o = state_q == Tell && tell_q == TellMark;
   assign departed_ready_o = state_q == PutDeparted && move;
-  assign received_ready_o = state_q == TakeSize || state_q == TakeStamp || (state_q == PutReceived && move) || state_q == DropReceived;
+  assign received_ready_o = state_q == TakeSize || ((state_q == PutStamp || state_q == PutReceived) && move) || state_q == DropFcs;
   assign address_o = address_q[12:0];
 
   assign valid_o = valid_q;
@@ -215,27 +220,40 @@ module host_link
       && (granted_q == 0 || silent_q) && departed_count_i == 0;
 
   // Header words of the frame to the host, and its body.
-  logic [63:0] out_word;
+  logic [63:0] head_word, value_word, body_word, out_word;
   always_comb begin
-    unique case (state_q)
-      Out0: out_word = {ModuleAddress[15:0], host_q};
-      Out1: out_word = {out_kind_q, LinkVersion, LinkType, ModuleAddress[47:16]};
-      Out2: out_word = {out_detail_q, out_length_q, out_number_q};
-      Out3: out_word = value_q;
-      PutRead: out_word = {read_q, address_q};
-      PutDeparted: out_word = departed_i;
-      default: out_word = received_i;
+    unique case (state_q[1:0])
+      2'd0: head_word = {ModuleAddress[15:0], host_q};
+      2'd1: head_word = {out_kind_q, LinkVersion, LinkType, ModuleAddress[47:16]};
+      2'd2: head_word = {detail_q, length_q, number_q};
+      default: head_word = {magic_i, layout_i};
+    endcase
+    unique case (state_q[1:0])
+      2'd0: value_word = {32'b0, small_q};
+      2'd1: value_word = {16'b0, total_q};
+      2'd2: value_word = now_i;
+      default: value_word = {small_q, address_q};
+    endcase
+    body_word = state_q[1] ? received_i : departed_i;
+    unique case (state_q[3:2])
+      2'd0: out_word = head_word;
+      2'd1: out_word = value_word;
+      default: out_word = body_word;
     endcase
   end
-  wire put = state_q == Out0 || state_q == Out1 || state_q == Out2 || state_q == Out3 || state_q == PutRead
-      || (state_q == PutDeparted && departed_valid_i) || (state_q == PutReceived && received_valid_i);
-  wire out_last = state_q == Out3 ? out_length_q == 0 : body_q == 9'd1;
+  // What is in the memories may come a cycle later.
+  wire there = !state_q[3] || (state_q[1] ? received_valid_i : departed_valid_i);
+  wire put = state_q[5] && there;
+  // The header's last word is the frame's if nothing follows.
+  wire is_value = state_q == PutHello || state_q == PutSmall || state_q == PutTotal || state_q == PutNow || state_q == PutStamp;
+  wire is_body = state_q == PutRead || state_q == PutDeparted || state_q == PutReceived;
+  wire out_last = (is_value && length_q == 0) || (is_body && body_q == 9'd1);
 
   always_ff @(posedge clk_i) begin
     if (move) begin
       beat_q.data       <= out_word;
-      beat_q.last       <= out_last && state_q != Out0 && state_q != Out1 && state_q != Out2;
-      beat_q.final_byte <= state_q == PutReceived && out_last ? 3'(out_length_q - 1'b1) : 3'd7;
+      beat_q.last       <= out_last;
+      beat_q.final_byte <= state_q == PutReceived && out_last ? 3'(length_q - 1'b1) : 3'd7;
       valid_q           <= put;
     end
     if (!rst_ni) valid_q <= 1'b0;
@@ -265,14 +283,15 @@ module host_link
   end
 
   // What an error says of it.
-  logic [63:0] said;
+  logic [15:0] said;
   always_comb begin
     unique case (why_q)
-      WrongVersion: said = {56'b0, version_q};
-      WrongKind: said = {56'b0, kind_q};
-      WrongLength: said = {48'b0, length_q};
-      WrongPlace: said = {48'b0, detail_q[31:16]};
-      default: said = value_q;
+      WrongVersion: said = {8'b0, version_q};
+      WrongKind: said = {8'b0, kind_q};
+      WrongPlace: said = detail_q[31:16];
+      WrongTime: said = value_q[63:48];
+      WrongState: said = value_q[15:0];
+      default: said = length_q;
     endcase
   end
 
@@ -318,7 +337,7 @@ module host_link
       Size:
         if (word) begin
           came_q  <= word_i[11:0] - 12'(HeaderBytes + FcsBytes);
-          left_q  <= 9'((word_i[11:0] + 12'd7) >> 3);
+          left_q  <= word_i[24:16];
           state_q <= Head0;
         end
       Head0:
@@ -348,10 +367,10 @@ module host_link
 
       Measure: begin
         longer_q       <= length_q > 16'(came_q);
-        frame_length_q <= length_q < 16'(MinFrameBytes) || length_q > 16'(MaxFrameBytes);
-        words_length_q <= length_q == 0 || length_q > 16'(8 * MaxBodyBeats) || length_q[2:0] != 0;
-        // The signature has nine halfwords.
-        place_q        <= detail_q[8] && (detail_q[31:24] != 0 || {7'b0, detail_q[23:16], 1'b0} + 16'd18 > length_q);
+        frame_length_q <= length_q < 16'(MinFrameBytes) || length_q[15:11] != 0 || length_q[10:0] > 11'(MaxFrameBytes);
+        words_length_q <= length_q == 0 || length_q[15:11] != 0 || length_q[10:3] > 8'(MaxBodyBeats) || length_q[2:0] != 0;
+        // The signature has nine halfwords. Of a length above 2 047 the length is wrong.
+        place_q        <= detail_q[8] && (detail_q[31:24] != 0 || {2'b0, detail_q[23:16]} + 10'd9 > length_q[10:1]);
         jump_q         <= number_q != expected_q;
         beats_q        <= CreditWidth'((length_q + 16'd7) >> 3);
         state_q        <= mine_q && typed_q ? Judge : Drain;
@@ -366,39 +385,41 @@ module host_link
         // Numbers of another version are not ours to judge, and hello begins anew.
         if (version_q == LinkVersion) expected_q <= number_q + 1'b1;
         lost_q         <= jump_q && known_q && version_q == LinkVersion && kind_q != Hello;
-        out_number_q   <= number_q;
-        out_detail_q   <= {16'b0, kind_q, 4'b0, judged};
-        out_length_q   <= '0;
         state_q        <= Act;
       end
 
       Act:
         if (why_q != Nothing) begin
-          out_kind_q <= Error;
-          value_q    <= said;
-          after_q    <= Drain;
-          if (may_tell) state_q <= Out0;
+          if (may_tell) begin
+            out_kind_q   <= Error;
+            detail_q     <= {16'b0, kind_q, 4'b0, why_q};
+            length_q     <= '0;
+            small_q      <= 32'(said);
+            value_from_q <= PutSmall;
+            after_q      <= Drain;
+            state_q      <= PutHost;
+          end
         end else begin
-          out_kind_q <= kind_e'(8'h80 | kind_q);
+          out_kind_q   <= kind_e'(8'h80 | kind_q);
+          value_from_q <= kind_q == Hello ? PutHello : PutSmall;
+          small_q      <= '0;
           unique case (kind_q)
             Hello: begin
-              host_q       <= source_q;
-              out_detail_q <= build_i;
-              value_q      <= {magic_i, layout_i};
-              after_q      <= Drain;
-              state_q      <= Out0;
+              host_q   <= source_q;
+              detail_q <= build_i;
+              length_q <= '0;
+              after_q  <= Drain;
+              state_q  <= PutHost;
             end
             Read: begin
-              out_detail_q <= 32'(body_q);
-              out_length_q <= length_q;
-              value_q      <= '0;
-              after_q      <= ReadWord;
-              state_q      <= Out0;
+              detail_q <= 32'(body_q);
+              after_q  <= ReadWord;
+              state_q  <= PutHost;
             end
             Write: begin
-              out_detail_q <= 32'(body_q);
-              value_q      <= '0;
-              state_q      <= WriteWord;
+              detail_q <= 32'(body_q);
+              length_q <= '0;
+              state_q  <= WriteWord;
             end
             Frame: state_q <= UseCredits;
             default: state_q <= Drain;
@@ -409,11 +430,12 @@ module host_link
         if (!forgetting_i) begin
           state_q <= Push;
           if (use_refused_i) begin
-            out_kind_q        <= Error;
-            out_detail_q[3:0] <= NoCredit;
-            value_q           <= 64'(outstanding_i);
-            after_q           <= Drain;
-            state_q           <= Out0;
+            out_kind_q <= Error;
+            detail_q   <= {16'b0, kind_q, 4'b0, NoCredit};
+            length_q   <= '0;
+            small_q    <= 32'(outstanding_i);
+            after_q    <= Drain;
+            state_q    <= PutHost;
           end
         end
       Push:
@@ -433,7 +455,7 @@ module host_link
       Writing: state_q <= Wrote;
       Wrote: begin
         after_q <= Drain;
-        state_q <= body_q == 0 ? Out0 : WriteWord;
+        state_q <= body_q == 0 ? PutHost : WriteWord;
         if (stray) begin
           astray_q    <= 1'b1;
           astray_at_q <= address_q;
@@ -449,7 +471,7 @@ module host_link
         end
       Reading:
         if (read_valid_i || outside_q) begin
-          read_q  <= outside_q ? '0 : data_i;
+          small_q <= outside_q ? '0 : data_i;
           state_q <= PutRead;
           if (stray) begin
             astray_q    <= 1'b1;
@@ -466,67 +488,66 @@ module host_link
       Drain: if (left_q == 0) state_q <= Finish;
       Finish: begin
         out_kind_q   <= Error;
-        out_length_q <= '0;
+        value_from_q <= PutSmall;
+        length_q     <= '0;
         after_q      <= Finish;
-        state_q      <= tell_lost || tell_astray ? (may_tell ? Out0 : Finish) : Rest;
+        state_q      <= tell_lost || tell_astray ? (may_tell ? PutHost : Finish) : Rest;
         if (lost_q) begin
-          out_detail_q <= {16'b0, kind_q, 4'b0, Lost};
-          value_q      <= 64'(was_expected_q);
+          detail_q     <= {16'b0, kind_q, 4'b0, Lost};
+          small_q      <= 32'(was_expected_q);
           lost_q       <= !may_tell;
         end else if (astray_q) begin
-          out_detail_q <= {16'b0, kind_q, 4'b0, WrongAddress};
-          value_q      <= {32'b0, astray_at_q};
+          detail_q <= {16'b0, kind_q, 4'b0, WrongAddress};
+          small_q      <= astray_at_q;
           astray_q     <= !may_tell;
         end
       end
 
       // Unasked.
       Tell: begin
-        out_number_q <= own_q;
+        number_q     <= own_q;
         own_q        <= own_q + 1'b1;
-        out_length_q <= '0;
-        out_detail_q <= '0;
+        length_q     <= '0;
+        detail_q     <= '0;
+        small_q      <= '0;
+        value_from_q <= PutSmall;
         after_q      <= Rest;
-        state_q      <= Out0;
+        state_q      <= PutHost;
         unique case (tell_q)
           TellSilent: begin
-            out_kind_q   <= Error;
-            out_detail_q <= {28'b0, Silent};
-            value_q      <= {32'b0, patience_i};
+            out_kind_q <= Error;
+            detail_q   <= {28'b0, Silent};
           end
           TellWire: begin
-            out_kind_q   <= Error;
-            out_detail_q <= {28'b0, WireChanged};
-            value_q      <= {63'b0, wire_q};
+            out_kind_q <= Error;
+            detail_q   <= {28'b0, WireChanged};
+            small_q[0] <= wire_q;
           end
           TellMark: begin
             out_kind_q   <= Marked;
-            out_detail_q <= {16'b0, marked_i};
-            value_q      <= now_i;
+            detail_q     <= {16'b0, marked_i};
+            value_from_q <= PutNow;
           end
           TellCredit: begin
             out_kind_q   <= Credit;
-            out_detail_q <= 32'(granted_q);
-            state_q      <= CreditSum;
+            detail_q     <= 32'(granted_q);
+            value_from_q <= PutTotal;
           end
           TellDeparted: begin
-            out_kind_q   <= Departed;
-            out_detail_q <= 32'(departed_count_i);
-            out_length_q <= {6'b0, departed_count_i, 4'b0};
-            body_q       <= {2'b0, departed_count_i, 1'b0};
-            value_q      <= {32'b0, departed_left_out_i};
-            after_q      <= PutDeparted;
+            out_kind_q <= Departed;
+            detail_q   <= 32'(departed_count_i);
+            length_q   <= {6'b0, departed_count_i, 4'b0};
+            body_q     <= {2'b0, departed_count_i, 1'b0};
+            small_q    <= departed_left_out_i;
+            after_q    <= PutDeparted;
           end
           default: begin
-            out_kind_q <= Received;
-            after_q    <= PutReceived;
-            state_q    <= TakeSize;
+            out_kind_q   <= Received;
+            value_from_q <= PutStamp;
+            after_q      <= PutReceived;
+            state_q      <= TakeSize;
           end
         endcase
-      end
-      CreditSum: begin
-        value_q <= {16'b0, total_q};
-        state_q <= Out0;
       end
       PutDeparted:
         if (move && departed_valid_i) begin
@@ -537,28 +558,23 @@ module host_link
       // A received frame: its bytes with FCS, its stamp, its beats. The FCS stays here: it may fill a beat of its own.
       TakeSize:
         if (received_valid_i) begin
-          out_detail_q[0]  <= received_i[12];
-          out_length_q     <= {4'b0, received_i[11:0]} - 16'(FcsBytes);
+          detail_q[0]  <= received_i[12];
+          length_q     <= {4'b0, received_i[11:0]} - 16'(FcsBytes);
           body_q           <= 9'((received_i[11:0] - 12'(FcsBytes) + 12'd7) >> 3);
           short_received_q <= 3'(received_i[2:0] - 3'd1) < 3'd4;
-          state_q          <= TakeStamp;
-        end
-      TakeStamp:
-        if (received_valid_i) begin
-          value_q <= received_i;
-          state_q <= Out0;
+          state_q          <= PutHost;
         end
       PutReceived:
         if (move && received_valid_i) begin
           body_q <= body_q - 1'b1;
-          if (body_q == 9'd1) state_q <= short_received_q ? DropReceived : Rest;
+          if (body_q == 9'd1) state_q <= short_received_q ? DropFcs : Rest;
         end
-      DropReceived: if (received_valid_i) state_q <= Rest;
+      DropFcs: if (received_valid_i) state_q <= Rest;
 
-      Out0: if (move) state_q <= Out1;
-      Out1: if (move) state_q <= Out2;
-      Out2: if (move) state_q <= Out3;
-      Out3: if (move) state_q <= after_q;
+      PutHost: if (move) state_q <= PutKind;
+      PutKind: if (move) state_q <= PutHeader;
+      PutHeader: if (move) state_q <= value_from_q;
+      PutHello, PutSmall, PutTotal, PutNow, PutStamp: if (move && there) state_q <= after_q;
       default: state_q <= Rest;
     endcase
 
@@ -597,15 +613,19 @@ module host_link
   // Who is there: the host, since hello, until its patience has ended without a word; and the wire.
   wire heard = state_q == Finish && mine_q && typed_q;
   always_ff @(posedge clk_i) begin
-    if (patience_q != 0) patience_q <= patience_q - 1'b1;
-    patience_ends_q <= patience_q == 32'd1 && known_q && !heard;
-    if (patience_ends_q) silent_due_q <= 1'b1;
+    unit_q      <= unit_q + 1'b1;
+    unit_ends_q <= unit_q == '1;
+    if (unit_ends_q && patience_q != 0) begin
+      patience_q <= patience_q - 1'b1;
+      if (patience_q == 17'd1) silent_due_q <= known_q;
+    end
     if (state_q == Tell && tell_q == TellSilent) begin
       silent_q     <= 1'b1;
       silent_due_q <= 1'b0;
     end
     if (heard) begin
-      patience_q   <= patience_i;
+      // Never too early: the unit that has begun is none, and the one that patience ends in is a whole one.
+      patience_q   <= patience_i == 0 ? '0 : {1'b0, patience_i[31:16]} + 17'd2;
       silent_q     <= 1'b0;
       silent_due_q <= 1'b0;
     end
@@ -620,7 +640,8 @@ module host_link
       silent_q        <= 1'b0;
       silent_due_q    <= 1'b0;
       patience_q      <= '0;
-      patience_ends_q <= 1'b0;
+      unit_q          <= '0;
+      unit_ends_q     <= 1'b0;
     end
   end
 endmodule

@@ -3,7 +3,7 @@
 //
 // In the memory, each frame has one word before its beats, and with Tagged two:
 //
-//   11:0 bytes, 12 bad        (with its FCS, if it has one)
+//   11:0 bytes, 12 bad, 24:16 beats   (with its FCS, if it has one)
 //   tag                       (what came beside its first beat)
 //   beats …
 //
@@ -70,7 +70,8 @@ module host_store
     word  = beat_i.data;
     if (finish_q) begin
       place = start_q[Width-1:0];
-      word[12:0] = {broken_q, bytes};
+      word[12:0]  = {broken_q, bytes};
+      word[24:16] = count_q;
     end
     if (Tagged && tag_q) begin
       place = start_q[Width-1:0] + 1'b1;
