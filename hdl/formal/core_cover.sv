@@ -1,0 +1,21 @@
+// What the proof of immunity would be empty without: a frame starts to leave while one is received, and a frame that was received is counted
+// while one leaves.
+module core_cover
+  import tare_pkg::*;
+(
+    input logic clk_i,
+    input logic rst_ni,
+    input logic tx_en_o,
+    input logic [47:0] noise_o,
+    input logic receiving_frame
+);
+  reset_rules reset (.*);
+  logic tx_en_q = 1'b0;
+  always_ff @(posedge clk_i) tx_en_q <= tx_en_o;
+  always_comb begin
+    if (rst_ni) cover (tx_en_o && !tx_en_q && receiving_frame);
+    if (rst_ni) cover (tx_en_o && tx_en_q && noise_o == 1);
+  end
+endmodule
+
+bind core core_cover rules (.receiving_frame(mac_rx.inside_q), .*);
