@@ -28,6 +28,7 @@ pub mod check;
 pub mod devtools;
 pub mod forecasts;
 pub mod lock;
+pub mod module;
 pub mod nginx;
 pub mod process;
 pub mod recipe;

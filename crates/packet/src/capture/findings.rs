@@ -153,17 +153,17 @@ fn tallies(report: &mut PacketReport, left: &[Rest]) {
 fn gaps(settings: &Settings, requested: &Requested, left: &[Rest]) -> GapReport {
     let mut meter = GapMeter::new(requested.clone());
     let mut resolution = Resolution::default();
-    let mut by = None;
+    let mut origin = Origin::Port(None);
     for (_, rest, _) in left {
         if let Some(gaps) = &rest.tally.gaps {
             meter.merge(gaps);
         }
         resolution = rest.tally.resolution;
-        by = rest.port.about().can.stamps;
+        origin = Origin::of(rest.port.about());
     }
     let (origin, reading) = match Capture::is_file(&settings.address) {
         true => (Origin::File, 0.0),
-        false => (Origin::Port(by), reading_ns()),
+        false => (origin, reading_ns()),
     };
     let place = settings.address.to_string();
     let place = place.strip_prefix("pcap:").unwrap_or(&place);

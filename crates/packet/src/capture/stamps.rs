@@ -4,7 +4,7 @@
 //! kernel takes are readings of its clock, and what a reading costs, and how much that varies, can be measured here.
 
 use measure::gap_meter::Stamping;
-use port::{Stamp, StampedBy};
+use port::{About, Kind, Stamp, StampedBy};
 
 /// Readings of the clock.
 const READINGS: usize = 2_001;
@@ -37,8 +37,17 @@ fn divisor(mut a: u64, mut b: u64) -> u64 {
 pub(crate) enum Origin {
     /// This run's port.
     Port(Option<StampedBy>),
+    /// This run's port, by a clock of its own.
+    OwnClock,
     /// A file, which does not say who stamped.
     File,
+}
+
+impl Origin {
+    /// Of frames that were received through such a port.
+    pub(crate) fn of(about: &About) -> Self {
+        if about.kind == Kind::Fpga.word() { Self::OwnClock } else { Self::Port(about.can.stamps) }
+    }
 }
 
 /// 95th percentile of the difference between two readings of the kernel's wall clock, one right after the other.
@@ -58,6 +67,11 @@ pub(crate) fn stamping(place: &str, origin: Origin, resolution: Resolution, read
     };
     let (by, error_ns, from) = match origin {
         Origin::File => ("unknown".to_owned(), ticks, format!("{whole}; the file does not say who stamped")),
+        Origin::OwnClock => (
+            StampedBy::Hardware.to_string(),
+            ticks,
+            format!("{whole}; taken by the port's own clock, where the preamble began"),
+        ),
         Origin::Port(Some(StampedBy::Hardware)) => {
             (StampedBy::Hardware.to_string(), ticks, format!("{whole}; taken by the network card"))
         }

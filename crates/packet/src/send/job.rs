@@ -555,7 +555,8 @@ fn handed_table(gaps: &GapReport) -> Table {
     let errors = [error.p50_ns, error.p95_ns, error.p99_ns, error.max_ns];
     Table {
         key: "handed_over".to_owned(),
-        title: "Gaps when frames were handed over".to_owned(),
+        title: (if gaps.handed_over { "Gaps when frames were handed over" } else { "Gaps when frames left" })
+            .to_owned(),
         columns: names.iter().map(column).collect(),
         rows: vec![figures.into_iter().chain(errors).map(Cell::Figure).collect()],
         notes: vec![format!("at {}; stamps: {}", gaps.measured_at, gaps.stamp_error_from)],

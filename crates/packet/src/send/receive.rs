@@ -167,7 +167,7 @@ impl Receiver {
         self.signed.finish(self.is_signed.then_some(numbered));
         let about = port.about().clone();
         let stamps = about.can.stamps;
-        let stamping = stamping(&about.name, Origin::Port(stamps), self.resolution, self.reading_ns);
+        let stamping = stamping(&about.name, Origin::of(&about), self.resolution, self.reading_ns);
         let gaps = (stamps.is_some() && self.gaps.count() > 0).then(|| self.gaps.report(&stamping));
         let is_signed = self.is_signed && numbered > 0;
         let (mut found, never_left) = (self.signed.report(), sent.never_left.load(Ordering::Acquire));

@@ -69,7 +69,8 @@ impl SweepJob {
                 })
         };
         let (from, to): (Address, Address) = (plan.send.parse()?, plan.receive.parse()?);
-        if from == to && from.innermost().kind() != Kind::Mem {
+        // Those of these kinds have two ends, or a cable of their own.
+        if from == to && !matches!(from.innermost().kind(), Kind::Mem | Kind::Fpga) {
             let what = format!("--receive: {to} is where frames leave; it is to be the other end of the way");
             return Err(PacketError::Wrong(what));
         }

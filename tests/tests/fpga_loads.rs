@@ -1,0 +1,202 @@
+//! The packet commands through the simulated module: nothing about them is other than on any port, but that all times are the
+//! module's. The independent reader of what was on the wire is the simulator's own capture (`fpga.rs`); here it is what
+//! the commands themselves say, and who is at the other end: a real kernel, a real nginx, a real curl.
+
+use serde_json::Value;
+use std::time::Duration;
+use tare_system_tests::bed::{Topology, run_in};
+use tare_system_tests::module::with_module;
+use tare_system_tests::process::wait_until;
+use tare_system_tests::{Process, Run, Tare, TestBed, beside_others, need, scratch};
+
+const SINK: &str = "--dst 198.18.0.2 --src 198.18.0.1 --dst-mac 02:18:00:00:00:02";
+
+fn send(flags: &str) -> Run {
+    with_module(&format!("send {SINK} {flags}")).limit(Duration::from_secs(120)).run()
+}
+
+/// Its times are the module's, and nothing of this machine's clock and CPUs is judged with them.
+#[track_caller]
+fn is_simulated(run: &Run) {
+    assert_eq!(run.at("packets.time.simulated"), true, "{run}");
+    assert_eq!(run.int("packets.time.tick_ps"), 8_000, "{run}");
+    assert!(run.at("labels").to_string().contains("simulated time"), "{run}");
+    assert!(run.at("generator.clock").as_str().unwrap_or_default().contains("simulated"), "{run}");
+    let names: Vec<String> = run.criteria().into_iter().map(|criterion| criterion.name).collect();
+    for of_this_machine in ["clock", "cpu.thread", "runqueue", "steal", "health.samples"] {
+        assert!(!names.iter().any(|name| name == of_this_machine), "{of_this_machine} is judged: {run}");
+    }
+}
+
+fn ns(run: &Run, key: &str) -> f64 {
+    run.float(&format!("packets.gaps.{key}"))
+}
+
+#[test]
+fn whole_gaps_are_kept_to_the_cycle_and_others_within_one() {
+    let _shared = beside_others();
+    // A gap of the rate in cycles of 8 ns: 84 (line rate), 100, 1250 and 12 500 are whole; 333⅓ ns and 1538 · 8 / 9 are not.
+    let cases = [
+        ("--size 64 --rate 100%", 672.0, true),
+        ("--size 64 --gap 800", 800.0, true),
+        ("--size 64 --rate 100k", 10_000.0, true),
+        ("--size 1518 --rate 100%", 12_304.0, true),
+        ("--size 512 --rate 150k", 1e9 / 150e3, false),
+        ("--size 64 --rate 1Mpps", 1_000.0, true),
+        ("--size 64 --rate 300k", 1e9 / 300e3, false),
+    ];
+    for (flags, gap, is_whole) in cases {
+        let flags = flags.replace("1Mpps", "1M");
+        let run = send(&format!("fpga:sim {flags} -n 400"));
+        is_simulated(&run);
+        assert_eq!((run.total("offered"), run.total("done"), run.total("failed")), (400, 400, 0), "{run}");
+        assert_eq!(run.word(), "VALID", "{run}");
+        assert_eq!(ns(&run, "count"), 399.0, "{run}");
+        let worst = ns(&run, "error.max_ns");
+        match is_whole {
+            true => {
+                assert_eq!((worst, ns(&run, "variance_ns2")), (0.0, 0.0), "{flags}: {run}");
+                assert_eq!((ns(&run, "min_ns"), ns(&run, "max_ns")), (gap, gap), "{flags}: {run}");
+            }
+            false => {
+                assert!(worst <= 8.0, "{flags}: {run}");
+                // No drift: 399 gaps are right to one cycle.
+                assert!((ns(&run, "mean_ns") - gap).abs() * 399.0 <= 8.0, "{flags}: {run}");
+            }
+        }
+        assert_eq!(run.float("lateness_ns.max"), 0.0, "{flags}: {run}");
+    }
+}
+
+#[test]
+fn frames_on_a_cable_come_back_with_the_modules_signature() {
+    let _shared = beside_others();
+    let run = send("fpga:sim --receive fpga:sim --size 200 --rate 250k --sign -n 500");
+    is_simulated(&run);
+    assert_eq!((run.int("packets.received.signed"), run.int("packets.received.lost")), (500, 0), "{run}");
+    let way = run.at("packets.received.one_way_ns");
+    // A cable has one length.
+    assert_eq!(way["min"], way["max"], "{way}");
+    assert_eq!((run.word(), ns(&run, "error.max_ns")), ("VALID", 0.0), "{run}");
+}
+
+#[test]
+fn a_list_of_gaps_and_sizes_is_kept_one_by_one() {
+    let _shared = beside_others();
+    let folder = scratch();
+    let (gaps, sizes) = (folder.path().join("gaps"), folder.path().join("sizes"));
+    // Payloads of frames of 64, 128, 1 024 and 1 518 bytes; each gap is longer than the frame before it takes on the wire.
+    std::fs::write(&gaps, "800\n2000\n9000\n16000\n").expect("a scratch file");
+    std::fs::write(&sizes, "18\n82\n978\n1472\n").expect("a scratch file");
+    let lists = format!("--gaps {} -L {}", gaps.display(), sizes.display());
+    let run = send(&format!("fpga:sim {lists} -n 401"));
+    is_simulated(&run);
+    assert_eq!((run.total("done"), ns(&run, "count")), (401, 400.0), "{run}");
+    assert_eq!(ns(&run, "error.max_ns"), 0.0, "{run}");
+    assert_eq!(ns(&run, "mean_ns"), 27_800.0 / 4.0, "{run}");
+}
+
+/// The module's wire is this host's veth, and a plain sender is at its other end.
+#[test]
+fn what_arrives_is_captured_with_the_modules_stamps() {
+    let _shared = beside_others();
+    let folder = scratch();
+    let bed = TestBed::pair();
+    let (wire, file) = (bed.generator().interface().name.clone(), folder.path().join("in.pcapng"));
+    let capture =
+        with_module(&format!("capture fpga,wire={wire}:sim -n 300 -w {} udp port 9", file.display()));
+    let running = capture.inside(bed.generator()).limit(Duration::from_secs(60)).start();
+    running.sleep_until(Duration::from_millis(300));
+    let other = bed.sink().interface().name.clone();
+    let sent = Tare::packets(&format!(
+        "send packet:{other} --dst 198.18.0.1 --dst-mac 02:18:00:00:00:01 --rate 2k -n 300"
+    ))
+    .inside(bed.sink())
+    .run();
+    assert_eq!(sent.total("done"), 300, "{sent}");
+    let run = running.finish();
+    is_simulated(&run);
+    assert_eq!(run.total("done"), 300, "{run}");
+    let port = &run.at("packets.ports")[0];
+    assert_eq!(port["stamps"], "hardware", "{port}");
+    // The file has them: by the module's time, in which nothing stood still between two frames.
+    let read = Tare::packets(&format!("gaps {}", file.display())).run();
+    assert_eq!(read.int("packets.gaps.count"), 299, "{read}");
+    assert!(read.float("packets.gaps.min_ns") >= 672.0, "no frame is shorter on the wire: {read}");
+}
+
+/// curl's TCP in one namespace, nginx in another, the simulated module between them.
+#[test]
+fn a_hosts_own_tcp_runs_through_the_module_with_exact_gaps() {
+    let _shared = beside_others();
+    need("curl");
+    need("nginx");
+    let folder = scratch();
+    let bed = TestBed::up(Topology::unique().without_neighbours());
+    let wire = bed.generator().interface().name.clone();
+    bed.ip(bed.generator(), &format!("addr flush dev {wire}"));
+    let body = folder.path().join("body");
+    std::fs::write(&body, vec![0x5a; 200_000]).expect("a scratch file");
+    let configuration = format!(
+        "daemon off; worker_processes 1; user root; pid nginx.pid; error_log error.log;\n\
+         events {{}}\nhttp {{ access_log off; server {{ listen 198.18.0.2:8000; root {}; }} }}\n",
+        folder.path().display()
+    );
+    std::fs::write(folder.path().join("nginx.conf"), configuration).expect("a scratch file");
+    let words = format!(
+        "ip netns exec {} nginx -p {} -c nginx.conf -e error.log",
+        bed.sink().name,
+        folder.path().display()
+    );
+    let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+    let _nginx = Process::start(&words, |_| {});
+    let pace = format!("pace tap,address=198.18.0.1/24:tare0 fpga,wire={wire}:sim --gap 200us -t 20");
+    let running = with_module(&pace).inside(bed.generator()).limit(Duration::from_secs(60)).start();
+    wait_until("the tap has its address", || {
+        run_in(bed.generator(), "ip -o addr").contains("tare0    inet 198.18.0.1")
+    });
+    let curl = "curl -sS --max-time 15 --retry 20 --retry-connrefused --retry-delay 1 -o /dev/null -w %{http_code}:%{size_download} \
+                http://198.18.0.2:8000/body";
+    assert_eq!(run_in(bed.generator(), curl), "200:200000");
+    running.interrupt();
+    let run = running.finish();
+    is_simulated(&run);
+    assert!(run.total("done") > 20, "{run}");
+    assert_eq!((run.total("failed"), run.total("missed")), (0, 0), "{run}");
+    // Gaps of 200 µs are whole cycles; where the host was idle they are longer, and start anew at any cycle.
+    assert!(ns(&run, "error.max_ns") <= 8.0, "{run}");
+    assert!(ns(&run, "min_ns") >= 199_992.0, "{run}");
+    assert!(run.float("lateness_ns.max") <= 8.0, "{run}");
+}
+
+#[test]
+fn a_sweep_over_a_cable_finds_the_line_rate() {
+    let _shared = beside_others();
+    let run = with_module(&format!(
+        "sweep --send fpga:sim --receive fpga:sim {} --sizes 1518 --trial-time 2ms",
+        "--dst 198.18.0.2 --src 198.18.0.1 --bursts 0 --no-latency --goal ndr"
+    ))
+    .limit(Duration::from_secs(200))
+    .run();
+    is_simulated(&run);
+    let tables = run.at("packets.tables").to_string();
+    assert!(run.total("done") > 300, "{run}");
+    // 10⁹ / (1538 · 8) = 81 274 frames a second.
+    assert!(tables.contains("81274") || tables.contains("81 274") || tables.contains("8127"), "{tables}");
+}
+
+#[test]
+fn simulated_time_is_compared_with_no_other() {
+    let _shared = beside_others();
+    let folder = scratch();
+    let out = |name: &str| folder.path().join(name).display().to_string();
+    send(&format!("fpga:sim --rate 100k -n 50 --out {}", out("a")));
+    Tare::packets(&format!("send mem:nobody-reads {SINK} --rate 1k -n 50 --out {}", out("b"))).run();
+    let run = Tare::new(&format!("compare --anyway {} {}", out("a"), out("b"))).start().finish_unchecked();
+    assert_eq!(run.code, Some(2), "{run}");
+    assert!(run.stderr.contains("simulated"), "{run}");
+    // The page says it, too.
+    let page = std::fs::read_to_string(folder.path().join("a/report.html")).expect("a report");
+    assert!(page.contains("simulated time"));
+    let _: Value = run.result;
+}
