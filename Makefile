@@ -9,7 +9,8 @@ TARE := $(TARGET)/release/tare
 NEEDS_BUILD := cc=gcc /usr/include/stdlib.h=libc6-dev
 NEEDS_TEST := nginx=nginx-light curl=curl openssl=openssl ip=iproute2 setpriv=util-linux \
 	redis-server=redis-server redis-cli=redis-tools mount=mount python3=python3 /usr/lib/python3*/ensurepip=python3-venv /usr/lib/*/faketime/libfaketime.so.1=libfaketime chromium=chromium prometheus=prometheus influxd=influxdb \
-	tmux=tmux pgrep=procps sysctl=procps iperf3=iperf3 tshark=tshark tcpdump=tcpdump capinfos=wireshark-common dumpcap=wireshark-common
+	tmux=tmux pgrep=procps sysctl=procps iperf3=iperf3 tshark=tshark tcpdump=tcpdump capinfos=wireshark-common dumpcap=wireshark-common \
+	verilator=verilator flock=util-linux
 NEEDS_PACKET_PEERS := ip=iproute2 ethtool=ethtool taskset=util-linux sysctl=procps trafgen=netsniff-ng tcpreplay=tcpreplay \
 	dpdk-testpmd=dpdk-dev iperf3=iperf3 tcpdump=tcpdump dumpcap=wireshark-common xdp-filter=xdp-tools nft=nftables
 
@@ -136,3 +137,4 @@ need-build:
 need-test:
 	@scripts/need.sh $(NEEDS_TEST)
 	@scripts/python.sh
+	@scripts/hdl_tools.sh

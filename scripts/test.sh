@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the workspace and runs all its tests, all of them even if some fail, and ends with one line of totals:
+# Builds the workspace and runs all its tests, then those of the hardware, all of them even if some fail, and ends with one line of totals:
 #
 #   N passed, N failed[, N skipped]
 #
@@ -17,6 +17,7 @@ trap 'rm -f "$log" "$status" "$TARE_SKIPPED"' EXIT
     cargo build --release --workspace --bins &&
         cargo test --release --workspace --no-fail-fast
     echo $? >"$status"
+    scripts/hdl_test.sh "${CARGO_TARGET_DIR:-target}"
 } 2>&1 </dev/null | tee "$log"
 
 cat "$TARE_SKIPPED"

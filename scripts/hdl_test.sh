@@ -1,0 +1,35 @@
+#!/bin/sh
+# The hardware's part of `make test`: every bench, the whole module in its process, proofs, and size and clock after place and route. Each part ends
+# with a line as cargo has it for a test binary, so that all are added up in one place:
+#
+#   test result: ok. N passed; N failed
+#
+#   scripts/hdl_test.sh TARGET       the folder of what was built: target
+set -u
+cd "$(dirname "$0")/.."
+
+target=$1
+python=hdl/.venv/bin/python
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# part NAME COMMAND...: a command counts as one test, or as many as it says («N passed, N failed»); with another status than 0 it has failed.
+part() {
+    name=$1
+    shift
+    printf '\n     Running %s\n\n' "$name"
+    "$@" >"$log" 2>&1 </dev/null
+    status=$?
+    cat "$log"
+    awk -v status=$status '
+        /^[0-9]+ passed, [0-9]+ failed/ { passed = $1; failed = $3; counted = 1 }
+        END {
+            if (!counted) passed = status == 0
+            if (status != 0 && failed == 0) failed = 1
+            printf "\ntest result: %s. %d passed; %d failed\n", failed ? "FAILED" : "ok", passed, failed
+        }' "$log"
+}
+
+part 'the simulated module is built (hdl/sim)' hdl/sim/build.sh "$target/module-sim"
+part 'benches of the hardware modules (hdl/tb)' "$python" hdl/tb/run.py
+part 'the whole module in its process (hdl/tb/module)' "$python" hdl/tb/module/test_module.py "$target/module-sim/tare-module-sim"
