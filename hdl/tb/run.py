@@ -62,6 +62,11 @@ def one(name, table):
     return name, passed, int(failed), log, time.monotonic() - began
 
 
+def whole_module():
+    packages = [RTL / f"{name}.sv" for name in ("tare_pkg", "generator_pkg", "receive_pkg", "host_pkg")]
+    return packages + sorted(path for path in RTL.glob("*.sv") if path not in packages)
+
+
 def build_and_run(name):
     from cocotb_tools.runner import get_runner
 
@@ -69,7 +74,7 @@ def build_and_run(name):
     folder = BUILD / name
     runner = get_runner("verilator")
     runner.build(
-        sources=[RTL / file for file in table["files"]],
+        sources=whole_module() if table["files"] == "all" else [RTL / file for file in table["files"]],
         hdl_toplevel=table["top"],
         parameters=table.get("parameters", {}),
         build_dir=folder,
