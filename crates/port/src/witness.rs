@@ -20,7 +20,8 @@ pub(crate) enum Way {
 
 /// Who is shown every frame.
 pub(crate) trait Witness: Send {
-    /// A frame of `length` bytes, of which these are there. One that is sent is stamped when its batch is handed over, one that is
+    /// A frame of `length` bytes, of which these are there. One that is sent is stamped when its batch is handed over (or, by a port with a
+    /// time of its own, with the time at which it shall leave), one that is
     /// received as the port behind stamped it, or else when it is shown.
     fn saw(&mut self, way: Way, stamp: Stamp, length: usize, data: &[u8]);
 
@@ -42,12 +43,21 @@ pub(crate) struct Watched<W: Witness> {
     inner: Box<dyn Port>,
     about: About,
     witness: W,
+    /// The port behind stamps by a clock of its own, with which this host's is not to be mixed.
+    keeps_time: bool,
 }
 
 impl<W: Witness> Watched<W> {
     /// `about` is what this port says of itself.
-    pub fn new(inner: Box<dyn Port>, about: About, witness: W) -> Self {
-        Self { inner, about, witness }
+    pub fn new(mut inner: Box<dyn Port>, about: About, witness: W) -> Self {
+        let keeps_time = inner.own_time().is_ok_and(|time| time.is_some());
+        Self { inner, about, witness, keeps_time }
+    }
+
+    /// By the clock of the port behind.
+    fn now(&mut self) -> Result<Stamp, PortError> {
+        let own = if self.keeps_time { self.inner.own_time()? } else { None };
+        Ok(own.map_or_else(|| Stamp(clock::unix_ns()), |time| time.now))
     }
 }
 
@@ -58,11 +68,12 @@ impl<W: Witness> Port for Watched<W> {
 
     fn transmit(&mut self, most: usize, write: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
         self.witness.trouble()?;
-        let (now, witness) = (Stamp(clock::unix_ns()), &mut self.witness);
+        let (now, witness, keeps_time) = (self.now()?, &mut self.witness, self.keeps_time);
         self.inner.transmit(most, &mut |slot| {
             write(slot);
             if slot.length > 0 && slot.length <= slot.data.len() {
-                witness.saw(Way::Out, now, slot.length, &slot.data[..slot.length]);
+                let stamp = if keeps_time { slot.launch.max(now) } else { now };
+                witness.saw(Way::Out, stamp, slot.length, &slot.data[..slot.length]);
             }
         })
     }
