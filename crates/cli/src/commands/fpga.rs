@@ -1,6 +1,9 @@
 //! `tare fpga`: the FPGA module itself: what it says of itself, its registers, its bitstream, its simulation, and how exact it is.
 
+mod bench;
+mod load;
 mod regs;
+mod sim;
 mod status;
 
 use crate::status::{Failure, Status};
@@ -16,6 +19,9 @@ Examples:
   tare fpga status fpga:eth1        a board behind an interface
   tare fpga regs fpga:eth1          all registers that can be read
   tare fpga regs fpga:eth1 sent late gap_whole=1538
+  tare fpga load --board colorlight-i5 FILE
+  tare fpga sim fpga,tap=tare0:sim  a simulated module whose wire is a device of this host
+  tare fpga bench fpga:sim          gap errors at each rate to line rate
 
 Frames go through the module with the other commands: tare send fpga:sim …, tare pace, gaps, capture, sweep. docs/module.md tells how.";
 
@@ -31,12 +37,18 @@ pub struct FpgaArgs {
 enum Action {
     Status(status::StatusArgs),
     Regs(regs::RegsArgs),
+    Bench(bench::BenchArgs),
+    Load(load::LoadArgs),
+    Sim(sim::SimArgs),
 }
 
 pub fn run(args: &FpgaArgs) -> Result<Status, Failure> {
     match &args.action {
         Action::Status(args) => status::run(args),
         Action::Regs(args) => regs::run(args),
+        Action::Bench(args) => bench::run(args),
+        Action::Load(args) => load::run(args),
+        Action::Sim(args) => sim::run(args),
     }
 }
 

@@ -249,7 +249,7 @@ impl Why {
             Self::Version => format!("it speaks another version of the link than {value}"),
             Self::Kind => format!("it knows no frame of kind {value:#04x}"),
             Self::Length => format!("a length of {value} bytes cannot be"),
-            Self::Time => format!("{value} ticks are too far away"),
+            Self::Time => format!("{value} · 2⁴⁸ ticks are too far away"),
             Self::Credit => format!("there was no room for it: {value} credits were outstanding"),
             Self::Lost => format!("frames were lost on the link: it expected number {value}"),
             Self::Address => format!("it has no register at {value:#05x}"),

@@ -9,7 +9,9 @@
 //!
 //! All ports of one address in one process share one module: a simulation is one program, and a board has one host.
 
+pub mod bitstream;
 mod device;
+pub mod generator;
 pub mod link;
 mod port;
 mod process;
@@ -86,7 +88,7 @@ fn begin(address: &Address) -> Result<Module, PortError> {
     if address.place() == SIMULATION {
         return Module::simulate(&name, simulation(address)?);
     }
-    let simulations = ["wire", "tap", "pcap", "program", "seed"];
+    let simulations = ["wire", "tap", "traffic", "pcap", "program", "seed"];
     if let Some(option) = simulations.iter().find(|option| address.option(option).is_some()) {
         return Err(address.wrong(&format!("{option} is for a simulation"), "fpga:INTERFACE or fpga,…:sim"));
     }
@@ -103,7 +105,11 @@ fn simulation(address: &Address) -> Result<Setup, PortError> {
         (None, Some(name)) => Some(tap(address, name)?),
         (None, None) => None,
     };
+    if wire.is_some() && address.option("traffic").is_some() {
+        return Err(address.wrong("has both traffic and a wire", "traffic=FILE without wire and tap"));
+    }
     Ok(Setup {
+        traffic: address.option("traffic").map(PathBuf::from),
         program: address.option("program").map(PathBuf::from),
         wire,
         pcap: address.option("pcap").map(PathBuf::from),

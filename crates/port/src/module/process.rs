@@ -28,6 +28,8 @@ pub(super) struct Setup {
     pub program: Option<PathBuf>,
     /// Its wire side: a descriptor, or else a cable to itself.
     pub wire: Option<OwnedFd>,
+    /// A capture file whose frames come in over and over, instead of what is sent.
+    pub traffic: Option<PathBuf>,
     /// Everything on its wire is written there.
     pub pcap: Option<PathBuf>,
     /// What its memories hold at first.
@@ -51,9 +53,10 @@ impl Process {
         command.args(["--host-fd", "0"]).stdin(Stdio::from(host)).stderr(Stdio::piped());
         // Ctrl-C ends this program, which then ends that one.
         command.process_group(0);
-        match setup.wire {
-            Some(wire) => command.args(["--wire-fd", "1"]).stdout(Stdio::from(wire)),
-            None => command.arg("--loop").stdout(Stdio::null()),
+        match (setup.wire, &setup.traffic) {
+            (Some(wire), _) => command.args(["--wire-fd", "1"]).stdout(Stdio::from(wire)),
+            (None, Some(file)) => command.arg("--rx-pcap").arg(file).stdout(Stdio::null()),
+            (None, None) => command.arg("--loop").stdout(Stdio::null()),
         };
         if let Some(file) = &setup.pcap {
             command.arg("--pcap").arg(file);

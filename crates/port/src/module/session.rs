@@ -246,9 +246,10 @@ impl Core {
                 None => self.trouble().map_or(Ok(()), Err)?,
             }
         }
+        let last = self.state().last_error.as_ref().map(|error| format!(" (last heard: {error})"));
         Err(self.wrong(match self.simulated {
-            true => "the simulator does not answer",
-            false => "no module answers on this interface",
+            true => "the simulator does not answer".to_owned(),
+            false => format!("no module answers on this interface{}", last.unwrap_or_default()),
         }))
     }
 
@@ -351,14 +352,13 @@ impl Core {
 
     fn hear(&self, frame: &[u8]) {
         let heard = Head::read(frame).and_then(|(head, body)| Ok((head, Said::read(&head, body)?)));
-        let mut state = self.state();
         match heard {
-            Ok((head, said)) => state.hear(&head, said),
-            // Other talk of the same EtherType is nobody's fault; on the socket there is none.
-            Err(_) if !self.simulated => return,
-            Err(broken) => state.last_error = Some(broken.to_string()),
+            Ok((head, said)) => self.state().hear(&head, said),
+            // A simulator has nothing else to say.
+            Err(broken) if self.simulated => return self.over(&broken.to_string()),
+            // On an interface there may be other talk of the same EtherType.
+            Err(broken) => self.state().last_error = Some(broken.to_string()),
         }
-        drop(state);
         self.changed.notify_all();
     }
 

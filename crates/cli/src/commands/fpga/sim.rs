@@ -1,0 +1,61 @@
+//! `tare fpga sim`: a simulated module in the foreground, so that one can look at its wire from outside.
+
+use super::connect;
+use crate::interrupt;
+use crate::status::{Failure, Status};
+use crate::terminal::print_all;
+use anyhow::anyhow;
+use clap::Args;
+use port::module::registers::{BAD, BYTES, GOOD};
+use port::module::{Module, SIMULATION};
+use report::{count, counted};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Run a simulated module until Ctrl-C, its wire at an interface or a tap, and say what arrives there
+#[derive(Args, Debug)]
+pub struct SimArgs {
+    /// With its options: fpga,tap=tare0,address=198.18.0.1/24:sim, fpga,wire=veth0,pcap=wire.pcapng:sim
+    #[arg(value_name = "PORT", default_value = "fpga:sim")]
+    port: String,
+}
+
+pub fn run(args: &SimArgs) -> Result<Status, Failure> {
+    let address: port::Address = args.port.parse().map_err(Failure::wrong)?;
+    if address.place() != SIMULATION {
+        return Err(Failure::wrong(anyhow!(
+            "{address} is no simulation; write fpga:sim, or fpga,tap=NAME:sim"
+        )));
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    interrupt::heed(&stop, Some(&stop))?;
+    let module = connect(&args.port)?;
+    print_all(&described(&module))?;
+    let mut last = None;
+    while !stop.load(Ordering::Relaxed) {
+        if let Some(trouble) = module.trouble() {
+            return Err(Failure::wrong(trouble));
+        }
+        let now = module.read_all(&[&GOOD, &BYTES, &BAD]).map_err(Failure::wrong)?;
+        if last.as_ref() != Some(&now) {
+            let (frames, bytes, bad) = (counted(now[0], "frame"), counted(now[1], "byte"), count(now[2]));
+            print_all(&format!("received {frames}, {bytes}, {bad} bad\n"))?;
+        }
+        last = Some(now);
+        std::thread::sleep(LOOK);
+    }
+    Ok(Status::Done)
+}
+
+fn described(module: &Module) -> String {
+    let (major, minor) = module.version();
+    let process = module.process_id().map_or_else(String::new, |id| format!(", process {id}"));
+    format!(
+        "{}: Tare module {major}.{minor}, build {:08x}{process}\nIts time is simulated: cycles of 8 ns, which stand still while nothing moves. Ctrl-C ends it.\n",
+        module.name(),
+        module.hello().build
+    )
+}
