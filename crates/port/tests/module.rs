@@ -7,10 +7,10 @@ use port::module::registers::{CONTROL, CONTROL_LIVE, MAGIC, SENT};
 use port::{Address, For, PortError, Wish};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
-use std::cell::Cell;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use units::Picos;
 
@@ -31,7 +31,7 @@ struct Host {
     child: Child,
     number: u16,
     /// Beats, since hello.
-    granted: Cell<u64>,
+    granted: AtomicU64,
 }
 
 impl Host {
@@ -41,7 +41,7 @@ impl Host {
         let mut command = Command::new(simulator());
         command.args(["--host-fd", "0", "--loop"]).stdin(Stdio::from(other)).stderr(Stdio::null());
         let child = command.spawn().expect("the simulator is there: make module-sim");
-        let mut host = Self { socket, child, number: 0, granted: Cell::new(0) };
+        let mut host = Self { socket, child, number: 0, granted: AtomicU64::new(0) };
         let number = host.say(kind::HELLO, 0, 0, &[]);
         host.until(|head, said| (head.number == number && matches!(said, Said::Hello { .. })).then_some(()));
         host
@@ -78,7 +78,7 @@ impl Host {
             assert!(length > 0, "the simulator has ended");
             let (head, body) = Head::read(&room[..length]).unwrap();
             if let Said::Credit { total, .. } = Said::read(&head, body).unwrap() {
-                self.granted.set(total);
+                self.granted.store(total, Ordering::Relaxed);
             }
             if let Some(taken) = take(&head, &Said::read(&head, body).unwrap()) {
                 return taken;
@@ -190,7 +190,7 @@ fn a_host_that_ignores_credits_is_refused_and_nothing_is_overrun() {
     let mut host = Host::new();
     host.write(CONTROL.address, CONTROL_LIVE.place(1) as u32);
     host.read(MAGIC.address);
-    let granted = host.granted.get();
+    let granted = host.granted.load(Ordering::Relaxed);
     assert!(granted > 1_000, "{granted}");
     // Frames that wait for a time that does not come soon: 190 beats each.
     let (detail, value) = Leaves::At(1 << 40).words(None);
@@ -267,4 +267,87 @@ fn a_wire_that_goes_down_in_the_middle_is_told_and_comes_up_again() {
         let _ = send();
     }
     assert!(arrived >= 2, "frames pass again");
+}
+
+/// Carries frames between an interface and the simulator, which so looks like a board behind it.
+fn relay(board: &mut dyn port::Port, host: &Host, stop: &AtomicBool) {
+    let mut room = [0; 4_096];
+    while !stop.load(Ordering::Relaxed) {
+        board.receive(64, &mut |frame| host.put(frame.data)).unwrap();
+        while let Ok((_, length)) = recv(&host.socket, &mut room, RecvFlags::DONTWAIT) {
+            assert!(length > 0, "the simulator has ended");
+            let taken = board.transmit(1, &mut |slot| {
+                slot.data[..length].copy_from_slice(&room[..length]);
+                slot.length = length;
+            });
+            assert_eq!(taken.unwrap(), 1);
+        }
+        let _ = board.wait(For::Receive, Picos::from_millis(1));
+    }
+}
+
+#[test]
+fn a_module_behind_an_interface_is_spoken_with_in_raw_frames() {
+    let bed = Bed::up(&Topology::unique().mtu(1_536)).expect("namespaces can be made");
+    let mut far = bed
+        .sink()
+        .run_in(|| port::open(&"packet:sink0".parse().unwrap(), &Wish::default()))
+        .unwrap()
+        .unwrap();
+    let (host, stop) = (Host::new(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| relay(&mut *far, &host, &stop));
+        let result = std::panic::catch_unwind(|| bed.generator().run_in(by_interface).unwrap());
+        stop.store(true, Ordering::Relaxed);
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+}
+
+fn by_interface() {
+    let address: Address = "fpga:gen0".parse().unwrap();
+    let module = port::module::connect(&address).unwrap();
+    assert!(!module.is_simulated() && module.process_id().is_none());
+    assert_eq!(module.read(&MAGIC).unwrap(), 0x5441_5245);
+    let wish = Wish { departures: true, ..Wish::default() };
+    let mut port = port::open(&address, &wish).unwrap();
+    // Its clock was set to this host's: as near as an exchange of frames tells.
+    let time = port.own_time().unwrap().unwrap();
+    assert!(!time.simulated && time.bound > Picos::ZERO, "{time:?}");
+    let (first, frames) = (time.now.0 + 1_000_000, 200_u64);
+    let (mut sent, mut departures, mut came) = (0, Vec::new(), 0);
+    let until = Instant::now() + LIMIT;
+    while departures.len() < frames as usize {
+        assert!(Instant::now() < until, "{sent} sent, {came} came, {:?}", module.errors());
+        while sent < frames {
+            let taken = port.transmit((frames - sent) as usize, &mut |slot| {
+                slot.data[..1_514].fill(3);
+                slot.length = 1_514;
+                slot.launch = port::Stamp(first + sent * 16_000);
+                sent += 1;
+            });
+            if taken.unwrap() == 0 {
+                break;
+            }
+        }
+        came += port.receive(64, &mut |frame| assert_eq!(frame.length, 1_514)).unwrap();
+        port.departed(64, &mut |departed| departures.push(*departed)).unwrap();
+        let _ = port.wait(For::Receive, Picos::from_millis(1)).unwrap();
+    }
+    for (n, departed) in departures.iter().enumerate() {
+        assert_eq!(departed.number, n as u64);
+        // Launch times are rounded down to a tick.
+        let early = departed.launch.0 - departed.start.0 + departed.late.as_nanos();
+        assert!(early < 8, "{departed:?}");
+    }
+    while came < frames as usize && port.wait(For::Receive, Picos::from_secs(2)).unwrap() {
+        came += port.receive(64, &mut |_| {}).unwrap();
+    }
+    assert_eq!((came as u64, module.errors()), (frames, Vec::new()));
+    // A link whose frames are too short for the wire's longest says so.
+    drop(port);
+    drop(module);
+    let status = Command::new("ip").args(["link", "set", "gen0", "mtu", "1500"]).status().unwrap();
+    assert!(status.success());
+    let error = port::open(&address, &Wish::default()).map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("ip link set gen0 mtu 1532"), "{error}");
 }
