@@ -92,7 +92,7 @@ gallery: need-build ## reports of real runs and pictures of them, in docs/galler
 	@scripts/gallery.sh $(TARE) docs/gallery
 
 formal: ## proofs of the hardware modules, and that each can fail: FORMAL='release_gate marks' for some
-	@scripts/hdl_tools.sh
+	@scripts/hdl_tools.sh formal
 	@hdl/.venv/bin/python hdl/formal/prove.py $(FORMAL)
 
 sim: ## simulation of the hardware modules: SIM='generator core' for some, SEED=7 for another seed

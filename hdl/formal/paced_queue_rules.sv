@@ -102,8 +102,7 @@ module paced_queue_rules
 
       // The third frame has begun to leave, and the departure of the fourth is taken.
       cover (ended == 2 && open == 2 && leaves && !beat_o.last);
-      cover (beats_full);
-      cover (departures_full);
+      cover (beats_stored == (BeatWidth + 1)'(Beats / 2) && departures_some);
     end
   end
 endmodule
