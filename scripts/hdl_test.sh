@@ -30,6 +30,12 @@ part() {
         }' "$log"
 }
 
+# The proofs say their totals in cargo's words themselves.
+printf '\n     Running proofs of the hardware modules (hdl/formal)\n\n'
+scripts/hdl_check.sh >"$log" 2>&1 </dev/null
+cat "$log"
+grep -q '^test result: ' "$log" || echo 'test result: FAILED. 0 passed; 1 failed'
+
 part 'the simulated module is built (hdl/sim)' hdl/sim/build.sh "$target/module-sim"
 part 'benches of the hardware modules (hdl/tb)' "$python" hdl/tb/run.py
 part 'the whole module in its process (hdl/tb/module)' "$python" hdl/tb/module/test_module.py "$target/module-sim/tare-module-sim"
