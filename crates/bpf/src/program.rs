@@ -62,6 +62,8 @@ pub struct LiveRun<'a> {
 }
 
 const LIVE_FRAMES: u32 = 1 << 1;
+/// Calls to load one program, at most.
+const LOAD_TRIES: usize = 10;
 const XDP_FRAGS: u32 = 1 << 5;
 const ATTACH_XDP: u32 = 37;
 const LOG_BYTES: usize = 1 << 20;
@@ -102,7 +104,17 @@ impl Program {
             expected_attach_type: if kind == ProgramKind::Xdp { ATTACH_XDP } else { 0 },
             ..Default::default()
         };
-        match sys::bpf_fd(sys::PROG_LOAD, &mut attribute) {
+        // The verifier gives up as soon as its thread has anything to hear of (a signal, work for it in the kernel), and asks to be called again.
+        let mut loaded = sys::bpf_fd(sys::PROG_LOAD, &mut attribute);
+        for _ in 1..LOAD_TRIES {
+            match &loaded {
+                Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {
+                    loaded = sys::bpf_fd(sys::PROG_LOAD, &mut attribute);
+                }
+                _ => break,
+            }
+        }
+        match loaded {
             Ok(fd) => Ok(Self { fd }),
             Err(error) if error.raw_os_error() == Some(libc::EPERM) => Err(refused(kind, error)),
             Err(error) => Err(explained(name, &mut attribute, error)),

@@ -22,7 +22,7 @@ fn load(template: &Template) -> Result<Made, String> {
     let making = program::write(template, 1, &state, super::fields::Numbering::WHOLE)
         .map_err(|error| error.to_string())?;
     let program = Program::load(ProgramKind::Xdp, "test", &making.code, License::Dual);
-    let program = program.map_err(|error| format!("{error}\n{}", bpf::listing(&making.code)))?;
+    let program = program.map_err(|error| format!("{}\n{error}", bpf::listing(&making.code)))?;
     Ok(Made { state, making, program })
 }
 
@@ -55,9 +55,9 @@ fn compare(template: &Template, first: u64, count: u64) -> Result<(), String> {
         template.write(seq, Times { due_unix_ns: sent, sent_unix_ns: sent }, &mut expected, &mut 0);
         if outcome.frame != expected {
             return Err(format!(
-                "frame {seq}\n made {:02x?}\n asked {expected:02x?}\n{}",
+                "{}\n frame {seq}\n made {:02x?}\n asked {expected:02x?}",
+                bpf::listing(&made.making.code),
                 outcome.frame,
-                bpf::listing(&made.making.code)
             ));
         }
         bytes += expected.len() as u64;
