@@ -18,7 +18,7 @@ FUZZ_TARGETS := http_response target_url request_line plan_toml limits result_js
 FUZZ_SECONDS := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict fuzz gallery formal sim synth module-sim module-test module-speed bitstream man completions clean need-build need-test
+.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-fpga fuzz gallery formal sim synth module-sim module-test module-speed bitstream man completions clean need-build need-test
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,10 @@ bench-predict: need-build ## weighs this machine, then sets forecasts beside wha
 	@scripts/need.sh ip=iproute2 setpriv=util-linux
 	cargo build --release -p tare -p tare-benches
 	$(TARGET)/release/bench-predict $(BENCH_ARGS)
+
+bench-fpga: need-build module-sim ## Caliper's experiment on the simulated module, 1 500 000 frames at each rate: hours; BENCH_ARGS='--frames 10k' for less
+	cargo build --release --bin tare
+	$(TARE) fpga bench fpga:sim $(or $(BENCH_ARGS),--frames 1500k)
 
 bench-report: need-build ## time and memory to read and draw a run of an hour
 	cargo build --release -p tare-benches
