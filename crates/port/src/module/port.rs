@@ -34,9 +34,12 @@ pub(super) struct ModulePort {
     bell: Arc<Bell>,
     room: Vec<u8>,
     mark: u64,
-    /// Frames that were handed over, and their bytes.
+    /// Frames that were taken, and their bytes.
     taken: u64,
     taken_bytes: u64,
+    /// Of these, what the link did not take.
+    lost: u64,
+    lost_bytes: u64,
     read: Vec<Arrived>,
     counters: Counters,
 }
@@ -64,6 +67,8 @@ impl ModulePort {
             mark: 0,
             taken: 0,
             taken_bytes: 0,
+            lost: 0,
+            lost_bytes: 0,
             read: Vec::new(),
             counters: Counters::default(),
         })
@@ -99,9 +104,14 @@ impl ModulePort {
             at => Leaves::At(core.state().time.tick(at)),
         };
         let (owner, place) = (self.handle, self.taken);
-        core.frame(&mut out, leaves, signature_at, |number| Pending { number, owner, place, launch, bytes })?;
-        self.taken += 1;
-        self.taken_bytes += length as u64;
+        core.frame(&mut out, leaves, signature_at, |number| Pending {
+            number,
+            owner,
+            place,
+            launch,
+            bytes,
+            length,
+        })?;
         self.counters.calls += 1;
         Ok(())
     }
@@ -158,12 +168,14 @@ impl Port for ModulePort {
             return Err(self.unable("transmit"));
         }
         for taken in 0..most.min(BATCH) {
-            match self.check() {
-                Ok(()) => {}
-                Err(_) if taken > 0 => return Ok(taken),
-                Err(error) => return Err(error),
+            // An interface that is down says so when a frame is sent; asking it before each would cost more than the frame.
+            let state = self.module.core().state();
+            let (is_closed, room) = (state.over.is_some() || state.wire_is_down, state.room());
+            drop(state);
+            if is_closed {
+                return if taken > 0 { Ok(taken) } else { self.check().map(|()| 0) };
             }
-            if self.module.core().state().room() < BEATS {
+            if room < BEATS {
                 self.counters.full += 1;
                 return Ok(taken);
             }
@@ -176,7 +188,16 @@ impl Port for ModulePort {
                 return Err(PortError::TooLong { port: self.about.name.clone(), length, longest });
             }
             if length > 0 {
-                self.hand_over(length, launch)?;
+                let handed = self.hand_over(length, launch);
+                self.taken += 1;
+                self.taken_bytes += length as u64;
+                if let Err(error) = handed {
+                    // It was taken from the caller, and is lost.
+                    self.lost += 1;
+                    self.lost_bytes += length as u64;
+                    self.counters.drop(DropPlace::TransmitDown, 1);
+                    return Err(error);
+                }
             }
         }
         Ok(most.min(BATCH))
@@ -243,8 +264,9 @@ impl Port for ModulePort {
     fn counters(&mut self) -> Result<&Counters, PortError> {
         let state = self.module.core().state();
         if let Some(handle) = state.handles.get(&self.handle) {
-            self.counters.sent = self.taken - handle.refused;
-            self.counters.sent_bytes = self.taken_bytes.saturating_sub(handle.refused_bytes);
+            self.counters.sent = self.taken - self.lost - handle.refused;
+            let unsent = self.lost_bytes + handle.refused_bytes;
+            self.counters.sent_bytes = self.taken_bytes.saturating_sub(unsent);
             let bad = if self.wish.direction.receives() { state.bad } else { 0 };
             for (place, total) in [
                 (DropPlace::TransmitDriver, handle.refused),

@@ -41,7 +41,10 @@ pub(super) struct Pending {
     /// Its place among those taken from the owner.
     pub place: u64,
     pub launch: Stamp,
+    /// On the link, with what was added to the shortest.
     pub bytes: usize,
+    /// As it was taken.
+    pub length: usize,
 }
 
 /// A frame that came.
@@ -203,7 +206,7 @@ impl State {
         self.used = self.used.saturating_sub(link::beats(pending.bytes));
         if let Some(handle) = self.handles.get_mut(&pending.owner) {
             handle.refused += 1;
-            handle.refused_bytes += pending.bytes as u64;
+            handle.refused_bytes += pending.length as u64;
         }
     }
 
@@ -286,6 +289,7 @@ mod tests {
             place: number.into(),
             launch: Stamp(number.into()),
             bytes: 60,
+            length: 42,
         });
     }
 
@@ -360,7 +364,8 @@ mod tests {
         state.hear(&head(0), Said::Credit { now: 100, total: 100 });
         (0..3).for_each(|number| send(&mut state, number));
         state.hear(&head(1), Said::Error { why: Why::Length, kind: kind::FRAME, value: 10_000 });
-        assert_eq!((state.room(), state.handles[&7].refused), (84, 1));
+        let handle = &state.handles[&7];
+        assert_eq!((state.room(), handle.refused, handle.refused_bytes), (84, 1, 42));
         told(&mut state, 0, &[0, 1]);
         assert_eq!(places(&state), [0, 2]);
         assert_eq!(state.errors[&3], 1);
