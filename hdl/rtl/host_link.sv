@@ -261,7 +261,7 @@ module host_link
 
   // An address that is no register's, or not one to be read, or written.
   wire plausible = word_i[31:13] == 0 && word_i[1:0] == 0;
-  wire stray = !astray_q && (outside_q || unknown_i);
+  wire asked = state_q == Wrote || (state_q == Reading && (read_valid_i || outside_q));
 
   // What is wrong with a request, by what was measured of it.
   why_e judged;
@@ -300,25 +300,20 @@ module host_link
   // Errors that are told behind the request that showed them.
   wire tell_lost = state_q == Finish && lost_q;
   wire tell_astray = state_q == Finish && !lost_q && astray_q;
-  logic may_tell;
+  logic calm_q;
 
   always_comb begin
     count_o = '0;
-    if (wrong && may_tell) count_o[why_q] = 1'b1;
+    if (wrong && calm_q) count_o[why_q] = 1'b1;
     if (refused) count_o[NoCredit] = 1'b1;
-    if (tell_lost && may_tell) count_o[Lost] = 1'b1;
-    if (tell_astray && may_tell) count_o[WrongAddress] = 1'b1;
+    if (tell_lost && calm_q) count_o[Lost] = 1'b1;
+    if (tell_astray && calm_q) count_o[WrongAddress] = 1'b1;
     if (state_q == Tell && tell_q == TellSilent) count_o[Silent] = 1'b1;
     if (state_q == Tell && tell_q == TellWire) count_o[WireChanged] = 1'b1;
   end
 
-  // An error waits until the one of the same kind before it has been counted.
-  always_comb begin
-    may_tell = 1'b1;
-    if (wrong) may_tell = !counting_i[why_q];
-    if (tell_lost) may_tell = !counting_i[Lost];
-    if (tell_astray) may_tell = !counting_i[WrongAddress];
-  end
+  // An error waits until those before it have been counted. It is more than two cycles behind them, so this may be a cycle old.
+  always_ff @(posedge clk_i) calm_q <= counting_i[WrongPlace:WrongVersion] == 0;
 
   always_ff @(posedge clk_i) begin
     write_o <= 1'b0;
@@ -375,7 +370,6 @@ module host_link
         beats_q        <= CreditWidth'((length_q + 16'd7) >> 3);
         state_q        <= mine_q && typed_q ? Judge : Drain;
         lost_q         <= 1'b0;
-        astray_q       <= 1'b0;
       end
 
       Judge: begin
@@ -390,36 +384,29 @@ module host_link
 
       Act:
         if (why_q != Nothing) begin
-          if (may_tell) begin
-            out_kind_q   <= Error;
-            detail_q     <= {16'b0, kind_q, 4'b0, why_q};
-            length_q     <= '0;
-            small_q      <= 32'(said);
-            value_from_q <= PutSmall;
-            after_q      <= Drain;
-            state_q      <= PutHost;
+          if (calm_q) begin
+            detail_q <= {16'b0, kind_q, 4'b0, why_q};
+            length_q <= '0;
+            small_q <= 32'(said);
+            state_q <= PutHost;
           end
         end else begin
-          out_kind_q   <= kind_e'(8'h80 | kind_q);
-          value_from_q <= kind_q == Hello ? PutHello : PutSmall;
-          small_q      <= '0;
+          small_q <= '0;
           unique case (kind_q)
             Hello: begin
               host_q   <= source_q;
               detail_q <= build_i;
               length_q <= '0;
-              after_q  <= Drain;
-              state_q  <= PutHost;
+              state_q <= PutHost;
             end
             Read: begin
               detail_q <= 32'(body_q);
-              after_q  <= ReadWord;
-              state_q  <= PutHost;
+              state_q <= PutHost;
             end
             Write: begin
               detail_q <= 32'(body_q);
               length_q <= '0;
-              state_q  <= WriteWord;
+              state_q <= WriteWord;
             end
             Frame: state_q <= UseCredits;
             default: state_q <= Drain;
@@ -430,12 +417,10 @@ module host_link
         if (!forgetting_i) begin
           state_q <= Push;
           if (use_refused_i) begin
-            out_kind_q <= Error;
-            detail_q   <= {16'b0, kind_q, 4'b0, NoCredit};
-            length_q   <= '0;
-            small_q    <= 32'(outstanding_i);
-            after_q    <= Drain;
-            state_q    <= PutHost;
+            detail_q <= {16'b0, kind_q, 4'b0, NoCredit};
+            length_q <= '0;
+            small_q <= 32'(outstanding_i);
+            state_q <= PutHost;
           end
         end
       Push:
@@ -449,104 +434,68 @@ module host_link
           {data_o, address_q} <= word_i;
           write_o   <= plausible;
           outside_q <= !plausible;
-          body_q    <= body_q - 1'b1;
-          state_q   <= Writing;
+          body_q <= body_q - 1'b1;
+          state_q <= Writing;
         end
       Writing: state_q <= Wrote;
-      Wrote: begin
-        after_q <= Drain;
-        state_q <= body_q == 0 ? PutHost : WriteWord;
-        if (stray) begin
-          astray_q    <= 1'b1;
-          astray_at_q <= address_q;
-        end
-      end
+      Wrote: state_q <= body_q == 0 ? PutHost : WriteWord;
 
       ReadWord:
         if (word) begin
           address_q <= word_i[31:0];
           read_o    <= plausible;
           outside_q <= !plausible;
-          state_q   <= Reading;
+          state_q <= Reading;
         end
       Reading:
         if (read_valid_i || outside_q) begin
           small_q <= outside_q ? '0 : data_i;
           state_q <= PutRead;
-          if (stray) begin
-            astray_q    <= 1'b1;
-            astray_at_q <= address_q;
-          end
         end
       PutRead:
         if (move) begin
-          body_q  <= body_q - 1'b1;
+          body_q <= body_q - 1'b1;
           state_q <= body_q == 9'd1 ? Drain : ReadWord;
         end
 
       // Padding, FCS, and all of what is not for the module.
       Drain: if (left_q == 0) state_q <= Finish;
       Finish: begin
-        out_kind_q   <= Error;
-        value_from_q <= PutSmall;
-        length_q     <= '0;
-        after_q      <= Finish;
-        state_q      <= tell_lost || tell_astray ? (may_tell ? PutHost : Finish) : Rest;
+        length_q <= '0;
+        state_q <= tell_lost || tell_astray ? (calm_q ? PutHost : Finish) : Rest;
         if (lost_q) begin
-          detail_q     <= {16'b0, kind_q, 4'b0, Lost};
-          small_q      <= 32'(was_expected_q);
-          lost_q       <= !may_tell;
+          detail_q <= {16'b0, kind_q, 4'b0, Lost};
+          small_q <= 32'(was_expected_q);
+          lost_q <= !calm_q;
         end else if (astray_q) begin
           detail_q <= {16'b0, kind_q, 4'b0, WrongAddress};
-          small_q      <= astray_at_q;
-          astray_q     <= !may_tell;
+          small_q <= astray_at_q;
         end
       end
 
       // Unasked.
       Tell: begin
-        number_q     <= own_q;
-        own_q        <= own_q + 1'b1;
-        length_q     <= '0;
-        detail_q     <= '0;
-        small_q      <= '0;
-        value_from_q <= PutSmall;
-        after_q      <= Rest;
-        state_q      <= PutHost;
+        number_q <= own_q;
+        own_q <= own_q + 1'b1;
+        length_q <= '0;
+        detail_q <= '0;
+        small_q <= '0;
+        state_q <= PutHost;
         unique case (tell_q)
-          TellSilent: begin
-            out_kind_q <= Error;
-            detail_q   <= {28'b0, Silent};
-          end
+          TellSilent: detail_q <= {28'b0, Silent};
           TellWire: begin
-            out_kind_q <= Error;
-            detail_q   <= {28'b0, WireChanged};
+            detail_q <= {28'b0, WireChanged};
             small_q[0] <= wire_q;
           end
-          TellMark: begin
-            out_kind_q   <= Marked;
-            detail_q     <= {16'b0, marked_i};
-            value_from_q <= PutNow;
-          end
-          TellCredit: begin
-            out_kind_q   <= Credit;
-            detail_q     <= 32'(granted_q);
-            value_from_q <= PutTotal;
-          end
+          TellMark: detail_q <= {16'b0, marked_i};
+          TellCredit: detail_q <= 32'(granted_q);
           TellDeparted: begin
-            out_kind_q <= Departed;
-            detail_q   <= 32'(departed_count_i);
-            length_q   <= {6'b0, departed_count_i, 4'b0};
-            body_q     <= {2'b0, departed_count_i, 1'b0};
-            small_q    <= departed_left_out_i;
-            after_q    <= PutDeparted;
+            detail_q <= 32'(departed_count_i);
+            length_q <= {6'b0, departed_count_i, 4'b0};
+            body_q <= {2'b0, departed_count_i, 1'b0};
+            small_q <= departed_left_out_i;
           end
-          default: begin
-            out_kind_q   <= Received;
-            value_from_q <= PutStamp;
-            after_q      <= PutReceived;
-            state_q      <= TakeSize;
-          end
+          default: state_q <= TakeSize;
         endcase
       end
       PutDeparted:
@@ -587,6 +536,59 @@ module host_link
       write_o     <= 1'b0;
       read_o      <= 1'b0;
     end
+  end
+
+  // The first address of a request where nothing is; a cycle later, when the address still stands.
+  logic stray_q;
+  always_ff @(posedge clk_i) begin
+    stray_q <= asked && (outside_q || unknown_i);
+    if (stray_q && !astray_q) astray_at_q <= address_q;
+    astray_q <= (astray_q || stray_q) && !(state_q == Measure || (tell_astray && calm_q));
+    if (!rst_ni) stray_q <= 1'b0;
+  end
+
+  // Of a frame to the host: its kind, which value, and what comes behind its header. By the state alone, as the conditions inside of states would make
+  // the longest path; where no frame follows it is of no use.
+  always_ff @(posedge clk_i) begin
+    unique case (state_q)
+      Act: begin
+        out_kind_q   <= why_q == Nothing ? kind_e'(8'h80 | kind_q) : Error;
+        value_from_q <= why_q == Nothing && kind_q == Hello ? PutHello : PutSmall;
+        after_q      <= why_q == Nothing && kind_q == Read ? ReadWord : Drain;
+      end
+      UseCredits: out_kind_q <= Error;
+      Finish: begin
+        out_kind_q   <= Error;
+        value_from_q <= PutSmall;
+        after_q      <= Finish;
+      end
+      Tell: begin
+        out_kind_q   <= Error;
+        value_from_q <= PutSmall;
+        after_q      <= Rest;
+        unique case (tell_q)
+          TellMark: begin
+            out_kind_q   <= Marked;
+            value_from_q <= PutNow;
+          end
+          TellCredit: begin
+            out_kind_q   <= Credit;
+            value_from_q <= PutTotal;
+          end
+          TellDeparted: begin
+            out_kind_q <= Departed;
+            after_q    <= PutDeparted;
+          end
+          TellReceived: begin
+            out_kind_q   <= Received;
+            value_from_q <= PutStamp;
+            after_q      <= PutReceived;
+          end
+          default: ;
+        endcase
+      end
+      default: ;
+    endcase
   end
 
   // Credits: taken as they come, told many at once.

@@ -44,22 +44,20 @@ module host_store
   // Writing. `count_q` is of the frame's words with its slots; a frame that is too long stops counting, and stops being written.
   logic [Width:0] start_q, write_q, read_q, used_q;
   logic [8:0] count_q;
-  logic inside_q, room_q, fits_q, broken_q, long_q, finish_q, tag_q;
+  logic inside_q, room_q, fits_q, broken_q, long_q, ended_q, measured_q, finish_q, tag_q, wrong_q;
   logic [2:0] final_q;
+  logic [11:0] bytes_q;
   ticks_t first_tag_q;
 
   wire last = valid_i && beat_i.last;
   wire begins = valid_i && !inside_q;
-  // What comes in the cycles of `finish_q` and `tag_q` cannot be written; a sender that cannot wait has silence between frames.
-  wire busy = finish_q || tag_q;
+  // After the last beat, a cycle each to count the bytes, to judge them, and to write each of the words before the frame. What comes in these cannot be
+  // written; a sender that cannot wait has silence between frames.
+  wire busy = ended_q || measured_q || finish_q || tag_q;
   wire fits = (begins ? room_q && !busy : fits_q) && !(count_q == 9'(MostBeats) && !begins);
   wire write = valid_i && fits;
 
-  wire [11:0] bytes = {count_q, 3'b0} - 12'd7 + 12'(final_q);
-  wire short_ = bytes < 12'(MinBytes);
-  wire over = bytes > 12'(MaxBytes);
-  wire wrong = short_ || over || long_q || (broken_q && !KeepBad);
-  wire keep = finish_q && fits_q && !wrong;
+  wire keep = finish_q && fits_q && !wrong_q;
 
   assign ready_o = (inside_q || room_q) && !busy;
 
@@ -70,7 +68,7 @@ module host_store
     word  = beat_i.data;
     if (finish_q) begin
       place = start_q[Width-1:0];
-      word[12:0]  = {broken_q, bytes};
+      word[12:0]  = {broken_q, bytes_q};
       word[24:16] = count_q;
     end
     if (Tagged && tag_q) begin
@@ -83,9 +81,8 @@ module host_store
     if (write || finish_q || tag_q) memory[place] <= word;
   end
 
-  // The words that the reader may see.
-  logic [Width:0] some_d;
-  logic [Width:0] stored_q;
+  // The words that the reader may see are those before `start_q`.
+  logic [Width:0] next_q;  // the place behind read_q
   logic some_q, fetched_valid_q, out_valid_q;
   logic [63:0] fetched_q, out_q;
 
@@ -93,7 +90,6 @@ module host_store
   wire move_out = !out_valid_q || ready_i;
   wire move_fetched = !fetched_valid_q || move_out;
   wire read = some_q && move_fetched;
-  assign some_d = stored_q + (commit ? (Width + 1)'(write_q - start_q) : '0) - (Width + 1)'(read);
 
   assign valid_o = out_valid_q;
   assign word_o  = out_q;
@@ -112,8 +108,12 @@ module host_store
   always_ff @(posedge clk_i) begin
     bad_o    <= 1'b0;
     full_o   <= 1'b0;
-    finish_q <= last;
-    tag_q    <= 1'b0;
+    ended_q    <= last;
+    measured_q <= ended_q;
+    finish_q   <= measured_q;
+    tag_q      <= 1'b0;
+    bytes_q    <= {count_q, 3'b0} - 12'd7 + 12'(final_q);
+    wrong_q    <= bytes_q < 12'(MinBytes) || bytes_q > 12'(MaxBytes) || long_q || (broken_q && !KeepBad);
     used_q   <= write_q - read_q;
     // Two cycles old: the eight words are the slots, and what may have been written since.
     room_q   <= used_q < (Width + 1)'(Words - MostBeats - 8);
@@ -128,7 +128,7 @@ module host_store
     end
     if (finish_q) begin
       full_o <= !fits_q;
-      bad_o  <= fits_q && wrong;
+      bad_o  <= fits_q && wrong_q;
       if (!keep) write_q <= start_q + (Width + 1)'(Slots);
       else if (Tagged) tag_q <= 1'b1;
     end
@@ -136,20 +136,25 @@ module host_store
       start_q <= write_q;
       write_q <= write_q + (Width + 1)'(Slots);
     end
-    read_q   <= read_q + (Width + 1)'(read);
-    stored_q <= some_d;
-    some_q   <= some_d != 0;
+    if (read) begin
+      read_q <= next_q;
+      next_q <= next_q + 1'b1;
+    end
+    some_q <= start_q != (read ? next_q : read_q);
     if (move_fetched) fetched_valid_q <= read;
     if (move_out) out_valid_q <= fetched_valid_q;
     if (!rst_ni) begin
       start_q         <= '0;
       write_q         <= (Width + 1)'(Slots);
       read_q          <= '0;
+      next_q          <= (Width + 1)'(1);
       used_q          <= '0;
-      stored_q        <= '0;
       inside_q        <= 1'b0;
       room_q          <= 1'b0;
+      ended_q         <= 1'b0;
+      measured_q      <= 1'b0;
       finish_q        <= 1'b0;
+      tag_q           <= 1'b0;
       some_q          <= 1'b0;
       fetched_valid_q <= 1'b0;
       out_valid_q     <= 1'b0;
