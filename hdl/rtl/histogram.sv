@@ -1,4 +1,5 @@
-// Counts values in block RAM, so that a run of any length takes the same room: bins as wide as 1/32 of their values.
+// Counts values in block RAM, so that a run of any length takes the same room: bins as wide as 1/32 of their values. Two sets of 1 024 bins
+// share what works out the bin.
 //
 //   value      bin                        width
 //   0 … 31     the value                  1
@@ -7,63 +8,72 @@
 //   …
 //   2^31 …     864 + …                    2^26
 //
-// That is, of a value with its highest bit at e >= 5, bin (e - 4) * 32 + the five bits after the highest. Values of 2^32 and more are in
-// the last bin.
+// That is, of a value with its highest bit at e >= 5, bin (e - 4) * 32 + the five bits after the highest. Who asks makes 2^32 - 1 of all that is
+// more.
 //
-// A bin is read, made one larger, and written: six cycles from value to memory. A value that comes before the last one is done is not counted
-// in a bin, and `missed_o` tells: frames are eight cycles apart or more, so that does not happen on a wire. A bin stops at 2^32 - 1.
+// A bin is read, made one larger, and written: eight cycles from value to memory, one value in four cycles. A value that comes sooner is not
+// counted in a bin, and `missed_o` tells: frames are eight cycles apart or more, so that does not happen on a wire. A bin stops at
+// 2^32 - 1.
 //
 // Reading and clearing are the host's: `read_i` has its answer when `read_valid_o` is high; it waits for values, and values do not wait for it.
-// `clear_i` empties all bins in 1 024 cycles; values that come meanwhile are told by `missed_o`.
+// `clear_i` empties all bins in 2 048 cycles; values that come meanwhile are told by `missed_o`.
 //
 // Rules: 1 a bin holds as many values as fell in it since the last clear (simulated); 2 each value is in a bin or told as missed.
 module histogram (
     input  logic        clk_i,
     input  logic        rst_ni,
     input  logic        valid_i,
-    input  logic [63:0] value_i,
+    input  logic        set_i,
+    input  logic [31:0] value_i,
     output logic        missed_o,
     input  logic        clear_i,
     input  logic        read_i,
+    input  logic        read_set_i,
     input  logic [9:0]  read_bin_i,
     output logic        read_valid_o,
     output logic [31:0] read_o
 );
-  (* no_rw_check *) logic [31:0] counts[1024];
+  (* no_rw_check *) logic [31:0] counts[2048];
 
-  // One value on its way: a one-hot of where it is.
-  logic [5:1] at_q;
-  logic [31:0] value_q, value2_q;
-  logic [4:0] high_q;
-  logic [9:0] bin_q;
-  logic clearing_q;
-  logic [9:0] clear_bin_q;
+  // Where values are on their way.
+  logic [6:1] at_q;
+  logic clearing_q, want_clear_q;
+  logic [10:0] clear_bin_q;
   logic [1:0] reading_q;
-  logic want_clear_q;
 
-  wire accept = valid_i && at_q == 0 && !clearing_q;
+  wire accept = valid_i && at_q[3:1] == 0 && !clearing_q && !want_clear_q;
   assign missed_o = valid_i && !accept;
 
-  function automatic logic [4:0] highest(logic [31:0] x);
-    logic [4:0] h;
-    h = '0;
-    for (int i = 1; i < 32; i++) if (x[i]) h = 5'(i);
-    return h;
-  endfunction
+  // The highest bit is found by halves: where the upper half is zeros, the lower takes its place. Only what can still come to the top is kept.
+  logic [31:0] value_q;
+  logic [20:0] upper_q;
+  logic [8:0] part_q;
+  logic [4:0] low1_q, low2_q;
+  logic small1_q, small2_q;
+  logic [1:0] not16_q;
+  logic not8_q, not4_q;
+  logic [4:1] set_q;
+  logic [9:0] bin_q;
 
-  wire [31:0] shifted = value2_q >> (high_q - 5'd5);
+  wire not16 = value_q[31:16] != 0;
+  wire not8 = upper_q[20:13] != 0;
+  wire [12:0] upper8 = not8 ? upper_q[20:8] : upper_q[12:0];
+  wire not4 = upper8[12:9] != 0;
+  wire not2 = part_q[8:7] != 0;
+  wire [6:0] part2 = not2 ? part_q[8:2] : part_q[6:0];
+  wire [4:0] behind = part2[6] ? part2[5:1] : part2[4:0];
+  wire [4:0] high = {not16_q[1], not8_q, not4_q, not2, part2[6]};
 
   // The memory's read port belongs to the value on its way; the host has it otherwise.
-  wire start_read = read_i && at_q == 0 && !valid_i && reading_q == 0;
-  logic [9:0] read_address;
-  assign read_address = at_q[3] ? bin_q : read_bin_i;
+  wire start_read = read_i && !at_q[4] && reading_q == 0;
+  wire [10:0] read_address = at_q[4] ? {set_q[4], bin_q} : {read_set_i, read_bin_i};
   logic [31:0] read1_q, read2_q;
   logic write_q;
-  logic [9:0] write_bin_q;
+  logic [10:0] place5_q, place6_q, write_place_q;
   logic [31:0] write_data_q;
 
   always_ff @(posedge clk_i) begin
-    if (write_q) counts[write_bin_q] <= write_data_q;
+    if (write_q) counts[write_place_q] <= write_data_q;
     read1_q <= counts[read_address];
     read2_q <= read1_q;
   end
@@ -72,26 +82,41 @@ module histogram (
   assign read_valid_o = reading_q[1];
 
   always_ff @(posedge clk_i) begin
-    at_q     <= {at_q[4:1], accept};
-    value_q  <= value_i[63:32] != 0 ? '1 : value_i[31:0];
-    high_q   <= highest(value_q);
-    value2_q <= value_q;
-    if (at_q[2]) bin_q <= value2_q[31:5] == 0 ? 10'(value2_q[4:0]) : {high_q - 5'd4, shifted[4:0]};
+    at_q    <= {at_q[5:1], accept};
+    set_q   <= {set_q[3:1], set_i};
+    value_q <= value_i;
+
+    upper_q    <= not16 ? value_q[31:11] : {value_q[15:0], 5'b0};
+    not16_q[0] <= not16;
+    small1_q   <= value_q[31:5] == 0;
+    low1_q     <= value_q[4:0];
+
+    part_q     <= not4 ? upper8[12:4] : upper8[8:0];
+    not16_q[1] <= not16_q[0];
+    not8_q     <= not8;
+    not4_q     <= not4;
+    small2_q   <= small1_q;
+    low2_q     <= low1_q;
+
+    bin_q <= small2_q ? {5'b0, low2_q} : {high - 5'd4, behind};
+
+    place5_q <= read_address;
+    place6_q <= place5_q;
 
     // A value that comes after a read began needs the port later than that.
     reading_q <= {reading_q[0], start_read};
 
-    write_q      <= at_q[5] || clearing_q;
-    write_bin_q  <= clearing_q ? clear_bin_q : bin_q;
-    write_data_q <= clearing_q ? '0 : read2_q == '1 ? '1 : read2_q + 1'b1;
+    write_q       <= at_q[6] || clearing_q;
+    write_place_q <= clearing_q ? clear_bin_q : place6_q;
+    write_data_q  <= clearing_q ? '0 : read2_q == '1 ? '1 : read2_q + 1'b1;
 
     if (clearing_q) begin
       clear_bin_q <= clear_bin_q + 1'b1;
       if (clear_bin_q == '1) clearing_q <= 1'b0;
     end
     if (clear_i) want_clear_q <= 1'b1;
-    if (want_clear_q && at_q == 0 && !accept) begin
-      want_clear_q <= 1'b0;
+    if (want_clear_q && at_q == 0) begin
+      want_clear_q <= clear_i;
       clearing_q   <= 1'b1;
       clear_bin_q  <= '0;
     end

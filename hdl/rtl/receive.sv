@@ -58,58 +58,54 @@ module receive
       .arrival_o(arrival)
   );
 
-  // Gaps and latencies, one cycle each for difference and magnitude.
-  logic before_q, gap_q, gap2_q, latency_q;
-  ticks_t before_stamp_q, gap_value_q, gap_error_q;
+  // Gaps and latencies: the latency one cycle after the frame, the gap's error five, as the histogram takes a value in four cycles. What is 2^32 or
+  // more is 2^32 - 1 there.
+  logic before_q;
+  logic [5:1] gap_q;
+  logic [1:1] latency_q;
+  ticks_t before_stamp_q, gap_value_q;
   logic [59:0] latency_value_q;
+  logic [33:0] gap_error_q;
+  logic [31:0] gap_size_q;
+  logic long_q;
   wire pass = valid && arrival.pass;
+  wire [32:0] gap_size = gap_error_q[33] ? 33'(-gap_error_q) : gap_error_q[32:0];
 
   always_ff @(posedge clk_i) begin
-    gap_q  <= pass && before_q;
-    gap2_q <= gap_q;
+    gap_q     <= {gap_q[4:1], pass && before_q};
     latency_q <= pass && arrival.has_signature;
     if (pass) begin
       before_q       <= 1'b1;
       before_stamp_q <= arrival.stamp;
     end
-    gap_value_q     <= arrival.stamp - before_stamp_q - ticks_t'(config_i.gap_reference);
-    gap_error_q     <= gap_value_q[63] ? -gap_value_q : gap_value_q;
+    gap_value_q <= arrival.stamp - before_stamp_q;
+    gap_error_q <= {1'b0, gap_value_q[32:0]} - {2'b0, config_i.gap_reference};
+    long_q      <= gap_value_q[63:33] != 0;
+    if (gap_q[2]) gap_size_q <= long_q || gap_size[32] ? '1 : gap_size[31:0];
     latency_value_q <= arrival.time_ - arrival.sent;
     if (clear_i || !rst_ni) before_q <= 1'b0;
     if (!rst_ni) begin
-      gap_q     <= 1'b0;
-      gap2_q    <= 1'b0;
-      latency_q <= 1'b0;
+      gap_q     <= '0;
+      latency_q <= '0;
     end
   end
 
-  logic gaps_missed, latencies_missed, gaps_read_valid, latencies_read_valid;
-  logic [31:0] gaps_read, latencies_read;
+  logic value_missed, value_read_valid;
+  logic [31:0] value_read;
 
-  histogram gaps (
+  histogram values (
       .clk_i,
       .rst_ni,
-      .valid_i     (gap2_q),
-      .value_i     (gap_error_q),
-      .missed_o    (gaps_missed),
+      .valid_i     (latency_q[1] || gap_q[5]),
+      .set_i       (latency_q[1]),
+      .value_i     (!latency_q[1] ? gap_size_q : latency_value_q[59:32] != 0 ? '1 : latency_value_q[31:0]),
+      .missed_o    (value_missed),
       .clear_i,
-      .read_i      (read_i && read_what_i == 2'd0),
+      .read_i      (read_i && !read_what_i[1]),
+      .read_set_i  (read_what_i[0]),
       .read_bin_i  (read_at_i),
-      .read_valid_o(gaps_read_valid),
-      .read_o      (gaps_read)
-  );
-
-  histogram latencies (
-      .clk_i,
-      .rst_ni,
-      .valid_i     (latency_q),
-      .value_i     ({4'b0, latency_value_q}),
-      .missed_o    (latencies_missed),
-      .clear_i,
-      .read_i      (read_i && read_what_i == 2'd1),
-      .read_bin_i  (read_at_i),
-      .read_valid_o(latencies_read_valid),
-      .read_o      (latencies_read)
+      .read_valid_o(value_read_valid),
+      .read_o      (value_read)
   );
 
   logic checked, stale;
@@ -145,8 +141,8 @@ module receive
     if (clear_i || !rst_ni) sweep_q <= '0;
   end
 
-  assign read_valid_o = gaps_read_valid || latencies_read_valid || stream_read_q;
-  assign read_o = gaps_read_valid ? gaps_read : latencies_read_valid ? latencies_read : stream_value_q;
+  assign read_valid_o = value_read_valid || stream_read_q;
+  assign read_o = value_read_valid ? value_read : stream_value_q;
 
   always_ff @(posedge clk_i) begin
     good_o      <= good_o + Counter'(valid && !arrival.bad);
@@ -156,7 +152,7 @@ module receive
     noise_o     <= noise_o + Counter'(noise_i);
     missing_o   <= missing_o + (checked ? Counter'(missing) : '0);
     stale_o     <= stale_o + Counter'(checked && stale);
-    uncounted_o <= uncounted_o + Counter'(gaps_missed) + Counter'(latencies_missed);
+    uncounted_o <= uncounted_o + Counter'(value_missed);
     if (clear_i || !rst_ni) begin
       good_o      <= '0;
       bad_o       <= '0;

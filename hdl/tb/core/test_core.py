@@ -49,7 +49,7 @@ class Core(Bench):
         values = dict.fromkeys(INPUTS, 0) | {"gap_denominator_i": 1, "ns_whole_i": 8} | inputs
         await self.start(**values)
         agents, self.agents = self.agents, []
-        await self.step(1_030)
+        await self.step(2_060)
         self.agents = agents
 
     async def set_clock(self, value, whole, fraction):
@@ -201,7 +201,7 @@ async def generated_again(dut, size, gap, frames, talk):
     await core.step(3)
     dut.rst_ni.value = 1
     core.cycle = 0
-    await core.step(1_030)
+    await core.step(2_060)
     core.agents = agents
     plan = Plan([template(size, signature_at=42)], [], [], [(0, 0, 0)], frames)
     first = core.tick() + 500

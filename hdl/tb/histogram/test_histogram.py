@@ -16,18 +16,20 @@ class Histogram(Bench):
         self.missed += int(self.dut.missed_o.value)
 
     async def begin(self):
-        await self.start(valid_i=0, value_i=0, clear_i=0, read_i=0, read_bin_i=0)
-        await self.step(1_030)
+        await self.start(valid_i=0, set_i=0, value_i=0, clear_i=0, read_i=0, read_set_i=0, read_bin_i=0)
+        await self.step(2_060)
 
-    async def value(self, value, after=8):
+    async def value(self, value, after=4, into=0):
         self.dut.valid_i.value = 1
-        self.dut.value_i.value = value
+        self.dut.set_i.value = into
+        self.dut.value_i.value = min(value, (1 << 32) - 1)
         await self.step()
         self.dut.valid_i.value = 0
         await self.step(after - 1)
 
-    async def read(self, bin_):
+    async def read(self, bin_, of=0):
         self.dut.read_i.value = 1
+        self.dut.read_set_i.value = of
         self.dut.read_bin_i.value = bin_
         for _ in range(50):
             got = {}
@@ -57,11 +59,15 @@ async def bins(dut):
     values = edges() + [rng.randrange(1 << rng.randint(1, 33)) for _ in range(300)]
     values += [values[0]] * 20
     rng.shuffle(values)
+    expected = collections.Counter()
     for value in values:
-        await bench.value(value, rng.choice([8, 8, 9, 84]))
-    expected = collections.Counter(map(bin_of, values))
-    for bin_ in sorted(expected) + [2, 900, 1000]:
-        assert await bench.read(bin_) == expected[bin_], f"bin {bin_}"
+        into = rng.randrange(2)
+        await bench.value(value, rng.choice([4, 4, 5, 8, 84]), into)
+        expected[into, bin_of(value)] += 1
+    await bench.step(10)
+    for of in (0, 1):
+        for bin_ in sorted({bin_ for _, bin_ in expected} | {2, 900, 1000}):
+            assert await bench.read(bin_, of) == expected[of, bin_], f"set {of}, bin {bin_}"
     assert bench.missed == 0
 
     # Cleared, and values meanwhile are told.
@@ -70,10 +76,10 @@ async def bins(dut):
     dut.clear_i.value = 0
     await bench.step(3)
     await bench.value(5)
-    await bench.step(1_030)
+    await bench.step(2_060)
     assert bench.missed == 1
     for bin_ in rng.sample(range(1024), 20) + [0, 5, 1023]:
-        assert await bench.read(bin_) == 0
+        assert await bench.read(bin_, 0) == await bench.read(bin_, 1) == 0
 
 
 @cocotb.test()
@@ -84,7 +90,7 @@ async def too_close(dut):
     await bench.begin()
     count = 200
     for _ in range(count):
-        await bench.value(7, rng.randint(1, 8))
+        await bench.value(7, rng.randint(1, 6))
     await bench.step(10)
     assert await bench.read(7) + bench.missed == count
     assert bench.missed > 0
@@ -97,9 +103,8 @@ async def read_meanwhile(dut):
     bench = Histogram(dut)
     await bench.begin()
     for n in range(30):
-        await bench.value(3, 8)
-        for _ in range(rng.randint(0, 3)):
-            await bench.step()
-        dut.valid_i.value = 0
+        await bench.value(3, 4)
+        # One of the other set, on its way while the host reads.
+        await bench.value(3, rng.randint(4, 9), 1)
         assert await bench.read(3) == n + 1
     assert bench.missed == 0

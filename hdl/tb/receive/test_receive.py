@@ -37,7 +37,7 @@ class Receive(Bench):
         await self.start(
             config_i=config, clear_i=0, valid_i=0, beat_i=0, stamp_i=0, time_i=0, noise_i=0, read_i=0, read_what_i=0, read_at_i=0
         )
-        await self.step(1_030)
+        await self.step(2_060)
 
     async def frame(self, data, stamp, time, bad=False, after=8):
         for word in heard(data, bad):
