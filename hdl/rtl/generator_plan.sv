@@ -9,10 +9,10 @@
 //   1       word 1               0 goes on, 1 read
 //   2       word 0 here          …
 //   4       word 2: stream       0 has its value
-//   5       sequence number      1                                field 0
+//   5       sequence number      1                                field 0, after what does not vary
 //   8       word 6 here          …                                field 3
-//   9                                                             all added
-//   10, 11                                                        folded, folded and inverted
+//   9                                                             length
+//   10                                                            last carry
 //   12      handed over, or everything stands still until it is taken
 //
 // Checksums are never computed over the payload: the host gives the sums of what does not vary, with zeros in place of what does, and
@@ -213,41 +213,53 @@ module generator_plan
   logic [7:0] stored_q;
   logic [10:0] beats_q;
   logic [2:0] final_byte_q;
-  logic [19:0] ip_rest_q, l4_rest_q, ip_fields_q, l4_fields_q, ip_all_q, l4_all_q;
-  logic [16:0] ip_fold_q, l4_fold_q;
-  logic [15:0] ip_sum_q, l4_sum_q;
+  logic [15:0] ip_fixed_q, l4_fixed_q, ip_sum_q, l4_sum_q;
+  logic ip_carry_q, l4_carry_q;
   patch_t [2*Fields-1:0] field_patches_q;
 
-  wire [16:0] field_sum = {1'b0, flags4_q.wide ? value4_q[31:16] : 16'b0} + {1'b0, value4_q[15:0]};
-  wire [19:0] to_ip = active4_q && flags4_q.in_ip ? 20'(field_sum) : '0;
-  wire [19:0] to_l4 = active4_q && flags4_q.in_l4 ? 20'(field_sum) : '0;
-  wire [15:0] l4_check_value = ~(l4_fold_q[15:0] + 16'(l4_fold_q[16]));
+  // Sums of ones' complement: one addition in each cycle from 4 to 11, the carry of one being the next one's. A field is there in cycle k + 5, with
+  // its own halves added. What is added after the fields is below 2^15, so nothing is carried after the last cycle.
+  logic [16:0] field_sum_q;
+  logic in_ip5_q, in_l4_5_q;
+  wire [15:0] field_sum = field_sum_q[15:0] + 16'(field_sum_q[16]);
+  wire fixed = cycle_q == 3'd4;
+  wire lengths = cycle_q == 3'd1;
+  wire [15:0] l4_count = !(pseudo_q && l4_length_q.enable) ? l4_length_q.value : {l4_length_q.value[14:0], 1'b0};
+  logic [15:0] to_ip, to_l4;
+  always_comb begin
+    to_ip = in_ip5_q ? field_sum : '0;
+    to_l4 = in_l4_5_q ? field_sum : '0;
+    if (lengths) begin
+      to_ip = ip_length_q.enable ? ip_length_q.value : '0;
+      to_l4 = pseudo_q || l4_length_q.enable ? l4_count : '0;
+    end
+  end
 
   always_ff @(posedge clk_i) begin
     if (go) begin
+      field_sum_q <= 17'(flags4_q.wide ? value4_q[31:16] : 16'b0) + 17'(value4_q[15:0]);
+      // Field k is in stage 4 in cycle k + 4; otherwise nothing is added.
+      in_ip5_q  <= active4_q && flags4_q.in_ip && cycle_q[2];
+      in_l4_5_q <= active4_q && flags4_q.in_l4 && cycle_q[2];
+      {ip_carry_q, ip_sum_q} <= 17'(ip_sum_q) + 17'(to_ip) + 17'(ip_carry_q);
+      {l4_carry_q, l4_sum_q} <= 17'(l4_sum_q) + 17'(to_l4) + 17'(l4_carry_q);
+      if (fixed) begin
+        {ip_carry_q, ip_sum_q} <= {1'b0, ip_fixed_q};
+        {l4_carry_q, l4_sum_q} <= {1'b0, l4_fixed_q};
+      end
+
       unique case (cycle_q)
         3'd0: begin
           stored_q     <= word_q[7:0];
           beats_q      <= 11'((length_q + 14'd7) >> 3);
           final_byte_q <= length_q[2:0] - 1'b1;
-          l4_rest_q    <= l4_rest_q + (pseudo_q ? 20'(l4_length_q.value) : '0) + (l4_length_q.enable ? 20'(l4_length_q.value) : '0);
         end
-        3'd1: begin
-          ip_all_q <= ip_rest_q + ip_fields_q;
-          l4_all_q <= l4_rest_q + l4_fields_q;
-        end
+        3'd1: ;
         3'd2: begin
-          ip_fold_q <= 17'(ip_all_q[15:0]) + 17'(ip_all_q[19:16]);
-          l4_fold_q <= 17'(l4_all_q[15:0]) + 17'(l4_all_q[19:16]);
-          ip_rest_q <= 20'(word_q[15:0]);
-          l4_rest_q <= 20'(word_q[31:16]);
+          ip_fixed_q <= word_q[15:0];
+          l4_fixed_q <= word_q[31:16];
         end
-        3'd3: begin
-          ip_sum_q <= ~(ip_fold_q[15:0] + 16'(ip_fold_q[16]));
-          // RFC 768: a sum of 0 is sent as all ones.
-          l4_sum_q <= l4_check_value == 0 ? '1 : l4_check_value;
-          length_q <= asked_length_q != 0 ? asked_length_q : word_q[13:0];
-        end
+        3'd3: length_q <= asked_length_q != 0 ? asked_length_q : word_q[13:0];
         3'd4: begin
           signature_q    <= word_q[31];
           signature_at_q <= word_q[30:23];
@@ -261,7 +273,6 @@ module generator_plan
         3'd6: begin
           l4_length_q <= '{enable: word_q[31], at: word_q[30:23], value: 16'(length_q) - 16'(word_q[7:0])};
           pseudo_q    <= word_q[22];
-          if (ip_length_q.enable) ip_rest_q <= ip_rest_q + 20'(ip_length_q.value);
         end
         default: begin
           ip_check_q <= '{enable: word_q[31], at: word_q[30:23]};
@@ -273,8 +284,6 @@ module generator_plan
       if (cycle_q[2]) begin
         field_patches_q[{field, 1'b0}] <= '{enable: active4_q && flags4_q.wide, at: flags4_q.at, value: value4_q[31:16]};
         field_patches_q[{field, 1'b1}] <= '{enable: active4_q, at: flags4_q.at + 8'(flags4_q.wide), value: value4_q[15:0]};
-        ip_fields_q <= (field == 0 ? '0 : ip_fields_q) + to_ip;
-        l4_fields_q <= (field == 0 ? '0 : l4_fields_q) + to_l4;
       end
     end
   end
@@ -287,8 +296,9 @@ module generator_plan
     patch_t'({signature_q, signature_at_q + 8'd2, sequence_q[7:0], 3'b0, stream_q}),
     patch_t'({signature_q, signature_at_q + 8'd1, sequence_q[23:8]}),
     patch_t'({signature_q, signature_at_q, sequence_q[39:24]}),
-    patch_t'({l4_check_q.enable, l4_check_q.at, l4_sum_q}),
-    patch_t'({ip_check_q.enable, ip_check_q.at, ip_sum_q}),
+    // RFC 768: a sum of 0 is sent as all ones.
+    patch_t'({l4_check_q.enable, l4_check_q.at, l4_sum_q == '1 ? 16'hffff : ~l4_sum_q}),
+    patch_t'({ip_check_q.enable, ip_check_q.at, ~ip_sum_q}),
     l4_length_q,
     ip_length_q,
     field_patches_q
