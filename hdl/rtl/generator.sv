@@ -100,16 +100,12 @@ module generator
       .beat_o
   );
 
-  stream_register #(
-      .T(departure_t)
-  ) departures (
-      .clk_i,
-      .rst_ni,
-      .valid_i(plan_valid && beats_ready),
-      .ready_o(departure_ready),
-      .data_i (departure),
-      .valid_o(departure_valid_o),
-      .ready_i(departure_ready_i),
-      .data_o (departure_o)
-  );
+  // One place is enough: a departure comes in eight cycles.
+  assign departure_ready = !departure_valid_o;
+  always_ff @(posedge clk_i) begin
+    if (departure_ready) departure_o <= departure;
+    if (departure_ready) departure_valid_o <= plan_valid && beats_ready;
+    else if (departure_ready_i) departure_valid_o <= 1'b0;
+    if (!rst_ni) departure_valid_o <= 1'b0;
+  end
 endmodule

@@ -48,16 +48,19 @@ module generator_beats
   logic valid1_q, first1_q, last1_q, zero1_q;
   logic [6:0] index1_q;
   logic [2:0] final1_q;
-  place_t [Patches-1:0] places_q;
+  patch_t [Patches-1:0] places_q;  // without their values
+  logic [Patches-1:0] here, spill_q;
 
   logic valid2_q, last2_q, zero2_q;
   logic [2:0] final2_q;
   logic [Patches-1:0][3:0] hit_q;
-  logic [Patches-1:0][15:0] patch_values_q;
+  logic [Patches-1:0][15:0] even_q, odd_q;
 
   logic [63:0] patched;
   logic valid3_q;
   beat_t beat3_q;
+
+  always_comb for (int unsigned i = 0; i < Patches; i++) here[i] = places_q[i].enable && {1'b0, places_q[i].at[7:2]} == index1_q;
 
   wire free_plan = go && valid1_q && first1_q;
 
@@ -105,10 +108,14 @@ module generator_beats
       zero2_q  <= zero1_q;
       final2_q <= final1_q;
       for (int unsigned i = 0; i < Patches; i++) begin
-        if (first0_q) places_q[i] <= '{enable: plan_q.patches[i].enable, at: plan_q.patches[i].at};
-        if (first1_q) patch_values_q[i] <= plan_q.patches[i].value;
+        if (first0_q) places_q[i] <= plan_q.patches[i];
+        if (first1_q) even_q[i] <= plan_q.patches[i].even;
+        if (first1_q) odd_q[i] <= plan_q.patches[i].odd;
+        // Of two halfwords the second is in the next lane, or in the next beat.
+        spill_q[i] <= valid1_q && !last1_q && here[i] && places_q[i].wide && places_q[i].at[1:0] == 2'd3;
         for (int unsigned lane = 0; lane < 4; lane++) begin
-          hit_q[i][lane] <= places_q[i].enable && {1'b0, places_q[i].at[7:2]} == index1_q && places_q[i].at[1:0] == 2'(lane);
+          hit_q[i][lane] <= here[i] && places_q[i].at[1:0] == 2'(lane)
+                         || (lane == 0 ? spill_q[i] : here[i] && places_q[i].wide && places_q[i].at[1:0] == 2'(lane - 1));
         end
       end
 
@@ -144,7 +151,7 @@ module generator_beats
       automatic logic [15:0] value = '0;
       automatic logic hit = 1'b0;
       for (int unsigned i = 0; i < Patches; i++) begin
-        value |= hit_q[i][lane] ? patch_values_q[i] : '0;
+        value |= !hit_q[i][lane] ? '0 : lane % 2 == 0 ? even_q[i] : odd_q[i];
         hit |= hit_q[i][lane];
       end
       patched[16*lane+:16] = hit ? swap16(value) : zero2_q ? '0 : read2_q[16*lane+:16];

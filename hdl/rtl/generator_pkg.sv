@@ -25,6 +25,13 @@ package generator_pkg;
     logic [7:0] at;
   } place_t;
 
+  // A length: where it is written, if it is.
+  typedef struct packed {
+    logic        enable;
+    logic [7:0]  at;
+    logic [15:0] value;
+  } length_t;
+
   // Words of the table.
   //   0  sums without what varies: 31:16 UDP or TCP with its pseudo header, and 0x5aa5 for a signature; 15:0 IPv4 header; ones' complement, not
   //      inverted
@@ -60,15 +67,26 @@ package generator_pkg;
     logic [7:0] at;
   } field_t;
 
-  // One halfword that is put in place of the template's.
+  // One halfword, or two, put in place of the template's. Which of the two goes to an even place, and which to an odd one, is settled before, so
+  // each lane has only one of them to choose. One halfword alone is at both.
   typedef struct packed {
     logic        enable;
+    logic        wide;
     logic [7:0]  at;
-    logic [15:0] value;
+    logic [15:0] even;
+    logic [15:0] odd;
   } patch_t;
 
-  // Two for each field, two lengths, two checksums, three of the signature (the stamper writes the rest).
-  localparam int unsigned Patches = 2 * Fields + 7;
+  // The fields, two lengths, two checksums, two of the signature: its first two halfwords, and its third (the stamper writes the rest).
+  localparam int unsigned Patches = Fields + 6;
+
+  function automatic patch_t narrow(logic enable, logic [7:0] at, logic [15:0] value);
+    return '{enable: enable, wide: 1'b0, at: at, even: value, odd: value};
+  endfunction
+
+  function automatic patch_t wide(logic enable, logic [7:0] at, logic [15:0] first, logic [15:0] second);
+    return '{enable: enable, wide: 1'b1, at: at, even: at[0] ? second : first, odd: at[0] ? first : second};
+  endfunction
 
   typedef struct packed {
     logic [12:0] first_beat;

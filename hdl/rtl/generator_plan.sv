@@ -207,7 +207,7 @@ module generator_plan
 
   // What becomes of the words, and the sums.
   logic [13:0] length_q;
-  patch_t ip_length_q, l4_length_q;
+  length_t ip_length_q, l4_length_q;
   logic pseudo_q;
   place_t ip_check_q, l4_check_q;
   logic [7:0] stored_q;
@@ -215,7 +215,7 @@ module generator_plan
   logic [2:0] final_byte_q;
   logic [15:0] ip_fixed_q, l4_fixed_q, ip_sum_q, l4_sum_q;
   logic ip_carry_q, l4_carry_q;
-  patch_t [2*Fields-1:0] field_patches_q;
+  patch_t [Fields-1:0] field_patches_q;
 
   // Sums of ones' complement: one addition in each cycle from 4 to 11, the carry of one being the next one's. A field is there in cycle k + 5, with
   // its own halves added. What is added after the fields is below 2^15, so nothing is carried after the last cycle.
@@ -254,7 +254,6 @@ module generator_plan
           beats_q      <= 11'((length_q + 14'd7) >> 3);
           final_byte_q <= length_q[2:0] - 1'b1;
         end
-        3'd1: ;
         3'd2: begin
           ip_fixed_q <= word_q[15:0];
           l4_fixed_q <= word_q[31:16];
@@ -274,16 +273,17 @@ module generator_plan
           l4_length_q <= '{enable: word_q[31], at: word_q[30:23], value: 16'(length_q) - 16'(word_q[7:0])};
           pseudo_q    <= word_q[22];
         end
-        default: begin
+        3'd7: begin
           ip_check_q <= '{enable: word_q[31], at: word_q[30:23]};
           l4_check_q <= '{enable: word_q[15], at: word_q[14:7]};
         end
+        default: ;
       endcase
 
       // Field k has its value in cycle k + 4.
       if (cycle_q[2]) begin
-        field_patches_q[{field, 1'b0}] <= '{enable: active4_q && flags4_q.wide, at: flags4_q.at, value: value4_q[31:16]};
-        field_patches_q[{field, 1'b1}] <= '{enable: active4_q, at: flags4_q.at + 8'(flags4_q.wide), value: value4_q[15:0]};
+        field_patches_q[field] <= flags4_q.wide ? wide(active4_q, flags4_q.at, value4_q[31:16], value4_q[15:0])
+                                                : narrow(active4_q, flags4_q.at, value4_q[15:0]);
       end
     end
   end
@@ -293,14 +293,13 @@ module generator_plan
   assign plan_o.beats      = beats_q;
   assign plan_o.final_byte = final_byte_q;
   assign plan_o.patches    = {
-    patch_t'({signature_q, signature_at_q + 8'd2, sequence_q[7:0], 3'b0, stream_q}),
-    patch_t'({signature_q, signature_at_q + 8'd1, sequence_q[23:8]}),
-    patch_t'({signature_q, signature_at_q, sequence_q[39:24]}),
+    wide(signature_q, signature_at_q, sequence_q[39:24], sequence_q[23:8]),
+    narrow(signature_q, signature_at_q + 8'd2, {sequence_q[7:0], 3'b0, stream_q}),
     // RFC 768: a sum of 0 is sent as all ones.
-    patch_t'({l4_check_q.enable, l4_check_q.at, l4_sum_q == '1 ? 16'hffff : ~l4_sum_q}),
-    patch_t'({ip_check_q.enable, ip_check_q.at, ~ip_sum_q}),
-    l4_length_q,
-    ip_length_q,
+    narrow(l4_check_q.enable, l4_check_q.at, l4_sum_q == '1 ? 16'hffff : ~l4_sum_q),
+    narrow(ip_check_q.enable, ip_check_q.at, ~ip_sum_q),
+    narrow(l4_length_q.enable, l4_length_q.at, l4_length_q.value),
+    narrow(ip_length_q.enable, ip_length_q.at, ip_length_q.value),
     field_patches_q
   };
   assign departure_o.from  = late_from_q;
