@@ -36,7 +36,10 @@ module release_gate_rules
     input ticks_t     previous_start_q,
     input ticks_t     previous_due_q,
     input logic       open,
-    input logic signed [OwedWidth-1:0] owed_q
+    input logic signed [OwedWidth-1:0] owed_q,
+    input logic       positive_q,
+    input logic       negative_q,
+    input logic       settled_q
 );
   localparam int unsigned CountWidth = OwedWidth;
 
@@ -163,14 +166,17 @@ module release_gate_rules
       assert (between == inside_q && eaten_q == swallowing_q && earlier == previous_q);
       assert (!(between && eaten_q));
       if (held_q) begin
-        assert (due == due_q && stamp == stamp_q && timed == !untimed_q);
+        assert ((untimed_q || due == due_q) && stamp == stamp_q && timed == !untimed_q);
         assert (age >= 1 && checked_q == (age >= 2));
         assert (!untimed_q || due <= now_i);
-        assert (!checked_q || reached_q == (now_i >= due_q));
+        assert (!checked_q || reached_q == (untimed_q || now_i >= due_q));
         assert (owed_q >= 0);
         assert (held_n == frames_n);
       end
       if (inside_q) assert (owed_q >= 0);
+      assert (!positive_q || owed_q > 0);
+      assert (!negative_q || owed_q < 0);
+      assert (!settled_q || owed_q == 0);
       if (earlier) begin
         assert (earlier_start == previous_start_q && earlier_due == previous_due_q);
         assert (earlier_start < now_i && earlier_due <= earlier_start);

@@ -240,10 +240,18 @@ module core
   departure_t departure;
   beat_t source_beat;
 
-  assign departure_valid = live_i ? queued_departure_valid : made_departure_valid;
-  assign departure = live_i ? queued_departure : made_departure;
-  assign queued_departure_ready = live_i && departure_ready;
-  assign made_departure_ready = !live_i && departure_ready;
+  // One place for the departure that is next: it comes long before the gate wants it.
+  assign queued_departure_ready = live_i && !departure_valid;
+  assign made_departure_ready = !live_i && !departure_valid;
+  always_ff @(posedge clk_i) begin
+    if (!departure_valid) begin
+      departure_valid <= live_i ? queued_departure_valid : made_departure_valid;
+      departure       <= live_i ? queued_departure : made_departure;
+    end else if (departure_ready) begin
+      departure_valid <= 1'b0;
+    end
+    if (!rst_ni) departure_valid <= 1'b0;
+  end
   assign source_valid = live_i ? queued_valid : made_valid;
   assign source_beat = live_i ? queued_beat : made_beat;
   assign queued_ready = live_i && source_ready;

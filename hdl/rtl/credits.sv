@@ -34,14 +34,16 @@ module credits #(
   assign grant_valid_o = offered_q != 0;
   assign grant_o       = offered_q;
   assign outstanding_o = outstanding_q;
-  assign refused_o     = use_valid_i && use_i > outstanding_q;
+  // What is left says, by its sign, whether it is refused.
+  wire [Width:0] left = {1'b0, outstanding_q} - {1'b0, use_i};
+  assign refused_o     = use_valid_i && left[Width];
 
   wire granted = grant_valid_o && grant_ready_i;
   wire offer = !grant_valid_o && free_q != 0;
-  wire used = use_valid_i && !refused_o;
+  wire [Width-1:0] rest = use_valid_i && !left[Width] ? left[Width-1:0] : outstanding_q;
 
-  wire [Width-1:0] kept = revoke_i ? '0 : outstanding_q - (used ? use_i : '0);
-  wire [Width-1:0] back = revoke_i ? outstanding_q - (used ? use_i : '0) : '0;
+  wire [Width-1:0] kept = revoke_i ? '0 : rest;
+  wire [Width-1:0] back = revoke_i ? rest : '0;
 
   always_ff @(posedge clk_i) begin
     free_q        <= (offer ? '0 : free_q) + Width'(free_i) + back;

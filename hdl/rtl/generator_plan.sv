@@ -51,12 +51,12 @@ module generator_plan
 
   // The two plans that overlap: `early` is in cycles 0 … 7, `late` in 8 … 12.
   logic [2:0] cycle_q;
-  logic early_q, late_q, ran_q, first_q, endless_q;
+  logic early_q, late_q, ran_q, first_q, endless_q, more_q;
   logic [31:0] left_q;  // frames still to plan
 
   wire at_end = go && cycle_q == 3'd7;
   // Lists and counts are there eight cycles after run_i at the earliest.
-  wire begin_plan = at_end && run_i && ran_q && (endless_q || left_q != 0);
+  wire begin_plan = at_end && run_i && ran_q && more_q;
   wire hand_over = late_q && cycle_q == 3'd4;
 
   assign plan_valid_o = hand_over;
@@ -89,6 +89,7 @@ module generator_plan
 
   always_ff @(posedge clk_i) begin
     if (go) cycle_q <= cycle_q + 1'b1;
+    more_q <= endless_q || left_q != 0;
     if (hand_over && go) late_q <= 1'b0;
     if (at_end) begin
       early_q      <= begin_plan;
@@ -139,8 +140,8 @@ module generator_plan
   logic active1_q, active2_q, active3_q, active4_q;
   field_t flags1_q, flags2_q, flags3_q, flags4_q;
   logic [31:0] first1_q, last1_q, step1_q, state1_q, value2_q, value3_q, value4_q;
-  logic [1:0] field1_q;
-  logic [31:0] next;
+  logic [1:0] field1_q, field2_q;
+  logic [31:0] next, next2_q;
 
   always_comb begin
     if (flags1_q.mode == Random) next = xorshift32(state1_q);
@@ -148,7 +149,7 @@ module generator_plan
   end
 
   wire write_field = write_i && memory_i == ToFields;
-  wire keep_state = go && active1_q;
+  wire keep_state = go && active2_q;
   always_ff @(posedge clk_i) begin
     if (write_field && address_i[2:0] == 3'd0) used_by[address_i[4:3]] <= data_i;
     if (write_field && address_i[2:0] == 3'd1) flags[address_i[4:3]] <= data_i[$bits(field_t)-1:0];
@@ -156,7 +157,7 @@ module generator_plan
     if (write_field && address_i[2:0] == 3'd3) lasts[address_i[4:3]] <= data_i;
     if (write_field && address_i[2:0] == 3'd4) steps[address_i[4:3]] <= data_i;
     if (keep_state || write_field && address_i[2:0] == 3'd5)
-      states[keep_state ? field1_q : address_i[4:3]] <= keep_state ? next : data_i;
+      states[keep_state ? field2_q : address_i[4:3]] <= keep_state ? next2_q : data_i;
   end
 
   (* no_rw_check *) logic [31:0] values[Values];
@@ -180,6 +181,8 @@ module generator_plan
       state1_q  <= states[field];
 
       active2_q <= active1_q;
+      field2_q  <= field1_q;
+      next2_q   <= next;
       flags2_q  <= flags1_q;
       value2_q  <= flags1_q.mode == Random ? first1_q ^ (state1_q & last1_q) : state1_q;
       active3_q <= active2_q;
@@ -189,7 +192,10 @@ module generator_plan
       flags4_q  <= flags3_q;
       value4_q  <= flags3_q.mode == List ? listed3_q : value3_q;
     end
-    if (!rst_ni) active1_q <= 1'b0;
+    if (!rst_ni) begin
+      active1_q <= 1'b0;
+      active2_q <= 1'b0;
+    end
   end
 
   // Sequence numbers, by stream.

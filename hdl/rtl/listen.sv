@@ -41,13 +41,16 @@ module listen
   // How many halfwords of this beat count.
   wire [2:0] whole = 3'((4'(beat_i.final_byte) + 4'd1) >> 1);
 
-  logic [Rules-1:0] held;
+  // A rule's halfword is picked in one cycle and compared in the next.
+  logic [Rules-1:0] here_q, held;
+  logic [Rules-1:0][15:0] picked_q;
+  logic first1_q;
   always_comb begin
     for (int unsigned i = 0; i < Rules; i++) begin
       automatic rule_t rule = config_i.rules[i];
-      held[i] = !beat_i.first && held_q[i];
+      held[i] = !first1_q && held_q[i];
       if (!rule.enable) held[i] = 1'b1;
-      else if ({1'b0, rule.at[7:2]} == index && {1'b0, rule.at[1:0]} < whole) held[i] = ((lanes[rule.at[1:0]] ^ rule.value) & rule.mask) == 0;
+      else if (here_q[i]) held[i] = ((picked_q[i] ^ rule.value) & rule.mask) == 0;
     end
   end
 
@@ -86,19 +89,25 @@ module listen
     if (valid_i) begin
       index_q     <= index[6] ? index : index + 1'b1;
       beats_q     <= beats + 1'b1;
-      held_q      <= held;
       found_q     <= found;
       in_before_q <= in[1:0];
     end
     if (valid_i && beat_i.last) begin
       arrival_o.bad   <= beat_i.bad;
-      arrival_o.pass  <= !beat_i.bad && held == '1;
       arrival_o.bytes <= {beats, 3'b0} + 14'(beat_i.final_byte) + 14'd1;
       arrival_o.stamp <= stamp_i;
       arrival_o.time_ <= time_i;
     end
 
-    // First stage: turned.
+    // First stage: halfwords of the rules picked, all turned.
+    first1_q <= beat_i.first;
+    for (int unsigned i = 0; i < Rules; i++) begin
+      automatic logic [7:0] at = config_i.rules[i].at;
+      here_q[i]   <= {1'b0, at[7:2]} == index && {1'b0, at[1:0]} < whole;
+      picked_q[i] <= lanes[at[1:0]];
+    end
+    if (moved_q[0]) held_q <= held;
+    if (last_q[1]) arrival_o.pass <= !arrival_o.bad && held_q == '1;
     in_q <= in;
     for (int unsigned l = 0; l < 4; l++) begin
       turned_q[l] <= lanes[2'(l)+turn];

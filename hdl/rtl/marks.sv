@@ -4,7 +4,7 @@
 // Frames are counted modulo 2^32; older and newer are never mistaken as long as fewer than 2^30 are inside, and a report is taken within
 // 2^30 frames (12 minutes at 1 488 095 frames a second).
 //
-// Rules (formal/marks.sv): 1 no mark is reported before all frames accepted before it are gone; 2 it is reported two cycles after at the
+// Rules (formal/marks.sv): 1 no mark is reported before all frames accepted before it are gone; 2 it is reported three cycles after at the
 // latest, unless older marks wait; 3 each once, in order; 4 the rules of streams at the output.
 module marks #(
     parameter type         Id    = logic [15:0],
@@ -28,7 +28,7 @@ module marks #(
   logic [CountWidth-1:0] until_[Depth];
   logic [Width:0] write_q, read_q;
   logic [CountWidth-1:0] accepted_q, gone_q;
-  logic valid_q;
+  logic due_q, valid_q;
   Id id_q;
 
   wire full = write_q == {~read_q[Width], read_q[Width-1:0]};
@@ -36,7 +36,8 @@ module marks #(
   wire [CountWidth-1:0] missing = until_[read_q[Width-1:0]] - gone_q;
   // Frames gone are never more than frames accepted, so what is not zero is above.
   wire due = some && (missing == 0 || missing[CountWidth-1]);
-  wire move = !valid_q || ready_i;
+  // Compared in one cycle, reported in the next: what is due stays so until it is.
+  wire move = due_q && (!valid_q || ready_i);
 
   assign ready_o = !full;
   assign valid_o = valid_q;
@@ -53,10 +54,12 @@ module marks #(
     accepted_q <= accepted_q + CountWidth'(accepted_i);
     gone_q     <= gone_q + CountWidth'(gone_i);
     write_q    <= write_q + (Width + 1)'(valid_i && ready_o);
+    due_q      <= due && !move;
+    if (valid_q && ready_i) valid_q <= 1'b0;
     if (move) begin
-      valid_q <= due;
+      valid_q <= 1'b1;
       id_q    <= ids[read_q[Width-1:0]];
-      read_q  <= read_q + (Width + 1)'(due);
+      read_q  <= read_q + 1'b1;
     end
     if (!rst_ni) begin
       accepted_q <= '0;
@@ -64,6 +67,7 @@ module marks #(
       write_q    <= '0;
       read_q     <= '0;
       valid_q    <= 1'b0;
+      due_q      <= 1'b0;
     end
   end
 endmodule

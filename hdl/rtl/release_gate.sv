@@ -62,10 +62,12 @@ module release_gate
   ticks_t previous_start_q, previous_due_q;
 
   logic signed [OwedWidth-1:0] owed_q;
+  // What it was and still is; for one cycle after it changed, none of them: so no sum is on the way to `ready_o`.
+  logic positive_q, negative_q, settled_q;
 
   wire open = held_q && checked_q && reached_q && !inside_q && !swallowing_q;
   wire pass = inside_q || open;
-  wire swallow = swallowing_q || (!inside_q && !held_q && (forget_i || owed_q > 0));
+  wire swallow = swallowing_q || (!inside_q && !held_q && (forget_i || positive_q));
   wire begin_swallow = swallow && !swallowing_q && valid_i;
 
   assign valid_o = valid_i && pass;
@@ -76,9 +78,9 @@ module release_gate
   assign forgotten_o = begin_swallow;
 
   // Departures.
-  wire drop = forget_i || owed_q < 0;
+  wire drop = forget_i || negative_q;
   // Not before what is owed has been swallowed: so a departure that is held belongs to the next frame.
-  assign departure_ready_o = drop || (!held_q && owed_q == 0);
+  assign departure_ready_o = drop || (!held_q && settled_q);
   wire taken = departure_valid_i && departure_ready_o;
   wire load = taken && !drop;
   // What is offered to the MAC stays offered.
@@ -97,13 +99,13 @@ module release_gate
 
   always_ff @(posedge clk_i) begin
     checked_q <= held_q && !start_o && !drop_held;
-    reached_q <= next_i >= due_q;
+    reached_q <= untimed_q || next_i >= due_q;
     if (start_o || drop_held) held_q <= 1'b0;
     if (load) begin
       held_q    <= 1'b1;
       checked_q <= 1'b0;
       untimed_q <= no_time;
-      due_q     <= no_time ? now_i : base + departure_i.value;
+      due_q     <= base + departure_i.value;
       stamp_q   <= departure_i.stamp;
     end
 
@@ -119,6 +121,10 @@ module release_gate
     owed_q <= owed_q + OwedWidth'(signed'({1'b0, taken && drop})) + OwedWidth'(signed'({1'b0, drop_held}))
             - OwedWidth'(signed'({1'b0, begin_swallow}));
 
+    positive_q <= owed_q > 0 && !begin_swallow;
+    negative_q <= owed_q < 0 && !(taken && drop) && !drop_held;
+    settled_q  <= owed_q == 0 && !(taken && drop) && !drop_held && !begin_swallow;
+
     release_valid_o <= start_o;
     if (!rst_ni) begin
       held_q          <= 1'b0;
@@ -127,6 +133,9 @@ module release_gate
       swallowing_q    <= 1'b0;
       previous_q      <= 1'b0;
       owed_q          <= '0;
+      positive_q      <= 1'b0;
+      negative_q      <= 1'b0;
+      settled_q       <= 1'b0;
       release_valid_o <= 1'b0;
     end
   end

@@ -34,33 +34,41 @@ module stamper
     input  logic [7:0]  byte_i,
     output logic [7:0]  byte_o
 );
-  localparam int unsigned First = 6, Check = 16, End = 18;
+  localparam int unsigned First = 6, End = 18;
 
   logic [2:1] started_q;
+  stamp_t stamp_q;
   // Of the byte that comes next, counted from the signature: negative before it; stays at End.
   logic [9:0] position_q, position_d;
   logic summed_q, replaced_q, check_q;  // what is done with that byte
   logic [9:0][7:0] written_q;           // bytes 6 … 15
+  logic written_now_q;
   logic adding_q;                       // they are being added
-  logic [3:0] pick_q;
+  logic [3:0] pick_q, pick_d;
   logic [7:0] sum_q, other_q;
   logic carry_q;
 
-  wire [7:0] picked = written_q[pick_q];
-  wire move = (started_q[1] || step_i) && position_q != 10'(End);
+  logic [7:0] picked_q;
+  wire move = (started_q[2] || step_i) && position_q != 10'(End);
   wire add = adding_q || step_i && !position_q[9];
-  wire [7:0] addend = adding_q ? picked : summed_q ? byte_i : 8'h00;
+  wire [7:0] addend = adding_q ? picked_q : summed_q ? byte_i : 8'h00;
 
   always_comb begin
     position_d = position_q + 10'(move);
     // One short, which the cycle after makes good: so no sum is needed to negate.
-    if (start_i) position_d = stamp_i.enable ? ~{1'b0, stamp_i.place, 1'b0} : 10'(End);
+    if (started_q[1]) position_d = stamp_q.enable ? ~{1'b0, stamp_q.place, 1'b0} : 10'(End);
   end
 
-  assign byte_o = !replaced_q ? byte_i : check_q ? ~sum_q : picked;
+  always_comb begin
+    pick_d = pick_q + 4'(adding_q || step_i && replaced_q);
+    if (written_now_q || adding_q && pick_q == 4'd9) pick_d = '0;
+  end
+
+  assign byte_o = !replaced_q ? byte_i : check_q ? ~sum_q : picked_q;
 
   always_ff @(posedge clk_i) begin
     started_q  <= {started_q[1], start_i};
+    stamp_q    <= stamp_i;
     position_q <= position_d;
     summed_q   <= position_d < 10'(First);
     replaced_q <= position_d >= 10'(First) && position_d < 10'(End);
@@ -71,16 +79,18 @@ module stamper
       {written_q[2], written_q[3], written_q[4], written_q[5], written_q[6], written_q[7], written_q[8], written_q[9]} <=
           {SignatureVersion, time_i};
     end
-    adding_q <= started_q[2] || adding_q && pick_q != 4'd9;
-    if (adding_q || step_i && replaced_q) pick_q <= pick_q + 1'b1;
-    if (started_q[2] || adding_q && pick_q == 4'd9) pick_q <= '0;
+    written_now_q <= started_q[2];
+    adding_q <= written_now_q || adding_q && pick_q != 4'd9;
+    pick_q   <= pick_d;
+    picked_q <= written_q[pick_d];
     if (add) begin
       {carry_q, other_q} <= {1'b0, sum_q} + {1'b0, addend} + {8'b0, carry_q};
       sum_q              <= other_q;
     end
-    if (start_i) {carry_q, sum_q, other_q} <= {1'b0, ~SignatureSum};
+    if (started_q[1]) {carry_q, sum_q, other_q} <= {1'b0, ~SignatureSum};
     if (!rst_ni) begin
       started_q  <= '0;
+      written_now_q <= 1'b0;
       adding_q   <= 1'b0;
       position_q <= 10'(End);
       replaced_q <= 1'b0;

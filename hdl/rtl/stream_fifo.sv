@@ -52,8 +52,9 @@ module stream_fifo #(
     write_q  <= write_q + Width'(write);
     read_q   <= read_q + Width'(read);
     stored_q <= stored_d;
-    some_q   <= stored_d != 0;
-    full_q   <= stored_d[Width];
+    // The same as asking the sum, but `read` comes late.
+    some_q   <= write || (stored_q != 0 && !(stored_q == (Width + 1)'(1) && read));
+    full_q   <= !read && (stored_q[Width] || (stored_q == (Width + 1)'(Depth - 1) && write));
     if (move_fetched) fetched_valid_q <= read;
     if (move_out) out_valid_q <= fetched_valid_q;
     if (!rst_ni) begin
