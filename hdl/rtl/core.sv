@@ -252,10 +252,26 @@ module core
     end
     if (!rst_ni) departure_valid <= 1'b0;
   end
-  assign source_valid = live_i ? queued_valid : made_valid;
-  assign source_beat = live_i ? queued_beat : made_beat;
-  assign queued_ready = live_i && source_ready;
-  assign made_ready = !live_i && source_ready;
+  logic chosen_valid, chosen_ready;
+  beat_t chosen_beat;
+  assign chosen_valid = live_i ? queued_valid : made_valid;
+  assign chosen_beat = live_i ? queued_beat : made_beat;
+  assign queued_ready = live_i && chosen_ready;
+  assign made_ready = !live_i && chosen_ready;
+
+  // Behind it a wait of the MAC's goes no further than this: the sources are far from it.
+  stream_register #(
+      .T(beat_t)
+  ) chosen (
+      .clk_i,
+      .rst_ni,
+      .valid_i(chosen_valid),
+      .ready_o(chosen_ready),
+      .data_i (chosen_beat),
+      .valid_o(source_valid),
+      .ready_i(source_ready),
+      .data_o (source_beat)
+  );
 
   logic gate_valid, gate_ready, start, gate_forgot, underrun;
   beat_t gate_beat;
@@ -283,13 +299,13 @@ module core
       .forgotten_o      (gate_forgot)
   );
 
-  assign idle_o = made_idle && queue_empty && !gate_valid;
+  assign idle_o = made_idle && queue_empty && !source_valid;
 
   forget forgetting (
       .clk_i,
       .rst_ni,
       .forget_i,
-      .sources_empty_i(made_idle && queue_empty),
+      .sources_empty_i(made_idle && queue_empty && !source_valid),
       .forgotten_i    (gate_forgot),
       .busy_o         (forget_busy_o),
       .done_o         (forget_done_o),

@@ -65,7 +65,7 @@ module generator_beats
   wire free_plan = go && valid1_q && first1_q;
 
   assign plan_ready_o = !plan_valid_q;
-  assign idle_o = !plan_valid_q && !busy0_q && !valid1_q && !valid2_q && !valid3_q && !valid_o;
+  assign idle_o = !plan_valid_q && !busy0_q && !valid1_q && !valid2_q && !valid3_q;
 
   always_ff @(posedge clk_i) begin
     if (free_plan) begin
@@ -158,16 +158,7 @@ module generator_beats
     end
   end
 
-  stream_register #(
-      .T(beat_t)
-  ) out (
-      .clk_i,
-      .rst_ni,
-      .valid_i(valid3_q),
-      .ready_o(go),
-      .data_i (beat3_q),
-      .valid_o,
-      .ready_i,
-      .data_o (beat_o)
-  );
+  assign go      = !valid3_q || ready_i;
+  assign valid_o = valid3_q;
+  assign beat_o  = beat3_q;
 endmodule

@@ -9,10 +9,10 @@
 //   1       word 1               0 goes on, 1 read
 //   2       word 0 here          …
 //   4       word 2: stream       0 has its value
-//   5       sequence number      1                                field 0, after what does not vary
+//   5       sequence number      1                                what does not vary; field 0 after 6
 //   8       word 6 here          …                                field 3
-//   9                                                             length
-//   10                                                            last carry
+//   10                                                            length
+//   11                                                            last carry
 //   12      handed over, or everything stands still until it is taken
 //
 // Checksums are never computed over the payload: the host gives the sums of what does not vary, with zeros in place of what does, and
@@ -223,23 +223,15 @@ module generator_plan
   logic ip_carry_q, l4_carry_q;
   patch_t [Fields-1:0] field_patches_q;
 
-  // Sums of ones' complement: one addition in each cycle from 4 to 11, the carry of one being the next one's. A field is there in cycle k + 5, with
-  // its own halves added. What is added after the fields is below 2^15, so nothing is carried after the last cycle.
+  // Sums of ones' complement: one addition in each cycle from 4 to 11, the carry of one being the next one's. A field is there in cycle k + 6, with
+  // its own halves added, the length in cycle 10. What is added after the fields is below 2^15, so nothing is carried after the last cycle.
   logic [16:0] field_sum_q;
   logic in_ip5_q, in_l4_5_q;
   wire [15:0] field_sum = field_sum_q[15:0] + 16'(field_sum_q[16]);
   wire fixed = cycle_q == 3'd4;
-  wire lengths = cycle_q == 3'd1;
+  wire lengths = cycle_q == 3'd1;  // of the next cycle
   wire [15:0] l4_count = !(pseudo_q && l4_length_q.enable) ? l4_length_q.value : {l4_length_q.value[14:0], 1'b0};
-  logic [15:0] to_ip, to_l4;
-  always_comb begin
-    to_ip = in_ip5_q ? field_sum : '0;
-    to_l4 = in_l4_5_q ? field_sum : '0;
-    if (lengths) begin
-      to_ip = ip_length_q.enable ? ip_length_q.value : '0;
-      to_l4 = pseudo_q || l4_length_q.enable ? l4_count : '0;
-    end
-  end
+  logic [15:0] to_ip_q, to_l4_q;
 
   always_ff @(posedge clk_i) begin
     if (go) begin
@@ -247,8 +239,10 @@ module generator_plan
       // Field k is in stage 4 in cycle k + 4; otherwise nothing is added.
       in_ip5_q  <= active4_q && flags4_q.in_ip && cycle_q[2];
       in_l4_5_q <= active4_q && flags4_q.in_l4 && cycle_q[2];
-      {ip_carry_q, ip_sum_q} <= 17'(ip_sum_q) + 17'(to_ip) + 17'(ip_carry_q);
-      {l4_carry_q, l4_sum_q} <= 17'(l4_sum_q) + 17'(to_l4) + 17'(l4_carry_q);
+      to_ip_q <= in_ip5_q ? field_sum : lengths && ip_length_q.enable ? ip_length_q.value : '0;
+      to_l4_q <= in_l4_5_q ? field_sum : lengths && (pseudo_q || l4_length_q.enable) ? l4_count : '0;
+      {ip_carry_q, ip_sum_q} <= 17'(ip_sum_q) + 17'(to_ip_q) + 17'(ip_carry_q);
+      {l4_carry_q, l4_sum_q} <= 17'(l4_sum_q) + 17'(to_l4_q) + 17'(l4_carry_q);
       if (fixed) begin
         {ip_carry_q, ip_sum_q} <= {1'b0, ip_fixed_q};
         {l4_carry_q, l4_sum_q} <= {1'b0, l4_fixed_q};

@@ -6,8 +6,8 @@
 // Inside a frame the next beat must be there when its turn comes (paced_queue and generator see to it). Were it not, the frame is ended with an
 // error on the wire, what is left of it is taken and thrown away, and `underrun_o` tells.
 //
-// Each byte of a frame and its padding is shown at `byte_o` in the one cycle in which `step_o` is high, and `byte_i` is what leaves in its place
-// (see stamper).
+// Each byte of a frame and its padding is shown at `byte_o` one cycle before its turn, and `byte_i` is what leaves in its place (see stamper): the first
+// with the first beat, the others in cycles with `step_o`. So no choice is left for the cycle in which the FCS counts it.
 //
 // Rules (formal/mac_tx_gmii.sv): 1 the preamble starts one cycle after the first beat was taken, and at no other time; 2 between two frames at
 // least 12 cycles are silent, and after exactly 12 the next may start; 3 a frame is never broken by silence.
@@ -46,16 +46,18 @@ module mac_tx_gmii
   logic [31:0] crc_q;
 
   wire take = valid_i && ready_o;
+  logic wants_q;  // the last byte of a beat that is not the last
+  logic [7:0] now_q;
+
   assign step_o = state_q == Data || state_q == Pad;
-  assign byte_o = state_q == Pad ? 8'h00 : beat_q.data[7:0];
-  wire end_of_beat = byte_q == beat_q.final_byte || byte_q == 3'd7;
-  wire end_of_frame = end_of_beat && beat_q.last;
+  assign byte_o = take ? beat_i.data[7:0] : state_q == Pad || end_of_frame ? 8'h00 : beat_q.data[15:8];
+  wire end_of_frame = beat_q.last && (byte_q == beat_q.final_byte || byte_q == 3'd7);
   wire long_enough = bytes_q >= 6'(MinFrameBytes - 1);
 
   always_comb begin
     unique case (state_q)
       Idle: ready_o = 1'b1;
-      Data: ready_o = end_of_beat && !beat_q.last;
+      Data: ready_o = wants_q;
       Broken: ready_o = !beat_q.last;
       default: ready_o = 1'b0;
     endcase
@@ -88,8 +90,8 @@ module mac_tx_gmii
       end
       Data, Pad: begin
         tx_en_o <= 1'b1;
-        txd_o   <= byte_i;
-        crc_q   <= crc_byte(crc_q, byte_i);
+        txd_o   <= now_q;
+        crc_q   <= crc_byte(crc_q, now_q);
         byte_q  <= byte_q + 1'b1;
         count_q <= '0;
         if (!long_enough) bytes_q <= bytes_q + 1'b1;
@@ -98,7 +100,7 @@ module mac_tx_gmii
           if (long_enough) state_q <= Fcs;
         end else if (end_of_frame) begin
           state_q <= long_enough ? Fcs : Pad;
-        end else if (end_of_beat) begin
+        end else if (wants_q) begin
           byte_q <= '0;
           if (!valid_i) begin
             state_q    <= Broken;
@@ -131,6 +133,8 @@ module mac_tx_gmii
       default: state_q <= Idle;
     endcase
 
+    wants_q <= state_q == Data && byte_q == 3'd6 && !beat_q.last;
+    if (take || step_o) now_q <= byte_i;
     if (take) beat_q <= beat_i;
     if (!rst_ni) begin
       state_q <= Idle;

@@ -33,9 +33,9 @@ module marks #(
 
   wire full = write_q == {~read_q[Width], read_q[Width-1:0]};
   wire some = write_q != read_q;
-  wire [CountWidth-1:0] missing = until_[read_q[Width-1:0]] - gone_q;
-  // Frames gone are never more than frames accepted, so what is not zero is above.
-  wire due = some && (missing == 0 || missing[CountWidth-1]);
+  // Frames that have not gone, less one: below 0 if there are none.
+  wire [CountWidth-1:0] less = until_[read_q[Width-1:0]] + ~gone_q;
+  wire due = some && less[CountWidth-1];
   // Compared in one cycle, reported in the next: what is due stays so until it is.
   wire move = due_q && (!valid_q || ready_i);
 

@@ -29,17 +29,17 @@ module stamper
     // Of the start two cycles ago.
     input  logic [59:0] time_i,
     input  ticks_t      late_i,
-    // The bytes of the frame, from its first on, one in each cycle with step_i.
+    // The bytes of the frame: the first with start_i, the others in cycles with step_i.
     input  logic        step_i,
     input  logic [7:0]  byte_i,
     output logic [7:0]  byte_o
 );
-  localparam int unsigned First = 6, End = 18;
+  localparam int unsigned First = 6, Check = 16, End = 18;
 
-  logic [2:1] started_q;
+  logic [3:1] started_q;
   stamp_t stamp_q;
   // Of the byte that comes next, counted from the signature: negative before it; stays at End.
-  logic [9:0] position_q, position_d;
+  logic [9:0] position_q;
   logic summed_q, replaced_q, check_q;  // what is done with that byte
   logic [9:0][7:0] written_q;           // bytes 6 … 15
   logic written_now_q;
@@ -49,15 +49,11 @@ module stamper
   logic carry_q;
 
   logic [7:0] picked_q;
-  wire move = (started_q[2] || step_i) && position_q != 10'(End);
+  logic ended_q;
+  // What is loaded at the start is two short, which the cycles after make good: so no sum is needed to negate.
+  wire move = (started_q[2] || started_q[3] || step_i) && !ended_q;
   wire add = adding_q || step_i && !position_q[9];
   wire [7:0] addend = adding_q ? picked_q : summed_q ? byte_i : 8'h00;
-
-  always_comb begin
-    position_d = position_q + 10'(move);
-    // One short, which the cycle after makes good: so no sum is needed to negate.
-    if (started_q[1]) position_d = stamp_q.enable ? ~{1'b0, stamp_q.place, 1'b0} : 10'(End);
-  end
 
   always_comb begin
     pick_d = pick_q + 4'(adding_q || step_i && replaced_q);
@@ -67,12 +63,28 @@ module stamper
   assign byte_o = !replaced_q ? byte_i : check_q ? ~sum_q : picked_q;
 
   always_ff @(posedge clk_i) begin
-    started_q  <= {started_q[1], start_i};
+    started_q  <= {started_q[2:1], start_i};
     stamp_q    <= stamp_i;
-    position_q <= position_d;
-    summed_q   <= position_d < 10'(First);
-    replaced_q <= position_d >= 10'(First) && position_d < 10'(End);
-    check_q    <= position_d[4];
+    if (move) begin
+      position_q <= position_q + 1'b1;
+      if (position_q == '1) summed_q <= 1'b1;
+      if (position_q == 10'(First - 1)) begin
+        summed_q   <= 1'b0;
+        replaced_q <= 1'b1;
+      end
+      if (position_q == 10'(Check - 1)) check_q <= 1'b1;
+      if (position_q == 10'(End - 1)) begin
+        replaced_q <= 1'b0;
+        ended_q    <= 1'b1;
+      end
+    end
+    if (started_q[1]) begin
+      position_q <= ~{1'b0, stamp_q.place, 1'b0};
+      ended_q    <= !stamp_q.enable;
+      summed_q   <= 1'b0;
+      replaced_q <= 1'b0;
+      check_q    <= 1'b0;
+    end
     if (started_q[2]) begin
       // The first byte at the lowest place.
       {written_q[0], written_q[1]} <= late_i[63:16] != 0 ? '1 : late_i[15:0];
@@ -92,7 +104,7 @@ module stamper
       started_q  <= '0;
       written_now_q <= 1'b0;
       adding_q   <= 1'b0;
-      position_q <= 10'(End);
+      ended_q    <= 1'b1;
       replaced_q <= 1'b0;
     end
   end

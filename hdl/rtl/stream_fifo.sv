@@ -40,8 +40,6 @@ module stream_fifo #(
   assign data_o  = out_q;
   assign empty_o = !some_q && !fetched_valid_q && !out_valid_q;
 
-  wire [Width:0] stored_d = stored_q + (Width + 1)'(write) - (Width + 1)'(read);
-
   always_ff @(posedge clk_i) begin
     if (write) memory[write_q] <= data_i;
     if (move_fetched) fetched_q <= memory[read_q];
@@ -49,9 +47,9 @@ module stream_fifo #(
   end
 
   always_ff @(posedge clk_i) begin
-    write_q  <= write_q + Width'(write);
-    read_q   <= read_q + Width'(read);
-    stored_q <= stored_d;
+    if (write) write_q <= write_q + 1'b1;
+    if (read) read_q <= read_q + 1'b1;
+    if (read != write) stored_q <= write ? stored_q + 1'b1 : stored_q - 1'b1;
     // The same as asking the sum, but `read` comes late.
     some_q   <= write || (stored_q != 0 && !(stored_q == (Width + 1)'(1) && read));
     full_q   <= !read && (stored_q[Width] || (stored_q == (Width + 1)'(Depth - 1) && write));
