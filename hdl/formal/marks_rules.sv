@@ -87,9 +87,9 @@ module marks_rules #(
         rule_1_not_before : assert (frames_before_q == 0);
         rule_3_order : assert (id_o == watched_q);
       end
-      rule_2_then : assert (free_q < 3 || valid_o);
+      rule_2_then : assert (free_q < 2 || valid_o);
       assert (!due_q || (stored != 0 && (stale == 0 || stale[CountWidth-1])));
-      if (following_q && before_q == 0 && frames_before_q == 0 && !valid_q) assert (free_q < 2 || due_q);
+      if (following_q && before_q == 0 && frames_before_q == 0 && !valid_q) assert (free_q < 1 || due_q);
       assert (frames_inside == accepted_q - gone_q);
       assert (stored <= (Width + 1)'(Depth));
       assert (marks_inside == (Width + 2)'(stored) + (Width + 2)'(valid_q));

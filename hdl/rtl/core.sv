@@ -17,7 +17,6 @@ module core
     parameter int unsigned StoredBeats = 4096,
     parameter int unsigned QueueBeats  = 2048,
     parameter int unsigned QueueFrames = 512,
-    parameter type Counter = logic [47:0],
     localparam int unsigned CreditWidth = $clog2(QueueBeats + 1)
 ) (
     input  logic        clk_i,
@@ -75,21 +74,13 @@ module core
     output logic        release_valid_o,
     output release_t    release_o,
     input  logic        clear_i,
-    output Counter      sent_o,
-    output Counter      late_o,
-    output Counter      late_ticks_o,
-    output ticks_t      latest_o,
-    output Counter      underruns_o,
+    output ticks_t      latest_o,  // the greatest lateness
+    // Counters: see there.
+    input  logic        count_read_i,
+    input  logic [3:0]  count_at_i,
+    output logic [47:0] count_o,
     // Receiving.
     input  listen_t     listen_i,
-    output Counter      good_o,
-    output Counter      bad_o,
-    output Counter      passed_o,
-    output Counter      bytes_o,
-    output Counter      noise_o,
-    output Counter      missing_o,
-    output Counter      stale_o,
-    output Counter      uncounted_o,
     input  logic        read_i,
     input  logic [1:0]  read_what_i,
     input  logic [9:0]  read_at_i,
@@ -330,25 +321,43 @@ module core
       .underrun_o(underrun)
   );
 
-  // Counters of departures: 48 bits, 6 years at 1 488 095/s. late_ticks wraps when the sum of lateness does: 26 days.
-  logic released_q;
-  always_ff @(posedge clk_i) begin
-    released_q   <= release_valid_o;
-    lateness_q   <= release_o.late;
-    sent_o       <= sent_o + Counter'(released_q);
-    late_o       <= late_o + Counter'(released_q && lateness_q != 0);
-    late_ticks_o <= late_ticks_o + (released_q ? Counter'(lateness_q) : '0);
-    if (released_q && lateness_q > latest_o) latest_o <= lateness_q;
-    underruns_o <= underruns_o + Counter'(underrun);
-    if (clear_i || !rst_ni) begin
-      sent_o       <= '0;
-      late_o       <= '0;
-      late_ticks_o <= '0;
-      latest_o     <= '0;
-      underruns_o  <= '0;
-    end
-    if (!rst_ni) released_q <= 1'b0;
+  // What departures tell: lateness one cycle after the release, the greatest two cycles later.
+  logic released_q, released2_q, late2_q, greater2_q;
+  ticks_t lateness2_q;
+  events_t sent_events, heard_events;
+  always_comb begin
+    sent_events            = '0;
+    sent_events.sent       = released2_q;
+    sent_events.late       = late2_q;
+    sent_events.late_ticks = lateness2_q[47:0];
+    sent_events.underrun   = underrun;
   end
+  always_ff @(posedge clk_i) begin
+    released_q  <= release_valid_o;
+    lateness_q  <= release_o.late;
+    released2_q <= released_q;
+    late2_q     <= released_q && lateness_q != 0;
+    lateness2_q <= lateness_q;
+    greater2_q  <= released_q && lateness_q > latest_o;
+    if (greater2_q) latest_o <= lateness2_q;
+    if (clear_i || !rst_ni) latest_o <= '0;
+    if (!rst_ni) begin
+      released_q  <= 1'b0;
+      released2_q <= 1'b0;
+      late2_q     <= 1'b0;
+      greater2_q  <= 1'b0;
+    end
+  end
+
+  counters counting (
+      .clk_i,
+      .rst_ni,
+      .clear_i,
+      .events_i(sent_events | heard_events),
+      .read_i  (count_read_i),
+      .at_i    (count_at_i),
+      .value_o (count_o)
+  );
 
   // Receiving: takes the clock, gives nothing back.
   logic heard_valid, noise;
@@ -375,9 +384,7 @@ module core
   assign heard_o       = heard;
   assign heard_stamp_o = heard_stamp;
 
-  receive #(
-      .Counter(Counter)
-  ) receiving (
+  receive receiving (
       .clk_i,
       .rst_ni,
       .config_i       (listen_i),
@@ -389,14 +396,7 @@ module core
       .noise_i        (noise),
       .arrival_valid_o(),
       .arrival_o      (),
-      .good_o,
-      .bad_o,
-      .passed_o,
-      .bytes_o,
-      .noise_o,
-      .missing_o,
-      .stale_o,
-      .uncounted_o,
+      .events_o       (heard_events),
       .read_i,
       .read_what_i,
       .read_at_i,

@@ -49,10 +49,11 @@ module mac_tx_gmii
   logic wants_q;  // the last byte of a beat that is not the last
   logic [7:0] now_q;
 
-  assign step_o = state_q == Data || state_q == Pad;
-  assign byte_o = take ? beat_i.data[7:0] : state_q == Pad || end_of_frame ? 8'h00 : beat_q.data[15:8];
   wire end_of_frame = beat_q.last && (byte_q == beat_q.final_byte || byte_q == 3'd7);
   wire long_enough = bytes_q >= 6'(MinFrameBytes - 1);
+
+  assign step_o = state_q == Data || state_q == Pad;
+  assign byte_o = take ? beat_i.data[7:0] : state_q == Pad || end_of_frame ? 8'h00 : beat_q.data[15:8];
 
   always_comb begin
     unique case (state_q)

@@ -6,14 +6,11 @@
 //                 ├─────► gap to the frame before ──► histogram of |gap - reference|, in ticks
 //                 └─────► time - sent ──────────────► histogram of latencies, in nanoseconds; a negative one is in the last bin
 //
-// Frames that are bad or do not pass the filter are counted, and are in nothing else. Counters have 48 bits: frames wrap after 6 years at
-// 1 488 095/s, bytes after 26 days at 125 MB/s.
+// Frames that are bad or do not pass the filter are counted, and are in nothing else.
 module receive
   import tare_pkg::*;
   import receive_pkg::*;
-#(
-    parameter type Counter = logic [47:0]
-) (
+(
     input  logic        clk_i,
     input  logic        rst_ni,
     input  listen_t     config_i,
@@ -25,14 +22,7 @@ module receive
     input  logic        noise_i,
     output logic        arrival_valid_o,
     output arrival_t    arrival_o,
-    output Counter      good_o,
-    output Counter      bad_o,
-    output Counter      passed_o,
-    output Counter      bytes_o,     // of good frames
-    output Counter      noise_o,
-    output Counter      missing_o,
-    output Counter      stale_o,
-    output Counter      uncounted_o, // values that are in no bin
+    output events_t     events_o,        // of the receiving side; the others are 0
     // Reading: 0 gaps, 1 latencies, 2 missing by stream.
     input  logic        read_i,
     input  logic [1:0]  read_what_i,
@@ -130,11 +120,18 @@ module receive
   logic [5:0] sweep_q;
   logic stream_read_q;
   logic [31:0] stream_value_q;
+  logic checked_q;
+  logic [4:0] stream_q;
+  logic [31:0] by_q, frames_q;
   wire sweeping = !sweep_q[5];
-  wire [4:0] place = sweeping ? sweep_q[4:0] : checked_stream;
-  wire [31:0] sum = missing_by[checked_stream] + missing[31:0];
+  wire [4:0] place = sweeping ? sweep_q[4:0] : stream_q;
   always_ff @(posedge clk_i) begin
-    if (sweeping || checked) missing_by[place] <= sweeping ? '0 : sum;
+    // Read, added to and written in three cycles: frames are further apart.
+    checked_q  <= checked;
+    by_q       <= missing_by[checked_stream];
+    stream_q   <= checked_stream;
+    frames_q   <= missing[31:0];
+    if (sweeping || checked_q) missing_by[place] <= sweeping ? '0 : by_q + frames_q;
     stream_read_q  <= read_i && read_what_i == 2'd2;
     stream_value_q <= missing_by[read_at_i[4:0]];
     if (sweeping) sweep_q <= sweep_q + 1'b1;
@@ -145,23 +142,16 @@ module receive
   assign read_o = value_read_valid ? value_read : stream_value_q;
 
   always_ff @(posedge clk_i) begin
-    good_o      <= good_o + Counter'(valid && !arrival.bad);
-    bad_o       <= bad_o + Counter'(valid && arrival.bad);
-    passed_o    <= passed_o + Counter'(pass);
-    bytes_o     <= bytes_o + (valid && !arrival.bad ? Counter'(arrival.bytes) : '0);
-    noise_o     <= noise_o + Counter'(noise_i);
-    missing_o   <= missing_o + (checked ? Counter'(missing) : '0);
-    stale_o     <= stale_o + Counter'(checked && stale);
-    uncounted_o <= uncounted_o + Counter'(value_missed);
-    if (clear_i || !rst_ni) begin
-      good_o      <= '0;
-      bad_o       <= '0;
-      passed_o    <= '0;
-      bytes_o     <= '0;
-      noise_o     <= '0;
-      missing_o   <= '0;
-      stale_o     <= '0;
-      uncounted_o <= '0;
-    end
+    events_o                <= '0;
+    events_o.good           <= valid && !arrival.bad;
+    events_o.bad            <= valid && arrival.bad;
+    events_o.passed         <= pass;
+    events_o.bytes          <= arrival.bytes;
+    events_o.noise          <= noise_i;
+    events_o.missing        <= checked;
+    events_o.missing_frames <= missing;
+    events_o.stale          <= checked && stale;
+    events_o.uncounted      <= value_missed;
+    if (!rst_ni) events_o <= '0;
   end
 endmodule

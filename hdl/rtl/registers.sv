@@ -74,30 +74,18 @@ module registers (
     output logic link_departures_o,
     output logic link_received_o,
     output logic [31:0] link_patience_o,
-    input  logic [47:0] sent_i,
-    input  logic [47:0] late_i,
-    input  logic [47:0] late_ticks_i,
     input  logic [63:0] latest_i,
-    input  logic [47:0] underruns_i,
-    input  logic [47:0] good_i,
-    input  logic [47:0] bad_i,
-    input  logic [47:0] passed_i,
-    input  logic [47:0] bytes_i,
-    input  logic [47:0] noise_i,
-    input  logic [47:0] missing_i,
-    input  logic [47:0] stale_i,
-    input  logic [47:0] uncounted_i,
     output logic memory_address_write_o,
     output logic memory_data_write_o
 );
   wire [10:0] word = address_i[12:2];
   logic [1:0] reading_q;
   logic [31:0] high_q;
-  logic [6:0][31:0] group_q;
+  logic [3:0][31:0] group_q;
   logic [31:0] any_group;
   always_comb begin
     any_group = '0;
-    for (int unsigned i = 0; i < 7; i++) any_group |= group_q[i];
+    for (int unsigned i = 0; i < 4; i++) any_group |= group_q[i];
   end
 
   always_ff @(posedge clk_i) begin
@@ -247,9 +235,7 @@ module registers (
   logic readable, writable;
   always_comb begin
     unique case (word)
-      11'h000, 11'h001, 11'h002, 11'h003, 11'h006, 11'h007, 11'h018, 11'h019, 11'h01a, 11'h01b, 11'h029, 11'h02a, 11'h02c, 11'h040, 11'h041, 11'h042,
-      11'h043, 11'h044, 11'h045, 11'h046, 11'h047, 11'h048, 11'h049, 11'h04a, 11'h04b, 11'h04c, 11'h04d, 11'h04e, 11'h04f, 11'h050, 11'h051, 11'h052,
-      11'h053, 11'h054, 11'h055, 11'h056, 11'h057, 11'h058, 11'h059: readable = 1'b1;
+      11'h000, 11'h001, 11'h002, 11'h003, 11'h006, 11'h007, 11'h018, 11'h019, 11'h01a, 11'h01b, 11'h029, 11'h02a, 11'h02c, 11'h046, 11'h047: readable = 1'b1;
       default: readable = 1'b0;
     endcase
     unique case (word)
@@ -270,19 +256,7 @@ module registers (
       unique case (word)
         11'h018: high_q <= 32'(captured_time_i[63:32]);
         11'h01a: high_q <= 32'(captured_tick_i[63:32]);
-        11'h040: high_q <= 32'(sent_i[47:32]);
-        11'h042: high_q <= 32'(late_i[47:32]);
-        11'h044: high_q <= 32'(late_ticks_i[47:32]);
         11'h046: high_q <= 32'(latest_i[63:32]);
-        11'h048: high_q <= 32'(underruns_i[47:32]);
-        11'h04a: high_q <= 32'(good_i[47:32]);
-        11'h04c: high_q <= 32'(bad_i[47:32]);
-        11'h04e: high_q <= 32'(passed_i[47:32]);
-        11'h050: high_q <= 32'(bytes_i[47:32]);
-        11'h052: high_q <= 32'(noise_i[47:32]);
-        11'h054: high_q <= 32'(missing_i[47:32]);
-        11'h056: high_q <= 32'(stale_i[47:32]);
-        11'h058: high_q <= 32'(uncounted_i[47:32]);
         default: ;
       endcase
     end
@@ -322,57 +296,12 @@ module registers (
     end
     if (word[10:3] == 8'h08) begin
       unique case (word[2:0])
-        3'h0: group_q[3] <= sent_i[31:0];
-        3'h1: group_q[3] <= high_q;
-        3'h2: group_q[3] <= late_i[31:0];
-        3'h3: group_q[3] <= high_q;
-        3'h4: group_q[3] <= late_ticks_i[31:0];
-        3'h5: group_q[3] <= high_q;
         3'h6: group_q[3] <= latest_i[31:0];
         3'h7: group_q[3] <= high_q;
         default: group_q[3] <= '0;
       endcase
     end else begin
       group_q[3] <= '0;
-    end
-    if (word[10:3] == 8'h09) begin
-      unique case (word[2:0])
-        3'h0: group_q[4] <= underruns_i[31:0];
-        3'h1: group_q[4] <= high_q;
-        3'h2: group_q[4] <= good_i[31:0];
-        3'h3: group_q[4] <= high_q;
-        3'h4: group_q[4] <= bad_i[31:0];
-        3'h5: group_q[4] <= high_q;
-        3'h6: group_q[4] <= passed_i[31:0];
-        3'h7: group_q[4] <= high_q;
-        default: group_q[4] <= '0;
-      endcase
-    end else begin
-      group_q[4] <= '0;
-    end
-    if (word[10:3] == 8'h0a) begin
-      unique case (word[2:0])
-        3'h0: group_q[5] <= bytes_i[31:0];
-        3'h1: group_q[5] <= high_q;
-        3'h2: group_q[5] <= noise_i[31:0];
-        3'h3: group_q[5] <= high_q;
-        3'h4: group_q[5] <= missing_i[31:0];
-        3'h5: group_q[5] <= high_q;
-        3'h6: group_q[5] <= stale_i[31:0];
-        3'h7: group_q[5] <= high_q;
-        default: group_q[5] <= '0;
-      endcase
-    end else begin
-      group_q[5] <= '0;
-    end
-    if (word[10:3] == 8'h0b) begin
-      unique case (word[2:0])
-        3'h0: group_q[6] <= uncounted_i[31:0];
-        3'h1: group_q[6] <= high_q;
-        default: group_q[6] <= '0;
-      endcase
-    end else begin
-      group_q[6] <= '0;
     end
     data_o       <= any_group;
     reading_q    <= {reading_q[0], read_i};

@@ -34,8 +34,6 @@ module tare_module
     // Nothing moves, and nothing will until somebody else does something: a simulation may stop its clock.
     output logic        quiet_o
 );
-  typedef logic [47:0] counter_t;
-
   logic control_live, control_run, control_gaps_from_list;
   logic [1:0] control_from, control_first_from;
   logic forget, gap_set, clear, ns_set, ns_step, capture, idle, forgetting;
@@ -60,7 +58,9 @@ module tare_module
   logic [12:0] register_address;
   logic [31:0] register_data, register_answer, magic, layout, link_patience;
   logic wire_up_q;
-  counter_t sent, late, late_ticks, underruns, good, bad, passed, bytes, noise, missing, stale, uncounted;
+  logic [47:0] counted;
+  // The counters of the core, but not the greatest lateness. Reading the low half keeps the high half for the next read.
+  wire of_counters = register_address[12:7] == 6'h02 && register_address[6:3] != 4'(CountLatest);
 
   registers regs (
       .clk_i,
@@ -133,19 +133,7 @@ module tare_module
       .link_departures_o       (link_departures),
       .link_received_o         (link_received),
       .link_patience_o         (link_patience),
-      .sent_i                  (sent),
-      .late_i                  (late),
-      .late_ticks_i            (late_ticks),
       .latest_i                (latest),
-      .underruns_i             (underruns),
-      .good_i                  (good),
-      .bad_i                   (bad),
-      .passed_i                (passed),
-      .bytes_i                 (bytes),
-      .noise_i                 (noise),
-      .missing_i               (missing),
-      .stale_i                 (stale),
-      .uncounted_i             (uncounted)
   );
 
   always_ff @(posedge clk_i) wire_up_q <= wire_up_i;
@@ -179,8 +167,9 @@ module tare_module
       .address_o        (register_address),
       .data_o           (register_data),
       .read_valid_i     (register_valid),
-      .data_i           (register_answer),
-      .unknown_i        (register_unknown),
+      .data_i           (!of_counters ? register_answer : register_address[2] ? 32'(counted[47:32]) : counted[31:0]),
+      // The counters can be read, and not be written.
+      .unknown_i        (register_unknown && !(of_counters && register_valid)),
       .clear_i          (clear),
       .live_i           (control_live),
       .forgetting_i     (forgetting),
@@ -304,20 +293,11 @@ module tare_module
       .release_valid_o  (release_valid),
       .release_o        (released),
       .clear_i          (clear),
-      .sent_o           (sent),
-      .late_o           (late),
-      .late_ticks_o     (late_ticks),
       .latest_o         (latest),
-      .underruns_o      (underruns),
+      .count_read_i     (register_read && of_counters && !register_address[2]),
+      .count_at_i       (register_address[6:3]),
+      .count_o          (counted),
       .listen_i         (listen),
-      .good_o           (good),
-      .bad_o            (bad),
-      .passed_o         (passed),
-      .bytes_o          (bytes),
-      .noise_o          (noise),
-      .missing_o        (missing),
-      .stale_o          (stale),
-      .uncounted_o      (uncounted),
       .read_i           (reading_q),
       .read_what_i      (read_what),
       .read_at_i        (read_at),

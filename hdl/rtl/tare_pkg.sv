@@ -50,6 +50,41 @@ package tare_pkg;
     logic [63:0] data;
   } heard_t;
 
+  // What is counted (see counters), by the order of the registers.
+  typedef enum logic [3:0] {
+    CountSent,
+    CountLate,
+    CountLateTicks,
+    CountLatest,     // not one of them: the greatest lateness has that place
+    CountUnderruns,
+    CountGood,
+    CountBad,
+    CountPassed,
+    CountBytes,
+    CountNoise,
+    CountMissing,
+    CountStale,
+    CountUncounted,
+    CountNothing
+  } count_e;
+
+  // Each for one cycle, amounts beside them.
+  typedef struct packed {
+    logic        sent;
+    logic        late;
+    logic [47:0] late_ticks;      // of one that is late
+    logic        underrun;
+    logic        good;
+    logic [13:0] bytes;           // of a good one
+    logic        bad;
+    logic        passed;
+    logic        noise;
+    logic        missing;         // it is told how many are missing
+    logic [39:0] missing_frames;
+    logic        stale;
+    logic        uncounted;
+  } events_t;
+
   localparam int unsigned ClockHz = 125_000_000;
   localparam int unsigned MinFrameBytes = 60;  // without FCS
   localparam int unsigned GapBytes = 12;       // between frames, IEEE 802.3 clause 4.4.2
