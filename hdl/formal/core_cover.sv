@@ -6,7 +6,7 @@ module core_cover
     input logic clk_i,
     input logic rst_ni,
     input logic tx_en_o,
-    input logic [47:0] noise_o,
+    input logic noise_counted,
     input logic receiving_frame
 );
   reset_rules reset (.*);
@@ -14,8 +14,8 @@ module core_cover
   always_ff @(posedge clk_i) tx_en_q <= tx_en_o;
   always_comb begin
     if (rst_ni) cover (tx_en_o && !tx_en_q && receiving_frame);
-    if (rst_ni) cover (tx_en_o && tx_en_q && noise_o == 1);
+    if (rst_ni) cover (tx_en_o && tx_en_q && noise_counted);
   end
 endmodule
 
-bind core core_cover rules (.receiving_frame(mac_rx.inside_q), .*);
+bind core core_cover rules (.receiving_frame(mac_rx.inside_q), .noise_counted(heard_events.noise), .*);

@@ -21,7 +21,8 @@ module mac_tx_gmii_rules
     input beat_t      beat_q,
     input logic [2:0] byte_q,
     input logic [5:0] bytes_q,
-    input logic [31:0] crc_q
+    input logic [31:0] crc_q,
+    input logic       wants_q
 );
   // The states by their numbers.
   localparam logic [2:0] Idle = 3'd0, Preamble = 3'd1, Data = 3'd2, Pad = 3'd3, Fcs = 3'd4, Gap = 3'd5, Broken = 3'd6;
@@ -48,7 +49,7 @@ module mac_tx_gmii_rules
   logic [5:0] long;
   logic [2:0] checks;
   logic step_q;
-  logic [7:0] byte_before_q;
+  logic [7:0] loaded, byte_before_q;  // the byte whose turn it is, as it was given at byte_i; the one before
   beat_t source;         // the beat whose bytes are sent
   logic [3:0] sent;      // how many of them were
   logic [31:0] crc;      // not reflected: bit 31 is the first on the wire
@@ -71,7 +72,8 @@ module mac_tx_gmii_rules
     tx_er_q <= tx_er_o;
     sent_q  <= sent_o;
     step_q  <= step_o;
-    byte_before_q <= byte_i;
+    byte_before_q <= loaded;
+    if (taken || step_o) loaded <= byte_i;
     silent_before <= silent;
     ahead <= !tx_en_o ? '0 : ahead + 4'(ahead != 4'd8);
     if (first) begin
@@ -81,7 +83,7 @@ module mac_tx_gmii_rules
     end else begin
       if (step_o) begin
         long <= long + 6'(long != 6'd60);
-        crc  <= crc_bits(crc, byte_i);
+        crc  <= crc_bits(crc, loaded);
         sent <= sent + 4'(sent != 4'd8);
       end
       if (tx_en_o && ahead == 8 && !step_q) checks <= checks + 1'b1;
@@ -130,9 +132,11 @@ module mac_tx_gmii_rules
           rule_4_fcs : assert (txd_o == 8'(~reversed(crc) >> {checks[1:0], 3'b0}));
         end
       end
+      // The bytes of each beat in their order, then zeros: each is shown a cycle before its turn.
+      if (first) rule_4_first_shown : assert (byte_o == beat_i.data[7:0]);
+      else if (step_o)
+        rule_4_shown : assert (byte_o == (taken ? beat_i.data[7:0] : sent + 1 < all ? 8'(source.data >> {3'(sent + 1), 3'b0}) : 8'h00));
       if (step_o) begin
-        // The bytes of each beat in their order, then zeros.
-        rule_4_shown : assert (byte_o == (sent < all ? 8'(source.data >> {sent[2:0], 3'b0}) : 8'h00));
         rule_4_padded : assert (sent < all || long < 60);
       end
       // A beat is exchanged for the next when all its bytes were sent.
@@ -149,6 +153,7 @@ module mac_tx_gmii_rules
         assert (beat_q == source);
       end
       if (state_q != Preamble) assert (!first_q);
+      assert (wants_q == (state_q == Data && byte_q == 3'd7 && !beat_q.last));
       if (state_q inside {Data, Pad}) begin
         assert (ahead >= 7 && (ahead == 7) == (long == 0) && step_q == (long != 0) && checks == 0);
       end

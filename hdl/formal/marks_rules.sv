@@ -101,7 +101,7 @@ module marks_rules #(
         if ((Width + 1)'(nth) < stored) assert (!newer[CountWidth-1]);
         if ((Width + 1)'(nth) + 1'b1 < stored) assert (newer >= accepted_q - until_[(i+1)%Depth]);
       end
-      if (free_q != 0) assert (following_q && before_q == 0 && frames_before_q == 0 && valid_q);
+      if (free_q != 0) assert (following_q && before_q == 0 && frames_before_q == 0);
       if (following_q) begin
         assert (before_q < marks_inside);
         assert (frames_before_q <= frames_inside);

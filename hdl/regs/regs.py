@@ -72,7 +72,7 @@ def places(regs, *kinds):
             if field.kind in kinds:
                 words |= {(reg.address >> 2) + half for half in range(field.low // 32, field.high // 32 + 1)}
     items = [f"11'h{word:03x}" for word in sorted(words)]
-    return ",\n      ".join(", ".join(items[at : at + 16]) for at in range(0, len(items), 16))
+    return ",\n      ".join(", ".join(items[at : at + 14]) for at in range(0, len(items), 14))
 
 
 def constant(regs, name):

@@ -28,19 +28,19 @@ module counters
   count_e whose;
   always_comb begin
     unique case (turn_q)
-      4'd0: whose = CountSent;
-      4'd1: whose = CountLate;
-      4'd2, 4'd10: whose = CountLateTicks;
-      4'd3, 4'd11: whose = CountBytes;
-      4'd4: whose = CountUnderruns;
-      4'd5: whose = CountGood;
-      4'd6: whose = CountBad;
-      4'd7, 4'd15: whose = CountMissing;
-      4'd8: whose = CountPassed;
-      4'd9: whose = CountNoise;
-      4'd12: whose = CountUncounted;
-      4'd13: whose = CountStale;
-      default: whose = CountNothing;
+      4'd0: whose = CountedSent;
+      4'd1: whose = CountedLate;
+      4'd2, 4'd10: whose = CountedLateTicks;
+      4'd3, 4'd11: whose = CountedBytes;
+      4'd4: whose = CountedUnderruns;
+      4'd5: whose = CountedGood;
+      4'd6: whose = CountedBad;
+      4'd7, 4'd15: whose = CountedMissing;
+      4'd8: whose = CountedPassed;
+      4'd9: whose = CountedNoise;
+      4'd12: whose = CountedUncounted;
+      4'd13: whose = CountedStale;
+      default: whose = CountedNothing;
     endcase
   end
 
@@ -48,15 +48,15 @@ module counters
   logic [15:0] happens;
   always_comb begin
     happens = '0;
-    happens[CountSent]      = events_i.sent;
-    happens[CountLate]      = events_i.late;
-    happens[CountUnderruns] = events_i.underrun;
-    happens[CountGood]      = events_i.good;
-    happens[CountBad]       = events_i.bad;
-    happens[CountPassed]    = events_i.passed;
-    happens[CountNoise]     = events_i.noise;
-    happens[CountStale]     = events_i.stale;
-    happens[CountUncounted] = events_i.uncounted;
+    happens[CountedSent]      = events_i.sent;
+    happens[CountedLate]      = events_i.late;
+    happens[CountedUnderruns] = events_i.underrun;
+    happens[CountedGood]      = events_i.good;
+    happens[CountedBad]       = events_i.bad;
+    happens[CountedPassed]    = events_i.passed;
+    happens[CountedNoise]     = events_i.noise;
+    happens[CountedStale]     = events_i.stale;
+    happens[CountedUncounted] = events_i.uncounted;
   end
   logic [15:0][3:0] pending_q;
   logic late_q, good_q, missing_q;
@@ -85,15 +85,15 @@ module counters
       turn_q   <= turn_q + 1'b1;
       place_q  <= whose;
       amount_q <= 48'(pending_q[whose]);
-      if (whose == CountLateTicks) begin
+      if (whose == CountedLateTicks) begin
         amount_q <= late_q ? late_ticks_q : '0;
         late_q   <= 1'b0;
       end
-      if (whose == CountBytes) begin
+      if (whose == CountedBytes) begin
         amount_q <= good_q ? 48'(bytes_q) : '0;
         good_q   <= 1'b0;
       end
-      if (whose == CountMissing) begin
+      if (whose == CountedMissing) begin
         amount_q  <= missing_q ? 48'(missing_frames_q) : '0;
         missing_q <= 1'b0;
       end
@@ -122,7 +122,7 @@ module counters
     end
     if (!rst_ni) begin
       turn_q    <= '0;
-      place_q   <= CountNothing;
+      place_q   <= CountedNothing;
       amount_q  <= '0;
       pending_q <= '0;
       late_q    <= 1'b0;

@@ -60,7 +60,7 @@ module tare_module
   logic wire_up_q;
   logic [47:0] counted;
   // The counters of the core, but not the greatest lateness. Reading the low half keeps the high half for the next read.
-  wire of_counters = register_address[12:7] == 6'h02 && register_address[6:3] != 4'(CountLatest);
+  wire of_counters = register_address[12:7] == 6'h02 && register_address[6:3] != 4'(CountedLatest);
 
   registers regs (
       .clk_i,
@@ -133,7 +133,7 @@ module tare_module
       .link_departures_o       (link_departures),
       .link_received_o         (link_received),
       .link_patience_o         (link_patience),
-      .latest_i                (latest),
+      .latest_i                (latest)
   );
 
   always_ff @(posedge clk_i) wire_up_q <= wire_up_i;

@@ -52,20 +52,20 @@ package tare_pkg;
 
   // What is counted (see counters), by the order of the registers.
   typedef enum logic [3:0] {
-    CountSent,
-    CountLate,
-    CountLateTicks,
-    CountLatest,     // not one of them: the greatest lateness has that place
-    CountUnderruns,
-    CountGood,
-    CountBad,
-    CountPassed,
-    CountBytes,
-    CountNoise,
-    CountMissing,
-    CountStale,
-    CountUncounted,
-    CountNothing
+    CountedSent,
+    CountedLate,
+    CountedLateTicks,
+    CountedLatest,     // not one of them: the greatest lateness has that place
+    CountedUnderruns,
+    CountedGood,
+    CountedBad,
+    CountedPassed,
+    CountedBytes,
+    CountedNoise,
+    CountedMissing,
+    CountedStale,
+    CountedUncounted,
+    CountedNothing
   } count_e;
 
   // Each for one cycle, amounts beside them.
