@@ -185,7 +185,13 @@ module core
       .empty_o          (queue_empty)
   );
 
-  wire beat_left = queued_valid && queued_ready;
+  // What is at the gate.
+  logic departure_valid, departure_ready, source_valid, source_ready;
+  departure_t departure;
+  beat_t source_beat;
+
+  // Room is free when the gate has taken a beat.
+  wire beat_left = live_i && source_valid && source_ready;
 
   credits #(
       .Capacity(QueueBeats)
@@ -206,7 +212,7 @@ module core
   logic accepted_q, gone_q;
   always_ff @(posedge clk_i) begin
     accepted_q <= live_valid_i && live_ready_o && live_beat_i.last;
-    gone_q     <= beat_left && queued_beat.last;
+    gone_q     <= beat_left && source_beat.last;
     if (!rst_ni) begin
       accepted_q <= 1'b0;
       gone_q     <= 1'b0;
@@ -227,9 +233,6 @@ module core
   );
 
   // The chosen one, at the gate.
-  logic departure_valid, departure_ready, source_valid, source_ready;
-  departure_t departure;
-  beat_t source_beat;
 
   // One place for the departure that is next: it comes long before the gate wants it.
   assign queued_departure_ready = live_i && !departure_valid;
