@@ -22,7 +22,8 @@ module mac_tx_gmii_rules
     input logic [2:0] byte_q,
     input logic [5:0] bytes_q,
     input logic [31:0] crc_q,
-    input logic       wants_q
+    input logic       wants_q,
+    input logic [7:0] now_q
 );
   // The states by their numbers.
   localparam logic [2:0] Idle = 3'd0, Preamble = 3'd1, Data = 3'd2, Pad = 3'd3, Fcs = 3'd4, Gap = 3'd5, Broken = 3'd6;
@@ -164,6 +165,7 @@ module mac_tx_gmii_rules
       end
       if (state_q == Pad) assert (sent >= all && sent <= 8 && long < 60);
       if (state_q inside {Preamble, Data, Pad}) begin
+        assert (now_q == loaded);
         assert (crc_q == reversed(crc));
         assert (bytes_q == (long == 60 ? 6'd59 : long));
       end

@@ -139,6 +139,7 @@ module mac_tx_gmii
     if (take) beat_q <= beat_i;
     if (!rst_ni) begin
       state_q <= Idle;
+      wants_q <= 1'b0;
       tx_en_o <= 1'b0;
       tx_er_o <= 1'b0;
       sent_o  <= 1'b0;
