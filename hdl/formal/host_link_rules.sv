@@ -37,6 +37,7 @@ module host_link_rules
     input logic [5:0]  value_from,
     input logic [7:0]  kind,
     input logic [3:0]  why,
+    input logic [2:0]  told,
     input logic [63:0] value_q,
     input logic [31:0] detail_q,
     input logic [15:0] length_q,
@@ -60,6 +61,8 @@ module host_link_rules
       Rest = 6'h00, Drain = 6'h10, Finish = 6'h11, Tell = 6'h12, TakeSize = 6'h13, DropFcs = 6'h14, PutHost = 6'h20,
       PutKind = 6'h21, PutHeader = 6'h22, PutHello = 6'h23, PutSmall = 6'h24,
       PutTotal = 6'h25, PutNow = 6'h26, PutRead = 6'h27, PutDeparted = 6'h28, PutStamp = 6'h2a, PutReceived = 6'h2b;
+
+  localparam logic [2:0] TellWire = 3'd1, TellReceived = 3'd6;
 
   reset_rules reset (.*);
   stream_rules #(.Assume(1'b1), .Width(64)) words_in (
@@ -209,7 +212,8 @@ module host_link_rules
       if (state[5] && !(state inside {PutRead, PutDeparted, PutReceived}))
         assert (after inside {Rest, Drain, Finish, ReadWord, PutDeparted, PutReceived});
       if (state inside {PutHost, PutKind, PutHeader}) assert (value_from inside {PutHello, PutSmall, PutTotal, PutNow, PutStamp});
-      if (state inside {UseCredits, WriteWord, Writing, Wrote}) assert (value_from == PutSmall);
+      if (state inside {UseCredits, WriteWord, Writing, Wrote}) assert (value_from == PutSmall && after == Drain);
+      if (state == Tell) assert (told >= TellWire && told <= TellReceived);
       if (state == TakeSize) assert (value_from == PutStamp && after == PutReceived);
       if (write_o) assert (state == Writing);
       if (read_o) assert (state == Reading);
@@ -229,5 +233,6 @@ bind host_link host_link_rules #(
     .value_from(value_from_q),
     .kind      (kind_q),
     .why       (why_q),
+    .told      (tell_q),
     .*
 );
