@@ -123,7 +123,9 @@ fn sigterm_and_the_end_of_a_terminal_are_as_good_as_ctrl_c() {
     let _shared = beside_others();
     let target = Target::start("--no-truth");
     for signal in [Signal::TERM, Signal::HUP] {
-        let running = Tare::http(&format!("--parallel 2 --duration 60s {}", target.url())).start();
+        // Tests that run under nohup hand on that SIGHUP is ignored.
+        let load = format!("--parallel 2 --duration 60s {}", target.url());
+        let running = Tare::http(&load).through("env --default-signal=HUP").start();
         running.sleep_until(Duration::from_millis(500));
         running.process.signal(signal);
         let run = running.finish();
