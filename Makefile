@@ -18,7 +18,7 @@ FUZZ_TARGETS := http_response target_url request_line plan_toml limits result_js
 FUZZ_SECONDS := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-fpga fuzz gallery formal sim synth module-sim module-test module-speed bitstream man completions clean need-build need-test
+.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-fpga fuzz gallery formal sim timing-diagram synth module-sim module-test module-speed bitstream man completions clean need-build need-test
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,6 +102,10 @@ formal: ## proofs of the hardware modules, and that each can fail: FORMAL='relea
 sim: ## simulation of the hardware modules: SIM='generator core' for some, SEED=7 for another seed
 	@scripts/hdl_tools.sh
 	@hdl/.venv/bin/python hdl/tb/run.py $(SIM)
+
+timing-diagram: ## the picture of three departures in docs, from a simulation's signals
+	@scripts/hdl_tools.sh
+	@hdl/.venv/bin/python hdl/tb/timing.py docs/fpga-timing.svg
 
 synth: ## size and clock of the hardware modules on Lattice ECP5: SYNTH_ARGS='--seeds 5 --write'
 	@scripts/hdl_tools.sh

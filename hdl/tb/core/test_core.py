@@ -1,6 +1,9 @@
 """The whole core, from its registers to the wire and back: the wire is read by what is in gmii.py, not by the design."""
 
 import collections
+import json
+import os
+import pathlib
 
 import cocotb
 from bench import PAUSES, Bench, Drive, Sink, Source, Watch, never, seeded
@@ -282,6 +285,36 @@ async def live(dut, idle):
     assert marked.items() == state["marks"]
     assert sum(grants.items()) - state["credits"] == 2048
     assert int(dut.idle_o.value) == 1 and await core.counter("underruns") == 0
+
+
+@cocotb.test()
+async def as_the_page_draws_it(dut):
+    """Three live frames, at a tick and two gaps after it; TRACE=FILE keeps every cycle's signals for the timing diagram (timing.py)."""
+    rng = seeded("page")
+    trace = []
+
+    def look(cycle):
+        names = {"departure": "departure_valid", "frame": "source_valid", "start": "start", "ready": "gate_ready", "tx_en": "tx_en_o", "txd": "txd_o"}
+        trace.append({"tick": cycle, **{name: int(getattr(dut, signal).value) for name, signal in names.items()}})
+
+    def put(word):
+        dut.live_departure_i.value, dut.live_beat_i.value = word
+
+    source = Source(dut, "live_valid_i", "live_ready_o", put, [], never)
+    core = Core(dut, source, Watch(look))
+    await core.begin(live_i=1)
+    at = core.tick() + 60
+    for departure in (Departure(From.AT_TIME, at), Departure(From.AFTER_START, 100), Departure(From.AFTER_START, 84)):
+        source.items += [(departure.pack(), beat.pack()) for beat in beats(rng.randbytes(60))]
+    await core.until(lambda: len(core.wire.frames) == 3, 2_000)
+    assert [row["tick"] for row in trace if row["start"]] == [at, at + 100, at + 184]
+    assert [cycle for cycle, _ in core.wire.whole()] == [tick + START_DELAY for tick in (at, at + 100, at + 184)]
+    # What is next waits at the gate long before it leaves.
+    shown = {row["tick"]: row for row in trace}
+    assert all(shown[tick]["departure"] or shown[tick]["frame"] for tick in range(at + 84, at + 100))
+    if "TRACE" in os.environ:
+        kept = [row | {"tick": row["tick"] - at} for row in trace if at - 40 <= row["tick"] <= at + 280]
+        pathlib.Path(os.environ["TRACE"]).write_text(json.dumps(kept))
 
 
 @cocotb.test()
