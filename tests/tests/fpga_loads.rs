@@ -138,7 +138,7 @@ fn a_hosts_own_tcp_runs_through_the_module_with_exact_gaps() {
     let body = folder.path().join("body");
     std::fs::write(&body, vec![0x5a; 200_000]).expect("a scratch file");
     let configuration = format!(
-        "daemon off; worker_processes 1; user root; pid nginx.pid; error_log error.log;\n\
+        "daemon off; master_process off; user root; pid nginx.pid; error_log error.log;\n\
          events {{}}\nhttp {{ access_log off; server {{ listen 198.18.0.2:8000; root {}; }} }}\n",
         folder.path().display()
     );
