@@ -11,7 +11,9 @@ status=$(mktemp)
 # What tests say that could not show what they are for: the words of a test that passes are not shown.
 TARE_SKIPPED=$(mktemp)
 export TARE_SKIPPED
-trap 'rm -f "$log" "$status" "$TARE_SKIPPED"' EXIT
+mark=
+trap 'rm -f "$log" "$status" "$TARE_SKIPPED"; [ -z "$mark" ] || kill "$mark" 2>/dev/null' EXIT
+trap 'exit 130' INT TERM
 
 # What is said goes to a file, and is shown from there: a pipe would stay open, and be waited for, as long as any program that a test left behind.
 sleep 7200 &
@@ -26,6 +28,7 @@ shown=$!
 } >"$log" 2>&1 </dev/null
 kill $mark
 wait $mark $shown 2>/dev/null
+mark=
 
 # left_behind: pids of programs that still hold the log.
 left_behind() {
