@@ -18,4 +18,4 @@ module core_cover
   end
 endmodule
 
-bind core core_cover rules (.receiving_frame(mac_rx.inside_q), .noise_counted(heard_events.noise), .*);
+bind core core_cover rules (.receiving_frame(gen_gmii.mac_rx.inside_q), .noise_counted(heard_events.noise), .*);

@@ -1,4 +1,4 @@
-// Everything between the registers and the pins of GMII. One clock, 125 MHz.
+// Everything between the registers and the pins of GMII, or of XGMII. One clock: 125 MHz, or 156.25.
 //
 //   generator ───┐                 tick_counter
 //                ├─► release_gate ──► transmit_gmii ──► wire
@@ -17,15 +17,19 @@ module core
     parameter int unsigned StoredBeats = 4096,
     parameter int unsigned QueueBeats  = 2048,
     parameter int unsigned QueueFrames = 512,
+    parameter bit          Xgmii       = 1'b0,  // 10 Gb/s
+    localparam int unsigned Lanes = Xgmii ? 8 : 1,
     localparam int unsigned CreditWidth = $clog2(QueueBeats + 1)
 ) (
     input  logic        clk_i,
     input  logic        rst_ni,
-    // Wire.
-    output logic [7:0]  txd_o,
+    // Wire: txc and rxc are XGMII's, enable, valid and error GMII's.
+    output logic [8*Lanes-1:0] txd_o,
+    output logic [Lanes-1:0] txc_o,
     output logic        tx_en_o,
     output logic        tx_er_o,
-    input  logic [7:0]  rxd_i,
+    input  logic [8*Lanes-1:0] rxd_i,
+    input  logic [Lanes-1:0] rxc_i,
     input  logic        rx_dv_i,
     input  logic        rx_er_i,
     // Transmitting.
@@ -89,6 +93,7 @@ module core
     output logic        heard_valid_o,
     output heard_t      heard_o,
     output ticks_t      heard_stamp_o,
+    output logic        heard_half_o,  // and half a cycle (XGMII)
     // Time.
     output ticks_t      now_o,
     input  logic [7:0]  ns_whole_i,
@@ -308,21 +313,80 @@ module core
 
   ticks_t lateness_q;
 
-  transmit_gmii transmitting (
-      .clk_i,
-      .rst_ni,
-      .valid_i   (gate_valid),
-      .ready_o   (gate_ready),
-      .beat_i    (gate_beat),
-      .stamp_i   (stamp),
-      .time_i    (time_ns[59:0]),
-      .late_i    (lateness_q),
-      .txd_o,
-      .tx_en_o,
-      .tx_er_o,
-      .sent_o    (),
-      .underrun_o(underrun)
-  );
+  // The wire. What is received takes the clock, and gives nothing back.
+  logic heard_valid, noise;
+  heard_t heard;
+  ticks_t heard_stamp;
+  logic [59:0] heard_time;
+
+  if (Xgmii) begin : gen_xgmii
+    transmit_xgmii transmitting (
+        .clk_i,
+        .rst_ni,
+        .valid_i   (gate_valid),
+        .ready_o   (gate_ready),
+        .beat_i    (gate_beat),
+        .stamp_i   (stamp),
+        .time_i    (time_ns[59:0]),
+        .late_i    (lateness_q),
+        .txd_o,
+        .txc_o,
+        .sent_o    (),
+        .underrun_o(underrun)
+    );
+
+    mac_rx_xgmii mac_rx (
+        .clk_i,
+        .rst_ni,
+        .now_i  (now),
+        .time_i (time_ns[59:0]),
+        .rxd_i,
+        .rxc_i,
+        .valid_o(heard_valid),
+        .beat_o (heard),
+        .stamp_o(heard_stamp),
+        .half_o (heard_half_o),
+        .time_o (heard_time),
+        .noise_o(noise)
+    );
+
+    assign tx_en_o = 1'b0;
+    assign tx_er_o = 1'b0;
+  end else begin : gen_gmii
+    transmit_gmii transmitting (
+        .clk_i,
+        .rst_ni,
+        .valid_i   (gate_valid),
+        .ready_o   (gate_ready),
+        .beat_i    (gate_beat),
+        .stamp_i   (stamp),
+        .time_i    (time_ns[59:0]),
+        .late_i    (lateness_q),
+        .txd_o,
+        .tx_en_o,
+        .tx_er_o,
+        .sent_o    (),
+        .underrun_o(underrun)
+    );
+
+    mac_rx_gmii mac_rx (
+        .clk_i,
+        .rst_ni,
+        .now_i  (now),
+        .time_i (time_ns[59:0]),
+        .rxd_i,
+        .rx_dv_i,
+        .rx_er_i,
+        .valid_o(heard_valid),
+        .beat_o (heard),
+        .stamp_o(heard_stamp),
+        .time_o (heard_time),
+        .noise_o(noise)
+    );
+
+    assign txc_o        = '0;
+    assign heard_half_o = 1'b0;
+  end
 
   // What departures tell: lateness one cycle after the release, the greatest two cycles later.
   logic released_q, released2_q, late2_q, greater2_q;
@@ -362,32 +426,15 @@ module core
       .value_o (count_o)
   );
 
-  // Receiving: takes the clock, gives nothing back.
-  logic heard_valid, noise;
-  heard_t heard;
-  ticks_t heard_stamp;
-  logic [59:0] heard_time;
-
-  mac_rx_gmii mac_rx (
-      .clk_i,
-      .rst_ni,
-      .now_i  (now),
-      .time_i (time_ns[59:0]),
-      .rxd_i,
-      .rx_dv_i,
-      .rx_er_i,
-      .valid_o(heard_valid),
-      .beat_o (heard),
-      .stamp_o(heard_stamp),
-      .time_o (heard_time),
-      .noise_o(noise)
-  );
-
+  // What is received.
   assign heard_valid_o = heard_valid;
   assign heard_o       = heard;
   assign heard_stamp_o = heard_stamp;
 
-  receive receiving (
+  // Frames on XGMII may follow each other sooner than one pair of ears is done with them.
+  receive #(
+      .Ears(Xgmii ? 4 : 1)
+  ) receiving (
       .clk_i,
       .rst_ni,
       .config_i       (listen_i),

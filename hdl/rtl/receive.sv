@@ -10,7 +10,10 @@
 module receive
   import tare_pkg::*;
   import receive_pkg::*;
-(
+#(
+    // Frames go to so many `listen` in turns: one needs six cycles after a frame's last beat.
+    parameter int unsigned Ears = 1
+) (
     input  logic        clk_i,
     input  logic        rst_ni,
     input  listen_t     config_i,
@@ -36,17 +39,36 @@ module receive
   assign arrival_valid_o = valid;
   assign arrival_o = arrival;
 
-  listen ears (
-      .clk_i,
-      .rst_ni,
-      .config_i,
-      .valid_i,
-      .beat_i,
-      .stamp_i,
-      .time_i,
-      .valid_o  (valid),
-      .arrival_o(arrival)
-  );
+  localparam int unsigned TurnWidth = Ears > 1 ? $clog2(Ears) : 1;
+  logic [TurnWidth-1:0] turn_q;
+  logic [Ears-1:0] ear_valid;
+  arrival_t [Ears-1:0] ear_arrival;
+
+  always_ff @(posedge clk_i) begin
+    if (valid_i && beat_i.last) turn_q <= turn_q == TurnWidth'(Ears - 1) ? '0 : turn_q + 1'b1;
+    if (!rst_ni) turn_q <= '0;
+  end
+
+  for (genvar i = 0; i < Ears; i++) begin : gen_ears
+    listen ear (
+        .clk_i,
+        .rst_ni,
+        .config_i,
+        .valid_i  (valid_i && turn_q == TurnWidth'(i)),
+        .beat_i,
+        .stamp_i,
+        .time_i,
+        .valid_o  (ear_valid[i]),
+        .arrival_o(ear_arrival[i])
+    );
+  end
+
+  // All take as long, so no two have an arrival in the same cycle.
+  always_comb begin
+    valid   = ear_valid != 0;
+    arrival = ear_arrival[0];
+    for (int unsigned i = 1; i < Ears; i++) if (ear_valid[i]) arrival = ear_arrival[i];
+  end
 
   // Gaps and latencies: the latency one cycle after the frame, the gap's error five, as the histogram takes a value in four cycles. What is 2^32 or
   // more is 2^32 - 1 there.
