@@ -16,6 +16,10 @@ rest=$(ls hdl/rtl/*.sv | grep -v _pkg.sv)
 # shellcheck disable=SC2086 # words are to be split
 "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall hdl/lint.vlt --top module_sim $packages $rest hdl/sim/module_sim.sv
 
+# The core's other wire side.
+# shellcheck disable=SC2086 # words are to be split
+"$VERILATOR_ROOT/bin/verilator" --lint-only -Wall hdl/lint.vlt --top core -GXgmii=1 $packages $rest
+
 for board in colorlight_5a_75b ecpix5_85f; do
     # shellcheck disable=SC2086 # words are to be split
     "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall hdl/lint.vlt --top "$board" $packages $rest hdl/syn/boards/*.sv

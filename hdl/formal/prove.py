@@ -90,9 +90,10 @@ prep -top {table["top"]}
 def cone(task, sources):
     """The yosys script of a proof that no path joins `never` with `outputs`."""
     table = task.table
+    parameters = " ".join(f"-G {name}={value}" for name, value in table.get("parameters", {}).items())
     wires = lambda names: " ".join(f"w:{name}" for name in names) + " %u" * (len(names) - 1)
     lines = [
-        f"read_slang -j 1 --top {table['top']} {' '.join(path.name for path in sources)}",
+        f"read_slang -j 1 --top {table['top']} {parameters} {' '.join(path.name for path in sources)}",
         f"prep -flatten -top {table['top']}",
         f"select -set cone {wires(table['outputs'])} %ci*",
         f"select -set never {wires(table['never'])}",

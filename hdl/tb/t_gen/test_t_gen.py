@@ -1,0 +1,133 @@
+"""t_gen: how long the core takes from one frame to the next, at a MAC that never says no. Every departure is at once, so nothing waits but for the
+core itself. The gaps are those of the starts that it tells.
+
+    make sim SIM=t_gen             measures, and holds mean and worst against the bars
+    T_GEN=write make sim SIM=t_gen       puts the table into docs/fpga.md, too
+"""
+
+import os
+import pathlib
+from fractions import Fraction
+
+import cocotb
+from bench import Bench, Sink, Source, Watch, never, seeded
+from core.test_core import Core as CoreGmii
+from core.test_core import template
+from model.ethernet import udp
+from model.generator import Field, Mode, Plan, Template
+from model.shapes import Departure, From, Stamp, beats
+
+PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "fpga.md"
+BEGIN, END = "<!-- t_gen -->\n", "<!-- /t_gen -->\n"
+# A beat of eight bytes in each cycle is the most there is; 64 bytes with FCS are eight of them.
+BAR = 8
+ROWS = {}
+
+
+class Core(CoreGmii):
+    def __init__(self, dut, *agents):
+        self.starts = []
+        self.wire = None
+        Bench.__init__(self, dut, Watch(self.released), *agents)
+
+    def released(self, _cycle):
+        if self.dut.release_valid_o.value == 1:
+            self.starts.append(int(self.dut.release_o.value) >> 64)
+
+    def judge(self, what, frames, least):
+        """`least`: cycles for the beats of a frame."""
+        gaps = [b - a for a, b in zip(self.starts, self.starts[1:])]
+        assert len(gaps) == frames - 1
+        mean, worst = Fraction(sum(gaps), len(gaps)), max(gaps)
+        ROWS[what] = (frames, mean, worst)
+        cocotb.log.info("t_gen, %s: mean %.3f, worst %d cycles, of %d gaps", what, mean, worst, len(gaps))
+        assert worst == mean == least
+        return mean
+
+
+def varied(size):
+    """All that can vary: four fields, by number, list and chance, both checksums, lengths, and a signature."""
+    one = template(size, signature_at=42)
+    stored = bytearray(one.stored)
+    stored[26:38] = bytes(12)
+    fields = [
+        Field(26, True, Mode.RANDOM, 0xC612_0000, 0xFFFF, begin=99, in_ip=True, in_l4=True),
+        Field(30, True, Mode.INCREMENT, 0xC612_0001, 0xC612_00FE, in_ip=True, in_l4=True),
+        Field(34, False, Mode.LIST, 2, 200, in_l4=True),
+        Field(36, False, Mode.RANDOM, 0, 0xFFFF, begin=7, in_l4=True),
+    ]
+    return Template(bytes(stored), one.length, 17, signature_at=42), fields
+
+
+CASES = {
+    "64 B": (64, False, False),
+    "64 B, four fields, checksums, signature": (64, True, False),
+    "64 B, the same, template and length from a list": (64, True, True),
+    "65 B, the same": (65, True, True),
+    "68 B, the same": (68, True, True),
+    "72 B, the same": (72, True, True),
+    "128 B, the same": (128, True, True),
+    "1518 B, the same": (1518, True, True),
+}
+
+
+@cocotb.test()
+@cocotb.parametrize(case=list(range(len(CASES))))
+async def generated(dut, case):
+    what = list(CASES)[case]
+    size, varies, listed = CASES[what]
+    rng = seeded("t_gen", case)
+    one, fields = varied(size) if varies else (template(size), [])
+    # Two templates in turns, the length from the list.
+    entries = [(0, size - 4, 0), (0, size - 4, 1)] * 20 if listed else [(0, 0, 0)]
+    frames = 40 if size > 1000 else 400
+    plan = Plan([one, one], fields, [rng.randrange(1 << 16) for _ in range(256)], entries, frames)
+    core = Core(dut)
+    await core.begin(rxc_i=0xFF)
+    await core.load(plan, (0, 0, 1), core.tick() + 500, reckoned=From.AT_ONCE)
+    dut.run_i.value = 1
+    await core.until(lambda: len(core.starts) == frames, 20_000)
+    mean = core.judge(what, frames, -(-(size - 4) // 8))
+    assert size > 64 or mean <= BAR
+    assert await core.counter("underruns") == 0
+
+
+@cocotb.test()
+@cocotb.parametrize(size=[64, 128])
+async def live(dut, size):
+    """As many frames of the host as the queue holds, the first when all are there."""
+    rng = seeded("live", size)
+    frames = 2048 // -(-(size - 4) // 8)
+
+    def put(word):
+        dut.live_departure_i.value, dut.live_beat_i.value = word
+
+    source = Source(dut, "live_valid_i", "live_ready_o", put, [], never)
+    core = Core(dut, source, Sink(dut, "grant_valid_o", "grant_ready_i", "grant_o"))
+    await core.begin(live_i=1, rxc_i=0xFF)
+    first = core.tick() + 2_100
+    for n in range(frames):
+        departure = Departure(From.AT_TIME, first, Stamp(21, True)) if n == 0 else Departure(From.AT_ONCE, 0, Stamp(21, True))
+        source.items += [(departure.pack(), beat.pack()) for beat in beats(udp(rng.randbytes(size - 46)))]
+    await core.until(lambda: len(core.starts) == frames, 10_000)
+    assert source.taken[-1] < first
+    mean = core.judge(f"{size} B, live, from a full queue", frames, -(-(size - 4) // 8))
+    assert size > 64 or mean <= BAR
+    assert await core.counter("underruns") == 0
+
+
+@cocotb.test()
+async def table(dut):
+    """What was measured, as the page has it."""
+    lines = ["| frames | gaps | mean, cycles | worst | frames/s at 125 MHz | at 156.25 MHz |", "|---|---|---|---|---|---|"]
+    for what, (frames, mean, worst) in ROWS.items():
+        each = [f"{int(mhz * 10**6 / mean):,}".replace(",", " ") for mhz in (125, Fraction(625, 4))]
+        lines.append(f"| {what} | {frames - 1} | {float(mean):g} | {worst} | {each[0]} | {each[1]} |")
+    made = "\n".join(lines) + "\n"
+    cocotb.log.info("\n%s", made)
+    before, rest = PAGE.read_text().split(BEGIN)
+    old, after = rest.split(END)
+    if os.environ.get("T_GEN") == "write":
+        PAGE.write_text(before + BEGIN + made + END + after)
+    elif len(ROWS) == len(CASES) + 2:
+        assert made == old, "docs/fpga.md has other numbers: T_GEN=write make sim SIM=t_gen"
