@@ -11,7 +11,7 @@
 //! looks for them in every other source.
 //!
 //! ```compile_fail,E0451
-//! let made_up = stats::Interval { estimate: 5.0, low: 4.9, high: 5.1, level: 0.95, ..todo!() };
+//! let made_up = stats::Interval { estimate: 5.0, low: 4.9, high: 5.1, level: 0.95, ..panic!() };
 //! ```
 //! ```compile_fail,E0624
 //! let made_up = stats::Interval::made(5.0, (4.9, 5.1), 0.95, stats::Method::StudentT, 10);
