@@ -145,7 +145,7 @@ module mac_rx_xgmii
       wrong_q       <= wrong_q || wrong;
       length_q      <= length;
       held_length_q <= length;
-      if (first_q) held_when_q <= when_q;
+      held_when_q   <= when_q;
     end
     if (frame_end) begin
       inside_q <= 1'b0;

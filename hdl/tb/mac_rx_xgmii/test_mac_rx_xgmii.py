@@ -108,6 +108,13 @@ async def bad(dut, seed):
         octets(gap(), on_the_wire(bytes(1519))),  # 1 523 bytes, FCS right
         *[octets(gap(), whole[: 8 + n]) for n in range(1, 18)],
     ]
+    for size in range(60, 68):
+        # The FCS is right, and yet: no terminate, in each lane; an error in place of a byte that is the same, in each.
+        other = bytearray(rng.randbytes(size))
+        at = rng.randrange(8, 56)
+        other[at] = ERROR
+        cases.append(octets(gap(), on_the_wire(bytes(other)), end=rng.choice([IDLE, SEQUENCE])))
+        cases.append(octets(gap(), on_the_wire(bytes(other)), errors={8 + at}))
     items, place = [], 0
     for case in cases:
         # Starts are in lanes 0 and 4.

@@ -163,15 +163,15 @@ async def stamped(dut, kind, wait):
 @cocotb.test()
 @cocotb.parametrize(place=[4, 5, 6, 7, 21])
 async def carries(dut, place):
-    """Sums at the edges: all ones, all zeros but the version, and those that make the check 0."""
+    """Sums at the edges: all ones, all zeros but the version, those that make the check 0, and those where a carry makes the next."""
     rng = seeded("carries", place)
     cases = [(b"\xff" * 6, (1 << 60) - 1, 0xFFFF), (bytes(6), 0, 0), (b"\xff" * 6, 0, 0), (bytes(6), (1 << 60) - 1, 0)]
-    for _ in range(20):
-        # What is before the check sums up to 0x5aa5, so the check is 0.
+    for n in range(40):
+        # What is before the check sums up to 0x5aa5, so the check is 0; or to a little more.
         time, late = rng.randrange(1 << 60), rng.randrange(1 << 16)
         head = rng.randbytes(4)
         words = head + bytes(2) + late.to_bytes(2, "big") + (0xB << 60 | time).to_bytes(8, "big")
-        cases.append((head + ((SUM - (checksum(words) ^ 0xFFFF)) % 0xFFFF).to_bytes(2, "big"), time, late))
+        cases.append((head + ((SUM + n // 20 * rng.randint(1, 3) - (checksum(words) ^ 0xFFFF)) % 0xFFFF).to_bytes(2, "big"), time, late))
     frames = []
     for head, _, _ in cases:
         frame = bytearray(rng.randbytes(64))
@@ -191,4 +191,25 @@ async def carries(dut, place):
         got = frame[2 * place : 2 * place + LENGTH]
         assert got == Signature(int.from_bytes(head[:5], "big"), head[5], late, time).bytes()
         assert checksum(got) ^ 0xFFFF == SUM
-        assert n < 4 or got[16:] == b"\0\0"
+        assert (got[16:] == b"\0\0") == (4 <= n < 24)
+
+
+@cocotb.test()
+async def cut_off(dut):
+    """A signature that the end of its frame cuts off does nothing to the frame behind it, nor does one in a frame that is padded."""
+    rng = seeded("cut_off")
+    frames = [rng.randbytes(rng.choice([40, 60, 63, 64, 65, 72])) for _ in range(80)]
+    mac = Mac(dut, frames)
+    firsts = {first: n for n, first in enumerate(mac.firsts)}
+
+    def drive(_cycle):
+        n = firsts.get(len(mac.source.taken))
+        # Every second frame has none; the others one that begins in the last two beats.
+        if n is not None:
+            dut.stamp_i.value = Stamp(rng.randrange(len(frames[n]) // 2 - 8, len(frames[n]) // 2), n % 2 == 0).pack()
+
+    mac.agents.append(Drive(drive))
+    await mac.run()
+    for n, ((_, got), frame) in enumerate(zip(mac.wire.whole(), frames)):
+        if n % 2:
+            assert got == frame.ljust(60, b"\0"), f"frame {n}"
