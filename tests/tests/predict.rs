@@ -44,7 +44,7 @@ fn come_true(case: &Case, weighing: &str, retries: &mut usize) {
 
 const TRIES: usize = 3;
 /// Second and third tries of all plans together: a machine that is busy all the time would have these take minutes.
-const RETRIES: usize = 4;
+const RETRIES: usize = 2;
 
 fn is_right(found: &Found) -> bool {
     // 20 % of the measured, either way.
