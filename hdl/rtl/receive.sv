@@ -41,6 +41,7 @@ module receive
 
   localparam int unsigned TurnWidth = Ears > 1 ? $clog2(Ears) : 1;
   logic [TurnWidth-1:0] turn_q;
+  wire [TurnWidth-1:0] turn = Ears > 1 ? turn_q : '0;  // one has nobody to take turns with
   logic [Ears-1:0] ear_valid;
   arrival_t [Ears-1:0] ear_arrival;
 
@@ -54,7 +55,7 @@ module receive
         .clk_i,
         .rst_ni,
         .config_i,
-        .valid_i  (valid_i && turn_q == TurnWidth'(i)),
+        .valid_i  (valid_i && turn == TurnWidth'(i)),
         .beat_i,
         .stamp_i,
         .time_i,
