@@ -1,14 +1,14 @@
 // The counters of the core, 48 bits each, in one small memory with one adder: a register and an adder for each would be a sixth of all its LUTs.
 //
 //   events ──► pending, a few bits each ─┐
-//   amounts ──► kept until their turn ───┴─► adder ◄──► memory ──► host
+//   amounts ──► kept until their turn ───┴─► whose turn ──► what it has ──► both together ──► memory ──► host
 //
 // Counters have their turns one after the other, in 16 cycles; those of amounts have two, eight cycles apart. So an event may come in each
-// cycle, if there are not more than 15 in 16 cycles, and an amount in every ninth. Reading takes one cycle, in which the turns wait.
+// cycle, if there are not more than 15 in 16 cycles, and an amount in every ninth. A cycle in which the host reads is nobody's turn.
 //
 // 48 bits: frames wrap after 6 years at 1 488 095/s, bytes after 26 days at 125 MB/s.
 //
-// Rules: 1 what happened since `clear_i` is in the memory 18 cycles later (simulated).
+// Rules: 1 what happened since `clear_i` is in the memory 20 cycles later (simulated).
 module counters
   import tare_pkg::*;
 (
@@ -16,7 +16,7 @@ module counters
     input  logic        rst_ni,
     input  logic        clear_i,
     input  events_t     events_i,
-    // `value_o` is the counter `at_i` (see count_e) one cycle after `read_i`, and stays.
+    // `value_o` is the counter `at_i` (see count_e) three cycles after `read_i`, and stays.
     input  logic        read_i,
     input  logic [3:0]  at_i,
     output logic [47:0] value_o
@@ -25,7 +25,8 @@ module counters
 
   // Whose turn it is.
   logic [3:0] turn_q;
-  count_e whose;
+  count_e whose, whose_q;
+  logic [15:0] is_q;  // the same, one bit each
   always_comb begin
     unique case (turn_q)
       4'd0: whose = CountedSent;
@@ -64,46 +65,57 @@ module counters
   logic [13:0] bytes_q;
   logic [39:0] missing_frames_q;
 
+  logic [47:0] amount;
+  always_comb begin
+    amount = (is_q[CountedLateTicks] && late_q ? late_ticks_q : '0)
+           | (is_q[CountedBytes] && good_q ? 48'(bytes_q) : '0)
+           | (is_q[CountedMissing] && missing_q ? 48'(missing_frames_q) : '0);
+    for (int unsigned i = 0; i < 16; i++) amount[3:0] |= is_q[i] ? pending_q[i] : '0;
+  end
+
   logic [4:0] sweep_q;  // sets all to 0, one in each cycle
   wire sweeping = !sweep_q[4];
-  wire go = !read_i && !sweeping;
 
-  count_e place_q;
-  logic [47:0] amount_q;
-  wire [3:0] place = sweeping ? sweep_q[3:0] : read_i ? at_i : place_q;
-  wire [47:0] value = counts[place];
+  // What the host asks, and then the three cycles of a turn. The next turn of the same counter is at least eight cycles later.
+  logic read1_q, read2_q, write2_q, write3_q, zero2_q;
+  logic [3:0] at1_q, place2_q, place3_q;
+  logic [47:0] amount2_q, amount3_q, value3_q;
+  wire go = !read1_q && !sweeping;
 
   always_ff @(posedge clk_i) begin
-    if (!read_i || sweeping) counts[place] <= sweeping ? '0 : value + amount_q;
+    if (write3_q) counts[place3_q] <= value3_q + amount3_q;
   end
 
   always_ff @(posedge clk_i) begin
-    if (read_i) value_o <= sweeping ? '0 : value;
+    read1_q <= read_i;
+    at1_q   <= at_i;
 
-    for (int unsigned i = 0; i < 16; i++) pending_q[i] <= (go && whose == 4'(i) ? '0 : pending_q[i]) + 4'(happens[i]);
+    read2_q   <= read1_q;
+    write2_q  <= go || sweeping;
+    zero2_q   <= sweeping;
+    place2_q  <= sweeping ? sweep_q[3:0] : read1_q ? at1_q : whose_q;
+    amount2_q <= amount;
+
+    write3_q  <= write2_q;
+    place3_q  <= place2_q;
+    amount3_q <= zero2_q ? '0 : amount2_q;
+    value3_q  <= zero2_q ? '0 : counts[place2_q];
+    if (read2_q) value_o <= zero2_q ? '0 : counts[place2_q];
+
+    for (int unsigned i = 0; i < 16; i++) pending_q[i] <= (go && is_q[i] ? '0 : pending_q[i]) + 4'(happens[i]);
     if (go) begin
-      turn_q   <= turn_q + 1'b1;
-      place_q  <= whose;
-      amount_q <= 48'(pending_q[whose]);
-      if (whose == CountedLateTicks) begin
-        amount_q <= late_q ? late_ticks_q : '0;
-        late_q   <= 1'b0;
-      end
-      if (whose == CountedBytes) begin
-        amount_q <= good_q ? 48'(bytes_q) : '0;
-        good_q   <= 1'b0;
-      end
-      if (whose == CountedMissing) begin
-        amount_q  <= missing_q ? 48'(missing_frames_q) : '0;
-        missing_q <= 1'b0;
-      end
+      turn_q  <= turn_q + 1'b1;
+      whose_q <= whose;
+      is_q    <= 16'd1 << whose;
+      if (is_q[CountedLateTicks]) late_q <= 1'b0;
+      if (is_q[CountedBytes]) good_q <= 1'b0;
+      if (is_q[CountedMissing]) missing_q <= 1'b0;
     end
     if (clear_i) begin
       pending_q <= '0;
       late_q    <= 1'b0;
       good_q    <= 1'b0;
       missing_q <= 1'b0;
-      amount_q  <= '0;
       sweep_q   <= '0;
     end else if (sweeping) begin
       sweep_q <= sweep_q + 1'b1;
@@ -122,8 +134,12 @@ module counters
     end
     if (!rst_ni) begin
       turn_q    <= '0;
-      place_q   <= CountedNothing;
-      amount_q  <= '0;
+      whose_q   <= CountedNothing;
+      is_q      <= '0;
+      read1_q   <= 1'b0;
+      read2_q   <= 1'b0;
+      write2_q  <= 1'b0;
+      write3_q  <= 1'b0;
       pending_q <= '0;
       late_q    <= 1'b0;
       good_q    <= 1'b0;

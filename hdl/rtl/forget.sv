@@ -14,19 +14,21 @@ module forget (
     output logic        done_o,
     output logic [31:0] count_o
 );
+  logic [15:0] count_q;  // not more than can be queued
+  assign count_o = 32'(count_q);
   logic [3:0] empty_q;  // for how many cycles: what a source hands over is not yet seen by the gate
 
   always_ff @(posedge clk_i) begin
     done_o  <= 1'b0;
     empty_q <= sources_empty_i ? {empty_q[2:0], 1'b1} : '0;
-    if (busy_o && forgotten_i) count_o <= count_o + 1'b1;
+    if (busy_o && forgotten_i) count_q <= count_q + 1'b1;
     if (busy_o && empty_q == '1 && !forgotten_i) begin
       busy_o <= 1'b0;
       done_o <= 1'b1;
     end
     if (forget_i && !busy_o) begin
       busy_o  <= 1'b1;
-      count_o <= '0;
+      count_q <= '0;
       empty_q <= '0;
     end
     if (!rst_ni) begin

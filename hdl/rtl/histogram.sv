@@ -13,7 +13,7 @@
 //
 // A bin is read, made one larger, and written: eight cycles from value to memory, one value in four cycles. A value that comes sooner is not
 // counted in a bin, and `missed_o` tells: frames are eight cycles apart or more, so that does not happen on a wire. A bin stops at
-// 2^32 - 1.
+// 255 * 2^24.
 //
 // Reading and clearing are the host's: `read_i` has its answer when `read_valid_o` is high; it waits for values, and values do not wait for it.
 // `clear_i` empties all bins in 2 048 cycles; values that come meanwhile are told by `missed_o`.
@@ -108,7 +108,7 @@ module histogram (
 
     write_q       <= at_q[6] || clearing_q;
     write_place_q <= clearing_q ? clear_bin_q : place6_q;
-    write_data_q  <= clearing_q ? '0 : read2_q == '1 ? '1 : read2_q + 1'b1;
+    write_data_q  <= clearing_q ? '0 : read2_q + 32'(read2_q[31:24] != '1);
 
     if (clearing_q) begin
       clear_bin_q <= clear_bin_q + 1'b1;

@@ -30,7 +30,7 @@ module host_counters (
   assign waiting_o = waiting_q;
 
   always_ff @(posedge clk_i) begin
-    if (counts2_q || sweep2_q) counts[place2_q] <= sweep2_q ? '0 : value_q + 1'b1;
+    if (counts2_q || sweep2_q) counts[place2_q] <= value_q + 32'(!sweep2_q);
   end
 
   always_ff @(posedge clk_i) begin
@@ -39,7 +39,7 @@ module host_counters (
     counts_q <= takes && waiting_q[turn_q];
     sweep1_q <= sweeping;
 
-    value_q   <= counts[place_q];
+    value_q   <= sweep1_q ? '0 : counts[place_q];
     place2_q  <= place_q;
     counts2_q <= counts_q;
     sweep2_q  <= sweep1_q;

@@ -28,13 +28,13 @@ module host_departures
 );
   localparam int unsigned Width = $clog2(Words);
 
-  logic first_q, second_q, fits_q, odd_q, ready, empty;
+  logic first_q, second_q, fits_q, odd_q, told_q, ready, empty;
   release_t release_q;
   logic [23:0] number_q, next_q;
   logic [Width-1:0] waiting_q;  // departures
   logic [12:0] age_q;
 
-  wire [39:0] late = release_q.late[63:40] != 0 ? '1 : release_q.late[39:0];
+  logic [39:0] late_q;
   wire told = valid_o && ready_i && odd_q;
   wire enough = waiting_q[Width-1:5] != 0;
 
@@ -48,7 +48,7 @@ module host_departures
       .rst_ni (rst_ni && !hello_i),
       .valid_i(first_q && fits_q || second_q),
       .ready_o(ready),
-      .data_i (second_q ? {number_q, late} : release_q.start),
+      .data_i (second_q ? {number_q, late_q} : release_q.start),
       .valid_o,
       .ready_i,
       .data_o (word_o),
@@ -58,8 +58,9 @@ module host_departures
   always_ff @(posedge clk_i) begin
     first_q  <= valid_i && enable_i;
     second_q <= first_q && fits_q;
+    late_q   <= release_q.late[63:40] != 0 ? '1 : release_q.late[39:0];
     // The queue holds Words and the registers behind it; two words fit if half as many departures wait.
-    fits_q   <= waiting_q < Width'(Words / 2 - 2);
+    fits_q   <= below(16'(waiting_q), Words / 2 - 2);
     left_out_pulse_o <= first_q && !fits_q;
     if (valid_i) begin
       release_q <= release_i;
@@ -67,11 +68,12 @@ module host_departures
       next_q    <= next_q + 1'b1;
     end
     left_out_o <= left_out_o + 32'(left_out_pulse_o);
-    waiting_q  <= waiting_q + Width'(second_q) - Width'(told);
+    waiting_q  <= waiting_q + Width'(second_q) - Width'(told_q);
     if (valid_o && ready_i) odd_q <= !odd_q;
-    age_q <= waiting_q == 0 || told ? '0 : age_q[12] ? age_q : age_q + 1'b1;
-    // Not while one is told: the last of a report would be asked for once more.
-    due_o <= waiting_q != 0 && !told && (enough || age_q[12]);
+    told_q <= told;
+    age_q <= waiting_q == 0 || told_q ? '0 : age_q[12] ? age_q : age_q + 1'b1;
+    // Not while one is told, and not yet counted: the last of a report would be asked for once more.
+    due_o <= waiting_q != 0 && !told && !told_q && (enough || age_q[12]);
     if (hello_i || !rst_ni) begin
       first_q    <= 1'b0;
       second_q   <= 1'b0;
@@ -80,6 +82,7 @@ module host_departures
       left_out_pulse_o <= 1'b0;
       waiting_q  <= '0;
       odd_q      <= 1'b0;
+      told_q     <= 1'b0;
       due_o      <= 1'b0;
       age_q      <= '0;
     end

@@ -43,7 +43,10 @@ module host_store
 
   // Writing. `count_q` is of the frame's words with its slots; a frame that is too long stops counting, and stops being written.
   logic [Width:0] start_q, write_q, read_q, used_q;
+  logic [Width:0] frame_q;        // where a frame's beats begin: behind its slots
+  logic [Width-1:0] tag_place_q;  // behind start_q
   logic [8:0] count_q;
+  logic most_q;  // count_q is as much as there may be
   logic inside_q, room_q, fits_q, broken_q, long_q, ended_q, measured_q, finish_q, tag_q, wrong_q;
   logic [2:0] final_q;
   logic [11:0] bytes_q;
@@ -54,7 +57,7 @@ module host_store
   // After the last beat, a cycle each to count the bytes, to judge them, and to write each of the words before the frame. What comes in these cannot be
   // written; a sender that cannot wait has silence between frames.
   wire busy = ended_q || measured_q || finish_q || tag_q;
-  wire fits = (begins ? room_q && !busy : fits_q) && !(count_q == 9'(MostBeats) && !begins);
+  wire fits = (begins ? room_q && !busy : fits_q) && !(most_q && !begins);
   wire write = valid_i && fits;
 
   wire keep = finish_q && fits_q && !wrong_q;
@@ -72,7 +75,7 @@ module host_store
       word[24:16] = count_q;
     end
     if (Tagged && tag_q) begin
-      place = start_q[Width-1:0] + 1'b1;
+      place = tag_place_q;
       word  = first_tag_q;
     end
   end
@@ -112,40 +115,46 @@ module host_store
     measured_q <= ended_q;
     finish_q   <= measured_q;
     tag_q      <= 1'b0;
-    bytes_q    <= {count_q, 3'b0} - 12'd7 + 12'(final_q);
-    wrong_q    <= bytes_q < 12'(MinBytes) || bytes_q > 12'(MaxBytes) || long_q || (broken_q && !KeepBad);
+    bytes_q    <= {count_q, final_q} - 12'd7;
+    wrong_q    <= below(16'(bytes_q), MinBytes) || !below(16'(bytes_q), MaxBytes + 1) || long_q || (broken_q && !KeepBad);
     used_q   <= write_q - read_q;
     // Two cycles old: the eight words are the slots, and what may have been written since.
-    room_q   <= used_q < (Width + 1)'(Words - MostBeats - 8);
+    room_q   <= below(16'(used_q), Words - MostBeats - 8);
     if (valid_i) begin
       inside_q <= !beat_i.last;
       fits_q   <= begins ? room_q && !busy : fits_q;
-      long_q   <= !begins && (long_q || count_q == 9'(MostBeats));
+      long_q   <= !begins && (long_q || most_q);
       if (write) begin
         write_q <= write_q + 1'b1;
         count_q <= begins ? 9'd1 : count_q + 1'b1;
+        most_q  <= !begins && count_q == 9'(MostBeats - 1);
       end
     end
     if (finish_q) begin
       full_o <= !fits_q;
       bad_o  <= fits_q && wrong_q;
-      if (!keep) write_q <= start_q + (Width + 1)'(Slots);
+      if (!keep) write_q <= frame_q;
       else if (Tagged) tag_q <= 1'b1;
     end
     if (commit) begin
-      start_q <= write_q;
-      write_q <= write_q + (Width + 1)'(Slots);
+      start_q     <= write_q;
+      write_q     <= write_q + (Width + 1)'(Slots);
+      frame_q     <= write_q + (Width + 1)'(Slots);
+      tag_place_q <= write_q[Width-1:0] + 1'b1;
     end
     if (read) begin
       read_q <= next_q;
       next_q <= next_q + 1'b1;
     end
-    some_q <= start_q != (read ? next_q : read_q);
+    // Both compared beside each other, as `read` comes late.
+    some_q <= read ? start_q != next_q : start_q != read_q;
     if (move_fetched) fetched_valid_q <= read;
     if (move_out) out_valid_q <= fetched_valid_q;
     if (!rst_ni) begin
       start_q         <= '0;
+      tag_place_q     <= Width'(1);
       write_q         <= (Width + 1)'(Slots);
+      frame_q         <= (Width + 1)'(Slots);
       read_q          <= '0;
       next_q          <= (Width + 1)'(1);
       used_q          <= '0;

@@ -94,7 +94,7 @@ module listen
     end
     if (valid_i && beat_i.last) begin
       arrival_o.bad   <= beat_i.bad;
-      arrival_o.bytes <= {beats, 3'b0} + 14'(beat_i.final_byte) + 14'd1;
+      arrival_o.bytes <= {beats, beat_i.final_byte} + 14'd1;
       arrival_o.stamp <= stamp_i;
       arrival_o.time_ <= time_i;
     end

@@ -29,7 +29,7 @@ module mac_rx_gmii
 );
   logic [7:0] rxd_q;
   logic rx_dv_q, rx_er_q;
-  ticks_t now_q;
+  logic preamble_q, delimiter_q;  // what rxd_q looks like
 
   logic inside_q, ignore_q;
   logic [63:0] data_q;
@@ -39,8 +39,8 @@ module mac_rx_gmii
   logic [31:0] crc_q;
   logic [13:0] bytes_q;
 
-  wire delimiter = rx_dv_q && !inside_q && !ignore_q && rxd_q == 8'hd5 && !rx_er_q;
-  wire odd = rx_dv_q && !inside_q && !ignore_q && (rxd_q != 8'h55 && rxd_q != 8'hd5 || rx_er_q);
+  wire delimiter = rx_dv_q && !inside_q && !ignore_q && delimiter_q;
+  wire odd = rx_dv_q && !inside_q && !ignore_q && !preamble_q && !delimiter_q;
   wire byte_in = rx_dv_q && inside_q;
   wire frame_end = !rx_dv_q && inside_q;
   // A beat is handed on when the byte after it comes, or none: only then it is known whether it is the last.
@@ -50,7 +50,8 @@ module mac_rx_gmii
     rxd_q   <= rxd_i;
     rx_dv_q <= rx_dv_i;
     rx_er_q <= rx_er_i;
-    now_q   <= now_i;
+    preamble_q  <= rxd_i == 8'h55 && !rx_er_i;
+    delimiter_q <= rxd_i == 8'hd5 && !rx_er_i;
 
     valid_o <= 1'b0;
     noise_o <= odd || frame_end && !some_q;
@@ -73,14 +74,15 @@ module mac_rx_gmii
       some_q  <= 1'b1;
       crc_q   <= crc_byte(crc_q, rxd_q);
       wrong_q <= wrong_q || rx_er_q;
-      if (bytes_q != '1) bytes_q <= bytes_q + 1'b1;
+      // Stops at 12 288, which is too long for any frame.
+      if (bytes_q[13:12] != '1) bytes_q <= bytes_q + 1'b1;
     end
     if (byte_in && full || frame_end && some_q) begin
       valid_o           <= 1'b1;
       beat_o.first      <= first_q;
       beat_o.last       <= frame_end;
       beat_o.final_byte <= byte_q - 1'b1;
-      beat_o.bad        <= frame_end && (crc_q != CrcResidue || wrong_q || bytes_q < 14'd64 || bytes_q > 14'(MaxBytes));
+      beat_o.bad        <= frame_end && (crc_q != CrcResidue || wrong_q || below(16'(bytes_q), 64) || !below(16'(bytes_q), MaxBytes + 1));
       beat_o.data       <= data_q;
       first_q           <= 1'b0;
     end
@@ -92,6 +94,8 @@ module mac_rx_gmii
       ignore_q <= 1'b1;
       rx_dv_q  <= 1'b1;
       rxd_q    <= 8'h55;
+      preamble_q  <= 1'b1;
+      delimiter_q <= 1'b0;
       rx_er_q  <= 1'b0;
       valid_o  <= 1'b0;
       noise_o  <= 1'b0;
@@ -100,12 +104,14 @@ module mac_rx_gmii
 
   // The stamp of a frame may come while the last beat of the frame before is handed on.
   ticks_t stamp_q;
+  ticks_t [7:0] ticks_q;  // of the last cycles
   logic [59:0] stamp_time_q;
   logic [5:0][59:0] times_q;  // of the last cycles: the clock cannot be asked what it was, and its step may be anything
   always_ff @(posedge clk_i) begin
+    ticks_q <= {ticks_q[6:0], now_i};
     times_q <= {times_q[4:0], time_i};
     if (delimiter) begin
-      stamp_q      <= now_q - 64'd7;
+      stamp_q      <= ticks_q[7];
       stamp_time_q <= times_q[5];
     end
     if (byte_in && full || frame_end && some_q) begin

@@ -49,7 +49,8 @@ module stream_fifo #(
   always_ff @(posedge clk_i) begin
     if (write) write_q <= write_q + 1'b1;
     if (read) read_q <= read_q + 1'b1;
-    if (read != write) stored_q <= write ? stored_q + 1'b1 : stored_q - 1'b1;
+    // One more, or one less (all ones).
+    if (read != write) stored_q <= stored_q + {{Width{!write}}, 1'b1};
     // The same as asking the sum, but `read` comes late.
     some_q   <= write || (stored_q != 0 && !(stored_q == (Width + 1)'(1) && read));
     full_q   <= !read && (stored_q[Width] || (stored_q == (Width + 1)'(Depth - 1) && write));

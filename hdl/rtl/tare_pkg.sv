@@ -97,6 +97,14 @@ package tare_pkg;
     return c;
   endfunction
 
+  // x < limit for a limit that is a constant: a few LUTs, where `<` would take an adder.
+  function automatic logic below(logic [15:0] x, int unsigned limit);
+    logic less;
+    less = 1'b0;
+    for (int i = 0; i < 16; i++) less = limit[i] ? !x[i] || less : !x[i] && less;
+    return less;
+  endfunction
+
   // What the CRC is after a whole frame with its FCS.
   localparam logic [31:0] CrcResidue = 32'hdebb_20e3;
 

@@ -29,6 +29,7 @@ class Counters(Bench):
         self.dut.read_i.value, self.dut.at_i.value = 1, PLACES.index(name)
         await self.step()
         self.dut.read_i.value = 0
+        await self.step(2)
         return int(self.dut.value_o.value)
 
 
