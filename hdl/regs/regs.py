@@ -55,6 +55,8 @@ class Reg:
         self.width = node.get_property("regwidth")
         # Answered elsewhere: registers.sv has nothing of it.
         self.external = node.external
+        # Its halves are of one cycle by themselves.
+        self.steady = node.get_property("steady", default=False)
         self.fields = [Field(field, self) for field in node.fields()]
 
 
@@ -121,17 +123,18 @@ def sv(regs):
                     if low > high:
                         continue
                     target = f"{field.name}_o" + (f"[{high - field.low}:{low - field.low}]" if field.width > 32 else "")
-                    data = f"data_i[{high - 32 * half}:{low - 32 * half}]" if high > low else f"data_i[{low - 32 * half}]"
-                    write.append(f"        11'h{(reg.address + 4 * half) >> 2:03x}: {target} <= {data};")
+                    data = f"data_q[{high - 32 * half}:{low - 32 * half}]" if high > low else f"data_q[{low - 32 * half}]"
+                    write.append(f"11'h{(reg.address + 4 * half) >> 2:03x}: {target} <= {data};")
     # Several fields of one register are one item of the case.
     by_item = {}
     for line in write:
         item, rest = line.strip().split(": ", 1)
         by_item.setdefault(item, []).append(rest)
     cases = "\n".join(
-        f"        {item}: {rests[0]}" if len(rests) == 1 else f"        {item}: begin\n" + "\n".join(f"          {r}" for r in rests) + "\n        end"
-        for item, rests in sorted(by_item.items())
+        f"    if (hit_q[{at}]) {rests[0]}" if len(rests) == 1 else f"    if (hit_q[{at}]) begin\n" + "\n".join(f"      {r}" for r in rests) + "\n    end"
+        for at, (_, rests) in enumerate(sorted(by_item.items()))
     )
+    hits = "\n".join(f"    hit_q[{at}] <= write_i && word == {item};" for at, item in enumerate(sorted(by_item)))
     groups = {}
     for reg, half, word in reads:
         groups.setdefault((reg.address + 4 * half) >> 5, []).append((reg, half, word))
@@ -139,14 +142,14 @@ def sv(regs):
     for number, (group, items) in enumerate(sorted(groups.items())):
         lines = []
         for reg, half, word in items:
-            if half == 1 and any(field.kind == "value" for field in reg.fields):
+            if half == 1 and not reg.steady and any(field.kind == "value" for field in reg.fields):
                 word = "high_q"
             lines.append(f"        3'h{(reg.address + 4 * half) >> 2 & 7}: group_q[{number}] <= {word};")
-        read.append(f"    if (word[10:3] == 8'h{group:02x}) begin\n      unique case (word[2:0])\n" + "\n".join(lines)
+        read.append(f"    if (word_q[10:3] == 8'h{group:02x}) begin\n      unique case (word_q[2:0])\n" + "\n".join(lines)
                     + f"\n        default: group_q[{number}] <= '0;\n      endcase\n    end else begin\n      group_q[{number}] <= '0;\n    end")
     shadows = []
     for reg in regs:
-        if reg.width == 64 and all(field.kind == "value" for field in reg.fields):
+        if reg.width == 64 and not reg.steady and all(field.kind == "value" for field in reg.fields):
             field = reg.fields[0]
             shadows.append(f"        11'h{reg.address >> 2:03x}: high_q <= 32'({field.name}_i[{field.width - 1}:32]);")
     data_field = [field for reg in regs for field in reg.fields if field.kind == "pulse" and field.width > 1]
@@ -155,7 +158,7 @@ def sv(regs):
     reset = [line for line in reset if not any(f"{field.name}_o " in line for field in data_field)]
     return f"""// Made from regs/module.rdl by regs/regs.py; changes belong there.
 //
-// A write takes effect in the next cycle. An answer to a read comes three cycles after it; one read at a time. Of registers with 64 bits that the core writes, reading
+// A write takes effect two cycles later. An answer to a read comes three cycles after it; one read at a time. Of registers with 64 bits that the core writes, reading
 // the low half keeps the high half for the next read.
 //
 // `unknown_o` comes one cycle after a read or a write, and stays until the next: nothing can be read, or written, there.
@@ -175,10 +178,14 @@ module registers (
 {("," + chr(10)).join(ports + strobe_ports)}
 );
   wire [10:0] word = address_i[12:2];
-  logic [1:0] reading_q;
+  logic [10:0] word_q;  // what is read
+  logic [2:0] reading_q;
   logic [31:0] high_q;
   logic [{len(groups) - 1}:0][31:0] group_q;
   logic [31:0] any_group;
+  // What is written, a cycle before it is: no register waits for an address to be decoded.
+  logic [{len(by_item) - 1}:0] hit_q;
+  logic [31:0] data_q;
   always_comb begin
     any_group = '0;
     for (int unsigned i = 0; i < {len(groups)}; i++) any_group |= group_q[i];
@@ -187,13 +194,11 @@ module registers (
   always_ff @(posedge clk_i) begin
 {chr(10).join(state)}
 {chr(10).join(strobes)}
-    if (write_i) begin
-      unique case (word)
+    data_q <= data_i;
+{hits}
 {cases}
-        default: ;
-      endcase
-    end
     if (!rst_ni) begin
+      hit_q <= '0;
 {chr(10).join(reset)}
     end
   end
@@ -220,23 +225,24 @@ module registers (
 
   // Reading: first within groups of eight words, then all groups together.
   always_ff @(posedge clk_i) begin
-    if (read_i) begin
-      unique case (word)
+    word_q <= word;
+    if (reading_q[0]) begin
+      unique case (word_q)
 {chr(10).join(shadows)}
         default: ;
       endcase
     end
 {chr(10).join(read)}
     data_o       <= any_group;
-    reading_q    <= {{reading_q[0], read_i}};
-    read_valid_o <= reading_q[0];
+    reading_q    <= {{reading_q[1:0], read_i}};
+    read_valid_o <= reading_q[1];
     if (!rst_ni) begin
       reading_q    <= '0;
       read_valid_o <= 1'b0;
     end
   end
 endmodule
-""".replace("comes three cycles after it", "comes two cycles after it")
+"""
 
 
 def layout(regs):

@@ -118,10 +118,19 @@ module host_side
   // A frame is told from its first beat on, or not at all.
   logic tells_q, received_valid, received_ready, received_empty, received_full;
   logic [63:0] received;
+  logic heard_valid_q;
+  heard_t heard_q;
+  ticks_t heard_stamp_q;
   wire tells = heard_i.first ? tell_received_i : tells_q;
   always_ff @(posedge clk_i) begin
     if (heard_valid_i) tells_q <= tells;
-    if (!rst_ni) tells_q <= 1'b0;
+    heard_valid_q <= heard_valid_i && tells;
+    heard_q       <= heard_i;
+    heard_stamp_q <= heard_stamp_i;
+    if (!rst_ni) begin
+      tells_q       <= 1'b0;
+      heard_valid_q <= 1'b0;
+    end
   end
 
   host_store #(
@@ -133,10 +142,10 @@ module host_side
   ) heard (
       .clk_i,
       .rst_ni,
-      .valid_i(heard_valid_i && tells),
+      .valid_i(heard_valid_q),
       .ready_o(),
-      .beat_i (heard_i),
-      .tag_i  (heard_stamp_i),
+      .beat_i (heard_q),
+      .tag_i  (heard_stamp_q),
       .bad_o  (),
       .full_o (received_full),
       .valid_o(received_valid),
@@ -146,9 +155,14 @@ module host_side
   );
 
   // Registers, but for the counters of the link at 0x200 … 0x23f.
-  logic [15:0] happened;
+  logic [15:0] happened, happened_q;
   logic [31:0] counted;
-  wire of_link = address_o[12:6] == 7'h08;
+  logic of_link_q, read_q;  // the address stands until the answer
+  always_ff @(posedge clk_i) begin
+    of_link_q <= address_o[12:6] == 7'h08;
+    read_q    <= read_o;
+    if (!rst_ni) read_q <= 1'b0;
+  end
   always_comb begin
     happened = count;
     happened[CountBad] = bad;
@@ -156,19 +170,36 @@ module host_side
     happened[CountDeparturesLeftOut] = departed_left_out;
     happened[CountReceivedLeftOut] = received_full;
   end
+  always_ff @(posedge clk_i) begin
+    happened_q <= happened;
+    if (!rst_ni) happened_q <= '0;
+  end
   host_counters counters (
       .clk_i,
       .rst_ni,
       .clear_i,
-      .count_i  (happened),
+      .count_i  (happened_q),
       .waiting_o(counting),
-      .read_i   (read_o && of_link),
+      .read_i   (read_q && of_link_q),
       .at_i     (address_o[5:2]),
       .value_o  (counted)
   );
 
+  // Answers come two cycles after the registers have them: so they are chosen far from the link.
+  logic [2:1] answered_q;
+  logic [31:0] answer_q;
+  logic unknown1_q, unknown2_q;
+  always_ff @(posedge clk_i) begin
+    answered_q <= {answered_q[1], read_valid_i};
+    answer_q   <= of_link_q ? counted : data_i;
+    // The counters can be read, and not be written.
+    unknown1_q <= unknown_i && !of_link_q;
+    unknown2_q <= unknown1_q;
+    if (!rst_ni) answered_q <= '0;
+  end
+
   logic link_quiet;
-  assign quiet_o = link_quiet && store_empty && received_empty;
+  assign quiet_o = link_quiet && store_empty && received_empty && !heard_valid_q;
 
   host_link #(
       .CreditWidth(CreditWidth)
@@ -188,10 +219,9 @@ module host_side
       .read_o,
       .address_o,
       .data_o,
-      .read_valid_i,
-      .data_i             (of_link ? counted : data_i),
-      // The counters can be read, and not be written.
-      .unknown_i          (unknown_i && !(of_link && read_valid_i)),
+      .read_valid_i       (answered_q[2]),
+      .data_i             (answer_q),
+      .unknown_i          (answered_q[2] ? unknown2_q : unknown_i),
       .live_i,
       .forgetting_i,
       .live_valid_o,

@@ -1,6 +1,6 @@
 // Made from regs/module.rdl by regs/regs.py; changes belong there.
 //
-// A write takes effect in the next cycle. An answer to a read comes two cycles after it; one read at a time. Of registers with 64 bits that the core writes, reading
+// A write takes effect two cycles later. An answer to a read comes three cycles after it; one read at a time. Of registers with 64 bits that the core writes, reading
 // the low half keeps the high half for the next read.
 //
 // `unknown_o` comes one cycle after a read or a write, and stays until the next: nothing can be read, or written, there.
@@ -79,10 +79,14 @@ module registers (
     output logic memory_data_write_o
 );
   wire [10:0] word = address_i[12:2];
-  logic [1:0] reading_q;
+  logic [10:0] word_q;  // what is read
+  logic [2:0] reading_q;
   logic [31:0] high_q;
   logic [3:0][31:0] group_q;
   logic [31:0] any_group;
+  // What is written, a cycle before it is: no register waits for an address to be decoded.
+  logic [26:0] hit_q;
+  logic [31:0] data_q;
   always_comb begin
     any_group = '0;
     for (int unsigned i = 0; i < 4; i++) any_group |= group_q[i];
@@ -100,86 +104,110 @@ module registers (
     memory_address_o <= data_i[15:0];
     memory_data_write_o <= write_i && word == 11'h012;
     memory_data_o <= data_i;
-    if (write_i) begin
-      unique case (word)
-        11'h004: begin
-          control_live_o <= data_i[0];
-          control_run_o <= data_i[1];
-          control_gaps_from_list_o <= data_i[2];
-          control_from_o <= data_i[4:3];
-          control_first_from_o <= data_i[6:5];
-        end
-        11'h005: begin
-          command_forget_o <= data_i[0];
-          command_gap_set_o <= data_i[1];
-          command_clear_o <= data_i[2];
-          command_ns_set_o <= data_i[4];
-          command_ns_step_o <= data_i[5];
-          command_capture_o <= data_i[6];
-        end
-        11'h008: first_time_o[31:0] <= data_i[31:0];
-        11'h009: first_time_o[63:32] <= data_i[31:0];
-        11'h00a: last_entry_o <= data_i[11:0];
-        11'h00b: frames_o <= data_i[31:0];
-        11'h00c: gap_whole_o <= data_i[31:0];
-        11'h00d: gap_numerator_o <= data_i[31:0];
-        11'h00e: gap_denominator_o <= data_i[31:0];
-        11'h010: memory_which_o <= data_i[2:0];
-        11'h014: ns_whole_o <= data_i[7:0];
-        11'h015: ns_fraction_o <= data_i[31:0];
-        11'h016: ns_value_o[31:0] <= data_i[31:0];
-        11'h017: ns_value_o[63:32] <= data_i[31:0];
-        11'h01c: begin
-          listen_signed_o <= data_i[0];
-          listen_signature_at_o <= data_i[8:1];
-        end
-        11'h01d: gap_reference_o <= data_i[31:0];
-        11'h020: begin
-          rule_place0_at_o <= data_i[7:0];
-          rule_place0_enable_o <= data_i[8];
-        end
-        11'h021: begin
-          rule_place1_at_o <= data_i[7:0];
-          rule_place1_enable_o <= data_i[8];
-        end
-        11'h022: begin
-          rule_place2_at_o <= data_i[7:0];
-          rule_place2_enable_o <= data_i[8];
-        end
-        11'h023: begin
-          rule_place3_at_o <= data_i[7:0];
-          rule_place3_enable_o <= data_i[8];
-        end
-        11'h024: begin
-          rule_value0_o <= data_i[15:0];
-          rule_value0_mask_o <= data_i[31:16];
-        end
-        11'h025: begin
-          rule_value1_o <= data_i[15:0];
-          rule_value1_mask_o <= data_i[31:16];
-        end
-        11'h026: begin
-          rule_value2_o <= data_i[15:0];
-          rule_value2_mask_o <= data_i[31:16];
-        end
-        11'h027: begin
-          rule_value3_o <= data_i[15:0];
-          rule_value3_mask_o <= data_i[31:16];
-        end
-        11'h028: begin
-          read_at_o <= data_i[9:0];
-          read_what_o <= data_i[11:10];
-          read_ask_o <= data_i[12];
-        end
-        11'h02d: begin
-          link_departures_o <= data_i[0];
-          link_received_o <= data_i[1];
-        end
-        11'h02e: link_patience_o <= data_i[31:0];
-        default: ;
-      endcase
+    data_q <= data_i;
+    hit_q[0] <= write_i && word == 11'h004;
+    hit_q[1] <= write_i && word == 11'h005;
+    hit_q[2] <= write_i && word == 11'h008;
+    hit_q[3] <= write_i && word == 11'h009;
+    hit_q[4] <= write_i && word == 11'h00a;
+    hit_q[5] <= write_i && word == 11'h00b;
+    hit_q[6] <= write_i && word == 11'h00c;
+    hit_q[7] <= write_i && word == 11'h00d;
+    hit_q[8] <= write_i && word == 11'h00e;
+    hit_q[9] <= write_i && word == 11'h010;
+    hit_q[10] <= write_i && word == 11'h014;
+    hit_q[11] <= write_i && word == 11'h015;
+    hit_q[12] <= write_i && word == 11'h016;
+    hit_q[13] <= write_i && word == 11'h017;
+    hit_q[14] <= write_i && word == 11'h01c;
+    hit_q[15] <= write_i && word == 11'h01d;
+    hit_q[16] <= write_i && word == 11'h020;
+    hit_q[17] <= write_i && word == 11'h021;
+    hit_q[18] <= write_i && word == 11'h022;
+    hit_q[19] <= write_i && word == 11'h023;
+    hit_q[20] <= write_i && word == 11'h024;
+    hit_q[21] <= write_i && word == 11'h025;
+    hit_q[22] <= write_i && word == 11'h026;
+    hit_q[23] <= write_i && word == 11'h027;
+    hit_q[24] <= write_i && word == 11'h028;
+    hit_q[25] <= write_i && word == 11'h02d;
+    hit_q[26] <= write_i && word == 11'h02e;
+    if (hit_q[0]) begin
+      control_live_o <= data_q[0];
+      control_run_o <= data_q[1];
+      control_gaps_from_list_o <= data_q[2];
+      control_from_o <= data_q[4:3];
+      control_first_from_o <= data_q[6:5];
     end
+    if (hit_q[1]) begin
+      command_forget_o <= data_q[0];
+      command_gap_set_o <= data_q[1];
+      command_clear_o <= data_q[2];
+      command_ns_set_o <= data_q[4];
+      command_ns_step_o <= data_q[5];
+      command_capture_o <= data_q[6];
+    end
+    if (hit_q[2]) first_time_o[31:0] <= data_q[31:0];
+    if (hit_q[3]) first_time_o[63:32] <= data_q[31:0];
+    if (hit_q[4]) last_entry_o <= data_q[11:0];
+    if (hit_q[5]) frames_o <= data_q[31:0];
+    if (hit_q[6]) gap_whole_o <= data_q[31:0];
+    if (hit_q[7]) gap_numerator_o <= data_q[31:0];
+    if (hit_q[8]) gap_denominator_o <= data_q[31:0];
+    if (hit_q[9]) memory_which_o <= data_q[2:0];
+    if (hit_q[10]) ns_whole_o <= data_q[7:0];
+    if (hit_q[11]) ns_fraction_o <= data_q[31:0];
+    if (hit_q[12]) ns_value_o[31:0] <= data_q[31:0];
+    if (hit_q[13]) ns_value_o[63:32] <= data_q[31:0];
+    if (hit_q[14]) begin
+      listen_signed_o <= data_q[0];
+      listen_signature_at_o <= data_q[8:1];
+    end
+    if (hit_q[15]) gap_reference_o <= data_q[31:0];
+    if (hit_q[16]) begin
+      rule_place0_at_o <= data_q[7:0];
+      rule_place0_enable_o <= data_q[8];
+    end
+    if (hit_q[17]) begin
+      rule_place1_at_o <= data_q[7:0];
+      rule_place1_enable_o <= data_q[8];
+    end
+    if (hit_q[18]) begin
+      rule_place2_at_o <= data_q[7:0];
+      rule_place2_enable_o <= data_q[8];
+    end
+    if (hit_q[19]) begin
+      rule_place3_at_o <= data_q[7:0];
+      rule_place3_enable_o <= data_q[8];
+    end
+    if (hit_q[20]) begin
+      rule_value0_o <= data_q[15:0];
+      rule_value0_mask_o <= data_q[31:16];
+    end
+    if (hit_q[21]) begin
+      rule_value1_o <= data_q[15:0];
+      rule_value1_mask_o <= data_q[31:16];
+    end
+    if (hit_q[22]) begin
+      rule_value2_o <= data_q[15:0];
+      rule_value2_mask_o <= data_q[31:16];
+    end
+    if (hit_q[23]) begin
+      rule_value3_o <= data_q[15:0];
+      rule_value3_mask_o <= data_q[31:16];
+    end
+    if (hit_q[24]) begin
+      read_at_o <= data_q[9:0];
+      read_what_o <= data_q[11:10];
+      read_ask_o <= data_q[12];
+    end
+    if (hit_q[25]) begin
+      link_departures_o <= data_q[0];
+      link_received_o <= data_q[1];
+    end
+    if (hit_q[26]) link_patience_o <= data_q[31:0];
     if (!rst_ni) begin
+      hit_q <= '0;
       control_live_o <= 1'h0;
       control_run_o <= 1'h0;
       control_gaps_from_list_o <= 1'h0;
@@ -254,16 +282,15 @@ module registers (
 
   // Reading: first within groups of eight words, then all groups together.
   always_ff @(posedge clk_i) begin
-    if (read_i) begin
-      unique case (word)
-        11'h018: high_q <= 32'(captured_time_i[63:32]);
-        11'h01a: high_q <= 32'(captured_tick_i[63:32]);
+    word_q <= word;
+    if (reading_q[0]) begin
+      unique case (word_q)
         11'h046: high_q <= 32'(latest_i[63:32]);
         default: ;
       endcase
     end
-    if (word[10:3] == 8'h00) begin
-      unique case (word[2:0])
+    if (word_q[10:3] == 8'h00) begin
+      unique case (word_q[2:0])
         3'h0: group_q[0] <= 32'h54415245;
         3'h1: group_q[0] <= {16'h1, 16'h0};
         3'h2: group_q[0] <= build_i[31:0];
@@ -275,19 +302,19 @@ module registers (
     end else begin
       group_q[0] <= '0;
     end
-    if (word[10:3] == 8'h03) begin
-      unique case (word[2:0])
+    if (word_q[10:3] == 8'h03) begin
+      unique case (word_q[2:0])
         3'h0: group_q[1] <= captured_time_i[31:0];
-        3'h1: group_q[1] <= high_q;
+        3'h1: group_q[1] <= captured_time_i[63:32];
         3'h2: group_q[1] <= captured_tick_i[31:0];
-        3'h3: group_q[1] <= high_q;
+        3'h3: group_q[1] <= captured_tick_i[63:32];
         default: group_q[1] <= '0;
       endcase
     end else begin
       group_q[1] <= '0;
     end
-    if (word[10:3] == 8'h05) begin
-      unique case (word[2:0])
+    if (word_q[10:3] == 8'h05) begin
+      unique case (word_q[2:0])
         3'h1: group_q[2] <= read_data_i[31:0];
         3'h2: group_q[2] <= {31'b0, read_state_done_i};
         3'h4: group_q[2] <= 32'h6bfa7c40;
@@ -296,8 +323,8 @@ module registers (
     end else begin
       group_q[2] <= '0;
     end
-    if (word[10:3] == 8'h08) begin
-      unique case (word[2:0])
+    if (word_q[10:3] == 8'h08) begin
+      unique case (word_q[2:0])
         3'h6: group_q[3] <= latest_i[31:0];
         3'h7: group_q[3] <= high_q;
         default: group_q[3] <= '0;
@@ -306,8 +333,8 @@ module registers (
       group_q[3] <= '0;
     end
     data_o       <= any_group;
-    reading_q    <= {reading_q[0], read_i};
-    read_valid_o <= reading_q[0];
+    reading_q    <= {reading_q[1:0], read_i};
+    read_valid_o <= reading_q[1];
     if (!rst_ni) begin
       reading_q    <= '0;
       read_valid_o <= 1'b0;

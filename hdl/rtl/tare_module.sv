@@ -61,6 +61,8 @@ module tare_module
   logic [47:0] counted;
   // The counters of the core, but not the greatest lateness. Reading the low half keeps the high half for the next read.
   wire of_counters = register_address[12:7] == 6'h02 && register_address[6:3] != 4'(CountedLatest);
+  logic of_counters_q;  // the address stands until the answer
+  always_ff @(posedge clk_i) of_counters_q <= of_counters;
 
   registers regs (
       .clk_i,
@@ -167,9 +169,9 @@ module tare_module
       .address_o        (register_address),
       .data_o           (register_data),
       .read_valid_i     (register_valid),
-      .data_i           (!of_counters ? register_answer : register_address[2] ? 32'(counted[47:32]) : counted[31:0]),
+      .data_i           (!of_counters_q ? register_answer : register_address[2] ? 32'(counted[47:32]) : counted[31:0]),
       // The counters can be read, and not be written.
-      .unknown_i        (register_unknown && !(of_counters && register_valid)),
+      .unknown_i        (register_unknown && !(of_counters_q && register_valid)),
       .clear_i          (clear),
       .live_i           (control_live),
       .forgetting_i     (forgetting),
