@@ -23,6 +23,7 @@ module mac_tx_gmii_rules
     input logic [5:0] bytes_q,
     input logic [31:0] crc_q,
     input logic       wants_q,
+    input logic       long_enough_q,
     input logic [7:0] now_q
 );
   // The states by their numbers.
@@ -135,7 +136,7 @@ module mac_tx_gmii_rules
       end
       // The bytes of each beat in their order, then zeros: each is shown a cycle before its turn.
       if (first) rule_4_first_shown : assert (byte_o == beat_i.data[7:0]);
-      else if (step_o)
+      else if (step_o && !hole)
         rule_4_shown : assert (byte_o == (taken ? beat_i.data[7:0] : sent + 1 < all ? 8'(source.data >> {3'(sent + 1), 3'b0}) : 8'h00));
       if (step_o) begin
         rule_4_padded : assert (sent < all || long < 60);
@@ -167,7 +168,7 @@ module mac_tx_gmii_rules
       if (state_q inside {Preamble, Data, Pad}) begin
         assert (now_q == loaded);
         assert (crc_q == reversed(crc));
-        assert (bytes_q == (long == 60 ? 6'd59 : long));
+        assert (bytes_q == (long == 60 ? 6'd59 : long) && long_enough_q == (bytes_q == 59));
       end
       if (state_q == Fcs) begin
         assert (count_q <= 3 && ahead == 8 && step_q == (count_q == 0) && long == 60);

@@ -7,6 +7,8 @@ package generator_pkg;
   localparam int unsigned Fields = 4;
   localparam int unsigned ListEntries = 4096;
   localparam int unsigned Values = 256;
+  // Of a length in bytes: 13 are enough for 8 191. 14 are for jumbo frames of more, and cost one block RAM.
+  localparam int unsigned LengthBits = 13;
 
   // Memories of the generator, written while it does not run.
   typedef enum logic [2:0] {
@@ -14,10 +16,16 @@ package generator_pkg;
     ToTable,   // address = 8 * template + word, see table words below
     ToFields,  // address = 8 * field + word, see field words below
     ToGaps,    // address = entry; ticks
-    ToSizes,   // address = entry; bits 13:0 bytes without FCS, 0 = the template's; bits 20:16 template
+    ToSizes,   // address = entry; bits 12:0 bytes without FCS, 0 = the template's; bits 20:16 template
     ToValues,  // address = place; values for fields that go through a list
     ToStreams  // address = stream; bits 31:0 of the next sequence number; the upper 8 become 0
   } memory_e;
+
+  // An entry of the list: of which template, and how long; 0 = as long as that.
+  typedef struct packed {
+    logic [4:0]            number;
+    logic [LengthBits-1:0] length;
+  } size_t;
 
   // A place in a frame, in halfwords from its start.
   typedef struct packed {
@@ -35,7 +43,7 @@ package generator_pkg;
   // Words of the table.
   //   0  sums without what varies: 31:16 UDP or TCP with its pseudo header, and 0x5aa5 for a signature; 15:0 IPv4 header; ones' complement, not
   //      inverted
-  //   1  13:0 bytes of the frame without FCS
+  //   1  12:0 bytes of the frame without FCS
   //   2  31 signature, 30:23 its place, 21:17 stream, 12:0 first beat in the memory of beats
   //   3  IPv4 (or IPv6) length: 31 enable, 30:23 place, 7:0 bytes of the frame that it does not count
   //   4  UDP length: 31 write, 30:23 place, 22 part of the pseudo header, 7:0 bytes of the frame that it does not count

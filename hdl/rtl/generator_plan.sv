@@ -62,28 +62,39 @@ module generator_plan
   assign plan_valid_o = hand_over;
   assign go = !hand_over || plan_ready_i;
   assign idle_o = !early_q && !late_q;
-  // The first frame has no gap before it.
-  assign gap_first_o = begin_plan && first_q;
-  assign gap_step_o  = begin_plan && !first_q;
+  // The first frame has no gap before it. The next gap is wanted eight cycles later.
+  always_ff @(posedge clk_i) begin
+    gap_first_o <= begin_plan && first_q;
+    gap_step_o  <= begin_plan && !first_q;
+    if (!rst_ni) begin
+      gap_first_o <= 1'b0;
+      gap_step_o  <= 1'b0;
+    end
+  end
 
   // The list: which frame is next.
   (* no_rw_check *) logic [31:0] gaps[ListEntries];
-  (* no_rw_check *) logic [18:0] sizes[ListEntries];
+  // Sizes in two halves: 18 bits fill the blocks of 2 048 nine bits that a half is made of, and none of 4 096 times four.
+  (* no_rw_check *) size_t sizes_low[ListEntries / 2];
+  (* no_rw_check *) size_t sizes_high[ListEntries / 2];
   logic [31:0] gap_read_q, gap_list_q;
-  logic [18:0] size_read_q, size_list_q;
+  size_t [1:0] size_read_q, size_list_q;
   logic [11:0] entry_q;
+  wire size_t size_list = size_list_q[entry_q[11]];
+  wire write_size = write_i && memory_i == ToSizes;
 
   always_ff @(posedge clk_i) begin
     if (write_i && memory_i == ToGaps) gaps[address_i[11:0]] <= data_i;
-    if (write_i && memory_i == ToSizes) sizes[address_i[11:0]] <= {data_i[20:16], data_i[13:0]};
+    if (write_size && !address_i[11]) sizes_low[address_i[10:0]] <= {data_i[20:16], data_i[LengthBits-1:0]};
+    if (write_size && address_i[11]) sizes_high[address_i[10:0]] <= {data_i[20:16], data_i[LengthBits-1:0]};
     gap_read_q  <= gaps[entry_q];
-    size_read_q <= sizes[entry_q];
+    size_read_q <= {sizes_high[entry_q[10:0]], sizes_low[entry_q[10:0]]};
     gap_list_q  <= gap_read_q;
     size_list_q <= size_read_q;
   end
 
   logic [4:0] template_q;
-  logic [13:0] asked_length_q;
+  logic [LengthBits-1:0] asked_length_q;
   from_e from_q, late_from_q;
   ticks_t value_q, late_value_q;
 
@@ -99,8 +110,8 @@ module generator_plan
       ran_q        <= run_i;
     end
     if (begin_plan) begin
-      template_q     <= size_list_q[18:14];
-      asked_length_q <= size_list_q[13:0];
+      template_q     <= size_list.number;
+      asked_length_q <= size_list.length;
       from_q         <= first_q ? first_from_i : from_i;
       value_q        <= first_q ? first_time_i : {32'b0, gaps_from_list_i ? gap_list_q : gap_i};
       first_q        <= 1'b0;
@@ -137,7 +148,8 @@ module generator_plan
   field_t flags[Fields];
   logic [31:0] used_by[Fields], firsts[Fields], lasts[Fields], steps[Fields], states[Fields];
   wire [1:0] field = cycle_q[1:0];
-  logic active1_q, active2_q, active3_q, active4_q;
+  logic on1_q, active2_q, active3_q, active4_q;
+  logic [31:0] used1_q;
   field_t flags1_q, flags2_q, flags3_q, flags4_q;
   logic [31:0] first1_q, last1_q, step1_q, state1_q, value2_q, value3_q, value4_q;
   logic [1:0] field1_q, field2_q;
@@ -172,7 +184,8 @@ module generator_plan
 
   always_ff @(posedge clk_i) begin
     if (go) begin
-      active1_q <= early_q && !cycle_q[2] && used_by[field][template_q];
+      on1_q     <= early_q && !cycle_q[2];
+      used1_q   <= used_by[field];
       field1_q  <= field;
       flags1_q  <= flags[field];
       first1_q  <= firsts[field];
@@ -180,7 +193,7 @@ module generator_plan
       step1_q   <= steps[field];
       state1_q  <= states[field];
 
-      active2_q <= active1_q;
+      active2_q <= on1_q && used1_q[template_q];
       field2_q  <= field1_q;
       next2_q   <= next;
       flags2_q  <= flags1_q;
@@ -193,7 +206,7 @@ module generator_plan
       value4_q  <= flags3_q.mode == List ? listed3_q : value3_q;
     end
     if (!rst_ni) begin
-      active1_q <= 1'b0;
+      on1_q     <= 1'b0;
       active2_q <= 1'b0;
     end
   end
@@ -212,7 +225,7 @@ module generator_plan
   end
 
   // What becomes of the words, and the sums.
-  logic [13:0] length_q;
+  logic [LengthBits-1:0] length_q;
   length_t ip_length_q, l4_length_q;
   logic pseudo_q;
   place_t ip_check_q, l4_check_q;
@@ -251,14 +264,14 @@ module generator_plan
       unique case (cycle_q)
         3'd0: begin
           stored_q     <= word_q[7:0];
-          beats_q      <= 11'((length_q + 14'd7) >> 3);
+          beats_q      <= 11'((14'(length_q) + 14'd7) >> 3);
           final_byte_q <= length_q[2:0] - 1'b1;
         end
         3'd2: begin
           ip_fixed_q <= word_q[15:0];
           l4_fixed_q <= word_q[31:16];
         end
-        3'd3: length_q <= asked_length_q != 0 ? asked_length_q : word_q[13:0];
+        3'd3: length_q <= asked_length_q != 0 ? asked_length_q : word_q[LengthBits-1:0];
         3'd4: begin
           signature_q    <= word_q[31];
           signature_at_q <= word_q[30:23];

@@ -42,7 +42,8 @@ module mac_tx_gmii
   logic [3:0] count_q;  // in the state
   beat_t beat_q;
   logic [2:0] byte_q;  // of the beat
-  logic [5:0] bytes_q;  // of the frame, up to 60
+  logic [5:0] bytes_q;  // of the frame, up to 59
+  logic long_enough_q;  // with the byte whose turn it is, it has 60
   logic [31:0] crc_q;
 
   wire take = valid_i && ready_o;
@@ -50,19 +51,12 @@ module mac_tx_gmii
   logic [7:0] now_q;
 
   wire end_of_frame = beat_q.last && (byte_q == beat_q.final_byte || byte_q == 3'd7);
-  wire long_enough = bytes_q >= 6'(MinFrameBytes - 1);
 
   assign step_o = state_q == Data || state_q == Pad;
-  assign byte_o = take ? beat_i.data[7:0] : state_q == Pad || end_of_frame ? 8'h00 : beat_q.data[15:8];
+  // By what is wanted, not by what comes: if it does not come, this frame is broken, and no byte counts.
+  assign byte_o = state_q == Idle || wants_q ? beat_i.data[7:0] : state_q == Pad || end_of_frame ? 8'h00 : beat_q.data[15:8];
 
-  always_comb begin
-    unique case (state_q)
-      Idle: ready_o = 1'b1;
-      Data: ready_o = wants_q;
-      Broken: ready_o = !beat_q.last;
-      default: ready_o = 1'b0;
-    endcase
-  end
+  assign ready_o = state_q == Idle || wants_q || (state_q == Broken && !beat_q.last);
 
   always_ff @(posedge clk_i) begin
     txd_o      <= 8'h00;
@@ -76,6 +70,7 @@ module mac_tx_gmii
       Idle: begin
         crc_q   <= '1;
         bytes_q <= '0;
+        long_enough_q <= 1'b0;
         byte_q  <= '0;
         count_q <= 4'd1;
         if (take) begin
@@ -95,12 +90,15 @@ module mac_tx_gmii
         crc_q   <= crc_byte(crc_q, now_q);
         byte_q  <= byte_q + 1'b1;
         count_q <= '0;
-        if (!long_enough) bytes_q <= bytes_q + 1'b1;
+        if (!long_enough_q) begin
+          bytes_q       <= bytes_q + 1'b1;
+          long_enough_q <= bytes_q == 6'(MinFrameBytes - 2);
+        end
         if (state_q == Data) beat_q.data <= beat_q.data >> 8;
         if (state_q == Pad) begin
-          if (long_enough) state_q <= Fcs;
+          if (long_enough_q) state_q <= Fcs;
         end else if (end_of_frame) begin
-          state_q <= long_enough ? Fcs : Pad;
+          state_q <= long_enough_q ? Fcs : Pad;
         end else if (wants_q) begin
           byte_q <= '0;
           if (!valid_i) begin
@@ -135,7 +133,7 @@ module mac_tx_gmii
     endcase
 
     wants_q <= state_q == Data && byte_q == 3'd6 && !beat_q.last;
-    if (take || step_o) now_q <= byte_i;
+    if (state_q == Idle || step_o) now_q <= byte_i;
     if (take) beat_q <= beat_i;
     if (!rst_ni) begin
       state_q <= Idle;

@@ -44,7 +44,7 @@ module stamper
   logic [9:0][7:0] written_q;           // bytes 6 … 15
   logic written_now_q;
   logic adding_q;                       // they are being added
-  logic [3:0] pick_q, pick_d;
+  logic [3:0] next_q;                   // which of them is picked next
   logic [7:0] sum_q, other_q;
   logic carry_q;
 
@@ -52,15 +52,13 @@ module stamper
   logic ended_q;
   // What is loaded at the start is two short, which the cycles after make good: so no sum is needed to negate.
   wire move = (started_q[2] || started_q[3] || step_i) && !ended_q;
-  wire add = adding_q || step_i && !position_q[9];
-  wire [7:0] addend = adding_q ? picked_q : summed_q ? byte_i : 8'h00;
+  // What is added, a cycle later: so the half that is complete when a byte of the check passes is the one that was added last.
+  logic add_q;
+  logic [7:0] addend_q;
 
-  always_comb begin
-    pick_d = pick_q + 4'(adding_q || step_i && replaced_q);
-    if (written_now_q || adding_q && pick_q == 4'd9) pick_d = '0;
-  end
+  wire pick = written_now_q || adding_q || step_i && replaced_q;
 
-  assign byte_o = !replaced_q ? byte_i : check_q ? ~sum_q : picked_q;
+  assign byte_o = !replaced_q ? byte_i : check_q ? ~other_q : picked_q;
 
   always_ff @(posedge clk_i) begin
     started_q  <= {started_q[2:1], start_i};
@@ -92,11 +90,17 @@ module stamper
           {SignatureVersion, time_i};
     end
     written_now_q <= started_q[2];
-    adding_q <= written_now_q || adding_q && pick_q != 4'd9;
-    pick_q   <= pick_d;
-    picked_q <= written_q[pick_d];
-    if (add) begin
-      {carry_q, other_q} <= {1'b0, sum_q} + {1'b0, addend} + {8'b0, carry_q};
+    // After the tenth the first is picked again.
+    adding_q <= written_now_q || adding_q && next_q != 0;
+    if (pick) begin
+      next_q   <= next_q == 4'd9 ? '0 : next_q + 1'b1;
+      picked_q <= written_q[next_q];
+    end
+    if (started_q[2]) next_q <= '0;
+    add_q    <= adding_q || step_i && !position_q[9];
+    addend_q <= adding_q ? picked_q : summed_q ? byte_i : 8'h00;
+    if (add_q) begin
+      {carry_q, other_q} <= {1'b0, sum_q} + {1'b0, addend_q} + {8'b0, carry_q};
       sum_q              <= other_q;
     end
     if (started_q[1]) {carry_q, sum_q, other_q} <= {1'b0, ~SignatureSum};
@@ -104,6 +108,7 @@ module stamper
       started_q  <= '0;
       written_now_q <= 1'b0;
       adding_q   <= 1'b0;
+      add_q      <= 1'b0;
       ended_q    <= 1'b1;
       replaced_q <= 1'b0;
     end
