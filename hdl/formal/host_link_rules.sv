@@ -33,11 +33,13 @@ module host_link_rules
     input logic        revoke_o,
     // Inside, for the induction.
     input logic [5:0]  state,
-    input logic [5:0]  after,
-    input logic [5:0]  value_from,
+    input logic [2:0]  then_,
+    input logic [2:0]  value_from_,
     input logic [7:0]  kind,
     input logic [3:0]  why,
     input logic [2:0]  told,
+    input logic        right_q,
+    input logic        none_left_q,
     input logic [63:0] value_q,
     input logic [31:0] detail_q,
     input logic [15:0] length_q,
@@ -52,6 +54,8 @@ module host_link_rules
     input logic        frame_length_q,
     input logic        words_length_q,
     input logic        place_q,
+    input logic        is_hello_q,
+    input logic [8:0]  reach_q,
     input logic [CreditWidth-1:0] granted_q,
     input logic [47:0] total_q
 );
@@ -63,6 +67,26 @@ module host_link_rules
       PutTotal = 6'h25, PutNow = 6'h26, PutRead = 6'h27, PutDeparted = 6'h28, PutStamp = 6'h2a, PutReceived = 6'h2b;
 
   localparam logic [2:0] TellWire = 3'd1, TellReceived = 3'd6;
+
+  // Where the header of a frame to the host leads.
+  logic [5:0] after, value_from;
+  always_comb begin
+    unique case (then_)
+      3'd1: after = Drain;
+      3'd2: after = Finish;
+      3'd3: after = ReadWord;
+      3'd4: after = PutDeparted;
+      3'd5: after = PutReceived;
+      default: after = Rest;
+    endcase
+    unique case (value_from_)
+      3'd0: value_from = PutHello;
+      3'd1: value_from = PutSmall;
+      3'd2: value_from = PutTotal;
+      3'd3: value_from = PutNow;
+      default: value_from = PutStamp;
+    endcase
+  end
 
   reset_rules reset (.*);
   stream_rules #(.Assume(1'b1), .Width(64)) words_in (
@@ -90,7 +114,8 @@ module host_link_rules
   // docs/fpga-link.md, errors 1, 2, 3, 4, 12.
   wire frame_right = ours && version == 8'd1 && asked == Frame
       && length >= 16'd60 && length <= 16'd1518 && length <= 16'(bytes) - 16'd36
-      && !(detail[1] && value[63])
+      && !(detail[1:0] != 0 && value >= 64'd1 << 62)
+      && !(detail[8] && detail[31:16] < 16'd4)
       && !(detail[8] && 32'(detail[31:16]) * 2 + 18 > 32'(length));
   wire words_right = ours && version == 8'd1 && length != 0 && length[2:0] == 0 && length <= 16'd1440 && length <= 16'(bytes) - 16'd36;
 
@@ -126,7 +151,7 @@ module host_link_rules
   end
 
   wire [8:0] in_all = 9'((12'(came_q) + 12'd43) >> 3);
-  wire judged_right = !longer_q && !frame_length_q && !(value_q[63] && detail_q[1]) && !place_q;
+  wire judged_right = !longer_q && !frame_length_q && !(value_q[63:62] != 0 && detail_q[1:0] != 0) && !place_q;
   wire in_header = state inside {Measure, Judge, Act, UseCredits};
 
   always_comb begin
@@ -160,7 +185,7 @@ module host_link_rules
 
       // What the registers mean.
       assert (state <= DropFcs || (state >= PutHost && state <= PutDeparted) || state == PutStamp || state == PutReceived);
-      assert (left_q == to_come);
+      assert (left_q == to_come && none_left_q == (to_come == 0));
       assert ((paid != 0) == (state == Push));
       if (state == Size) assert (to_come == 0);
       if (state inside {Head0, Head1, Head2, Head3}) begin
@@ -175,15 +200,18 @@ module host_link_rules
       if (in_header) begin
         assert (value_q == value && place == 5 && came_q == bytes - 12'd36 && came_q <= 12'd2016 && left_q == in_all - 9'd4);
       end
+      if (state == Measure) assert (reach_q == 9'(detail[23:16]) + 9'd9);
+      if (state == Head3 || in_header) assert (is_hello_q == (kind == Hello));
       if (state inside {Judge, Act, UseCredits}) begin
         assert (mine_q && typed_q);
         assert (longer_q == (length > 16'(came_q)));
         assert (frame_length_q == (length < 16'd60 || length > 16'd1518));
         assert (words_length_q == (length == 0 || length[2:0] != 0 || length > 16'd1440));
         assert (16'(beats_q) == 16'(CreditWidth'((length + 16'd7) >> 3)));
-        assert (place_q == (detail[8] && (detail[31:24] != 0 || {2'b0, detail[23:16]} + 10'd9 > length[10:1])));
+        assert (place_q == (detail[8] && (detail[31:24] != 0 || detail[23:18] == 0 || {2'b0, detail[23:16]} + 10'd9 > length[10:1])));
       end
       if (state inside {Act, UseCredits}) assert (body_q == 9'(beats_q));
+      if (state == Act) assert (right_q == (why == Nothing));
       if (state == Act && why == Nothing) begin
         assert (version_q == LinkVersion && kind inside {Hello, Read, Write, Frame, Mark});
         if (kind == Frame) assert (judged_right);
@@ -229,8 +257,8 @@ bind host_link host_link_rules #(
     .CreditWidth(CreditWidth)
 ) rules (
     .state     (state_q),
-    .after     (after_q),
-    .value_from(value_from_q),
+    .then_     (then_q),
+    .value_from_(value_from_q),
     .kind      (kind_q),
     .why       (why_q),
     .told      (tell_q),

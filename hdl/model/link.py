@@ -131,10 +131,10 @@ class Answers:
         if message.kind == Kind.FRAME:
             if not 60 <= length <= 1518 or length > len(message.body):
                 return Why.LENGTH, length
-            if message.detail & 2 and message.value >> 63:
+            if message.detail & 3 and message.value >> 62:
                 return Why.TIME, message.value >> 48
             place = message.detail >> 16
-            if message.detail & 1 << 8 and (place > 255 or 2 * place + 18 > length):
+            if message.detail & 1 << 8 and (not 4 <= place <= 255 or 2 * place + 18 > length):
                 return Why.PLACE, place
             if not self.live:
                 return Why.STATE, message.value & 0xFFFF

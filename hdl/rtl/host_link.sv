@@ -81,7 +81,7 @@ module host_link
     input  logic [15:0] counting_i,
     output logic        quiet_o  // nothing is being done, and nothing waits to be told
 );
-  // States that put a beat out have bit 5, and in bits 3:0 where the beat comes from: decoding that for each of 64 bits cost a thousand LUTs.
+  // One bit for each in synthesis: decoding a number would be a third of the longest paths. So a state goes only to states that are named.
   typedef enum logic [5:0] {
     Rest       = 6'h00,
     // A request.
@@ -120,7 +120,26 @@ module host_link
     PutReceived = 6'h2b
   } state_e;
 
-  state_e state_q, after_q;
+  (* fsm_encoding = "one-hot" *)
+  state_e state_q;
+
+  // Which value a frame to the host has, and what comes behind it.
+  typedef enum logic [2:0] {
+    ValueHello,
+    ValueSmall,
+    ValueTotal,
+    ValueNow,
+    ValueStamp
+  } value_e;
+
+  typedef enum logic [2:0] {
+    ThenRest,
+    ThenDrain,
+    ThenFinish,
+    ThenRead,
+    ThenDeparted,
+    ThenReceived
+  } then_e;
 
   // The header: the request's, and when that has been read, that of what is told.
   logic [63:0] value_q;
@@ -133,7 +152,8 @@ module host_link
   logic [8:0] left_q;   // words of it in the store
   logic [8:0] body_q;   // beats of the body that are not done
   logic [CreditWidth-1:0] beats_q;
-  logic mine_q, typed_q, longer_q, frame_length_q, words_length_q, place_q, jump_q;
+  logic mine_q, typed_q, longer_q, frame_length_q, words_length_q, place_q, jump_q, is_hello_q, right_q, none_left_q;
+  logic [8:0] reach_q;  // halfwords up to the signature's end
   logic [31:0] address_q;
   logic [31:0] small_q;  // what a register says, or a value to tell that has no more bits
   logic outside_q;  // of the addresses that registers have
@@ -143,7 +163,8 @@ module host_link
   why_e why_q;
 
   // The frame to the host.
-  state_e value_from_q;
+  value_e value_from_q;
+  then_e then_q;
   kind_e out_kind_q;
   logic [47:0] host_q;
   logic [15:0] own_q;
@@ -156,7 +177,8 @@ module host_link
   logic [47:0] total_q;
   logic [16:0] since_q;
   logic [15:0] unit_q;
-  logic [16:0] patience_q;  // in units of 65 536 ticks
+  logic [16:0] patience_q;  // below 0: units of 65 536 ticks
+  logic patient_q;
   logic unit_ends_q;
   logic short_received_q;
 
@@ -187,7 +209,7 @@ module host_link
   end
 
   wire take_word = state_q == Size || state_q == Head0 || state_q == Head1 || state_q == Head2 || state_q == Head3
-      || state_q == WriteWord || state_q == ReadWord || (state_q == Push && live_ready_i) || (state_q == Drain && left_q != 0);
+      || state_q == WriteWord || state_q == ReadWord || (state_q == Push && live_ready_i) || (state_q == Drain && !none_left_q);
   assign word_ready_o = take_word;
   wire word = word_valid_i && take_word;
 
@@ -203,9 +225,9 @@ module host_link
   end
   assign use_valid_o = state_q == UseCredits && !forgetting_i;
   assign use_o = beats_q;
-  assign mark_valid_o = state_q == Act && kind_q == Mark && why_q == Nothing && mark_ready_i;
+  assign mark_valid_o = state_q == Act && kind_q == Mark && right_q && mark_ready_i;
   assign mark_o = value_q[15:0];
-  assign hello_o = state_q == Act && kind_q == Hello && why_q == Nothing;
+  assign hello_o = state_q == Act && is_hello_q && right_q;
   assign revoke_o = hello_o;
   assign grant_ready_o = known_q;
   assign marked_ready_o = state_q == Tell && tell_q == TellMark;
@@ -220,30 +242,28 @@ module host_link
       && (granted_q == 0 || silent_q) && departed_count_i == 0;
 
   // Header words of the frame to the host, and its body.
-  logic [63:0] head_word, value_word, body_word, out_word;
+  logic [63:0] out_word;
+  logic putting;
   always_comb begin
-    unique case (state_q[1:0])
-      2'd0: head_word = {ModuleAddress[15:0], host_q};
-      2'd1: head_word = {out_kind_q, LinkVersion, LinkType, ModuleAddress[47:16]};
-      2'd2: head_word = {detail_q, length_q, number_q};
-      default: head_word = {magic_i, layout_i};
-    endcase
-    unique case (state_q[1:0])
-      2'd0: value_word = {32'b0, small_q};
-      2'd1: value_word = {16'b0, total_q};
-      2'd2: value_word = now_i;
-      default: value_word = {small_q, address_q};
-    endcase
-    body_word = state_q[1] ? received_i : departed_i;
-    unique case (state_q[3:2])
-      2'd0: out_word = head_word;
-      2'd1: out_word = value_word;
-      default: out_word = body_word;
+    putting  = 1'b1;
+    out_word = '0;
+    unique case (state_q)
+      PutHost: out_word = {ModuleAddress[15:0], host_q};
+      PutKind: out_word = {out_kind_q, LinkVersion, LinkType, ModuleAddress[47:16]};
+      PutHeader: out_word = {detail_q, length_q, number_q};
+      PutHello: out_word = {magic_i, layout_i};
+      PutSmall: out_word = {32'b0, small_q};
+      PutTotal: out_word = {16'b0, total_q};
+      PutNow: out_word = now_i;
+      PutRead: out_word = {small_q, address_q};
+      PutDeparted: out_word = departed_i;
+      PutStamp, PutReceived: out_word = received_i;
+      default: putting = 1'b0;
     endcase
   end
   // What is in the memories may come a cycle later.
-  wire there = !state_q[3] || (state_q[1] ? received_valid_i : departed_valid_i);
-  wire put = state_q[5] && there;
+  wire there = state_q == PutDeparted ? departed_valid_i : !(state_q == PutStamp || state_q == PutReceived) || received_valid_i;
+  wire put = putting && there;
   // The header's last word is the frame's if nothing follows.
   wire is_value = state_q == PutHello || state_q == PutSmall || state_q == PutTotal || state_q == PutNow || state_q == PutStamp;
   wire is_body = state_q == PutRead || state_q == PutDeparted || state_q == PutReceived;
@@ -275,7 +295,7 @@ module host_link
         Read, Write: if (longer_q || words_length_q) judged = WrongLength;
         Frame:
           if (longer_q || frame_length_q) judged = WrongLength;
-          else if (value_q[63] && detail_q[1]) judged = WrongTime;
+          else if (value_q[63:62] != 0 && detail_q[1:0] != AtOnce) judged = WrongTime;
           else if (place_q) judged = WrongPlace;
           else if (!live_i) judged = WrongState;
         default: judged = WrongKind;
@@ -295,7 +315,7 @@ module host_link
     endcase
   end
 
-  wire wrong = state_q == Act && why_q != Nothing;
+  wire wrong = state_q == Act && !right_q;
   wire refused = use_valid_o && use_refused_i;
   // Errors that are told behind the request that showed them.
   wire tell_lost = state_q == Finish && lost_q;
@@ -312,13 +332,16 @@ module host_link
     if (state_q == Tell && tell_q == TellWire) count_o[WireChanged] = 1'b1;
   end
 
-  // An error waits until those before it have been counted. It is more than two cycles behind them, so this may be a cycle old.
+  // An error waits until those before it have been counted. It is more than three cycles behind them, so this may be two cycles old.
   always_ff @(posedge clk_i) calm_q <= counting_i[WrongPlace:WrongVersion] == 0;
 
   always_ff @(posedge clk_i) begin
     write_o <= 1'b0;
     read_o  <= 1'b0;
-    if (word && left_q != 0) left_q <= left_q - 1'b1;
+    if (word) begin
+      left_q      <= left_q - 1'b1;
+      none_left_q <= left_q == 9'd1;
+    end
 
     unique case (state_q)
       Rest: begin
@@ -333,6 +356,7 @@ module host_link
         if (word) begin
           came_q  <= word_i[11:0] - 12'(HeaderBytes + FcsBytes);
           left_q  <= word_i[24:16];
+          none_left_q <= 1'b0;
           state_q <= Head0;
         end
       Head0:
@@ -362,10 +386,10 @@ module host_link
 
       Measure: begin
         longer_q       <= length_q > 16'(came_q);
-        frame_length_q <= length_q < 16'(MinFrameBytes) || length_q[15:11] != 0 || length_q[10:0] > 11'(MaxFrameBytes);
-        words_length_q <= length_q == 0 || length_q[15:11] != 0 || length_q[10:3] > 8'(MaxBodyBeats) || length_q[2:0] != 0;
+        frame_length_q <= below(length_q, MinFrameBytes) || !below(length_q, MaxFrameBytes + 1);
+        words_length_q <= length_q == 0 || !below(length_q, 8 * MaxBodyBeats + 1) || length_q[2:0] != 0;
         // The signature has nine halfwords. Of a length above 2 047 the length is wrong.
-        place_q        <= detail_q[8] && (detail_q[31:24] != 0 || {2'b0, detail_q[23:16]} + 10'd9 > length_q[10:1]);
+        place_q        <= detail_q[8] && (detail_q[31:24] != 0 || detail_q[23:18] == 0 || {1'b0, reach_q} > length_q[10:1]);
         jump_q         <= number_q != expected_q;
         beats_q        <= CreditWidth'((length_q + 16'd7) >> 3);
         state_q        <= mine_q && typed_q ? Judge : Drain;
@@ -374,6 +398,7 @@ module host_link
 
       Judge: begin
         why_q          <= judged;
+        right_q        <= judged == Nothing;
         body_q         <= 9'(beats_q);
         was_expected_q <= expected_q;
         // Numbers of another version are not ours to judge, and hello begins anew.
@@ -383,7 +408,7 @@ module host_link
       end
 
       Act:
-        if (why_q != Nothing) begin
+        if (!right_q) begin
           if (calm_q) begin
             detail_q <= {16'b0, kind_q, 4'b0, why_q};
             length_q <= '0;
@@ -459,7 +484,7 @@ module host_link
         end
 
       // Padding, FCS, and all of what is not for the module.
-      Drain: if (left_q == 0) state_q <= Finish;
+      Drain: if (none_left_q) state_q <= Finish;
       Finish: begin
         length_q <= '0;
         state_q <= tell_lost || tell_astray ? (calm_q ? PutHost : Finish) : Rest;
@@ -522,8 +547,27 @@ module host_link
 
       PutHost: if (move) state_q <= PutKind;
       PutKind: if (move) state_q <= PutHeader;
-      PutHeader: if (move) state_q <= value_from_q;
-      PutHello, PutSmall, PutTotal, PutNow, PutStamp: if (move && there) state_q <= after_q;
+      PutHeader:
+        if (move) begin
+          unique case (value_from_q)
+            ValueHello: state_q <= PutHello;
+            ValueSmall: state_q <= PutSmall;
+            ValueTotal: state_q <= PutTotal;
+            ValueNow: state_q <= PutNow;
+            default: state_q <= PutStamp;
+          endcase
+        end
+      PutHello, PutSmall, PutTotal, PutNow, PutStamp:
+        if (move && there) begin
+          unique case (then_q)
+            ThenDrain: state_q <= Drain;
+            ThenFinish: state_q <= Finish;
+            ThenRead: state_q <= ReadWord;
+            ThenDeparted: state_q <= PutDeparted;
+            ThenReceived: state_q <= PutReceived;
+            default: state_q <= Rest;
+          endcase
+        end
       default: state_q <= Rest;
     endcase
 
@@ -533,9 +577,16 @@ module host_link
       own_q       <= '0;
       host_q      <= '1;
       left_q      <= '0;
+      none_left_q <= 1'b1;
       write_o     <= 1'b0;
       read_o      <= 1'b0;
     end
+  end
+
+  // What is asked again and again of the header, once: it stands for more than a cycle before.
+  always_ff @(posedge clk_i) begin
+    is_hello_q <= kind_q == Hello;
+    reach_q    <= 9'(detail_q[23:16]) + 9'd9;
   end
 
   // The first address of a request where nothing is; a cycle later, when the address still stands.
@@ -552,37 +603,37 @@ module host_link
   always_ff @(posedge clk_i) begin
     unique case (state_q)
       Act: begin
-        out_kind_q   <= why_q == Nothing ? kind_e'(8'h80 | kind_q) : Error;
-        value_from_q <= why_q == Nothing && kind_q == Hello ? PutHello : PutSmall;
-        after_q      <= why_q == Nothing && kind_q == Read ? ReadWord : Drain;
+        out_kind_q   <= right_q ? kind_e'(8'h80 | kind_q) : Error;
+        value_from_q <= right_q && kind_q == Hello ? ValueHello : ValueSmall;
+        then_q       <= right_q && kind_q == Read ? ThenRead : ThenDrain;
       end
       UseCredits: out_kind_q <= Error;
       Finish: begin
         out_kind_q   <= Error;
-        value_from_q <= PutSmall;
-        after_q      <= Finish;
+        value_from_q <= ValueSmall;
+        then_q       <= ThenFinish;
       end
       Tell: begin
         out_kind_q   <= Error;
-        value_from_q <= PutSmall;
-        after_q      <= Rest;
+        value_from_q <= ValueSmall;
+        then_q       <= ThenRest;
         unique case (tell_q)
           TellMark: begin
             out_kind_q   <= Marked;
-            value_from_q <= PutNow;
+            value_from_q <= ValueNow;
           end
           TellCredit: begin
             out_kind_q   <= Credit;
-            value_from_q <= PutTotal;
+            value_from_q <= ValueTotal;
           end
           TellDeparted: begin
             out_kind_q <= Departed;
-            after_q    <= PutDeparted;
+            then_q     <= ThenDeparted;
           end
           TellReceived: begin
             out_kind_q   <= Received;
-            value_from_q <= PutStamp;
-            after_q      <= PutReceived;
+            value_from_q <= ValueStamp;
+            then_q       <= ThenReceived;
           end
           default: ;
         endcase
@@ -617,9 +668,12 @@ module host_link
   always_ff @(posedge clk_i) begin
     unit_q      <= unit_q + 1'b1;
     unit_ends_q <= unit_q == '1;
-    if (unit_ends_q && patience_q != 0) begin
-      patience_q <= patience_q - 1'b1;
-      if (patience_q == 17'd1) silent_due_q <= known_q;
+    if (unit_ends_q && patient_q) begin
+      patience_q <= patience_q + 1'b1;
+      if (patience_q == 0) begin
+        silent_due_q <= known_q;
+        patient_q    <= 1'b0;
+      end
     end
     if (state_q == Tell && tell_q == TellSilent) begin
       silent_q     <= 1'b1;
@@ -627,7 +681,8 @@ module host_link
     end
     if (heard) begin
       // Never too early: the unit that has begun is none, and the one that patience ends in is a whole one.
-      patience_q   <= patience_i == 0 ? '0 : {1'b0, patience_i[31:16]} + 17'd2;
+      patience_q   <= {1'b1, ~patience_i[31:16]};
+      patient_q    <= patience_i != 0;
       silent_q     <= 1'b0;
       silent_due_q <= 1'b0;
     end
@@ -641,7 +696,7 @@ module host_link
       known_q         <= 1'b0;
       silent_q        <= 1'b0;
       silent_due_q    <= 1'b0;
-      patience_q      <= '0;
+      patient_q       <= 1'b0;
       unit_q          <= '0;
       unit_ends_q     <= 1'b0;
     end

@@ -29,7 +29,21 @@ module paced_queue
     // High when nothing is inside.
     output logic       empty_o
 );
+  // As a departure is kept: 72 bits, two block RAMs. A frame without a signature has the place 0.
+  typedef struct packed {
+    from_e       from;
+    logic [61:0] value;
+    logic [7:0]  place;
+  } kept_t;
+
   logic beats_ready, departures_ready, beats_empty, departures_empty;
+  kept_t keep, kept;
+  assign keep = '{from: departure_i.from, value: departure_i.value[61:0], place: departure_i.stamp.enable ? departure_i.stamp.place : '0};
+  assign departure_o = '{from: kept.from, value: {2'b0, kept.value}, stamp: '{enable: kept.place != 0, place: kept.place}};
+
+  // Who sends refuses values of 2^62 or more.
+  logic unused;
+  assign unused = |departure_i.value[63:62];
 
   assign ready_o = beats_ready && departures_ready;
   assign empty_o = beats_empty && departures_empty;
@@ -51,17 +65,17 @@ module paced_queue
 
   // Written with the last beat, and as long on its way as that: when a departure shows, its frame is whole.
   stream_fifo #(
-      .T(departure_t),
+      .T(kept_t),
       .Depth(Departures)
   ) departures (
       .clk_i,
       .rst_ni,
       .valid_i(valid_i && beats_ready && beat_i.last),
       .ready_o(departures_ready),
-      .data_i (departure_i),
+      .data_i (keep),
       .valid_o(departure_valid_o),
       .ready_i(departure_ready_i),
-      .data_o (departure_o),
+      .data_o (kept),
       .empty_o(departures_empty)
   );
 endmodule

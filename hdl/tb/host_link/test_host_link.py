@@ -146,7 +146,7 @@ def any_message(rng):
     if choice < 8:
         return Message(Kind.FRAME, detail=leaving(From.AT_TIME), value=FAR, body=body)
     if choice == 8:
-        return Message(Kind.FRAME, detail=rng.getrandbits(32) | 1, value=rng.getrandbits(64) | FAR, body=body)
+        return Message(Kind.FRAME, detail=rng.getrandbits(32) | 1, value=rng.getrandbits(rng.choice([61, 64])) | FAR, body=body)
     if choice == 9:
         return Message(Kind.FRAME, detail=leaving(From.AT_TIME), value=FAR, body=body, length=rng.choice([0, 59, 10_000, len(body) + 1, 65_535]))
     if choice == 10:

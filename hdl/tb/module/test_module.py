@@ -272,6 +272,8 @@ def test_what_is_refused_changes_nothing():
             (Message(Kind.READ, body=registers([(0, 0)]), length=16), Why.LENGTH, 16),
             (Message(Kind.FRAME, detail=leaving(From.AFTER_START), value=1 << 63, body=body), Why.TIME, 0x8000),
             (Message(Kind.FRAME, detail=leaving(From.AFTER_DUE), value=(1 << 64) - 1, body=body), Why.TIME, 0xFFFF),
+            (Message(Kind.FRAME, detail=leaving(From.AT_TIME), value=1 << 62, body=body), Why.TIME, 0x4000),
+            (Message(Kind.FRAME, detail=at_once | 1 << 8 | 3 << 16, body=body), Why.PLACE, 3),
             (Message(Kind.FRAME, detail=at_once | 1 << 8 | 42 << 16, body=body), Why.PLACE, 42),
             (Message(Kind.FRAME, detail=at_once | 1 << 8 | 256 << 16, body=bytes(600)), Why.PLACE, 256),
         ]
