@@ -9,6 +9,7 @@ A generator of our own, as the module needs four kinds of fields, reads that tak
 import hashlib
 import pathlib
 import sys
+import textwrap
 
 from systemrdl import RDLCompiler
 from systemrdl.node import RegNode
@@ -232,7 +233,9 @@ module registers (
         default: ;
       endcase
     end
-{chr(10).join(read)}
+    if (reading_q[0]) begin
+{textwrap.indent(chr(10).join(read), '  ')}
+    end
     data_o       <= any_group;
     reading_q    <= {{reading_q[1:0], read_i}};
     read_valid_o <= reading_q[1];

@@ -30,24 +30,23 @@ module clock_ns
     output ticks_t      captured_tick_o
 );
   // What is added: the increment, and a step in the cycle after it was asked for.
-  logic [64:0] add_low_q;
+  logic [63:0] add_low_q;
   logic [31:0] add_high_q;
   // The low half: 32 bits of nanoseconds and 32 of fraction.
   logic [63:0] low_q, low_old_q;
-  logic [1:0] carry_q;
+  logic carry_q;
   logic [31:0] high_add_q, high_q;
   logic set_q;
   logic [31:0] set_high_q;
   ticks_t now1_q, now2_q;
 
-  wire [65:0] low_d = {2'b0, low_q} + {1'b0, add_low_q};
+  wire [64:0] low_d = {1'b0, low_q} + {1'b0, add_low_q};
 
   always_ff @(posedge clk_i) begin
-    add_low_q  <= {25'b0, whole_i, fraction_i} + (step_i ? {1'b0, value_i[31:0], 32'b0} : 65'b0);
-    add_high_q <= step_i ? value_i[63:32] : '0;
+    {add_high_q, add_low_q} <= {56'b0, whole_i, fraction_i} + (step_i ? {value_i, 32'b0} : '0);
     // First cycle: the low half.
     low_q      <= low_d[63:0];
-    carry_q    <= low_d[65:64];
+    carry_q    <= low_d[64];
     high_add_q <= add_high_q;
     set_q      <= set_i;
     set_high_q <= value_i[63:32];

@@ -39,7 +39,7 @@ module host_link
     output logic [12:0] address_o,
     output logic [31:0] data_o,
     input  logic        read_valid_i,
-    input  logic [31:0] data_i,
+    input  logic [31:0] data_i,     // stays until the next
     input  logic        unknown_i,  // one cycle after a write, and when a read is answered
     // Live frames, credits, marks.
     input  logic        live_i,
@@ -155,7 +155,7 @@ module host_link
   logic mine_q, typed_q, longer_q, frame_length_q, words_length_q, place_q, jump_q, is_hello_q, right_q, none_left_q;
   logic [8:0] reach_q;  // halfwords up to the signature's end
   logic [31:0] address_q;
-  logic [31:0] small_q;  // what a register says, or a value to tell that has no more bits
+  logic [31:0] small_q;  // a value to tell that has no more bits
   logic outside_q;  // of the addresses that registers have
   // What is told behind the answer: numbers were left out; the first address where nothing is.
   logic lost_q, astray_q;
@@ -255,7 +255,7 @@ module host_link
       PutSmall: out_word = {32'b0, small_q};
       PutTotal: out_word = {16'b0, total_q};
       PutNow: out_word = now_i;
-      PutRead: out_word = {small_q, address_q};
+      PutRead: out_word = {outside_q ? '0 : data_i, address_q};
       PutDeparted: out_word = departed_i;
       PutStamp, PutReceived: out_word = received_i;
       default: putting = 1'b0;
@@ -473,10 +473,7 @@ module host_link
           state_q <= Reading;
         end
       Reading:
-        if (read_valid_i || outside_q) begin
-          small_q <= outside_q ? '0 : data_i;
-          state_q <= PutRead;
-        end
+        if (read_valid_i || outside_q) state_q <= PutRead;
       PutRead:
         if (move) begin
           body_q <= body_q - 1'b1;

@@ -43,14 +43,14 @@ module listen
 
   // A rule's halfword is picked in one cycle and compared in the next.
   logic [Rules-1:0] here_q, held;
-  logic [Rules-1:0][15:0] picked_q;
+  logic [Rules-1:0][1:0][15:0] picked_q;  // of the lower and of the upper two lanes: one of them is zeros
   logic first1_q;
   always_comb begin
     for (int unsigned i = 0; i < Rules; i++) begin
       automatic rule_t rule = config_i.rules[i];
       held[i] = !first1_q && held_q[i];
       if (!rule.enable) held[i] = 1'b1;
-      else if (here_q[i]) held[i] = ((picked_q[i] ^ rule.value) & rule.mask) == 0;
+      else if (here_q[i]) held[i] = (((picked_q[i][0] | picked_q[i][1]) ^ rule.value) & rule.mask) == 0;
     end
   end
 
@@ -104,7 +104,8 @@ module listen
     for (int unsigned i = 0; i < Rules; i++) begin
       automatic logic [7:0] at = config_i.rules[i].at;
       here_q[i]   <= {1'b0, at[7:2]} == index && {1'b0, at[1:0]} < whole;
-      picked_q[i] <= lanes[at[1:0]];
+      picked_q[i][0] <= at[1] ? '0 : lanes[{1'b0, at[0]}];
+      picked_q[i][1] <= at[1] ? lanes[{1'b1, at[0]}] : '0;
     end
     if (moved_q[0]) held_q <= held;
     if (last_q[1]) arrival_o.pass <= !arrival_o.bad && held_q == '1;

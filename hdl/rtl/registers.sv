@@ -289,48 +289,50 @@ module registers (
         default: ;
       endcase
     end
-    if (word_q[10:3] == 8'h00) begin
-      unique case (word_q[2:0])
-        3'h0: group_q[0] <= 32'h54415245;
-        3'h1: group_q[0] <= {16'h1, 16'h0};
-        3'h2: group_q[0] <= build_i[31:0];
-        3'h3: group_q[0] <= {8'h20, 8'hc, 8'h4, 8'h20};
-        3'h6: group_q[0] <= {29'b0, status_wire_i, status_forgetting_i, status_idle_i};
-        3'h7: group_q[0] <= forgotten_i[31:0];
-        default: group_q[0] <= '0;
-      endcase
-    end else begin
-      group_q[0] <= '0;
-    end
-    if (word_q[10:3] == 8'h03) begin
-      unique case (word_q[2:0])
-        3'h0: group_q[1] <= captured_time_i[31:0];
-        3'h1: group_q[1] <= captured_time_i[63:32];
-        3'h2: group_q[1] <= captured_tick_i[31:0];
-        3'h3: group_q[1] <= captured_tick_i[63:32];
-        default: group_q[1] <= '0;
-      endcase
-    end else begin
-      group_q[1] <= '0;
-    end
-    if (word_q[10:3] == 8'h05) begin
-      unique case (word_q[2:0])
-        3'h1: group_q[2] <= read_data_i[31:0];
-        3'h2: group_q[2] <= {31'b0, read_state_done_i};
-        3'h4: group_q[2] <= 32'h6bfa7c40;
-        default: group_q[2] <= '0;
-      endcase
-    end else begin
-      group_q[2] <= '0;
-    end
-    if (word_q[10:3] == 8'h08) begin
-      unique case (word_q[2:0])
-        3'h6: group_q[3] <= latest_i[31:0];
-        3'h7: group_q[3] <= high_q;
-        default: group_q[3] <= '0;
-      endcase
-    end else begin
-      group_q[3] <= '0;
+    if (reading_q[0]) begin
+      if (word_q[10:3] == 8'h00) begin
+        unique case (word_q[2:0])
+          3'h0: group_q[0] <= 32'h54415245;
+          3'h1: group_q[0] <= {16'h1, 16'h0};
+          3'h2: group_q[0] <= build_i[31:0];
+          3'h3: group_q[0] <= {8'h20, 8'hc, 8'h4, 8'h20};
+          3'h6: group_q[0] <= {29'b0, status_wire_i, status_forgetting_i, status_idle_i};
+          3'h7: group_q[0] <= forgotten_i[31:0];
+          default: group_q[0] <= '0;
+        endcase
+      end else begin
+        group_q[0] <= '0;
+      end
+      if (word_q[10:3] == 8'h03) begin
+        unique case (word_q[2:0])
+          3'h0: group_q[1] <= captured_time_i[31:0];
+          3'h1: group_q[1] <= captured_time_i[63:32];
+          3'h2: group_q[1] <= captured_tick_i[31:0];
+          3'h3: group_q[1] <= captured_tick_i[63:32];
+          default: group_q[1] <= '0;
+        endcase
+      end else begin
+        group_q[1] <= '0;
+      end
+      if (word_q[10:3] == 8'h05) begin
+        unique case (word_q[2:0])
+          3'h1: group_q[2] <= read_data_i[31:0];
+          3'h2: group_q[2] <= {31'b0, read_state_done_i};
+          3'h4: group_q[2] <= 32'h6bfa7c40;
+          default: group_q[2] <= '0;
+        endcase
+      end else begin
+        group_q[2] <= '0;
+      end
+      if (word_q[10:3] == 8'h08) begin
+        unique case (word_q[2:0])
+          3'h6: group_q[3] <= latest_i[31:0];
+          3'h7: group_q[3] <= high_q;
+          default: group_q[3] <= '0;
+        endcase
+      end else begin
+        group_q[3] <= '0;
+      end
     end
     data_o       <= any_group;
     reading_q    <= {reading_q[1:0], read_i};

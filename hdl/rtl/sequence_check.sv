@@ -6,7 +6,7 @@
 //   smaller       this one was missing before, or comes a second time: counted as `stale`, and nothing is expected anew
 //
 // So missing - stale is the loss of a network that may change the order but makes no copies. The first frame of a stream after `clear_i`
-// is fine whatever its number.
+// is fine whatever its number; so are those in the 32 cycles after it.
 //
 // One frame in three cycles or more. A stream's number is compared modulo 2^40 (8 days at 1 488 095/s); a jump of more than half of that counts
 // as smaller.
@@ -25,38 +25,40 @@ module sequence_check (
     output logic        stale_o,
     output logic [39:0] missing_o
 );
-  logic [39:0] expected[32];
-  logic [31:0] known_q;
+  // With a bit that says that the stream is known; a sweep sets all of them to 0.
+  logic [40:0] expected[32];
+  logic [5:0] sweep_q;
+  wire sweeping = !sweep_q[5];
   logic valid1_q, valid2_q, known1_q, fresh2_q;
   logic [4:0] stream1_q, stream2_q;
   logic [39:0] sequence1_q, expected1_q, ahead2_q, sequence2_q;
 
   wire write = valid2_q && (!ahead2_q[39] || fresh2_q);
+  wire [4:0] place = sweeping ? sweep_q[4:0] : stream2_q;
 
   always_ff @(posedge clk_i) begin
-    if (write) expected[stream2_q] <= sequence2_q + 1'b1;
+    if (write || sweeping) expected[place] <= {!sweeping, sequence2_q + 1'b1};
   end
 
   always_ff @(posedge clk_i) begin
     valid1_q    <= valid_i;
     stream1_q   <= stream_i;
     sequence1_q <= sequence_i;
-    expected1_q <= expected[stream_i];
-    known1_q    <= known_q[stream_i];
+    {known1_q, expected1_q} <= expected[stream_i];
 
     valid2_q    <= valid1_q;
     stream2_q   <= stream1_q;
     sequence2_q <= sequence1_q;
     ahead2_q    <= sequence1_q - expected1_q;
-    fresh2_q    <= !known1_q;
+    fresh2_q    <= !known1_q || sweeping;
 
     valid_o   <= valid2_q;
     stream_o  <= stream2_q;
     stale_o   <= ahead2_q[39] && !fresh2_q;
     missing_o <= ahead2_q[39] || fresh2_q ? '0 : ahead2_q;
 
-    if (valid2_q) known_q[stream2_q] <= 1'b1;
-    if (clear_i || !rst_ni) known_q <= '0;
+    if (sweeping) sweep_q <= sweep_q + 1'b1;
+    if (clear_i || !rst_ni) sweep_q <= '0;
     if (!rst_ni) begin
       valid1_q <= 1'b0;
       valid2_q <= 1'b0;

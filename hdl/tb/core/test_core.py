@@ -117,6 +117,7 @@ class Core(Bench):
         dut.count_read_i.value, dut.count_at_i.value = 1, COUNTERS.index(name)
         await self.step()
         dut.count_read_i.value = 0
+        await self.step(2)
         return int(dut.count_o.value)
 
 
