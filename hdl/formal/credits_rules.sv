@@ -49,7 +49,7 @@ module credits_rules #(
     if (past_q) begin
       rule_1_none_lost : assert (W'(free_q) + W'(offered_q) + W'(outstanding_q) + held == W'(Capacity));
       rule_2_no_overrun : assert (held <= W'(Capacity) && host + held <= W'(Capacity));
-      rule_2_refused : assert (refused_o == (use_valid_i && W'(use_i) > host));
+      rule_2_refused : assert (refused_o == (use_valid_i && (revoke_i || W'(use_i) > host)));
       assert (host == W'(outstanding_q));
       cover (held == W'(Capacity) && refused_seen);
       cover (revoked_seen && host == W'(Capacity));

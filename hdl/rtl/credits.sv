@@ -7,10 +7,11 @@
 //
 // A frame for which the host has no credits is refused whole, and counted by who looks at `refused_o`.
 //
-// `revoke_i` takes back what is outstanding (the host vanished, or began anew). A grant that is offered at the time stays.
+// `revoke_i` takes back what is outstanding (the host vanished, or began anew). A grant that is offered at the time stays; a frame that asks at the time is
+// refused.
 //
 // Rules (formal/credits.sv): 1 none lost: free + offered + outstanding + held = Capacity, always; 2 never overrun: the held are at most
-// Capacity, and a frame is refused if and only if it needs more than is outstanding; 3 the rules of streams for grants.
+// Capacity, and a frame is refused if and only if it needs more than is outstanding, or all is taken back at the time; 3 the rules of streams for grants.
 module credits #(
     parameter int unsigned Capacity = 2048,
     localparam int unsigned Width = $clog2(Capacity + 1)
@@ -36,14 +37,14 @@ module credits #(
   assign outstanding_o = outstanding_q;
   // What is left says, by its sign, whether it is refused.
   wire [Width:0] left = {1'b0, outstanding_q} - {1'b0, use_i};
-  assign refused_o     = use_valid_i && left[Width];
+  assign refused_o     = use_valid_i && (left[Width] || revoke_i);
 
   wire granted = grant_valid_o && grant_ready_i;
   wire offer = !grant_valid_o && free_q != 0;
   wire [Width-1:0] rest = use_valid_i && !left[Width] ? left[Width-1:0] : outstanding_q;
 
   wire [Width-1:0] kept = revoke_i ? '0 : rest;
-  wire [Width-1:0] back = revoke_i ? rest : '0;
+  wire [Width-1:0] back = revoke_i ? outstanding_q : '0;
 
   always_ff @(posedge clk_i) begin
     free_q        <= (offer ? '0 : free_q) + Width'(free_i) + back;

@@ -114,9 +114,8 @@ module mac_rx_gmii
       stamp_q      <= ticks_q[7];
       stamp_time_q <= times_q[5];
     end
-    if (byte_in && full || frame_end && some_q) begin
-      stamp_o <= stamp_q;
-      time_o  <= stamp_time_q;
-    end
+    // A beat is handed on in the cycle after; and eight bytes at least come behind a delimiter before one is.
+    stamp_o <= stamp_q;
+    time_o  <= stamp_time_q;
   end
 endmodule
