@@ -2,6 +2,7 @@
 // the solver. When it goes in, `ahead` transfers are inside; it must come out after exactly so many, with the same data.
 module stream_register_rules #(
     parameter int unsigned Width = 8,
+    parameter bit Full = 1'b1,
     localparam type T = logic [Width-1:0]
 ) (
     input logic clk_i,
@@ -59,7 +60,7 @@ module stream_register_rules #(
   always_comb begin
     if (past_q) begin
       if (following_q && left && ahead_q == 0) rule_2 : assert (data_o == watched_q);
-      rule_3 : assert (held <= 2);
+      rule_3 : assert (held <= (Full ? 2 : 1));
       assert (held == 2'(front_valid_q) + 2'(spare_valid_q));
       assert (front_valid_q || !spare_valid_q);
       if (following_q) begin
@@ -67,12 +68,12 @@ module stream_register_rules #(
         assert ((ahead_q == 0 ? front_q : spare_q) == watched_q);
       end
       // Full rate, through a wait.
-      cover (count_q == 5 && spare_valid_q);
+      if (Full) cover (count_q == 5 && spare_valid_q);
       // One that is followed is seen to leave, from behind another.
-      cover (following_q && left && ahead_q == 1);
+      if (Full) cover (following_q && left && ahead_q == 1);
       cover (following_q && left && ahead_q == 0 && count_q == 3);
     end
   end
 endmodule
 
-bind stream_register stream_register_rules #(.Width($bits(T))) rules (.*);
+bind stream_register stream_register_rules #(.Width($bits(T)), .Full(Full)) rules (.*);

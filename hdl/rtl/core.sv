@@ -260,7 +260,8 @@ module core
 
   // Behind it a wait of the MAC's goes no further than this: the sources are far from it.
   stream_register #(
-      .T(beat_t)
+      .T   (beat_t),
+      .Full(Xgmii)  // GMII takes a beat in eight cycles
   ) chosen (
       .clk_i,
       .rst_ni,
@@ -276,7 +277,9 @@ module core
   beat_t gate_beat;
   stamp_t stamp;
 
-  release_gate gate (
+  release_gate #(
+      .OwedWidth($clog2(QueueFrames) + 2)
+  ) gate (
       .clk_i,
       .rst_ni,
       .now_i            (now),

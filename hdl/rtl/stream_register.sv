@@ -4,9 +4,11 @@
 // Two places: `front` is what the sink sees; `spare` takes the one transfer that happens before the source learns that the sink waits.
 //
 // Rules (formal/stream_register.sv): 1 the four rules of streams at the output; 2 what goes in comes out, once, in order;
-// 3 at most two are inside.
+// 3 at most two are inside, one if there is no spare place.
 module stream_register #(
-    parameter type T = logic [7:0]
+    parameter type T    = logic [7:0],
+    // Otherwise there is no spare place, and a transfer in every other cycle.
+    parameter bit  Full = 1'b1
 ) (
     input  logic clk_i,
     input  logic rst_ni,
@@ -20,7 +22,7 @@ module stream_register #(
   T front_q, spare_q;
   logic front_valid_q, spare_valid_q;
 
-  assign ready_o = !spare_valid_q;
+  assign ready_o = Full ? !spare_valid_q : !front_valid_q;
   assign valid_o = front_valid_q;
   assign data_o  = front_q;
 
@@ -29,9 +31,9 @@ module stream_register #(
   always_ff @(posedge clk_i) begin
     if (move) begin
       front_q <= spare_valid_q ? spare_q : data_i;
-      front_valid_q <= spare_valid_q || valid_i;
+      front_valid_q <= spare_valid_q || valid_i && ready_o;
       spare_valid_q <= 1'b0;
-    end else if (valid_i && ready_o) begin
+    end else if (Full && valid_i && ready_o) begin
       spare_valid_q <= 1'b1;
     end
     if (ready_o) spare_q <= data_i;
