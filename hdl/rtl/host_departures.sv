@@ -16,7 +16,7 @@ module host_departures
     input  logic        rst_ni,
     input  logic        enable_i,
     input  logic        hello_i,      // a new session: what waits is thrown away; numbers, and what was left out, begin at 0
-    input  logic        valid_i,      // 4 cycles apart at least
+    input  logic        valid_i,      // 4 cycles apart at least; release_i stays until the next
     input  release_t    release_i,
     output logic        due_o,
     output logic [5:0]  count_o,      // how many go into a report now, at most 32
@@ -62,8 +62,8 @@ module host_departures
     // The queue holds Words and the registers behind it; two words fit if half as many departures wait.
     fits_q   <= below(16'(waiting_q), Words / 2 - 2);
     left_out_pulse_o <= first_q && !fits_q;
+    release_q <= release_i;
     if (valid_i) begin
-      release_q <= release_i;
       number_q  <= next_q;
       next_q    <= next_q + 1'b1;
     end

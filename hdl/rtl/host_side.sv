@@ -187,11 +187,13 @@ module host_side
 
   // Answers come two cycles after the registers have them: so they are chosen far from the link.
   logic [2:1] answered_q;
-  logic [31:0] answer_q;
+  logic [31:0] counted_q, answer_q;
   logic unknown1_q, unknown2_q;
   always_ff @(posedge clk_i) begin
     answered_q <= {answered_q[1], read_valid_i};
-    answer_q   <= of_link_q ? counted : data_i;
+    // Who was not asked says 0.
+    counted_q  <= of_link_q ? counted : '0;
+    answer_q   <= counted_q | data_i;
     // The counters can be read, and not be written.
     unknown1_q <= unknown_i && !of_link_q;
     unknown2_q <= unknown1_q;

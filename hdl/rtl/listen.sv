@@ -27,13 +27,13 @@ module listen
 );
   localparam int unsigned Delay = 5;
 
-  // Of the beat that comes next; 64 = behind all places.
-  logic [6:0] index_q;
+  // Of the beat that comes next.
   logic [10:0] beats_q;
   logic [Rules-1:0] held_q;
 
-  wire [6:0] index = beat_i.first ? '0 : index_q;
   wire [10:0] beats = beat_i.first ? '0 : beats_q;
+  // 64 and more = behind all places.
+  wire [6:0] index = {beats[10:6] != 0, beats[5:0]};
 
   logic [3:0][15:0] lanes;
   always_comb for (int unsigned l = 0; l < 4; l++) lanes[l] = swap16(beat_i.data[16*l+:16]);
@@ -87,7 +87,6 @@ module listen
     last_found_q <= {last_found_q[Delay-1:0], found};
     in0_q        <= {in0_q[2:0], in[0]};
     if (valid_i) begin
-      index_q     <= index[6] ? index : index + 1'b1;
       beats_q     <= beats + 1'b1;
       found_q     <= found;
       in_before_q <= in[1:0];

@@ -1,15 +1,15 @@
 // Tells a sender when everything it sent before a point has left. A mark is a number of the sender's; it is reported when every frame that
 // was accepted before it is gone: sent, or forgotten.
 //
-// Frames are counted modulo 2^20; older and newer are never mistaken as long as fewer than 2^18 are inside, and a report is taken within
-// 2^18 frames (0.17 s at 1 488 095 frames a second).
+// Frames are counted modulo 2^16; older and newer are never mistaken as long as fewer than 2^14 are inside, and a report is taken within
+// 2^14 frames (11 ms at 1 488 095 frames a second).
 //
 // Rules (formal/marks.sv): 1 no mark is reported before all frames accepted before it are gone; 2 it is reported two cycles after at the
 // latest, unless older marks wait; 3 each once, in order; 4 the rules of streams at the output.
 module marks #(
     parameter type         Id    = logic [15:0],
     parameter int unsigned Depth = 16,            // a power of two; a 17th mark waits
-    parameter int unsigned CountWidth = 20
+    parameter int unsigned CountWidth = 16
 ) (
     input  logic clk_i,
     input  logic rst_ni,

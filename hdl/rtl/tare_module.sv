@@ -169,7 +169,7 @@ module tare_module
       .address_o        (register_address),
       .data_o           (register_data),
       .read_valid_i     (register_valid),
-      .data_i           (!of_counters_q ? register_answer : register_address[2] ? 32'(counted[47:32]) : counted[31:0]),
+      .data_i           (register_answer | (!of_counters_q ? '0 : register_address[2] ? 32'(counted[47:32]) : counted[31:0])),
       // The counters can be read, and not be written.
       .unknown_i        (register_unknown && !(of_counters_q && register_valid)),
       .clear_i          (clear),
