@@ -406,7 +406,8 @@ module core
     released_q  <= release_valid_o;
     lateness_q  <= release_o.late;
     released2_q <= released_q;
-    late2_q     <= released_q && lateness_q != 0;
+    // In two parts, of which the stamper asks for the first, too.
+    late2_q     <= released_q && (lateness_q[63:16] != 0 || lateness_q[15:0] != 0);
     lateness2_q <= lateness_q;
     greater2_q  <= released_q && lateness_q > latest_o;
     if (greater2_q) latest_o <= lateness2_q;

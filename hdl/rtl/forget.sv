@@ -14,7 +14,7 @@ module forget (
     output logic        done_o,
     output logic [31:0] count_o
 );
-  logic [15:0] count_q;  // not more than can be queued
+  logic [11:0] count_q;  // not more than can be queued
   assign count_o = 32'(count_q);
   logic [3:0] empty_q;  // for how many cycles: what a source hands over is not yet seen by the gate
 

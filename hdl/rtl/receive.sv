@@ -124,6 +124,7 @@ module receive
   logic checked, stale;
   logic [4:0] checked_stream;
   logic [39:0] missing;
+  logic [5:0] sweep;
 
   sequence_check sequences (
       .clk_i,
@@ -135,30 +136,28 @@ module receive
       .valid_o   (checked),
       .stream_o  (checked_stream),
       .stale_o   (stale),
-      .missing_o (missing)
+      .missing_o (missing),
+      .sweep_o   (sweep)
   );
 
   // Missing by stream, 32 bits each, with a sweep that clears.
   logic [31:0] missing_by[32];
-  logic [5:0] sweep_q;
   logic stream_read_q;
   logic checked_q, sweep1_q;
   logic [4:0] stream_q;  // the place that is written
   logic [31:0] by_q, frames_q;
-  wire sweeping = !sweep_q[5];
+  wire sweeping = !sweep[5];
   always_ff @(posedge clk_i) begin
     // Read, added to and written in three cycles: frames are further apart.
     checked_q  <= checked;
     by_q       <= missing_by[checked ? checked_stream : read_at_i[4:0]];
     sweep1_q   <= sweeping;
-    stream_q   <= sweeping ? sweep_q[4:0] : checked_stream;
+    stream_q   <= sweeping ? sweep[4:0] : checked_stream;
     frames_q   <= missing[31:0];
     if (sweeping) {by_q, frames_q} <= '0;
     if (sweep1_q || checked_q) missing_by[stream_q] <= by_q + frames_q;
     // The host reads when no frame does; it asks until it has an answer.
     stream_read_q <= read_i && read_what_i == 2'd2 && !checked;
-    if (sweeping) sweep_q <= sweep_q + 1'b1;
-    if (clear_i || !rst_ni) sweep_q <= '0;
   end
 
   assign read_valid_o = value_read_valid || stream_read_q;

@@ -23,12 +23,15 @@ module sequence_check (
     output logic        valid_o,
     output logic [4:0]  stream_o,
     output logic        stale_o,
-    output logic [39:0] missing_o
+    output logic [39:0] missing_o,
+    // The place that is swept after a clear; bit 5: none.
+    output logic [5:0]  sweep_o
 );
   // With a bit that says that the stream is known; a sweep sets all of them to 0.
   logic [40:0] expected[32];
   logic [5:0] sweep_q;
   wire sweeping = !sweep_q[5];
+  assign sweep_o = sweep_q;
   logic valid1_q, valid2_q, known1_q, fresh2_q;
   logic [4:0] stream1_q, stream2_q;
   logic [39:0] sequence1_q, expected1_q, ahead2_q, sequence2_q;
