@@ -116,6 +116,11 @@ impl Counters {
         before.map(|drop| drop.frames).sum()
     }
 
+    /// Frames that were taken, sent or not.
+    pub fn taken(&self) -> u64 {
+        self.sent + self.unsent()
+    }
+
     /// Frames lost anywhere.
     pub fn lost(&self) -> u64 {
         self.drops.iter().map(|drop| drop.frames).sum()

@@ -4,6 +4,7 @@
 //! kernel takes are readings of its clock, and what a reading costs, and how much that varies, can be measured here.
 
 use measure::gap_meter::Stamping;
+use port::module::time::TICK;
 use port::{About, Kind, Stamp, StampedBy};
 
 /// Readings of the clock.
@@ -69,8 +70,8 @@ pub(crate) fn stamping(place: &str, origin: Origin, resolution: Resolution, read
         Origin::File => ("unknown".to_owned(), ticks, format!("{whole}; the file does not say who stamped")),
         Origin::OwnClock => (
             StampedBy::Hardware.to_string(),
-            ticks,
-            format!("{whole}; taken by the port's own clock, where the preamble began"),
+            TICK.as_nanos() as f64,
+            format!("the port itself tells in which step of its clock ({TICK}) the preamble began"),
         ),
         Origin::Port(Some(StampedBy::Hardware)) => {
             (StampedBy::Hardware.to_string(), ticks, format!("{whole}; taken by the network card"))

@@ -17,7 +17,7 @@ use super::valve::Valve;
 use crate::control::{Control, Course};
 use crate::own_clock::OwnClock;
 use clock::{Clock, HostClock};
-use port::{Departed, For, Port, PortError};
+use port::{Counters, Departed, For, Port, PortError};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use units::{Cause, Fate, Gauges, Instant, Outcome, Picos, Record};
@@ -89,7 +89,7 @@ impl OutwardTimed {
             tolerance: tolerance(timetable.pace()),
             queue: Queue::new(QUEUE, longest),
             under_way: VecDeque::new(),
-            told: to.counters().map_or(0, |counters| counters.sent),
+            told: to.counters().map_or(0, Counters::taken),
             quota: Quota::new(longest),
             gauges: Gauges::default(),
             outcomes: Outcomes::none(),

@@ -14,11 +14,11 @@ use super::outlet::{Ledger, Looks, Progress, cause_of, report};
 use super::words;
 use crate::control::{Control, Halt};
 use crate::own_clock::OwnClock;
-use port::{Departed, For, Port, PortError, Stamp};
+use port::{Counters, Departed, For, Port, PortError, Stamp};
 use schedule::Schedule;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use units::{Departure, Instant, Miss, Picos};
+use units::{Cause, Departure, Instant, Miss, Picos};
 use wire::Times;
 
 /// Most frames, or reports, of one call.
@@ -70,6 +70,8 @@ pub struct Timed {
     still_since: Option<(std::time::Instant, Stamp)>,
     /// Frames that left, without a word of when.
     untold: u64,
+    /// What the port had lost of what it took before this run, and what of it has an outcome.
+    lost: u64,
 }
 
 impl Timed {
@@ -86,6 +88,7 @@ impl Timed {
             next: 0,
             still_since: None,
             untold: 0,
+            lost: 0,
         }
     }
 
@@ -93,7 +96,8 @@ impl Timed {
     pub fn run(mut self) {
         self.ledger.tick(self.setup.origin);
         // What left through this port before has numbers, too.
-        self.told = self.setup.port.counters().map_or(0, |counters| counters.sent);
+        self.told = self.setup.port.counters().map_or(0, Counters::taken);
+        self.lost = self.setup.port.counters().map_or(0, Counters::unsent);
         while !self.setup.control.stops() {
             let moved = self.hand_over().and_then(|taken| Ok(taken + self.collect()?));
             match moved {
@@ -180,7 +184,7 @@ impl Timed {
     }
 
     fn departed(&mut self, report: &Departed) {
-        // Those before it left, too, for frames leave in order.
+        // Those before it left, too, for frames leave in order; or the port lost them.
         while self.told < report.number && !self.under_way.is_empty() {
             self.left_untold();
         }
@@ -202,10 +206,14 @@ impl Timed {
         }
     }
 
-    /// The first of those under way left, but when is not known.
+    /// The first of those under way left, but when is not known; unless the port lost as many.
     fn left_untold(&mut self) {
-        if let Some((departure, length)) = self.under_way.pop_front() {
-            self.told += 1;
+        let Some((departure, length)) = self.under_way.pop_front() else { return };
+        self.told += 1;
+        if self.setup.port.counters().is_ok_and(|counters| counters.unsent() > self.lost) {
+            self.lost += 1;
+            self.ledger.failed(departure, self.last, Cause::PortRefused);
+        } else {
             self.untold += 1;
             self.ledger.sent_at_once(departure.seq, length);
         }

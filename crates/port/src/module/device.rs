@@ -57,8 +57,18 @@ impl Module {
         transport: Transport,
         process: Option<Process>,
     ) -> Result<Self, PortError> {
-        let session = Session::new(name, transport, process)?;
-        let hello = session.core().hello()?;
+        let mut session = Session::new(name, transport, process)?;
+        let hello = match session.core().hello() {
+            Ok(hello) => hello,
+            Err(error) => {
+                let said = session.last_words();
+                let Some(last) = said.lines().rfind(|line| !line.trim().is_empty()) else {
+                    return Err(error);
+                };
+                let why = format!("the simulator ended at once: {}", last.trim());
+                return Err(PortError::Unavailable { what: name.to_owned(), why });
+            }
+        };
         let refuse = |why: String| PortError::Unavailable { what: name.to_owned(), why };
         if hello.magic != MAGIC_WORD {
             let why = format!(

@@ -2,6 +2,7 @@
 
 use super::device::Module;
 use super::link::{self, Leaves};
+use super::registers::RECEIVED_LEFT_OUT;
 use super::session::limited;
 use super::sign;
 use super::state::{Arrived, Handle, Pending};
@@ -20,6 +21,8 @@ const BATCH: usize = 64;
 /// Longest frame without FCS, but for a tag of 802.1Q.
 const LONGEST: usize = 1_514;
 const TAG: usize = 4;
+/// A counter of the module that was read is not read again sooner: each reading is an exchange.
+const ASK_AGAIN: std::time::Duration = std::time::Duration::from_millis(20);
 /// Credits that the longest frame needs: whoever writes a frame can be sure that it is taken.
 const BEATS: u64 = link::beats(LONGEST + TAG);
 const LINE_BPS: u64 = 1_000_000_000;
@@ -40,6 +43,10 @@ pub(super) struct ModulePort {
     /// Of these, what the link did not take.
     lost: u64,
     lost_bytes: u64,
+    /// Received frames that the module did not tell, its counter of them, and when it was asked.
+    untold: u64,
+    untold_before: Option<u64>,
+    asked: Option<std::time::Instant>,
     read: Vec<Arrived>,
     counters: Counters,
 }
@@ -57,7 +64,7 @@ impl ModulePort {
         let handle = module.join(longest.max(link::SHORTEST), listens)?;
         let own = Handle::new(listens, wish.departures, bell.clone());
         module.core().state().handles.insert(handle, own);
-        Ok(Self {
+        let mut port = Self {
             about: about(address, wish, &module),
             module,
             handle,
@@ -69,13 +76,34 @@ impl ModulePort {
             taken_bytes: 0,
             lost: 0,
             lost_bytes: 0,
+            untold: 0,
+            untold_before: None,
+            asked: None,
             read: Vec::new(),
             counters: Counters::default(),
-        })
+        };
+        // From here on it counts.
+        port.untold();
+        Ok(port)
     }
 
     fn unable(&self, what: &'static str) -> PortError {
         PortError::Unable { port: self.about.name.clone(), what }
+    }
+
+    /// Received frames of which the module could not tell, for the link had no room, since this port was opened: as the module says, asked now and
+    /// then.
+    fn untold(&mut self) -> u64 {
+        let is_old = self.asked.is_none_or(|asked| asked.elapsed() > ASK_AGAIN);
+        if self.wish.direction.receives() && is_old {
+            // A module that does not answer has said so elsewhere; what it said last holds.
+            if let Ok(now) = self.module.read(&RECEIVED_LEFT_OUT) {
+                let before = self.untold_before.replace(now).unwrap_or(now);
+                self.untold += (now as u32).wrapping_sub(before as u32) as u64;
+            }
+            self.asked = Some(std::time::Instant::now());
+        }
+        self.untold
     }
 
     /// An error if nothing can leave now.
@@ -195,7 +223,6 @@ impl Port for ModulePort {
                     // It was taken from the caller, and is lost.
                     self.lost += 1;
                     self.lost_bytes += length as u64;
-                    self.counters.drop(DropPlace::TransmitDown, 1);
                     return Err(error);
                 }
             }
@@ -262,15 +289,18 @@ impl Port for ModulePort {
     }
 
     fn counters(&mut self) -> Result<&Counters, PortError> {
+        let untold = self.untold();
         let state = self.module.core().state();
         if let Some(handle) = state.handles.get(&self.handle) {
-            self.counters.sent = self.taken - self.lost - handle.refused;
-            let unsent = self.lost_bytes + handle.refused_bytes;
+            let lost = self.lost + handle.lost;
+            self.counters.sent = self.taken - lost - handle.refused;
+            let unsent = self.lost_bytes + handle.lost_bytes + handle.refused_bytes;
             self.counters.sent_bytes = self.taken_bytes.saturating_sub(unsent);
             let bad = if self.wish.direction.receives() { state.bad } else { 0 };
             for (place, total) in [
                 (DropPlace::TransmitDriver, handle.refused),
-                (DropPlace::ReceiveRing, handle.left_out),
+                (DropPlace::TransmitDown, lost),
+                (DropPlace::ReceiveRing, handle.left_out + untold),
                 (DropPlace::ReceiveDriver, bad),
             ] {
                 self.counters.drop(place, total.saturating_sub(self.counters.dropped(place)));

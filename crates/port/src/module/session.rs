@@ -93,6 +93,11 @@ impl Session {
         &self.core
     }
 
+    /// What the simulator said when it ended, after an error that its end may have caused. Without one, nothing.
+    pub fn last_words(&mut self) -> String {
+        self.process.as_mut().map(Process::end).unwrap_or_default()
+    }
+
     /// Number of the simulator's process.
     pub fn process_id(&self) -> Option<u32> {
         self.process.as_ref().map(Process::id)

@@ -68,6 +68,9 @@ pub(super) struct Handle {
     /// Frames that the module refused, and their bytes.
     pub refused: u64,
     pub refused_bytes: u64,
+    /// Frames that the link lost on the way there, and their bytes.
+    pub lost: u64,
+    pub lost_bytes: u64,
     /// Rings while frames are there to be read.
     pub bell: Arc<Bell>,
 }
@@ -83,6 +86,8 @@ impl Handle {
             departed: VecDeque::new(),
             refused: 0,
             refused_bytes: 0,
+            lost: 0,
+            lost_bytes: 0,
             bell,
         }
     }
@@ -190,6 +195,9 @@ impl State {
         }
         *self.errors.entry(why.number()).or_default() += 1;
         self.last_error = Some(why.says(value));
+        if why == Why::Lost {
+            self.lost(value as u16, number);
+        }
         // These refuse nothing: what was asked for was done as far as it could be.
         if !matches!(why, Why::Lost | Why::Address | Why::Silent | Why::Wire) {
             match of {
@@ -208,6 +216,23 @@ impl State {
             handle.refused += 1;
             handle.refused_bytes += pending.length as u64;
         }
+    }
+
+    /// The module expected one number and heard another: what lies between never came, used no room there and will not leave.
+    fn lost(&mut self, expected: u16, heard: u16) {
+        let missing = heard.wrapping_sub(expected);
+        let (used, handles) = (&mut self.used, &mut self.handles);
+        self.pending.retain(|pending| {
+            let is_there = pending.number.wrapping_sub(expected) >= missing;
+            if !is_there {
+                *used = used.saturating_sub(link::beats(pending.bytes));
+                if let Some(handle) = handles.get_mut(&pending.owner) {
+                    handle.lost += 1;
+                    handle.lost_bytes += pending.length as u64;
+                }
+            }
+            is_there
+        });
     }
 
     fn departed(&mut self, report: &link::Report) {
@@ -370,6 +395,24 @@ mod tests {
         assert_eq!(places(&state), [0, 2]);
         assert_eq!(state.errors[&3], 1);
         assert!(state.last_error.as_ref().unwrap().contains("10000"));
+    }
+
+    #[test]
+    fn frames_that_the_link_lost_give_their_credits_back_and_do_not_leave() {
+        let mut state = state();
+        state.hear(&head(0), Said::Credit { now: 100, total: 100 });
+        (0..6).for_each(|number| send(&mut state, number));
+        // 4 came where 2 was expected; of what came before, all is there.
+        state.hear(&head(4), Said::Error { why: Why::Lost, kind: kind::FRAME, value: 2 });
+        let handle = &state.handles[&7];
+        assert_eq!((state.room(), handle.lost, handle.lost_bytes, handle.refused), (68, 2, 84, 0));
+        told(&mut state, 0, &[0, 1, 2, 3]);
+        assert_eq!(places(&state), [0, 1, 4, 5]);
+        // Numbers go round.
+        let mut state = self::state();
+        [65_534, 65_535, 0, 1].into_iter().for_each(|number| send(&mut state, number));
+        state.hear(&head(1), Said::Error { why: Why::Lost, kind: kind::FRAME, value: 65_535 });
+        assert_eq!((state.pending.len(), state.handles[&7].lost), (2, 2));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::port::ModulePort;
 use super::registers::*;
 use super::time::{Captured, TICK};
 use super::toy::{Tell, Toy, Trick};
-use crate::{Address, Departed, For, Port, PortError, Stamp, Wish};
+use crate::{Address, Departed, DropPlace, For, Port, PortError, Stamp, Wish};
 use std::sync::Arc;
 use units::Picos;
 
@@ -131,6 +131,27 @@ fn refused_frames_are_counted_and_told() {
     assert_eq!((counters.sent, counters.unsent(), counters.sent_bytes), (0, 20, 0), "{counters:?}");
     assert_eq!(module.errors(), [(3, 20)]);
     assert!(departed(&mut port).is_empty());
+}
+
+#[test]
+fn frames_that_the_link_loses_are_counted_and_every_departure_is_its_own() {
+    let (_toy, module, mut port) = open(Trick::Loses);
+    let mut sent: u64 = 0;
+    while sent < 1_000 {
+        // Their credits come back, or it would stand still here.
+        assert!(port.wait(For::Transmit, PATIENCE).unwrap());
+        sent += send(&mut port, (1_000 - sent).min(50), Stamp::NONE, 0) as u64;
+    }
+    assert!(port.flush(PATIENCE).unwrap());
+    let counters = port.counters().unwrap();
+    assert_eq!(
+        (counters.sent, counters.dropped(DropPlace::TransmitDown), counters.taken()),
+        (900, 100, 1_000)
+    );
+    let numbers: Vec<u64> = departed(&mut port).iter().map(|one| one.number).collect();
+    let expected: Vec<u64> = (0..1_000).filter(|number| number % 10 != 9).collect();
+    assert_eq!(numbers, expected);
+    assert_eq!(module.errors(), [(6, 100)]);
 }
 
 #[test]

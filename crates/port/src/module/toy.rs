@@ -26,6 +26,8 @@ pub enum Trick {
     Refuses(Why),
     /// It tells no departure but every second.
     Forgetful,
+    /// Every tenth frame is lost on the way to it.
+    Loses,
     /// It hears every second question only.
     Deaf,
 }
@@ -61,6 +63,8 @@ impl Toy {
             tick: 1_000,
             departures: 0,
             asked: 0,
+            expected: 0,
+            frames: 0,
         };
         let thread = std::thread::spawn(move || state.run());
         (Self { tell, thread: Some(thread) }, transport)
@@ -87,6 +91,9 @@ struct Inner {
     tick: u64,
     departures: u32,
     asked: u64,
+    /// The number that comes next, and frames that came, or were lost.
+    expected: u16,
+    frames: u64,
 }
 
 impl Inner {
@@ -138,6 +145,16 @@ impl Inner {
         if self.trick == Trick::Deaf && matches!(head.kind, 1..=3) && self.asked % 2 == 1 {
             return;
         }
+        if head.kind == kind::FRAME {
+            self.frames += 1;
+            if self.trick == Trick::Loses && self.frames.is_multiple_of(10) {
+                return;
+            }
+        }
+        if self.trick == Trick::Loses && head.kind != kind::HELLO && head.number != self.expected {
+            self.error(head.number, Why::Lost, head.kind, self.expected.into());
+        }
+        self.expected = head.number.wrapping_add(1);
         let answer = head.kind | kind::ANSWER;
         match head.kind {
             kind::HELLO => {
