@@ -62,14 +62,14 @@ pub const FRAMES: Register = Register { name: "frames", address: 0x02c, bits: 32
 pub const GAP_WHOLE: Register = Register { name: "gap_whole", address: 0x030, bits: 32, about: "Gap", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "ticks", about: "" }] };
 
 /// Gap numerator.
-pub const GAP_NUMERATOR: Register = Register { name: "gap_numerator", address: 0x034, bits: 32, about: "Gap numerator", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "", about: "below the denominator" }] };
+pub const GAP_NUMERATOR: Register = Register { name: "gap_numerator", address: 0x034, bits: 32, about: "Gap numerator", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "", about: "below the denominator; not checked: the host does" }] };
 
 /// Gap denominator.
-pub const GAP_DENOMINATOR: Register = Register { name: "gap_denominator", address: 0x038, bits: 32, about: "Gap denominator", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "", about: "a gap is whole + numerator / denominator" }] };
+pub const GAP_DENOMINATOR: Register = Register { name: "gap_denominator", address: 0x038, bits: 32, about: "Gap denominator", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "", about: "a gap is whole + numerator / denominator; not 0; not checked: the host does" }] };
 
 /// Memory. Where memory_data goes. Written before the generator runs.
 pub const MEMORY: Register = Register { name: "memory", address: 0x040, bits: 32, about: "Memory. Where memory_data goes. Written before the generator runs", fields: &[MEMORY_WHICH] };
-pub const MEMORY_WHICH: Field = Field { name: "which", low: 0, width: 3, access: Access::Setting, unit: "", about: "0 beats, 1 table, 2 fields, 3 gaps, 4 sizes, 5 values, 6 streams (generator_pkg.sv)" };
+pub const MEMORY_WHICH: Field = Field { name: "which", low: 0, width: 3, access: Access::Setting, unit: "", about: "0 beats, 1 table, 2 fields, 3 gaps, 4 sizes, 5 values, 6 streams (generator_pkg.sv). What is written is not checked: the host does" };
 
 /// Memory address. Where the next word goes; grows by one with each.
 pub const MEMORY_ADDRESS: Register = Register { name: "memory_address", address: 0x044, bits: 32, about: "Memory address. Where the next word goes; grows by one with each", fields: &[Field { name: "value", low: 0, width: 16, access: Access::Command, unit: "", about: "" }] };
