@@ -10,7 +10,7 @@
 // The sum is made in two halves so that the clock of the core need not wait for 96 bits of carry: `time_o` is two
 // cycles old, always, and a captured tick is as old as the time beside it. A step asked for in the cycle of a set, or in the one before, is lost.
 //
-// Rules (formal/clock_ns.sv): 1 time grows by exactly the increment in each cycle that has no set and no step; 2 what is captured is the time and
+// Rules (simulated): 1 time grows by exactly the increment in each cycle that has no set and no step; 2 what is captured is the time and
 // the tick of one cycle.
 module clock_ns
   import tare_pkg::*;

@@ -10,7 +10,7 @@
 // `revoke_i` takes back what is outstanding (the host vanished, or began anew). A grant that is offered at the time stays; a frame that asks at the time is
 // refused.
 //
-// Rules (formal/credits.sv): 1 none lost: free + offered + outstanding + held = Capacity, always; 2 never overrun: the held are at most
+// Rules (formal/credits_rules.sv): 1 none lost: free + offered + outstanding + held = Capacity, always; 2 never overrun: the held are at most
 // Capacity, and a frame is refused if and only if it needs more than is outstanding, or all is taken back at the time; 3 the rules of streams for grants.
 module credits #(
     parameter int unsigned Capacity = 2048,

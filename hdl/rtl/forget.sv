@@ -3,7 +3,7 @@
 //
 // `busy_o` is high from `forget_i` until all is gone; then `done_o` for one cycle, with the number beside it.
 //
-// Rules (formal/forget.sv): 1 done comes only when the sources are empty; 2 the number is that of frames the gate told.
+// Rules (simulated): 1 done comes only when the sources are empty; 2 the number is that of frames the gate told.
 module forget (
     input  logic        clk_i,
     input  logic        rst_ni,

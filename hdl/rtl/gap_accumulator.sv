@@ -9,7 +9,7 @@
 //
 // `gap_o` is the gap for the next departure. It is right from the second cycle after `set_i` and from the cycle after `step_i` on.
 //
-// Rules (formal/gap_accumulator.sv): 1 the remainder is below the denominator; 2 sum * denominator + remainder = n * (whole *
+// Rules (formal/gap_accumulator_rules.sv): 1 the remainder is below the denominator; 2 sum * denominator + remainder = n * (whole *
 // denominator + numerator), which is the formula above; 3 the gap is whole or whole + 1.
 module gap_accumulator #(
     parameter int unsigned Width = 32

@@ -10,8 +10,8 @@
 // here waits for long: frames have credits, and a mark for which there is no place is refused. Only while the queue is being
 // forgotten does a frame wait, so that it is not forgotten with those before it.
 //
-// Rules: 1 the rules of streams at the output; 2 a request is answered at most once; 3 what is pushed into the queue is a whole frame, and its
-// credits were taken before; 4 in `ready_i` high, at most 8 cycles are between the beats of an answer, so a MAC at 1 Gb/s has no hole.
+// Rules (1 and 3 formal/host_link_rules.sv; 2 and 4 simulated): 1 the rules of streams at the output; 2 a request is answered at most once; 3 what is
+// pushed into the queue is a whole frame, and its credits were taken before; 4 in `ready_i` high, at most 8 cycles are between the beats of an answer, so a MAC at 1 Gb/s has no hole.
 module host_link
   import tare_pkg::*;
   import host_pkg::*;

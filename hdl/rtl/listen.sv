@@ -10,7 +10,7 @@
 // `valid_o` is high for one cycle for each frame, six cycles after its last beat. Frames of another signature may begin meanwhile if their
 // signatures come five beats or more after.
 //
-// Rules (formal/listen.sv): 1 one arrival for each last beat, none else. The rest is simulated.
+// Rules (simulated): 1 one arrival for each last beat, none else.
 module listen
   import tare_pkg::*;
   import receive_pkg::*;

@@ -8,7 +8,7 @@
 //
 // A received frame cannot wait: there is no ready.
 //
-// Rules (formal/mac_rx_gmii.sv): 1 each frame has one first and one last beat, in turns; 2 the stamp does not change inside a frame.
+// Rules (simulated): 1 each frame has one first and one last beat, in turns; 2 the stamp does not change inside a frame.
 module mac_rx_gmii
   import tare_pkg::*;
 #(

@@ -9,7 +9,7 @@
 // Each byte of a frame and its padding is shown at `byte_o` one cycle before its turn, and `byte_i` is what leaves in its place (see stamper): the first
 // with the first beat, the others in cycles with `step_o`. So no choice is left for the cycle in which the FCS counts it.
 //
-// Rules (formal/mac_tx_gmii.sv): 1 the preamble starts one cycle after the first beat was taken, and at no other time; 2 between two frames at
+// Rules (formal/mac_tx_gmii_rules.sv): 1 the preamble starts one cycle after the first beat was taken, and at no other time; 2 between two frames at
 // least 12 cycles are silent, and after exactly 12 the next may start; 3 a frame is never broken by silence.
 module mac_tx_gmii
   import tare_pkg::*;

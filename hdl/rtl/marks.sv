@@ -4,7 +4,7 @@
 // Frames are counted modulo 2^16; older and newer are never mistaken as long as fewer than 2^14 are inside, and a report is taken within
 // 2^14 frames (11 ms at 1 488 095 frames a second).
 //
-// Rules (formal/marks.sv): 1 no mark is reported before all frames accepted before it are gone; 2 it is reported two cycles after at the
+// Rules (formal/marks_rules.sv): 1 no mark is reported before all frames accepted before it are gone; 2 it is reported two cycles after at the
 // latest, unless older marks wait; 3 each once, in order; 4 the rules of streams at the output.
 module marks #(
     parameter type         Id    = logic [15:0],

@@ -6,8 +6,8 @@
 //
 // The capacity is Beats beats and Departures frames, and what is in the registers behind. Who sends here knows by credits that there is room.
 //
-// Rules (formal/paced_queue.sv): 1 the rules of streams at both outputs; 2 from the moment in which a departure is taken until the last beat
-// of its frame, the frame's stream is valid; 3 no frame shows before it is whole; 4 as many departures as frames.
+// Rules (formal/paced_queue_rules.sv): 1 the rules of streams at both outputs; 2 from the moment in which a departure is taken until the last beat
+// of its frame, the frame's stream is valid; 3 no departure shows before its frame is whole; 4 as many departures as frames.
 module paced_queue
   import tare_pkg::*;
 #(

@@ -18,7 +18,7 @@
 //
 // A value is at most 2^63 - 1 where it is relative: who makes departures refuses others.
 //
-// Rules (formal/release_gate.sv): 1 never early; 2 exact: if a departure came two ticks before it is due, the frame is there, no frame is
+// Rules (formal/release_gate_rules.sv): 1 never early; 2 exact: if a departure came two ticks before it is due, the frame is there, no frame is
 // under way and the sink is ready, it leaves in the tick in which it is due; 3 order: the n-th frame leaves by the n-th departure, whole and
 // unchanged, none twice, none between; 4 late counted: each start is told, with exactly start - due; 5 the rules of streams at the output, also
 // under forget; 6 each frame is started or told as forgotten.

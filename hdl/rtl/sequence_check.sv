@@ -11,7 +11,7 @@
 // One frame in three cycles or more. A stream's number is compared modulo 2^40 (8 days at 1 488 095/s); a jump of more than half of that counts
 // as smaller.
 //
-// Rules (formal/sequence_check.sv): 1 what is told is as in the table.
+// Rules (simulated): 1 what is told is as in the table.
 module sequence_check (
     input  logic        clk_i,
     input  logic        rst_ni,

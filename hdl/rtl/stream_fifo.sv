@@ -4,7 +4,7 @@
 //
 //   write ──► memory ──► memory's own register ──► output register ──► sink
 //
-// Rules (formal/stream_fifo.sv): 1 the rules of streams at the output; 2 what goes in comes out, once, in order; 3 `empty_o` is high if
+// Rules (formal/stream_fifo_rules.sv): 1 the rules of streams at the output; 2 what goes in comes out, once, in order; 3 `empty_o` is high if
 // and only if nothing is inside.
 module stream_fifo #(
     parameter type         T     = logic [7:0],

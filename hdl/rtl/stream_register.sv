@@ -3,7 +3,7 @@
 //
 // Two places: `front` is what the sink sees; `spare` takes the one transfer that happens before the source learns that the sink waits.
 //
-// Rules (formal/stream_register.sv): 1 the four rules of streams at the output; 2 what goes in comes out, once, in order;
+// Rules (formal/stream_register_rules.sv): 1 the four rules of streams at the output; 2 what goes in comes out, once, in order;
 // 3 at most two are inside, one if there is no spare place.
 module stream_register #(
     parameter type T    = logic [7:0],
