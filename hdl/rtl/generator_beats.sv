@@ -111,10 +111,12 @@ module generator_beats
         if (first0_q) places_q[i] <= plan_q.patches[i];
         if (first1_q) even_q[i] <= plan_q.patches[i].even;
         if (first1_q) odd_q[i] <= plan_q.patches[i].odd;
-        // Of two halfwords the second is in the next lane, or in the next beat.
+        // Of two halfwords the second is in the next lane, or in the next beat; the third of a signature is two lanes on.
         spill_q[i] <= valid1_q && !last1_q && here[i] && places_q[i].wide && places_q[i].at[1:0] == 2'd3;
+        if (i == ThirdHalfword) spill_q[i] <= valid1_q && !last1_q && here[i] && places_q[i].at[1];
         for (int unsigned lane = 0; lane < 4; lane++) begin
-          hit_q[i][lane] <= here[i] && places_q[i].at[1:0] == 2'(lane)
+          if (i == ThirdHalfword) hit_q[i][lane] <= (lane < 2 ? spill_q[i] : here[i]) && places_q[i].at[1:0] == 2'(lane + 2);
+          else hit_q[i][lane] <= here[i] && places_q[i].at[1:0] == 2'(lane)
                          || (lane == 0 ? spill_q[i] : here[i] && places_q[i].wide && places_q[i].at[1:0] == 2'(lane - 1));
         end
       end

@@ -85,8 +85,10 @@ package generator_pkg;
     logic [15:0] odd;
   } patch_t;
 
-  // The fields, two lengths, two checksums, two of the signature: its first two halfwords, and its third (the stamper writes the rest).
+  // The fields, two lengths, two checksums, two of the signature: its first two halfwords, and its third (the stamper writes the rest). The place of
+  // the third is that of the first, so none is behind what a byte counts.
   localparam int unsigned Patches = Fields + 6;
+  localparam int unsigned ThirdHalfword = Patches - 2;
 
   function automatic patch_t narrow(logic enable, logic [7:0] at, logic [15:0] value);
     return '{enable: enable, wide: 1'b0, at: at, even: value, odd: value};

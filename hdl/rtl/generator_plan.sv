@@ -307,7 +307,7 @@ module generator_plan
   assign plan_o.final_byte = final_byte_q;
   assign plan_o.patches    = {
     wide(signature_q, signature_at_q, sequence_q[39:24], sequence_q[23:8]),
-    narrow(signature_q, signature_at_q + 8'd2, {sequence_q[7:0], 3'b0, stream_q}),
+    narrow(signature_q, signature_at_q, {sequence_q[7:0], 3'b0, stream_q}),
     // RFC 768: a sum of 0 is sent as all ones.
     narrow(l4_check_q.enable, l4_check_q.at, l4_sum_q == '1 ? 16'hffff : ~l4_sum_q),
     narrow(ip_check_q.enable, ip_check_q.at, ~ip_sum_q),

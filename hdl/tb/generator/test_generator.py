@@ -171,6 +171,24 @@ async def anything(dut, case, wait):
 
 
 @cocotb.test()
+@cocotb.parametrize(place=[8, 10, 504, 506, 508, 510], stored=[True, False])
+async def signature_places(dut, place, stored):
+    """The first place of a signature, and the last ones, where it goes on behind what a byte counts: over what is stored, and over zeros."""
+    rng = seeded("signature_places", place, stored)
+    templates = [
+        Template(rng.randbytes(536) if stored else rng.randbytes(64), length, signature_at=place, stream=n)
+        for n, length in enumerate([place + LENGTH if stored else 528, 1514])
+    ]
+    plan = Plan(templates, [], [], [(0, 0, 0), (0, 0, 1)], 40, {0: 0xFFFF_FFF0, 1: rng.randrange(1 << 32)})
+    bench = Generator(dut, PAUSES["never"](rng))
+    await bench.begin()
+    await bench.load(plan)
+    await bench.run(plan)
+    for n, (got, expected) in enumerate(zip(bench.frames(), plan.expected(), strict=True)):
+        assert got == expected, f"frame {n}\n{got.hex()}\n{expected.hex()}"
+
+
+@cocotb.test()
 async def long_list(dut):
     """All 4 096 entries of the list, each once, and then the first again."""
     rng = seeded("long_list")
