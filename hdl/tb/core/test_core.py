@@ -185,6 +185,29 @@ async def exact_gaps(dut, case):
 
 
 @cocotb.test()
+@cocotb.parametrize(place=[8, 508, 510])
+async def signature_places(dut, place):
+    """The first place of a signature and the last ones: made, stamped and heard as at any other."""
+    rng = seeded("signature_places", place)
+    frames, gap = 10, 600
+    core = Core(dut, Loop(dut))
+    await core.begin(listen_i=listen(place))
+    await core.set_clock(0x123_4567_FFFF_F000, 8, 0)
+    plan = Plan([Template(rng.randbytes(536), 530, signature_at=place, stream=5)], [], [], [(0, 0, 0)], frames, {5: 0xFFFF_FFFC})
+    first = core.tick() + 500
+    await core.load(plan, (gap, 0, 1), first)
+    dut.run_i.value = 1
+    await core.until(lambda: len(core.wire.frames) == frames, 20_000)
+    await core.step(60)
+    for n, ((_, got), expected) in enumerate(zip(core.wire.whole(), plan.expected(), strict=True)):
+        assert Signature.read(got[place:]) == Signature(0xFFFF_FFFC + n, 5, 0, core.time(first + n * gap)), f"frame {n}"
+        assert got[: place + 6] == expected[: place + 6] and got[place + 18 :] == expected[place + 18 :], f"frame {n}"
+    assert await core.counter("good") == frames and await core.counter("missing") == await core.counter("stale") == 0
+    # From the start to the wire, and the cable's cycle.
+    assert await core.read(1, bin_of(8 * (START_DELAY + 1))) == frames
+
+
+@cocotb.test()
 @cocotb.parametrize(gap=[(84, 0, 1), (100, 1, 3)])
 async def incoming_changes_nothing(dut, gap):
     """The same run with 64-byte frames coming in without a pause: every byte leaves in the same cycle."""

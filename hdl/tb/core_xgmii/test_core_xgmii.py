@@ -9,7 +9,7 @@ from core.test_core import INPUTS, listen, template
 from core.test_core import Core as CoreGmii
 from model.ethernet import on_the_wire, sums_hold, udp
 from model.gaps import due
-from model.generator import Plan
+from model.generator import Plan, Template
 from model.histogram import bin_of
 from model.shapes import Departure, From, Stamp, beats
 from model.signature import Signature
@@ -145,6 +145,23 @@ async def generated(dut, size):
         for bin_, count in seen.items():
             assert await core.read(0, bin_) == count
         assert await core.counter("uncounted") == 0
+
+
+@cocotb.test()
+@cocotb.parametrize(place=[8, 508, 510])
+async def signature_places(dut, place):
+    """The first place of a signature and the last ones: made, stamped and heard as at any other."""
+    rng = seeded("signature_places", place)
+    gap = 80
+    core = Core(dut, Loop(dut))
+    await core.begin(listen_i=listen(place))
+    await core.set_clock(0x123_4567_FFFF_F000, *CLOCK)
+    plan = Plan([Template(rng.randbytes(536), 530, signature_at=place, stream=5)], [], [], [(0, 0, 0)], 10, {5: 0xFFFF_FFFC})
+    first = await run(core, plan, (gap, 0, 1))
+    for n, ((_, got), expected) in enumerate(zip(core.wire.whole(), plan.expected(), strict=True)):
+        assert Signature.read(got[place:]) == Signature(0xFFFF_FFFC + n, 5, 0, core.time(first + n * gap)), f"frame {n}"
+        assert got[: place + 6] == expected[: place + 6] and got[place + 18 :] == expected[place + 18 :], f"frame {n}"
+    assert await core.counter("good") == plan.frames and await core.counter("missing") == await core.counter("stale") == 0
 
 
 @cocotb.test()
