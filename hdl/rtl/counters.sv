@@ -8,7 +8,8 @@
 //
 // 48 bits: frames wrap after 6 years at 1 488 095/s, bytes after 26 days at 125 MB/s.
 //
-// Rules: 1 what happened since `clear_i` is in the memory 20 cycles later (simulated).
+// Rules: 1 what happened since `clear_i` is in the memory 20 cycles later (simulated); 2 what is read of the transmitting side's
+// counters does not depend on what else is counted (formal/counters_apart.sv).
 module counters
   import tare_pkg::*;
 (

@@ -1,0 +1,98 @@
+// Counters twice, with the same on the transmitting side and anything on the other: what the host reads of the transmitting side's counters is the same,
+// though all are in one memory and take turns at one adder.
+//
+// Both begin with the same in the memory and nothing on its way into it, as after power-on.
+module counters_apart
+  import tare_pkg::*;
+(
+    input logic       clk_i,
+    input logic       rst_ni,
+    input logic       clear_i,
+    input events_t    sent_i,
+    input events_t    heard_i,
+    input events_t    other_heard_i,
+    input logic       read_i,
+    input logic [3:0] at_i
+);
+  // Which events are whose.
+  function automatic events_t events(events_t sent, events_t heard);
+    events_t all;
+    all            = heard;
+    all.sent       = sent.sent;
+    all.late       = sent.late;
+    all.late_ticks = sent.late_ticks;
+    all.underrun   = sent.underrun;
+    return all;
+  endfunction
+
+  // Which counters are the transmitting side's.
+  function automatic logic own(logic [3:0] place);
+    return place inside {CountedSent, CountedLate, CountedLateTicks, CountedUnderruns};
+  endfunction
+
+  logic [47:0] value, other_value;
+
+  counters one (
+      .clk_i,
+      .rst_ni,
+      .clear_i,
+      .events_i(events(sent_i, heard_i)),
+      .read_i,
+      .at_i,
+      .value_o (value)
+  );
+
+  counters other (
+      .clk_i,
+      .rst_ni,
+      .clear_i,
+      .events_i(events(sent_i, other_heard_i)),
+      .read_i,
+      .at_i,
+      .value_o (other_value)
+  );
+
+  reset_rules reset (.*);
+
+  // What was read last is the transmitting side's.
+  logic begun_q = 1'b0, own_q = 1'b0;
+  always_ff @(posedge clk_i) begin
+    begun_q <= 1'b1;
+    if (one.read2_q) own_q <= own(one.place2_q);
+    if (!begun_q) own_q <= 1'b0;
+  end
+
+  logic counts_same, pending_same;
+  always_comb begin
+    counts_same  = 1'b1;
+    pending_same = 1'b1;
+    for (int unsigned i = 0; i < 16; i++) begin
+      if (own(4'(i)) && one.counts[i] != other.counts[i]) counts_same = 1'b0;
+      if (own(4'(i)) && one.pending_q[i] != other.pending_q[i]) pending_same = 1'b0;
+    end
+  end
+
+  always_comb begin
+    if (!begun_q) assume (counts_same && !one.write3_q && !other.write3_q);
+    if (begun_q) rule_1_counts : assert (counts_same);
+    if (begun_q) rule_1_pending : assert (pending_same);
+    if (begun_q && own_q) rule_1_value : assert (value == other_value);
+
+    // What the registers mean.
+    if (begun_q) begin
+      assert (one.turn_q == other.turn_q && one.whose_q == other.whose_q && one.is_q == other.is_q && one.sweep_q == other.sweep_q);
+      assert (one.is_q == 0 || one.is_q == 16'd1 << one.whose_q);
+      assert (one.late_q == other.late_q);
+      if (one.late_q) assert (one.late_ticks_q == other.late_ticks_q);
+      assert (one.read1_q == other.read1_q && one.read2_q == other.read2_q && one.write2_q == other.write2_q && one.write3_q == other.write3_q);
+      if (one.read1_q) assert (one.at1_q == other.at1_q);
+      if (one.read2_q || one.write2_q) assert (one.place2_q == other.place2_q && one.zero2_q == other.zero2_q);
+      if (one.write2_q && own(one.place2_q) && !one.zero2_q) assert (one.amount2_q == other.amount2_q);
+      if (one.write3_q) assert (one.place3_q == other.place3_q);
+      if (one.write3_q && own(one.place3_q)) assert (one.value3_q == other.value3_q && one.amount3_q == other.amount3_q);
+      // The sides differ in what they count, and a frame that left is counted.
+      cover (one.pending_q[CountedGood] != other.pending_q[CountedGood] && one.pending_q[CountedSent] != 0);
+      cover (one.counts[CountedGood] != other.counts[CountedGood] && one.write3_q && own(one.place3_q) && one.amount3_q != 0);
+    end
+  end
+endmodule
