@@ -92,7 +92,6 @@ module counters_apart
       if (one.write3_q && own(one.place3_q)) assert (one.value3_q == other.value3_q && one.amount3_q == other.amount3_q);
       // The sides differ in what they count, and a frame that left is counted.
       cover (one.pending_q[CountedGood] != other.pending_q[CountedGood] && one.pending_q[CountedSent] != 0);
-      cover (one.counts[CountedGood] != other.counts[CountedGood] && one.write3_q && own(one.place3_q) && one.amount3_q != 0);
     end
   end
 endmodule
