@@ -19,8 +19,8 @@ pub struct Tab {
 }
 
 impl Tab {
-    /// Opens a page and begins to listen to its console.
-    pub fn open(url: &str, width: u32) -> Self {
+    /// An empty tab, whose console is listened to. On a busy machine a browser may take longer to start than a short run to end, so it comes first.
+    pub fn open(width: u32) -> Self {
         crate::need("chromium");
         let home = crate::scratch();
         let said = home.path().join("said");
@@ -52,8 +52,11 @@ impl Tab {
         for domain in ["Runtime.enable", "Log.enable", "Page.enable"] {
             tab.call(domain, json!({}));
         }
-        tab.call("Page.navigate", json!({ "url": url }));
         tab
+    }
+
+    pub fn go(&mut self, url: &str) {
+        self.call("Page.navigate", json!({ "url": url }));
     }
 
     /// The value of an expression in the page; it may be a promise.

@@ -213,9 +213,9 @@ fn a_browser_shows_the_run_and_then_its_report() {
     let folder = scratch();
     let out = folder.path().join("run");
     let load = format!("--rate 100 --duration 6s --live=0 --out {} {}", out.display(), target.url());
+    let mut tab = Tab::open(1280);
     let running = Tare::http(&load).start();
-    let address = address(&running);
-    let mut tab = Tab::open(&format!("http://{address}"), 1280);
+    tab.go(&format!("http://{}", address(&running)));
     let rows = "document.querySelectorAll('figure[data-chart=rate] tbody tr').length";
     tab.wait_for(&format!("{rows} > 0 && document.querySelector('.live-bar b').textContent === 'live'"));
     let before = tab.eval(rows).as_u64().expect("a number");
