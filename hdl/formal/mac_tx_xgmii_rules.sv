@@ -188,6 +188,8 @@ module mac_tx_xgmii_rules
       if (padding) rule_2_one_frame : assert (!ready_o);
       rule_3_broken_by_a_hole_alone : assert (!underrun_o || broken);
       rule_4_shown : assert (step_o == past[1].valid && (!step_o || data_o == shown));
+      // The stamper takes this for granted: no beat of another frame with a first one.
+      if (first) rule_4_apart : assert (!step_o);
       rule_4_counted : assert (counted == past[1+Turn].valid);
       if (counted) rule_4_counted_right : assert (counted_first == past[1+Turn].first && counted_final == past[1+Turn].final_byte);
       rule_4_sent : assert (sent_o == (past[D+1].last && !past[D+1].broken));

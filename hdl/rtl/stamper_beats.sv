@@ -7,8 +7,7 @@
 //   data_i ──► 1: sequence and stream are added ──► 2 ──► 3: written ──► data_o, Turn = 4 cycles after data_i
 //   time, lateness, two cycles after the start ──► added: both sums are there when the check is wanted
 //
-// Rules: 1 halfwords but lateness, time and check pass as they are; 2 the signature is as in stamper.sv for every place of 4 halfwords or more. Both are
-// simulated.
+// Rules (formal/stamper_beats_rules.sv): 1 halfwords but lateness, time and check pass as they are; 2 the signature is as in stamper.sv for every place.
 module stamper_beats
   import tare_pkg::*;
 (
