@@ -12,7 +12,8 @@
 //
 // A received frame cannot wait: there is no ready.
 //
-// Rules (simulated): 1 each frame has one first and one last beat, in turns; 2 the stamp does not change inside a frame.
+// Rules (formal/mac_rx_xgmii_rules.sv): 1 a frame comes out whole, from its start to the first control octet that is no error; 2 the stamp is that of its
+// start; 3 it is bad for the reasons above, and no others; 4 nothing else comes out, and each frame has one first and one last beat, in turns.
 module mac_rx_xgmii
   import tare_pkg::*;
 #(
