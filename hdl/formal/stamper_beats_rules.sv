@@ -92,7 +92,11 @@ module stamper_beats_rules
     heads <= {heads[3:1], head};
     parted <= {parted[2:1], has_part};
     if (age != 7) age <= age + 1'b1;
-    if (age == 2) words <= {time_i[15:0], time_i[31:16], time_i[47:32], {SignatureVersion, time_i[59:48]}, late_i > 64'hffff ? 16'hffff : late_i[15:0]};
+    if (age == 2) begin
+      words[0] <= late_i > 64'hffff ? 16'hffff : late_i[15:0];
+      words[1] <= {SignatureVersion, time_i[59:48]};
+      for (int unsigned i = 2; i < 5; i++) words[i] <= 16'(time_i >> (16 * (4 - i)));
+    end
     if (now.is) begin
       if (beat != '1) beat <= beat + 1'b1;
       head <= head + head_of(beat, data_i, stamp);
