@@ -81,12 +81,15 @@ module live_path
   wire [31:0] queued = 32'(queue.beats.stored_q) + 32'(queue.beats.fetched_valid_q) + 32'(valid_o);
 
   always_comb begin
+    // While nothing is forgotten, a beat is taken after the departure of its frame.
+    if (ready_i) assume (queue.rules.open > 0);
     if (use_valid_i) assume (paid == 0 && use_i != 0);
     if (valid_i) assume (paid != 0 && beat_i.last == (paid == 1));
     if (begun_q) begin
       rule_1_never_overrun : assert (!valid_i || ready_o);
       rule_2_none_lost :
       assert (32'(quota.free_q) + 32'(quota.offered_q) + 32'(quota.outstanding_q) + 32'(paid) + queued == 32'(Beats));
+      assert (queue.rules.open >= 0);
       cover (refused_q && queued == 32'(Beats));
       cover (refused_q && queued == 1 && valid_o && ready_i);
     end

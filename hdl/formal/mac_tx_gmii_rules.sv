@@ -41,7 +41,7 @@ module mac_tx_gmii_rules
   wire hole = between && ready_o && !valid_i;
 
   logic begun_q = 1'b0;
-  logic first_q, tx_en_q, tx_er_q, sent_q;
+  logic first_q, taken_q, tx_en_q, tx_er_q, sent_q;
   logic broken;  // a hole, and no frame since
   logic [3:0] silent_before, silent;  // silent cycles in a row, up to 15: before this one, and with it
   assign silent = tx_en_o ? '0 : silent_before + 4'(silent_before != '1);
@@ -70,6 +70,7 @@ module mac_tx_gmii_rules
   always_ff @(posedge clk_i) begin
     begun_q <= 1'b1;
     first_q <= first;
+    taken_q <= taken;
     tx_en_q <= tx_en_o;
     tx_er_q <= tx_er_o;
     sent_q  <= sent_o;
@@ -99,6 +100,7 @@ module mac_tx_gmii_rules
     if (hole) broken <= 1'b1;
     if (!rst_ni) begin
       first_q  <= 1'b0;
+      taken_q  <= 1'b0;
       tx_en_q  <= 1'b0;
       tx_er_q  <= 1'b0;
       sent_q   <= 1'b0;
@@ -143,6 +145,8 @@ module mac_tx_gmii_rules
       end
       // A beat is exchanged for the next when all its bytes were sent.
       if (taken && !first && !broken) rule_4_no_byte_left_out : assert (step_o && sent == 7);
+      // So a source may need a cycle from one beat to the next.
+      if (taken_q && between && !broken) rule_4_not_at_once : assert (!ready_o);
       if (sent_o) rule_4_whole_fcs : assert (checks == 3 && !between);
 
       // What the registers mean.

@@ -3,7 +3,7 @@
 //
 // What frames and departures hold makes no difference here, so it is zeros; the queues' own proof follows the data.
 //
-// The sink is a gate: it takes beats of a frame only after its departure, and at most one departure ahead.
+// The sink is any: it may take beats before their departure, as the gate does while it forgets, and departures however far ahead.
 module paced_queue_rules
   import tare_pkg::*;
 #(
@@ -52,8 +52,10 @@ module paced_queue_rules
       .clk_i, .rst_ni, .valid_i(valid_o), .ready_i, .data_i(beat_o));
 
   logic begun_q = 1'b0;
-  // Whole frames whose departure was not taken; departures taken whose frames have not ended.
-  logic [W-1:0] unseen, open;
+  // Whole frames whose departure was not taken; departures taken whose frames have not ended, or, negative, frames that ended before their departure
+  // was taken: while the gate forgets it takes what comes.
+  logic [W-1:0] unseen;
+  logic signed [W:0] open;
   logic [1:0] ended;
   wire comes = valid_i && ready_o;
   wire leaves = valid_o && ready_i;
@@ -62,7 +64,7 @@ module paced_queue_rules
   always_ff @(posedge clk_i) begin
     begun_q <= 1'b1;
     unseen  <= unseen + W'(comes && beat_i.last) - W'(taken);
-    open    <= open + W'(taken) - W'(leaves && beat_o.last);
+    open    <= open + (W + 1)'(taken) - (W + 1)'(leaves && beat_o.last);
     if (leaves && beat_o.last && ended != '1) ended <= ended + 1'b1;
     if (!rst_ni) begin
       unseen <= '0;
@@ -83,16 +85,14 @@ module paced_queue_rules
 
   always_comb begin
     assume (departure_i == '0 && beat_i.data == '0 && beat_i.final_byte == '0);
-    if (ready_i) assume (open != 0);
-    if (departure_ready_i) assume (open < 2);
     if (begun_q) begin
-      if (open != 0) rule_2_no_hole : assert (valid_o);
+      if (open > 0) rule_2_no_hole : assert (valid_o);
       if (departure_valid_o) rule_3_whole : assert (unseen != 0);
-      rule_4_together : assert (lasts == unseen + open);
+      rule_4_together : assert ((W + 1)'(lasts) == (W + 1)'(unseen) + open);
       rule_5_empty : assert (empty_o == (!departure_valid_o && !valid_o && !beats_fetched_valid && beats_stored == 0 && unseen == 0));
 
       // What the registers mean.
-      assert (open <= 2 && unseen <= W'(Departures + 2));
+      assert (unseen <= W'(Departures + 2));
       assert (W'(departures_stored) + W'(departures_fetched_valid) + W'(departure_valid_o) == unseen);
       assert (beats_stored <= (BeatWidth + 1)'(Beats) && departures_stored <= (DepartureWidth + 1)'(Departures));
       assert (beats_some == (beats_stored != 0) && beats_full == (beats_stored == (BeatWidth + 1)'(Beats)));

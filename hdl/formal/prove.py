@@ -75,6 +75,9 @@ def sby(task, sources):
     }[task.kind]
     names = " ".join(path.name for path in sources)
     # Labels of asserts are names of cells.
+    # A module that is cut out leaves its outputs behind, and they may be anything.
+    boxes = " ".join(f"--blackboxed-module {module}" for module in table.get("cut", []))
+    cut = "\n".join(f"select -assert-any {table['top']}/t:{module}*\ndelete {table['top']}/t:{module}*" for module in table.get("cut", []))
     rules_only = f"delete t:$check r:FLAVOR=assert %i c:*{task.mutation.get('sees', 'rule_')}* %d" if task.kind == "mutation" else ""
     return f"""[options]
 mode {mode}
@@ -84,8 +87,9 @@ depth {depth}
 smtbmc {"--unroll " if "memories" in table else ""}{SOLVER}
 
 [script]
-read_slang -j 1 --top {table["top"]} {parameters(table)} {names}
+read_slang -j 1 --top {table["top"]} {parameters(table)} {boxes} {names}
 proc
+{cut}
 setundef -undriven -anyseq
 prep -top {table["top"]}
 {"memory_map" if table.get("memories") == "registers" else ""}

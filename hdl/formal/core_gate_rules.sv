@@ -1,0 +1,151 @@
+// Rules of what stands between the sources and the MAC in core: a register for the next departure, one for beats, the gate, forgetting. The sources are
+// cut out, and so is the MAC: in their place is anything that keeps what is proved of the queue (paced_queue_rules) and of the generator
+// (generator_beats_rules), and a MAC that takes a beat whenever it likes.
+module core_gate_rules
+  import tare_pkg::*;
+#(
+    parameter bit Xgmii = 1'b0,
+    parameter int unsigned OwedWidth = 11
+) (
+    input logic       clk_i,
+    input logic       rst_ni,
+    input logic       live_i,
+    input ticks_t     now,
+    input ticks_t     next,
+    // Sources.
+    input logic       queued_departure_valid,
+    input logic       queued_departure_ready,
+    input departure_t queued_departure,
+    input logic       queued_valid,
+    input logic       queued_ready,
+    input beat_t      queued_beat,
+    input logic       made_departure_valid,
+    input logic       made_departure_ready,
+    input departure_t made_departure,
+    input logic       made_valid,
+    input logic       made_ready,
+    input beat_t      made_beat,
+    // The gate's output.
+    input logic       gate_valid,
+    input logic       gate_ready,
+    input beat_t      gate_beat,
+    input logic       start,
+    // Inside, for the induction.
+    input logic       departure_valid,
+    input logic       source_valid,
+    input beat_t      source_beat,
+    input logic       spare_valid,
+    input beat_t      spare_beat,
+    input logic       held_q,
+    input logic       checked_q,
+    input logic       reached_q,
+    input logic       untimed_q,
+    input ticks_t     due_q,
+    input logic       inside_q,
+    input logic       swallowing_q,
+    input logic       positive_q,
+    input logic       negative_q,
+    input logic       settled_q,
+    input logic signed [OwedWidth-1:0] owed_q
+);
+  localparam int unsigned W = OwedWidth + 2;
+
+  reset_rules reset (.*);
+  stream_rules #(.Assume(1'b1), .Width($bits(departure_t))) queued_departures (
+      .clk_i, .rst_ni, .valid_i(queued_departure_valid), .ready_i(queued_departure_ready), .data_i(queued_departure));
+  stream_rules #(.Assume(1'b1), .Width($bits(beat_t))) queued (
+      .clk_i, .rst_ni, .valid_i(queued_valid), .ready_i(queued_ready), .data_i(queued_beat));
+  stream_rules #(.Assume(1'b1), .Width($bits(departure_t))) made_departures (
+      .clk_i, .rst_ni, .valid_i(made_departure_valid), .ready_i(made_departure_ready), .data_i(made_departure));
+  stream_rules #(.Assume(1'b1), .Width($bits(beat_t))) made (
+      .clk_i, .rst_ni, .valid_i(made_valid), .ready_i(made_ready), .data_i(made_beat));
+  stream_rules #(.Assume(1'b0), .Width($bits(beat_t))) out (
+      .clk_i, .rst_ni, .valid_i(gate_valid), .ready_i(gate_ready), .data_i(gate_beat));
+
+  logic begun_q = 1'b0;
+  logic live_before;
+  // Departures that the queue gave and whose frames have not ended there; negative: frames that ended before their departure.
+  logic signed [W-1:0] open;
+  logic made_between;  // the generator's frame has begun and not ended
+  logic between;       // at the gate's output the same
+  logic took;          // a beat left the gate a cycle ago
+  logic [1:0] frames;
+
+  always_ff @(posedge clk_i) begin
+    begun_q     <= 1'b1;
+    live_before <= live_i;
+    open        <= open + W'(queued_departure_valid && queued_departure_ready) - W'(queued_valid && queued_ready && queued_beat.last);
+    took        <= gate_valid && gate_ready;
+    if (made_valid && made_ready) made_between <= !made_beat.last;
+    if (gate_valid && gate_ready) between <= !gate_beat.last;
+    if (gate_valid && gate_ready && gate_beat.last && frames != '1) frames <= frames + 1'b1;
+    if (!rst_ni) begin
+      open         <= '0;
+      made_between <= 1'b0;
+      between      <= 1'b0;
+      took         <= 1'b0;
+      frames       <= '0;
+    end
+  end
+
+  // Last beats in the register.
+  wire [W-1:0] lasts = W'(source_valid && source_beat.last) + W'(Xgmii && spare_valid && spare_beat.last);
+
+  always_comb begin
+    // The source is changed only while both are empty: here, not at all.
+    if (begun_q) assume (live_i == live_before);
+    // What is proved of the sources.
+    if (open > 0) assume (queued_valid);
+    if (made_between) assume (made_valid);
+    // As in the gate's own rules: no more frames fit into what is before it.
+    assume (owed_q > -(OwedWidth'(1) << (OwedWidth - 2)) && owed_q < (OwedWidth'(1) << (OwedWidth - 2)));
+
+    // Nor has the clock run for 2 339 years.
+    assume (!now[63]);
+
+    if (begun_q) begin
+      // GMII's MAC takes a beat in eight cycles, and its register hands one over in every other.
+      if (between && (Xgmii || !took)) rule_1_no_hole : assert (gate_valid);
+      if (start) rule_2_its_departure : assert (held_q && !between);
+
+      // What the registers mean.
+      assert (between == inside_q && !(inside_q && swallowing_q));
+      if (held_q || inside_q) assert (owed_q >= 0);
+      assert (next == now + 64'd1);
+      if (checked_q) assert (held_q && reached_q == (untimed_q || now >= due_q));
+      assert (!positive_q || owed_q > 0);
+      assert (!negative_q || owed_q < 0);
+      assert (!settled_q || owed_q == 0);
+      assert (Xgmii ? source_valid || !spare_valid : !spare_valid);
+      if (live_i)
+        assert (open == W'(held_q) + W'(owed_q) + W'(departure_valid) + W'(inside_q) + W'(swallowing_q) - lasts);
+      else begin
+        assert (open == 0);
+        // The youngest beat that is inside says whether its frame goes on.
+        if (Xgmii && spare_valid) assert (made_between == !spare_beat.last);
+        else if (source_valid) assert (made_between == !source_beat.last);
+        else assert (made_between == (inside_q || swallowing_q));
+      end
+    end
+
+    cover (begun_q && live_i && frames == 2 && between);
+    cover (begun_q && !live_i && frames == 2 && between);
+  end
+endmodule
+
+bind core core_gate_rules #(.Xgmii(Xgmii), .OwedWidth($clog2(QueueFrames) + 2)) rules (
+    .spare_valid (chosen.spare_valid_q),
+    .spare_beat  (chosen.spare_q),
+    .held_q      (gate.held_q),
+    .checked_q   (gate.checked_q),
+    .reached_q   (gate.reached_q),
+    .untimed_q   (gate.untimed_q),
+    .due_q       (gate.due_q),
+    .inside_q    (gate.inside_q),
+    .swallowing_q(gate.swallowing_q),
+    .positive_q  (gate.positive_q),
+    .negative_q  (gate.negative_q),
+    .settled_q   (gate.settled_q),
+    .owed_q      (gate.owed_q),
+    .*
+);
