@@ -77,6 +77,8 @@ class WireEnd {
 
     bool up() const { return up_; }
     bool ended() const { return ended_; }
+    // Without a word: an interface, whose other end may go down.
+    bool may_go_down() const { return packet_ && !ended_; }
     int fd() const { return fd_; }
 
     // A packet socket tells once that its interface went down, and never that it is up again.

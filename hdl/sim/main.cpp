@@ -32,8 +32,10 @@ constexpr unsigned kQuietCycles = 2048;
 constexpr size_t kMostWaiting = 64;
 // Packets of the host begin so many cycles apart: on a board, its MAC would need more for the shortest frame.
 constexpr unsigned kHostCycles = 32;
-// An interface that went down is looked after every so often.
+// An interface is looked after every so often: one that is down, and one whose other end may have gone down, of which nothing tells. Asleep, by time;
+// at work, by looks at the descriptors.
 constexpr int kLookAgainMs = 100;
+constexpr unsigned kLooksAgain = 512;
 
 volatile std::sig_atomic_t stopped = 0;
 
@@ -116,9 +118,9 @@ class Simulation {
         dut_->final();
         if (capture_) capture_->finish();
         const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-        std::fprintf(stderr, "{\"cycles\": %llu, \"wall_s\": %.6f, \"awake_s\": %.6f, \"frames_out\": %llu, \"frames_in\": %llu, \"frames_lost\": %llu}\n",
+        std::fprintf(stderr, "{\"cycles\": %llu, \"wall_s\": %.6f, \"awake_s\": %.6f, \"frames_out\": %llu, \"frames_in\": %llu, \"frames_lost\": %llu, \"frames_too_long\": %llu}\n",
                      static_cast<unsigned long long>(tick_), wall, wall - asleep_s_, static_cast<unsigned long long>(frames_out_),
-                     static_cast<unsigned long long>(frames_in_), static_cast<unsigned long long>(frames_lost_));
+                     static_cast<unsigned long long>(frames_in_), static_cast<unsigned long long>(frames_lost_), static_cast<unsigned long long>(frames_too_long_));
     }
 
   private:
@@ -283,8 +285,9 @@ class Simulation {
             std::optional<Bytes> frame = wire_->receive();
             if (!frame) break;
             if (frame->size() <= kMaxFrame) incoming_.push_back(std::move(*frame));
+            else frames_too_long_++;
         }
-        if (!wire_->up()) wire_->look();
+        if (!wire_->up() || ++looks_ % kLooksAgain == 0) wire_->look();
         dut_->wire_up_i = wire_is_up();
     }
 
@@ -297,7 +300,12 @@ class Simulation {
         pollfd fds[2] = {{host_.fd(), POLLIN, 0}, {-1, POLLIN, 0}};
         if (wire_ && !wire_->ended() && wire_->up()) fds[1].fd = wire_->fd();
         const auto began = std::chrono::steady_clock::now();
-        poll(fds, 2, wire_ && !wire_->ended() && !wire_->up() ? kLookAgainMs : -1);
+        const bool was_up = wire_is_up(), tells = !wire_ || wire_->ended() || (wire_->up() && !wire_->may_go_down());
+        int ready;
+        do {
+            ready = poll(fds, 2, tells ? -1 : kLookAgainMs);
+            if (wire_) wire_->look();
+        } while (ready == 0 && was_up && wire_is_up());
         asleep_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
         // What woke the process is seen by the module; if it was nothing, it sleeps again.
         quiet_ = kQuietCycles - kLookCycles;
@@ -312,9 +320,9 @@ class Simulation {
     std::optional<Player> player_;
     bool gone_ = false;
     uint64_t tick_ = 0;
-    unsigned quiet_ = 0;
+    unsigned quiet_ = 0, looks_ = 0;
     double asleep_s_ = 0;
-    uint64_t frames_out_ = 0, frames_in_ = 0, frames_lost_ = 0;
+    uint64_t frames_out_ = 0, frames_in_ = 0, frames_lost_ = 0, frames_too_long_ = 0;
 
     Bytes out_;  // what is on the wire, from the preamble on
     bool out_wrong_ = false;

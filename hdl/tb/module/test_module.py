@@ -374,6 +374,18 @@ def test_frames_on_the_wire_reach_its_other_end():
 
 
 def test_the_wire_goes_down():
+def test_a_frame_that_no_wire_carries_is_counted():
+    """Nothing of it comes in; what is around it does, the longest that may be too (which the module counts as bad: it takes no jumbo frames)."""
+    with module(wire=True) as made:
+        for size in (60, 16_001, 65_535, 16_000, 100):
+            made.wire.send(bytes(size))
+        until = time.monotonic() + 20
+        while (seen := (made.read("good"), made.read("bad"))) != (2, 1):
+            assert time.monotonic() < until, seen
+        made.close()
+        assert (made.summary["frames_in"], made.summary["frames_too_long"], made.summary["frames_lost"]) == (3, 2, 0)
+
+
     """The other end vanishes in the middle of a run: told, counted, and the module still answers."""
     with module(wire=True) as made:
         assert made.read("status") & 4
