@@ -11,7 +11,7 @@ import pathlib
 import sys
 import textwrap
 
-from systemrdl import RDLCompiler
+from systemrdl import RDLCompileError, RDLCompiler
 from systemrdl.node import RegNode
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -63,8 +63,12 @@ class Reg:
 
 def registers():
     compiler = RDLCompiler()
-    compiler.compile_file(str(HERE / "module.rdl"))
-    return [Reg(node) for node in compiler.elaborate().top.descendants(unroll=True) if isinstance(node, RegNode)]
+    try:
+        compiler.compile_file(str(HERE / "module.rdl"))
+        top = compiler.elaborate().top
+    except RDLCompileError:
+        sys.exit("hdl/regs/module.rdl is no description of registers, and nothing was made of it: what is wrong, and where, stands above")
+    return [Reg(node) for node in top.descendants(unroll=True) if isinstance(node, RegNode)]
 
 
 def places(regs, *kinds):

@@ -7,6 +7,7 @@ import contextlib
 import os
 import pathlib
 import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -373,7 +374,6 @@ def test_frames_on_the_wire_reach_its_other_end():
         assert [made.wire.recv(4_000) for _ in frames] == frames
 
 
-def test_the_wire_goes_down():
 def test_a_frame_that_no_wire_carries_is_counted():
     """Nothing of it comes in; what is around it does, the longest that may be too (which the module counts as bad: it takes no jumbo frames)."""
     with module(wire=True) as made:
@@ -386,6 +386,7 @@ def test_a_frame_that_no_wire_carries_is_counted():
         assert (made.summary["frames_in"], made.summary["frames_too_long"], made.summary["frames_lost"]) == (3, 2, 0)
 
 
+def test_the_wire_goes_down():
     """The other end vanishes in the middle of a run: told, counted, and the module still answers."""
     with module(wire=True) as made:
         assert made.read("status") & 4
@@ -461,6 +462,25 @@ def test_the_host_vanishes():
         made.close()
         seen = capture(folder / "wire.pcapng")
         assert made.summary["frames_out"] == len([one for one in seen if one.way == "out"]) >= 1_000
+
+
+def test_a_broken_description_of_the_registers_is_told():
+    """Where it is broken, and that nothing was made of it; no trace of the program that found it."""
+    regs = pathlib.Path(__file__).resolve().parents[2] / "regs"
+    description = (regs / "module.rdl").read_text()
+    for broken, what in (
+        (description.replace("regwidth = 64", "regwidth = 6", 1), "must be at least 8"),
+        (description.replace("} late @", " late @"), "expecting"),
+        (description.replace("@ 0x108", "@ 0x100"), "overlaps"),
+        (description[: len(description) // 2], "module.rdl:"),
+        ("", "module.rdl"),
+    ):
+        with scratch() as folder:
+            (folder / "regs.py").write_bytes((regs / "regs.py").read_bytes())
+            (folder / "module.rdl").write_text(broken)
+            made = subprocess.run([sys.executable, folder / "regs.py", "--check"], capture_output=True, text=True)
+            assert made.returncode == 1 and "is no description of registers" in made.stderr, made.stderr
+            assert what in made.stderr and "Traceback" not in made.stderr, made.stderr
 
 
 def test_time_stands_still():

@@ -19,7 +19,7 @@ Examples:
   tare fpga status fpga:eth1        a board behind an interface
   tare fpga regs fpga:eth1          all registers that can be read
   tare fpga regs fpga:eth1 sent late gap_whole=1538
-  tare fpga load --board colorlight-i5 FILE
+  tare fpga load --board ecpix5 FILE
   tare fpga sim fpga,tap=tare0:sim  a simulated module whose wire is a device of this host
   tare fpga bench fpga:sim          gap errors at each rate to line rate
 

@@ -21,8 +21,8 @@ pub struct LoadArgs {
     /// The bitstream, as `make bitstream` leaves it
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Name of the board, for openFPGALoader
-    #[arg(long, value_name = "NAME", conflicts_with = "cable")]
+    /// Name of the board, for openFPGALoader: ecpix5; colorlight is a 5A-75B, which needs a cable, too
+    #[arg(long, value_name = "NAME")]
     board: Option<String>,
     /// Name of the cable to the board, for openFPGALoader
     #[arg(long, value_name = "NAME")]
