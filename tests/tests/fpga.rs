@@ -61,6 +61,8 @@ fn status_says_what_the_module_is_and_when_its_counters_wrap() {
         );
     }
     let text = said("status fpga:sim");
+    assert!(text.contains("link_errors3 length") && text.contains("48 minutes"), "{text}");
+    assert!(said("regs fpga:sim link_errors9").contains("link_errors9 silent"));
     assert!(text.contains("simulated, in steps of 8.00 ns: it says nothing of wall time"), "{text}");
 }
 

@@ -5,6 +5,7 @@
 //!   │ to       │ from  │ type │ver.│kind│number│length│detail │value │ body …
 //! ```
 
+use super::register::Register;
 use std::fmt;
 
 /// IEEE 802, for local experiments.
@@ -243,6 +244,30 @@ impl Why {
         }
     }
 
+    /// What the page calls it (docs/fpga-link.md); one without a name has its number.
+    pub const fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Version => "version",
+            Self::Kind => "kind",
+            Self::Length => "length",
+            Self::Time => "time",
+            Self::Credit => "credit",
+            Self::Lost => "lost",
+            Self::Address => "address",
+            Self::State => "state",
+            Self::Silent => "silent",
+            Self::Wire => "wire",
+            Self::Place => "place",
+            Self::Other(_) => return None,
+        })
+    }
+
+    /// What a register of the module counts, if it counts errors of one kind.
+    pub fn counted_by(register: &Register) -> Option<Self> {
+        let number = register.name.strip_prefix("link_errors")?.parse().ok()?;
+        Some(Self::of(number)).filter(|why| why.name().is_some())
+    }
+
     /// What it means, with the value that came along.
     pub fn says(self, value: u64) -> String {
         match self {
@@ -440,6 +465,16 @@ mod tests {
         assert_eq!((Why::of(0), Why::of(12)), (Why::Other(0), Why::Other(12)));
         assert_eq!((Why::Credit.number(), Why::Wire.number()), (5, 10));
         assert!(Why::Length.says(10_000).contains("10000"));
+        // The page names them so, and the registers count them so.
+        let page = include_str!("../../../../docs/fpga-link.md");
+        for why in Why::NAMED {
+            let (number, name) = (why.number(), why.name().unwrap());
+            assert!(page.contains(&format!("\n| {number} | {name} |")), "{name}");
+            let register = Register::named(&format!("link_errors{number}")).unwrap();
+            assert_eq!(Why::counted_by(register), Some(why));
+        }
+        let others = ["link_errors0", "link_bad"].map(|name| Why::counted_by(Register::named(name).unwrap()));
+        assert_eq!(others, [None, None]);
     }
 
     proptest! {

@@ -1,5 +1,6 @@
 //! `tare fpga regs`: registers by name.
 
+use super::status::named;
 use super::{connect, print_json};
 use crate::status::{Failure, Status};
 use crate::terminal::print_all;
@@ -107,7 +108,7 @@ fn number(text: &str) -> Option<u64> {
 }
 
 fn text_of((register, value): &(&Register, u64)) -> String {
-    let mut line = format!("0x{:03x}  {:<22} {value:>20}", register.address, register.name);
+    let mut line = format!("0x{:03x}  {:<22} {value:>20}", register.address, named(register));
     let [only] = register.fields else {
         let fields = register.fields.iter().map(|field| format!("{}={}", field.name, field.of(*value)));
         let _ = writeln!(line, "  {}", fields.collect::<Vec<_>>().join(" "));

@@ -5,6 +5,7 @@ use crate::status::{Failure, Status};
 use crate::terminal::print_all;
 use clap::Args;
 use port::module::Module;
+use port::module::link::Why;
 use port::module::register::{Access, Field, Register};
 use port::module::registers::{ALL, CAPABILITIES, STATUS, STATUS_IDLE, STATUS_WIRE};
 use port::module::time::{Offset, TICK};
@@ -96,7 +97,7 @@ impl Seen {
             let _ = writeln!(
                 text,
                 "  {:<20} {:>20}  {:>4}  {}",
-                register.name,
+                named(register),
                 count(*value),
                 field.width,
                 words(wraps_after_s(field))
@@ -124,7 +125,7 @@ impl Seen {
         let counters = self.counters.iter().map(|(register, value)| {
             let field = counter(register);
             json!({
-                "name": register.name, "value": value, "unit": field.unit, "bits": field.width,
+                "name": register.name, "error": Why::counted_by(register).and_then(Why::name), "value": value, "unit": field.unit, "bits": field.width,
                 "wraps_after_s": wraps_after_s(field), "about": register.about,
             })
         });
@@ -147,6 +148,14 @@ impl Seen {
     }
 }
 
+/// `sent`; an error of the link with its name: `link_errors3 length`.
+pub(super) fn named(register: &Register) -> String {
+    match Why::counted_by(register).and_then(Why::name) {
+        Some(why) => format!("{} {why}", register.name),
+        None => register.name.to_owned(),
+    }
+}
+
 /// The one field of a counter.
 fn counter(register: &Register) -> &'static Field {
     register.fields.iter().find(|field| field.access == Access::Value).unwrap_or(&NOTHING)
@@ -165,7 +174,7 @@ fn wraps_after_s(field: &Field) -> f64 {
     2f64.powi(field.width as i32) / per_s
 }
 
-/// `49 minutes`, `6 years`.
+/// `48 minutes`, `6 years`.
 fn words(seconds: f64) -> String {
     const UNITS: [(f64, &str); 4] =
         [(365.25 * 86_400.0, "years"), (86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes")];
@@ -179,7 +188,7 @@ fn words(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use port::module::registers::{BYTES, LATE_TICKS, LATEST, SENT};
+    use port::module::registers::{BYTES, LATE_TICKS, LATEST, LINK_BAD, SENT};
 
     #[test]
     fn counters_say_when_they_wrap() {
@@ -188,6 +197,29 @@ mod tests {
         assert_eq!(words(wraps_after_s(counter(&BYTES))), "26 days");
         assert_eq!(words(wraps_after_s(counter(&LATE_TICKS))), "26 days");
         assert_eq!(words(wraps_after_s(counter(&LATEST))), "4 676 years");
+        // 2^32 / 1 488 095 s = 2 886 s.
+        assert_eq!(words(wraps_after_s(counter(&LINK_BAD))), "48 minutes");
         assert_eq!((words(2_886.0), words(90.0)), ("48 minutes".to_owned(), "90 seconds".to_owned()));
+    }
+
+    #[test]
+    fn descriptions_say_what_is_computed() {
+        let times = ["minutes", "days", "years"];
+        let told = |register: &&Register| times.iter().any(|unit| counter(register).about.contains(unit));
+        let counters = ALL.iter().filter(|register| register.address >= COUNTERS);
+        let counters: Vec<&Register> = counters.filter(told).collect();
+        assert!(counters.len() > 20);
+        for register in counters {
+            let (field, about) = (counter(register), counter(register).about);
+            assert!(about.contains(&words(wraps_after_s(field))), "{}: {about}", register.name);
+            assert!(about.contains(&format!("{} bits", field.width)), "{}: {about}", register.name);
+        }
+    }
+
+    #[test]
+    fn errors_of_the_link_have_their_names() {
+        let of = |name: &str| named(Register::named(name).unwrap());
+        assert_eq!(of("link_errors3"), "link_errors3 length");
+        assert_eq!((of("link_errors0"), of("link_bad")), ("link_errors0".to_owned(), "link_bad".to_owned()));
     }
 }
