@@ -80,6 +80,8 @@ fn registers_are_read_and_written_by_name() {
         .map(|line| line.split_whitespace().nth(2).expect("a value").parse().expect("ticks"))
         .collect();
     assert!(ticks.len() == 2 && ticks[0] > 0 && ticks[1] > ticks[0], "{lines}");
+    // Who knows what he does.
+    assert!(said("regs fpga:sim --anyway gap_denominator=0 status").contains("idle=1"));
 }
 
 #[test]
@@ -88,6 +90,31 @@ fn what_cannot_be_is_refused_before_anything_is_done() {
     for (words, expected) in [
         ("regs fpga:sim gap_whole=4294967296", "'4294967296' is no number from 0 to 4294967295"),
         ("regs fpga:sim last_entry=4096", "'4096' is no number from 0 to 4095"),
+        ("regs fpga:sim gap_numerator=7 gap_denominator=5", "register gap_numerator = 7: allowed are 0 to 4"),
+        ("regs fpga:sim gap_denominator=0", "register gap_denominator = 0: allowed are 1 to 4294967295"),
+        (
+            "regs fpga:sim gap_whole=0xffffffff gap_numerator=1 gap_denominator=2",
+            "gap_whole = 4294967295: allowed are",
+        ),
+        (
+            "regs fpga:sim memory=1 memory_address=1 memory_data=0",
+            "table, template 0, word 1 = 0: allowed are 60 to 8191",
+        ),
+        ("regs fpga:sim memory=1 memory_address=1 memory_data=17", "word 1 = 17: allowed are 60 to 8191"),
+        (
+            "regs fpga:sim memory=1 memory_address=1 memory_data=10000",
+            "word 1 = 10000: allowed are 60 to 8191",
+        ),
+        (
+            "regs fpga:sim memory=1 memory_address=1 memory_data=60 memory_data=0x81800000",
+            "table, template 0, word 2 = 3: allowed are 4 to 21, halfwords at which a signature is inside of a frame of 60 bytes",
+        ),
+        (
+            "regs fpga:sim memory=4 memory_address=4095 memory_data=0 memory_data=0",
+            "memory_address = 4096: allowed are 0 to 4095",
+        ),
+        ("regs fpga:sim control=0x12", "the generator rests on «sizes, word 0»"),
+        ("regs fpga:sim command=8", "allowed are the bits of its fields, 0x77"),
         ("regs fpga:sim sent=0", "it can only be read"),
         ("regs fpga:sim gap_whole", "it can only be written"),
         ("regs fpga:sim gaps", "there is no such register"),

@@ -30,6 +30,9 @@ pub enum PortError {
     /// The device at the other end failed, or says that something is wrong.
     #[error("{port}: {problem}")]
     Device { port: String, problem: String },
+    /// The module would not do what this says, and does not check it.
+    #[error("register {0}")]
+    Register(#[from] crate::module::rules::Refused),
     #[error("{port} cannot {what}")]
     Unable { port: String, what: &'static str },
     #[error("{file}: {problem}")]

@@ -4,12 +4,14 @@
 //! of what does not vary.
 
 use super::device::Module;
+use super::register::Register;
 use super::registers::{
     COMMAND, COMMAND_CLEAR, COMMAND_GAP_SET, CONTROL, CONTROL_FROM, CONTROL_RUN, FRAMES, GAP_DENOMINATOR,
     GAP_NUMERATOR, GAP_REFERENCE, GAP_WHOLE, LAST_ENTRY, LISTEN, LISTEN_SIGNATURE_AT, LISTEN_SIGNED, MEMORY,
     MEMORY_ADDRESS, MEMORY_DATA, READ, READ_ASK, READ_AT, READ_DATA, READ_STATE, READ_WHAT, STATUS,
     STATUS_IDLE,
 };
+use super::rules::{BEATS, FIELDS, Rules, SIZES, STREAMS, TABLE};
 use crate::{FCS, PortError};
 use wire::checksum;
 use wire::signature::MODULE_SUM;
@@ -18,12 +20,6 @@ use wire::signature::MODULE_SUM;
 const SIGNATURE: usize = 42;
 const STORED: usize = 64;
 const BEAT: usize = 8;
-/// Memories of the generator.
-const BEATS: u64 = 0;
-const TABLE: u64 = 1;
-const FIELDS: u64 = 2;
-const SIZES: u64 = 4;
-const STREAMS: u64 = 6;
 /// Words of all its fields that vary.
 const FIELD_WORDS: usize = 4 * 8;
 /// A gap is reckoned from when the frame before was due.
@@ -90,7 +86,7 @@ fn table(stored: &[u8; STORED], size: usize) -> [u32; 7] {
     let half = |bytes: usize| bytes as u32 / 2;
     [
         u32::from(udp) << 16 | u32::from(ip),
-        (size - FCS) as u32,
+        size.saturating_sub(FCS) as u32,
         1 << 31 | half(SIGNATURE) << 23,
         1 << 31 | half(16) << 23 | 14,
         1 << 31 | half(38) << 23 | 1 << 22 | 34,
@@ -103,16 +99,31 @@ impl Even {
     /// Has the module send them, and listen for them with histograms from 0. It must be idle.
     ///
     /// # Errors
-    /// It does not answer.
+    /// They cannot be, or it does not answer.
     pub fn begin(&self, module: &Module) -> Result<(), PortError> {
+        let (before, start) =
+            (self.writes(), [(&CONTROL, CONTROL_RUN.place(1) | CONTROL_FROM.place(AFTER_DUE))]);
+        let all = before.iter().flatten().chain(&start);
+        Rules::unknown().check(all.map(|(register, value)| (*register, *value)))?;
+        before.iter().try_for_each(|some| module.write(some))?;
+        let cleared = module.exchange()?.captured.tick + CLEARING_TICKS;
+        while module.exchange()?.captured.tick < cleared {}
+        module.write(&start)
+    }
+
+    /// What is written before it begins, in pieces of one frame of the link.
+    pub(super) fn writes(&self) -> Vec<Vec<Write>> {
         let stored = stored();
-        let words = stored.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
-        write_memory(module, BEATS, &words.collect::<Vec<_>>())?;
-        write_memory(module, TABLE, &table(&stored, self.size))?;
-        write_memory(module, FIELDS, &[0; FIELD_WORDS])?;
-        write_memory(module, SIZES, &[0])?;
-        write_memory(module, STREAMS, &[0])?;
-        module.write(&[
+        let words: Vec<u32> =
+            stored.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let mut all = memory(BEATS, &words);
+        all.extend(memory(TABLE, &table(&stored, self.size)));
+        all.extend(
+            [(FIELDS, &[0; FIELD_WORDS][..]), (SIZES, &[0]), (STREAMS, &[0])]
+                .map(|(at, words)| memory(at, words))
+                .concat(),
+        );
+        all.push(vec![
             (&LAST_ENTRY, 0),
             (&FRAMES, self.frames.into()),
             (&GAP_WHOLE, self.gap.whole.into()),
@@ -121,11 +132,22 @@ impl Even {
             (&GAP_REFERENCE, self.gap.whole.into()),
             (&LISTEN, LISTEN_SIGNED.place(1) | LISTEN_SIGNATURE_AT.place(SIGNATURE as u64 / 2)),
             (&COMMAND, COMMAND_GAP_SET.place(1) | COMMAND_CLEAR.place(1)),
-        ])?;
-        let cleared = module.exchange()?.captured.tick + CLEARING_TICKS;
-        while module.exchange()?.captured.tick < cleared {}
-        module.write(&[(&CONTROL, CONTROL_RUN.place(1) | CONTROL_FROM.place(AFTER_DUE))])
+        ]);
+        all
     }
+}
+
+/// A register, and what is written to it.
+pub(super) type Write = (&'static Register, u64);
+
+/// Writes the words of a memory, from its first on.
+fn memory(memory: u64, words: &[u32]) -> Vec<Vec<Write>> {
+    let piece = |(n, some): (usize, &[u32])| {
+        let mut writes: Vec<Write> = vec![(&MEMORY, memory), (&MEMORY_ADDRESS, (n * MOST) as u64)];
+        writes.extend(some.iter().map(|word| (&MEMORY_DATA, u64::from(*word))));
+        writes
+    };
+    words.chunks(MOST).enumerate().map(piece).collect()
 }
 
 /// Whether the generator has made what it should, and all of it has left.
@@ -134,16 +156,6 @@ impl Even {
 /// It does not answer.
 pub fn is_done(module: &Module) -> Result<bool, PortError> {
     Ok(STATUS_IDLE.of(module.read(&STATUS)?) == 1)
-}
-
-/// Words of a memory, from its first on.
-fn write_memory(module: &Module, memory: u64, words: &[u32]) -> Result<(), PortError> {
-    for (n, some) in words.chunks(MOST).enumerate() {
-        let mut writes = vec![(&MEMORY, memory), (&MEMORY_ADDRESS, (n * MOST) as u64)];
-        writes.extend(some.iter().map(|word| (&MEMORY_DATA, u64::from(*word))));
-        module.write(&writes)?;
-    }
-    Ok(())
 }
 
 /// How far the gaps between received frames were from [`GAP_REFERENCE`], in ticks: the least of each bin that is not empty, and how many.

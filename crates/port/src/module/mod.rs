@@ -19,6 +19,7 @@ pub mod register;
 #[rustfmt::skip]
 pub mod registers;
 mod session;
+pub mod rules;
 mod sign;
 mod state;
 pub mod time;

@@ -9,6 +9,7 @@ use clap::Args;
 use port::module::Module;
 use port::module::register::{Field, Register};
 use port::module::registers::ALL;
+use port::module::rules::Rules;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -22,6 +23,9 @@ pub struct RegsArgs {
     /// order in which they stand
     #[arg(value_name = "NAME[=VALUE]")]
     names: Vec<String>,
+    /// Write also what the module does not check and would do wrong
+    #[arg(long)]
+    anyway: bool,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -32,7 +36,10 @@ pub fn run(args: &RegsArgs) -> Result<Status, Failure> {
     let wanted = args.names.iter().map(|typed| Wanted::read(typed)).collect::<Result<Vec<_>, _>>()?;
     let module = connect(&args.port)?;
     let all = || ALL.iter().filter(|register| !register.is_written()).map(Wanted::Read).collect();
-    let wanted = if wanted.is_empty() { all() } else { wanted };
+    let wanted: Vec<Wanted> = if wanted.is_empty() { all() } else { wanted };
+    if !args.anyway {
+        check(&module, &wanted).map_err(Failure::wrong)?;
+    }
     let mut rows = Vec::new();
     for one in wanted {
         match one {
@@ -49,6 +56,18 @@ pub fn run(args: &RegsArgs) -> Result<Status, Failure> {
 
 fn write(module: &Module, register: &Register, value: u64) -> Result<(), Failure> {
     module.write(&[(register, value)]).map_err(Failure::wrong)
+}
+
+/// What is written must fit together, beside what is known: a simulation was started for this, and a board may have been set by anybody.
+fn check(module: &Module, wanted: &[Wanted]) -> Result<(), anyhow::Error> {
+    let rules = if module.is_simulated() { Rules::after_reset() } else { Rules::unknown() };
+    let writes = wanted.iter().filter_map(|wanted| match wanted {
+        Wanted::Write(register, value) => Some((*register, *value)),
+        Wanted::Read(_) => None,
+    });
+    rules.check(writes).map_err(|refused| {
+        anyhow!("register {refused} (--anyway writes it all the same; nothing was written)")
+    })
 }
 
 /// What is to be done with a register.
