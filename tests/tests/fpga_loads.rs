@@ -203,3 +203,33 @@ fn simulated_time_is_compared_with_no_other() {
     assert!(page.contains("simulated time"));
     let _: Value = run.result;
 }
+/// A rate is over simulated time, from the first frame to the end of the last: never more than the wire carries, however few frames there are.
+#[test]
+fn no_rate_is_above_that_of_the_line() {
+    let _shared = beside_others();
+    let folder = scratch();
+    let traffic = folder.path().join("traffic.pcap");
+    Tare::packets(&format!("send pcap:{} {SINK} --rate max --size 1518 -n 20", traffic.display())).run();
+    let incoming = format!("fpga,traffic={}:sim", traffic.display());
+    let sweep = "sweep --port fpga:sim --dst 198.18.0.2 --src 198.18.0.1 --sizes 1518 --trial-time 2ms --no-latency --goal ndr";
+    // Of the line rate, at least so much: what sends at once begins when it is there, and trials begin one after the other.
+    for (command, least) in [
+        (format!("capture {incoming} -n 5"), 0.999_999),
+        (format!("gaps {incoming} -n 5"), 0.999_999),
+        (format!("send fpga:sim {SINK} --size 1518 --rate max -n 7"), 0.1),
+        (format!("send fpga:sim {SINK} --size 1518 --rate 100% -n 7"), 0.999_999),
+        (format!("{sweep} --bursts 0"), 0.5),
+        (format!("{sweep} --bursts 1 --max-rate 300"), 0.1),
+    ] {
+        let run = with_module(&command).limit(Duration::from_secs(120)).run();
+        is_simulated(&run);
+        // 10⁹ / (1538 · 8) frames, and so many times 1 514 bytes.
+        let line = 1e9 / 12_304.0;
+        let bytes = run.total("bytes_out").max(run.total("bytes_in")) as f64 / run.float("rate.bytes_over_s");
+        for rate in [run.float("rate.achieved_per_s"), run.float("rate.offered_per_s"), bytes / 1_514.0] {
+            assert!(rate <= line * 1.000_001, "{command}: {rate}/s: {run}");
+            assert!(rate > line * least, "{command}: {rate}/s: {run}");
+        }
+    }
+}
+

@@ -18,7 +18,7 @@ use plan::packets::{Command, PacketPlan};
 use std::path::Path;
 use std::sync::Arc;
 use store::RunResult;
-use units::{Instant, Record};
+use units::{Instant, Picos, Record};
 
 /// Carries a job out, keeps and prints the result, and says how the process shall end. `prepare` makes the job from the
 /// run's clock: what it opens, it opens then, and nothing is sent. `notes` are sentences that are known beforehand.
@@ -228,17 +228,27 @@ impl Frames {
     /// Frames of a file arrive as fast as it is read, and those of a simulation as fast as that goes: their rate is that of their stamps.
     fn rate_of_a_file(&self, result: &mut RunResult) {
         let report = &self.findings.report;
-        let is_file = report.ports.iter().any(|port| port.role == "in" && port.name.starts_with("pcap"))
-            || (self.brief.simulated && self.brief.load_loop == Loop::Passive);
-        let Some(gaps) = report.gaps.as_ref().filter(|gaps| is_file && gaps.count > 0) else { return };
-        let seconds = gaps.mean_ns * gaps.count as f64 / 1e9;
-        if seconds > 0.0 {
-            let per_second = gaps.count as f64 / seconds;
+        let is_file = report.ports.iter().any(|port| port.role == "in" && port.name.starts_with("pcap"));
+        let is_simulated = self.brief.simulated && self.brief.load_loop == Loop::Passive;
+        let gaps = report.gaps.as_ref().filter(|gaps| gaps.count > 0 && gaps.mean_ns > 0.0);
+        let span_s = self.findings.span.map(Picos::as_secs_f64);
+        if let Some(seconds) = span_s.filter(|_| is_simulated) {
+            let per_second = |frames: u64| frames as f64 / seconds;
+            result.rate = store::schema::Rates {
+                offered_per_s: per_second(result.totals.offered),
+                achieved_per_s: per_second(result.totals.done),
+                duration_s: seconds,
+                bytes_over_s: seconds,
+                done_after_end: 0,
+            };
+        } else if let Some(gaps) = gaps.filter(|_| is_file) {
+            let seconds = gaps.mean_ns * gaps.count as f64 / 1e9;
+            let per_second = 1e9 / gaps.mean_ns;
             result.rate = store::schema::Rates {
                 offered_per_s: per_second,
                 achieved_per_s: per_second,
                 duration_s: seconds,
-                bytes_over_s: seconds,
+                bytes_over_s: span_s.unwrap_or(seconds),
                 done_after_end: 0,
             };
         }

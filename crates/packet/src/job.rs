@@ -70,6 +70,8 @@ pub struct Findings {
     pub notes: Vec<String>,
     /// What sets the run apart ("interface veth0 was removed").
     pub labels: Vec<String>,
+    /// How long what was received took by its stamps: from the first to the last, and that one too.
+    pub span: Option<Picos>,
     /// Trials in which the generator was the limit, and all trials, where there were trials.
     pub invalid_trials: Option<(u64, u64)>,
 }

@@ -10,11 +10,14 @@ mod job;
 #[cfg(test)]
 mod keeper;
 pub mod lists;
+mod on_the_wire;
 mod own_clock;
 pub mod pace;
 pub mod send;
 pub mod signed;
 pub mod sweep;
+
+use on_the_wire::on_the_wire;
 
 pub use control::{Answer, Asked, By, Control, Course, Halt, LEAD, LONGEST_LINE, Turn};
 pub use error::PacketError;

@@ -2,6 +2,7 @@
 
 use super::disk::{Disk, Outcome};
 use super::stamps::{Origin, Resolution, reading_ns, stamping};
+use super::tally::Counts;
 use super::thread::{Left, lost_on_the_way};
 use super::{Capture, Settings};
 use crate::flows::{Flows, Sizes};
@@ -11,8 +12,9 @@ use crate::{Control, Halt};
 use measure::gap_meter::{GapMeter, Requested};
 use measure::packets::{GapReport, PacketReport, PlaceCount, PortReport};
 use port::pcap::bytes::Statistics;
-use port::{Counters, DropPlace};
+use port::{Counters, DropPlace, Stamp};
 use std::sync::{Arc, Mutex, PoisonError};
+use units::Picos;
 
 /// The index of a thread, what it left, and the frames that found no room on their way to the disk.
 pub(super) type Rest = (usize, Left, u64);
@@ -49,6 +51,7 @@ impl Ended {
             );
         }
         tallies(&mut findings.report, &left);
+        findings.span = left.iter().filter_map(|(_, rest, _)| span(rest)).max();
         if let Some(signed) = self.signed {
             let mut signed = signed.lock().unwrap_or_else(PoisonError::into_inner);
             signed.finish(None);
@@ -89,6 +92,16 @@ fn port_report(rest: &Left, counters: &Counters, unwritten: u64) -> PortReport {
             .collect(),
         ..PortReport::default()
     }
+}
+
+/// The time from the first stamp to the last, and the last frame's own: one gap more, or what its bytes take if that is longer.
+fn span(rest: &Left) -> Option<Picos> {
+    let Counts { frames, first, last, last_length, .. } = rest.tally.counts;
+    let stamped =
+        (frames > 1 && first != Stamp::NONE && last > first).then(|| Picos::from_nanos(last.0 - first.0))?;
+    let gap = Picos::from_picos(stamped.as_picos() / (frames - 1));
+    let own = crate::on_the_wire(last_length, rest.port.about().speed_bps);
+    Some(stamped + gap.max(own))
 }
 
 /// What the file says at its end.

@@ -45,6 +45,7 @@ pub(super) struct Counts {
     pub filtered: u64,
     pub first: Stamp,
     pub last: Stamp,
+    pub last_length: usize,
 }
 
 /// Marks on their way to what all threads share.
@@ -90,7 +91,7 @@ impl Tally {
         if self.counts.frames == 1 {
             self.counts.first = frame.stamp;
         }
-        self.counts.last = frame.stamp;
+        (self.counts.last, self.counts.last_length) = (frame.stamp, frame.length);
         if let Some(file) = &mut self.file {
             file.frame(frame.stamp, frame.length, frame.data, now);
         }

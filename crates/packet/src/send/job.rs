@@ -364,6 +364,8 @@ impl Job for SendJob {
         let answered = this.answering.take().map(|answering| answering.start(control.clone(), sent.clone()));
         let answered = answered.transpose().map_err(failed)?;
         let origin = match &this.own {
+            // What has no due time leaves from now on.
+            Some(own) if this.pattern.is_none() => own.now(&mut *this.ports[0])?,
             Some(own) => own.now(&mut *this.ports[0])? + own.lead(),
             None => this.clock.now() + START,
         };

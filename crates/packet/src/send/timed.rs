@@ -13,6 +13,7 @@ use super::departures::Departures;
 use super::outlet::{Ledger, Looks, Progress, cause_of, report};
 use super::words;
 use crate::control::{Control, Halt};
+use crate::on_the_wire;
 use crate::own_clock::OwnClock;
 use port::{Counters, Departed, For, Port, PortError, Stamp};
 use schedule::Schedule;
@@ -64,7 +65,7 @@ pub struct Timed {
     waiting: VecDeque<Departure>,
     /// Numbers that are left, where nothing has a due time.
     next: u64,
-    /// When the last one left.
+    /// When the last one left; where nothing has a due time, when it was off the wire.
     last: Instant,
     /// Since when nothing moves, and the port's time then.
     still_since: Option<(std::time::Instant, Stamp)>,
@@ -194,7 +195,13 @@ impl Timed {
         self.last = self.last.max(sent);
         match self.setup.when {
             When::Due(_) => self.ledger.sent(departure, sent, length as usize),
-            When::AtOnce { .. } => self.ledger.sent_at_once(departure.seq, length),
+            When::AtOnce { .. } => {
+                // Such a load lasts as long as its frames take, the last one too.
+                self.last =
+                    self.last.max(sent + on_the_wire(length as usize, self.setup.port.about().speed_bps));
+                self.ledger.tick(self.last);
+                self.ledger.sent_at_once(departure.seq, length);
+            }
         }
     }
 

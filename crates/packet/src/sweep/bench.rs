@@ -79,6 +79,8 @@ struct Left {
     within: u64,
     /// Frames that the last round knew of.
     told: u64,
+    /// From one frame to the next: as long the last one takes.
+    gap: Picos,
 }
 
 impl Left {
@@ -104,11 +106,12 @@ impl Left {
 }
 
 impl Departed {
-    /// The trial begins and lasts so long.
-    fn watch(&self, origin: Instant, length: Picos) {
+    /// The trial begins and lasts so long, with a frame every so often.
+    fn watch(&self, origin: Instant, length: Picos, gap: Picos) {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         left.quarter = Some(origin + Picos::from_picos(length.as_picos() / 4 * 3));
         left.end = Some(origin + length + GRACE);
+        left.gap = gap;
     }
 
     fn left(&self) -> Left {
@@ -157,11 +160,11 @@ impl Bench {
                 "a trial of {offered} frames is too long; lower --trial-time"
             )));
         }
-        let origin = self.origin()?;
+        let origin = self.origin(START, OwnClock::lead)?;
         let ends = Ends { after: Some(order.length), frames: None };
         let departures = Departures::new(Pattern::Even(order.load.rate()), ends, origin, Share::WHOLE);
         let departed = Departed::default();
-        departed.watch(origin, order.length);
+        departed.watch(origin, order.length, order.load.rate().gap());
         let ledger = Ledger::new(Box::new(departed.clone()));
         let sender: Box<dyn FnOnce() + Send> =
             match self.timed(When::Due(departures.clone()), template, origin) {
@@ -213,7 +216,8 @@ impl Bench {
         template: &Arc<Template>,
         watch: &mut dyn FnMut(u64, Instant),
     ) -> Result<Burst, PacketError> {
-        let origin = self.origin()?;
+        // A port that keeps its own time lets them go as soon as it has them.
+        let origin = self.origin(START, |_| Picos::ZERO)?;
         let departed = Departed::default();
         let ledger = Ledger::new(Box::new(departed.clone()));
         let sender: Box<dyn FnOnce() + Send> =
@@ -242,10 +246,10 @@ impl Bench {
     }
 
     /// When the next trial begins: by the clock of this host, or of the port.
-    fn origin(&mut self) -> Result<Instant, PacketError> {
+    fn origin(&mut self, ahead: Picos, own_ahead: fn(&OwnClock) -> Picos) -> Result<Instant, PacketError> {
         Ok(match &self.own {
-            Some(own) => own.now(&mut self.send)? + own.lead(),
-            None => self.clock.now() + START,
+            Some(own) => own.now(&mut self.send)? + own_ahead(own),
+            None => self.clock.now() + ahead,
         })
     }
 
@@ -299,11 +303,16 @@ impl Bench {
                 }
             });
             let mut left_at = None;
+            // Of a port that keeps its own time, when the last one that left was off the wire.
+            let moment = |left: &Left| match has_own {
+                true => left.last.map_or(origin, |last| last + left.gap),
+                false => clock.now(),
+            };
             loop {
                 std::thread::sleep(Picos::from_millis(2).as_std());
                 let left = departed.left();
                 let sent = left.sent;
-                watch(sent, if has_own { left.last.unwrap_or(origin) } else { clock.now() });
+                watch(sent, moment(&left));
                 if !sent_all.load(Ordering::Acquire) {
                     continue;
                 }
@@ -312,6 +321,9 @@ impl Bench {
                     break;
                 }
             }
+            // What left since that look.
+            let left = departed.left();
+            watch(left.sent, moment(&left));
             over.store(true, Ordering::Release);
             receiver.join()
         });
@@ -390,7 +402,7 @@ mod tests {
     fn left(late_us: impl Fn(u64) -> u64) -> Left {
         let (origin, length) = (Instant::EPOCH + Picos::from_secs(1), Picos::from_millis(100));
         let departed = Departed::default();
-        departed.watch(origin, length);
+        departed.watch(origin, length, Picos::from_micros(100));
         let mut left = departed.left();
         for n in 0..1_000 {
             let due = origin + Picos::from_micros(n * 100);

@@ -58,15 +58,20 @@ impl SweepJob {
         };
         let longest = plan.sizes.iter().copied().max().unwrap_or(1_518) as usize - FCS;
         let open = |text: &str, direction, busy| {
-            port::open(&text.parse()?, &Wish { direction, busy, frame: longest, ..Wish::default() })
-                .map_err(|error| match error {
-                    PortError::TooLong { port, length, longest } => PacketError::Wrong(format!(
-                        "--sizes: a frame size of {} is more than {port} takes ({}, its MTU with header and FCS)",
-                        length + FCS,
-                        longest + FCS
-                    )),
-                    error => error.into(),
-                })
+            // A port that keeps its own time tells when frames left: a trial takes as long as that says.
+            let departures = direction == Direction::Transmit;
+            port::open(
+                &text.parse()?,
+                &Wish { direction, busy, departures, frame: longest, ..Wish::default() },
+            )
+            .map_err(|error| match error {
+                PortError::TooLong { port, length, longest } => PacketError::Wrong(format!(
+                    "--sizes: a frame size of {} is more than {port} takes ({}, its MTU with header and FCS)",
+                    length + FCS,
+                    longest + FCS
+                )),
+                error => error.into(),
+            })
         };
         let (from, to): (Address, Address) = (plan.send.parse()?, plan.receive.parse()?);
         // Those of these kinds have two ends, or a cable of their own.
@@ -248,9 +253,11 @@ impl Tell {
     fn watch(&mut self, sent: u64, now: Instant) {
         let new = sent.saturating_sub(self.told);
         self.told = self.told.max(sent);
-        self.gauges.offered += new;
-        self.gauges.due = self.gauges.offered;
         if new > 0 {
+            // They count as of the last tick.
+            self.record.tick(now, &self.gauges);
+            self.gauges.offered += new;
+            self.gauges.due = self.gauges.offered;
             self.record.frames(Fate::Sent, new, Bytes::new(new * self.bytes));
         }
         self.record.tick(now, &self.gauges);
@@ -463,6 +470,7 @@ impl Sweep {
             },
             notes,
             labels: Vec::new(),
+            span: None,
             invalid_trials: (self.searches > 0).then_some(self.untrusted()),
         }
     }
