@@ -153,7 +153,7 @@ fn a_hosts_own_tcp_runs_through_the_module_with_exact_gaps() {
     );
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
     let _nginx = Process::start(&words, |_| {});
-    let pace = format!("pace tap,address=198.18.0.1/24:tare0 fpga,wire={wire}:sim --gap 200us -t 20");
+    let pace = format!("pace tap,address=198.18.0.1/24:tare0 --port fpga,wire={wire}:sim --gap 200us -t 20");
     let running = with_module(&pace).inside(bed.generator()).limit(Duration::from_secs(60)).start();
     wait_until("the tap has its address", || {
         run_in(bed.generator(), "ip -o addr").contains("tare0    inet 198.18.0.1")

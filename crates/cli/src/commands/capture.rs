@@ -28,6 +28,9 @@ order and one-way times are then in the result.";
 pub struct CaptureArgs {
     /// Where frames arrive: packet:veth0, xdp:veth0, an interface, or a capture file
     #[arg(value_name = "PORT")]
+    place: Option<String>,
+    /// The same as PORT, of which there is then none: all words are FILTER
+    #[arg(long, value_name = "PORT")]
     port: Option<String>,
     /// Only these frames, as for tcpdump: udp port 9
     #[arg(value_name = "FILTER", num_args = 0..)]
@@ -114,13 +117,25 @@ fn keeping(file: &KeepPlan) -> Keeping {
     Keeping { path: file.path.clone(), rotation, buffer: file.buffer.get() }
 }
 
+/// The port, and the words of the filter. Where the port is named by its flag, the first word is one of the filter's.
+pub fn port_and_filter(
+    flag: &Option<String>,
+    first: &Option<String>,
+    rest: &[String],
+) -> (Option<String>, Option<String>) {
+    let is_filter = flag.is_some();
+    let words: Vec<&str> = first.iter().filter(|_| is_filter).chain(rest).map(String::as_str).collect();
+    (flag.clone().or_else(|| first.clone()), (!words.is_empty()).then(|| words.join(" ")))
+}
+
 impl CaptureArgs {
     pub fn plan_file(&self) -> CapturePlanFile {
         let typed = |text: &Option<String>| text.as_deref().map(Typed::from);
         let mut file = CapturePlanFile::default();
+        let (port, filter) = port_and_filter(&self.port, &self.place, &self.filter);
         file.capture = CaptureFile {
-            port: self.port.clone(),
-            filter: (!self.filter.is_empty()).then(|| self.filter.join(" ")),
+            port,
+            filter,
             frames: typed(&self.frames),
             duration: typed(&self.duration),
             queues: typed(&self.queues),

@@ -1,5 +1,6 @@
 //! `tare gaps`: gaps between frames of a capture or a live port, and how far they are from those that were asked for.
 
+use crate::commands::capture::port_and_filter;
 use crate::commands::http_args::{LimitArgs, OutputArgs};
 use crate::options::Options;
 use crate::packets::carry_out;
@@ -32,6 +33,9 @@ Among the notes is the line that Caliper prints: mean of the gaps, mean square o
 pub struct GapsArgs {
     /// A capture file (pcap, pcapng), - for standard input, or a port: packet:veth0
     #[arg(value_name = "FILE or PORT")]
+    place: Option<String>,
+    /// The same as FILE or PORT, of which there is then none: all words are FILTER
+    #[arg(long, value_name = "PORT")]
     port: Option<String>,
     /// Only these frames, as for tcpdump: udp port 9
     #[arg(value_name = "FILTER", num_args = 0..)]
@@ -62,7 +66,7 @@ pub struct GapsArgs {
 
 /// Resolves the flags, opens the capture or the port, and measures.
 pub fn run(args: &GapsArgs) -> Result<Status, Failure> {
-    if args.port.is_none() && std::io::stdin().is_terminal() {
+    if args.port.is_none() && args.place.is_none() && std::io::stdin().is_terminal() {
         return Err(Failure::wrong(anyhow!(
             "no frames: give a capture file, a port such as packet:veth0, or a capture on standard input"
         )));
@@ -110,9 +114,10 @@ impl GapsArgs {
     pub fn plan_file(&self) -> GapsPlanFile {
         let typed = |text: &Option<String>| text.as_deref().map(Typed::from);
         let mut file = GapsPlanFile::default();
+        let (port, filter) = port_and_filter(&self.port, &self.place, &self.filter);
         file.gaps = GapsFile {
-            port: Some(port_of(self.port.as_deref())),
-            filter: (!self.filter.is_empty()).then(|| self.filter.join(" ")),
+            port: Some(port_of(port.as_deref())),
+            filter,
             gap: typed(&self.gap),
             list: self.gaps.clone(),
             signed: self.signed.then_some(true),

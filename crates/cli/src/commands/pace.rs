@@ -10,12 +10,16 @@ use packet::pace::PaceJob;
 use plan::Typed;
 use plan::packets::pace::{PaceFile, PacePlanFile};
 
+/// What this host sends into where only the port is named through which it leaves.
+const HOST: &str = "tap:tare0";
+
 const EXAMPLES: &str = "\
 Examples:
   tare pace tap:tare0 packet:veth0 --rate 50mbit
       then: ip addr add 198.18.0.1/24 dev tare0; ip link set tare0 up; iperf3 -c 198.18.0.2
   tare pace tap:tare0 packet:veth0 -d 13560 -t 10      a gap of 13 560 ns between all frames
   tare pace tap:tare0 packet:veth0 -D gaps.txt         gaps from a file, again and again
+  tare pace --port fpga:eth1 -d 13560                  from tap:tare0, through an FPGA module
   tare ctl last mark                                   'all up to here has gone', while it runs
 
 Before a tap this host's sockets are kept back, so that nothing is dropped on the way. Other ports take frames as they come.
@@ -31,6 +35,9 @@ pub struct PaceArgs {
     /// Where it leaves, and answers come from
     #[arg(value_name = "OUT")]
     output: Option<String>,
+    /// The same as OUT; IN is tap:tare0 then, if it is not given
+    #[arg(long, value_name = "PORT", conflicts_with = "output")]
+    port: Option<String>,
 
     /// Frames a second (20k), bits a second (50mbit) or a share of the line rate (50%)
     #[arg(long, value_name = "RATE", help_heading = "When")]
@@ -84,8 +91,8 @@ impl PaceArgs {
         let typed = |text: &Option<String>| text.as_deref().map(Typed::from);
         let mut file = PacePlanFile::default();
         file.pace = PaceFile {
-            input: self.input.clone(),
-            output: self.output.clone(),
+            input: self.input.clone().or_else(|| self.port.as_ref().map(|_| HOST.to_owned())),
+            output: self.output.clone().or_else(|| self.port.clone()),
             rate: typed(&self.rate),
             gap: typed(&self.gap),
             gaps: self.gaps.clone(),

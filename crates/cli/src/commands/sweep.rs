@@ -27,6 +27,9 @@ pub struct SweepArgs {
     /// Port that sends
     #[arg(long, value_name = "PORT")]
     send: Option<String>,
+    /// Port that does both, where the target sends frames back to who sent them
+    #[arg(long, value_name = "PORT", conflicts_with_all = ["send", "receive"])]
+    port: Option<String>,
     /// Port that receives what the target forwards
     #[arg(long, value_name = "PORT")]
     receive: Option<String>,
@@ -109,8 +112,8 @@ impl SweepArgs {
         let typed = |text: &Option<String>| text.as_deref().map(Typed::from);
         let mut file = SweepPlanFile::default();
         file.sweep = SweepFile {
-            send: self.send.clone(),
-            receive: self.receive.clone(),
+            send: self.send.clone().or_else(|| self.port.clone()),
+            receive: self.receive.clone().or_else(|| self.port.clone()),
             sizes: typed(&self.sizes),
             goal: typed(&self.goal),
             trials: typed(&self.trials),
