@@ -128,6 +128,71 @@ fn what_arrives_is_captured_with_the_modules_stamps() {
     assert!(read.float("packets.gaps.min_ns") >= 672.0, "no frame is shorter on the wire: {read}");
 }
 
+/// The other end of the wire is down: nothing leaves, and no run of nothing is VALID. Who knows better than the module says so, and all leave.
+#[test]
+fn a_run_over_a_wire_without_a_link_is_invalid() {
+    let _shared = beside_others();
+    let bed = TestBed::pair();
+    bed.ip(bed.sink(), &format!("link set {} down", bed.sink().interface().name));
+    let wire = bed.generator().interface().name.clone();
+    wait_until("the other end to see it", || {
+        run_in(bed.generator(), &format!("ip -o link show {wire}")).contains("NO-CARRIER")
+    });
+    let run = |options: &str| {
+        let send = format!("send fpga,{options}wire={wire}:sim {SINK} --size 64 --rate 10k -n 200");
+        with_module(&send).inside(bed.generator()).run()
+    };
+    let down = run("");
+    assert_eq!((down.total("done"), down.outcome("link.down")), (0, 200), "{down}");
+    assert_eq!((down.word(), down.code), ("INVALID", Some(4)), "{down}");
+    let criteria = down.criteria();
+    let broken: Vec<&str> =
+        criteria.iter().filter(|criterion| !criterion.holds).map(|criterion| &criterion.name[..]).collect();
+    assert_eq!(broken, ["links.down"], "{down}");
+    let trusted = run("carrier=no,");
+    assert_eq!((trusted.total("done"), trusted.word()), (200, "VALID"), "{trusted}");
+    assert!(trusted.at("packets.ports").to_string().contains("carrier"), "{trusted}");
+}
+
+#[test]
+fn a_link_that_goes_down_in_the_middle_fails_what_is_due_from_then_on() {
+    let _shared = beside_others();
+    let bed = TestBed::pair();
+    let (wire, other) = (bed.generator().interface().name.clone(), bed.sink().interface().name.clone());
+    let send = format!("send fpga,wire={wire}:sim {SINK} --size 64 --rate 10k -n 6000");
+    let running = with_module(&send).inside(bed.generator()).limit(Duration::from_secs(120)).start();
+    wait_until("frames", || bed.kernel(bed.sink(), "rx_packets") > 100);
+    bed.ip(bed.sink(), &format!("link set {other} down"));
+    let run = running.finish();
+    assert_eq!(run.total("offered"), 6_000, "{run}");
+    assert!(run.total("done") > 100 && run.outcome("link.down") > 60, "{run}");
+    assert_eq!(run.total("done") + run.outcome("link.down"), 6_000, "{run}");
+    assert_eq!((run.word(), run.code), ("INVALID", Some(4)), "{run}");
+}
+
+#[test]
+fn every_command_takes_the_port_by_its_flag() {
+    let _shared = beside_others();
+    for (command, expected) in [
+        ("send --port fpga:sim --rate 1k", &["port = \"fpga:sim\""][..]),
+        ("pace --port fpga:sim --gap 200us", &["input = \"tap:tare0\"", "output = \"fpga:sim\""]),
+        ("pace tap:a --port fpga:sim --gap 200us", &["input = \"tap:a\"", "output = \"fpga:sim\""]),
+        ("pace tap:a fpga:sim --gap 200us", &["input = \"tap:a\"", "output = \"fpga:sim\""]),
+        ("gaps --port fpga:sim udp port 9", &["port = \"fpga:sim\"", "filter = \"udp port 9\""]),
+        ("capture --port fpga:sim udp port 9", &["port = \"fpga:sim\"", "filter = \"udp port 9\""]),
+        ("capture fpga:sim udp port 9", &["port = \"fpga:sim\"", "filter = \"udp port 9\""]),
+        ("sweep --port fpga:sim", &["send = \"fpga:sim\"", "receive = \"fpga:sim\""]),
+    ] {
+        let run = Tare::new(&format!("{command} --print-plan")).start().finish_unchecked();
+        assert_eq!(run.code, Some(0), "{command}: {run}");
+        for line in expected {
+            assert!(run.stdout.lines().any(|said| said == *line), "{command}: {}", run.stdout);
+        }
+    }
+    let both = Tare::new("pace tap:a packet:b --port fpga:sim --gap 1us").start().finish_unchecked();
+    assert!(both.code == Some(2) && both.stderr.contains("--port"), "{both}");
+}
+
 /// curl's TCP in one namespace, nginx in another, the simulated module between them.
 #[test]
 fn a_hosts_own_tcp_runs_through_the_module_with_exact_gaps() {
@@ -188,21 +253,6 @@ fn a_sweep_over_a_cable_finds_the_line_rate() {
     assert!(tables.contains("81274") || tables.contains("81 274") || tables.contains("8127"), "{tables}");
 }
 
-#[test]
-fn simulated_time_is_compared_with_no_other() {
-    let _shared = beside_others();
-    let folder = scratch();
-    let out = |name: &str| folder.path().join(name).display().to_string();
-    send(&format!("fpga:sim --rate 100k -n 50 --out {}", out("a")));
-    Tare::packets(&format!("send mem:nobody-reads {SINK} --rate 1k -n 50 --out {}", out("b"))).run();
-    let run = Tare::new(&format!("compare --anyway {} {}", out("a"), out("b"))).start().finish_unchecked();
-    assert_eq!(run.code, Some(2), "{run}");
-    assert!(run.stderr.contains("simulated"), "{run}");
-    // The page says it, too.
-    let page = std::fs::read_to_string(folder.path().join("a/report.html")).expect("a report");
-    assert!(page.contains("simulated time"));
-    let _: Value = run.result;
-}
 /// A rate is over simulated time, from the first frame to the end of the last: never more than the wire carries, however few frames there are.
 #[test]
 fn no_rate_is_above_that_of_the_line() {
@@ -233,3 +283,18 @@ fn no_rate_is_above_that_of_the_line() {
     }
 }
 
+#[test]
+fn simulated_time_is_compared_with_no_other() {
+    let _shared = beside_others();
+    let folder = scratch();
+    let out = |name: &str| folder.path().join(name).display().to_string();
+    send(&format!("fpga:sim --rate 100k -n 50 --out {}", out("a")));
+    Tare::packets(&format!("send mem:nobody-reads {SINK} --rate 1k -n 50 --out {}", out("b"))).run();
+    let run = Tare::new(&format!("compare --anyway {} {}", out("a"), out("b"))).start().finish_unchecked();
+    assert_eq!(run.code, Some(2), "{run}");
+    assert!(run.stderr.contains("simulated"), "{run}");
+    // The page says it, too.
+    let page = std::fs::read_to_string(folder.path().join("a/report.html")).expect("a report");
+    assert!(page.contains("simulated time"));
+    let _: Value = run.result;
+}

@@ -57,6 +57,7 @@ pub const FRAME_CRITERIA: &[&str] = &[
     "stamps.error",
     "receiver.drops",
     "transmit.drops",
+    "links.down",
     "ports.failed",
     "trials.invalid",
 ];

@@ -104,6 +104,7 @@ kinds! {
         "pcap" "of a simulation: a pcapng file with all that is on its wire, in simulated time",
         "program" "of a simulation: where the simulator is",
         "seed" "of a simulation: the number that decides what its memories hold at first",
+        "carrier" "no: its wire counts as up whatever the module says of it, as some PHYs do not tell",
         "netns" "the network namespace that it is in, as `ip netns` names it",
     ];
     /// Loses, doubles, swaps, holds back and damages frames.

@@ -5,7 +5,7 @@ use super::{Loop, own_lateness, share};
 use crate::series::Series;
 use crate::totals::RunTotals;
 use crate::verdict::{Criterion, Sense};
-use units::{Miss, Outcome};
+use units::{Cause, Miss, Outcome};
 
 /// What the verdict needs to know of a load of frames besides its figures.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,7 +61,8 @@ pub(super) fn criteria(
         criteria.extend(gap_error(totals, frames, machine));
     }
     criteria.extend(stamps(frames));
-    criteria.extend([receiver_drops(totals, frames), transmit_drops(totals, frames), ports_kept(frames)]);
+    criteria.extend([receiver_drops(totals, frames), transmit_drops(totals, frames)]);
+    criteria.extend([links_kept(totals), ports_kept(frames)]);
     criteria.extend(trials(frames));
     criteria
 }
@@ -140,6 +141,21 @@ fn transmit_drops(totals: &RunTotals, frames: &FrameConditions) -> Criterion {
         .invalid_beyond(Some(percent.max(1.0)))
         .advise(|| {
             "the port took frames that then did not leave: lower the rate, or take another port".into()
+        })
+}
+
+/// What was due while there was no link did not leave, however well it was made.
+fn links_kept(totals: &RunTotals) -> Criterion {
+    let lost = totals.outcomes.of(Outcome::Failed(Cause::LinkDown));
+    let percent = totals.offered() as f64 / 100.0;
+    Criterion::new("links.down", "count", lost as f64, Sense::AtMost, 0.0)
+        .invalid_beyond(Some(percent.max(1.0)))
+        .advise(|| {
+            format!(
+                "{lost} of {} frames were due while the link was down or gone: see to cable, interface and whoever is at the \
+                 other end; if an FPGA module's PHY does not tell of its link, carrier=no (docs/module.md)",
+                totals.offered()
+            )
         })
 }
 
@@ -229,6 +245,16 @@ mod tests {
         let lost = |transmit_drops| FrameConditions { transmit_drops, ..none() };
         assert_eq!(of(lost(10)), [("transmit.drops", Word::Degraded)]);
         assert_eq!(of(lost(11)), [("transmit.drops", Word::Invalid)]);
+        let down = |frames| {
+            let mut totals = sent(1_000 - frames);
+            (totals.gauges.offered, totals.gauges.due) = (1_000, 1_000);
+            totals.tally.failed = frames;
+            totals.outcomes.add(Outcome::Failed(Cause::LinkDown), frames);
+            failing(&totals, even, none())
+        };
+        assert_eq!(down(10), [("links.down", Word::Degraded)]);
+        assert_eq!(down(11), [("links.down", Word::Invalid)]);
+        assert_eq!(down(1_000), [("links.down", Word::Invalid)]);
         let failed = FrameConditions { port_failed: true, ..none() };
         assert_eq!(of(failed), [("ports.failed", Word::Invalid)]);
         let trials = |invalid| FrameConditions { invalid_trials: Some((invalid, 10)), ..none() };

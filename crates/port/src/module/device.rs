@@ -108,6 +108,11 @@ impl Module {
         Self::greet(name, transport, Some(process))
     }
 
+    /// Takes the wire for up from now on, whatever the module says of it.
+    pub(super) fn trust_wire(&self) {
+        self.core().state().trusts_wire = true;
+    }
+
     pub(super) fn core(&self) -> &Core {
         self.session.core()
     }
@@ -254,7 +259,7 @@ impl Module {
         let status = self.read(&STATUS)?;
         let mut state = self.core().state();
         state.time = captured;
-        state.wire_is_down = STATUS_WIRE.of(status) == 0;
+        state.wire(STATUS_WIRE.of(status) == 1);
         drop(state);
         self.write(&[(&CONTROL, CONTROL_LIVE.place(1))])
     }

@@ -159,6 +159,11 @@ fn about(address: &Address, wish: &Wish, module: &Module) -> About {
             why: "frames leave, and are stamped, in cycles of 8 ns of its own clock".to_owned(),
         },
     };
+    let carrier = address.option("carrier").filter(|carrier| *carrier == "no").map(|_| Choice {
+        what: "carrier",
+        chosen: "not looked at".to_owned(),
+        why: "as asked: what leaves while the wire is down is lost and not counted".to_owned(),
+    });
     let (major, minor) = module.version();
     let built = Choice {
         what: "module",
@@ -181,7 +186,7 @@ fn about(address: &Address, wish: &Wish, module: &Module) -> About {
             ..Abilities::default()
         },
         queues: 1,
-        choices: vec![built, time],
+        choices: [built, time].into_iter().chain(carrier).collect(),
         ..About::default()
     }
 }

@@ -110,6 +110,8 @@ pub(super) struct State {
     pub handles: BTreeMap<usize, Handle>,
     pub spare: Vec<Vec<u8>>,
     pub wire_is_down: bool,
+    /// What the module says of its wire's link does not count.
+    pub trusts_wire: bool,
     /// Received frames that were bad, of all handles together.
     pub bad: u64,
     /// What was told to be wrong: how often, and the last in words.
@@ -189,9 +191,14 @@ impl State {
         }
     }
 
+    /// The module says whether its wire has a link.
+    pub fn wire(&mut self, is_up: bool) {
+        self.wire_is_down = !is_up && !self.trusts_wire;
+    }
+
     fn wrong(&mut self, number: u16, why: Why, of: u8, value: u64) {
         if why == Why::Wire {
-            self.wire_is_down = value == 0;
+            self.wire(value != 0);
         }
         *self.errors.entry(why.number()).or_default() += 1;
         self.last_error = Some(why.says(value));
@@ -424,6 +431,12 @@ mod tests {
         }
         assert!(state.wire_is_down && state.has_pending(7));
         state.hear(&head(1), Said::Error { why: Why::Wire, kind: 0, value: 1 });
+        assert!(!state.wire_is_down);
+        // Whoever knows better than the PHY.
+        state.trusts_wire = true;
+        state.hear(&head(1), Said::Error { why: Why::Wire, kind: 0, value: 0 });
+        assert!(!state.wire_is_down);
+        state.wire(false);
         assert!(!state.wire_is_down);
     }
 

@@ -181,6 +181,18 @@ fn the_wire_goes_down_and_comes_up() {
 }
 
 #[test]
+fn a_wire_that_nobody_looks_at_is_up() {
+    let (toy, module, mut port) = open(Trick::None);
+    module.trust_wire();
+    toy.tell.send(Tell::Wire(false)).unwrap();
+    while module.errors().is_empty() {
+        std::thread::yield_now();
+    }
+    assert!(port.is_up());
+    assert_eq!(send(&mut port, 3, Stamp::NONE, 0), 3);
+}
+
+#[test]
 fn a_module_that_goes_is_told_by_everything() {
     let (toy, _module, mut port) = open(Trick::None);
     drop(toy);
