@@ -343,6 +343,11 @@ fn by_interface() {
         came += port.receive(64, &mut |_| {}).unwrap();
     }
     assert_eq!((came as u64, module.errors()), (frames, Vec::new()));
+    // Who comes by another way says hello once more, which would end this session: it may not.
+    let second = port::module::connect(&"fpga,carrier=no:gen0".parse().unwrap()).map(drop).unwrap_err();
+    let own = format!("process {} speaks with it", std::process::id());
+    assert!(second.is_users() && second.to_string().contains(&own), "{second}");
+    assert_eq!(module.read(&MAGIC).unwrap(), 0x5441_5245);
     // A link whose frames are too short for the wire's longest says so.
     drop(port);
     drop(module);

@@ -10,6 +10,7 @@
 //! All ports of one address in one process share one module: a simulation is one program, and a board has one host.
 
 pub mod bitstream;
+mod claim;
 mod device;
 pub mod generator;
 pub mod link;
@@ -18,8 +19,8 @@ mod process;
 pub mod register;
 #[rustfmt::skip]
 pub mod registers;
-mod session;
 pub mod rules;
+mod session;
 mod sign;
 mod state;
 pub mod time;
@@ -69,12 +70,12 @@ fn find(address: &Address) -> Result<Arc<Module>, PortError> {
     if let Some(module) = open.get(&key).and_then(Weak::upgrade) {
         return Ok(module);
     }
-    let module = Arc::new(begin(address)?);
     let trusts_wire = address.word("carrier", &["yes", "no"])? == "no";
-    open.retain(|_, module| module.strong_count() > 0);
+    let module = Arc::new(begin(address)?);
     if trusts_wire {
         module.trust_wire();
     }
+    open.retain(|_, module| module.strong_count() > 0);
     open.insert(key, Arc::downgrade(&module));
     Ok(module)
 }

@@ -1,5 +1,6 @@
 //! What carries frames of the link: a socket to a simulator, or an Ethernet interface with a board behind it.
 
+use super::claim::Claim;
 use super::link::{ETHERTYPE, MODULE};
 use crate::PortError;
 use crate::interface::Interface;
@@ -32,6 +33,8 @@ pub(super) struct Transport {
     pub interface: Option<Interface>,
     /// How long an answer may take.
     pub patience: Duration,
+    /// Of a board, that nobody else on this host speaks with it.
+    _claim: Option<Claim>,
 }
 
 impl Transport {
@@ -40,13 +43,13 @@ impl Transport {
         let kind = (AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC);
         let (socket, other) = socketpair(kind.0, kind.1, kind.2, None)?;
         let patience = ANSWER_SIMULATED;
-        Ok((Self { socket, own: HOST, module: MODULE, interface: None, patience }, other))
+        Ok((Self { socket, own: HOST, module: MODULE, interface: None, patience, _claim: None }, other))
     }
 
     /// Frames of the link's EtherType on an interface.
     ///
     /// # Errors
-    /// There is none of that name, it is not an Ethernet, or the privilege (CAP_NET_RAW) is lacking.
+    /// There is none of that name, it is not an Ethernet, the privilege (CAP_NET_RAW) is lacking, or another program speaks with the module there.
     pub fn on(name: &str) -> Result<Self, PortError> {
         let interface = Interface::find(name)?;
         let what = || format!("the module at {name}");
@@ -63,8 +66,9 @@ impl Transport {
             Some(libc::EPERM) => PortError::Privilege { what: what(), capability: "CAP_NET_RAW" },
             _ => PortError::System { what: what(), error },
         })?;
+        let claim = Some(Claim::on(&interface)?);
         let (socket, interface) = (socket.into_fd(), Some(interface));
-        Ok(Self { socket, own, module: MODULE, interface, patience: ANSWER })
+        Ok(Self { socket, own, module: MODULE, interface, patience: ANSWER, _claim: claim })
     }
 
     /// Sends one frame; waits for room.
