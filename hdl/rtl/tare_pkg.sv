@@ -2,7 +2,7 @@
 package tare_pkg;
 
   // Cycles of the core clock since reset. Never set and never adjusted: nothing that is done to the clock of nanoseconds moves a
-  // departure. 64 bits at 125 MHz wrap after 4 679 years.
+  // departure. 64 bits at 125 MHz wrap after 4 676 years.
   typedef logic [63:0] ticks_t;
 
   // Eight bytes of a frame, from the destination address on and without FCS. Byte 0 is bits 7:0 and the first on the wire.
