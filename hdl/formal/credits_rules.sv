@@ -46,6 +46,7 @@ module credits_rules #(
 
   always_comb begin
     if (free_i) assume (past_q && held != 0);
+    if (use_valid_i) assume (!grant_ready_i);
     if (past_q) begin
       rule_1_none_lost : assert (W'(free_q) + W'(offered_q) + W'(outstanding_q) + held == W'(Capacity));
       rule_2_no_overrun : assert (held <= W'(Capacity) && host + held <= W'(Capacity));

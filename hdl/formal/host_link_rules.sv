@@ -48,13 +48,19 @@ module host_link_rules
     input logic [8:0]  left_q,
     input logic [8:0]  body_q,
     input logic [CreditWidth-1:0] beats_q,
+    input logic [2:0]  own_parts_q,
+    input logic [2:0]  all_parts_q,
     input logic        mine_q,
     input logic        typed_q,
     input logic        longer_q,
     input logic        frame_length_q,
     input logic        words_length_q,
     input logic        place_q,
+    input logic        writes_q,
+    input logic        reads_q,
+    input logic        waited_q,
     input logic        is_hello_q,
+    input logic        refused_q,
     input logic [8:0]  reach_q,
     input logic [CreditWidth-1:0] granted_q,
     input logic [47:0] total_q
@@ -62,7 +68,7 @@ module host_link_rules
   // The states by their numbers.
   localparam logic [5:0] Size = 6'h01, Head0 = 6'h02, Head1 = 6'h03, Head2 = 6'h04, Head3 = 6'h05, Measure = 6'h06, Judge = 6'h07, Act = 6'h08,
       UseCredits = 6'h09, Push = 6'h0a, WriteWord = 6'h0b, Writing = 6'h0c, Wrote = 6'h0d, ReadWord = 6'h0e, Reading = 6'h0f,
-      Rest = 6'h00, Drain = 6'h10, Finish = 6'h11, Tell = 6'h12, TakeSize = 6'h13, DropFcs = 6'h14, PutHost = 6'h20,
+      Rest = 6'h00, Drain = 6'h10, Finish = 6'h11, Tell = 6'h12, TakeSize = 6'h13, DropFcs = 6'h14, Used = 6'h15, PutHost = 6'h20,
       PutKind = 6'h21, PutHeader = 6'h22, PutHello = 6'h23, PutSmall = 6'h24,
       PutTotal = 6'h25, PutNow = 6'h26, PutRead = 6'h27, PutDeparted = 6'h28, PutStamp = 6'h2a, PutReceived = 6'h2b;
 
@@ -152,7 +158,7 @@ module host_link_rules
 
   wire [8:0] in_all = 9'((12'(came_q) + 12'd43) >> 3);
   wire judged_right = !longer_q && !frame_length_q && !(value_q[63:62] != 0 && detail_q[1:0] != 0) && !place_q;
-  wire in_header = state inside {Measure, Judge, Act, UseCredits};
+  wire in_header = state inside {Measure, Judge, Act, UseCredits, Used};
 
   always_comb begin
     // What host_store gives: the size of a frame that fits, and as many words as it has.
@@ -169,6 +175,7 @@ module host_link_rules
         rule_3_right : assert (frame_right);
         rule_3_beats : assert (16'(use_o) == (length + 16'd7) >> 3);
         rule_3_one_at_a_time : assert (paid == 0);
+        rule_3_no_grant_at_the_time : assert (!grant_ready_o);
       end
       if (live_valid_o) begin
         rule_3_paid : assert (paid != 0 && live_beat_o.last == (paid == 1));
@@ -184,15 +191,22 @@ module host_link_rules
       rule_6_no_grant_lost : assert (total_q + 48'(granted_q) == granted);
 
       // What the registers mean.
-      assert (state <= DropFcs || (state >= PutHost && state <= PutDeparted) || state == PutStamp || state == PutReceived);
+      assert (state <= Used || (state >= PutHost && state <= PutDeparted) || state == PutStamp || state == PutReceived);
       assert (left_q == to_come && none_left_q == (to_come == 0));
-      assert ((paid != 0) == (state == Push));
+      assert ((paid != 0) == (state == Push || (state == Used && !refused_q)));
+      if (state == Used && !refused_q) assert (paid == beats_q);
       if (state == Size) assert (to_come == 0);
       if (state inside {Head0, Head1, Head2, Head3}) begin
         assert (place == 3'(state - Head0) + 3'd1 && came_q == bytes - 12'd36 && came_q <= 12'd2016);
         assert (left_q == in_all - 9'(state - Head0));
       end
-      if (state inside {Head1, Head2, Head3} || in_header) assert (mine_q == (head[0][47:0] == ModuleAddress || head[0][47:0] == '1));
+      if (state inside {Head1, Head2, Head3} || in_header) begin
+        for (int unsigned i = 0; i < 3; i++) begin
+          assert (own_parts_q[i] == (head[0][16*i+:16] == ModuleAddress[16*i+:16]));
+          assert (all_parts_q[i] == (head[0][16*i+:16] == '1));
+        end
+      end
+      if (state inside {Head2, Head3} || in_header) assert (mine_q == (head[0][47:0] == ModuleAddress || head[0][47:0] == '1));
       if (state inside {Head2, Head3, Push} || in_header) begin
         assert (kind == asked && version_q == version && typed_q == (type_ == LinkType));
       end
@@ -202,7 +216,7 @@ module host_link_rules
       end
       if (state == Measure) assert (reach_q == 9'(detail[23:16]) + 9'd9);
       if (state == Head3 || in_header) assert (is_hello_q == (kind == Hello));
-      if (state inside {Judge, Act, UseCredits}) begin
+      if (state inside {Judge, Act, UseCredits, Used}) begin
         assert (mine_q && typed_q);
         assert (longer_q == (length > 16'(came_q)));
         assert (frame_length_q == (length < 16'd60 || length > 16'd1518));
@@ -210,14 +224,14 @@ module host_link_rules
         assert (16'(beats_q) == 16'(CreditWidth'((length + 16'd7) >> 3)));
         assert (place_q == (detail[8] && (detail[31:24] != 0 || detail[23:18] == 0 || {2'b0, detail[23:16]} + 10'd9 > length[10:1])));
       end
-      if (state inside {Act, UseCredits}) assert (body_q == 9'(beats_q));
+      if (state inside {Act, UseCredits, Used}) assert (body_q == 9'(beats_q));
       if (state == Act) assert (right_q == (why == Nothing));
       if (state == Act && why == Nothing) begin
         assert (version_q == LinkVersion && kind inside {Hello, Read, Write, Frame, Mark});
         if (kind == Frame) assert (judged_right);
         if (kind inside {Read, Write}) assert (!longer_q && !words_length_q);
       end
-      if (state == UseCredits) assert (kind == Frame && version_q == LinkVersion && judged_right);
+      if (state inside {UseCredits, Used}) assert (kind == Frame && version_q == LinkVersion && judged_right);
       if (state == Push) begin
         assert (frame_right && kind == Frame && place == 5);
         assert (paid == CreditWidth'(body_q) && to_come >= body_q && body_q != 0);
@@ -240,11 +254,13 @@ module host_link_rules
       if (state[5] && !(state inside {PutRead, PutDeparted, PutReceived}))
         assert (after inside {Rest, Drain, Finish, ReadWord, PutDeparted, PutReceived});
       if (state inside {PutHost, PutKind, PutHeader}) assert (value_from inside {PutHello, PutSmall, PutTotal, PutNow, PutStamp});
-      if (state inside {UseCredits, WriteWord, Writing, Wrote}) assert (value_from == PutSmall && after == Drain);
+      if (state inside {UseCredits, Used, WriteWord, Writing, Wrote}) assert (value_from == PutSmall && after == Drain);
       if (state == Tell) assert (told >= TellWire && told <= TellReceived);
       if (state == TakeSize) assert (value_from == PutStamp && after == PutReceived);
-      if (write_o) assert (state == Writing);
-      if (read_o) assert (state == Reading);
+      if (writes_q) assert (state == Writing && !waited_q);
+      if (write_o) assert (state == Writing && waited_q);
+      if (waited_q) assert (state == Writing);
+      if (reads_q) assert (state == Reading);
 
       cover (pushed && live_beat_o.last);
       cover (use_valid_o && use_refused_i);

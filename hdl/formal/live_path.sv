@@ -83,7 +83,7 @@ module live_path
   always_comb begin
     // While nothing is forgotten, a beat is taken after the departure of its frame.
     if (ready_i) assume (queue.rules.open > 0);
-    if (use_valid_i) assume (paid == 0 && use_i != 0);
+    if (use_valid_i) assume (paid == 0 && use_i != 0 && !grant_ready_i);
     if (valid_i) assume (paid != 0 && beat_i.last == (paid == 1));
     if (begun_q) begin
       rule_1_never_overrun : assert (!valid_i || ready_o);

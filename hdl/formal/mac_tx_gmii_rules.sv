@@ -23,6 +23,7 @@ module mac_tx_gmii_rules
     input logic [5:0] bytes_q,
     input logic [31:0] crc_q,
     input logic       wants_q,
+    input logic       end_of_frame_q,
     input logic       long_enough_q,
     input logic [7:0] now_q
 );
@@ -159,6 +160,7 @@ module mac_tx_gmii_rules
         assert (beat_q == source);
       end
       if (state_q != Preamble) assert (!first_q);
+      if (state_q inside {Preamble, Data}) assert (end_of_frame_q == (beat_q.last && (byte_q == beat_q.final_byte || byte_q == 3'd7)));
       assert (wants_q == (state_q == Data && byte_q == 3'd7 && !beat_q.last));
       if (state_q inside {Data, Pad}) begin
         assert (ahead >= 7 && (ahead == 7) == (long == 0) && step_q == (long != 0) && checks == 0);

@@ -8,7 +8,8 @@
 //
 //   wire ──► mac_rx_gmii ──► receive
 //
-// `live_i` chooses the source; it is changed only when both are empty.
+// `live_i` chooses the source; a change is taken when what the source before it had made is gone. `forget_i` ends the generator's run, which begins anew
+// with the next rise of `run_i`.
 module core
   import tare_pkg::*;
   import generator_pkg::*;
@@ -134,6 +135,7 @@ module core
   assign now_o = now;
 
   // Sources.
+  logic live_q, ended_q;
   logic made_departure_valid, made_departure_ready, made_valid, made_ready, made_idle;
   departure_t made_departure;
   beat_t made_beat;
@@ -143,7 +145,7 @@ module core
   ) made (
       .clk_i,
       .rst_ni,
-      .run_i            (run_i && !forget_busy_o),
+      .run_i            (run_i && !forget_busy_o && !ended_q),
       .idle_o           (made_idle),
       .gaps_from_list_i,
       .from_i,
@@ -195,8 +197,18 @@ module core
   departure_t departure;
   beat_t source_beat;
 
+  wire left = !source_valid && !departure_valid && (live_q ? queue_empty : made_idle);
+  always_ff @(posedge clk_i) begin
+    if (left) live_q <= live_i;
+    ended_q <= run_i && (ended_q || forget_i);
+    if (!rst_ni) begin
+      live_q  <= 1'b0;
+      ended_q <= 1'b0;
+    end
+  end
+
   // Room is free when the gate has taken a beat.
-  wire beat_left = live_i && source_valid && source_ready;
+  wire beat_left = live_q && source_valid && source_ready;
 
   credits #(
       .Capacity(QueueBeats)
@@ -240,12 +252,12 @@ module core
   // The chosen one, at the gate.
 
   // One place for the departure that is next: it comes long before the gate wants it.
-  assign queued_departure_ready = live_i && !departure_valid;
-  assign made_departure_ready = !live_i && !departure_valid;
+  assign queued_departure_ready = live_q && !departure_valid;
+  assign made_departure_ready = !live_q && !departure_valid;
   always_ff @(posedge clk_i) begin
     if (!departure_valid) begin
-      departure_valid <= live_i ? queued_departure_valid : made_departure_valid;
-      departure       <= live_i ? queued_departure : made_departure;
+      departure_valid <= live_q ? queued_departure_valid : made_departure_valid;
+      departure       <= live_q ? queued_departure : made_departure;
     end else if (departure_ready) begin
       departure_valid <= 1'b0;
     end
@@ -253,10 +265,10 @@ module core
   end
   logic chosen_valid, chosen_ready;
   beat_t chosen_beat;
-  assign chosen_valid = live_i ? queued_valid : made_valid;
-  assign chosen_beat = live_i ? queued_beat : made_beat;
-  assign queued_ready = live_i && chosen_ready;
-  assign made_ready = !live_i && chosen_ready;
+  assign chosen_valid = live_q ? queued_valid : made_valid;
+  assign chosen_beat = live_q ? queued_beat : made_beat;
+  assign queued_ready = live_q && chosen_ready;
+  assign made_ready = !live_q && chosen_ready;
 
   // Behind it a wait of the MAC's goes no further than this: the sources are far from it.
   stream_register #(
@@ -391,8 +403,8 @@ module core
     assign heard_half_o = 1'b0;
   end
 
-  // What departures tell: lateness one cycle after the release, the greatest two cycles later.
-  logic released_q, released2_q, late2_q, greater2_q;
+  // What departures tell: lateness one cycle after the release, the greatest three cycles later.
+  logic released_q, released2_q, late2_q, upper2_q, equal2_q, lower2_q, greater3_q;
   ticks_t lateness2_q;
   events_t sent_events, heard_events;
   always_comb begin
@@ -409,14 +421,18 @@ module core
     // In two parts, of which the stamper asks for the first, too.
     late2_q     <= released_q && (lateness_q[63:16] != 0 || lateness_q[15:0] != 0);
     lateness2_q <= lateness_q;
-    greater2_q  <= released_q && lateness_q > latest_o;
-    if (greater2_q) latest_o <= lateness2_q;
+    // By halves; the next frame is eight cycles later or more, so lateness2_q stands.
+    upper2_q    <= lateness_q[63:32] > latest_o[63:32];
+    equal2_q    <= lateness_q[63:32] == latest_o[63:32];
+    lower2_q    <= lateness_q[31:0] > latest_o[31:0];
+    greater3_q  <= released2_q && (upper2_q || (equal2_q && lower2_q));
+    if (greater3_q) latest_o <= lateness2_q;
     if (clear_i || !rst_ni) latest_o <= '0;
     if (!rst_ni) begin
       released_q  <= 1'b0;
       released2_q <= 1'b0;
       late2_q     <= 1'b0;
-      greater2_q  <= 1'b0;
+      greater3_q  <= 1'b0;
     end
   end
 

@@ -46,7 +46,9 @@ module counters
     endcase
   end
 
-  // What waits for its turn.
+  // What waits for its turn. These count events, the others amounts.
+  localparam logic [15:0] OfEvents = 16'd1 << CountedSent | 16'd1 << CountedLate | 16'd1 << CountedUnderruns | 16'd1 << CountedGood
+      | 16'd1 << CountedBad | 16'd1 << CountedPassed | 16'd1 << CountedNoise | 16'd1 << CountedStale | 16'd1 << CountedUncounted;
   logic [15:0] happens;
   always_comb begin
     happens = '0;
@@ -60,7 +62,7 @@ module counters
     happens[CountedStale]     = events_i.stale;
     happens[CountedUncounted] = events_i.uncounted;
   end
-  logic [15:0][3:0] pending_q;
+  logic [3:0] pending_q[16];
   logic late_q, good_q, missing_q;
   logic [47:0] late_ticks_q;
   logic [13:0] bytes_q;
@@ -71,7 +73,7 @@ module counters
     amount = (is_q[CountedLateTicks] && late_q ? late_ticks_q : '0)
            | (is_q[CountedBytes] && good_q ? 48'(bytes_q) : '0)
            | (is_q[CountedMissing] && missing_q ? 48'(missing_frames_q) : '0);
-    for (int unsigned i = 0; i < 16; i++) amount[3:0] |= is_q[i] ? pending_q[i] : '0;
+    for (int unsigned i = 0; i < 16; i++) if (OfEvents[i]) amount[3:0] |= is_q[i] ? pending_q[i] : '0;
   end
 
   logic [4:0] sweep_q;  // sets all to 0, one in each cycle
@@ -103,7 +105,7 @@ module counters
     value3_q  <= zero2_q ? '0 : counts[place2_q];
     if (read2_q) value_o <= zero2_q ? '0 : counts[place2_q];
 
-    for (int unsigned i = 0; i < 16; i++) pending_q[i] <= (go && is_q[i] ? '0 : pending_q[i]) + 4'(happens[i]);
+    for (int unsigned i = 0; i < 16; i++) if (OfEvents[i]) pending_q[i] <= (go && is_q[i] ? '0 : pending_q[i]) + 4'(happens[i]);
     if (go) begin
       turn_q  <= turn_q + 1'b1;
       whose_q <= whose;
@@ -113,7 +115,7 @@ module counters
       if (is_q[CountedMissing]) missing_q <= 1'b0;
     end
     if (clear_i) begin
-      pending_q <= '0;
+      pending_q <= '{default: '0};
       late_q    <= 1'b0;
       good_q    <= 1'b0;
       missing_q <= 1'b0;
@@ -141,7 +143,7 @@ module counters
       read2_q   <= 1'b0;
       write2_q  <= 1'b0;
       write3_q  <= 1'b0;
-      pending_q <= '0;
+      pending_q <= '{default: '0};
       late_q    <= 1'b0;
       good_q    <= 1'b0;
       missing_q <= 1'b0;

@@ -7,6 +7,8 @@
 //
 // A frame for which the host has no credits is refused whole, and counted by who looks at `refused_o`.
 //
+// Grants are not taken in a cycle in which a frame asks: two sums behind each other would be too long for one.
+//
 // `revoke_i` takes back what is outstanding (the host vanished, or began anew). A grant that is offered at the time stays; a frame that asks at the time is
 // refused.
 //
@@ -41,14 +43,14 @@ module credits #(
 
   wire granted = grant_valid_o && grant_ready_i;
   wire offer = !grant_valid_o && free_q != 0;
-  wire [Width-1:0] rest = use_valid_i && !left[Width] ? left[Width-1:0] : outstanding_q;
-
-  wire [Width-1:0] kept = revoke_i ? '0 : rest;
+  wire [Width-1:0] more = outstanding_q + (grant_ready_i ? offered_q : '0);  // if nothing is offered, it is 0
   wire [Width-1:0] back = revoke_i ? outstanding_q : '0;
 
   always_ff @(posedge clk_i) begin
     free_q        <= (offer ? '0 : free_q) + Width'(free_i) + back;
-    outstanding_q <= kept + (granted ? offered_q : '0);
+    if (revoke_i) outstanding_q <= granted ? offered_q : '0;
+    else if (!use_valid_i) outstanding_q <= more;
+    else if (!left[Width]) outstanding_q <= left[Width-1:0];
     if (offer) offered_q <= free_q;
     else if (granted) offered_q <= '0;
     if (!rst_ni) begin

@@ -36,14 +36,13 @@ module generator_beats
   logic plan_valid_q, begun_q;
 
   // Stage 0: the beat whose address is on the memory.
-  logic busy0_q, first0_q;
+  logic busy0_q, first0_q, last0_q;
   logic [Width-1:0] address0_q;
   logic [10:0] left0_q;
   logic [7:0] stored0_q;
   logic [6:0] index0_q;  // 64 = behind all places
   logic [2:0] final0_q;
-  wire last0 = left0_q == 11'd1;
-  wire load = go && plan_valid_q && !begun_q && (!busy0_q || last0);
+  wire load = go && plan_valid_q && !begun_q && (!busy0_q || last0_q);
 
   logic valid1_q, first1_q, last1_q, zero1_q;
   logic [6:0] index1_q;
@@ -53,7 +52,7 @@ module generator_beats
 
   logic valid2_q, last2_q, zero2_q;
   logic [2:0] final2_q;
-  logic [Patches-1:0][3:0] hit_q;
+  logic [3:0][Patches-1:0] hit_q;
   logic [Patches-1:0][15:0] even_q, odd_q;
 
   logic [63:0] patched;
@@ -84,21 +83,23 @@ module generator_beats
         first0_q   <= 1'b1;
         address0_q <= Width'(plan_q.first_beat);
         left0_q    <= plan_q.beats;
+        last0_q      <= plan_q.beats == 11'd1;
         stored0_q  <= plan_q.stored;
         index0_q   <= '0;
         final0_q   <= plan_q.final_byte;
       end else begin
-        if (last0) busy0_q <= 1'b0;
+        if (last0_q) busy0_q <= 1'b0;
         first0_q   <= 1'b0;
         address0_q <= address0_q + 1'b1;
         left0_q    <= left0_q - 1'b1;
+        last0_q      <= left0_q == 11'd2;
         if (stored0_q != 0) stored0_q <= stored0_q - 1'b1;
         if (!index0_q[6]) index0_q <= index0_q + 1'b1;
       end
 
       valid1_q <= busy0_q;
       first1_q <= first0_q;
-      last1_q  <= last0;
+      last1_q  <= last0_q;
       zero1_q  <= stored0_q == 0;
       index1_q <= index0_q;
       final1_q <= final0_q;
@@ -115,8 +116,8 @@ module generator_beats
         spill_q[i] <= valid1_q && !last1_q && here[i] && places_q[i].wide && places_q[i].at[1:0] == 2'd3;
         if (i == ThirdHalfword) spill_q[i] <= valid1_q && !last1_q && here[i] && places_q[i].at[1];
         for (int unsigned lane = 0; lane < 4; lane++) begin
-          if (i == ThirdHalfword) hit_q[i][lane] <= (lane < 2 ? spill_q[i] : here[i]) && places_q[i].at[1:0] == 2'(lane + 2);
-          else hit_q[i][lane] <= here[i] && places_q[i].at[1:0] == 2'(lane)
+          if (i == ThirdHalfword) hit_q[lane][i] <= (lane < 2 ? spill_q[i] : here[i]) && places_q[i].at[1:0] == 2'(lane + 2);
+          else hit_q[lane][i] <= here[i] && places_q[i].at[1:0] == 2'(lane)
                          || (lane == 0 ? spill_q[i] : here[i] && places_q[i].wide && places_q[i].at[1:0] == 2'(lane - 1));
         end
       end
@@ -151,12 +152,9 @@ module generator_beats
   always_comb begin
     for (int unsigned lane = 0; lane < 4; lane++) begin
       automatic logic [15:0] value = '0;
-      automatic logic hit = 1'b0;
-      for (int unsigned i = 0; i < Patches; i++) begin
-        value |= !hit_q[i][lane] ? '0 : lane % 2 == 0 ? even_q[i] : odd_q[i];
-        hit |= hit_q[i][lane];
-      end
-      patched[16*lane+:16] = hit ? swap16(value) : zero2_q ? '0 : read2_q[16*lane+:16];
+      // A simulation looks for the value only where there is one.
+      if (hit_q[lane] != 0) for (int unsigned i = 0; i < Patches; i++) value |= !hit_q[lane][i] ? '0 : lane % 2 == 0 ? even_q[i] : odd_q[i];
+      patched[16*lane+:16] = hit_q[lane] != 0 ? swap16(value) : zero2_q ? '0 : read2_q[16*lane+:16];
     end
   end
 

@@ -54,7 +54,8 @@ module generator_plan
   logic early_q, late_q, ran_q, first_q, endless_q, more_q;
   logic [31:0] left_q;  // frames still to plan
 
-  wire at_end = go && cycle_q == 3'd7;
+  // In these two cycles nothing stands still, see hand_over.
+  wire at_end = cycle_q == 3'd7;
   // Lists and counts are there eight cycles after run_i at the earliest.
   wire begin_plan = at_end && run_i && ran_q && more_q;
   wire hand_over = late_q && cycle_q == 3'd4;
@@ -96,10 +97,12 @@ module generator_plan
   logic [4:0] template_q;
   logic [LengthBits-1:0] asked_length_q;
   from_e from_q, late_from_q;
-  ticks_t value_q, late_value_q;
+  ticks_t upcoming_q, value_q, late_value_q;
 
   always_ff @(posedge clk_i) begin
     if (go) cycle_q <= cycle_q + 1'b1;
+    // It stands for some cycles before it is wanted.
+    upcoming_q <= first_q ? first_time_i : {32'b0, gaps_from_list_i ? gap_list_q : gap_i};
     more_q <= endless_q || left_q != 0;
     if (hand_over && go) late_q <= 1'b0;
     if (at_end) begin
@@ -113,7 +116,7 @@ module generator_plan
       template_q     <= size_list.number;
       asked_length_q <= size_list.length;
       from_q         <= first_q ? first_from_i : from_i;
-      value_q        <= first_q ? first_time_i : {32'b0, gaps_from_list_i ? gap_list_q : gap_i};
+      value_q        <= upcoming_q;
       first_q        <= 1'b0;
       left_q         <= left_q - 1'b1;
       entry_q        <= entry_q == last_entry_i ? '0 : entry_q + 1'b1;
@@ -148,7 +151,7 @@ module generator_plan
   field_t flags[Fields];
   logic [31:0] used_by[Fields], firsts[Fields], lasts[Fields], steps[Fields], states[Fields];
   wire [1:0] field = cycle_q[1:0];
-  logic on1_q, active2_q, active3_q, active4_q;
+  logic on1_q, at_last1_q, active2_q, active3_q, active4_q;
   logic [31:0] used1_q;
   field_t flags1_q, flags2_q, flags3_q, flags4_q;
   logic [31:0] first1_q, last1_q, step1_q, state1_q, value2_q, value3_q, value4_q;
@@ -157,7 +160,7 @@ module generator_plan
 
   always_comb begin
     if (flags1_q.mode == Random) next = xorshift32(state1_q);
-    else next = state1_q == last1_q ? first1_q : state1_q + step1_q;
+    else next = at_last1_q ? first1_q : state1_q + step1_q;
   end
 
   wire write_field = write_i && memory_i == ToFields;
@@ -192,6 +195,7 @@ module generator_plan
       last1_q   <= lasts[field];
       step1_q   <= steps[field];
       state1_q  <= states[field];
+      at_last1_q <= states[field] == lasts[field];
 
       active2_q <= on1_q && used1_q[template_q];
       field2_q  <= field1_q;
@@ -218,10 +222,16 @@ module generator_plan
   logic [7:0] signature_at_q;
   logic [4:0] stream_q;
   logic [12:0] first_beat_q;
-  wire keep_sequence = go && early_q && cycle_q == 3'd6 && signature_q;
+  wire keep_sequence = early_q && cycle_q == 3'd6 && signature_q;
+  logic write_sequence_q;
+  logic [4:0] place_q;
+  logic [39:0] next_sequence_q;
   always_ff @(posedge clk_i) begin
-    if (keep_sequence || write_i && memory_i == ToStreams)
-      sequences[keep_sequence ? stream_q : address_i[4:0]] <= keep_sequence ? sequence_q + 1'b1 : {8'b0, data_i};
+    write_sequence_q <= keep_sequence || write_i && memory_i == ToStreams;
+    place_q          <= keep_sequence ? stream_q : address_i[4:0];
+    next_sequence_q  <= keep_sequence ? sequence_q + 1'b1 : {8'b0, data_i};
+    if (write_sequence_q) sequences[place_q] <= next_sequence_q;
+    if (!rst_ni) write_sequence_q <= 1'b0;
   end
 
   // What becomes of the words, and the sums.

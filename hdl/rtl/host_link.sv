@@ -106,6 +106,8 @@ module host_link
     Tell       = 6'h12,
     TakeSize   = 6'h13,
     DropFcs    = 6'h14,
+    // Whether credits were enough is known a cycle after they were asked for: the sum is half a cycle long.
+    Used       = 6'h15,
     // A frame to the host: three words, the value by one of five, and its body by one of three.
     PutHost    = 6'h20,
     PutKind    = 6'h21,
@@ -152,6 +154,7 @@ module host_link
   logic [8:0] left_q;   // words of it in the store
   logic [8:0] body_q;   // beats of the body that are not done
   logic [CreditWidth-1:0] beats_q;
+  logic [2:0] own_parts_q, all_parts_q;  // halfwords of the address that are the module's, or all's
   logic mine_q, typed_q, longer_q, frame_length_q, words_length_q, place_q, jump_q, is_hello_q, right_q, none_left_q;
   logic [8:0] reach_q;  // halfwords up to the signature's end
   logic [31:0] address_q;
@@ -229,7 +232,7 @@ module host_link
   assign mark_o = value_q[15:0];
   assign hello_o = state_q == Act && is_hello_q && right_q;
   assign revoke_o = hello_o;
-  assign grant_ready_o = known_q;
+  assign grant_ready_o = known_q && !(state_q == UseCredits);  // yosys takes no state for one-hot that is asked for otherwise
   assign marked_ready_o = state_q == Tell && tell_q == TellMark;
   assign departed_ready_o = state_q == PutDeparted && move;
   assign received_ready_o = state_q == TakeSize || ((state_q == PutStamp || state_q == PutReceived) && move) || state_q == DropFcs;
@@ -279,9 +282,11 @@ module host_link
     if (!rst_ni) valid_q <= 1'b0;
   end
 
-  // An address that is no register's, or not one to be read, or written.
-  wire plausible = word_i[31:13] == 0 && word_i[1:0] == 0;
-  wire asked = state_q == Wrote || (state_q == Reading && (read_valid_i || outside_q));
+  // An address that is no register's, or not one to be read, or written. It is asked of the register, as words come late.
+  wire outside = address_q[31:13] != 0 || address_q[1:0] != 0;
+  logic writes_q, reads_q, waited_q;
+  assign read_o = reads_q && !outside;
+  wire asked = state_q == Wrote || (state_q == Reading && (read_valid_i || outside));
 
   // What is wrong with a request, by what was measured of it.
   why_e judged;
@@ -302,8 +307,9 @@ module host_link
       endcase
   end
 
-  // What an error says of it.
-  logic [15:0] said;
+  // What an error says of it: known one cycle after Act began.
+  logic [15:0] said, said_q;
+  logic acted_q;
   always_comb begin
     unique case (why_q)
       WrongVersion: said = {8'b0, version_q};
@@ -315,8 +321,9 @@ module host_link
     endcase
   end
 
-  wire wrong = state_q == Act && !right_q;
-  wire refused = use_valid_o && use_refused_i;
+  wire wrong = state_q == Act && !right_q && acted_q;
+  logic refused_q;
+  wire refused = state_q == Used && refused_q;
   // Errors that are told behind the request that showed them.
   wire tell_lost = state_q == Finish && lost_q;
   wire tell_astray = state_q == Finish && !lost_q && astray_q;
@@ -336,8 +343,10 @@ module host_link
   always_ff @(posedge clk_i) calm_q <= counting_i[WrongPlace:WrongVersion] == 0;
 
   always_ff @(posedge clk_i) begin
-    write_o <= 1'b0;
-    read_o  <= 1'b0;
+    writes_q <= 1'b0;
+    reads_q  <= 1'b0;
+    write_o  <= writes_q && !outside;
+    waited_q <= state_q == Writing && !waited_q;
     if (word) begin
       left_q      <= left_q - 1'b1;
       none_left_q <= left_q == 9'd1;
@@ -361,7 +370,10 @@ module host_link
         end
       Head0:
         if (word) begin
-          mine_q         <= word_i[47:0] == ModuleAddress || word_i[47:0] == '1;
+          for (int unsigned i = 0; i < 3; i++) begin
+            own_parts_q[i] <= word_i[16*i+:16] == ModuleAddress[16*i+:16];
+            all_parts_q[i] <= word_i[16*i+:16] == '1;
+          end
           source_q[15:0] <= word_i[63:48];
           state_q        <= Head1;
         end
@@ -409,10 +421,10 @@ module host_link
 
       Act:
         if (!right_q) begin
-          if (calm_q) begin
+          if (calm_q && acted_q) begin
             detail_q <= {16'b0, kind_q, 4'b0, why_q};
             length_q <= '0;
-            small_q <= 32'(said);
+            small_q <= 32'(said_q);
             state_q <= PutHost;
           end
         end else begin
@@ -440,14 +452,18 @@ module host_link
 
       UseCredits:
         if (!forgetting_i) begin
-          state_q <= Push;
-          if (use_refused_i) begin
-            detail_q <= {16'b0, kind_q, 4'b0, NoCredit};
-            length_q <= '0;
-            small_q <= 32'(outstanding_i);
-            state_q <= PutHost;
-          end
+          refused_q <= use_refused_i;
+          state_q   <= Used;
         end
+      Used: begin
+        state_q <= Push;
+        if (refused_q) begin
+          detail_q <= {16'b0, kind_q, 4'b0, NoCredit};
+          length_q <= '0;
+          small_q <= 32'(outstanding_i);
+          state_q <= PutHost;
+        end
+      end
       Push:
         if (word) begin
           body_q <= body_q - 1'b1;
@@ -457,23 +473,21 @@ module host_link
       WriteWord:
         if (word) begin
           {data_o, address_q} <= word_i;
-          write_o   <= plausible;
-          outside_q <= !plausible;
+          writes_q <= 1'b1;
           body_q <= body_q - 1'b1;
           state_q <= Writing;
         end
-      Writing: state_q <= Wrote;
+      Writing: if (waited_q) state_q <= Wrote;
       Wrote: state_q <= body_q == 0 ? PutHost : WriteWord;
 
       ReadWord:
         if (word) begin
           address_q <= word_i[31:0];
-          read_o    <= plausible;
-          outside_q <= !plausible;
+          reads_q <= 1'b1;
           state_q <= Reading;
         end
       Reading:
-        if (read_valid_i || outside_q) state_q <= PutRead;
+        if (read_valid_i || outside) state_q <= PutRead;
       PutRead:
         if (move) begin
           body_q <= body_q - 1'b1;
@@ -575,21 +589,27 @@ module host_link
       host_q      <= '1;
       left_q      <= '0;
       none_left_q <= 1'b1;
+      writes_q    <= 1'b0;
+      reads_q     <= 1'b0;
       write_o     <= 1'b0;
-      read_o      <= 1'b0;
+      waited_q    <= 1'b0;
     end
   end
 
   // What is asked again and again of the header, once: it stands for more than a cycle before.
   always_ff @(posedge clk_i) begin
     is_hello_q <= kind_q == Hello;
+    mine_q     <= own_parts_q == '1 || all_parts_q == '1;
+    said_q     <= said;
+    acted_q    <= state_q == Act;
+    outside_q  <= outside;
     reach_q    <= 9'(detail_q[23:16]) + 9'd9;
   end
 
   // The first address of a request where nothing is; a cycle later, when the address still stands.
   logic stray_q;
   always_ff @(posedge clk_i) begin
-    stray_q <= asked && (outside_q || unknown_i);
+    stray_q <= asked && (outside || unknown_i);
     if (stray_q && !astray_q) astray_at_q <= address_q;
     astray_q <= (astray_q || stray_q) && !(state_q == Measure || (tell_astray && calm_q));
     if (!rst_ni) stray_q <= 1'b0;

@@ -116,7 +116,7 @@ module host_store
     finish_q   <= measured_q;
     tag_q      <= 1'b0;
     bytes_q    <= {count_q, final_q} - 12'd7;
-    wrong_q    <= below(16'(bytes_q), MinBytes) || !below(16'(bytes_q), MaxBytes + 1) || long_q || (broken_q && !KeepBad);
+    if (measured_q) wrong_q <= below(16'(bytes_q), MinBytes) || !below(16'(bytes_q), MaxBytes + 1) || long_q || (broken_q && !KeepBad);
     used_q   <= write_q - read_q;
     // Two cycles old: the eight words are the slots, and what may have been written since.
     room_q   <= below(16'(used_q), Words - MostBeats - 8);

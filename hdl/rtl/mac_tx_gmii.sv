@@ -50,11 +50,11 @@ module mac_tx_gmii
   logic wants_q;  // the last byte of a beat that is not the last
   logic [7:0] now_q;
 
-  wire end_of_frame = beat_q.last && (byte_q == beat_q.final_byte || byte_q == 3'd7);
+  logic end_of_frame_q;  // the byte whose turn it is in Data is the frame's last
 
   assign step_o = state_q == Data || state_q == Pad;
   // By what is wanted, not by what comes: if it does not come, this frame is broken, and no byte counts.
-  assign byte_o = state_q == Idle || wants_q ? beat_i.data[7:0] : state_q == Pad || end_of_frame ? 8'h00 : beat_q.data[15:8];
+  assign byte_o = state_q == Idle || wants_q ? beat_i.data[7:0] : state_q == Pad || end_of_frame_q ? 8'h00 : beat_q.data[15:8];
 
   assign ready_o = state_q == Idle || wants_q || (state_q == Broken && !beat_q.last);
 
@@ -97,7 +97,7 @@ module mac_tx_gmii
         if (state_q == Data) beat_q.data <= beat_q.data >> 8;
         if (state_q == Pad) begin
           if (long_enough_q) state_q <= Fcs;
-        end else if (end_of_frame) begin
+        end else if (end_of_frame_q) begin
           state_q <= long_enough_q ? Fcs : Pad;
         end else if (wants_q) begin
           byte_q <= '0;
@@ -135,6 +135,8 @@ module mac_tx_gmii
     wants_q <= state_q == Data && byte_q == 3'd6 && !beat_q.last;
     if (state_q == Idle || step_o) now_q <= byte_i;
     if (take) beat_q <= beat_i;
+    if (take) end_of_frame_q <= beat_i.last && beat_i.final_byte == 0;
+    else if (state_q == Data) end_of_frame_q <= beat_q.last && (byte_q + 3'd1 == beat_q.final_byte || byte_q == 3'd6);
     if (!rst_ni) begin
       state_q <= Idle;
       wants_q <= 1'b0;

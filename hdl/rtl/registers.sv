@@ -275,9 +275,13 @@ module registers (
     endcase
   end
 
+  // The address stands until it is answered.
+  logic readable_q, writable_q, wrote_q;
+  assign unknown_o = wrote_q ? !writable_q : !readable_q;
   always_ff @(posedge clk_i) begin
-    if (read_i) unknown_o <= !readable;
-    if (write_i) unknown_o <= !writable;
+    readable_q <= readable;
+    writable_q <= writable;
+    wrote_q    <= write_i || (wrote_q && !read_i);
   end
 
   // Reading: first within groups of eight words, then all groups together.

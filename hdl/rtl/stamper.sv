@@ -42,6 +42,8 @@ module stamper
   logic [9:0] position_q;
   logic summed_q, replaced_q, check_q;  // what is done with that byte
   logic [9:0][7:0] written_q;           // bytes 6 … 15
+  logic [15:0] late_q;
+  logic more_late_q;  // than that can say
   logic written_now_q;
   logic adding_q;                       // they are being added
   logic [3:0] next_q;                   // which of them is picked next
@@ -85,18 +87,20 @@ module stamper
     end
     if (started_q[2]) begin
       // The first byte at the lowest place.
-      {written_q[0], written_q[1]} <= late_i[63:16] != 0 ? '1 : late_i[15:0];
       {written_q[2], written_q[3], written_q[4], written_q[5], written_q[6], written_q[7], written_q[8], written_q[9]} <=
           {SignatureVersion, time_i};
     end
-    written_now_q <= started_q[2];
+    if (started_q[3]) {written_q[0], written_q[1]} <= more_late_q ? '1 : late_q;
+    more_late_q   <= late_i[63:16] != 0;
+    late_q        <= late_i[15:0];
+    written_now_q <= started_q[3];
     // After the tenth the first is picked again.
     adding_q <= written_now_q || adding_q && next_q != 0;
     if (pick) begin
       next_q   <= next_q == 4'd9 ? '0 : next_q + 1'b1;
       picked_q <= written_q[next_q];
     end
-    if (started_q[2]) next_q <= '0;
+    if (started_q[3]) next_q <= '0;
     add_q    <= adding_q || step_i && !position_q[9];
     addend_q <= adding_q ? picked_q : summed_q ? byte_i : 8'h00;
     if (add_q) begin

@@ -31,7 +31,7 @@ module tare_module
     output beat_t       host_beat_o,
     // The wire's link is up.
     input  logic        wire_up_i,
-    // Nothing moves, and nothing will until somebody else does something: a simulation may stop its clock.
+    // Nothing moved in the cycle before, and nothing will until somebody else does something: a simulation may stop its clock.
     output logic        quiet_o
 );
   logic control_live, control_run, control_gaps_from_list;
@@ -206,7 +206,7 @@ module tare_module
       .quiet_o          (side_quiet)
   );
   // Receiving goes on for some cycles behind the pins.
-  assign quiet_o = side_quiet && idle && !forgetting && !reading_q && !rx_dv_i && !tx_en_o;
+  always_ff @(posedge clk_i) quiet_o <= side_quiet && idle && !forgetting && !reading_q && !rx_dv_i && !tx_en_o;
 
   // Memories of the generator: the address grows with each word.
   always_ff @(posedge clk_i) begin

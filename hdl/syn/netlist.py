@@ -12,7 +12,7 @@ import json
 # Before synthesis: one of the mapper's longer scripts, 5 % smaller here than its default and no slower.
 MAPPING = "scratchpad -copy abc9.script.flow3 abc9.script\n"
 PORTS = ("A", "B")
-WIDEST = 18  # in words of 36 bits both halves of the memory are one port: those stay as they are
+HALF = 18  # outputs of a port; in words of 36 bits both ports' outputs are the one that reads
 
 
 def absorb(path, top):
@@ -33,21 +33,21 @@ def absorb(path, top):
     absorbed = 0
     for memory in [cell for cell in cells.values() if cell["type"] == "DP16KD"]:
         wires, parameters = memory["connections"], memory["parameters"]
-        for side in PORTS:
-            if int(parameters[f"DATA_WIDTH_{side}"], 2) > WIDEST:
-                continue
-            outputs = [f"DO{side}{n}" for n in range(WIDEST) if users[wires[f"DO{side}{n}"][0]]]
+        wide = any(int(parameters[f"DATA_WIDTH_{side}"], 2) > HALF for side in PORTS)
+        for sides in [PORTS] if wide else PORTS:
+            outputs = [f"DO{side}{n}" for side in sides for n in range(HALF) if users[wires[f"DO{side}{n}"][0]]]
             after = [users[wires[output][0]] for output in outputs]
             if not outputs or any(len(of) != 1 or of[0][1] != "DI" or cells[of[0][0]]["type"] != "TRELLIS_FF" for of in after):
                 continue
             names = [of[0][0] for of in after]
-            if {clocked(cells[name]) for name in names} != {(clocked(cells[names[0]])[0], parameters[f"CLK{side}MUX"] == f"CLK{side}", wires[f"CLK{side}"][0], True)}:
-                continue
             enable = clocked(cells[names[0]])[0]
+            if {clocked(cells[name]) for name in names} != {(enable, parameters[f"CLK{side}MUX"] == f"CLK{side}", wires[f"CLK{side}"][0], True) for side in sides}:
+                continue
             for output, name in zip(outputs, names):
                 wires[output] = cells.pop(name)["connections"]["Q"]
-            wires[f"OCE{side}"] = [enable]
-            parameters[f"REGMODE_{side}"] = "OUTREG"
+            for side in sides:
+                wires[f"OCE{side}"] = [enable]
+                parameters[f"REGMODE_{side}"] = "OUTREG"
             absorbed += len(names)
     path.write_text(json.dumps(netlist))
     return absorbed

@@ -269,13 +269,14 @@ async def live(dut, idle):
     rng = seeded("live", idle)
     frames = [rng.randbytes(rng.randint(60, 400)) for _ in range(30)]
     departures = [Departure(From.AT_ONCE)] + [Departure(From.AFTER_START, rng.randint(500, 900)) for _ in frames[1:]]
-    state = {"credits": 0, "marks": []}
+    state = {"credits": 0, "marks": [], "asks": False}
 
     def put(word):
         dut.live_departure_i.value, dut.live_beat_i.value = word
 
     source = Source(dut, "live_valid_i", "live_ready_o", put, [], PAUSES[idle](rng))
-    grants = Sink(dut, "grant_valid_o", "grant_ready_i", "grant_o")
+    # Grants are not taken while a frame asks.
+    grants = Sink(dut, "grant_valid_o", "grant_ready_i", "grant_o", lambda _cycle: state["asks"])
     marked = Sink(dut, "marked_valid_o", "marked_ready_i", "marked_o")
     core = Core(dut, source, grants, marked, Loop(dut))
     await core.begin(live_i=1)
@@ -284,10 +285,10 @@ async def live(dut, idle):
         words = beats(frame_)
         await core.until(lambda: sum(grants.items()) - state["credits"] >= len(words), 5_000)
         state["credits"] += len(words)
-        dut.use_valid_i.value, dut.use_i.value = 1, len(words)
+        dut.use_valid_i.value, dut.use_i.value, state["asks"] = 1, len(words), True
         await core.step()
         assert int(dut.use_refused_o.value) == 0
-        dut.use_valid_i.value = 0
+        dut.use_valid_i.value, state["asks"] = 0, False
         source.items += [(departure.pack(), beat.pack()) for beat in words]
         await core.until(source.empty, 5_000)
         if n % 7 == 3:
@@ -383,3 +384,56 @@ async def forgets(dut, source):
         live_source.items += [(Departure(From.AFTER_START, 10**10).pack(), beat.pack()) for beat in beats(rng.randbytes(100))]
         await core.until(lambda: len(core.wire.frames) == 4, 1_000)
         assert await core.counter("late") == 0
+
+
+@cocotb.test()
+async def forget_ends_the_run(dut):
+    """A generator that runs while all is forgotten stops, and begins anew when it is told to run again."""
+    core = Core(dut)
+    await core.begin()
+    plan = Plan([template(64)], [], [], [(0, 0, 0)], 0)
+    await core.load(plan, (84, 0, 1), core.tick() + 100)
+    dut.run_i.value = 1
+    await core.until(lambda: len(core.wire.frames) == 5, 5_000)
+    dut.forget_i.value = 1
+    await core.step()
+    dut.forget_i.value = 0
+    await core.step(200)
+    assert int(dut.idle_o.value) == 1 and int(dut.forget_busy_o.value) == 0
+    left = len(core.wire.frames)
+    await core.step(1_000)
+    assert int(dut.run_i.value) == 1 and len(core.wire.frames) == left
+    dut.run_i.value = 0
+    await core.step(4)
+    at = core.tick() + 100
+    dut.first_time_i.value, dut.run_i.value = at, 1
+    await core.until(lambda: len(core.wire.frames) == left + 3, 5_000)
+    starts = [cycle for cycle, _ in core.wire.whole()]
+    assert [start - starts[left] for start in starts[left : left + 3]] == [0, 84, 168]
+
+
+@cocotb.test()
+async def sources_change_between_frames(dut):
+    """Live is taken away while live frames wait, and given while the generator runs: each frame leaves whole, the one source's before the other's."""
+    rng = seeded("sources")
+
+    def put(word):
+        dut.live_departure_i.value, dut.live_beat_i.value = word
+
+    source = Source(dut, "live_valid_i", "live_ready_o", put, [], never)
+    core = Core(dut, source)
+    await core.begin(live_i=1)
+    plan = Plan([template(64)], [], [], [(0, 0, 0)], 4)
+    await core.load(plan, (84, 0, 1), 0)
+    first, then = [[rng.randbytes(rng.randint(60, 300)) for _ in range(4)] for _ in range(2)]
+    source.items += [(Departure(From.AFTER_START, 500).pack(), beat.pack()) for frame_ in first for beat in beats(frame_)]
+    await core.until(lambda: len(core.wire.frames) == 1 and source.empty(), 5_000)
+    dut.live_i.value, dut.run_i.value = 0, 1
+    await core.until(lambda: len(core.wire.frames) == 5, 5_000)
+    dut.live_i.value = 1
+    source.items += [(Departure(From.AFTER_START, 500).pack(), beat.pack()) for frame_ in then for beat in beats(frame_)]
+    await core.until(lambda: len(core.wire.frames) == 12, 10_000)
+    whole = [data for _, data in core.wire.whole()]
+    assert whole[:4] == first and whole[8:] == then
+    assert [len(data) for data in whole[4:8]] == [60] * 4
+    assert int(dut.idle_o.value) == 1 and await core.counter("underruns") == 0

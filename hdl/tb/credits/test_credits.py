@@ -11,8 +11,10 @@ CAPACITY = 256
 async def none_lost(dut, honest, wait):
     rng = seeded("none_lost", honest, wait)
     host = {"credits": 0, "held": 0, "refused": 0, "told": 0, "used": 0}
-    grants = Sink(dut, "grant_valid_o", "grant_ready_i", "grant_o", PAUSES[wait](rng))
     now = {"use": 0, "free": False}
+    pause = PAUSES[wait](rng)
+    # Grants are not taken while a frame asks.
+    grants = Sink(dut, "grant_valid_o", "grant_ready_i", "grant_o", lambda cycle: pause(cycle) or now["use"] > 0)
 
     def drive(_cycle):
         size = rng.randint(1, 192) if rng.random() < 0.1 else 0

@@ -283,3 +283,18 @@ async def vanishes(dut):
     assert granted[-1].value == sum(message.detail for message in granted) == 2_048
     assert all(message.target == other for message in granted)
     assert await host.read("magic") == 0x54415245
+
+
+@cocotb.test()
+async def answers_have_no_holes(dut):
+    """Between the beats of a frame to the host are at most 8 cycles, as long as a MAC at 1 Gb/s takes for one: also of the longest answer, whatever is read."""
+    host = Host(dut)
+    await host.begin()
+    await host.ask(Message(Kind.HELLO))
+    readable = [reg for reg in REGISTERS.values() if reg.fields[0].kind in ("value", "constant")]
+    answer = await host.ask(Message(Kind.READ, body=registers([(reg.address, 0) for reg in (readable * 6)[:180]])))
+    assert answer.kind == Kind.READ_BACK and len(answer.words()) == 180 and len(readable) <= 180 <= 6 * len(readable)
+    last = None
+    for cycle, word in host.sink.got:
+        assert last is None or cycle - last <= 8, f"cycle {cycle}: {cycle - last} cycles after the beat before"
+        last = None if Beat.unpack(word).last else cycle
