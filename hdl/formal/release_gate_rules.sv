@@ -35,7 +35,6 @@ module release_gate_rules
     input logic       previous_q,
     input ticks_t     previous_start_q,
     input ticks_t     previous_due_q,
-    input logic       previous_untimed_q,
     input logic       open,
     input logic signed [OwedWidth-1:0] owed_q,
     input logic       positive_q,
@@ -179,7 +178,7 @@ module release_gate_rules
       assert (!negative_q || owed_q < 0);
       assert (!settled_q || owed_q == 0);
       if (earlier) begin
-        assert (earlier_start == previous_start_q && earlier_due == (previous_untimed_q ? previous_start_q : previous_due_q));
+        assert (earlier_start == previous_start_q && earlier_due == previous_due_q);
         assert (earlier_start < now_i && earlier_due <= earlier_start);
       end
       assert (departures_n == frames_n + CountWidth'(held_q) + CountWidth'(owed_q));

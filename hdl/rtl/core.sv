@@ -223,16 +223,19 @@ module core
       .use_i,
       .refused_o(use_refused_o),
       .outstanding_o,
-      .free_i   (beat_left)
+      .free_i   (beat_left_q)
   );
 
-  logic accepted_q, gone_q;
+  // What the MAC takes comes late in a cycle.
+  logic accepted_q, gone_q, beat_left_q;
   always_ff @(posedge clk_i) begin
+    beat_left_q <= beat_left;
     accepted_q <= live_valid_i && live_ready_o && live_beat_i.last;
     gone_q     <= beat_left && source_beat.last;
     if (!rst_ni) begin
-      accepted_q <= 1'b0;
-      gone_q     <= 1'b0;
+      accepted_q  <= 1'b0;
+      gone_q      <= 1'b0;
+      beat_left_q <= 1'b0;
     end
   end
 

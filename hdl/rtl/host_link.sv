@@ -249,7 +249,7 @@ module host_link
   logic putting;
   always_comb begin
     putting  = 1'b1;
-    out_word = '0;
+    out_word = received_i;
     unique case (state_q)
       PutHost: out_word = {ModuleAddress[15:0], host_q};
       PutKind: out_word = {out_kind_q, LinkVersion, LinkType, ModuleAddress[47:16]};
@@ -260,7 +260,7 @@ module host_link
       PutNow: out_word = now_i;
       PutRead: out_word = {outside_q ? '0 : data_i, address_q};
       PutDeparted: out_word = departed_i;
-      PutStamp, PutReceived: out_word = received_i;
+      PutStamp, PutReceived: ;
       default: putting = 1'b0;
     endcase
   end
@@ -368,33 +368,30 @@ module host_link
           none_left_q <= 1'b0;
           state_q <= Head0;
         end
-      Head0:
-        if (word) begin
-          for (int unsigned i = 0; i < 3; i++) begin
-            own_parts_q[i] <= word_i[16*i+:16] == ModuleAddress[16*i+:16];
-            all_parts_q[i] <= word_i[16*i+:16] == '1;
-          end
-          source_q[15:0] <= word_i[63:48];
-          state_q        <= Head1;
+      // Words are taken in each cycle that waits for one: the last is the right one.
+      Head0: begin
+        for (int unsigned i = 0; i < 3; i++) begin
+          own_parts_q[i] <= word_i[16*i+:16] == ModuleAddress[16*i+:16];
+          all_parts_q[i] <= word_i[16*i+:16] == '1;
         end
-      Head1:
-        if (word) begin
-          source_q[47:16] <= word_i[31:0];
-          typed_q         <= word_i[47:32] == LinkType;
-          version_q       <= word_i[55:48];
-          kind_q          <= kind_e'(word_i[63:56]);
-          state_q         <= Head2;
-        end
-      Head2:
-        if (word) begin
-          {detail_q, length_q, number_q} <= word_i;
-          state_q <= Head3;
-        end
-      Head3:
-        if (word) begin
-          value_q <= word_i;
-          state_q <= Measure;
-        end
+        source_q[15:0] <= word_i[63:48];
+        if (word) state_q <= Head1;
+      end
+      Head1: begin
+        source_q[47:16] <= word_i[31:0];
+        typed_q         <= word_i[47:32] == LinkType;
+        version_q       <= word_i[55:48];
+        kind_q          <= kind_e'(word_i[63:56]);
+        if (word) state_q <= Head2;
+      end
+      Head2: begin
+        {detail_q, length_q, number_q} <= word_i;
+        if (word) state_q <= Head3;
+      end
+      Head3: begin
+        value_q <= word_i;
+        if (word) state_q <= Measure;
+      end
 
       Measure: begin
         longer_q       <= length_q > 16'(came_q);
@@ -470,22 +467,24 @@ module host_link
           if (body_q == 9'd1) state_q <= Drain;
         end
 
-      WriteWord:
+      WriteWord: begin
+        {data_o, address_q} <= word_i;
         if (word) begin
-          {data_o, address_q} <= word_i;
           writes_q <= 1'b1;
           body_q <= body_q - 1'b1;
           state_q <= Writing;
         end
+      end
       Writing: if (waited_q) state_q <= Wrote;
       Wrote: state_q <= body_q == 0 ? PutHost : WriteWord;
 
-      ReadWord:
+      ReadWord: begin
+        address_q <= word_i[31:0];
         if (word) begin
-          address_q <= word_i[31:0];
           reads_q <= 1'b1;
           state_q <= Reading;
         end
+      end
       Reading:
         if (read_valid_i || outside) state_q <= PutRead;
       PutRead:

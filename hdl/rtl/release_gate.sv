@@ -59,8 +59,7 @@ module release_gate
   logic inside_q, swallowing_q;
   // The frame before.
   logic previous_q;
-  ticks_t previous_start_q, previous_due_q;
-  logic previous_untimed_q;  // it was due when it left
+  ticks_t previous_start_q, previous_due_q;  // without a time it was due when it left
 
   logic signed [OwedWidth-1:0] owed_q;
   // What it was and still is; for one cycle after it changed, none of them: so no sum is on the way to `ready_o`.
@@ -94,7 +93,7 @@ module release_gate
   always_comb begin
     unique case (departure_i.from)
       AfterStart: base = previous_start_q;
-      AfterDue: base = previous_untimed_q ? previous_start_q : previous_due_q;
+      AfterDue: base = previous_due_q;
       default: base = '0;
     endcase
   end
@@ -114,8 +113,7 @@ module release_gate
     if (start_o) begin
       previous_q         <= 1'b1;
       previous_start_q   <= now_i;
-      previous_due_q     <= due_q;
-      previous_untimed_q <= untimed_q;
+      previous_due_q     <= untimed_q ? now_i : due_q;
     end
     if (forget_i) previous_q <= 1'b0;
 
@@ -145,5 +143,5 @@ module release_gate
 
   // The frame that started in the last cycle is the one before now.
   assign release_o.start = previous_start_q;
-  assign release_o.late  = previous_untimed_q ? '0 : previous_start_q - previous_due_q;
+  assign release_o.late  = previous_start_q - previous_due_q;
 endmodule
