@@ -11,7 +11,12 @@ cd "$(dirname "$0")/.."
 target=$1
 python=hdl/.venv/bin/python
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+synth_log=$(mktemp)
+
+# Place and route uses one core for some minutes, so it begins first, in a process group of its own.
+setsid "$python" hdl/syn/synth.py --check >"$synth_log" 2>&1 </dev/null &
+synth=$!
+trap 'kill -- "-$synth" 2>/dev/null; rm -f "$log" "$synth_log"' EXIT
 
 # part NAME COMMAND...: a command counts as one test, or as many as it says («N passed, N failed»); with another status than 0 it has failed.
 part() {
@@ -39,3 +44,4 @@ grep -q '^test result: ' "$log" || echo 'test result: FAILED. 0 passed; 1 failed
 part 'the simulated module is built (hdl/sim)' hdl/sim/build.sh "$target/module-sim"
 part 'benches of the hardware modules (hdl/tb)' "$python" hdl/tb/run.py
 part 'the whole module in its process (hdl/tb/module)' "$python" hdl/tb/module/test_module.py "$target/module-sim/tare-module-sim"
+part 'size and clock after place and route (hdl/syn)' sh -c 'tail --pid="$1" -s 1 -f /dev/null; cat "$2"; grep -q "^as good as the bars ask" "$2"' sh "$synth" "$synth_log"

@@ -60,6 +60,10 @@ module host_link_rules
     input logic        reads_q,
     input logic        waited_q,
     input logic        is_hello_q,
+    input logic        is_read_q,
+    input logic        is_write_q,
+    input logic        is_frame_q,
+    input logic        is_mark_q,
     input logic        refused_q,
     input logic [8:0]  reach_q,
     input logic [CreditWidth-1:0] granted_q,
@@ -215,7 +219,10 @@ module host_link_rules
         assert (value_q == value && place == 5 && came_q == bytes - 12'd36 && came_q <= 12'd2016 && left_q == in_all - 9'd4);
       end
       if (state == Measure) assert (reach_q == 9'(detail[23:16]) + 9'd9);
-      if (state == Head3 || in_header) assert (is_hello_q == (kind == Hello));
+      if (state == Head3 || in_header) begin
+        assert (is_hello_q == (kind == Hello) && is_read_q == (kind == Read) && is_write_q == (kind == Write));
+        assert (is_frame_q == (kind == Frame) && is_mark_q == (kind == Mark));
+      end
       if (state inside {Judge, Act, UseCredits, Used}) begin
         assert (mine_q && typed_q);
         assert (longer_q == (length > 16'(came_q)));

@@ -135,7 +135,7 @@ module core
   assign now_o = now;
 
   // Sources.
-  logic live_q, ended_q;
+  logic live_q, ended_q, run_q;
   logic made_departure_valid, made_departure_ready, made_valid, made_ready, made_idle;
   departure_t made_departure;
   beat_t made_beat;
@@ -145,7 +145,7 @@ module core
   ) made (
       .clk_i,
       .rst_ni,
-      .run_i            (run_i && !forget_busy_o && !ended_q),
+      .run_i            (run_q),
       .idle_o           (made_idle),
       .gaps_from_list_i,
       .from_i,
@@ -201,12 +201,15 @@ module core
   always_ff @(posedge clk_i) begin
     if (left) live_q <= live_i;
     ended_q <= run_i && (ended_q || forget_i);
+    run_q   <= run_i && !forget_busy_o && !ended_q;
     if (!rst_ni) begin
       live_q  <= 1'b0;
       ended_q <= 1'b0;
+      run_q   <= 1'b0;
     end
   end
 
+  logic accepted_q, gone_q, beat_left_q;
   // Room is free when the gate has taken a beat.
   wire beat_left = live_q && source_valid && source_ready;
 
@@ -227,7 +230,6 @@ module core
   );
 
   // What the MAC takes comes late in a cycle.
-  logic accepted_q, gone_q, beat_left_q;
   always_ff @(posedge clk_i) begin
     beat_left_q <= beat_left;
     accepted_q <= live_valid_i && live_ready_o && live_beat_i.last;

@@ -68,12 +68,12 @@ module histogram (
   wire start_read = read_i && !at_q[4] && reading_q == 0;
   wire [10:0] read_address = at_q[4] ? {set_q[4], bin_q} : {read_set_i, read_bin_i};
   logic [31:0] read1_q, read2_q;
-  logic write_q;
+  logic write_q, most_q;  // most_q: the bin stays as it is
   logic [10:0] place5_q, place6_q, write_place_q;
   logic [31:0] write_data_q;
 
   always_ff @(posedge clk_i) begin
-    if (write_q) counts[write_place_q] <= write_data_q;
+    if (write_q && !most_q) counts[write_place_q] <= write_data_q;
     read1_q <= counts[read_address];
     read2_q <= read1_q;
   end
@@ -108,7 +108,8 @@ module histogram (
 
     write_q       <= at_q[6] || clearing_q;
     write_place_q <= clearing_q ? clear_bin_q : place6_q;
-    write_data_q  <= clearing_q ? '0 : read2_q + 32'(read2_q[31:24] != '1);
+    write_data_q  <= clearing_q ? '0 : read2_q + 1'b1;
+    most_q        <= !clearing_q && read2_q[31:24] == '1;
 
     if (clearing_q) begin
       clear_bin_q <= clear_bin_q + 1'b1;

@@ -155,7 +155,8 @@ module host_link
   logic [8:0] body_q;   // beats of the body that are not done
   logic [CreditWidth-1:0] beats_q;
   logic [2:0] own_parts_q, all_parts_q;  // halfwords of the address that are the module's, or all's
-  logic mine_q, typed_q, longer_q, frame_length_q, words_length_q, place_q, jump_q, is_hello_q, right_q, none_left_q;
+  logic mine_q, typed_q, longer_q, frame_length_q, words_length_q, place_q, jump_q, right_q, none_left_q;
+  logic is_hello_q, is_read_q, is_write_q, is_frame_q, is_mark_q;
   logic [8:0] reach_q;  // halfwords up to the signature's end
   logic [31:0] address_q;
   logic [31:0] small_q;  // a value to tell that has no more bits
@@ -228,7 +229,7 @@ module host_link
   end
   assign use_valid_o = state_q == UseCredits && !forgetting_i;
   assign use_o = beats_q;
-  assign mark_valid_o = state_q == Act && kind_q == Mark && right_q && mark_ready_i;
+  assign mark_valid_o = state_q == Act && is_mark_q && right_q && mark_ready_i;
   assign mark_o = value_q[15:0];
   assign hello_o = state_q == Act && is_hello_q && right_q;
   assign revoke_o = hello_o;
@@ -294,11 +295,11 @@ module host_link
     judged = Nothing;
     if (version_q != LinkVersion) judged = WrongVersion;
     else
-      unique case (kind_q)
-        Hello: ;
-        Mark: if (!mark_ready_i) judged = WrongState;
-        Read, Write: if (longer_q || words_length_q) judged = WrongLength;
-        Frame:
+      unique case (1'b1)
+        is_hello_q: ;
+        is_mark_q: if (!mark_ready_i) judged = WrongState;
+        is_read_q, is_write_q: if (longer_q || words_length_q) judged = WrongLength;
+        is_frame_q:
           if (longer_q || frame_length_q) judged = WrongLength;
           else if (value_q[63:62] != 0 && detail_q[1:0] != AtOnce) judged = WrongTime;
           else if (place_q) judged = WrongPlace;
@@ -412,7 +413,7 @@ module host_link
         was_expected_q <= expected_q;
         // Numbers of another version are not ours to judge, and hello begins anew.
         if (version_q == LinkVersion) expected_q <= number_q + 1'b1;
-        lost_q         <= jump_q && known_q && version_q == LinkVersion && kind_q != Hello;
+        lost_q         <= jump_q && known_q && version_q == LinkVersion && !is_hello_q;
         state_q        <= Act;
       end
 
@@ -426,23 +427,23 @@ module host_link
           end
         end else begin
           small_q <= '0;
-          unique case (kind_q)
-            Hello: begin
+          unique case (1'b1)
+            is_hello_q: begin
               host_q   <= source_q;
               detail_q <= build_i;
               length_q <= '0;
               state_q <= PutHost;
             end
-            Read: begin
+            is_read_q: begin
               detail_q <= 32'(body_q);
               state_q <= PutHost;
             end
-            Write: begin
+            is_write_q: begin
               detail_q <= 32'(body_q);
               length_q <= '0;
               state_q <= WriteWord;
             end
-            Frame: state_q <= UseCredits;
+            is_frame_q: state_q <= UseCredits;
             default: state_q <= Drain;
           endcase
         end
@@ -598,6 +599,10 @@ module host_link
   // What is asked again and again of the header, once: it stands for more than a cycle before.
   always_ff @(posedge clk_i) begin
     is_hello_q <= kind_q == Hello;
+    is_read_q  <= kind_q == Read;
+    is_write_q <= kind_q == Write;
+    is_frame_q <= kind_q == Frame;
+    is_mark_q  <= kind_q == Mark;
     mine_q     <= own_parts_q == '1 || all_parts_q == '1;
     said_q     <= said;
     acted_q    <= state_q == Act;
@@ -620,8 +625,8 @@ module host_link
     unique case (state_q)
       Act: begin
         out_kind_q   <= right_q ? kind_e'(8'h80 | kind_q) : Error;
-        value_from_q <= right_q && kind_q == Hello ? ValueHello : ValueSmall;
-        then_q       <= right_q && kind_q == Read ? ThenRead : ThenDrain;
+        value_from_q <= right_q && is_hello_q ? ValueHello : ValueSmall;
+        then_q       <= right_q && is_read_q ? ThenRead : ThenDrain;
       end
       UseCredits: out_kind_q <= Error;
       Finish: begin
