@@ -9,7 +9,9 @@ module core_gate_rules
 ) (
     input logic       clk_i,
     input logic       rst_ni,
-    input logic       live_i,
+    input logic       live_q,
+    input logic       queue_empty,
+    input logic       made_idle,
     input ticks_t     now,
     input ticks_t     next,
     // Sources.
@@ -63,28 +65,33 @@ module core_gate_rules
       .clk_i, .rst_ni, .valid_i(gate_valid), .ready_i(gate_ready), .data_i(gate_beat));
 
   logic begun_q = 1'b0;
-  logic live_before;
-  // Departures that the queue gave and whose frames have not ended there; negative: frames that ended before their departure.
-  logic signed [W-1:0] open;
-  logic made_between;  // the generator's frame has begun and not ended
+  // Departures that the queue gave and whose frames have not ended there; negative: frames that ended before their departure. The generator's likewise.
+  logic signed [W-1:0] open, made_open;
+  logic made_between, queued_between;  // the generator's frame has begun and not ended; the queue's likewise
   logic between;       // at the gate's output the same
   logic took;          // a beat left the gate a cycle ago
   logic [1:0] frames;
+  logic was_made_q;    // a frame of the generator's left before
 
   always_ff @(posedge clk_i) begin
     begun_q     <= 1'b1;
-    live_before <= live_i;
     open        <= open + W'(queued_departure_valid && queued_departure_ready) - W'(queued_valid && queued_ready && queued_beat.last);
+    made_open   <= made_open + W'(made_departure_valid && made_departure_ready) - W'(made_valid && made_ready && made_beat.last);
     took        <= gate_valid && gate_ready;
     if (made_valid && made_ready) made_between <= !made_beat.last;
+    if (queued_valid && queued_ready) queued_between <= !queued_beat.last;
     if (gate_valid && gate_ready) between <= !gate_beat.last;
+    if (gate_valid && gate_ready && !live_q) was_made_q <= 1'b1;
     if (gate_valid && gate_ready && gate_beat.last && frames != '1) frames <= frames + 1'b1;
     if (!rst_ni) begin
       open         <= '0;
+      made_open    <= '0;
       made_between <= 1'b0;
+      queued_between <= 1'b0;
       between      <= 1'b0;
       took         <= 1'b0;
       frames       <= '0;
+      was_made_q   <= 1'b0;
     end
   end
 
@@ -92,9 +99,10 @@ module core_gate_rules
   wire [W-1:0] lasts = W'(source_valid && source_beat.last) + W'(Xgmii && spare_valid && spare_beat.last);
 
   always_comb begin
-    // The source is changed only while both are empty: here, not at all.
-    if (begun_q) assume (live_i == live_before);
-    // What is proved of the sources.
+    // What is proved of the sources: nothing that is begun has a hole, and what says that it has nothing has given as many departures as frames.
+    // The link puts a whole frame into the queue before it does what comes behind it, so it is not told to forget while one is half there.
+    if (queue_empty) assume (!queued_valid && !queued_departure_valid && !queued_between && open == 0);
+    if (made_idle) assume (!made_valid && !made_departure_valid && !made_between && made_open == 0);
     if (open > 0) assume (queued_valid);
     if (made_between) assume (made_valid);
     // As in the gate's own rules: no more frames fit into what is before it.
@@ -117,10 +125,15 @@ module core_gate_rules
       assert (!negative_q || owed_q < 0);
       assert (!settled_q || owed_q == 0);
       assert (Xgmii ? source_valid || !spare_valid : !spare_valid);
-      if (live_i)
+      if (live_q) begin
+        assert (made_open == 0 && !made_between);
+        if (Xgmii && spare_valid) assert (queued_between == !spare_beat.last);
+        else if (source_valid) assert (queued_between == !source_beat.last);
+        else assert (queued_between == (inside_q || swallowing_q));
         assert (open == W'(held_q) + W'(owed_q) + W'(departure_valid) + W'(inside_q) + W'(swallowing_q) - lasts);
-      else begin
-        assert (open == 0);
+      end else begin
+        assert (open == 0 && !queued_between);
+        assert (made_open == W'(held_q) + W'(owed_q) + W'(departure_valid) + W'(inside_q) + W'(swallowing_q) - lasts);
         // The youngest beat that is inside says whether its frame goes on.
         if (Xgmii && spare_valid) assert (made_between == !spare_beat.last);
         else if (source_valid) assert (made_between == !source_beat.last);
@@ -128,8 +141,9 @@ module core_gate_rules
       end
     end
 
-    cover (begun_q && live_i && frames == 2 && between);
-    cover (begun_q && !live_i && frames == 2 && between);
+    cover (begun_q && live_q && frames == 2 && between);
+    cover (begun_q && !live_q && frames == 2 && between);
+    cover (begun_q && live_q && frames == 2 && between && was_made_q);
   end
 endmodule
 

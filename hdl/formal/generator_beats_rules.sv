@@ -29,6 +29,7 @@ module generator_beats_rules
     input logic               first0_q,
     input logic [Width-1:0]   address0_q,
     input logic [10:0]        left0_q,
+    input logic               last0_q,
     input logic [7:0]         stored0_q,
     input logic [6:0]         index0_q,
     input logic [2:0]         final0_q,
@@ -44,7 +45,7 @@ module generator_beats_rules
     input logic               last2_q,
     input logic               zero2_q,
     input logic [2:0]         final2_q,
-    input logic [Patches-1:0][3:0] hit_q,
+    input logic [3:0][Patches-1:0] hit_q,
     input logic [Patches-1:0][15:0] even_q,
     input logic [Patches-1:0][15:0] odd_q,
     input logic [63:0]        read1_q,
@@ -183,6 +184,7 @@ module generator_beats_rules
       // What the registers mean.
       assert (3'(plan_valid_q && !begun_plan) + 3'(busy0_q) + 3'(last1) + 3'(last2) + 3'(last3) == held);
       if (begun_plan) assert (plan_valid_q && (busy0_q && first0_q || valid1_q && first1_q));
+      if (busy0_q) assert (last0_q == (left0_q == 1));
       if (busy0_q) assert (left0_q != 0 && (first0_q == !(valid1_q && !last1_q)) && (!first0_q || begun_plan));
       if (valid1_q) assert (last1_q || busy0_q && !first0_q);
       if (valid1_q && first1_q) assert (begun_plan);
@@ -220,7 +222,9 @@ module generator_beats_rules
       if (valid1_q && first1_q) assert (spill_q == 0);
       if (in2) begin
         assert (valid2_q && last2_q == (number2 + 1'b1 == plan.beats) && final2_q == plan.final_byte && first2 == (number2 == 0));
-        assert (hit_q == with2 && values_right && zero2_q == (number2 >= 11'(plan.stored)) && number2 < plan.beats);
+        for (int unsigned i = 0; i < Patches; i++)
+          for (int unsigned lane = 0; lane < 4; lane++) assert (hit_q[lane][i] == with2[i][lane]);
+        assert (values_right && zero2_q == (number2 >= 11'(plan.stored)) && number2 < plan.beats);
         assert (read2_q == {high[place2], low[place2]});
         assert (in3 == (number2 != 0) && (!in3 || number3 + 1'b1 == number2));
         assert (last2_q != in1);

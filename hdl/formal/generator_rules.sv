@@ -47,6 +47,7 @@ module generator_rules
     input logic [11:0] entry_q,
     input logic [31:0] gap_read_q,
     input logic [31:0] gap_list_q,
+    input ticks_t      upcoming_q,
     input size_t [1:0] size_read_q,
     input size_t [1:0] size_list_q,
     input from_e       from_q,
@@ -167,6 +168,7 @@ module generator_rules
         assert (run_q);
         if (cycle_q >= 1) assert (more_q == (endless_q || left_q != 0));
         if (cycle_q >= 1) assert (gap_read_q == listed_gap && size_read_q == {listed_high, listed_low});
+        if (cycle_q >= 3) assert (upcoming_q == due.value);
         if (cycle_q >= 2) assert (gap_list_q == listed_gap && size_list_q == {listed_high, listed_low});
       end
       if (gap_first || gap_step) assert (cycle_q == 0);
@@ -210,6 +212,7 @@ bind generator generator_rules rules (
     .entry_q      (plans.entry_q),
     .gap_read_q   (plans.gap_read_q),
     .gap_list_q   (plans.gap_list_q),
+    .upcoming_q   (plans.upcoming_q),
     .size_read_q  (plans.size_read_q),
     .size_list_q  (plans.size_list_q),
     .from_q       (plans.from_q),

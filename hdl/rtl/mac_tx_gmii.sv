@@ -73,9 +73,10 @@ module mac_tx_gmii
         long_enough_q <= 1'b0;
         byte_q  <= '0;
         count_q <= 4'd1;
+        // Means nothing unless tx_en_o is high, which is known late in a cycle.
+        txd_o   <= 8'h55;
         if (take) begin
           state_q <= Preamble;
-          txd_o   <= 8'h55;
           tx_en_o <= 1'b1;
         end
       end
@@ -135,7 +136,7 @@ module mac_tx_gmii
     wants_q <= state_q == Data && byte_q == 3'd6 && !beat_q.last;
     if (state_q == Idle || step_o) now_q <= byte_i;
     if (take) beat_q <= beat_i;
-    if (take) end_of_frame_q <= beat_i.last && beat_i.final_byte == 0;
+    if (state_q == Idle || wants_q) end_of_frame_q <= beat_i.last && beat_i.final_byte == 0;
     else if (state_q == Data) end_of_frame_q <= beat_q.last && (byte_q + 3'd1 == beat_q.final_byte || byte_q == 3'd6);
     if (!rst_ni) begin
       state_q <= Idle;
