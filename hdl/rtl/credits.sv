@@ -45,9 +45,11 @@ module credits #(
   wire offer = !grant_valid_o && free_q != 0;
   wire [Width-1:0] more = outstanding_q + (grant_ready_i ? offered_q : '0);  // if nothing is offered, it is 0
   wire [Width-1:0] back = revoke_i ? outstanding_q : '0;
+  // free_i is the carry into one sum.
+  wire [Width:0] all = {offer ? '0 : free_q, 1'b1} + {back, free_i};
 
   always_ff @(posedge clk_i) begin
-    free_q        <= (offer ? '0 : free_q) + Width'(free_i) + back;
+    free_q        <= all[Width:1];
     if (revoke_i) outstanding_q <= granted ? offered_q : '0;
     else if (!use_valid_i) outstanding_q <= more;
     else if (!left[Width]) outstanding_q <= left[Width-1:0];

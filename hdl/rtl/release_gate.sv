@@ -98,6 +98,13 @@ module release_gate
     endcase
   end
 
+  // By how much what is owed changes, -1 to 2: one sum, not three.
+  wire dropped = taken && drop;
+  logic signed [2:0] owes;
+  assign owes[0] = dropped ^ drop_held ^ begin_swallow;
+  assign owes[1] = begin_swallow ? !dropped && !drop_held : dropped && drop_held;
+  assign owes[2] = begin_swallow && !dropped && !drop_held;
+
   always_ff @(posedge clk_i) begin
     checked_q <= held_q && !start_o && !drop_held;
     reached_q <= untimed_q || next_i >= due_q;
@@ -119,8 +126,7 @@ module release_gate
 
     if (valid_o && ready_i) inside_q <= !beat_i.last;
     if (swallow && valid_i) swallowing_q <= !beat_i.last;
-    owed_q <= owed_q + OwedWidth'(signed'({1'b0, taken && drop})) + OwedWidth'(signed'({1'b0, drop_held}))
-            - OwedWidth'(signed'({1'b0, begin_swallow}));
+    owed_q <= owed_q + OwedWidth'(owes);
 
     positive_q <= owed_q > 0 && !begin_swallow;
     negative_q <= owed_q < 0 && !(taken && drop) && !drop_held;

@@ -10,7 +10,7 @@ import collections
 import json
 
 # Before synthesis: one of the mapper's longer scripts, 5 % smaller here than its default and no slower.
-MAPPING = "scratchpad -copy abc9.script.flow3 abc9.script\n"
+MAPPING = "scratchpad -copy abc9.script.flow3mfs abc9.script\n"
 PORTS = ("A", "B")
 HALF = 18  # outputs of a port; in words of 36 bits both ports' outputs are the one that reads
 
