@@ -18,7 +18,7 @@
 // Reading and clearing are the host's: `read_i` has its answer when `read_valid_o` is high; it waits for values, and values do not wait for it.
 // `clear_i` empties all bins in 2 048 cycles; values that come meanwhile are told by `missed_o`.
 //
-// Rules: 1 a bin holds as many values as fell in it since the last clear (simulated); 2 each value is in a bin or told as missed.
+// Rules (formal/histogram_rules.sv): 1 a bin holds as many values as fell in it since the last clear, but for those told as missed; 2 what is read is that.
 module histogram (
     input  logic        clk_i,
     input  logic        rst_ni,
