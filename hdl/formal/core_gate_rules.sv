@@ -34,6 +34,7 @@ module core_gate_rules
     input logic       start,
     // Inside, for the induction.
     input logic       departure_valid,
+    input logic       midway_q,
     input logic       source_valid,
     input beat_t      source_beat,
     input logic       spare_valid,
@@ -100,9 +101,8 @@ module core_gate_rules
 
   always_comb begin
     // What is proved of the sources: nothing that is begun has a hole, and what says that it has nothing has given as many departures as frames.
-    // The link puts a whole frame into the queue before it does what comes behind it, so it is not told to forget while one is half there.
-    if (queue_empty) assume (!queued_valid && !queued_departure_valid && !queued_between && open == 0);
-    if (made_idle) assume (!made_valid && !made_departure_valid && !made_between && made_open == 0);
+    if (queue_empty) assume (!queued_valid && !queued_departure_valid && open == 0);
+    if (made_idle) assume (!made_valid && !made_departure_valid && made_open == 0);
     if (open > 0) assume (queued_valid);
     if (made_between) assume (made_valid);
     // As in the gate's own rules: no more frames fit into what is before it.
@@ -118,6 +118,7 @@ module core_gate_rules
 
       // What the registers mean.
       assert (between == inside_q && !(inside_q && swallowing_q));
+      assert (midway_q == (live_q ? queued_between : made_between));
       if (held_q || inside_q) assert (owed_q >= 0);
       assert (next == now + 64'd1);
       if (checked_q) assert (held_q && reached_q == (untimed_q || now >= due_q));

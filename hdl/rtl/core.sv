@@ -196,14 +196,20 @@ module core
   logic departure_valid, departure_ready, source_valid, source_ready;
   departure_t departure;
   beat_t source_beat;
+  // The source's, before the register.
+  logic chosen_valid, chosen_ready;
+  beat_t chosen_beat;
 
-  wire left = !source_valid && !departure_valid && (live_q ? queue_empty : made_idle);
+  logic midway_q;  // of a frame that the source has begun to give
+  wire left = !source_valid && !departure_valid && !midway_q && (live_q ? queue_empty : made_idle);
   always_ff @(posedge clk_i) begin
+    if (chosen_valid && chosen_ready) midway_q <= !chosen_beat.last;
     if (left) live_q <= live_i;
     ended_q <= run_i && (ended_q || forget_i);
     run_q   <= run_i && !forget_busy_o && !ended_q;
     if (!rst_ni) begin
       live_q  <= 1'b0;
+      midway_q <= 1'b0;
       ended_q <= 1'b0;
       run_q   <= 1'b0;
     end
@@ -268,8 +274,6 @@ module core
     end
     if (!rst_ni) departure_valid <= 1'b0;
   end
-  logic chosen_valid, chosen_ready;
-  beat_t chosen_beat;
   assign chosen_valid = live_q ? queued_valid : made_valid;
   assign chosen_beat = live_q ? queued_beat : made_beat;
   assign queued_ready = live_q && chosen_ready;

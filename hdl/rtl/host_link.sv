@@ -166,7 +166,16 @@ module host_link
   logic [31:0] astray_at_q;
   why_e why_q;
 
+  // What its detail is; the others have it before. Of an error, what was wrong.
+  typedef enum logic [1:0] {
+    DetailKept,
+    DetailError,
+    DetailBuild
+  } detail_e;
+
   // The frame to the host.
+  detail_e detail_from_q;
+  why_e code_q;
   value_e value_from_q;
   then_e then_q;
   kind_e out_kind_q;
@@ -419,19 +428,13 @@ module host_link
 
       Act:
         if (!right_q) begin
-          if (calm_q && acted_q) begin
-            detail_q <= {16'b0, kind_q, 4'b0, why_q};
-            length_q <= '0;
-            small_q <= 32'(said_q);
-            state_q <= PutHost;
-          end
+          small_q <= 32'(said_q);
+          if (calm_q && acted_q) state_q <= PutHost;
         end else begin
           small_q <= '0;
           unique case (1'b1)
             is_hello_q: begin
-              host_q   <= source_q;
-              detail_q <= build_i;
-              length_q <= '0;
+              host_q  <= source_q;
               state_q <= PutHost;
             end
             is_read_q: begin
@@ -455,12 +458,8 @@ module host_link
         end
       Used: begin
         state_q <= Push;
-        if (refused_q) begin
-          detail_q <= {16'b0, kind_q, 4'b0, NoCredit};
-          length_q <= '0;
-          small_q <= 32'(outstanding_i);
-          state_q <= PutHost;
-        end
+        small_q <= 32'(outstanding_i);
+        if (refused_q) state_q <= PutHost;
       end
       Push:
         if (word) begin
@@ -499,14 +498,8 @@ module host_link
       Finish: begin
         length_q <= '0;
         state_q <= tell_lost || tell_astray ? (calm_q ? PutHost : Finish) : Rest;
-        if (lost_q) begin
-          detail_q <= {16'b0, kind_q, 4'b0, Lost};
-          small_q <= 32'(was_expected_q);
-          lost_q <= !calm_q;
-        end else if (astray_q) begin
-          detail_q <= {16'b0, kind_q, 4'b0, WrongAddress};
-          small_q <= astray_at_q;
-        end
+        small_q <= lost_q ? 32'(was_expected_q) : astray_at_q;
+        if (lost_q) lost_q <= !calm_q;
       end
 
       // Unasked.
@@ -556,7 +549,15 @@ module host_link
         end
       DropFcs: if (received_valid_i) state_q <= Rest;
 
-      PutHost: if (move) state_q <= PutKind;
+      PutHost: begin
+        unique case (detail_from_q)
+          DetailError: detail_q <= {16'b0, kind_q, 4'b0, code_q};
+          DetailBuild: detail_q <= build_i;
+          default: ;
+        endcase
+        if (detail_from_q != DetailKept) length_q <= '0;
+        if (move) state_q <= PutKind;
+      end
       PutKind: if (move) state_q <= PutHeader;
       PutHeader:
         if (move) begin
@@ -624,20 +625,29 @@ module host_link
   always_ff @(posedge clk_i) begin
     unique case (state_q)
       Act: begin
-        out_kind_q   <= right_q ? kind_e'(8'h80 | kind_q) : Error;
-        value_from_q <= right_q && is_hello_q ? ValueHello : ValueSmall;
-        then_q       <= right_q && is_read_q ? ThenRead : ThenDrain;
+        out_kind_q    <= right_q ? kind_e'(8'h80 | kind_q) : Error;
+        value_from_q  <= right_q && is_hello_q ? ValueHello : ValueSmall;
+        then_q        <= right_q && is_read_q ? ThenRead : ThenDrain;
+        detail_from_q <= !right_q ? DetailError : is_hello_q ? DetailBuild : DetailKept;
+        code_q        <= why_q;
       end
       UseCredits: out_kind_q <= Error;
+      Used: begin
+        detail_from_q <= DetailError;
+        code_q        <= NoCredit;
+      end
       Finish: begin
-        out_kind_q   <= Error;
-        value_from_q <= ValueSmall;
-        then_q       <= ThenFinish;
+        out_kind_q    <= Error;
+        value_from_q  <= ValueSmall;
+        then_q        <= ThenFinish;
+        detail_from_q <= DetailError;
+        code_q        <= lost_q ? Lost : WrongAddress;
       end
       Tell: begin
-        out_kind_q   <= Error;
-        value_from_q <= ValueSmall;
-        then_q       <= ThenRest;
+        out_kind_q    <= Error;
+        value_from_q  <= ValueSmall;
+        then_q        <= ThenRest;
+        detail_from_q <= DetailKept;
         unique case (tell_q)
           TellMark: begin
             out_kind_q   <= Marked;
