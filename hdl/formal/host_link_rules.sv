@@ -56,6 +56,7 @@ module host_link_rules
     input logic        frame_length_q,
     input logic        words_length_q,
     input logic        place_q,
+    input logic        eager_q,
     input logic        writes_q,
     input logic        reads_q,
     input logic        waited_q,
@@ -197,6 +198,7 @@ module host_link_rules
       // What the registers mean.
       assert (state <= Used || (state >= PutHost && state <= PutDeparted) || state == PutStamp || state == PutReceived);
       assert (left_q == to_come && none_left_q == (to_come == 0));
+      assert (eager_q == (state inside {Size, Head0, Head1, Head2, Head3, WriteWord, ReadWord}));
       assert ((paid != 0) == (state == Push || (state == Used && !refused_q)));
       if (state == Used && !refused_q) assert (paid == beats_q);
       if (state == Size) assert (to_come == 0);

@@ -413,13 +413,13 @@ module core
   end
 
   // What departures tell: lateness one cycle after the release, the greatest three cycles later.
-  logic released_q, released2_q, late2_q, upper2_q, equal2_q, lower2_q, greater3_q;
+  logic released_q, released2_q, more2_q, some2_q, late3_q, upper2_q, equal2_q, lower2_q, greater3_q;
   ticks_t lateness2_q;
   events_t sent_events, heard_events;
   always_comb begin
     sent_events            = '0;
     sent_events.sent       = released2_q;
-    sent_events.late       = late2_q;
+    sent_events.late       = late3_q;
     sent_events.late_ticks = lateness2_q[47:0];
     sent_events.underrun   = underrun;
   end
@@ -427,10 +427,12 @@ module core
     released_q  <= release_valid_o;
     lateness_q  <= release_o.late;
     released2_q <= released_q;
-    // In two parts, of which the stamper asks for the first, too.
-    late2_q     <= released_q && (lateness_q[63:16] != 0 || lateness_q[15:0] != 0);
+    // In two parts, of which the stamper asks for the first, too; the next frame is eight cycles later or more, so lateness2_q stands.
+    more2_q     <= lateness_q[63:16] != 0;
+    some2_q     <= lateness_q[15:0] != 0;
+    late3_q     <= released2_q && (more2_q || some2_q);
     lateness2_q <= lateness_q;
-    // By halves; the next frame is eight cycles later or more, so lateness2_q stands.
+    // By halves.
     upper2_q    <= lateness_q[63:32] > latest_o[63:32];
     equal2_q    <= lateness_q[63:32] == latest_o[63:32];
     lower2_q    <= lateness_q[31:0] > latest_o[31:0];
@@ -440,7 +442,7 @@ module core
     if (!rst_ni) begin
       released_q  <= 1'b0;
       released2_q <= 1'b0;
-      late2_q     <= 1'b0;
+      late3_q     <= 1'b0;
       greater3_q  <= 1'b0;
     end
   end

@@ -221,8 +221,9 @@ module host_link
     end
   end
 
-  wire take_word = state_q == Size || state_q == Head0 || state_q == Head1 || state_q == Head2 || state_q == Head3
-      || state_q == WriteWord || state_q == ReadWord || (state_q == Push && live_ready_i) || (state_q == Drain && !none_left_q);
+  // In Size, the heads, WriteWord and ReadWord: in a register of its own, as a long way begins here.
+  logic eager_q;
+  wire take_word = eager_q || (state_q == Push && live_ready_i) || (state_q == Drain && !none_left_q);
   assign word_ready_o = take_word;
   wire word = word_valid_i && take_word;
 
@@ -357,6 +358,7 @@ module host_link
     reads_q  <= 1'b0;
     write_o  <= writes_q && !outside;
     waited_q <= state_q == Writing && !waited_q;
+    eager_q  <= 1'b0;
     if (word) begin
       left_q      <= left_q - 1'b1;
       none_left_q <= left_q == 9'd1;
@@ -366,18 +368,21 @@ module host_link
       Rest: begin
         turn_q <= !turn_q;
         tell_q <= tell;
+        eager_q <= word_valid_i && (!turn_q || tell == TellNothing);
         if (word_valid_i && (!turn_q || tell == TellNothing)) state_q <= Size;
         else if (tell != TellNothing) state_q <= Tell;
       end
 
       // The header: 48 bits of address each, then type, version and kind, number, length, detail and value.
-      Size:
+      Size: begin
+        eager_q <= 1'b1;
         if (word) begin
           came_q  <= word_i[11:0] - 12'(HeaderBytes + FcsBytes);
           left_q  <= word_i[24:16];
           none_left_q <= 1'b0;
           state_q <= Head0;
         end
+      end
       // Words are taken in each cycle that waits for one: the last is the right one.
       Head0: begin
         for (int unsigned i = 0; i < 3; i++) begin
@@ -385,10 +390,12 @@ module host_link
           all_parts_q[i] <= word_i[16*i+:16] == '1;
         end
         source_q[15:0] <= word_i[63:48];
+        eager_q        <= 1'b1;
         if (word) state_q <= Head1;
       end
       Head1: begin
         source_q[47:16] <= word_i[31:0];
+        eager_q         <= 1'b1;
         typed_q         <= word_i[47:32] == LinkType;
         version_q       <= word_i[55:48];
         kind_q          <= kind_e'(word_i[63:56]);
@@ -396,10 +403,12 @@ module host_link
       end
       Head2: begin
         {detail_q, length_q, number_q} <= word_i;
+        eager_q <= 1'b1;
         if (word) state_q <= Head3;
       end
       Head3: begin
         value_q <= word_i;
+        eager_q <= !word;
         if (word) state_q <= Measure;
       end
 
@@ -442,6 +451,7 @@ module host_link
               state_q <= PutHost;
             end
             is_write_q: begin
+              eager_q  <= 1'b1;
               detail_q <= 32'(body_q);
               length_q <= '0;
               state_q <= WriteWord;
@@ -469,6 +479,7 @@ module host_link
 
       WriteWord: begin
         {data_o, address_q} <= word_i;
+        eager_q <= !word;
         if (word) begin
           writes_q <= 1'b1;
           body_q <= body_q - 1'b1;
@@ -476,10 +487,14 @@ module host_link
         end
       end
       Writing: if (waited_q) state_q <= Wrote;
-      Wrote: state_q <= body_q == 0 ? PutHost : WriteWord;
+      Wrote: begin
+        eager_q <= body_q != 0;
+        state_q <= body_q == 0 ? PutHost : WriteWord;
+      end
 
       ReadWord: begin
         address_q <= word_i[31:0];
+        eager_q <= !word;
         if (word) begin
           reads_q <= 1'b1;
           state_q <= Reading;
@@ -489,7 +504,8 @@ module host_link
         if (read_valid_i || outside) state_q <= PutRead;
       PutRead:
         if (move) begin
-          body_q <= body_q - 1'b1;
+          body_q  <= body_q - 1'b1;
+          eager_q <= body_q != 9'd1;
           state_q <= body_q == 9'd1 ? Drain : ReadWord;
         end
 
@@ -538,7 +554,7 @@ module host_link
         if (received_valid_i) begin
           detail_q[0]  <= received_i[12];
           length_q     <= {4'b0, received_i[11:0]} - 16'(FcsBytes);
-          body_q           <= 9'((received_i[11:0] - 12'(FcsBytes) + 12'd7) >> 3);
+          body_q           <= 9'((received_i[11:0] + 12'(7 - FcsBytes)) >> 3);
           short_received_q <= 3'(received_i[2:0] - 3'd1) < 3'd4;
           state_q          <= PutHost;
         end
@@ -574,7 +590,10 @@ module host_link
           unique case (then_q)
             ThenDrain: state_q <= Drain;
             ThenFinish: state_q <= Finish;
-            ThenRead: state_q <= ReadWord;
+            ThenRead: begin
+              eager_q <= 1'b1;
+              state_q <= ReadWord;
+            end
             ThenDeparted: state_q <= PutDeparted;
             ThenReceived: state_q <= PutReceived;
             default: state_q <= Rest;
@@ -590,6 +609,7 @@ module host_link
       host_q      <= '1;
       left_q      <= '0;
       none_left_q <= 1'b1;
+      eager_q     <= 1'b0;
       writes_q    <= 1'b0;
       reads_q     <= 1'b0;
       write_o     <= 1'b0;

@@ -59,6 +59,8 @@ module host_store
   wire busy = ended_q || measured_q || finish_q || tag_q;
   wire fits = (begins ? room_q && !busy : fits_q) && !(most_q && !begins);
   wire write = valid_i && fits;
+  // What comes while the store is busy goes to a place that is free, and counts for nothing: so the memory need not wait to know.
+  wire store = valid_i && (begins ? room_q : fits_q) && !(most_q && !begins);
 
   wire keep = finish_q && fits_q && !wrong_q;
 
@@ -81,7 +83,7 @@ module host_store
   end
 
   always_ff @(posedge clk_i) begin
-    if (write || finish_q || tag_q) memory[place] <= word;
+    if (store || finish_q || tag_q) memory[place] <= word;
   end
 
   // The words that the reader may see are those before `start_q`.

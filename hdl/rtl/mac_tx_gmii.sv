@@ -59,8 +59,9 @@ module mac_tx_gmii
   assign ready_o = state_q == Idle || wants_q || (state_q == Broken && !beat_q.last);
 
   always_ff @(posedge clk_i) begin
-    txd_o      <= 8'h00;
-    tx_en_o    <= 1'b0;
+    // Means nothing while tx_en_o is low.
+    txd_o      <= ~crc_q[7:0];
+    tx_en_o    <= !(state_q == Gap || (state_q == Idle && !take) || (state_q == Broken && count_q != 0));
     tx_er_o    <= 1'b0;
     sent_o     <= 1'b0;
     underrun_o <= 1'b0;
@@ -73,20 +74,14 @@ module mac_tx_gmii
         long_enough_q <= 1'b0;
         byte_q  <= '0;
         count_q <= 4'd1;
-        // Means nothing unless tx_en_o is high, which is known late in a cycle.
         txd_o   <= 8'h55;
-        if (take) begin
-          state_q <= Preamble;
-          tx_en_o <= 1'b1;
-        end
+        if (take) state_q <= Preamble;
       end
       Preamble: begin
-        tx_en_o <= 1'b1;
         txd_o   <= count_q == 4'd7 ? 8'hd5 : 8'h55;
         if (count_q == 4'd7) state_q <= Data;
       end
       Data, Pad: begin
-        tx_en_o <= 1'b1;
         txd_o   <= now_q;
         crc_q   <= crc_byte(crc_q, now_q);
         byte_q  <= byte_q + 1'b1;
@@ -109,8 +104,6 @@ module mac_tx_gmii
         end
       end
       Fcs: begin
-        tx_en_o <= 1'b1;
-        txd_o   <= ~crc_q[7:0];
         crc_q   <= crc_q >> 8;
         if (count_q == 4'd3) begin
           state_q <= Gap;
@@ -122,7 +115,6 @@ module mac_tx_gmii
       Gap: if (count_q == 4'(GapBytes)) state_q <= Idle;
       Broken: begin
         // One byte that is marked as wrong, then silence, until the last beat has come and gone.
-        tx_en_o <= count_q == 0;
         tx_er_o <= count_q == 0;
         if (count_q == '1) count_q <= '1;
         if (beat_q.last) begin
