@@ -204,7 +204,8 @@ module core
   wire left = !source_valid && !departure_valid && !midway_q && (live_q ? queue_empty : made_idle);
   always_ff @(posedge clk_i) begin
     if (chosen_valid && chosen_ready) midway_q <= !chosen_beat.last;
-    if (left) live_q <= live_i;
+    // While all is forgotten both have their turns: what the other had made has to go, too.
+    if (left) live_q <= forget_busy_o ? !live_q : live_i;
     ended_q <= run_i && (ended_q || forget_i);
     run_q   <= run_i && !forget_busy_o && !ended_q;
     if (!rst_ni) begin

@@ -437,3 +437,48 @@ async def sources_change_between_frames(dut):
     assert whole[:4] == first and whole[8:] == then
     assert [len(data) for data in whole[4:8]] == [60] * 4
     assert int(dut.idle_o.value) == 1 and await core.counter("underruns") == 0
+
+
+@cocotb.test()
+async def forgets_what_the_other_source_had_made(dut):
+    """What the generator made while live frames had their turn is forgotten with them, and the next frame leaves; likewise live frames while the generator had it."""
+    rng = seeded("other source")
+
+    def put(word):
+        dut.live_departure_i.value, dut.live_beat_i.value = word
+
+    source = Source(dut, "live_valid_i", "live_ready_o", put, [], never)
+    core = Core(dut, source)
+    await core.begin(live_i=1)
+    await core.load(Plan([template(64)], [], [], [(0, 0, 0)], 4), (84, 0, 1), 0)
+
+    async def forget():
+        dut.forget_i.value = 1
+        await core.step()
+        dut.forget_i.value = 0
+        await core.until(lambda: int(dut.idle_o.value) == 1 and int(dut.forget_busy_o.value) == 0, 500)
+
+    def frame_of(value):
+        data = rng.randbytes(100)
+        source.items += [(Departure(From.AFTER_START, value).pack(), beat.pack()) for beat in beats(data)]
+        return data
+
+    dut.run_i.value = 1
+    await core.step(100)
+    dut.run_i.value = 0
+    assert int(dut.idle_o.value) == 0
+    await forget()
+    assert int(dut.forgotten_o.value) > 0 and not core.wire.frames
+    sent = frame_of(100)
+    await core.until(lambda: len(core.wire.frames) == 1, 2_000)
+    assert [data for _, data in core.wire.whole()] == [sent]
+
+    dut.live_i.value = 0
+    await core.step(10)
+    frame_of(100)
+    await core.until(source.empty, 500)
+    await core.step(50)
+    await forget()
+    assert int(dut.forgotten_o.value) == 1 and len(core.wire.frames) == 1
+    dut.first_time_i.value, dut.run_i.value = core.tick() + 50, 1
+    await core.until(lambda: len(core.wire.frames) == 5, 5_000)
