@@ -271,8 +271,14 @@ fn too_long(lengths: &Lengths, port: &str, length: usize, longest: usize) -> Pac
             }
         }
     };
+    // The longest frame of a module is the module's own.
+    let (what, raise) = if port.starts_with("fpga") {
+        ("", "")
+    } else {
+        (", its MTU with header and FCS", ", or raise the interface's MTU")
+    };
     PacketError::Wrong(format!(
-        "a frame size of {} is more than {port} takes ({}, its MTU with header and FCS); {advice}, or raise the interface's MTU",
+        "a frame size of {} is more than {port} takes ({}{what}); {advice}{raise}",
         length + FCS,
         longest + FCS
     ))

@@ -155,9 +155,7 @@ pub fn latencies(found: &[SizeFound]) -> Option<Table> {
         title: "One-way latency under load".to_owned(),
         columns: columns.iter().map(|(name, unit)| column(name, unit)).collect(),
         rows,
-        notes: vec![
-            "from when a frame was handed over until it was stamped; both by this machine's clock".to_owned(),
-        ],
+        notes: vec!["from when a frame was handed over until it was stamped; both by one clock".to_owned()],
     })
 }
 

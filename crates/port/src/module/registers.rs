@@ -171,7 +171,7 @@ pub const SENT: Register = Register { name: "sent", address: 0x100, bits: 64, ab
 pub const LATE: Register = Register { name: "late", address: 0x108, bits: 64, about: "Late", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "48 bits, 6 years" }] };
 
 /// Lateness, sum.
-pub const LATE_TICKS: Register = Register { name: "late_ticks", address: 0x110, bits: 64, about: "Lateness, sum", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "ticks", about: "48 bits; 26 days if one frame in line is late all the time" }] };
+pub const LATE_TICKS: Register = Register { name: "late_ticks", address: 0x110, bits: 64, about: "Lateness, sum", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "ticks", about: "48 bits; 1.7 seconds if all frames are due at once, since each is then later than the one before" }] };
 
 /// Lateness, greatest.
 pub const LATEST: Register = Register { name: "latest", address: 0x118, bits: 64, about: "Lateness, greatest", fields: &[Field { name: "value", low: 0, width: 64, access: Access::Value, unit: "ticks", about: "64 bits, does not wrap" }] };

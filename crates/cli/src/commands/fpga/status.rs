@@ -164,8 +164,13 @@ fn counter(register: &Register) -> &'static Field {
 static NOTHING: Field =
     Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "" };
 
-/// When a counter is at its start again if all the wire carries is counted.
+/// When a counter is at its start again if all the wire carries is counted. A sum of lateness grows fastest if all frames are due at once, as each
+/// is a frame later than the one before: of n frames it is n² / 2 times the ticks of one.
 fn wraps_after_s(field: &Field) -> f64 {
+    if field.unit == "ticks" && field.width < 64 {
+        let frame_ticks = TICKS_PER_S / FRAMES_PER_S;
+        return (2.0 * 2f64.powi(field.width as i32) / frame_ticks).sqrt() / FRAMES_PER_S;
+    }
     let per_s = match field.unit {
         "bytes" => BYTES_PER_S,
         "ticks" => TICKS_PER_S,
@@ -180,7 +185,7 @@ fn words(seconds: f64) -> String {
         [(365.25 * 86_400.0, "years"), (86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes")];
     let found = UNITS.iter().find(|(unit, _)| seconds >= 2.0 * unit);
     found.map_or_else(
-        || format!("{seconds:.0} seconds"),
+        || if seconds < 10.0 { format!("{seconds:.1} seconds") } else { format!("{seconds:.0} seconds") },
         |(unit, name)| format!("{} {name}", count((seconds / unit).round() as u64)),
     )
 }
@@ -195,7 +200,8 @@ mod tests {
         // 2^48 / 1 488 095 s = 1.89e8 s; 2^48 / 125e6 s = 2.25e6 s = 26 days; 2^64 / 125e6 s = 1.476e11 s.
         assert_eq!(words(wraps_after_s(counter(&SENT))), "6 years");
         assert_eq!(words(wraps_after_s(counter(&BYTES))), "26 days");
-        assert_eq!(words(wraps_after_s(counter(&LATE_TICKS))), "26 days");
+        // 2^48 ticks in sum = 84 ticks · n² / 2, at 1 488 095 frames a second.
+        assert_eq!(words(wraps_after_s(counter(&LATE_TICKS))), "1.7 seconds");
         assert_eq!(words(wraps_after_s(counter(&LATEST))), "4 676 years");
         // 2^32 / 1 488 095 s = 2 886 s.
         assert_eq!(words(wraps_after_s(counter(&LINK_BAD))), "48 minutes");
@@ -204,7 +210,7 @@ mod tests {
 
     #[test]
     fn descriptions_say_what_is_computed() {
-        let times = ["minutes", "days", "years"];
+        let times = ["seconds", "minutes", "days", "years"];
         let told = |register: &&Register| times.iter().any(|unit| counter(register).about.contains(unit));
         let counters = ALL.iter().filter(|register| register.address >= COUNTERS);
         let counters: Vec<&Register> = counters.filter(told).collect();
