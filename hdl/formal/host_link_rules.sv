@@ -57,6 +57,8 @@ module host_link_rules
     input logic        words_length_q,
     input logic        place_q,
     input logic        eager_q,
+    input logic        final_q,
+    input logic [2:0]  final_byte_q,
     input logic        writes_q,
     input logic        reads_q,
     input logic        waited_q,
@@ -234,6 +236,8 @@ module host_link_rules
         assert (place_q == (detail[8] && (detail[31:24] != 0 || detail[23:18] == 0 || {2'b0, detail[23:16]} + 10'd9 > length[10:1])));
       end
       if (state inside {Act, UseCredits, Used}) assert (body_q == 9'(beats_q));
+      if (state inside {UseCredits, Used}) assert (final_q == (body_q == 1));
+      if (in_header && state != Measure) assert (final_byte_q == 3'(length_q - 1'b1));
       if (state == Act) assert (right_q == (why == Nothing));
       if (state == Act && why == Nothing) begin
         assert (version_q == LinkVersion && kind inside {Hello, Read, Write, Frame, Mark});
@@ -244,6 +248,7 @@ module host_link_rules
       if (state == Push) begin
         assert (frame_right && kind == Frame && place == 5);
         assert (paid == CreditWidth'(body_q) && to_come >= body_q && body_q != 0);
+        assert (final_q == (body_q == 1) && final_byte_q == 3'(length - 1'b1));
         assert (length_q == length && detail_q == detail && value_q == value);
       end
       if (state inside {WriteWord, Writing, Wrote}) begin

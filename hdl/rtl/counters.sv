@@ -69,11 +69,13 @@ module counters
   logic [39:0] missing_frames_q;
 
   logic [47:0] amount;
+  logic [3:0] events;
   always_comb begin
     amount = (is_q[CountedLateTicks] && late_q ? late_ticks_q : '0)
            | (is_q[CountedBytes] && good_q ? 48'(bytes_q) : '0)
            | (is_q[CountedMissing] && missing_q ? 48'(missing_frames_q) : '0);
-    for (int unsigned i = 0; i < 16; i++) if (OfEvents[i]) amount[3:0] |= is_q[i] ? pending_q[i] : '0;
+    events = '0;
+    for (int unsigned i = 0; i < 16; i++) if (OfEvents[i]) events |= is_q[i] ? pending_q[i] : '0;
   end
 
   logic [4:0] sweep_q;  // sets all to 0, one in each cycle
@@ -83,6 +85,7 @@ module counters
   logic read1_q, read2_q, write2_q, write3_q, zero2_q;
   logic [3:0] at1_q, place2_q, place3_q;
   logic [47:0] amount2_q, amount3_q, value3_q;
+  logic [3:0] events2_q;
   wire go = !read1_q && !sweeping;
 
   always_ff @(posedge clk_i) begin
@@ -98,10 +101,11 @@ module counters
     zero2_q   <= sweeping;
     place2_q  <= sweeping ? sweep_q[3:0] : read1_q ? at1_q : whose_q;
     amount2_q <= amount;
+    events2_q <= events;
 
     write3_q  <= write2_q;
     place3_q  <= place2_q;
-    amount3_q <= zero2_q ? '0 : amount2_q;
+    amount3_q <= zero2_q ? '0 : amount2_q | 48'(events2_q);
     value3_q  <= zero2_q ? '0 : counts[place2_q];
     if (read2_q) value_o <= zero2_q ? '0 : counts[place2_q];
 

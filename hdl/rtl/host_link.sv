@@ -229,7 +229,13 @@ module host_link
 
   // The body of a frame goes straight on.
   assign live_valid_o = state_q == Push && word_valid_i;
-  assign live_beat_o = '{last: body_q == 9'd1, final_byte: body_q == 9'd1 ? 3'(length_q - 1'b1) : 3'd7, data: word_i};
+  logic final_q;             // in Push: the beat is the frame's last
+  logic [2:0] final_byte_q;  // of that
+  assign live_beat_o = '{last: final_q, final_byte: final_q ? final_byte_q : 3'd7, data: word_i};
+  always_ff @(posedge clk_i) begin
+    final_q      <= body_q == (state_q == Push && word ? 9'd2 : 9'd1);
+    final_byte_q <= 3'(length_q - 1'b1);
+  end
   always_comb begin
     live_departure_o              = '0;
     live_departure_o.from         = from_e'(detail_q[1:0]);
@@ -474,7 +480,7 @@ module host_link
       Push:
         if (word) begin
           body_q <= body_q - 1'b1;
-          if (body_q == 9'd1) state_q <= Drain;
+          if (final_q) state_q <= Drain;
         end
 
       WriteWord: begin
