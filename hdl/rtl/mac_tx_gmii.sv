@@ -90,7 +90,8 @@ module mac_tx_gmii
           bytes_q       <= bytes_q + 1'b1;
           long_enough_q <= bytes_q == 6'(MinFrameBytes - 2);
         end
-        if (state_q == Data) beat_q.data <= beat_q.data >> 8;
+        // What comes in above is never shown.
+        if (state_q == Data) beat_q.data[55:0] <= beat_q.data[63:8];
         if (state_q == Pad) begin
           if (long_enough_q) state_q <= Fcs;
         end else if (end_of_frame_q) begin
