@@ -1,6 +1,6 @@
 // Rules of what stands between the sources and the MAC in core: a register for the next departure, one for beats, the gate, forgetting. The sources are
 // cut out, and so is the MAC: in their place is anything that keeps what is proved of the queue (paced_queue_rules) and of the generator
-// (generator_beats_rules), and a MAC that takes a beat whenever it likes.
+// (generator_beats_rules), and a MAC that takes a beat whenever it likes. One departure and one beat, any, are followed from the sources to the gate.
 module core_gate_rules
   import tare_pkg::*;
 #(
@@ -34,6 +34,14 @@ module core_gate_rules
     input logic       start,
     // Inside, for the induction.
     input logic       departure_valid,
+    input departure_t departure,
+    // The gate's inputs, at its own pins.
+    input logic       gate_departure_valid,
+    input logic       gate_departure_ready,
+    input departure_t gate_departure,
+    input logic       gate_in_valid,
+    input logic       gate_in_ready,
+    input beat_t      gate_in_beat,
     input logic       midway_q,
     input logic       source_valid,
     input beat_t      source_beat,
@@ -99,6 +107,50 @@ module core_gate_rules
   // Last beats in the register.
   wire [W-1:0] lasts = W'(source_valid && source_beat.last) + W'(Xgmii && spare_valid && spare_beat.last);
 
+  // Departures and beats that the sources gave, and that the gate took, modulo 2^W. One of each, any one, is followed by its number.
+  wire queued_departs = queued_departure_valid && queued_departure_ready;
+  wire made_departs = made_departure_valid && made_departure_ready;
+  wire queued_comes = queued_valid && queued_ready;
+  wire made_comes = made_valid && made_ready;
+  wire gate_departs = gate_departure_valid && gate_departure_ready;
+  wire gate_comes = gate_in_valid && gate_in_ready;
+  (* anyseq *) logic follow_departure_any, follow_beat_any;
+  logic departure_followed, beat_followed;
+  wire follow_departure = follow_departure_any && (queued_departs || made_departs) && !departure_followed;
+  wire follow_beat = follow_beat_any && (queued_comes || made_comes) && !beat_followed;
+  logic [W-1:0] departures_given, departures_taken, beats_given, beats_taken, followed_departure_n, followed_beat_n;
+  departure_t followed_departure;
+  beat_t followed_beat;
+
+  always_ff @(posedge clk_i) begin
+    departures_given <= departures_given + W'(queued_departs) + W'(made_departs);
+    departures_taken <= departures_taken + W'(gate_departs);
+    beats_given      <= beats_given + W'(queued_comes) + W'(made_comes);
+    beats_taken      <= beats_taken + W'(gate_comes);
+    if (follow_departure) begin
+      departure_followed   <= 1'b1;
+      followed_departure_n <= departures_given;
+      followed_departure   <= queued_departs ? queued_departure : made_departure;
+    end else if (gate_departs && departures_taken == followed_departure_n) begin
+      departure_followed <= 1'b0;
+    end
+    if (follow_beat) begin
+      beat_followed   <= 1'b1;
+      followed_beat_n <= beats_given;
+      followed_beat   <= queued_comes ? queued_beat : made_beat;
+    end else if (gate_comes && beats_taken == followed_beat_n) begin
+      beat_followed <= 1'b0;
+    end
+    if (!rst_ni) begin
+      departures_given   <= '0;
+      departures_taken   <= '0;
+      beats_given        <= '0;
+      beats_taken        <= '0;
+      departure_followed <= 1'b0;
+      beat_followed      <= 1'b0;
+    end
+  end
+
   always_comb begin
     // What is proved of the sources: nothing that is begun has a hole, and what says that it has nothing has given as many departures as frames.
     if (queue_empty) assume (!queued_valid && !queued_departure_valid && open == 0);
@@ -116,7 +168,28 @@ module core_gate_rules
       if (between && (Xgmii || !took)) rule_1_no_hole : assert (gate_valid);
       if (start) rule_2_its_departure : assert (held_q && !between);
 
+      // The n-th departure and the n-th beat that the sources gave are the n-th that the gate takes, unchanged; what leaves it is what it takes.
+      if (gate_departs) rule_3_each_once : assert (departures_taken != departures_given);
+      if (departure_followed && gate_departs && departures_taken == followed_departure_n)
+        rule_3_its_departure : assert (gate_departure == followed_departure);
+      if (gate_comes) rule_4_each_once : assert (beats_taken != beats_given);
+      if (beat_followed && gate_comes && beats_taken == followed_beat_n) begin
+        rule_4_its_beats : assert (gate_in_beat == followed_beat);
+        if (gate_valid && gate_ready) rule_4_leaves : assert (gate_beat == followed_beat);
+      end
+      if (gate_valid && gate_ready) rule_4_none_between : assert (gate_comes);
+      // A source gives only while the other has given as many departures as frames, all of them whole: so the n-th departure of both together and
+      // the n-th frame of both together are the same source's, and of the same place in it.
+      if (queued_departs || queued_comes) rule_5_in_turns : assert (!made_departs && !made_comes && made_open == 0 && !made_between);
+      if (made_departs || made_comes) rule_5_in_turns_made : assert (!queued_departs && !queued_comes && open == 0 && !queued_between);
+
       // What the registers mean.
+      assert (departures_given == departures_taken + W'(departure_valid));
+      assert (beats_given == beats_taken + W'(source_valid) + W'(Xgmii && spare_valid));
+      if (departure_followed) assert (departure_valid && departures_taken == followed_departure_n && departure == followed_departure);
+      if (beat_followed && beats_taken == followed_beat_n) assert (source_valid && source_beat == followed_beat);
+      if (beat_followed && beats_taken != followed_beat_n)
+        assert (Xgmii && spare_valid && beats_taken + 1'b1 == followed_beat_n && spare_beat == followed_beat);
       assert (between == inside_q && !(inside_q && swallowing_q));
       assert (midway_q == (live_q ? queued_between : made_between));
       if (held_q || inside_q) assert (owed_q >= 0);
@@ -142,6 +215,9 @@ module core_gate_rules
       end
     end
 
+    // One of the queue's that was followed, after one of the generator's.
+    cover (begun_q && live_q && was_made_q && departure_followed && gate_departs);
+    cover (begun_q && live_q && was_made_q && beat_followed && beats_taken == followed_beat_n && gate_comes && gate_valid);
     cover (begun_q && live_q && frames == 2 && between);
     cover (begun_q && !live_q && frames == 2 && between);
     cover (begun_q && live_q && frames == 2 && between && was_made_q);
@@ -149,6 +225,12 @@ module core_gate_rules
 endmodule
 
 bind core core_gate_rules #(.Xgmii(Xgmii), .OwedWidth($clog2(QueueFrames) + 2)) rules (
+    .gate_departure_valid(gate.departure_valid_i),
+    .gate_departure_ready(gate.departure_ready_o),
+    .gate_departure(gate.departure_i),
+    .gate_in_valid(gate.valid_i),
+    .gate_in_ready(gate.ready_o),
+    .gate_in_beat(gate.beat_i),
     .spare_valid (chosen.spare_valid_q),
     .spare_beat  (chosen.spare_q),
     .held_q      (gate.held_q),
