@@ -11,6 +11,7 @@ use super::registers::{
 use super::session::{Core, Hello, Session};
 use super::time::{Captured, Exchange, Offset, TICK_NS, narrowest};
 use super::transport::Transport;
+use super::writes::{self, Place};
 use crate::PortError;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -38,6 +39,8 @@ pub struct Module {
     version: (u64, u64),
     /// Settings cannot be read back.
     set: Mutex<Set>,
+    /// Where the memories' next word goes, as this program wrote it.
+    place: Mutex<Place>,
 }
 
 #[derive(Debug, Default)]
@@ -77,7 +80,8 @@ impl Module {
             );
             return Err(refuse(why));
         }
-        let mut module = Self { session, hello, version: (0, 0), set: Mutex::default() };
+        let mut module =
+            Self { session, hello, version: (0, 0), set: Mutex::default(), place: Mutex::default() };
         let version = module.read(&VERSION)?;
         module.version = (VERSION_MAJOR.of(version), VERSION_MINOR.of(version));
         if module.version.0 != MAJOR {
@@ -175,15 +179,19 @@ impl Module {
         Ok(registers.iter().map(&mut value).collect())
     }
 
-    /// Writes registers, in this order.
+    /// Writes registers, in this order, in as few frames of the link as do it. Those may be sent again, and do the same then.
     ///
     /// # Errors
-    /// It does not answer, or one of them cannot be written.
+    /// It does not answer (then it may not be known whether it was done), or one of them cannot be written.
     pub fn write(&self, values: &[(&Register, u64)]) -> Result<(), PortError> {
-        let pairs = values.iter().flat_map(|(register, value)| {
-            register.words().enumerate().map(move |(n, address)| (address, (value >> (32 * n)) as u32))
-        });
-        self.core().write(&pairs.collect::<Vec<_>>())
+        // What goes into the memories is of one writer at a time.
+        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = writes::batches(&mut place, values);
+        let written = all.iter().try_for_each(|batch| self.core().write(batch));
+        if written.is_err() {
+            *place = Place::default();
+        }
+        written
     }
 
     /// How far its clock is from the host's, by the narrowest of several exchanges.

@@ -25,6 +25,7 @@ mod sign;
 mod state;
 pub mod time;
 mod transport;
+mod writes;
 
 pub use device::Module;
 pub use session::Hello;

@@ -11,6 +11,7 @@ use super::link::{self, HEAD, Head, LONGEST, Said, kind};
 use super::process::Process;
 use super::state::{Answer, Pending, State};
 use super::transport::{Bell, Transport};
+use super::writes::Batch;
 use crate::PortError;
 use crate::interface::Interface;
 use std::io;
@@ -194,15 +195,20 @@ impl Core {
         Ok(values)
     }
 
-    /// Writes words of registers, in order. Of those that one frame holds all are written once more if no answer comes.
+    /// Writes words of registers, in order. They are written once more if no answer comes, unless that would do something else.
     ///
     /// # Errors
     /// Nobody answers, or there is no such register.
-    pub fn write(&self, pairs: &[(u32, u32)]) -> Result<(), PortError> {
-        for some in pairs.chunks(link::MOST_WORDS) {
-            self.ask(kind::WRITE, 0, &link::words(some.iter().copied()))?;
+    pub fn write(&self, batch: &Batch) -> Result<(), PortError> {
+        let body = link::words(batch.words.iter().copied());
+        let Some(what) = batch.once else { return self.ask(kind::WRITE, 0, &body).map(drop) };
+        // It may be late.
+        match self.try_once(kind::WRITE, 0, &body, self.transport.patience * TRIES)? {
+            Some(_) => Ok(()),
+            None => Err(self.wrong(format!(
+                "no answer came to a write of {what}, which is not sent twice for it would be done twice: it is not known whether it was done"
+            ))),
         }
-        Ok(())
     }
 
     /// Waits until everything that was handed over has left, for at most `patience`. Returns whether it has.
@@ -233,22 +239,11 @@ impl Core {
         Ok(number)
     }
 
-    /// Asks until an answer comes. `first` is done each time before the module can hear it.
+    /// Asks until an answer comes.
     fn ask(&self, kind: u8, value: u64, body: &[u8]) -> Result<Answer, PortError> {
         for _ in 0..TRIES {
-            let mut out = self.out();
-            let number = out.number;
-            self.state().waiting.insert(number, None);
-            let sent = self.send(&mut out, kind, 0, value, body);
-            drop(out);
-            let is_there = |state: &State| matches!(state.waiting.get(&number), Some(Some(_)));
-            let has_come = sent.is_ok() && self.wait_until(self.transport.patience, is_there);
-            let answer = self.state().waiting.remove(&number).flatten();
-            sent?;
-            match answer.filter(|_| has_come) {
-                Some(Answer::Refused { why, value }) => return Err(self.wrong(why.says(value))),
-                Some(answer) => return Ok(answer),
-                None => self.trouble().map_or(Ok(()), Err)?,
+            if let Some(answer) = self.try_once(kind, value, body, self.transport.patience)? {
+                return Ok(answer);
             }
         }
         let last = self.state().last_error.as_ref().map(|error| format!(" (last heard: {error})"));
@@ -256,6 +251,30 @@ impl Core {
             true => "the simulator does not answer".to_owned(),
             false => format!("no module answers on this interface{}", last.unwrap_or_default()),
         }))
+    }
+
+    /// Asks, and waits for the answer for at most `patience`.
+    fn try_once(
+        &self,
+        kind: u8,
+        value: u64,
+        body: &[u8],
+        patience: Duration,
+    ) -> Result<Option<Answer>, PortError> {
+        let mut out = self.out();
+        let number = out.number;
+        self.state().waiting.insert(number, None);
+        let sent = self.send(&mut out, kind, 0, value, body);
+        drop(out);
+        let is_there = |state: &State| matches!(state.waiting.get(&number), Some(Some(_)));
+        let has_come = sent.is_ok() && self.wait_until(patience, is_there);
+        let answer = self.state().waiting.remove(&number).flatten();
+        sent?;
+        match answer.filter(|_| has_come) {
+            Some(Answer::Refused { why, value }) => Err(self.wrong(why.says(value))),
+            Some(answer) => Ok(Some(answer)),
+            None => self.trouble().map_or(Ok(None), Err),
+        }
     }
 
     fn send(&self, out: &mut Out, kind: u8, detail: u32, value: u64, body: &[u8]) -> Result<(), PortError> {

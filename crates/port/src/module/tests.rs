@@ -234,6 +234,37 @@ fn a_question_that_is_not_heard_is_asked_again() {
 }
 
 #[test]
+fn a_write_whose_answer_is_lost_is_done_once_or_twice_and_leaves_the_same() {
+    let (toy, module) = module(Trick::Mumbles);
+    let module = module.unwrap();
+    let mut writes = vec![(&MEMORY, 1), (&MEMORY_ADDRESS, 4)];
+    writes.extend((1..=8).map(|word| (&MEMORY_DATA, word)));
+    module.write(&writes).unwrap();
+    module.write(&[(&MEMORY_DATA, 9)]).unwrap();
+    let (mut memory, mut address) = (std::collections::BTreeMap::new(), 0);
+    let written = std::mem::take(&mut *toy.written.lock().unwrap());
+    assert_eq!(written.len(), 6);
+    for (at, value) in written.into_iter().flatten() {
+        if at == MEMORY_ADDRESS.address {
+            address = value;
+        } else if at == MEMORY_DATA.address {
+            memory.insert(address, value);
+            address += 1;
+        }
+    }
+    assert_eq!(memory.into_iter().collect::<Vec<_>>(), (1..=9).map(|n| (n + 3, n)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_step_of_the_clock_whose_answer_is_lost_is_not_repeated() {
+    let (toy, module) = module(Trick::Mumbles);
+    let step = [(&COMMAND, COMMAND_NS_STEP.place(1))];
+    let error = module.unwrap().write(&step).unwrap_err().to_string();
+    assert!(error.contains("command.ns_step") && error.contains("not known whether it was done"), "{error}");
+    assert_eq!(toy.written.lock().unwrap().len(), 1);
+}
+
+#[test]
 fn registers_are_read_and_written_by_their_descriptions() {
     let (_toy, module) = module(Trick::None);
     let module = module.unwrap();

@@ -7,6 +7,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 /// Ticks that a frame of 1518 bytes needs are enough for any here.
@@ -30,6 +31,8 @@ pub enum Trick {
     Loses,
     /// It hears every second question only.
     Deaf,
+    /// It does all writes and answers every third.
+    Mumbles,
 }
 
 /// What a test tells it meanwhile.
@@ -39,8 +42,13 @@ pub enum Tell {
     Hang,
 }
 
+/// Address and value of each word, write by write.
+type Written = Vec<Vec<(u32, u32)>>;
+
 pub struct Toy {
     pub tell: Sender<Tell>,
+    /// The words of each write that it heard.
+    pub written: Arc<Mutex<Written>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -48,10 +56,11 @@ impl Toy {
     /// A toy, and the transport to it.
     pub fn new(trick: Trick) -> (Self, Transport) {
         let (mut transport, socket) = Transport::pair().unwrap();
-        if trick == Trick::Deaf {
+        if matches!(trick, Trick::Deaf | Trick::Mumbles) {
             transport.patience = std::time::Duration::from_millis(20);
         }
         let (tell, told) = channel();
+        let written = Arc::<Mutex<Written>>::default();
         let mut state = Inner {
             socket,
             trick,
@@ -65,9 +74,10 @@ impl Toy {
             asked: 0,
             expected: 0,
             frames: 0,
+            written: written.clone(),
         };
         let thread = std::thread::spawn(move || state.run());
-        (Self { tell, thread: Some(thread) }, transport)
+        (Self { tell, written, thread: Some(thread) }, transport)
     }
 }
 
@@ -94,6 +104,7 @@ struct Inner {
     /// The number that comes next, and frames that came, or were lost.
     expected: u16,
     frames: u64,
+    written: Arc<Mutex<Written>>,
 }
 
 impl Inner {
@@ -173,7 +184,13 @@ impl Inner {
             kind::WRITE => {
                 let count = body.len() / BEAT;
                 link::read_words(body).for_each(|(address, value)| self.write(address, value));
-                self.say(answer, Some(head.number), count as u32, 0, &[]);
+                let mut written = self.written.lock().unwrap();
+                written.push(link::read_words(body).collect());
+                let is_heard = self.trick != Trick::Mumbles || written.len().is_multiple_of(3);
+                drop(written);
+                if is_heard {
+                    self.say(answer, Some(head.number), count as u32, 0, &[]);
+                }
             }
             kind::FRAME => self.frame(head, body),
             kind::MARK => self.say(answer, Some(head.number), head.value as u32, self.tick, &[]),

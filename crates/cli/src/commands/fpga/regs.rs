@@ -41,11 +41,11 @@ pub fn run(args: &RegsArgs) -> Result<Status, Failure> {
         check(&module, &wanted).map_err(Failure::wrong)?;
     }
     let mut rows = Vec::new();
-    for one in wanted {
-        match one {
-            Wanted::Read(register) => rows.push((register, module.read(register).map_err(Failure::wrong)?)),
-            Wanted::Write(register, value) => write(&module, register, value)?,
+    for some in wanted.chunk_by(Wanted::goes_with) {
+        if let [Wanted::Read(register)] = some {
+            rows.push((*register, module.read(register).map_err(Failure::wrong)?));
         }
+        module.write(&writes(some)).map_err(Failure::wrong)?;
     }
     match args.json {
         true => print_json(&Value::Object(rows.iter().map(json_of).collect()))?,
@@ -54,18 +54,18 @@ pub fn run(args: &RegsArgs) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-fn write(module: &Module, register: &Register, value: u64) -> Result<(), Failure> {
-    module.write(&[(register, value)]).map_err(Failure::wrong)
+fn writes(wanted: &[Wanted]) -> Vec<(&'static Register, u64)> {
+    let write = |wanted: &Wanted| match wanted {
+        Wanted::Write(register, value) => Some((*register, *value)),
+        Wanted::Read(_) => None,
+    };
+    wanted.iter().filter_map(write).collect()
 }
 
 /// What is written must fit together, beside what is known: a simulation was started for this, and a board may have been set by anybody.
 fn check(module: &Module, wanted: &[Wanted]) -> Result<(), anyhow::Error> {
     let rules = if module.is_simulated() { Rules::after_reset() } else { Rules::unknown() };
-    let writes = wanted.iter().filter_map(|wanted| match wanted {
-        Wanted::Write(register, value) => Some((*register, *value)),
-        Wanted::Read(_) => None,
-    });
-    rules.check(writes).map_err(|refused| {
+    rules.check(writes(wanted)).map_err(|refused| {
         anyhow!("register {refused} (--anyway writes it all the same; nothing was written)")
     })
 }
@@ -78,6 +78,11 @@ enum Wanted {
 }
 
 impl Wanted {
+    /// Writes beside each other go together.
+    fn goes_with(&self, next: &Self) -> bool {
+        matches!((self, next), (Self::Write(..), Self::Write(..)))
+    }
+
     fn read(typed: &str) -> Result<Self, Failure> {
         let wrong = |why: String| Failure::wrong(anyhow!("register '{typed}': {why}"));
         let (name, value) = typed.split_once('=').map_or((typed, None), |(name, value)| (name, Some(value)));
@@ -159,6 +164,15 @@ mod tests {
         assert_eq!(read("gap_whole=1538"), Wanted::Write(&GAP_WHOLE, 1_538));
         assert_eq!(read("first_time=0xffffffffffffffff"), Wanted::Write(&FIRST_TIME, u64::MAX));
         assert_eq!(read("control.from=3"), Wanted::Write(&CONTROL, 3 << 3));
+    }
+
+    #[test]
+    fn writes_beside_each_other_go_together() {
+        let typed = ["memory=0", "memory_address=4", "memory_data=7", "sent", "sent", "gap_whole=1"];
+        let wanted: Vec<Wanted> = typed.iter().map(|typed| Wanted::read(typed).unwrap()).collect();
+        let some: Vec<usize> = wanted.chunk_by(Wanted::goes_with).map(<[Wanted]>::len).collect();
+        assert_eq!(some, [3, 1, 1, 1]);
+        assert_eq!(writes(&wanted[2..]).iter().map(|(_, value)| *value).collect::<Vec<_>>(), [7, 1]);
     }
 
     #[test]
