@@ -238,9 +238,10 @@ fn a_bitstream_is_checked_before_it_is_loaded() {
     };
     let good = bitstream();
     let file = write("good.bit", &good);
-    let text = said(&format!("load --check --board ecpix5 {file}"));
+    let text = said(&format!("load --check --board colorlight {file}"));
     assert!(text.contains("a whole bitstream for LFE5U-25F, 7 562 compressed frames"), "{text}");
-    assert!(text.contains(&format!("openFPGALoader --board ecpix5 {file}")), "{text}");
+    assert!(text.contains(&format!("openFPGALoader --board colorlight {file}")), "{text}");
+    refused(&format!("load --check --board ecpix5 {file}"), "the board ecpix5 has LFE5UM5G-45F");
     let mut bent = good.clone();
     bent[5_000] ^= 0x80;
     let part = good.windows(4).position(|bytes| bytes == b"\x41\x11\x10\x43").expect("its part");

@@ -1,4 +1,4 @@
-//! Whether a file is a whole bitstream for a Lattice ECP5, before it is loaded: its preamble, its part, and the CRC of each of its frames.
+//! Whether a file is a whole bitstream for a Lattice ECP5, before it is loaded: its preamble, its part, that it has all frames of it, and the CRC of each.
 //!
 //! ```text
 //!   ff 00 comments… ff │ ff ff bd b3 │ command, three bytes, what belongs to it │ …
@@ -22,19 +22,21 @@ pub struct Part {
     pub name: &'static str,
     pub id: u32,
     frame_bytes: usize,
+    /// Of its whole configuration.
+    frames: usize,
 }
 
 const PARTS: &[Part] = &[
-    Part { name: "LFE5U-12F", id: 0x2111_1043, frame_bytes: 74 },
-    Part { name: "LFE5U-25F", id: 0x4111_1043, frame_bytes: 74 },
-    Part { name: "LFE5U-45F", id: 0x4111_2043, frame_bytes: 106 },
-    Part { name: "LFE5U-85F", id: 0x4111_3043, frame_bytes: 142 },
-    Part { name: "LFE5UM-25F", id: 0x0111_1043, frame_bytes: 74 },
-    Part { name: "LFE5UM-45F", id: 0x0111_2043, frame_bytes: 106 },
-    Part { name: "LFE5UM-85F", id: 0x0111_3043, frame_bytes: 142 },
-    Part { name: "LFE5UM5G-25F", id: 0x8111_1043, frame_bytes: 74 },
-    Part { name: "LFE5UM5G-45F", id: 0x8111_2043, frame_bytes: 106 },
-    Part { name: "LFE5UM5G-85F", id: 0x8111_3043, frame_bytes: 142 },
+    Part { name: "LFE5U-12F", id: 0x2111_1043, frame_bytes: 74, frames: 7_562 },
+    Part { name: "LFE5U-25F", id: 0x4111_1043, frame_bytes: 74, frames: 7_562 },
+    Part { name: "LFE5U-45F", id: 0x4111_2043, frame_bytes: 106, frames: 9_470 },
+    Part { name: "LFE5U-85F", id: 0x4111_3043, frame_bytes: 142, frames: 13_294 },
+    Part { name: "LFE5UM-25F", id: 0x0111_1043, frame_bytes: 74, frames: 7_562 },
+    Part { name: "LFE5UM-45F", id: 0x0111_2043, frame_bytes: 106, frames: 9_470 },
+    Part { name: "LFE5UM-85F", id: 0x0111_3043, frame_bytes: 142, frames: 13_294 },
+    Part { name: "LFE5UM5G-25F", id: 0x8111_1043, frame_bytes: 74, frames: 7_562 },
+    Part { name: "LFE5UM5G-45F", id: 0x8111_2043, frame_bytes: 106, frames: 9_470 },
+    Part { name: "LFE5UM5G-85F", id: 0x8111_3043, frame_bytes: 142, frames: 13_294 },
 ];
 
 /// A bitstream that is whole.
@@ -62,6 +64,16 @@ pub enum Broken {
         has: u16,
         right: u16,
     },
+    /// Frames without CRCs.
+    Unchecked {
+        at: usize,
+    },
+    /// Not as many frames as the part has.
+    Frames {
+        part: &'static str,
+        has: usize,
+        needs: usize,
+    },
     /// It configures nothing.
     Empty,
     /// Frames before the part, or compressed ones before their dictionary.
@@ -84,6 +96,12 @@ impl fmt::Display for Broken {
                     f,
                     "byte {at}: the CRC is {has:#06x}, and what is before it has {right:#06x}: it is damaged"
                 )
+            }
+            Self::Unchecked { at } => {
+                write!(f, "byte {at}: its frames have no CRCs, so nothing was compared: it may be damaged")
+            }
+            Self::Frames { part, has, needs } => {
+                write!(f, "it has {has} frames, and the whole configuration of {part} has {needs}")
             }
             Self::Empty => write!(f, "it has no frames: it configures nothing"),
             Self::Order { at } => write!(f, "byte {at}: frames come before what they need"),
@@ -140,6 +158,9 @@ pub fn check(file: &[u8]) -> Result<Checked, Broken> {
         }
     }
     match part {
+        Some(part) if frames > 0 && is_done && frames != part.frames => {
+            Err(Broken::Frames { part: part.name, has: frames, needs: part.frames })
+        }
         Some(part) if frames > 0 && is_done => Ok(Checked { part, frames, is_compressed }),
         Some(_) if frames > 0 => Err(Broken::Undone),
         _ => Err(Broken::Empty),
@@ -223,13 +244,17 @@ impl Walk<'_> {
 
     /// The frames of configuration. Returns how many.
     fn frames(&mut self, part: &Part, is_compressed: bool) -> Result<usize, Broken> {
+        let at = self.at;
         let (first, frames) = self.parameters()?;
+        if first & HAS_CRC == 0 {
+            return Err(Broken::Unchecked { at });
+        }
         for n in 1..=frames {
             match is_compressed {
                 true => self.compressed(part.frame_bytes.next_multiple_of(8))?,
                 false => self.skip(part.frame_bytes)?,
             }
-            if first & HAS_CRC != 0 && (first & CRC_AT_END == 0 || n == frames) {
+            if first & CRC_AT_END == 0 || n == frames {
                 self.check_crc()?;
             }
             self.skip(usize::from(first & BETWEEN))?;
@@ -268,18 +293,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What ecppack makes of `.device LFE5U-25F` alone, but of two frames, and done.
+    /// What ecppack makes of `.device LFE5U-25F` alone, up to its frames.
     fn plain() -> Vec<u8> {
         let mut file = vec![0xff, 0, 0xff, 0xff, 0xff, 0xbd, 0xb3, 0xff, 0xff, 0xff, 0xff, 0x3b, 0, 0, 0];
         file.extend([0xe2, 0, 0, 0, 0x41, 0x11, 0x10, 0x43, 0x22, 0, 0, 0, 0x40, 0, 0, 0, 0x46, 0, 0, 0]);
-        file.extend([0x82, 0x91, 0x00, 0x02]);
+        file.extend([0x82, 0x91, 0x1d, 0x8a]);
         file
     }
 
-    fn with_frames() -> Vec<u8> {
+    fn with_frames(frames: u16) -> Vec<u8> {
         let mut file = plain();
         let mut since = file.len() - 24;
-        for _ in 0..2 {
+        let end = file.len();
+        file[end - 2..].copy_from_slice(&frames.to_be_bytes());
+        for _ in 0..frames {
             file.extend([0; 74]);
             let sum = file[since..].iter().fold(0, |sum, byte| crc(sum, *byte));
             file.extend(sum.to_be_bytes());
@@ -306,8 +333,8 @@ mod tests {
 
     #[test]
     fn a_whole_bitstream_is_known_by_its_part() {
-        let checked = check(&with_frames()).unwrap();
-        assert_eq!((checked.part.name, checked.frames, checked.is_compressed), ("LFE5U-25F", 2, false));
+        let checked = check(&with_frames(7_562)).unwrap();
+        assert_eq!((checked.part.name, checked.frames, checked.is_compressed), ("LFE5U-25F", 7_562, false));
     }
 
     #[test]
@@ -333,7 +360,12 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let good = with_frames();
+        let good = with_frames(2);
+        assert_eq!(check(&good), Err(Broken::Frames { part: "LFE5U-25F", has: 2, needs: 7_562 }));
+        let mut unchecked = good.clone();
+        unchecked[36] &= !HAS_CRC;
+        assert_eq!(check(&unchecked), Err(Broken::Unchecked { at: 36 }));
+        assert!(Broken::Unchecked { at: 36 }.to_string().contains("nothing was compared"));
         assert_eq!(check(b"hello"), Err(Broken::NoPreamble));
         assert_eq!(check(&good[..60]), Err(Broken::CutOff));
         assert_eq!(check(&good[..good.len() - 6]), Err(Broken::Undone));
@@ -350,11 +382,12 @@ mod tests {
     proptest! {
         #[test]
         fn a_bent_bit_of_a_frame_is_seen(at in 40_usize..180, bit in 0_u8..8) {
-            let mut file = with_frames();
+            let mut file = with_frames(2);
             prop_assume!(at < file.len() - 7);
             // The byte between two frames counts, too.
             file[at] ^= 1 << bit;
-            prop_assert!(check(&file).is_err());
+            let is_seen = matches!(check(&file), Err(Broken::Crc { .. }));
+            prop_assert!(is_seen);
         }
 
         #[test]

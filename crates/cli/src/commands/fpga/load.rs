@@ -15,6 +15,13 @@ const LOADER: &str = "openFPGALoader";
 /// More than the largest part's.
 const MOST_BYTES: u64 = 16 << 20;
 
+/// Parts of boards by the names that openFPGALoader has for them.
+const BOARDS: &[(&str, &[&str])] = &[
+    ("colorlight", &["LFE5U-25F"]),
+    ("ecpix5", &["LFE5UM5G-45F", "LFE5UM5G-85F"]),
+    ("ecpix5_r03", &["LFE5UM5G-45F", "LFE5UM5G-85F"]),
+];
+
 /// Check a bitstream for a Lattice ECP5 and load it into a board by openFPGALoader
 #[derive(Args, Debug)]
 pub struct LoadArgs {
@@ -61,9 +68,23 @@ impl LoadArgs {
             return Err(anyhow!("{name}: {size} bytes are more than any bitstream of an ECP5 has"));
         }
         let bytes = std::fs::read(&self.file).map_err(|error| anyhow!("{name}: {error}"))?;
-        bitstream::check(&bytes).map_err(|broken| {
+        let checked = bitstream::check(&bytes).map_err(|broken| {
             anyhow!("{name}: {broken}; nothing was loaded: give a file that 'make bitstream' made")
-        })
+        })?;
+        self.fits(checked.part.name).map(|()| checked)
+    }
+
+    /// Whether the board has this part, as far as is known of it.
+    fn fits(&self, part: &str) -> Result<(), anyhow::Error> {
+        let parts = BOARDS.iter().find(|(name, _)| self.board.as_deref() == Some(*name));
+        match parts {
+            Some((board, parts)) if !parts.contains(&part) => Err(anyhow!(
+                "{}: it is for {part}, and the board {board} has {}; nothing was loaded: give the board's own file",
+                self.file.display(),
+                parts.join(" or ")
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn command(&self) -> Command {
@@ -96,5 +117,29 @@ fn load(mut command: Command, shown: &str) -> Result<(), anyhow::Error> {
             "{LOADER} is not installed, so nothing was loaded: apt-get install openfpgaloader, and the same again"
         )),
         Err(error) => Err(anyhow!("'{shown}': {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(board: Option<&str>) -> LoadArgs {
+        let board = board.map(str::to_owned);
+        LoadArgs { file: "some.bit".into(), board, cable: None, flash: false, check: true }
+    }
+
+    #[test]
+    fn a_file_for_another_part_than_the_boards_is_refused() {
+        args(Some("colorlight")).fits("LFE5U-25F").unwrap();
+        args(Some("ecpix5")).fits("LFE5UM5G-85F").unwrap();
+        let error = args(Some("ecpix5")).fits("LFE5U-25F").unwrap_err().to_string();
+        assert!(
+            error.contains("for LFE5U-25F, and the board ecpix5 has LFE5UM5G-45F or LFE5UM5G-85F"),
+            "{error}"
+        );
+        // Nothing is known of these.
+        args(Some("ulx3s")).fits("LFE5U-25F").unwrap();
+        args(None).fits("LFE5U-25F").unwrap();
     }
 }
