@@ -158,17 +158,26 @@ pub fn is_done(module: &Module) -> Result<bool, PortError> {
     Ok(STATUS_IDLE.of(module.read(&STATUS)?) == 1)
 }
 
-/// How far the gaps between received frames were from [`GAP_REFERENCE`], in ticks: the least of each bin that is not empty, and how many.
+/// One bin of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bin {
+    /// The values that it counts.
+    pub least: u64,
+    pub greatest: u64,
+    pub count: u64,
+}
+
+/// How far the gaps between received frames were from [`GAP_REFERENCE`], in ticks: each bin that is not empty.
 /// Reads until `total` were found.
 ///
 /// # Errors
 /// It does not answer.
-pub fn gap_histogram(module: &Module, total: u64) -> Result<Vec<(u64, u64)>, PortError> {
+pub fn gap_histogram(module: &Module, total: u64) -> Result<Vec<Bin>, PortError> {
     let (mut found, mut bins) = (0, Vec::new());
     for at in 0..BINS {
         let count = bin(module, at)?;
         if count > 0 {
-            bins.push((least_of(at), count));
+            bins.push(Bin { least: least_of(at), greatest: least_of(at + 1) - 1, count });
         }
         found += count;
         if found >= total {

@@ -8,7 +8,7 @@ use crate::status::{Failure, Status};
 use crate::terminal::print_all;
 use anyhow::anyhow;
 use clap::Args;
-use port::module::generator::{self, Even, Gap};
+use port::module::generator::{self, Bin, Even, Gap};
 use port::module::registers::{BAD, GOOD, LATE, SENT};
 use port::module::time::TICK_NS;
 use port::module::{self, Module, SIMULATION};
@@ -98,11 +98,12 @@ struct Row {
     mbps: u64,
     gap: Gap,
     /// By the module's histogram, where its own frames came back.
-    histogram: Option<Vec<(u64, u64)>>,
+    histogram: Option<Vec<Bin>>,
     /// By the capture of the wire.
     seen: Option<Tally>,
     late: u64,
-    took: Duration,
+    /// By the wall's clock; of a simulation nothing, whose report has its own time alone.
+    took: Option<Duration>,
 }
 
 impl Bench {
@@ -132,7 +133,7 @@ impl Bench {
     fn rate(&self, mbps: u64) -> Result<Row, Failure> {
         let gap = self.gap(mbps)?;
         let begun = Instant::now();
-        let mut row = Row { mbps, gap, histogram: None, seen: None, late: 0, took: Duration::ZERO };
+        let mut row = Row { mbps, gap, histogram: None, seen: None, late: 0, took: None };
         if self.is_simulated {
             let wire = Wire::new(gap, self.backload).map_err(Failure::wrong)?;
             let measured = self.measure(&wire.address(&self.address), gap, &mut row);
@@ -146,7 +147,7 @@ impl Bench {
         } else {
             self.measure(&self.address, gap, &mut row)?;
         }
-        row.took = begun.elapsed();
+        row.took = (!self.is_simulated).then(|| begun.elapsed());
         Ok(row)
     }
 
@@ -223,7 +224,7 @@ impl Row {
             text += &format!("{mbps:>6} {asked:>13.2} {p95:>15} {max:>16} {off:>14} {late:>5}  {place}\n");
         };
         if let Some(bins) = &self.histogram {
-            let (p95, max) = (tally::percentile(bins, 95), bins.last().map_or(0, |(least, _)| *least));
+            let (p95, max) = (tally::percentile(bins, 95), tally::percentile(bins, 100));
             // Distances from whole ticks.
             line(
                 p95.to_string(),
@@ -248,17 +249,43 @@ impl Row {
         let histogram = self.histogram.as_ref().map(|bins| {
             json!({
                 "from_ticks": self.gap.whole,
-                "bins": bins.iter().map(|(least, count)| json!({ "ticks": least, "gaps": count })).collect::<Vec<_>>(),
+                "bins": bins.iter().map(|bin| json!({ "ticks": bin.least, "up_to_ticks": bin.greatest, "gaps": bin.count })).collect::<Vec<_>>(),
             })
         });
-        json!({
+        let mut row = json!({
             "rate_mbps": self.mbps,
             "gap_ns": self.gap.as_ticks() * TICK_NS as f64,
             "gap_ticks": { "whole": self.gap.whole, "numerator": self.gap.numerator, "denominator": self.gap.denominator },
             "late": self.late,
             "histogram": histogram,
             "wire": self.seen.as_ref().map(Tally::json),
-            "wall_s": self.took.as_secs_f64(),
-        })
+        });
+        if let Some(took) = self.took {
+            row["wall_s"] = json!(took.as_secs_f64());
+        }
+        row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(took: Option<Duration>) -> Row {
+        let histogram = Some(vec![Bin { least: 64, greatest: 65, count: 10 }]);
+        let gap = Gap { whole: 1_538, numerator: 0, denominator: 1 };
+        Row { mbps: 1_000, gap, histogram, seen: None, late: 0, took }
+    }
+
+    #[test]
+    fn what_a_bin_may_hold_is_the_error() {
+        let words: Vec<String> = row(None).text().split_whitespace().take(4).map(str::to_owned).collect();
+        assert_eq!(words, ["1000", "12304.00", "65", "65"]);
+    }
+
+    #[test]
+    fn wall_time_is_in_no_report_of_a_simulation() {
+        assert!(row(None).json().get("wall_s").is_none());
+        assert_eq!(row(Some(Duration::from_secs(2))).json()["wall_s"], 2.0);
     }
 }
