@@ -62,6 +62,7 @@ impl ModulePort {
         let listens = wish.direction.receives();
         let longest = if wish.direction.transmits() { wish.frame } else { 0 };
         let handle = module.join(longest.max(link::SHORTEST), listens)?;
+        module.core().count_dropped();
         let own = Handle::new(listens, wish.departures, bell.clone());
         module.core().state().handles.insert(handle, own);
         let mut port = Self {
@@ -295,6 +296,7 @@ impl Port for ModulePort {
 
     fn counters(&mut self) -> Result<&Counters, PortError> {
         let untold = self.untold();
+        self.module.core().count_dropped();
         let state = self.module.core().state();
         if let Some(handle) = state.handles.get(&self.handle) {
             let lost = self.lost + handle.lost;
@@ -305,7 +307,7 @@ impl Port for ModulePort {
             for (place, total) in [
                 (DropPlace::TransmitDriver, handle.refused),
                 (DropPlace::TransmitDown, lost),
-                (DropPlace::ReceiveRing, handle.left_out + untold),
+                (DropPlace::ReceiveRing, handle.left_out + untold + handle.lost_reports()),
                 (DropPlace::ReceiveDriver, bad),
             ] {
                 self.counters.drop(place, total.saturating_sub(self.counters.dropped(place)));

@@ -126,6 +126,13 @@ impl Core {
         self.transport.interface.as_ref()
     }
 
+    /// Takes in what the kernel dropped of what the module said. Each is a gap in its numbers, too, as soon as something comes behind it, so for a
+    /// handle the greater of both counts.
+    pub fn count_dropped(&self) {
+        let dropped = self.transport.dropped();
+        self.state().dropped(dropped);
+    }
+
     pub fn is_simulated(&self) -> bool {
         self.simulated
     }

@@ -64,6 +64,10 @@ pub(super) struct Handle {
     /// Frames that came while there was no room.
     pub left_out: u64,
     left_out_lately: u32,
+    /// Frames of the link that never came: each may have told of a received one.
+    pub unheard: u64,
+    /// Frames of the link that the kernel dropped.
+    dropped: u64,
     pub departed: VecDeque<Departed>,
     /// Frames that the module refused, and their bytes.
     pub refused: u64,
@@ -83,6 +87,8 @@ impl Handle {
             arrived: VecDeque::new(),
             left_out: 0,
             left_out_lately: 0,
+            unheard: 0,
+            dropped: 0,
             departed: VecDeque::new(),
             refused: 0,
             refused_bytes: 0,
@@ -90,6 +96,13 @@ impl Handle {
             lost_bytes: 0,
             bell,
         }
+    }
+}
+
+impl Handle {
+    /// Reports that were lost on the link, or by the kernel: what it drops is a gap in the numbers, too, once something comes behind it.
+    pub fn lost_reports(&self) -> u64 {
+        self.unheard.max(self.dropped)
     }
 }
 
@@ -107,6 +120,8 @@ pub(super) struct State {
     departures: u64,
     /// Departures of which nothing was told.
     pub untold: u64,
+    /// Of the next frame that the module sends unasked, when one has come since hello.
+    next: Option<u16>,
     pub handles: BTreeMap<usize, Handle>,
     pub spare: Vec<Vec<u8>>,
     pub wire_is_down: bool,
@@ -130,6 +145,7 @@ impl State {
     fn begin(&mut self) {
         (self.granted, self.used, self.departures) = (0, 0, 0);
         self.pending.clear();
+        self.next = None;
     }
 
     /// A frame is on its way to the module.
@@ -157,6 +173,9 @@ impl State {
 
     /// Takes in what the module said.
     pub fn hear(&mut self, head: &Head, said: Said<'_>) {
+        if is_unasked(&said) {
+            self.follow(head.number);
+        }
         match said {
             Said::Hello { build, layout, magic } => {
                 // What came before was of the conversation before.
@@ -173,6 +192,27 @@ impl State {
             Said::Departed { reports, .. } => {
                 link::reports(reports).for_each(|report| self.departed(&report))
             }
+        }
+    }
+
+    /// The kernel dropped so many frames of the link.
+    pub fn dropped(&mut self, frames: u64) {
+        for handle in self.handles.values_mut().filter(|handle| handle.listens) {
+            handle.dropped += frames;
+        }
+    }
+
+    /// Frames that nobody asked for are numbered: what their numbers skip was lost on the link, or by the kernel before it was read.
+    fn follow(&mut self, number: u16) {
+        let skipped = self.next.map_or(0, |next| number.wrapping_sub(next));
+        // One that is behind came late.
+        if skipped > u16::MAX / 2 {
+            return;
+        }
+        self.next = Some(number.wrapping_add(1));
+        for handle in self.handles.values_mut().filter(|handle| handle.listens) {
+            handle.unheard += u64::from(skipped);
+            handle.left_out_lately = handle.left_out_lately.saturating_add(skipped.into());
         }
     }
 
@@ -298,6 +338,15 @@ impl State {
     }
 }
 
+/// Whether the number is the module's own, not that of what it answers (docs/fpga-link.md).
+fn is_unasked(said: &Said<'_>) -> bool {
+    match said {
+        Said::Hello { .. } | Said::Read(_) | Said::Written(_) => false,
+        Said::Error { why, .. } => matches!(why, Why::Silent | Why::Wire),
+        Said::Marked { .. } | Said::Credit { .. } | Said::Received { .. } | Said::Departed { .. } => true,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -346,6 +395,38 @@ mod tests {
         state.hear(&head(0), Said::Credit { now: 8, total: 2_056 });
         state.hear(&head(0), Said::Credit { now: 8, total: 2_048 });
         assert_eq!(state.room(), 2_048);
+    }
+
+    #[test]
+    fn what_the_link_lost_on_the_way_here_is_counted_by_the_numbers() {
+        let mut state = state();
+        let received = |state: &mut State, number: u16| {
+            state.hear(&head(number), Said::Received { bad: false, tick: 1, frame: &[0; 60] });
+            let handle = &state.handles[&7];
+            (handle.unheard, handle.arrived.back().unwrap().lost_before)
+        };
+        assert_eq!(received(&mut state, u16::MAX - 1), (0, 0));
+        assert_eq!(received(&mut state, u16::MAX), (0, 0));
+        // 0 and 1 are missing, and 3.
+        assert_eq!(received(&mut state, 2), (2, 2));
+        assert_eq!(received(&mut state, 4), (3, 1));
+        // Answers have the numbers of what they answer.
+        state.hear(&head(900), Said::Written(1));
+        state.hear(&head(900), Said::Error { why: Why::Address, kind: kind::READ, value: 0 });
+        state.hear(&head(5), Said::Error { why: Why::Wire, kind: 0, value: 1 });
+        state.hear(&head(6), Said::Marked { mark: 9, tick: 0 });
+        // Credits are told again and again, so what is lost last is seen, too.
+        state.hear(&head(8), Said::Credit { now: 0, total: 0 });
+        assert_eq!(state.handles[&7].unheard, 4);
+        // The kernel's drops are gaps, too.
+        state.dropped(3);
+        assert_eq!(state.handles[&7].lost_reports(), 4);
+        state.dropped(3);
+        assert_eq!(state.handles[&7].lost_reports(), 6);
+        // Late, and a new conversation.
+        state.hear(&head(7), Said::Credit { now: 0, total: 0 });
+        state.hear(&head(0), Said::Hello { build: 0, layout: 0, magic: 0 });
+        assert_eq!(received(&mut state, 100).0, 4);
     }
 
     #[test]

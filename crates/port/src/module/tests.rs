@@ -155,6 +155,20 @@ fn frames_that_the_link_loses_are_counted_and_every_departure_is_its_own() {
 }
 
 #[test]
+fn reports_that_the_link_loses_are_no_loss_of_the_wire() {
+    let (_toy, _module, mut port) = open(Trick::Drops);
+    assert_eq!(send(&mut port, 60, Stamp::NONE, 0), 60);
+    assert!(port.flush(PATIENCE).unwrap());
+    let (mut came, mut told) = (0, 0);
+    while port.receive(64, &mut |frame| told += u64::from(frame.lost_before)).unwrap() > 0 {}
+    let counters = port.counters().unwrap();
+    came += counters.received;
+    let lost = counters.dropped(DropPlace::ReceiveRing);
+    assert!(lost > 0 && told > 0, "{counters:?}");
+    assert_eq!(came + lost, 60);
+}
+
+#[test]
 fn departures_that_are_not_told_leave_holes() {
     let (_toy, _module, mut port) = open(Trick::Forgetful);
     assert_eq!(send(&mut port, 8, Stamp::NONE, 0), 8);

@@ -31,6 +31,8 @@ pub enum Trick {
     Loses,
     /// It hears every second question only.
     Deaf,
+    /// Some of the frames that it received are lost on the way from it.
+    Drops,
     /// It does all writes and answers every third.
     Mumbles,
 }
@@ -120,7 +122,10 @@ impl Inner {
             while let Ok(told) = self.told.try_recv() {
                 match told {
                     Tell::Hang => return,
-                    Tell::Wire(up) => self.error(0, Why::Wire, 0, up.into()),
+                    Tell::Wire(up) => {
+                        let detail = u32::from(Why::Wire.number());
+                        self.say(kind::ERROR, None, detail, up.into(), &[]);
+                    }
                 }
             }
             match recv(&self.socket, &mut room, RecvFlags::empty()) {
@@ -135,8 +140,14 @@ impl Inner {
     }
 
     fn say(&mut self, kind: u8, number: Option<u16>, detail: u32, value: u64, body: &[u8]) {
-        self.number = self.number.wrapping_add(1);
-        let number = number.unwrap_or(self.number);
+        // Only what nobody asked for has numbers of its own.
+        let number = number.unwrap_or_else(|| {
+            self.number = self.number.wrapping_add(1);
+            self.number
+        });
+        if kind == kind::RECEIVED && self.trick == Trick::Drops && number.is_multiple_of(5) {
+            return;
+        }
         let bytes = Head { to: self.host, from: MODULE, kind, number, detail, value }.frame(body);
         let _ = send(&self.socket, &bytes, SendFlags::NOSIGNAL);
     }
@@ -193,7 +204,7 @@ impl Inner {
                 }
             }
             kind::FRAME => self.frame(head, body),
-            kind::MARK => self.say(answer, Some(head.number), head.value as u32, self.tick, &[]),
+            kind::MARK => self.say(answer, None, head.value as u32, self.tick, &[]),
             other => self.error(head.number, Why::Kind, other, other.into()),
         }
     }

@@ -4,7 +4,7 @@ use super::claim::Claim;
 use super::link::{ETHERTYPE, MODULE};
 use crate::PortError;
 use crate::interface::Interface;
-use crate::packet::socket::Socket;
+use crate::packet::socket::{Socket, statistics};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
@@ -94,6 +94,14 @@ impl Transport {
             Err(Errno::AGAIN | Errno::INTR) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Frames that the kernel dropped since this was asked last, for they were not read in time. A socket to a simulator drops none.
+    pub fn dropped(&self) -> u64 {
+        if self.interface.is_none() {
+            return 0;
+        }
+        statistics(self.socket.as_fd()).map_or(0, |statistics| statistics.tp_drops.into())
     }
 
     /// Nothing more goes over a socket; its other end sees that.

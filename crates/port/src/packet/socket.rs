@@ -36,6 +36,17 @@ unsafe impl Plain for libc::tpacket_stats_v3 {}
 // SAFETY: as above.
 unsafe impl Plain for libc::packet_mreq {}
 
+/// Frames and drops of a packet socket since the last call. Version 2 leaves the third figure alone.
+pub fn statistics(fd: BorrowedFd<'_>) -> io::Result<libc::tpacket_stats_v3> {
+    let mut statistics = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
+    let mut length = size_of::<libc::tpacket_stats_v3>() as libc::socklen_t;
+    let pointer = (&raw mut statistics).cast();
+    let (level, option) = (libc::SOL_PACKET, libc::PACKET_STATISTICS);
+    // SAFETY: room of `length` bytes, which the kernel does not exceed; any bytes are a value.
+    checked(unsafe { libc::getsockopt(fd.as_raw_fd(), level, option, pointer, &mut length) })?;
+    Ok(statistics)
+}
+
 impl Socket {
     /// Raw frames, Ethernet header included. It receives nothing until it is bound.
     pub fn open() -> io::Result<Self> {
@@ -84,13 +95,7 @@ impl Socket {
 
     /// Frames and drops since the last call. Version 2 leaves the third figure alone.
     pub fn statistics(&self) -> io::Result<libc::tpacket_stats_v3> {
-        let mut statistics = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
-        let mut length = size_of::<libc::tpacket_stats_v3>() as libc::socklen_t;
-        let pointer = (&raw mut statistics).cast();
-        let (level, option) = (libc::SOL_PACKET, libc::PACKET_STATISTICS);
-        // SAFETY: room of `length` bytes, which the kernel does not exceed; any bytes are a value.
-        checked(unsafe { libc::getsockopt(self.fd.as_raw_fd(), level, option, pointer, &mut length) })?;
-        Ok(statistics)
+        statistics(self.fd.as_fd())
     }
 
     /// Takes the error that a link going down leaves behind, so that polling works again.
