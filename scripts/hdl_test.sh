@@ -13,6 +13,9 @@ python=hdl/.venv/bin/python
 log=$(mktemp)
 synth_log=$(mktemp)
 
+# Everything that is wanted, before two want it at once.
+scripts/hdl_tools.sh formal
+
 # Place and route uses one core for some minutes, so it begins first, in a process group of its own.
 setsid "$python" hdl/syn/synth.py --check >"$synth_log" 2>&1 </dev/null &
 synth=$!
