@@ -25,7 +25,7 @@ pub const CAPABILITIES_STREAMS: Field = Field { name: "streams", low: 24, width:
 
 /// Control.
 pub const CONTROL: Register = Register { name: "control", address: 0x010, bits: 32, about: "Control", fields: &[CONTROL_LIVE, CONTROL_RUN, CONTROL_GAPS_FROM_LIST, CONTROL_FROM, CONTROL_FIRST_FROM] };
-pub const CONTROL_LIVE: Field = Field { name: "live", low: 0, width: 1, access: Access::Setting, unit: "", about: "frames are the host's; otherwise the generator's. a change is taken when what is queued has left" };
+pub const CONTROL_LIVE: Field = Field { name: "live", low: 0, width: 1, access: Access::Setting, unit: "", about: "frames are the host's; otherwise the generator's; a change is taken when what is queued has left" };
 pub const CONTROL_RUN: Field = Field { name: "run", low: 1, width: 1, access: Access::Setting, unit: "", about: "the generator runs" };
 pub const CONTROL_GAPS_FROM_LIST: Field = Field { name: "gaps_from_list", low: 2, width: 1, access: Access::Setting, unit: "", about: "gaps are those of the list; otherwise the gap registers'" };
 pub const CONTROL_FROM: Field = Field { name: "from", low: 3, width: 2, access: Access::Setting, unit: "", about: "what gaps are reckoned from: 2 the start of the frame before, 3 the time at which it was due" };
