@@ -29,7 +29,7 @@ module host_link_rules
     input logic [CreditWidth-1:0] grant_i,
     input logic        mark_valid_o,
     input logic [15:0] mark_o,
-    input logic        hello_o,
+    input logic        hello,
     input logic        revoke_o,
     // Inside, for the induction.
     input logic [5:0]  state,
@@ -55,9 +55,11 @@ module host_link_rules
     input logic        longer_q,
     input logic        frame_length_q,
     input logic        words_length_q,
+    input logic        bare_q,
     input logic        place_q,
     input logic        eager_q,
-    input logic        final_q,
+    input logic        body_last_q,
+    input logic        body_none_q,
     input logic [2:0]  final_byte_q,
     input logic        writes_q,
     input logic        reads_q,
@@ -137,10 +139,12 @@ module host_link_rules
   logic [47:0] granted;
   wire used = use_valid_o && !use_refused_i;
   wire pushed = live_valid_o && live_ready_i;
+  logic taken_q;
   wire grants = grant_valid_i && grant_ready_o;
 
   always_ff @(posedge clk_i) begin
     begun_q <= 1'b1;
+    taken_q <= word;
     if (word) begin
       if (to_come == 0) begin
         to_come <= word_i[24:16];
@@ -155,7 +159,7 @@ module host_link_rules
       end
     end
     paid    <= paid + (used ? use_o : '0) - CreditWidth'(pushed);
-    granted <= (hello_o ? '0 : granted) + (grants ? 48'(grant_i) : '0);
+    granted <= (revoke_o ? '0 : granted) + (grants ? 48'(grant_i) : '0);
     if (!rst_ni) begin
       to_come <= '0;
       paid    <= '0;
@@ -168,7 +172,8 @@ module host_link_rules
   wire in_header = state inside {Measure, Judge, Act, UseCredits, Used};
 
   always_comb begin
-    // What host_store gives: the size of a frame that fits, and as many words as it has.
+    // What host_store gives: a word in every other cycle, the size of a frame that fits, and as many words as it has.
+    if (taken_q) assume (!word_valid_i);
     if (word && to_come == 0) begin
       assume (word_i[11:0] >= 12'd36 && word_i[11:0] <= 12'd2052);
       assume (word_i[24:16] == 9'((word_i[11:0] + 12'd7) >> 3));
@@ -193,7 +198,7 @@ module host_link_rules
       end
       if (write_o) rule_5_writes_asked : assert (words_right && asked == Write);
       if (read_o) rule_5_reads_asked : assert (words_right && asked == Read);
-      if (hello_o) rule_5_hello_asked : assert (ours && version == 1 && asked == Hello);
+      if (hello) rule_5_hello_asked : assert (ours && version == 1 && asked == Hello);
       if (mark_valid_o) rule_5_marks_asked : assert (ours && version == 1 && asked == Mark && mark_o == value[15:0]);
       rule_6_no_grant_lost : assert (total_q + 48'(granted_q) == granted);
 
@@ -218,6 +223,7 @@ module host_link_rules
       if (state inside {Head2, Head3, Push} || in_header) begin
         assert (kind == asked && version_q == version && typed_q == (type_ == LinkType));
       end
+      if (bare_q) assert (state inside {Rest, Finish, PutHost, PutKind, WriteWord});
       if (state == Head3 || in_header) assert (detail_q == detail && length_q == length);
       if (in_header) begin
         assert (value_q == value && place == 5 && came_q == bytes - 12'd36 && came_q <= 12'd2016 && left_q == in_all - 9'd4);
@@ -236,7 +242,8 @@ module host_link_rules
         assert (place_q == (detail[8] && (detail[31:24] != 0 || detail[23:18] == 0 || {2'b0, detail[23:16]} + 10'd9 > length[10:1])));
       end
       if (state inside {Act, UseCredits, Used}) assert (body_q == 9'(beats_q));
-      if (state inside {UseCredits, Used}) assert (final_q == (body_q == 1));
+      if (state inside {UseCredits, Used, Reading, PutRead}) assert (body_last_q == (body_q == 1));
+      if (state == Wrote || (state == Writing && waited_q)) assert (body_none_q == (body_q == 0));
       if (in_header && state != Measure) assert (final_byte_q == 3'(length_q - 1'b1));
       if (state == Act) assert (right_q == (why == Nothing));
       if (state == Act && why == Nothing) begin
@@ -248,7 +255,7 @@ module host_link_rules
       if (state == Push) begin
         assert (frame_right && kind == Frame && place == 5);
         assert (paid == CreditWidth'(body_q) && to_come >= body_q && body_q != 0);
-        assert (final_q == (body_q == 1) && final_byte_q == 3'(length - 1'b1));
+        assert ((taken_q || body_last_q == (body_q == 1)) && final_byte_q == 3'(length - 1'b1));
         assert (length_q == length && detail_q == detail && value_q == value);
       end
       if (state inside {WriteWord, Writing, Wrote}) begin

@@ -4,6 +4,7 @@
 // paced_queue is two such queues, one of beats and one of departures, and its outputs are theirs.
 module stream_fifo_apart #(
     parameter int unsigned Depth = 4,
+    parameter bit          Rests = 1'b0,
     localparam int unsigned Width = $clog2(Depth)
 ) (
     input logic       clk_i,
@@ -21,7 +22,8 @@ module stream_fifo_apart #(
   logic [7:0] data, other_data;
 
   stream_fifo #(
-      .Depth(Depth)
+      .Depth(Depth),
+      .Rests(Rests)
   ) one (
       .clk_i,
       .rst_ni,
@@ -35,7 +37,8 @@ module stream_fifo_apart #(
   );
 
   stream_fifo #(
-      .Depth(Depth)
+      .Depth(Depth),
+      .Rests(Rests)
   ) other (
       .clk_i,
       .rst_ni,
@@ -62,6 +65,7 @@ module stream_fifo_apart #(
     stored  <= stored + (Width + 1)'(one.write && !split) - (Width + 1)'(one.read && stored != 0);
     if (one.move_fetched) fetched <= one.read && stored != 0;
     if (one.move_out) out <= fetched;
+    else if (ready_i) out <= 1'b0;
     if (!rst_ni) begin
       split_q <= 1'b0;
       stored  <= '0;

@@ -3,6 +3,7 @@ module stream_fifo_rules #(
     parameter int unsigned Bits  = 8,
     localparam type        T     = logic [Bits-1:0],
     parameter int unsigned Depth = 4,
+    parameter bit          Rests = 1'b0,
     localparam int unsigned Width = $clog2(Depth)
 ) (
     input logic clk_i,
@@ -38,7 +39,8 @@ module stream_fifo_rules #(
   logic following_q;
   logic [Width+1:0] ahead_q;
   T watched_q;
-  logic [3:0] run_q;
+  logic [3:0] run_q;  // one after another: with Rests, in every other cycle
+  logic left_q;
   (* anyseq *) logic follow_any;
   wire follow = follow_any && entered && !following_q;
 
@@ -52,12 +54,14 @@ module stream_fifo_rules #(
       if (ahead_q == 0) following_q <= 1'b0;
       else ahead_q <= ahead_q - 1'b1;
     end
-    run_q <= left ? run_q + 4'(run_q != '1) : '0;
+    left_q <= left;
+    run_q  <= left ? run_q + 4'(run_q != '1) : Rests && left_q ? run_q : '0;
     if (!rst_ni) begin
       held      <= '0;
       following_q <= 1'b0;
       ahead_q     <= '0;
       run_q       <= '0;
+      left_q      <= 1'b0;
     end
   end
 
@@ -82,7 +86,7 @@ module stream_fifo_rules #(
         else if (ahead_q < in_front) assert (fetched_q == watched_q);
         else assert (memory[slot] == watched_q);
       end
-      // Full rate, longer than the memory; and full.
+      // At the rate there is, longer than the memory; and full.
       cover (run_q == 7);
       cover (following_q && left && ahead_q == 0 && run_q == 2);
       cover (full_q && out_valid_q && fetched_valid_q);
@@ -90,4 +94,4 @@ module stream_fifo_rules #(
   end
 endmodule
 
-bind stream_fifo stream_fifo_rules #(.Bits($bits(T)), .Depth(Depth)) rules (.*);
+bind stream_fifo stream_fifo_rules #(.Bits($bits(T)), .Depth(Depth), .Rests(Rests)) rules (.*);

@@ -83,7 +83,7 @@ module generator_beats
         first0_q   <= 1'b1;
         address0_q <= Width'(plan_q.first_beat);
         left0_q    <= plan_q.beats;
-        last0_q      <= plan_q.beats == 11'd1;
+        last0_q    <= plan_q.beats == 11'd1;
         stored0_q  <= plan_q.stored;
         index0_q   <= '0;
         final0_q   <= plan_q.final_byte;
@@ -92,7 +92,7 @@ module generator_beats
         first0_q   <= 1'b0;
         address0_q <= address0_q + 1'b1;
         left0_q    <= left0_q - 1'b1;
-        last0_q      <= left0_q == 11'd2;
+        last0_q    <= left0_q == 11'd2;
         if (stored0_q != 0) stored0_q <= stored0_q - 1'b1;
         if (!index0_q[6]) index0_q <= index0_q + 1'b1;
       end

@@ -42,7 +42,8 @@ module host_departures
 
   stream_fifo #(
       .T(logic [63:0]),
-      .Depth(Words)
+      .Depth(Words),
+      .Rests(1'b1)  // the link takes one of a frame's words when the host's MAC does
   ) words (
       .clk_i,
       .rst_ni (rst_ni && !hello_i),

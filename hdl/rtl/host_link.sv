@@ -52,7 +52,7 @@ module host_link
     output logic [CreditWidth-1:0] use_o,
     input  logic        use_refused_i,
     input  logic [CreditWidth-1:0] outstanding_i,
-    output logic        revoke_o,
+    output logic        revoke_o,  // one cycle after hello was seen: a new session
     input  logic        grant_valid_i,
     output logic        grant_ready_o,
     input  logic [CreditWidth-1:0] grant_i,
@@ -75,8 +75,7 @@ module host_link
     input  logic        received_valid_i,
     output logic        received_ready_o,
     input  logic [63:0] received_i,
-    // What happened: hello, and an error of a kind, for its counter; it waits for `counting_i`.
-    output logic        hello_o,
+    // What happened: an error of a kind, for its counter; it waits for `counting_i`.
     output logic [15:0] count_o,
     input  logic [15:0] counting_i,
     output logic        quiet_o  // nothing is being done, and nothing waits to be told
@@ -153,6 +152,9 @@ module host_link
   logic [11:0] came_q;
   logic [8:0] left_q;   // words of it in the store
   logic [8:0] body_q;   // beats of the body that are not done
+  // Of what it was a cycle ago: beats are two cycles apart at least, as what is in front rests behind each.
+  logic body_last_q, body_none_q;
+  logic length_none_q;
   logic [CreditWidth-1:0] beats_q;
   logic [2:0] own_parts_q, all_parts_q;  // halfwords of the address that are the module's, or all's
   logic mine_q, typed_q, longer_q, frame_length_q, words_length_q, place_q, jump_q, right_q, none_left_q;
@@ -175,6 +177,7 @@ module host_link
 
   // The frame to the host.
   detail_e detail_from_q;
+  logic bare_q;  // it has no body: its length becomes 0
   why_e code_q;
   value_e value_from_q;
   then_e then_q;
@@ -189,6 +192,7 @@ module host_link
   logic [CreditWidth-1:0] granted_q;
   logic [47:0] total_q;
   logic [16:0] since_q;
+  logic since_new_q;
   logic [15:0] unit_q;
   logic [16:0] patience_q;  // below 0: units of 65 536 ticks
   logic patient_q;
@@ -229,12 +233,13 @@ module host_link
 
   // The body of a frame goes straight on.
   assign live_valid_o = state_q == Push && word_valid_i;
-  logic final_q;             // in Push: the beat is the frame's last
-  logic [2:0] final_byte_q;  // of that
-  assign live_beat_o = '{last: final_q, final_byte: final_q ? final_byte_q : 3'd7, data: word_i};
+  logic [2:0] final_byte_q;  // of a live frame's last beat
+  assign live_beat_o = '{last: body_last_q, final_byte: body_last_q ? final_byte_q : 3'd7, data: word_i};
   always_ff @(posedge clk_i) begin
-    final_q      <= body_q == (state_q == Push && word ? 9'd2 : 9'd1);
-    final_byte_q <= 3'(length_q - 1'b1);
+    body_last_q   <= body_q == 9'd1;
+    body_none_q   <= body_q == 0;
+    length_none_q <= length_q == 0;
+    final_byte_q  <= 3'(length_q - 1'b1);
   end
   always_comb begin
     live_departure_o              = '0;
@@ -247,13 +252,12 @@ module host_link
   assign use_o = beats_q;
   assign mark_valid_o = state_q == Act && is_mark_q && right_q && mark_ready_i;
   assign mark_o = value_q[15:0];
-  assign hello_o = state_q == Act && is_hello_q && right_q;
-  assign revoke_o = hello_o;
+  wire hello = state_q == Act && is_hello_q && right_q;
   assign grant_ready_o = known_q && !(state_q == UseCredits);  // yosys takes no state for one-hot that is asked for otherwise
   assign marked_ready_o = state_q == Tell && tell_q == TellMark;
   assign departed_ready_o = state_q == PutDeparted && move;
-  assign received_ready_o = state_q == TakeSize || ((state_q == PutStamp || state_q == PutReceived) && move) || state_q == DropFcs;
   assign address_o = address_q[12:0];
+  assign received_ready_o = state_q == TakeSize || ((state_q == PutStamp || state_q == PutReceived) && move) || state_q == DropFcs;
 
   assign valid_o = valid_q;
   assign beat_o = beat_q;
@@ -287,7 +291,7 @@ module host_link
   // The header's last word is the frame's if nothing follows.
   wire is_value = state_q == PutHello || state_q == PutSmall || state_q == PutTotal || state_q == PutNow || state_q == PutStamp;
   wire is_body = state_q == PutRead || state_q == PutDeparted || state_q == PutReceived;
-  wire out_last = (is_value && length_q == 0) || (is_body && body_q == 9'd1);
+  wire out_last = (is_value && length_none_q) || (is_body && body_last_q);
 
   always_ff @(posedge clk_i) begin
     if (move) begin
@@ -302,8 +306,9 @@ module host_link
   // An address that is no register's, or not one to be read, or written. It is asked of the register, as words come late.
   wire outside = address_q[31:13] != 0 || address_q[1:0] != 0;
   logic writes_q, reads_q, waited_q;
-  assign read_o = reads_q && !outside;
-  wire asked = state_q == Wrote || (state_q == Reading && (read_valid_i || outside));
+  // Where nothing is, is read as any other, but nothing of it is told: so a read waits for no address to be decoded.
+  assign read_o = reads_q;
+  wire asked = state_q == Wrote || (state_q == Reading && read_valid_i);
 
   // What is wrong with a request, by what was measured of it.
   why_e judged;
@@ -324,16 +329,35 @@ module host_link
       endcase
   end
 
-  // What an error says of it: known one cycle after Act began.
+  // What an error says of it: known three cycles after Act began, as choosing and judging what to choose would be a long way in one.
+  typedef enum logic [2:0] {
+    SaysLength,
+    SaysVersion,
+    SaysKind,
+    SaysPlace,
+    SaysTime,
+    SaysState
+  } says_e;
+  says_e says_q;
   logic [15:0] said, said_q;
-  logic acted_q;
-  always_comb begin
+  logic acted1_q, acted_q;
+  always_ff @(posedge clk_i) begin
     unique case (why_q)
-      WrongVersion: said = {8'b0, version_q};
-      WrongKind: said = {8'b0, kind_q};
-      WrongPlace: said = detail_q[31:16];
-      WrongTime: said = value_q[63:48];
-      WrongState: said = value_q[15:0];
+      WrongVersion: says_q <= SaysVersion;
+      WrongKind: says_q <= SaysKind;
+      WrongPlace: says_q <= SaysPlace;
+      WrongTime: says_q <= SaysTime;
+      WrongState: says_q <= SaysState;
+      default: says_q <= SaysLength;
+    endcase
+  end
+  always_comb begin
+    unique case (says_q)
+      SaysVersion: said = {8'b0, version_q};
+      SaysKind: said = {8'b0, kind_q};
+      SaysPlace: said = detail_q[31:16];
+      SaysTime: said = value_q[63:48];
+      SaysState: said = value_q[15:0];
       default: said = length_q;
     endcase
   end
@@ -459,7 +483,6 @@ module host_link
             is_write_q: begin
               eager_q  <= 1'b1;
               detail_q <= 32'(body_q);
-              length_q <= '0;
               state_q <= WriteWord;
             end
             is_frame_q: state_q <= UseCredits;
@@ -480,7 +503,7 @@ module host_link
       Push:
         if (word) begin
           body_q <= body_q - 1'b1;
-          if (final_q) state_q <= Drain;
+          if (body_last_q) state_q <= Drain;
         end
 
       WriteWord: begin
@@ -494,8 +517,8 @@ module host_link
       end
       Writing: if (waited_q) state_q <= Wrote;
       Wrote: begin
-        eager_q <= body_q != 0;
-        state_q <= body_q == 0 ? PutHost : WriteWord;
+        eager_q <= !body_none_q;
+        state_q <= body_none_q ? PutHost : WriteWord;
       end
 
       ReadWord: begin
@@ -507,18 +530,17 @@ module host_link
         end
       end
       Reading:
-        if (read_valid_i || outside) state_q <= PutRead;
+        if (read_valid_i) state_q <= PutRead;
       PutRead:
         if (move) begin
           body_q  <= body_q - 1'b1;
-          eager_q <= body_q != 9'd1;
-          state_q <= body_q == 9'd1 ? Drain : ReadWord;
+          eager_q <= !body_last_q;
+          state_q <= body_last_q ? Drain : ReadWord;
         end
 
       // Padding, FCS, and all of what is not for the module.
       Drain: if (none_left_q) state_q <= Finish;
       Finish: begin
-        length_q <= '0;
         state_q <= tell_lost || tell_astray ? (calm_q ? PutHost : Finish) : Rest;
         small_q <= lost_q ? 32'(was_expected_q) : astray_at_q;
         if (lost_q) lost_q <= !calm_q;
@@ -528,7 +550,6 @@ module host_link
       Tell: begin
         number_q <= own_q;
         own_q <= own_q + 1'b1;
-        length_q <= '0;
         detail_q <= '0;
         small_q <= '0;
         state_q <= PutHost;
@@ -552,7 +573,7 @@ module host_link
       PutDeparted:
         if (move && departed_valid_i) begin
           body_q <= body_q - 1'b1;
-          if (body_q == 9'd1) state_q <= Rest;
+          if (body_last_q) state_q <= Rest;
         end
 
       // A received frame: its bytes with FCS, its stamp, its beats. The FCS stays here: it may fill a beat of its own.
@@ -567,7 +588,7 @@ module host_link
       PutReceived:
         if (move && received_valid_i) begin
           body_q <= body_q - 1'b1;
-          if (body_q == 9'd1) state_q <= short_received_q ? DropFcs : Rest;
+          if (body_last_q) state_q <= short_received_q ? DropFcs : Rest;
         end
       DropFcs: if (received_valid_i) state_q <= Rest;
 
@@ -577,7 +598,6 @@ module host_link
           DetailBuild: detail_q <= build_i;
           default: ;
         endcase
-        if (detail_from_q != DetailKept) length_q <= '0;
         if (move) state_q <= PutKind;
       end
       PutKind: if (move) state_q <= PutHeader;
@@ -607,6 +627,7 @@ module host_link
         end
       default: state_q <= Rest;
     endcase
+    if (bare_q) length_q <= '0;
 
     if (!rst_ni) begin
       state_q     <= Rest;
@@ -632,7 +653,8 @@ module host_link
     is_mark_q  <= kind_q == Mark;
     mine_q     <= own_parts_q == '1 || all_parts_q == '1;
     said_q     <= said;
-    acted_q    <= state_q == Act;
+    acted1_q   <= state_q == Act;
+    acted_q    <= acted1_q && state_q == Act;
     outside_q  <= outside;
     reach_q    <= 9'(detail_q[23:16]) + 9'd9;
   end
@@ -640,7 +662,7 @@ module host_link
   // The first address of a request where nothing is; a cycle later, when the address still stands.
   logic stray_q;
   always_ff @(posedge clk_i) begin
-    stray_q <= asked && (outside || unknown_i);
+    stray_q <= asked && (outside_q || unknown_i);
     if (stray_q && !astray_q) astray_at_q <= address_q;
     astray_q <= (astray_q || stray_q) && !(state_q == Measure || (tell_astray && calm_q));
     if (!rst_ni) stray_q <= 1'b0;
@@ -697,25 +719,28 @@ module host_link
       end
       default: ;
     endcase
+    // A frame to the host that has no body, but for one that is told or read. Its length is 0 two cycles later, and that is known in the third: as early as
+    // each is asked for.
+    bare_q <= (state_q == Act && is_write_q && right_q) || state_q == Finish || (state_q == Tell && tell_q != TellDeparted && tell_q != TellReceived)
+        || (state_q == PutHost && detail_from_q != DetailKept);
   end
 
-  // Credits: taken as they come, told many at once.
+  // Credits: taken as they come, told many at once. Hello takes all back a cycle after it was seen: it comes late in its own.
   wire granted = grant_valid_i && grant_ready_o;
   wire credit_told = state_q == Tell && tell_q == TellCredit;
   always_ff @(posedge clk_i) begin
-    granted_q <= (hello_o || credit_told ? '0 : granted_q) + (granted ? grant_i : '0);
-    if (credit_told) total_q <= total_q + 48'(granted_q);
+    revoke_o    <= hello;
+    granted_q   <= (revoke_o || credit_told ? '0 : granted_q) + (granted ? grant_i : '0);
+    since_new_q <= revoke_o || credit_told || !rst_ni;
     if (since_q != '1) since_q <= since_q + 1'b1;
-    if (credit_told) since_q <= '0;
+    if (since_new_q) since_q <= '0;
     credit_due_q <= granted_q[CreditWidth-1:CreditBatchLog2] != 0 || (granted_q != 0 && since_q[16:10] != 0) || since_q[16];
-    if (hello_o) begin
-      total_q <= '0;
-      since_q <= '0;
-    end
+    if (credit_told) total_q <= total_q + 48'(granted_q);
+    if (revoke_o) total_q <= '0;
     if (!rst_ni) begin
+      revoke_o     <= 1'b0;
       granted_q    <= '0;
       total_q      <= '0;
-      since_q      <= '0;
       credit_due_q <= 1'b0;
     end
   end
@@ -745,7 +770,7 @@ module host_link
     end
     wire_q <= wire_up_i;
     if (state_q == Tell && tell_q == TellWire) wire_told_q <= wire_q;
-    if (hello_o) begin
+    if (hello) begin
       known_q     <= 1'b1;
       wire_told_q <= wire_q;
     end

@@ -69,7 +69,7 @@ module host_side
     input  ticks_t      heard_stamp_i,
     output logic        quiet_o
 );
-  logic word_valid, word_ready, store_empty, bad, full, hello;
+  logic word_valid, word_ready, store_empty, bad, full;
   logic [63:0] word;
   logic [15:0] count, counting;
 
@@ -103,7 +103,7 @@ module host_side
       .clk_i,
       .rst_ni,
       .enable_i        (tell_departures_i),
-      .hello_i         (hello),
+      .hello_i         (revoke_o),
       .valid_i         (release_valid_i),
       .release_i,
       .due_o           (departed_due),
@@ -256,7 +256,6 @@ module host_side
       .received_valid_i   (received_valid),
       .received_ready_o   (received_ready),
       .received_i         (received),
-      .hello_o            (hello),
       .count_o            (count),
       .counting_i         (counting),
       .quiet_o            (link_quiet)

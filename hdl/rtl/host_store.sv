@@ -47,7 +47,7 @@ module host_store
   logic [Width-1:0] tag_place_q;  // behind start_q
   logic [8:0] count_q;
   logic most_q;  // count_q is as much as there may be
-  logic inside_q, room_q, fits_q, broken_q, long_q, ended_q, measured_q, finish_q, tag_q, wrong_q;
+  logic inside_q, room_q, can_q, fits_q, broken_q, long_q, ended_q, measured_q, finish_q, tag_q, wrong_q;
   logic [2:0] final_q;
   logic [11:0] bytes_q;
   ticks_t first_tag_q;
@@ -57,14 +57,12 @@ module host_store
   // After the last beat, a cycle each to count the bytes, to judge them, and to write each of the words before the frame. What comes in these cannot be
   // written; a sender that cannot wait has silence between frames.
   wire busy = ended_q || measured_q || finish_q || tag_q;
-  wire fits = (begins ? room_q && !busy : fits_q) && !(most_q && !begins);
-  wire write = valid_i && fits;
-  // What comes while the store is busy goes to a place that is free, and counts for nothing: so the memory need not wait to know.
-  wire store = valid_i && (begins ? room_q : fits_q) && !(most_q && !begins);
+  // A beat that comes now can be written: known a cycle ahead, as beats come late in theirs.
+  wire write = valid_i && can_q;
 
   wire keep = finish_q && fits_q && !wrong_q;
 
-  assign ready_o = (inside_q || room_q) && !busy;
+  assign ready_o = inside_q || can_q;
 
   logic [Width-1:0] place;
   logic [63:0] word;
@@ -83,7 +81,7 @@ module host_store
   end
 
   always_ff @(posedge clk_i) begin
-    if (store || finish_q || tag_q) memory[place] <= word;
+    if (write || finish_q || tag_q) memory[place] <= word;
   end
 
   // The words that the reader may see are those before `start_q`.
@@ -92,7 +90,8 @@ module host_store
   logic [63:0] fetched_q, out_q;
 
   wire commit = Tagged ? tag_q : keep;
-  wire move_out = !out_valid_q || ready_i;
+  // The reader says late in the cycle what it takes: the output is filled when it was seen empty, so after each word that is taken comes a cycle with nothing.
+  wire move_out = !out_valid_q;
   wire move_fetched = !fetched_valid_q || move_out;
   wire read = some_q && move_fetched;
 
@@ -120,11 +119,13 @@ module host_store
     bytes_q    <= {count_q, final_q} - 12'd7;
     if (measured_q) wrong_q <= below(16'(bytes_q), MinBytes) || !below(16'(bytes_q), MaxBytes + 1) || long_q || (broken_q && !KeepBad);
     used_q   <= write_q - read_q;
-    // Two cycles old: the eight words are the slots, and what may have been written since.
+    // Three cycles old in `can_q`: the eight words are the slots, and what may have been written since.
     room_q   <= below(16'(used_q), Words - MostBeats - 8);
+    if (valid_i) can_q <= can_q && !beat_i.last && (begins || count_q != 9'(MostBeats - 1));
+    else if (!inside_q) can_q <= room_q && !(ended_q || measured_q || (finish_q && Tagged));
     if (valid_i) begin
       inside_q <= !beat_i.last;
-      fits_q   <= begins ? room_q && !busy : fits_q;
+      if (begins) fits_q <= can_q;
       long_q   <= !begins && (long_q || most_q);
       if (write) begin
         write_q <= write_q + 1'b1;
@@ -148,10 +149,10 @@ module host_store
       read_q <= next_q;
       next_q <= next_q + 1'b1;
     end
-    // Both compared beside each other, as `read` comes late.
     some_q <= read ? start_q != next_q : start_q != read_q;
     if (move_fetched) fetched_valid_q <= read;
     if (move_out) out_valid_q <= fetched_valid_q;
+    else if (ready_i) out_valid_q <= 1'b0;
     if (!rst_ni) begin
       start_q         <= '0;
       tag_place_q     <= Width'(1);
@@ -162,6 +163,7 @@ module host_store
       used_q          <= '0;
       inside_q        <= 1'b0;
       room_q          <= 1'b0;
+      can_q           <= 1'b0;
       ended_q         <= 1'b0;
       measured_q      <= 1'b0;
       finish_q        <= 1'b0;

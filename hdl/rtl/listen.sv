@@ -41,16 +41,17 @@ module listen
   // How many halfwords of this beat count.
   wire [2:0] whole = 3'((4'(beat_i.final_byte) + 4'd1) >> 1);
 
-  // A rule's halfword is picked in one cycle and compared in the next.
-  logic [Rules-1:0] here_q, held;
+  // A rule's halfword is picked in one cycle, compared in the next, and in a third what has held so far is kept.
+  logic [Rules-1:0] here_q, equal_q, held;
   logic [Rules-1:0][1:0][15:0] picked_q;  // of the lower and of the upper two lanes: one of them is zeros
-  logic first1_q;
+  logic [6:0] index1_q;
+  logic [2:0] whole1_q;
+  logic first1_q, first2_q;
   always_comb begin
     for (int unsigned i = 0; i < Rules; i++) begin
-      automatic rule_t rule = config_i.rules[i];
-      held[i] = !first1_q && held_q[i];
-      if (!rule.enable) held[i] = 1'b1;
-      else if (here_q[i]) held[i] = (((picked_q[i][0] | picked_q[i][1]) ^ rule.value) & rule.mask) == 0;
+      held[i] = !first2_q && held_q[i];
+      if (!config_i.rules[i].enable) held[i] = 1'b1;
+      else if (here_q[i]) held[i] = equal_q[i];
     end
   end
 
@@ -70,7 +71,8 @@ module listen
   logic [3:0] early;  // lanes that have their halfword in the beat itself, not in the next
   always_comb for (int unsigned l = 0; l < 4; l++) early[l] = {1'b0, turn} + 3'(l) < 3'd4;
 
-  logic [3:0] counts_q;
+  logic [3:0] counts;
+  always_comb for (int unsigned l = 0; l < 4; l++) counts[l] = early[l] ? in_q[0] || in_q[1] || l == 0 && in_q[2] : in_q[1] || in_q[2];
   logic [16:0] pair0_q, pair1_q;
   logic [17:0] beat_sum_q;
   logic [19:0] sum_q;
@@ -100,18 +102,21 @@ module listen
 
     // First stage: halfwords of the rules picked, all turned.
     first1_q <= beat_i.first;
+    index1_q <= index;
+    whole1_q <= whole;
+    first2_q <= first1_q;
     for (int unsigned i = 0; i < Rules; i++) begin
-      automatic logic [7:0] at = config_i.rules[i].at;
-      here_q[i]   <= {1'b0, at[7:2]} == index && {1'b0, at[1:0]} < whole;
-      picked_q[i][0] <= at[1] ? '0 : lanes[{1'b0, at[0]}];
-      picked_q[i][1] <= at[1] ? lanes[{1'b1, at[0]}] : '0;
+      automatic rule_t rule = config_i.rules[i];
+      picked_q[i][0] <= rule.at[1] ? '0 : lanes[{1'b0, rule.at[0]}];
+      picked_q[i][1] <= rule.at[1] ? lanes[{1'b1, rule.at[0]}] : '0;
+      here_q[i]      <= {1'b0, rule.at[7:2]} == index1_q && {1'b0, rule.at[1:0]} < whole1_q;
+      equal_q[i]     <= (((picked_q[i][0] | picked_q[i][1]) ^ rule.value) & rule.mask) == 0;
     end
-    if (moved_q[0]) held_q <= held;
-    if (last_q[1]) arrival_o.pass <= !arrival_o.bad && held_q == '1;
+    if (moved_q[1]) held_q <= held;
+    if (last_q[2]) arrival_o.pass <= !arrival_o.bad && held_q == '1;
     in_q <= in;
     for (int unsigned l = 0; l < 4; l++) begin
       turned_q[l] <= lanes[2'(l)+turn];
-      counts_q[l] <= early[l] ? in[0] || in[1] || l == 0 && in[2] : in[1] || in[2];
     end
 
     // Second stage: kept, and summed up in pairs.
@@ -119,8 +124,8 @@ module listen
       for (int unsigned l = 0; l < 3; l++) if (early[l] ? in_q[0] : in_q[1]) head_q[l] <= turned_q[l];
       for (int unsigned l = 0; l < 4; l++) if (early[l] ? in_q[1] : in_q[2]) tail_q[l] <= turned_q[l];
     end
-    pair0_q <= 17'(counts_q[0] ? turned_q[0] : '0) + 17'(counts_q[1] ? turned_q[1] : '0);
-    pair1_q <= 17'(counts_q[2] ? turned_q[2] : '0) + 17'(counts_q[3] ? turned_q[3] : '0);
+    pair0_q <= 17'(counts[0] ? turned_q[0] : '0) + 17'(counts[1] ? turned_q[1] : '0);
+    pair1_q <= 17'(counts[2] ? turned_q[2] : '0) + 17'(counts[3] ? turned_q[3] : '0);
 
     beat_sum_q <= 18'(pair0_q) + 18'(pair1_q);
     if (moved_q[2]) sum_q <= (in0_q[2] ? '0 : sum_q) + 20'(beat_sum_q);

@@ -61,7 +61,7 @@ module mac_tx_gmii
   always_ff @(posedge clk_i) begin
     // Means nothing while tx_en_o is low.
     txd_o      <= ~crc_q[7:0];
-    tx_en_o    <= !(state_q == Gap || (state_q == Idle && !take) || (state_q == Broken && count_q != 0));
+    tx_en_o    <= !(state_q == Gap || (state_q == Idle && !valid_i) || (state_q == Broken && count_q != 0));
     tx_er_o    <= 1'b0;
     sent_o     <= 1'b0;
     underrun_o <= 1'b0;
@@ -75,7 +75,7 @@ module mac_tx_gmii
         byte_q  <= '0;
         count_q <= 4'd1;
         txd_o   <= 8'h55;
-        if (take) state_q <= Preamble;
+        if (valid_i) state_q <= Preamble;
       end
       Preamble: begin
         txd_o   <= count_q == 4'd7 ? 8'hd5 : 8'h55;
@@ -128,7 +128,9 @@ module mac_tx_gmii
 
     wants_q <= state_q == Data && byte_q == 3'd6 && !beat_q.last;
     if (state_q == Idle || step_o) now_q <= byte_i;
-    if (take) beat_q <= beat_i;
+    // Whether there is a beat comes late in a cycle. Without one this frame is broken, or none has begun: the data is never shown.
+    if (state_q == Idle || wants_q) {beat_q.final_byte, beat_q.data} <= {beat_i.final_byte, beat_i.data};
+    if (take) beat_q.last <= beat_i.last;
     if (state_q == Idle || wants_q) end_of_frame_q <= beat_i.last && beat_i.final_byte == 0;
     else if (state_q == Data) end_of_frame_q <= beat_q.last && (byte_q + 3'd1 == beat_q.final_byte || byte_q == 3'd6);
     if (!rst_ni) begin

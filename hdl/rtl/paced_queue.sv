@@ -66,7 +66,8 @@ module paced_queue
   // Written with the last beat, and as long on its way as that: when a departure shows, its frame is whole.
   stream_fifo #(
       .T(kept_t),
-      .Depth(Departures)
+      .Depth(Departures),
+      .Rests(1'b1)  // frames are longer than two cycles
   ) departures (
       .clk_i,
       .rst_ni,

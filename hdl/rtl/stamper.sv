@@ -40,6 +40,7 @@ module stamper
   stamp_t stamp_q;
   // Of the byte that comes next, counted from the signature: negative before it; stays at End.
   logic [9:0] position_q;
+  logic first_next_q, check_next_q, end_next_q;  // the byte behind it is at First, Check, End
   logic summed_q, replaced_q, check_q;  // what is done with that byte
   logic [9:0][7:0] written_q;           // bytes 6 … 15
   logic [15:0] late_q;
@@ -68,12 +69,15 @@ module stamper
     if (move) begin
       position_q <= position_q + 1'b1;
       if (position_q == '1) summed_q <= 1'b1;
-      if (position_q == 10'(First - 1)) begin
+      first_next_q <= position_q == 10'(First - 2);
+      check_next_q <= position_q == 10'(Check - 2);
+      end_next_q   <= position_q == 10'(End - 2);
+      if (first_next_q) begin
         summed_q   <= 1'b0;
         replaced_q <= 1'b1;
       end
-      if (position_q == 10'(Check - 1)) check_q <= 1'b1;
-      if (position_q == 10'(End - 1)) begin
+      if (check_next_q) check_q <= 1'b1;
+      if (end_next_q) begin
         replaced_q <= 1'b0;
         ended_q    <= 1'b1;
       end
@@ -81,6 +85,7 @@ module stamper
     if (started_q[1]) begin
       position_q <= ~{1'b0, stamp_q.place, 1'b0};
       ended_q    <= !stamp_q.enable;
+      {first_next_q, check_next_q, end_next_q} <= '0;
       summed_q   <= 1'b0;
       replaced_q <= 1'b0;
       check_q    <= 1'b0;

@@ -1,6 +1,7 @@
 // A queue in block RAM. The output of an ECP5 block RAM is slow (5.8 ns of an 8 ns cycle at grade -6), so it goes straight into
 // registers: three places after the memory, each of which moves on when the next is free. At full rate nothing waits; what is written
-// can be read three cycles later.
+// can be read three cycles later. Where who takes says so late in the cycle, and never takes twice in two cycles' time, `Rests` keeps that way short:
+// the output is filled only when it was seen empty, so after each that is taken comes a cycle with nothing.
 //
 //   write ──► memory ──► memory's own register ──► output register ──► sink
 //
@@ -8,7 +9,8 @@
 // and only if nothing is inside.
 module stream_fifo #(
     parameter type         T     = logic [7:0],
-    parameter int unsigned Depth = 512           // a power of two
+    parameter int unsigned Depth = 512,          // a power of two
+    parameter bit          Rests = 1'b0
 ) (
     input  logic clk_i,
     input  logic rst_ni,
@@ -30,7 +32,7 @@ module stream_fifo #(
   logic fetched_valid_q, out_valid_q, full_q, some_q;
 
   wire write = valid_i && ready_o;
-  wire move_out = !out_valid_q || ready_i;
+  wire move_out = !out_valid_q || (ready_i && !Rests);
   wire move_fetched = !fetched_valid_q || move_out;
   // Only what was written in an earlier cycle is read, so no read meets a write of the same place.
   wire read = some_q && move_fetched;
@@ -56,6 +58,7 @@ module stream_fifo #(
     full_q   <= !read && (stored_q[Width] || (stored_q == (Width + 1)'(Depth - 1) && write));
     if (move_fetched) fetched_valid_q <= read;
     if (move_out) out_valid_q <= fetched_valid_q;
+    else if (ready_i) out_valid_q <= 1'b0;  // with Rests
     if (!rst_ni) begin
       write_q         <= '0;
       read_q          <= '0;

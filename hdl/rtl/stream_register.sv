@@ -29,8 +29,9 @@ module stream_register #(
   wire move = !front_valid_q || ready_i;
 
   always_ff @(posedge clk_i) begin
+    // Without a spare place what comes finds it empty: whether the sink takes need not be known.
+    if (Full ? move : !front_valid_q) front_q <= spare_valid_q ? spare_q : data_i;
     if (move) begin
-      front_q <= spare_valid_q ? spare_q : data_i;
       front_valid_q <= spare_valid_q || valid_i && ready_o;
       spare_valid_q <= 1'b0;
     end else if (Full && valid_i && ready_o) begin

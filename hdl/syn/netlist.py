@@ -46,7 +46,8 @@ def absorb(path, top):
             for output, name in zip(outputs, names):
                 wires[output] = cells.pop(name)["connections"]["Q"]
             for side in sides:
-                wires[f"OCE{side}"] = [enable]
+                wires[f"OCE{side}"] = [enable[0]]
+                parameters[f"OCE{side}MUX"] = "INV" if enable[1] else f"OCE{side}"
                 parameters[f"REGMODE_{side}"] = "OUTREG"
             absorbed += len(names)
     path.write_text(json.dumps(netlist))
@@ -54,8 +55,9 @@ def absorb(path, top):
 
 
 def clocked(cell):
-    """(enable, rising edge, clock, never reset) of a flip-flop."""
+    """((enable, whether its opposite), rising edge, clock, never reset) of a flip-flop."""
     wires, parameters = cell["connections"], cell["parameters"]
     # A string of zeros and ones has a space behind it in the netlist, so that it is no number.
-    enable = wires["CE"][0] if parameters["CEMUX"] == "CE" else parameters["CEMUX"].strip()
+    how = parameters["CEMUX"].strip()
+    enable = (wires["CE"][0] if how in ("CE", "INV") else how, how == "INV")
     return enable, parameters["CLKMUX"] == "CLK", wires["CLK"][0], wires["LSR"][0] == "0" and parameters["REGSET"] == "RESET"
