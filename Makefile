@@ -18,7 +18,7 @@ FUZZ_TARGETS := http_response target_url request_line plan_toml limits result_js
 FUZZ_SECONDS := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-fpga fuzz gallery formal sim timing-diagram synth module-sim module-test module-speed bitstream man completions clean need-build need-test
+.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-fpga fuzz gallery formal sim timing-diagram synth module-sim module-test gates module-speed bitstream man completions clean need-build need-test
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -122,6 +122,12 @@ module-sim: ## the hardware module as a process, simulated: target/module-sim/ta
 module-test: module-sim ## the whole module in its process, from the outside: MODULE='forgets the_wire_goes_down' for some
 	@scripts/hdl_tools.sh
 	@hdl/.venv/bin/python hdl/tb/module/test_module.py $(TARGET)/module-sim/tare-module-sim $(MODULE)
+
+gates: ## the netlist of the module through the same tests: MODULE='forgets' for some
+	@scripts/hdl_tools.sh
+	@scripts/need.sh verilator=verilator g++=g++ make=make python3=python3
+	@hdl/.venv/bin/python hdl/syn/gates.py $(TARGET)/gates
+	@hdl/.venv/bin/python hdl/tb/module/test_module.py $(TARGET)/gates/tare-module-sim $(MODULE)
 
 module-speed: module-sim ## cycles a second of the simulated module, on a machine that does nothing else
 	@scripts/hdl_tools.sh

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The hardware's part of `make test`: every bench, the whole module in its process, proofs, and size and clock after place and route. Each part ends
-# with a line as cargo has it for a test binary, so that all are added up in one place:
+# The hardware's part of `make test`: every bench, the whole module in its process, from the sources and as a netlist, proofs, and size and clock after
+# place and route. Each part ends with a line as cargo has it for a test binary, so that all are added up in one place:
 #
 #   test result: ok. N passed; N failed
 #
@@ -47,4 +47,6 @@ grep -q '^test result: ' "$log" || echo 'test result: FAILED. 0 passed; 1 failed
 part 'the simulated module is built (hdl/sim)' hdl/sim/build.sh "$target/module-sim"
 part 'benches of the hardware modules (hdl/tb)' "$python" hdl/tb/run.py
 part 'the whole module in its process (hdl/tb/module)' "$python" hdl/tb/module/test_module.py "$target/module-sim/tare-module-sim"
+part 'the netlist of the module is built (hdl/syn)' "$python" hdl/syn/gates.py "$target/gates"
+part 'the whole module as a netlist (hdl/tb/module)' "$python" hdl/tb/module/test_module.py "$target/gates/tare-module-sim"
 part 'size and clock after place and route (hdl/syn)' sh -c 'tail --pid="$1" -s 1 -f /dev/null; cat "$2"; grep -q "^as good as the bars ask" "$2"' sh "$synth" "$synth_log"

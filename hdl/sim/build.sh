@@ -1,11 +1,14 @@
 #!/bin/sh
 # Builds the simulation process.
 #
-#   hdl/sim/build.sh FOLDER      leaves FOLDER/tare-module-sim
+#   hdl/sim/build.sh FOLDER [FILE...]      leaves FOLDER/tare-module-sim
+#
+# With files, these have the module instead of the sources, and it is compiled in less time (see hdl/syn/gates.py).
 set -eu
 cd "$(dirname "$0")/../.."
 here=$PWD/hdl/sim
 folder=$1
+shift
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 made=$folder/verilated
@@ -17,13 +20,14 @@ rest=$(LC_ALL=C ls hdl/rtl/*.sv | grep -v _pkg.sv)
 build=$(cat $packages $rest | sha256sum | cut -c1-8)
 
 # Nothing has changed since the last time.
-state=$(cat "$here"/* hdl/rtl/*.sv | sha256sum)
+state=$(cat "$here"/* hdl/rtl/*.sv "$@" | sha256sum)
 [ -x "$folder/tare-module-sim" ] && [ "$state" = "$(cat "$folder/state" 2>/dev/null)" ] && exit 0
+# shellcheck disable=SC2086 # words are to be split
+if [ $# -gt 0 ]; then level=-O1; else level=-O3; set -- "-GBuild=32'h$build" $packages $rest hdl/sim/module_sim.sv; fi
 
 # Two-state, one thread, no traces. One of the shapes has members of which some are wires and some registers: Verilator 5.006 warns of that as of an error.
-# shellcheck disable=SC2086 # words are to be split
 verilator --cc --exe -O3 --x-assign fast --x-initial unique --noassert -Wno-fatal -Wno-lint -Wno-style -Wno-BLKANDNBLK \
-    -GBuild="32'h$build" --Mdir "$made" --top-module module_sim $packages $rest hdl/sim/module_sim.sv "$here/main.cpp" >"$folder/log" 2>&1 ||
+    --Mdir "$made" --top-module module_sim "$@" "$here/main.cpp" >"$folder/log" 2>&1 ||
     { cat "$folder/log"; exit 1; }
 
 # All of it is one file for the compiler, and compiled twice: first to learn how often each branch is taken, which is worth a third of the speed.
@@ -34,13 +38,17 @@ done >"$folder/all.cpp"
 clock=$(grep -o '__Vtrigrprev__TOP__clk_i' "$made/Vmodule_sim___024root.h" | head -1)
 compile() {
     # shellcheck disable=SC2086 # nothing, if there is no such name
-    g++ ${clock:+-DTARE_CLOCK_BEFORE=$clock} -std=c++17 -O3 -I"$made" -I"$root/include" -I"$root/include/vltstd" -I"$here" -DVM_COVERAGE=0 -DVM_SC=0 -DVM_TRACE=0 -DVL_TIME_CONTEXT \
+    g++ ${clock:+-DTARE_CLOCK_BEFORE=$clock} -std=c++17 $level -I"$made" -I"$root/include" -I"$root/include/vltstd" -I"$here" -DVM_COVERAGE=0 -DVM_SC=0 -DVM_TRACE=0 -DVL_TIME_CONTEXT \
         -fprofile-update=single -Wno-missing-profile "$@" -c "$folder/all.cpp" -o "$folder/all.o" >>"$folder/log" 2>&1 &&
         g++ "$@" "$folder/all.o" -o "$folder/tare-module-sim.new" -pthread >>"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }
 }
-rm -f "$folder"/*.gcda
-compile -fprofile-generate
-python3 "$here/train.py" "$folder/tare-module-sim.new"
-compile -fprofile-use
+if [ $level = -O3 ]; then
+    rm -f "$folder"/*.gcda
+    compile -fprofile-generate
+    python3 "$here/train.py" "$folder/tare-module-sim.new"
+    compile -fprofile-use
+else
+    compile
+fi
 mv "$folder/tare-module-sim.new" "$folder/tare-module-sim"
 echo "$state" >"$folder/state"

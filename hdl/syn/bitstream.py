@@ -6,7 +6,6 @@ Ends with status 1, and leaves no bitstream, if no seed does.
 """
 
 import argparse
-import hashlib
 import json
 import pathlib
 import re
@@ -15,6 +14,7 @@ import sys
 import time
 
 import netlist
+import synth
 
 HERE = pathlib.Path(__file__).resolve().parent
 HDL = HERE.parent
@@ -22,7 +22,6 @@ BUILD = HDL / "build" / "boards"
 BIN = pathlib.Path(sys.executable).parent
 LIMIT_S = 1_200
 CELLS = ["ODDRX1F", "IDDRX1F", "DELAYG", "EHXPLLL"]
-PACKAGES = ["tare_pkg", "generator_pkg", "receive_pkg", "host_pkg"]
 # board: (top, options of nextpnr)
 BOARDS = {
     "colorlight-5a-75b-v7.0": ("colorlight_5a_75b", "colorlight_5a_75b_v70.lpf", ["--25k", "--package", "CABGA256", "--speed", "6"]),
@@ -38,12 +37,6 @@ def run(folder, program, *arguments):
     return done.stdout + done.stderr
 
 
-def sources():
-    rtl = HDL / "rtl"
-    rest = sorted(path for path in rtl.glob("*.sv") if path.stem not in PACKAGES)
-    return [rtl / f"{name}.sv" for name in PACKAGES] + rest
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("board", choices=BOARDS)
@@ -54,9 +47,8 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
 
-    # What the module tells of itself: the same hash as of the simulation built from these sources.
-    build = hashlib.sha256(b"".join(path.read_bytes() for path in sources())).hexdigest()[:8]
-    files = sources() + sorted((HERE / "boards").glob("*.sv"))
+    build = synth.build()
+    files = synth.sources() + sorted((HERE / "boards").glob("*.sv"))
     # The tools run in a sandbox that sees the folder they are started in.
     for path in [*files, HERE / "boards" / pins]:
         (folder / path.name).write_text(path.read_text())

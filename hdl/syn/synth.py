@@ -9,6 +9,7 @@ docs/fpga.md, and with --write puts it there. Status 1 if a seed is below 125 MH
 
 import argparse
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
@@ -35,7 +36,12 @@ MODULES = ["registers", "host_side", "generator", "paced_queue", "credits", "mar
 def sources():
     packages = [HERE.parent / "rtl" / f"{name}.sv" for name in ("tare_pkg", "generator_pkg", "receive_pkg", "host_pkg")]
     rest = sorted(path for path in (HERE.parent / "rtl").glob("*.sv") if path not in packages)
-    return packages + rest + [HERE / "fit_top.sv"]
+    return packages + rest
+
+
+def build():
+    """What the module tells of itself: the first 32 bits of the hash of its sources, the same in a bitstream, in a netlist and in hdl/sim/build.sh."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources())).hexdigest()[:8]
 
 
 def yosys(name, script):
@@ -48,12 +54,15 @@ def yosys(name, script):
         sys.exit(f"yosys: {done.stdout[-2000:]}{done.stderr[-2000:]}")
 
 
-def read(keep):
+def read(keep, top=HERE / "fit_top.sv"):
+    """yosys' command that reads the sources and `top`, a file with the module of that name, which may have a parameter `Build`."""
     # yosys runs in a sandbox that sees the folder it is started in.
-    for path in sources():
+    files = [*sources(), top]
+    for path in files:
         (BUILD / path.name).write_text(path.read_text())
-    names = " ".join(path.name for path in sources())
-    return f"read_slang -j 1 {'--keep-hierarchy ' if keep else ''}--top fit_top {names}\n"
+    names = " ".join(path.name for path in files)
+    known = f"-G Build=32'h{build()} " if top.stem != "fit_top" else ""
+    return f"read_slang -j 1 {'--keep-hierarchy ' if keep else ''}--top {top.stem} {known}{names}\n"
 
 
 def synthesise():
