@@ -12,7 +12,8 @@
 // `ready_o` is for a sender that can wait: it is high between frames if the longest frame fits, and always inside of one, but for the cycles
 // after a last beat in which the words before it are written. A frame that comes although it is low is dropped.
 //
-// Rules: 1 the rules of streams at the output; 2 each frame is read whole, told as bad, or told as not fitting; 3 order is kept.
+// Rules (formal/host_store_rules.sv): 1 the rules of streams at the output; 2 each frame is read whole, told as bad, or told as not fitting; 3 order is
+// kept; 4 behind each word that is read comes a cycle with none.
 module host_store
   import tare_pkg::*;
 #(
