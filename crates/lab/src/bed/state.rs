@@ -182,7 +182,11 @@ impl State {
     /// away takes the folder, too, perhaps at this moment: then again.
     fn write_first(&self) -> Result<(PathBuf, io::Result<()>), BedError> {
         for _ in 0..TRIES {
-            fs::create_dir_all(folder()).map_err(|error| BedError::Notes { folder: folder(), error })?;
+            match fs::create_dir_all(folder()) {
+                // Between one of its folders and the next.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                made => made.map_err(|error| BedError::Notes { folder: folder(), error })?,
+            }
             if let Ok(draft) = self.write_draft() {
                 let linked = fs::hard_link(&draft, self.file());
                 if !matches!(&linked, Err(error) if error.kind() == io::ErrorKind::NotFound) {
