@@ -4,7 +4,7 @@
 //   host ◄── SOCK_SEQPACKET ──► module ◄── GMII, 8 ns a byte ──► TAP, packet socket, socket, cable
 //
 // Time here is simulated: a cycle is 8 ns, whatever the clock on the wall says. It stands still when nothing is queued or moves in the module and no packet
-// waits, and the process sleeps then.
+// waits, and the process sleeps then; and for a while when the host does not take what it is told, as its process may be waiting for a CPU.
 #include <csignal>
 #include <chrono>
 #include <cstdio>
@@ -30,6 +30,9 @@ constexpr unsigned kLookCycles = 128;
 constexpr unsigned kQuietCycles = 2048;
 // Frames that wait for the wire, or to be told to the host; more stay where they come from.
 constexpr size_t kMostWaiting = 64;
+// A host that does not take packets is waited for when so many have come together, until it takes some: at most so long, once.
+constexpr size_t kManyWaiting = kMostWaiting / 2;
+constexpr int kPatienceMs = 200;
 // Packets of the host begin so many cycles apart: on a board, its MAC would need more for the shortest frame.
 constexpr unsigned kHostCycles = 32;
 // An interface is looked after every so often: one that is down, and one whose other end may have gone down, of which nothing tells. Asleep, by time;
@@ -112,6 +115,7 @@ class Simulation {
         const auto began = std::chrono::steady_clock::now();
         while (!stopped && !gone_) {
             look();
+            wait_for_host();
             for (unsigned n = 0; n < kLookCycles; n++) cycle();
             if (nothing_moves()) nap();
         }
@@ -248,7 +252,20 @@ class Simulation {
     }
 
     void tell() {
-        while (!packets_.empty() && !gone_ && host_.send_packet(packets_.front(), gone_)) packets_.pop_front();
+        while (!packets_.empty() && !gone_ && host_.send_packet(packets_.front(), gone_)) {
+            packets_.pop_front();
+            patient_ = true;
+        }
+    }
+
+    void wait_for_host() {
+        if (!patient_ || packets_.size() < kManyWaiting) return;
+        pollfd fd{host_.fd(), POLLOUT, 0};
+        const auto began = std::chrono::steady_clock::now();
+        poll(&fd, 1, kPatienceMs);
+        asleep_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+        patient_ = false;
+        tell();
     }
 
     void from_host() {
@@ -337,6 +354,7 @@ class Simulation {
 
     Bytes packet_;
     std::deque<Bytes> packets_;
+    bool patient_ = true;  // whether the host has taken one since it was last waited for
     std::deque<Bytes> requests_;
     size_t request_at_ = 0;
     uint64_t next_request_ = 0;
