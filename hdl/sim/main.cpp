@@ -33,8 +33,9 @@ constexpr size_t kMostWaiting = 64;
 // A host that does not take packets is waited for when so many have come together, until it takes some: at most so long, once.
 constexpr size_t kManyWaiting = kMostWaiting / 2;
 constexpr int kPatienceMs = 200;
-// Packets of the host begin so many cycles apart: on a board, its MAC would need more for the shortest frame.
-constexpr unsigned kHostCycles = 32;
+// Packets of the host come at most at twice the wire's rate: enough for live frames of any length at line rate, header and all. A board's link has half
+// of that.
+constexpr unsigned kHostBytesPerCycle = 2;
 // An interface is looked after every so often: one that is down, and one whose other end may have gone down, of which nothing tells. Asleep, by time;
 // at work, by looks at the descriptors.
 constexpr int kLookAgainMs = 100;
@@ -271,8 +272,8 @@ class Simulation {
     void from_host() {
         dut_->host_valid_i = 0;
         if (requests_.empty() || !dut_->host_ready_o || (request_at_ == 0 && tick_ < next_request_)) return;
-        if (request_at_ == 0) next_request_ = tick_ + kHostCycles;
         const Bytes& request = requests_.front();
+        if (request_at_ == 0) next_request_ = tick_ + (request.size() + kPreambleBytes + kGapBytes) / kHostBytesPerCycle;
         uint64_t data = 0;
         const size_t bytes = std::min<size_t>(8, request.size() - request_at_);
         for (size_t i = 0; i < bytes; i++) data |= static_cast<uint64_t>(request[request_at_ + i]) << 8 * i;

@@ -370,6 +370,19 @@ def test_received_frames_are_told():
     assert [message.value * TICK_NS for message in got] == [one.time_ns for one in seen]
 
 
+def test_live_frames_that_come_back_are_all_told():
+    """Frames of every length at line rate, in and out over one link, with their departures: it has time for all."""
+    frames = [bytes([n & 0xFF]) * length for n, length in enumerate([*range(60, 1_514), *range(1_000, 1_514)])]
+    with module("--loop") as made:
+        made.write(control=LIVE, link=3)
+        for frame in frames:
+            made.frame(frame)
+        made.until_idle()
+        assert made.read("received_left_out", "departures_left_out") == [0, 0]
+        made.keep(0.05)
+    assert [message.body for message in made.queue if message.kind == Kind.RECEIVED] == frames
+
+
 def test_a_host_that_is_away_for_a_while():
     """One that takes nothing for a tenth of a second, as a process without a CPU does, loses nothing: time waits for it, but not for ever."""
     for away, waited_for in ((0.1, True), (1, False)):
