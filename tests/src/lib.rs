@@ -59,10 +59,7 @@ pub fn binary() -> PathBuf {
 pub fn need(program: &str) {
     let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     let found = path.split(':').any(|dir| PathBuf::from(dir).join(program).is_file());
-    assert!(
-        found,
-        "{program} is not installed: apt-get install -y nginx-light iproute2 libfaketime util-linux"
-    );
+    assert!(found, "{program} is not installed: make test installs what the tests need");
 }
 
 /// Fails the test if it does not run as root, which namespaces, mounts and raised limits need.
