@@ -130,6 +130,9 @@ fn what_cannot_be_is_refused_before_anything_is_done() {
         ("bench fpga:sim --rates 1001", "1001"),
         ("bench fpga:sim --size 10000", "10000"),
         ("bench fpga:sim --frames 1", "--frames: 1 cannot be"),
+        ("bench fpga,pcap=x:sim", "the bench has a wire of its own, so pcap= cannot be"),
+        ("bench fpga,traffic=x:sim", "so traffic= cannot be"),
+        ("bench fpga,wire=x:sim", "so wire= cannot be"),
         ("bench fpga:lo --backload", "only a simulation brings its own incoming traffic"),
     ] {
         refused(words, expected);

@@ -167,6 +167,9 @@ fn a_link_that_goes_down_in_the_middle_fails_what_is_due_from_then_on() {
     assert_eq!(run.total("offered"), 6_000, "{run}");
     assert!(run.total("done") > 100 && run.outcome("link.down") > 60, "{run}");
     assert_eq!(run.total("done") + run.outcome("link.down"), 6_000, "{run}");
+    // What the module had when the link went, and sent into nothing, is not done: but for what left before anybody saw it.
+    let arrived = bed.kernel(bed.sink(), "rx_packets");
+    assert!(run.total("done") < arrived + 60, "{arrived} arrived: {run}");
     assert_eq!((run.word(), run.code), ("INVALID", Some(4)), "{run}");
 }
 
@@ -293,6 +296,11 @@ fn simulated_time_is_compared_with_no_other() {
     let run = Tare::new(&format!("compare --anyway {} {}", out("a"), out("b"))).start().finish_unchecked();
     assert_eq!(run.code, Some(2), "{run}");
     assert!(run.stderr.contains("simulated"), "{run}");
+    // Nor does one simulation have another's time.
+    let two = format!("send fpga:sim --receive fpga,seed=1:sim {SINK} --sign -n 10");
+    let run = with_module(&two).start().finish_unchecked();
+    assert_eq!(run.code, Some(2), "{run}");
+    assert!(run.stderr.contains("no other simulation's"), "{run}");
     // The page says it, too.
     let page = std::fs::read_to_string(folder.path().join("a/report.html")).expect("a report");
     assert!(page.contains("simulated time"));

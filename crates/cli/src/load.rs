@@ -179,7 +179,9 @@ fn drive(
     }
     engine.settle_in(sink.place().as_deref());
     let shown = if watching.has_view() { Shown::Nothing } else { options.progress };
-    let mut progress = Progress::new(brief.warmup, brief.whole, shown).of_frames(brief.has_frames);
+    let mut progress = Progress::new(brief.warmup, brief.whole, shown)
+        .of_frames(brief.has_frames)
+        .of_simulated(brief.simulated);
     let audience = Audience {
         sink: sink.as_mut(),
         hub: &mut hub,

@@ -40,6 +40,7 @@ pub struct Progress {
     next_minute: Picos,
     dirty: bool,
     is_frames: bool,
+    is_simulated: bool,
 }
 
 impl Progress {
@@ -59,6 +60,7 @@ impl Progress {
             next_minute: MINUTE,
             dirty: false,
             is_frames: false,
+            is_simulated: false,
         }
     }
 
@@ -66,6 +68,12 @@ impl Progress {
     #[must_use]
     pub fn of_frames(self, is_frames: bool) -> Self {
         Self { is_frames, ..self }
+    }
+
+    /// Of a run that has another time than this host.
+    #[must_use]
+    pub fn of_simulated(self, is_simulated: bool) -> Self {
+        Self { is_simulated, ..self }
     }
 
     /// Shows one interval.
@@ -118,6 +126,7 @@ impl Progress {
             missed: self.missed,
             is_warmup: elapsed <= self.warmup,
             is_frames: self.is_frames,
+            is_simulated: self.is_simulated,
         };
         report::progress_line(&progress, self.style)
     }

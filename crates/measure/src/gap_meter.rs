@@ -179,7 +179,9 @@ impl GapMeter {
     }
 
     fn error_report(&self) -> GapError {
-        let at = |quantile| whole(&self.error_values, quantile, 1_000) / 1e3;
+        // A bin's value may be above the greatest that is in it.
+        let max_ns = self.errors.max() as f64 / 1e3;
+        let at = |quantile| (whole(&self.error_values, quantile, 1_000) / 1e3).min(max_ns);
         GapError {
             count: self.errors.count(),
             mean_ns: self.errors.mean() / 1e3,
@@ -187,7 +189,7 @@ impl GapMeter {
             p50_ns: at(0.5),
             p95_ns: at(0.95),
             p99_ns: at(0.99),
-            max_ns: self.errors.max() as f64 / 1e3,
+            max_ns,
         }
     }
 }

@@ -26,6 +26,8 @@ pub struct Keeper {
     pub loses_every: u64,
     /// The frame at which the port is gone.
     pub dies_at: u64,
+    /// From this frame on the wire has no link.
+    pub is_down_at: u64,
     data: Vec<u8>,
     mark: u64,
     pub launches: Arc<Mutex<Vec<u64>>>,
@@ -46,6 +48,7 @@ impl Keeper {
             reports: VecDeque::new(),
             loses_every: 0,
             dies_at: u64::MAX,
+            is_down_at: u64::MAX,
             data: vec![0; 2_048],
             mark: 0,
             launches: Arc::default(),
@@ -63,7 +66,15 @@ impl Keeper {
         if self.loses_every == 0 || number % self.loses_every != self.loses_every - 1 {
             let late = if launch == Stamp::NONE { 0 } else { start - launch.0.next_multiple_of(TICK_NS) };
             let late = Picos::from_nanos(late);
-            self.reports.push_back(Departed { number, launch, start: Stamp(start), rest: Picos::ZERO, late });
+            let into_nothing = number >= self.is_down_at;
+            self.reports.push_back(Departed {
+                number,
+                launch,
+                start: Stamp(start),
+                rest: Picos::ZERO,
+                late,
+                into_nothing,
+            });
         }
         if number == self.interrupted_at {
             self.control.interrupt();
@@ -136,5 +147,5 @@ impl Port for Keeper {
 
 pub fn own(now_ns: u64) -> OwnTime {
     let (tick, bound) = (Picos::from_nanos(TICK_NS), Picos::ZERO);
-    OwnTime { simulated: true, tick, now: Stamp(now_ns), bound }
+    OwnTime { simulated: true, simulation: 1, tick, now: Stamp(now_ns), bound }
 }

@@ -14,7 +14,7 @@ const LEAD_SIMULATED: Picos = Picos::from_micros(200);
 /// The time of a port that sends, if it keeps its own, where another receives. A simulation's time is no other port's.
 ///
 /// # Errors
-/// Frames leave by a simulation's time, and are stamped by this host's (or the other way round); or a port is gone.
+/// Frames leave by a simulation's time, and are stamped by this host's (or the other way round), or by another simulation's; or a port is gone.
 pub fn of_both(
     send: &mut dyn Port,
     receive: &mut dyn Port,
@@ -22,11 +22,11 @@ pub fn of_both(
     instant: Instant,
 ) -> Result<Option<OwnClock>, PacketError> {
     let (sends, receives) = (send.own_time()?, receive.own_time()?);
-    let is_simulated = |own: &Option<OwnTime>| own.is_some_and(|own| own.simulated);
-    if is_simulated(&sends) != is_simulated(&receives) {
+    let simulation = |own: &Option<OwnTime>| own.filter(|own| own.simulated).map(|own| own.simulation);
+    if simulation(&sends) != simulation(&receives) {
         let (from, to) = (&send.about().name, &receive.about().name);
         return Err(PacketError::Wrong(format!(
-            "{flag}: {from} and {to} do not have one time: that of a simulation is no wall time; receive where frames leave, or look into the simulator's own capture (pcap=FILE)"
+            "{flag}: {from} and {to} do not have one time: that of a simulation is no wall time, and no other simulation's; receive where frames leave, or look into the simulator's own capture (pcap=FILE)"
         )));
     }
     Ok(sends.map(|own| OwnClock::new(&own, instant)))

@@ -21,6 +21,8 @@ pub struct Wish {
     pub stamps: bool,
     /// Somebody will ask when each frame left ([`Port::departed`]).
     pub departures: bool,
+    /// Frames have a signature each of which the port writes the time itself, if it can.
+    pub signs: bool,
 }
 
 /// Which way frames will go.
@@ -55,6 +57,7 @@ impl Default for Wish {
             busy: false,
             stamps: true,
             departures: false,
+            signs: false,
         }
     }
 }

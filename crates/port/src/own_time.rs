@@ -18,6 +18,8 @@ pub struct OwnTime {
     /// It is a simulation's. Such time goes as fast as the simulation can, and stands still while there is nothing to do: whoever wants
     /// a frame to leave later says so ([`crate::Slot::launch`]) and does not wait for it by another clock.
     pub simulated: bool,
+    /// Simulations with the same number have the same time, others have nothing to do with each other; 0 if it is not simulated.
+    pub simulation: u32,
     /// What one step of it lasts. Frames start at whole steps: a launch time between two of them is rounded down.
     pub tick: Picos,
     /// What it shows, asked anew.
@@ -39,4 +41,6 @@ pub struct Departed {
     pub rest: Picos,
     /// How much later than asked for that was: whole steps of the port's clock.
     pub late: Picos,
+    /// The wire had no link when this was told: it left into nothing.
+    pub into_nothing: bool,
 }

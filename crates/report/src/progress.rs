@@ -21,6 +21,8 @@ pub struct Progress<'a> {
     pub is_warmup: bool,
     /// The load is made of frames: nobody answers them.
     pub is_frames: bool,
+    /// Its time is not the wall's.
+    pub is_simulated: bool,
 }
 
 /// One line without a newline, at most `style.width()` columns.
@@ -28,6 +30,7 @@ pub fn progress_line(progress: &Progress<'_>, style: Style) -> String {
     let (plain, errors) = if progress.is_frames { frames(progress) } else { requests(progress) };
     let tail = match (progress.is_warmup, progress.left) {
         (true, _) => "warm-up".to_owned(),
+        (false, Some(left)) if progress.is_simulated => format!("{} left (sim)", clock(left)),
         (false, Some(left)) => format!("{} left", clock(left)),
         (false, None) => String::new(),
     };
@@ -118,6 +121,7 @@ mod tests {
             missed: 0,
             is_warmup: false,
             is_frames: false,
+            is_simulated: false,
         };
         assert_eq!(
             progress_line(&progress, Style::PLAIN),
@@ -154,11 +158,14 @@ mod tests {
             missed: 0,
             is_warmup: false,
             is_frames: true,
+            is_simulated: false,
         };
         assert_eq!(
             progress_line(&progress, Style::PLAIN),
             "     3 s      10 000 frames/s   4.8 Mbit/s  late p50  310 ns  p99 1.20 µs  lost 2  7 s left"
         );
+        let simulated = Progress { is_simulated: true, ..progress.clone() };
+        assert!(progress_line(&simulated, Style::PLAIN).ends_with("  7 s left (sim)"));
         let row = Interval { done: 10_000, bytes_in: 600_000, length_s: 1.0, ..Interval::default() };
         let received = Progress { row: &row, errors: 0, left: None, ..progress };
         assert_eq!(

@@ -49,7 +49,7 @@ pub(super) fn criteria(
                 super::departures(totals),
                 super::made(totals, machine),
                 rate_kept(totals, machine),
-                late(totals, machine),
+                late(totals, frames, machine),
             ]
         }
     };
@@ -87,10 +87,15 @@ fn rate_kept(totals: &RunTotals, machine: &Machine<'_>) -> Criterion {
 }
 
 /// Departures whose time had passed by more than the plan's tolerance when they left.
-fn late(totals: &RunTotals, machine: &Machine<'_>) -> Criterion {
+fn late(totals: &RunTotals, frames: &FrameConditions, machine: &Machine<'_>) -> Criterion {
     let late = share(totals.gauges.late, totals.offered());
     Criterion::new("late.share", "share", late, Sense::AtMost, 0.01).advise(|| {
-        format!("{} of {} frames left late: {}", totals.gauges.late, totals.offered(), machine.in_time())
+        let advice = match frames.simulated {
+            true => "this process had no CPU while the simulation went on: stop other work on this machine, or lower the rate"
+                .to_owned(),
+            false => machine.in_time(),
+        };
+        format!("{} of {} frames left late: {advice}", totals.gauges.late, totals.offered())
     })
 }
 

@@ -202,7 +202,7 @@ impl Job for Capture {
         Facts {
             threads: self.queues.len(),
             // The length is by this host's clock, which a simulation's times do not go by.
-            length: self.settings.length.filter(|_| !self.own.is_some_and(|own| own.time().simulated)),
+            length: self.settings.length.filter(|_| !self.is_simulated()),
             time: self.own.as_ref().map(OwnClock::time),
             load: self.load(),
             target: self.settings.address.to_string(),
@@ -283,8 +283,14 @@ impl Capture {
         };
         let filter = filter.as_ref().map_or_else(String::new, |filter| format!(" of '{}'", filter.text));
         let frames = frames.map_or_else(String::new, |frames| format!(", {frames} frames"));
-        let length = length.map_or_else(String::new, |length| format!(", {length}"));
+        // How long to listen is by this host's clock, also where frames come by another.
+        let whose = if self.is_simulated() { " by this host's clock" } else { "" };
+        let length = length.map_or_else(String::new, |length| format!(", {length}{whose}"));
         format!("{what}{filter}{frames}{length}")
+    }
+
+    fn is_simulated(&self) -> bool {
+        self.own.as_ref().is_some_and(|own| own.time().simulated)
     }
 
     fn notes(&self) -> Vec<String> {

@@ -233,6 +233,11 @@ impl OutwardTimed {
         work.told += 1;
         let sent = self.own.instant(report.start) + report.rest;
         work.last = work.last.max(sent);
+        if report.into_nothing {
+            work.outcomes.gaps.pause();
+            work.outcomes.forgotten += 1;
+            return self.is_lost(due, Cause::LinkDown);
+        }
         work.gauges.late += u64::from(sent.since(due) > work.tolerance);
         work.outcomes.gaps.arrived_due(sent.since_epoch().as_nanos(), due.since_epoch().as_nanos());
         let number = work.outcomes.sent;

@@ -67,7 +67,7 @@ impl SendJob {
     /// Whatever keeps the run from starting. `Unreachable`: nobody answers for the destination.
     pub fn prepare(plan: SendPlan, clock: HostClock) -> Result<Self, PacketError> {
         let address: Address = plan.port.parse()?;
-        Self::over(plan, clock, |plan, longest, spin| open(plan, &address, longest, spin))
+        Self::over(plan, clock, |plan, template, spin| open(plan, &address, template, spin))
     }
 
     /// The same through a port that is open already, for one queue.
@@ -81,7 +81,7 @@ impl SendJob {
     fn over(
         plan: SendPlan,
         clock: HostClock,
-        open: impl FnOnce(&SendPlan, usize, Spin) -> Result<Vec<Box<dyn Port>>, PacketError>,
+        open: impl FnOnce(&SendPlan, &Template, Spin) -> Result<Vec<Box<dyn Port>>, PacketError>,
     ) -> Result<Self, PacketError> {
         check_cpus(&plan)?;
         let recording = match &plan.pace {
@@ -92,7 +92,7 @@ impl SendJob {
         let (mut template, mut spec) = source::look(&plan, recording.as_ref(), |_| (None, None))?;
         let mut crowded = crowded(plan.queues, plan.cpus.len(), machine::usable_cpus().len());
         let mut spin = if plan.spin == Spin::Auto && crowded.is_some() { Spin::Never } else { plan.spin };
-        let mut ports = open(&plan, template.longest(), spin)?;
+        let mut ports = open(&plan, &template, spin)?;
         let about = ports[0].about().clone();
         let own = ports[0].own_time()?.map(|own| OwnClock::new(&own, clock.now()));
         if own.is_some() {
@@ -224,7 +224,7 @@ impl SendJob {
 fn open(
     plan: &SendPlan,
     address: &Address,
-    longest: usize,
+    template: &Template,
     spin: Spin,
 ) -> Result<Vec<Box<dyn Port>>, PacketError> {
     let wish = |queue| Wish {
@@ -232,7 +232,8 @@ fn open(
         queues: plan.queues,
         direction: Direction::Transmit,
         departures: true,
-        frame: longest,
+        frame: template.longest(),
+        signs: template.is_signed(),
         // Where nothing has a due time, nobody spins for one.
         busy: spin != Spin::Never && !matches!(plan.pace, Pace::Max),
         ..Wish::default()

@@ -193,6 +193,9 @@ impl Timed {
         self.told += 1;
         let sent = self.setup.clock.instant(report.start) + report.rest;
         self.last = self.last.max(sent);
+        if report.into_nothing {
+            return self.ledger.failed(departure, self.last, Cause::LinkDown);
+        }
         match self.setup.when {
             When::Due(_) => self.ledger.sent(departure, sent, length as usize),
             When::AtOnce { .. } => {

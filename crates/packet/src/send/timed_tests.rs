@@ -33,6 +33,7 @@ struct Run {
     room: usize,
     loses_every: u64,
     dies_at: u64,
+    is_down_at: u64,
     interrupted_at: u64,
 }
 
@@ -47,7 +48,8 @@ fn even(rate: Rate, frames: u64) -> When {
 
 impl Run {
     fn new(when: When) -> Self {
-        Self { when, room: 8, loses_every: 0, dies_at: u64::MAX, interrupted_at: u64::MAX }
+        let never = u64::MAX;
+        Self { when, room: 8, loses_every: 0, dies_at: never, is_down_at: never, interrupted_at: never }
     }
 
     /// What was recorded, when frames were to leave, and the ledger's control.
@@ -56,6 +58,7 @@ impl Run {
         let mut port = Keeper::new(control.clone());
         (port.room, port.loses_every) = (self.room, self.loses_every);
         (port.dies_at, port.interrupted_at) = (self.dies_at, self.interrupted_at);
+        port.is_down_at = self.is_down_at;
         port.launches = Arc::clone(&launches);
         let setup = Setup {
             port: Box::new(port),
@@ -132,6 +135,17 @@ fn after_ctrl_c_what_was_not_due_was_never_offered() {
     assert!(control.stops());
     assert_eq!(events.len() as u64 + missed.values().sum::<u64>(), gauges.due);
     assert!((42..=44).contains(&gauges.due), "{}", gauges.due);
+}
+
+#[test]
+fn what_left_while_the_wire_had_no_link_has_failed() {
+    let mut run = Run::new(even(Rate::per_second(1_000).unwrap(), 50));
+    run.is_down_at = 20;
+    let ((events, ..), _, control) = run.go();
+    assert_eq!(control.halt(), Halt::No);
+    let outcomes: Vec<Outcome> = events.iter().map(|event| event.outcome).collect();
+    let expected = [vec![SENT; 20], vec![Outcome::Failed(Cause::LinkDown); 30]].concat();
+    assert_eq!(outcomes, expected);
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl SweepJob {
             let departures = direction == Direction::Transmit;
             port::open(
                 &text.parse()?,
-                &Wish { direction, busy, departures, frame: longest, ..Wish::default() },
+                &Wish { direction, busy, departures, frame: longest, signs: true, ..Wish::default() },
             )
             .map_err(|error| match error {
                 PortError::TooLong { port, length, longest } => PacketError::Wrong(format!(

@@ -127,7 +127,8 @@ impl ModulePort {
         let body = &mut out.body()[..bytes];
         body[..length].copy_from_slice(&self.room[..length]);
         body[length..].fill(0);
-        let signature_at = sign::prepare(&mut body[..length]);
+        // Another's signature is a part of its frame.
+        let signature_at = if self.wish.signs { sign::prepare(&mut body[..length]) } else { None };
         let leaves = match launch {
             Stamp::NONE => Leaves::AtOnce,
             at => Leaves::At(core.state().time.tick(at)),
@@ -336,6 +337,7 @@ impl Port for ModulePort {
         let far = Picos::from_nanos(offset.ahead_ns.unsigned_abs().saturating_add(offset.bound.as_nanos()));
         Ok(Some(OwnTime {
             simulated,
+            simulation: self.module.process_id().unwrap_or(0),
             tick: TICK,
             now: self.module.core().state().time.stamp(exchange.captured.tick),
             bound: if simulated { Picos::ZERO } else { far },

@@ -305,6 +305,7 @@ impl State {
             start: self.time.stamp(report.start_tick),
             rest: Picos::ZERO,
             late: super::time::TICK.saturating_mul(report.late_ticks),
+            into_nothing: self.wire_is_down,
         });
     }
 

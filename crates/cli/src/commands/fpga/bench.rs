@@ -114,6 +114,15 @@ impl Bench {
         let frames = frames.ok_or_else(|| {
             Failure::wrong(anyhow!("--frames: {} cannot be; give 2 to {}", args.frames.get(), u32::MAX))
         })?;
+        // The bench reads the wire itself, and puts a cable or its own traffic there.
+        if let Some(option) = ["pcap", "traffic", "wire", "tap"]
+            .into_iter()
+            .find(|option| is_simulated && address.option(option).is_some())
+        {
+            return Err(Failure::wrong(anyhow!(
+                "{address}: the bench has a wire of its own, so {option}= cannot be; leave it away (--backload: frames come in meanwhile)"
+            )));
+        }
         if args.backload && !is_simulated {
             return Err(Failure::wrong(anyhow!(
                 "--backload: only a simulation brings its own incoming traffic; give fpga:sim"

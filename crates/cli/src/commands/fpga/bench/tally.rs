@@ -89,10 +89,10 @@ impl Tally {
         format!("mean {mean:.2} var {variance:.2} avgerr {error:.2}")
     }
 
+    /// Mean of the gaps, mean square and mean amount of what they differ from the gap that was asked for.
     fn moments(&self) -> (f64, f64, f64) {
-        let mean = self.mean(|gap| gap);
-        let variance = self.mean(|gap| (gap - mean).powi(2));
-        (mean, variance, self.mean(|gap| (gap - self.asked_ns()).abs()))
+        let variance = self.mean(|gap| (gap - self.asked_ns()).powi(2));
+        (self.mean(|gap| gap), variance, self.mean(|gap| (gap - self.asked_ns()).abs()))
     }
 
     pub fn json(&self) -> Value {
@@ -143,6 +143,13 @@ mod tests {
         // 16 and 24, 50 of each: mean 20, variance 16, error 4.
         assert_eq!(tally.caliper_line(), "mean 20.00 var 16.00 avgerr 4.00");
         assert_eq!(tally.json()["error_ns"]["max"], 4.0);
+    }
+
+    #[test]
+    fn a_gap_that_is_wrong_each_time_is_in_the_variance() {
+        let mut tally = Tally::new(Gap::of(100, 1).unwrap());
+        (0..10).for_each(|n| tally.began(n * 880));
+        assert_eq!(tally.caliper_line(), "mean 880.00 var 6400.00 avgerr 80.00");
     }
 
     #[test]
