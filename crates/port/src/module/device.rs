@@ -41,6 +41,8 @@ pub struct Module {
     set: Mutex<Set>,
     /// Where the memories' next word goes, as this program wrote it.
     place: Mutex<Place>,
+    /// What was captured is read before it is captured again.
+    capture: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -80,8 +82,14 @@ impl Module {
             );
             return Err(refuse(why));
         }
-        let mut module =
-            Self { session, hello, version: (0, 0), set: Mutex::default(), place: Mutex::default() };
+        let mut module = Self {
+            session,
+            hello,
+            version: (0, 0),
+            set: Mutex::default(),
+            place: Mutex::default(),
+            capture: Mutex::default(),
+        };
         let version = module.read(&VERSION)?;
         module.version = (VERSION_MAJOR.of(version), VERSION_MINOR.of(version));
         if module.version.0 != MAJOR {
@@ -211,6 +219,7 @@ impl Module {
     /// # Errors
     /// It does not answer.
     pub fn exchange(&self) -> Result<Exchange, PortError> {
+        let _capture = self.capture.lock().unwrap_or_else(PoisonError::into_inner);
         let before_unix_ns = clock::unix_ns();
         self.write(&[(&COMMAND, COMMAND_CAPTURE.place(1))])?;
         let after_unix_ns = clock::unix_ns();
