@@ -159,17 +159,18 @@ fn a_link_that_goes_down_in_the_middle_fails_what_is_due_from_then_on() {
     let _shared = beside_others();
     let bed = TestBed::pair();
     let (wire, other) = (bed.generator().interface().name.clone(), bed.sink().interface().name.clone());
-    let send = format!("send fpga,wire={wire}:sim {SINK} --size 64 --rate 10k -n 6000");
+    let send = format!("send fpga,wire={wire}:sim {SINK} --size 64 --rate 4k -n 2000");
     let running = with_module(&send).inside(bed.generator()).limit(Duration::from_secs(120)).start();
     wait_until("frames", || bed.kernel(bed.sink(), "rx_packets") > 100);
     bed.ip(bed.sink(), &format!("link set {other} down"));
     let run = running.finish();
-    assert_eq!(run.total("offered"), 6_000, "{run}");
+    assert_eq!(run.total("offered"), 2_000, "{run}");
     assert!(run.total("done") > 100 && run.outcome("link.down") > 60, "{run}");
-    assert_eq!(run.total("done") + run.outcome("link.down"), 6_000, "{run}");
-    // What the module had when the link went, and sent into nothing, is not done: but for what left before anybody saw it.
+    assert_eq!(run.total("done") + run.outcome("link.down"), 2_000, "{run}");
+    // What the module had when the link went, 256 frames, and sent into nothing, is not done: but for what left before anybody saw it, as the kernel tells of a
+    // link up to a second later.
     let arrived = bed.kernel(bed.sink(), "rx_packets");
-    assert!(run.total("done") < arrived + 60, "{arrived} arrived: {run}");
+    assert!(run.total("done") < arrived + 150, "{arrived} arrived: {run}");
     assert_eq!((run.word(), run.code), ("INVALID", Some(4)), "{run}");
 }
 
