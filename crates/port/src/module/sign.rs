@@ -38,13 +38,13 @@ fn renew(frame: &mut [u8], tuple: &Tuple, old: u16) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     const SENT: u64 = 1_700_000_000_000_000_000;
 
     /// A datagram with a signature and a right checksum.
-    fn signed(seq: u64) -> Vec<u8> {
+    pub fn signed(seq: u64) -> Vec<u8> {
         let mut frame = vec![2, 0x18, 0, 0, 0, 2, 2, 0x18, 0, 0, 0, 1, 8, 0];
         frame.extend([0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17, 0, 0, 198, 18, 0, 1, 198, 18, 0, 2]);
         frame.extend([4, 0, 0, 9, 0, 26, 0, 0]);

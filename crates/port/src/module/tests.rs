@@ -106,6 +106,25 @@ fn two_ports_share_a_module_and_each_hears_of_its_own_frames() {
 }
 
 #[test]
+fn only_a_port_that_shall_sign_touches_signatures() {
+    for signs in [false, true] {
+        let (_toy, module) = module(Trick::None);
+        let wish = Wish { signs, ..Wish::default() };
+        let mut port = ModulePort::new(&address(), &wish, module.unwrap()).unwrap();
+        let frame = super::sign::tests::signed(7);
+        let taken = port.transmit(1, &mut |slot| {
+            slot.data[..frame.len()].copy_from_slice(&frame);
+            slot.length = frame.len();
+        });
+        assert_eq!(taken.unwrap(), 1);
+        assert!(port.flush(PATIENCE).unwrap());
+        let mut is_same = None;
+        port.receive(1, &mut |came| is_same = Some(came.data == frame)).unwrap();
+        assert_eq!(is_same, Some(!signs));
+    }
+}
+
+#[test]
 fn credits_hold_back_and_nothing_is_lost() {
     let (_toy, module, mut port) = open(Trick::Stingy);
     let mut sent = 0;
