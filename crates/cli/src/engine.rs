@@ -92,6 +92,7 @@ impl Brief {
                 (Loop::Open { gap: Some(gap) }, None) => Asked::Even(gap),
                 _ => Asked::Other,
             },
+            answered: !self.has_frames,
             simulated: self.simulated,
         }
     }

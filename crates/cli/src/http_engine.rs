@@ -11,6 +11,7 @@ use http::{Control, Engine, Facts, Halt, Notes, Running};
 use measure::{Choice, Loop, RunTotals};
 use plan::{Load, Plan, Shape};
 use std::sync::Arc;
+use store::schema::Arrivals;
 use store::{RunResult, secrets};
 use units::{Instant, Picos, Rate};
 
@@ -78,6 +79,7 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
         io: format!("{}: {}", facts.io.name(), facts.io.reason),
         choices: vec![
             choice("io", facts.io.name(), &facts.io.reason),
+            choice("arrivals", facts.arrivals.0, &facts.arrivals.1),
             choice("spin", if facts.spin { "yes" } else { "no" }, &facts.spin_reason),
             choice("threads", &facts.threads.to_string(), &facts.threads_reason),
         ],
@@ -86,6 +88,21 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
         simulated: false,
         weighed: Weighed::look(&Demand::of_http(plan)),
     }
+}
+
+/// The gross p99 is not the target's where answers lay unread: in one sentence, if that is more than a tenth of it.
+fn unread_note(result: &RunResult) -> Option<String> {
+    let (gross, unread, net) = (result.latency_ns.p99, result.unread_ns.p99, result.net_ns.p99);
+    let matters = unread > gross / 10 && unread > 50_000;
+    let time = |nanos| Picos::from_nanos(nanos);
+    matters.then(|| {
+        format!(
+            "gross p99 is {:#}: answers lay unread in this machine for up to {:#} at p99; net p99, without that, is {:#}",
+            time(gross),
+            time(unread),
+            time(net)
+        )
+    })
 }
 
 fn load_loop(plan: &Plan) -> Loop {
@@ -181,14 +198,21 @@ impl Driven for Http {
             .map(|outcome| outcome.count)
             .sum();
         if timeouts > 0 {
-            let are = if timeouts == 1 { "is" } else { "are" };
+            let (counts, its) = if timeouts == 1 { ("counts", "its") } else { ("count", "their") };
             result.notes.push(format!(
-                "{} timed out after {} and {are} not in the latencies: the true percentiles are higher",
+                "{} timed out after {} and {counts} with {its} time until then: percentiles that this could raise are marked ≥",
                 report::counted(timeouts, "request"),
                 self.plan.request.timeout
             ));
         }
         let gauges = &totals.gauges;
+        result.generator.arrivals = Some(Arrivals {
+            by: self.facts.arrivals.0.to_owned(),
+            why: self.facts.arrivals.1.clone(),
+            stamped: gauges.stamped,
+            unstamped: gauges.unstamped,
+        });
+        result.notes.extend(unread_note(result));
         if let Some(nap) = gauges.napped.as_picos().checked_div(gauges.naps) {
             result.notes.push(format!(
                 "answers came thick and were gathered in naps of {:#} on average: service times may be longer by up to that (--spin never takes each as it comes)",

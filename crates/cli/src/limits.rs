@@ -195,6 +195,9 @@ impl Stored<'_> {
 
 fn figures(result: &RunResult, time: Time) -> &Distribution {
     match time {
+        Time::Net => &result.net_ns,
+        Time::Tare => &result.tare_ns,
+        Time::Unread => &result.unread_ns,
         Time::Latency => &result.latency_ns,
         Time::Service => &result.service_ns,
         Time::Lateness => &result.lateness_ns,

@@ -16,6 +16,7 @@ mod fake;
 mod host;
 mod probe;
 mod raw;
+mod realtime;
 mod sleep;
 
 pub use agreement::{Agreement, Watch};
@@ -23,6 +24,7 @@ pub use fake::FakeClock;
 pub use host::{HostClock, Source};
 pub use probe::{KernelClock, Refused};
 pub use raw::{monotonic_ns, tai_minus_unix_ns, thread_cpu_ns, unix_ns};
+pub use realtime::Realtime;
 pub use sleep::set_timer_slack_ns;
 
 use units::Instant;

@@ -364,6 +364,11 @@ impl Connection {
         }));
     }
 
+    /// The requests on their way, the oldest first.
+    pub fn waiting(&mut self) -> impl Iterator<Item = &mut Exchange> {
+        self.in_flight.iter_mut()
+    }
+
     /// In the TLS library's words, why the session failed.
     pub fn take_problem(&mut self) -> Option<Box<str>> {
         self.route.tls.as_mut()?.problem()

@@ -78,6 +78,8 @@ pub struct Facts {
     pub spin: bool,
     pub spin_reason: String,
     pub io: Choice,
+    /// How it is known when answers could be read (`kernel stamps`, `bound`, `none`), and why.
+    pub arrivals: (&'static str, String),
     /// Names of the groups; empty if there is only one.
     pub groups: Vec<String>,
 }
@@ -147,8 +149,24 @@ impl Engine {
             spin: self.spin,
             spin_reason: self.spin_reason(),
             io: self.io.clone(),
+            arrivals: self.arrivals(),
             groups: self.requests.groups.clone(),
         }
+    }
+
+    /// How it is known when answers could be read, and why.
+    fn arrivals(&self) -> (&'static str, String) {
+        let plan = &self.plan;
+        if plan.connection.unix.is_some() {
+            return ("bound", "the kernel stamps nothing on Unix sockets".to_owned());
+        }
+        if self.io.uring {
+            return ("bound", "bytes that come through io_uring have no stamps here".to_owned());
+        }
+        if plan.connection.throttle.is_some() {
+            return ("none", "the plan itself lets answers lie unread (--throttle)".to_owned());
+        }
+        ("kernel stamps", "every read has the kernel's software receive stamp, at no cost that can be measured".to_owned())
     }
 
     /// Whether a closed loop may sleep while answers gather.

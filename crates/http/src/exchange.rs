@@ -20,6 +20,9 @@ pub struct Exchange {
     pub body_in: u64,
     /// From its new connection being ready until the first byte; zero on a connection that was there before.
     pub waited: Picos,
+    /// See [`Event::unread`] and [`Event::unread_bound`].
+    pub unread: Picos,
+    pub unread_bound: Picos,
     pub group: Group,
     pub asked: Asked,
     /// The final status, once its head has come.
@@ -45,6 +48,9 @@ impl Exchange {
             bytes_in: Bytes::new(self.bytes_in),
             outcome,
             blocked: self.blocked,
+            // No delay in reading is longer than the whole time since it left.
+            unread: self.unread.min(done.since(self.sent)),
+            unread_bound: self.unread_bound.min(done.since(self.sent) - self.unread),
             group: self.group,
         }
     }

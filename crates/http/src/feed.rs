@@ -137,7 +137,11 @@ impl Feed {
     pub fn skip_before(&mut self, end: Instant) -> u64 {
         let Self::Open(open) = self else { return 0 };
         match open.head.take_if(|head| head.due < end) {
-            Some(_) => 1 + open.schedule.skip_before(end),
+            Some(_) => {
+                let skipped = 1 + open.schedule.skip_before(end);
+                open.head = open.schedule.next();
+                skipped
+            }
             None => 0,
         }
     }

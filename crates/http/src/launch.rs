@@ -22,6 +22,8 @@ use crate::worker::{Later, Pending, Worker};
 const CONTINUE: Picos = Picos::from_secs(1);
 /// Openings that the plan's ramp allowed and the generator was too busy for are made up for this long.
 const CATCH_UP: Picos = Picos::from_millis(10);
+/// The most that is written to one socket in a turn of the loop, within one piece.
+const WRITE: usize = 256 * 1024;
 /// A streamed body is read in pieces of this size.
 const STREAM: usize = 32 * 1024;
 
@@ -162,6 +164,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
             bytes_in: 0,
             body_in: 0,
             waited: Picos::ZERO,
+            unread: Picos::ZERO,
+            unread_bound: Picos::ZERO,
             group: meta.group,
             asked: meta.asked,
             status: 0,
@@ -304,6 +308,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     pub(crate) fn connected(&mut self, slot: u32, now: Instant) {
+        self.note_connected(slot, now);
         let took = self.slots.get(slot).and_then(|place| place.connection.connected(now));
         self.record_phase(slot, took, now);
         self.flush(slot);
@@ -311,8 +316,14 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     /// Sends what the connection has to send, as far as the kernel takes it.
     pub(crate) fn flush(&mut self, slot: u32) {
+        let mut written = 0;
         loop {
             let Some(place) = self.slots.get(slot) else { return };
+            // A target that takes whatever it is given does not hold the loop: the rest leaves in the next turn.
+            if written >= WRITE {
+                let generation = place.generation;
+                return self.later.push(Reverse((self.now(), slot, generation, Later::Write)));
+            }
             if place.connection.wants_body() && !self.fill(slot) {
                 return;
             }
@@ -327,6 +338,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             match self.driver.send(slot, output) {
                 Ok(count) => {
                     self.gauges.wire_out += count as u64;
+                    written += count;
                     place.connection.wrote(count);
                     if let Some(at) = connected {
                         let took = place.connection.connected(at);

@@ -21,6 +21,8 @@ mod launch;
 pub mod lines;
 mod notes;
 mod outgoing;
+mod pulse;
+mod reading;
 mod request;
 mod resolver;
 pub mod response;

@@ -20,6 +20,12 @@ const DOUBLINGS: u32 = 6;
 impl<D: Driver, R: Record> Worker<D, R> {
     /// After anything happened on a connection.
     pub(crate) fn settle(&mut self, slot: u32, now: Instant) {
+        self.settle_since(slot, now, now);
+    }
+
+    /// The same; what ended could have been seen since `since`. A connection is free for the next request from then on:
+    /// what the generator took longer is its own lateness.
+    pub(crate) fn settle_since(&mut self, slot: u32, now: Instant, since: Instant) {
         let mut finished = std::mem::take(&mut self.finished);
         for ended in finished.drain(..) {
             self.end(slot, ended, now);
@@ -33,10 +39,12 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 if let Some(detail) = detail {
                     self.notes.detail(&detail);
                 }
-                return self.close(slot, false);
+                self.close(slot, false);
+                self.freed_at = self.freed_at.min(since);
+                return;
             }
             _ if in_flight == 0 => {
-                place.idle_since = now;
+                place.idle_since = since;
                 self.slots.clear_deadline(slot);
             }
             _ => {}
@@ -184,6 +192,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     pub(crate) fn eof(&mut self, slot: u32, now: Instant) {
+        self.charge_end(slot, now);
         if let Some(place) = self.slots.get(slot) {
             place.connection.eof(now, &mut self.finished);
             self.settle(slot, now);

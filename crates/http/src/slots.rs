@@ -23,6 +23,10 @@ pub struct Slot {
     pub listed: bool,
     /// When it may be read again, if reading is throttled.
     pub read_at: Instant,
+    /// When it was read last, if more was left to be read then.
+    pub behind_since: Option<Instant>,
+    /// When the last byte that was read had come, by its stamp.
+    pub arrived: Instant,
     /// How far a streamed body has been read.
     pub streamed: u64,
     deadline: Instant,
@@ -75,6 +79,8 @@ impl Slots {
             idle_since: now,
             listed: false,
             read_at: Instant::EPOCH,
+            behind_since: None,
+            arrived: Instant::EPOCH,
             streamed: 0,
             deadline: Instant::FAR,
             before: NONE,

@@ -24,8 +24,10 @@ use crate::endpoint::Endpoints;
 use crate::exchange::BodyCheck;
 use crate::feed::Feed;
 use crate::gather::Gather;
-use crate::io::{Driver, Ready, Wait};
+use crate::io::{Chunk, Driver, Ready, Wait};
 use crate::notes::Notes;
+use crate::pulse::{self, Pulse, TURN};
+use crate::reading::{Delay, Reading};
 use crate::resolver::Asker;
 use crate::same::SameBodies;
 use crate::slots::Slots;
@@ -43,6 +45,8 @@ const SPIN: Picos = Picos::from_micros(250);
 const ROUND: Picos = Picos::from_micros(5);
 /// The longest wait, so that intervals are handed over in time.
 const LONGEST_WAIT: Picos = Picos::from_millis(20);
+/// What is given up at the end is told apart by how long it had waited, in so many steps.
+const SLICES: u64 = 32;
 /// Own lateness above this is counted as late.
 const LATE: Picos = Picos::from_millis(1);
 
@@ -97,6 +101,8 @@ pub(crate) enum Later {
     Continue,
     /// Reading may go on.
     Read,
+    /// Writing may go on: it was interrupted so that others have their turn.
+    Write,
 }
 
 /// See the module.
@@ -128,6 +134,14 @@ pub struct Worker<D, R> {
     gather: Gather,
     /// Changes of the rate that were taken.
     steered: usize,
+    pub(crate) reading: Reading,
+    pulse: Pulse,
+    /// When the last wait returned.
+    looked: Instant,
+    /// When the wait before that returned: what is ready now was not ready then, but for what a turn left over.
+    looked_before: Instant,
+    /// The last wait was one in which the thread slept, and nothing that it brought has been looked at.
+    woke: bool,
 }
 
 impl<D: Driver, R: Record> Worker<D, R> {
@@ -155,6 +169,11 @@ impl<D: Driver, R: Record> Worker<D, R> {
             slow: 0,
             gather: Gather::new(setup.gather),
             steered: 0,
+            reading: Reading::new(&setup.clock),
+            pulse: Pulse::new(setup.clock_now(), clock::thread_cpu_ns()),
+            looked: setup.clock_now(),
+            looked_before: setup.clock_now(),
+            woke: false,
             setup,
         }
     }
@@ -174,7 +193,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
             self.gauges.due = self.setup.feed.due_before(now, self.gauges.offered);
             self.recorder.tick(now, &self.gauges);
             let wait = self.nap(now);
-            match self.driver.wait(wait) {
+            let waiting = self.driver.wait(wait, self.looked);
+            self.woken(now, wait);
+            match waiting {
                 Ok(ready) => {
                     self.gauges.waits += 1;
                     self.gauges.ready += ready as u64;
@@ -206,15 +227,42 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.setup.clock.now()
     }
 
+    /// After a wait that began at `from`: how long it took, and whether the loop stood still.
+    fn woken(&mut self, from: Instant, wait: Wait) {
+        let now = self.now();
+        if let Wait::AtMost(meant) = wait {
+            self.pulse.waited(meant, now.since(from));
+            self.woke = !meant.is_zero();
+        }
+        self.looked_before = std::mem::replace(&mut self.looked, now);
+        if let Some(pause) = self.pulse.turn(now, clock::thread_cpu_ns) {
+            // Told once: that answers came meanwhile is the same pause.
+            self.woke = false;
+            self.paused(pause.until.saturating_sub(pause.length), pause.length);
+        }
+    }
+
+    fn paused(&mut self, at: Instant, length: Picos) {
+        self.gauges.pauses += 1;
+        self.gauges.paused += length;
+        self.recorder.pause(at, length);
+    }
+
     fn handle_ready(&mut self) {
-        // Ready sockets that are not in a handshake, then one that is.
+        self.reading.look(&self.setup.clock);
+        let until = self.looked + TURN;
+        // Ready sockets that are not in a handshake, then one that is. What is left after a while waits for the next turn.
         while let Some((slot, ready)) = {
             let slots = &self.slots;
             self.driver.next(&mut self.buffer, |slot| !is_slow(slots, slot))
         } {
             self.handle(slot, ready);
             self.keep_time();
+            if self.now() >= until {
+                break;
+            }
         }
+        self.woke = false;
         self.slow = 0;
         if let Some((slot, ready)) = self.driver.next(&mut self.buffer, |_| true) {
             self.handle(slot, ready);
@@ -228,25 +276,93 @@ impl<D: Driver, R: Record> Worker<D, R> {
         match ready {
             Ready::Connected => self.connected(slot, now),
             Ready::Writable => self.flush(slot),
-            Ready::Data(count) => self.data(slot, count, now),
+            Ready::Data(chunk) => self.data(slot, chunk, now),
             Ready::Eof => self.eof(slot, now),
             Ready::Failed(errno) => self.failed(slot, errno, now),
         }
     }
 
-    fn data(&mut self, slot: u32, count: usize, now: Instant) {
-        self.gauges.wire_in += count as u64;
+    fn data(&mut self, slot: u32, chunk: Chunk, now: Instant) {
+        self.gauges.wire_in += chunk.length as u64;
         let Some(place) = self.slots.get(slot) else { return };
+        let delay = self.reading.delay(&chunk, place.behind_since, now);
+        place.behind_since = chunk.more.then_some(now);
+        if delay.is_measured {
+            place.arrived = delay.since(now);
+        }
+        let prepares = matches!(place.connection.stage(), Stage::Proxy | Stage::Handshake);
         let rules = &self.setup.chooser.requests().rules;
-        let took = place.connection.received(&self.buffer[..count], rules, now, &mut self.finished);
+        let bytes = &self.buffer[..chunk.length];
+        let took = place.connection.received(bytes, rules, now, &mut self.finished);
+        let throttled = self.setup.plan.connection.throttle.is_some();
+        if !throttled {
+            if chunk.more && let Some(reading) = place.connection.waiting().next() {
+                reading.unread_bound += delay.behind;
+            }
+            self.charge(delay);
+        }
         self.record_phase(slot, took, now);
-        if self.setup.plan.connection.throttle.is_some() {
-            self.throttle(slot, count, now);
+        if throttled {
+            self.throttle(slot, chunk.length, now);
         }
         if self.setup.plan.request.idle_timeout {
             self.arm(slot, now);
         }
-        self.settle(slot, now);
+        self.settle_since(slot, now, delay.since(now));
+        if prepares {
+            // Until the generator has answered, the target waits for it: its arithmetic counts too.
+            let took = self.now().since(now);
+            let Some(place) = self.slots.get(slot) else { return };
+            for exchange in place.connection.waiting() {
+                exchange.unread += delay.measured + took;
+                exchange.unread_bound += delay.bound;
+            }
+        }
+    }
+
+    /// Charges those that this chunk ended with the time that it lay unread.
+    fn charge(&mut self, delay: Delay) {
+        if std::mem::take(&mut self.woke) && delay.measured >= pulse::SHORTEST {
+            self.paused(self.looked.saturating_sub(delay.measured), delay.measured);
+        }
+        let Some(last) = self.finished.len().checked_sub(1) else { return };
+        for (index, ended) in self.finished.iter_mut().enumerate() {
+            let exchange = &mut ended.exchange;
+            exchange.unread += delay.measured;
+            // The stamp is that of the last byte: answers before it have been there for longer.
+            exchange.unread_bound += if index < last { delay.behind - delay.measured } else { delay.bound };
+        }
+        *if delay.is_measured { &mut self.gauges.stamped } else { &mut self.gauges.unstamped } +=
+            self.finished.len() as u64;
+    }
+
+    /// An answer that ends with its connection: the end has no stamp, but it came after the bytes before it.
+    pub(crate) fn charge_end(&mut self, slot: u32, now: Instant) {
+        let Some(place) = self.slots.get(slot) else { return };
+        let late = now.since(place.arrived.max(self.looked_before));
+        if let Some(exchange) = place.connection.waiting().next() {
+            exchange.unread_bound += late;
+        }
+    }
+
+    /// A connection is up that the loop had to wait for. When the target's answer came is known by the kernel's own
+    /// measurement of the round trip.
+    pub(crate) fn note_connected(&mut self, slot: u32, now: Instant) {
+        let Some(place) = self.slots.get(slot) else { return };
+        if place.connection.stage() != Stage::Connecting {
+            return;
+        }
+        let took = now.since(place.connection.opened_at());
+        match self.driver.round_trip(slot) {
+            Some(round_trip) => {
+                let late = took - round_trip;
+                place.connection.waiting().for_each(|exchange| exchange.unread += late);
+            }
+            None => {
+                let late = now.since(self.looked_before).min(took);
+                place.connection.waiting().for_each(|exchange| exchange.unread_bound += late);
+            }
+        }
     }
 
     /// A phase that ended; with the last of them the connection is ready.
@@ -400,9 +516,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
         // After a halt, what was not due yet was never offered.
         let until = if halt == Halt::No { Instant::FAR } else { now };
-        let left = self.setup.feed.skip_before(until);
-        self.gauges.due = self.gauges.offered + left;
-        self.recorder.missed(why, left);
+        self.give_up(why, now, until);
         let open: Vec<u32> = self.slots.iter().map(|(slot, _)| slot).collect();
         for slot in open {
             let Some(mut place) = self.slots.remove(slot) else { continue };
@@ -414,6 +528,23 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.gauges.open = 0;
         self.notes.bad_lines = std::mem::take(&mut self.setup.chooser.bad_lines);
         self.recorder.tick(now, &self.gauges);
+    }
+
+    /// Gives up what was due before `until` and was not taken, a slice of time after the other, so that how long each had
+    /// waited is known.
+    fn give_up(&mut self, why: Miss, now: Instant, until: Instant) {
+        self.gauges.due = self.gauges.offered;
+        let Some(first) = self.setup.feed.head().map(|head| head.due) else { return };
+        let slice = Picos::from_picos(now.since(first).as_picos() / SLICES);
+        for index in 1..=SLICES {
+            let end = (first + slice.saturating_mul(index)).min(until);
+            let count = self.setup.feed.skip_before(end);
+            self.gauges.due += count;
+            self.recorder.given_up(why, count, now.since(end));
+        }
+        let rest = self.setup.feed.skip_before(until);
+        self.gauges.due += rest;
+        self.recorder.given_up(why, rest, Picos::ZERO);
     }
 
     /// A departure that never left.
@@ -428,6 +559,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
             bytes_in: units::Bytes::ZERO,
             outcome: Outcome::Missed(why),
             blocked: Picos::ZERO,
+            unread: Picos::ZERO,
+            unread_bound: Picos::ZERO,
             group: Group(0),
         });
     }
@@ -469,6 +602,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
                     self.flush(slot);
                 }
                 Later::Read => self.driver.pause(slot, false),
+                Later::Write => self.flush(slot),
             }
         }
         if let Some(pending) = &self.pending

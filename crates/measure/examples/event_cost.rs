@@ -24,6 +24,8 @@ fn event(seq: u64, random: u64) -> Event {
         bytes_in: Bytes::new(840),
         outcome: Outcome::Status(200),
         blocked: Picos::ZERO,
+        unread: Picos::ZERO,
+        unread_bound: Picos::ZERO,
         group: Group((random >> 40) as u16 % 20),
     }
 }

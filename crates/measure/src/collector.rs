@@ -258,6 +258,10 @@ fn gain(now: &Gauges, before: &Gauges) -> Gauges {
         spun: now.spun - before.spun,
         napped: now.napped - before.napped,
         naps: now.naps.saturating_sub(before.naps),
+        pauses: now.pauses.saturating_sub(before.pauses),
+        paused: now.paused - before.paused,
+        stamped: now.stamped.saturating_sub(before.stamped),
+        unstamped: now.unstamped.saturating_sub(before.unstamped),
         waits: now.waits.saturating_sub(before.waits),
         ready: now.ready.saturating_sub(before.ready),
         late: now.late.saturating_sub(before.late),
@@ -276,6 +280,10 @@ fn add_gauges(into: &mut Gauges, from: &Gauges) {
     into.spun += from.spun;
     into.napped += from.napped;
     into.naps += from.naps;
+    into.pauses += from.pauses;
+    into.paused += from.paused;
+    into.stamped += from.stamped;
+    into.unstamped += from.unstamped;
     into.waits += from.waits;
     into.ready += from.ready;
     into.late += from.late;

@@ -15,6 +15,9 @@ use units::{Bytes, Event, Fate, Gauges, Instant, Miss, Outcome, Phase, Picos};
 /// Significant digits of a group's histogram: within 1 %.
 pub(crate) const GROUP_DIGITS: u8 = 2;
 
+/// Pauses of one interval that are told apart.
+pub const MOST_PAUSES: usize = 16;
+
 /// What one thread learned within one interval, or several threads once merged.
 #[derive(Clone, Debug)]
 pub struct IntervalData {
@@ -34,6 +37,9 @@ pub struct IntervalData {
     pub(crate) gaps: Fit,
     /// How long after the end of the measured part late answers came.
     pub(crate) after: Histogram<u32>,
+    /// Times in which the engine's loop stood still: when, from the run's origin, and for how long. The longest
+    /// [`MOST_PAUSES`] are told apart.
+    pub pauses: Vec<(Picos, Picos)>,
     /// Empty when there is only one group: then it is the whole.
     pub(crate) groups: Vec<GroupData>,
 }
@@ -45,6 +51,8 @@ pub struct GroupData {
     pub outcomes: FewOutcomes,
     /// Of its complete answers, within 1 %.
     pub latency: Histogram<u32>,
+    /// The time that its requests had which never came to an answer.
+    pub unfinished: Histogram<u32>,
 }
 
 impl IntervalData {
@@ -55,6 +63,7 @@ impl IntervalData {
             tally: Tally::default(),
             outcomes: FewOutcomes::new(),
             latency: empty_histogram(Picos::from_millis(16), GROUP_DIGITS),
+            unfinished: empty_histogram(Picos::ZERO, GROUP_DIGITS),
         };
         Self {
             series: SeriesSet::new(),
@@ -66,6 +75,7 @@ impl IntervalData {
             last_done: Instant::EPOCH,
             gaps: Fit::default(),
             after: empty_histogram(Picos::ZERO, GROUP_DIGITS),
+            pauses: Vec::with_capacity(MOST_PAUSES),
             groups: std::iter::repeat_with(group).take(kept).collect(),
         }
     }
@@ -85,6 +95,13 @@ impl IntervalData {
                 self.last_done = self.last_done.max(event.done);
                 self.series.record(Series::Latency, event.latency());
                 self.series.record(Series::Service, event.service());
+                self.series.record(Series::Net, event.net());
+                self.series.record(Series::Tare, event.tare());
+                self.series.record(Series::Unread, event.unread);
+                // Nearly always zero, and then not kept: what is absent counts as zero.
+                if !event.unread_bound.is_zero() {
+                    self.series.record(Series::UnreadBound, event.unread_bound);
+                }
                 if event.first_byte != Instant::FAR {
                     self.series.record(Series::FirstByte, event.first_byte.since(event.sent));
                     self.series.record(Series::Body, event.done.since(event.first_byte));
@@ -96,6 +113,22 @@ impl IntervalData {
             Outcome::Missed(_) | Outcome::CutOff => {}
         }
         self.group(event);
+    }
+
+    /// A request that would have been answered later than it ended, if at all; it is counted by [`Self::event`].
+    #[cold]
+    pub fn unfinished(&mut self, event: &Event) {
+        if let Some(last) = self.groups.len().checked_sub(1) {
+            let group = &mut self.groups[usize::from(event.group.0).min(last)];
+            record_ns(&mut group.unfinished, event.latency().min(LONGEST));
+        }
+        self.series.record(Series::Unfinished, event.latency());
+        let own = match event.outcome {
+            // What the generator could not send at all says nothing of the target.
+            Outcome::Missed(why) if why.is_generators() => event.latency(),
+            _ => event.own_lateness().unwrap_or(Picos::ZERO),
+        };
+        self.series.record(Series::UnfinishedNet, event.latency() - own);
     }
 
     #[inline]
@@ -119,6 +152,18 @@ impl IntervalData {
         record_ns(&mut self.after, by.min(LONGEST));
     }
 
+    /// The loop stood still from `at` on, counted from the run's origin. The longest are kept.
+    #[cold]
+    pub fn pause(&mut self, at: Picos, length: Picos) {
+        if self.pauses.len() < MOST_PAUSES {
+            return self.pauses.push((at, length));
+        }
+        let shortest = self.pauses.iter_mut().min_by_key(|(_, length)| *length);
+        if let Some(shortest) = shortest.filter(|(_, shortest)| *shortest < length) {
+            *shortest = (at, length);
+        }
+    }
+
     /// A departure of the warm-up ended.
     pub fn warmup_event(&mut self, event: &Event) {
         self.warmup.record(event);
@@ -138,6 +183,16 @@ impl IntervalData {
         }
         self.last_due = self.last_due.max(now);
         self.last_done = self.last_done.max(now);
+    }
+
+    /// `count` requests were given up together, each of which had been due for `had` at least.
+    pub fn given_up(&mut self, why: Miss, count: u64, had: Picos) {
+        let net = if why.is_generators() { Picos::ZERO } else { had };
+        if !why.is_no_request() && count > 0 {
+            self.series.record_many(Series::Unfinished, had, count);
+            self.series.record_many(Series::UnfinishedNet, net, count);
+        }
+        self.missed(why, count);
     }
 
     /// `count` departures were given up together.
@@ -189,10 +244,12 @@ impl IntervalData {
         self.bulk_missed += other.bulk_missed;
         self.last_due = self.last_due.max(other.last_due);
         self.last_done = self.last_done.max(other.last_done);
+        other.pauses.iter().for_each(|(at, length)| self.pause(*at, *length));
         for (into, from) in self.groups.iter_mut().zip(&other.groups) {
             into.tally += from.tally;
             into.outcomes.merge(&from.outcomes);
             merge_histogram(&mut into.latency, &from.latency);
+            merge_histogram(&mut into.unfinished, &from.unfinished);
         }
     }
 
@@ -200,6 +257,7 @@ impl IntervalData {
     pub fn clear(&mut self) {
         self.series.clear();
         self.after.reset();
+        self.pauses.clear();
         self.gaps.clear();
         self.outcomes.clear();
         self.tally = Tally::default();
@@ -210,6 +268,7 @@ impl IntervalData {
             group.tally = Tally::default();
             group.outcomes.clear();
             group.latency.reset();
+            group.unfinished.reset();
         }
     }
 }

@@ -14,6 +14,7 @@ use units::{Cause, Miss, Outcome, Picos};
 
 mod frames;
 mod machine;
+mod percentiles;
 mod weighed;
 
 pub use frames::FrameConditions;
@@ -26,9 +27,16 @@ pub const CRITERIA: &[&str] = &[
     "achieved.share",
     "missed.generator",
     "lateness.p50",
+    "lateness.p90",
     "lateness.p99",
+    "lateness.p99_9",
     "lateness.gap",
     "fidelity",
+    "pauses",
+    "unread.p50",
+    "unread.p90",
+    "unread.p99",
+    "unread.p99_9",
     "cpu.thread",
     "runqueue",
     "same_core",
@@ -110,12 +118,6 @@ pub struct SinkLoss {
 
 /// Lateness below this is never a matter: it is what a woken or interrupted CPU costs at any time.
 const LATENESS_FLOOR: Picos = Picos::from_micros(50);
-/// Median lateness below this is never a matter: handling another answer meanwhile takes as long.
-const MEDIAN_FLOOR: Picos = Picos::from_micros(10);
-/// Below this, lateness does not make a run INVALID.
-const INVALID_FLOOR: Picos = Picos::from_millis(1);
-/// Fewer late departures than this do not make a run INVALID.
-const ENOUGH_LATE: u64 = 10;
 
 /// Criteria that only a finished run can meet: before, something is always under way.
 const AT_THE_END: [&str; 6] =
@@ -162,17 +164,22 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
     }
     let open = conditions.load != Loop::Closed;
     let own = own_lateness(&machine, open);
-    let lateness_p99 = lateness_p99(totals, own, &machine, open);
-    let behind = !lateness_p99.holds;
+    let lateness = percentiles::lateness(totals, own, &machine, conditions);
+    let behind = lateness.iter().any(|criterion| criterion.name == "lateness.p99" && !criterion.holds);
     let mut criteria = vec![departures(totals)];
     if open {
         criteria.extend([made(totals, &machine), achieved(totals, &machine, conditions)]);
     }
-    criteria.extend([missed(totals), lateness_p50(totals, own, &machine), lateness_p99]);
+    criteria.push(missed(totals));
+    criteria.extend(lateness);
     if let Loop::Open { gap: Some(gap) } = conditions.load {
         criteria.push(lateness_gap(totals, own, gap, &machine, "requests"));
     }
     criteria.extend(fidelity(totals, &machine));
+    if !open {
+        criteria.push(pauses(totals, &machine));
+    }
+    criteria.extend(percentiles::unread(totals, &machine));
     criteria.extend(machine.criteria(behind));
     criteria.extend(of_every_load(totals, health, conditions));
     criteria.extend([ports_left(health), descriptors_left(health), samples(totals)]);
@@ -264,41 +271,27 @@ fn missed(totals: &RunTotals) -> Criterion {
         })
 }
 
-/// The generator's share of the median latency.
-fn lateness_p50(totals: &RunTotals, own: Series, machine: &Machine) -> Criterion {
-    let (own, latency) = (totals.summary(own), totals.summary(Series::Latency));
-    let limit = at_least(MEDIAN_FLOOR, latency.p50 as f64 / 10.0);
-    Criterion::new("lateness.p50", "ns", own.p50 as f64, Sense::AtMost, limit).advise(|| {
-        format!("the usual request leaves so late that the median latency shows it: {}", machine.in_time())
-    })
-}
-
-/// How late the generator is at its worst, against the latency that it is contained in.
-fn lateness_p99(totals: &RunTotals, series: Series, machine: &Machine, open: bool) -> Criterion {
-    let (own, latency) = (totals.summary(series), totals.summary(Series::Latency));
-    let limit = at_least(LATENESS_FLOOR, latency.p50 as f64 / 10.0);
-    // Nothing was answered: then there is no latency for the lateness to hide in.
-    let half_of_p99 = at_least(INVALID_FLOOR, latency.p99 as f64 / 2.0).max(limit);
-    // With a hundred departures or fewer the 99th percentile is the latest of them: one pause is no verdict.
-    let rests_on_few = own.p99 as f64 > half_of_p99 && later_than(totals, series, half_of_p99) < ENOUGH_LATE;
-    Criterion::new("lateness.p99", "ns", own.p99 as f64, Sense::AtMost, limit)
-        .invalid_beyond((open && !rests_on_few).then_some(half_of_p99))
-        .advise(|| format!("requests leave late, and latency counts it: {}", machine.in_time()))
-}
-
-/// Departures that were later than so many nanoseconds, within the histogram's 0.1 %.
-fn later_than(totals: &RunTotals, series: Series, ns: f64) -> u64 {
-    let late =
-        totals.series.of(series).iter_recorded().filter(|bucket| bucket.value_iterated_to() as f64 > ns);
-    late.map(|bucket| bucket.count_at_value()).sum()
-}
-
 /// Whether an even schedule left evenly.
 fn lateness_gap(totals: &RunTotals, own: Series, gap: Picos, machine: &Machine, what: &str) -> Criterion {
     let own = totals.summary(own);
     let limit = at_least(LATENESS_FLOOR, gap.as_nanos() as f64 / 4.0);
     Criterion::new("lateness.gap", "ns", own.p99 as f64, Sense::AtMost, limit)
         .advise(|| format!("{what} leave in clumps instead of evenly: {}", machine.in_time()))
+}
+
+/// The share of a closed loop's time in which it stood still, and so did not ask for the next answer.
+fn pauses(totals: &RunTotals, machine: &Machine) -> Criterion {
+    let threads = machine.threads().max(1) as u64;
+    let whole = totals.measured.saturating_mul(threads);
+    let paused = share(totals.gauges.paused.as_picos(), whole.as_picos()).min(1.0);
+    Criterion::new("pauses", "share", paused, Sense::AtMost, 0.01).advise(|| {
+        format!(
+            "the generator stood still for {:.1} % of the time ({} pauses), so the rate is its own, not the target's: {}",
+            paused * 100.0,
+            totals.gauges.pauses,
+            machine.in_time()
+        )
+    })
 }
 
 /// Whether a Poisson process left as one. (That of an even schedule is judged by its lateness.)

@@ -50,7 +50,9 @@ pub use judge::{
 pub use plan::LOWEST_ERROR_STATUS;
 pub use probe::Probe;
 pub use recorder::{Recorder, Settings};
-pub use series::{HISTOGRAM_DIGITS, Histogram, Series, SeriesSet, Summary};
+pub use series::{
+    HISTOGRAM_DIGITS, Histogram, Series, SeriesSet, Summary, bound_from, with_unfinished,
+};
 pub use tally::{FewOutcomes, OutcomeCount, Outcomes, Tally};
 pub use tap::{BATCH, Batch, Batches, Tapped, taps};
 pub use threshold::{Aborted, Judgement, Measuring, Thresholds, UnknownName, WholeRun};

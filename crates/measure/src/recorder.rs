@@ -38,6 +38,8 @@ pub struct Settings {
     pub gaps: bool,
     /// The arrival process that gaps are held against.
     pub asked: Asked,
+    /// Departures are requests, which are answered: what has no answer counts in latencies with the time that it had.
+    pub answered: bool,
     /// Instants are a simulation's: what threads use of this machine is not set against them.
     pub simulated: bool,
 }
@@ -55,6 +57,7 @@ impl Settings {
             threads: 1,
             gaps: false,
             asked: Asked::Other,
+            answered: false,
             simulated: false,
         }
     }
@@ -206,6 +209,16 @@ impl Recorder {
     }
 }
 
+/// Whether an answer, had there been one, would have come later than the end that was recorded.
+fn is_unfinished(outcome: Outcome) -> bool {
+    match outcome {
+        Outcome::Failed(cause) => cause.is_time_out(),
+        Outcome::Missed(why) => !why.is_no_request(),
+        Outcome::CutOff => true,
+        Outcome::Status(_) | Outcome::Frame(_) => false,
+    }
+}
+
 impl Record for Recorder {
     #[inline]
     fn event(&mut self, event: &Event) {
@@ -215,6 +228,9 @@ impl Record for Recorder {
         }
         let until = self.settings.measured_until;
         self.active().event(event);
+        if self.settings.answered && is_unfinished(event.outcome) {
+            self.active().unfinished(event);
+        }
         if event.done > until && matches!(event.outcome, Outcome::Status(_) | Outcome::Frame(_)) {
             self.active().answered_after(event.done.since(until));
         }
@@ -231,6 +247,17 @@ impl Record for Recorder {
 
     fn missed(&mut self, why: Miss, count: u64) {
         self.active().missed(why, count);
+    }
+
+    fn given_up(&mut self, why: Miss, count: u64, had: Picos) {
+        self.active().given_up(why, count, had);
+    }
+
+    fn pause(&mut self, at: Instant, length: Picos) {
+        if at + length >= self.settings.measured_from {
+            let at = at.since(self.settings.origin);
+            self.active().pause(at, length);
+        }
     }
 
     #[inline]

@@ -43,6 +43,18 @@ pub enum Series {
     Failed,
     /// |gap between two consecutive `sent`s − gap between their due times|, within one thread.
     GapError,
+    /// `gross − tare` of complete answers: what the target and the network took.
+    Net,
+    /// Own lateness and time unread together, of complete answers.
+    Tare,
+    /// How long complete answers lay unread, by the kernel's stamps.
+    Unread,
+    /// How much longer they may have lain unread at worst, where no stamp tells.
+    UnreadBound,
+    /// The time that requests had which never came to an answer (timed out, cut off, missed): their gross time is at least that.
+    Unfinished,
+    /// The same without the generator's own lateness: their net time is at least that.
+    UnfinishedNet,
 }
 
 impl Series {
@@ -61,6 +73,12 @@ impl Series {
         Self::FirstResponse,
         Self::Failed,
         Self::GapError,
+        Self::Net,
+        Self::Tare,
+        Self::Unread,
+        Self::UnreadBound,
+        Self::Unfinished,
+        Self::UnfinishedNet,
     ];
 
     /// The tag in `latency.hlog`, and (with `_ns` behind it) the key in `result.json`.
@@ -79,6 +97,12 @@ impl Series {
             Self::FirstResponse => "first_response",
             Self::Failed => "failed",
             Self::GapError => "gap_error",
+            Self::Net => "net",
+            Self::Tare => "tare",
+            Self::Unread => "unread",
+            Self::UnreadBound => "unread_bound",
+            Self::Unfinished => "unfinished",
+            Self::UnfinishedNet => "unfinished_net",
         }
     }
 
@@ -93,11 +117,28 @@ impl Series {
         self as usize
     }
 
+    /// The series of requests that would be in this one, had they come to an end: each is at least as long as it was then.
+    pub const fn unfinished(self) -> Option<Self> {
+        match self {
+            Self::Latency => Some(Self::Unfinished),
+            Self::Net => Some(Self::UnfinishedNet),
+            _ => None,
+        }
+    }
+
     /// Whether every request adds to it, so that room for usual values is made at the start.
     const fn is_per_request(self) -> bool {
         !matches!(
             self,
-            Self::Connect | Self::Tls | Self::Ready | Self::Lookup | Self::FirstResponse | Self::Failed
+            Self::Connect
+                | Self::Tls
+                | Self::Ready
+                | Self::Lookup
+                | Self::FirstResponse
+                | Self::Failed
+                | Self::UnreadBound
+                | Self::Unfinished
+                | Self::UnfinishedNet
         )
     }
 }
@@ -142,6 +183,15 @@ impl<C: Counter> SeriesSet<C> {
         record_ns(&mut self.histograms[series.index()], if clamped { LONGEST } else { value });
     }
 
+    /// Adds the same value several times.
+    pub fn record_many(&mut self, series: Series, value: Picos, count: u64) {
+        self.clamped[series.index()] += if value > LONGEST { count } else { 0 };
+        let count = C::from_u64(count).or_else(|| C::from_u32(u32::MAX)).unwrap_or_else(C::one);
+        self.histograms[series.index()]
+            .record_n(value.min(LONGEST).as_nanos(), count)
+            .expect("an hour fits in a histogram that may grow");
+    }
+
     /// Adds values to one series, bucket by bucket.
     pub(crate) fn add<D: Counter>(&mut self, series: Series, values: &Histogram<D>) {
         merge_histogram(&mut self.histograms[series.index()], values);
@@ -163,9 +213,17 @@ impl<C: Counter> SeriesSet<C> {
         self.clamped.fill(0);
     }
 
-    /// The usual figures of one series.
+    /// The usual figures of one series; percentiles count what never came to an end with at least the time that it had.
     pub fn summary(&self, series: Series) -> Summary {
-        Summary::of(self.of(series))
+        match self.unfinished(series) {
+            None => Summary::of(self.of(series)),
+            Some(unfinished) => Summary::with_unfinished(self.of(series), unfinished),
+        }
+    }
+
+    /// What would be in this series, had it come to an end; `None` if there is nothing.
+    pub fn unfinished(&self, series: Series) -> Option<&Histogram<C>> {
+        series.unfinished().map(|unfinished| self.of(unfinished)).filter(|histogram| !histogram.is_empty())
     }
 }
 
@@ -200,6 +258,36 @@ pub(crate) fn merge_histogram<C: Counter, D: Counter>(into: &mut Histogram<C>, f
     }
 }
 
+/// No percentile is a lower bound.
+pub const NO_BOUND: f64 = 2.0;
+
+/// Values and such as are at least so large, together.
+pub fn with_unfinished<C: Counter, D: Counter>(
+    values: &Histogram<C>,
+    unfinished: &Histogram<D>,
+) -> Histogram<u64> {
+    let mut all = empty_histogram(Picos::ZERO, HISTOGRAM_DIGITS);
+    merge_histogram(&mut all, values);
+    merge_histogram(&mut all, unfinished);
+    all
+}
+
+/// The share of `all` from which on percentiles are lower bounds. The k-th smallest value is known if it is below every
+/// unfinished one; k = ⌈quantile · n⌉.
+pub fn bound_from<C: Counter>(all: &Histogram<u64>, unfinished: &Histogram<C>) -> f64 {
+    if unfinished.is_empty() {
+        return NO_BOUND;
+    }
+    let least = unfinished.lowest_equivalent(unfinished.min());
+    let known: u64 = all
+        .iter_recorded()
+        .take_while(|bucket| bucket.value_iterated_to() < least)
+        .map(|bucket| bucket.count_at_value())
+        .sum();
+    // The next rank is unknown; rounded up so that the last known one is not taken for it.
+    (known as f64 + 1e-6) / all.len() as f64
+}
+
 /// The usual figures of a histogram, in nanoseconds; all zero when it is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
@@ -215,12 +303,39 @@ pub struct Summary {
     pub p99_99: u64,
     pub max: u64,
     pub stdev: f64,
+    /// Percentiles from this share of all values on (and the maximum) are lower bounds: what never came to an end could
+    /// reach them. Over 1 if there is nothing of the kind.
+    pub bound_from: f64,
 }
 
 impl Summary {
+    /// Of values, and of such as are at least so large. Percentiles are of both together; mean, count, least and standard
+    /// deviation are of the values alone.
+    pub fn with_unfinished<C: Counter>(values: &Histogram<C>, unfinished: &Histogram<C>) -> Self {
+        let all = with_unfinished(values, unfinished);
+        let at = |quantile| all.value_at_quantile(quantile);
+        Self {
+            p50: at(0.5),
+            p75: at(0.75),
+            p90: at(0.9),
+            p95: at(0.95),
+            p99: at(0.99),
+            p99_9: at(0.999),
+            p99_99: at(0.9999),
+            max: all.max(),
+            bound_from: bound_from(&all, unfinished),
+            ..Self::of(values)
+        }
+    }
+
+    /// Whether the value at this quantile is a lower bound.
+    pub fn is_bound(&self, quantile: f64) -> bool {
+        quantile >= self.bound_from
+    }
+
     pub fn of<C: Counter>(histogram: &Histogram<C>) -> Self {
         if histogram.is_empty() {
-            return Self::default();
+            return Self { bound_from: NO_BOUND, ..Self::default() };
         }
         let at = |quantile| histogram.value_at_quantile(quantile);
         Self {
@@ -236,6 +351,7 @@ impl Summary {
             p99_99: at(0.9999),
             max: histogram.max(),
             stdev: histogram.stdev(),
+            bound_from: NO_BOUND,
         }
     }
 }

@@ -79,6 +79,14 @@ impl<R: Record> Record for Tapped<R> {
         self.recorder.missed(why, count);
     }
 
+    fn given_up(&mut self, why: Miss, count: u64, had: Picos) {
+        self.recorder.given_up(why, count, had);
+    }
+
+    fn pause(&mut self, at: Instant, length: Picos) {
+        self.recorder.pause(at, length);
+    }
+
     /// Frames that are counted together are no single events: none is told of.
     #[inline]
     fn frames(&mut self, fate: Fate, count: u64, bytes: Bytes) {

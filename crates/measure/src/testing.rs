@@ -18,6 +18,8 @@ pub fn answer(seq: u64, due_ns: u64, sent_ns: u64, done_ns: u64) -> Event {
         bytes_in: Bytes::new(20),
         outcome: Outcome::Status(200),
         blocked: Picos::ZERO,
+        unread: Picos::ZERO,
+        unread_bound: Picos::ZERO,
         group: Group(0),
     }
 }

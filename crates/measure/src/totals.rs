@@ -7,12 +7,17 @@ use crate::tally::{FewOutcomes, Outcomes, Tally};
 use stats::fidelity::Fit;
 use units::{Gauges, Group, Instant, Picos};
 
+/// Pauses of a run that are told one by one.
+pub const MOST_PAUSES: usize = 256;
+
 /// One name or URL group: how its departures ended, and the latency of its complete answers (within 1 %).
 #[derive(Clone, Debug)]
 pub struct GroupTally {
     pub tally: Tally,
     pub outcomes: FewOutcomes,
     pub latency: Histogram<u64>,
+    /// The time that its requests had which never came to an answer.
+    pub unfinished: Histogram<u64>,
 }
 
 /// What the whole run came to, all threads together.
@@ -44,6 +49,8 @@ pub struct RunTotals {
     pub asked: Asked,
     /// F(gap) of a Poisson process.
     pub(crate) gaps: Fit,
+    /// Times in which a loop stood still, the longest among them.
+    pauses: Vec<(Picos, Picos)>,
     groups: Vec<GroupTally>,
     /// How long after the end of the measured part late answers came.
     after: Histogram<u64>,
@@ -57,6 +64,7 @@ impl RunTotals {
             tally: Tally::default(),
             outcomes: FewOutcomes::new(),
             latency: empty_histogram(Picos::ZERO, GROUP_DIGITS),
+            unfinished: empty_histogram(Picos::ZERO, GROUP_DIGITS),
         };
         Self {
             series: SeriesSet::new(),
@@ -73,6 +81,7 @@ impl RunTotals {
             until_last_done: Picos::ZERO,
             asked: Asked::Other,
             gaps: Fit::default(),
+            pauses: Vec::new(),
             groups: std::iter::repeat_with(group).take(kept).collect(),
             after: empty_histogram(Picos::ZERO, GROUP_DIGITS),
         }
@@ -94,11 +103,36 @@ impl RunTotals {
         self.tally += data.tally;
         self.warmup += data.warmup;
         self.bulk_missed += data.bulk_missed;
+        data.pauses.iter().for_each(|(at, length)| self.pause(*at, *length));
         for (into, from) in self.groups.iter_mut().zip(&data.groups) {
             into.tally += from.tally;
             into.outcomes.merge(&from.outcomes);
             merge_histogram(&mut into.latency, &from.latency);
+            merge_histogram(&mut into.unfinished, &from.unfinished);
         }
+    }
+
+    /// Keeps the longest pauses.
+    fn pause(&mut self, at: Picos, length: Picos) {
+        self.pauses.push((at, length));
+        if self.pauses.len() > 2 * MOST_PAUSES {
+            self.pauses.sort_unstable_by_key(|(_, length)| std::cmp::Reverse(*length));
+            self.pauses.truncate(MOST_PAUSES);
+        }
+    }
+
+    /// The longest times in which a loop stood still: when, from the run's origin, and for how long; the longest first, at most
+    /// [`MOST_PAUSES`].
+    pub fn longest_pauses(&self) -> Vec<(Picos, Picos)> {
+        let mut pauses = self.pauses.clone();
+        pauses.sort_unstable_by_key(|(at, length)| (std::cmp::Reverse(*length), *at));
+        pauses.truncate(MOST_PAUSES);
+        pauses
+    }
+
+    /// Complete answers that came before the end of the measured part.
+    pub fn done_by_the_end(&self) -> u64 {
+        self.tally.done - self.after.len()
     }
 
     /// Complete answers that came before the end of the measured part, or no later after it than the quickest answer

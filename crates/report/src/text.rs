@@ -1,6 +1,7 @@
 //! The summary in the terminal: what was asked, what came of it, how late the generator was, and last the verdict.
 //!
-//! Latency from the due time stands first, the lateness that is in it stands right below. At most 100 columns.
+//! What the target took (net) stands first, then what the generator took (tare), then both together (gross). At most 100
+//! columns.
 
 mod frames;
 mod report;
@@ -194,6 +195,21 @@ fn totals(page: &mut Page, result: &RunResult) {
     page.gap();
 }
 
+/// The percentiles of a row: the share of all values, and where it is kept.
+const PRINTED: [(f64, fn(&Distribution) -> u64); 5] = [
+    (0.5, |figures| figures.p50),
+    (0.9, |figures| figures.p90),
+    (0.99, |figures| figures.p99),
+    (0.999, |figures| figures.p99_9),
+    (1.0, |figures| figures.max),
+];
+
+/// A percentile in words; "≥" where it is a lower bound.
+fn bounded(figures: &Distribution, share: f64, nanos: u64) -> String {
+    let time = words::time(nanos);
+    if figures.is_bound(share) { format!("≥ {time}") } else { time }
+}
+
 /// Name, figures, and what the time is between.
 fn times(page: &mut Page, result: &RunResult) {
     let same_lateness = result.own_lateness_ns == result.lateness_ns;
@@ -201,11 +217,21 @@ fn times(page: &mut Page, result: &RunResult) {
     // Where gaps have a table of their own, their error stands there, with the ruler that measured it.
     let is_in_table = result.packets.as_ref().and_then(|packets| packets.gaps.as_ref()?.error).is_some();
     let gap_error = if is_in_table { Distribution::default() } else { result.gap_error_ns };
-    let rows: [(&str, &Distribution, &str); 10] = [
-        ("latency", &result.latency_ns, "due → answered"),
+    // A result of before has no net: its latency stands first, as it did.
+    let (gross, between) = if result.net_ns.is_empty() && result.net_ns.bound_from.is_none() {
+        ("latency", "due → answered")
+    } else {
+        ("gross", "latency: due → answered")
+    };
+    let rows: [(&str, &Distribution, &str); 14] = [
+        ("net", &result.net_ns, "what the target took"),
+        ("tare", &result.tare_ns, "what tare itself took"),
+        (gross, &result.latency_ns, between),
         ("service", &result.service_ns, "sent → answered"),
         ("lateness", &result.lateness_ns, "due → sent"),
         ("  own", &own, "of it the generator's"),
+        ("unread", &result.unread_ns, "came → was read"),
+        ("  at most", &result.unread_bound_ns, "more, where unknown"),
         ("first byte", &result.first_byte_ns, "sent → first byte"),
         ("connect", &result.connect_ns, "each connection"),
         ("TLS", &result.tls_ns, "each handshake"),
@@ -226,10 +252,11 @@ fn times(page: &mut Page, result: &RunResult) {
     if result.latency_ns.is_empty() && result.packets.is_none() {
         page.line("latency", words::no_latency(result));
     }
-    for (name, figures, between) in rows.iter().filter(|(_, figures, _)| !figures.is_empty()) {
-        let mean = format!("{:>10}", words::time_f64(figures.mean));
-        let values = [figures.p50, figures.p90, figures.p99, figures.p99_9, figures.max];
-        let values = values.map(|nanos| format!("{:>10}", words::time(nanos))).concat();
+    for (name, figures, between) in rows.iter().filter(|(_, figures, _)| !figures.is_empty() || figures.bound_from.is_some()) {
+        let mean = if figures.is_empty() { "–".to_owned() } else { words::time_f64(figures.mean) };
+        let mean = format!("{mean:>10}");
+        let values = PRINTED.map(|(share, of)| format!("{:>10}", bounded(figures, share, of(figures))));
+        let values = values.concat();
         let between = page.style.paint(Ink::Quiet, between);
         let room = page.style.width() >= 96;
         page.line(name, &format!("{mean}{values}   {}", if room { between.as_str() } else { "" }));

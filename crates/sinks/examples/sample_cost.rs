@@ -38,6 +38,8 @@ fn events(first: u64) -> Vec<Event> {
             bytes_in: Bytes::new(190),
             outcome: Outcome::Status(200),
             blocked: Picos::ZERO,
+            unread: Picos::ZERO,
+            unread_bound: Picos::ZERO,
             group: Group(0),
         }
     };

@@ -220,6 +220,12 @@ fn verdict(word: Word) -> Sample<'static> {
 /// The name of a distribution is its series' key.
 fn about(series: Series) -> Meaning {
     let help = match series {
+        Series::Net => "Latency without the generator's own part, of complete answers",
+        Series::Tare => "The generator's own part of the latency: own lateness and time unread, of complete answers",
+        Series::Unread => "How long complete answers lay unread in the generator's machine",
+        Series::UnreadBound => "How much longer answers may have lain unread at worst, where nothing tells",
+        Series::Unfinished => "The time that requests had which timed out, were cut off or missed",
+        Series::UnfinishedNet => "The same without the generator's own lateness",
         Series::Latency => "done - due, of complete answers",
         Series::Service => "done - sent, of complete answers",
         Series::Lateness => "sent - due, of all that left",

@@ -165,6 +165,8 @@ fn event(seq: u64) -> Event {
         bytes_in: Bytes::new(680),
         outcome: Outcome::Status(200),
         blocked: Picos::ZERO,
+        unread: Picos::ZERO,
+        unread_bound: Picos::ZERO,
         group: Group(0),
     }
 }

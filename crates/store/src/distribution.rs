@@ -26,16 +26,72 @@ pub struct Distribution {
     pub p99_9: u64,
     pub p99_99: u64,
     pub max: u64,
+    /// The first percentile (`p90`, or `max`) that is a lower bound, as all above it are: what timed out, was cut off or
+    /// missed could reach it. `None` if all are exact. Mean, deviation, least and count are of complete answers alone.
+    #[serde(with = "bound")]
+    pub bound_from: Option<f64>,
 }
 
+/// A share of all values, written as the name of the first percentile that is not below it.
+mod bound {
+    use super::PERCENTILES;
+    use serde::{Deserialize, Deserializer};
+
+    pub(super) fn name(share: f64) -> &'static str {
+        PERCENTILES.iter().find(|(_, of)| *of >= share).map_or("max", |(name, _)| name)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+        let text = Option::<String>::deserialize(from)?;
+        Ok(text.map(|text| PERCENTILES.iter().find(|(name, _)| *name == text).map_or(1.0, |(_, of)| *of)))
+    }
+}
+
+/// The percentiles that are kept: their names, and the shares of all values that they are not below.
+const PERCENTILES: [(&str, f64); 7] = [
+    ("p50", 0.5),
+    ("p75", 0.75),
+    ("p90", 0.9),
+    ("p95", 0.95),
+    ("p99", 0.99),
+    ("p99_9", 0.999),
+    ("p99_99", 0.9999),
+];
+
 impl Distribution {
+    /// Of values, and of such as are at least so large: percentiles and the maximum are of both.
+    pub fn with_unfinished(values: &Histogram<u64>, unfinished: Option<&Histogram<u64>>) -> Self {
+        let Some(unfinished) = unfinished.filter(|unfinished| !unfinished.is_empty()) else {
+            return Self::of(values);
+        };
+        let all = measure::with_unfinished(values, unfinished);
+        let own = Self::of(values);
+        let bound_from = measure::bound_from(&all, unfinished);
+        Self {
+            count: own.count,
+            mean: own.mean,
+            stdev: own.stdev,
+            min: own.min,
+            bound_from: (bound_from <= 1.0).then(|| match bound::name(bound_from) {
+                "max" => 1.0,
+                name => PERCENTILES.iter().find(|(of, _)| *of == name).map_or(1.0, |(_, share)| *share),
+            }),
+            ..Self::of(&all)
+        }
+    }
+
+    /// Whether a percentile (a share, 0 to 1; the maximum is 1) is only a lower bound.
+    pub fn is_bound(&self, share: f64) -> bool {
+        self.bound_from.is_some_and(|from| share >= from)
+    }
+
     /// Of a histogram that counts nanoseconds.
     pub fn of<C: Counter>(histogram: &Histogram<C>) -> Self {
         if histogram.is_empty() {
             return Self::default();
         }
         let [p50, p75, p90, p95, p99, p99_9, p99_99] =
-            quantiles(histogram, [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999]);
+            quantiles(histogram, PERCENTILES.map(|(_, share)| share));
         Self {
             count: histogram.len(),
             mean: (histogram.mean() * 10.0).round() / 10.0,
@@ -49,6 +105,7 @@ impl Distribution {
             p99_9,
             p99_99,
             max: histogram.max(),
+            bound_from: None,
         }
     }
 
@@ -83,6 +140,10 @@ impl Serialize for Distribution {
             }
             map.serialize_entry("max", &self.max)?;
         }
+        // Also without a single answer: then all that is known are bounds.
+        if let Some(from) = self.bound_from {
+            map.serialize_entry("bound_from", bound::name(from))?;
+        }
         map.end()
     }
 }
@@ -97,6 +158,10 @@ struct Short(#[serde(with = "number")] f64);
 pub struct Curve(pub Vec<(f64, u64)>);
 
 impl Curve {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub fn of<C: Counter>(histogram: &Histogram<C>) -> Self {
         let count = histogram.len() as f64;
         if histogram.is_empty() {

@@ -15,12 +15,21 @@ const fn figure(of: Kind, quantile: f64, field: fn(&mut Interval) -> &mut Option
 }
 
 /// All percentiles of a row; quantiles of one series are neighbours and ascend.
-pub const FIGURES: [Figure; 16] = [
+pub const FIGURES: [Figure; 25] = [
     figure(Kind::Latency, 0.5, |row| &mut row.latency_p50_ns),
     figure(Kind::Latency, 0.9, |row| &mut row.latency_p90_ns),
     figure(Kind::Latency, 0.99, |row| &mut row.latency_p99_ns),
     figure(Kind::Latency, 0.999, |row| &mut row.latency_p99_9_ns),
     figure(Kind::Latency, 1.0, |row| &mut row.latency_max_ns),
+    figure(Kind::Net, 0.5, |row| &mut row.net_p50_ns),
+    figure(Kind::Net, 0.9, |row| &mut row.net_p90_ns),
+    figure(Kind::Net, 0.99, |row| &mut row.net_p99_ns),
+    figure(Kind::Net, 0.999, |row| &mut row.net_p99_9_ns),
+    figure(Kind::Net, 1.0, |row| &mut row.net_max_ns),
+    figure(Kind::Tare, 0.5, |row| &mut row.tare_p50_ns),
+    figure(Kind::Tare, 0.99, |row| &mut row.tare_p99_ns),
+    figure(Kind::Tare, 1.0, |row| &mut row.tare_max_ns),
+    figure(Kind::Unread, 0.99, |row| &mut row.unread_p99_ns),
     figure(Kind::Service, 0.5, |row| &mut row.service_p50_ns),
     figure(Kind::Service, 0.99, |row| &mut row.service_p99_ns),
     figure(Kind::Lateness, 0.5, |row| &mut row.lateness_p50_ns),
@@ -35,8 +44,11 @@ pub const FIGURES: [Figure; 16] = [
 ];
 
 /// The series that `FIGURES` are of, and the heat map: no other is needed to draw a run.
-pub const DRAWN: [Kind; 9] = [
+pub const DRAWN: [Kind; 12] = [
     Kind::Latency,
+    Kind::Net,
+    Kind::Tare,
+    Kind::Unread,
     Kind::Service,
     Kind::Lateness,
     Kind::OwnLateness,

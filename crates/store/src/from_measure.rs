@@ -30,8 +30,8 @@ pub struct Spans {
 }
 
 impl Spans {
-    /// - Planned: answers in that time count ([`RunTotals::done_in_time`]): a single slow one at the end changes next to
-    ///   nothing, and a target that falls behind by a second each second has achieved half.
+    /// - Planned: answers in that time count, and no others ([`RunTotals::done_by_the_end`]): so what is printed obeys Little's
+    ///   law, and a target that falls behind by a second each second has achieved half.
     /// - From departures: offering lasts until the last due time and one mean gap (n departures at even gaps take n
     ///   gaps), or where some were given up until the last that left. All answers count, until the last one less the smallest latency.
     /// - From answers: a closed loop offers as long as it is answered, so both last until the last answer.
@@ -48,7 +48,7 @@ impl Spans {
             until_last: whole.max(answering),
         };
         match measured {
-            Measured::Planned(length) => Self { answered: totals.done_in_time(), ..all(length, length) },
+            Measured::Planned(length) => Self { answered: totals.done_by_the_end(), ..all(length, length) },
             Measured::Answers => all(whole, whole),
             Measured::Departures => {
                 let gaps = totals.offered().saturating_sub(1);
@@ -103,7 +103,7 @@ impl RunResult {
 
     fn fill_times(&mut self, totals: &RunTotals) {
         self.fill_series(
-            |kind| Distribution::of(totals.series.of(kind)),
+            |kind| Distribution::with_unfinished(totals.series.of(kind), totals.series.unfinished(kind)),
             |kind| Curve::of(totals.series.of(kind)),
         );
         let clamped: u64 = Kind::ALL.iter().map(|kind| totals.series.clamped(*kind)).sum();
@@ -116,6 +116,11 @@ impl RunResult {
 impl RunResult {
     /// The figures of every series, and the curves that are drawn.
     pub(crate) fn fill_series(&mut self, of: impl Fn(Kind) -> Distribution, curve: impl Fn(Kind) -> Curve) {
+        self.net_ns = of(Kind::Net);
+        self.tare_ns = of(Kind::Tare);
+        self.unread_ns = of(Kind::Unread);
+        self.unread_bound_ns = of(Kind::UnreadBound);
+        self.unfinished_ns = of(Kind::Unfinished);
         self.latency_ns = of(Kind::Latency);
         self.service_ns = of(Kind::Service);
         self.lateness_ns = of(Kind::Lateness);
@@ -130,6 +135,7 @@ impl RunResult {
         self.failed_ns = of(Kind::Failed);
         self.gap_error_ns = of(Kind::GapError);
         self.curves = Curves {
+            net_ns: curve(Kind::Net),
             latency_ns: curve(Kind::Latency),
             service_ns: curve(Kind::Service),
             lateness_ns: curve(Kind::Lateness),
@@ -221,7 +227,7 @@ fn groups(totals: &RunTotals, names: &[String]) -> Vec<GroupResult> {
     all.map(|(index, group)| GroupResult {
         name: name(index),
         count: group.tally.ended(),
-        latency_ns: Distribution::of(&group.latency),
+        latency_ns: Distribution::with_unfinished(&group.latency, Some(&group.unfinished)),
         outcomes: outcomes(group.outcomes.rows(&group.tally)),
     })
     .collect()
@@ -257,15 +263,28 @@ impl Generator {
             late: totals.gauges.late,
             starved: totals.starved,
             lost_threads: totals.lost_threads,
+            pauses: totals.gauges.pauses,
+            paused_ns: totals.gauges.paused.as_nanos(),
+            longest_pauses: totals.longest_pauses().into_iter().map(Pause::from).collect(),
+            arrivals: self.arrivals.take(),
             clock: std::mem::take(&mut self.clock),
             io: std::mem::take(&mut self.io),
         };
+        if let Some(arrivals) = &mut self.arrivals {
+            (arrivals.stamped, arrivals.unstamped) = (totals.gauges.stamped, totals.gauges.unstamped);
+        }
     }
 }
 
 impl From<measure::Cost> for CostEach {
     fn from(cost: measure::Cost) -> Self {
         Self { user_ns: cost.user_ns, system_ns: cost.system_ns, softirq_ns: cost.softirq_ns }
+    }
+}
+
+impl From<(Picos, Picos)> for Pause {
+    fn from((at, length): (Picos, Picos)) -> Self {
+        Self { t_s: at.as_secs_f64(), length_ns: length.as_nanos() }
     }
 }
 
@@ -323,6 +342,9 @@ impl From<&IntervalRow> for Interval {
             bytes_in: tally.bytes_in.get(),
             outcomes: outcomes(row.data.outcomes.rows()),
             open: row.gauges.open,
+            pauses: row.gauges.pauses,
+            paused_ns: row.gauges.paused.as_nanos(),
+            longest_pause_ns: row.data.pauses.iter().map(|(_, length)| length.as_nanos()).max().unwrap_or(0),
             ..Self::default()
         };
         for figure in &FIGURES {

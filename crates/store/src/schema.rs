@@ -44,7 +44,18 @@ pub struct RunResult {
     pub totals: Totals,
     pub rate: Rates,
     pub warmup: Warmup,
-    /// done − due, of requests that were answered.
+    /// net = gross − tare, of requests that were answered: what the target and the network took. Percentiles count what never
+    /// came to an end with at least the time that it had.
+    pub net_ns: Distribution,
+    /// What the generator itself took of it: own lateness and time unread.
+    pub tare_ns: Distribution,
+    /// How long answers lay unread in this machine, by the kernel's receive stamps.
+    pub unread_ns: Distribution,
+    /// How much longer they may have lain unread at worst, where nothing tells; of those alone for which that is not zero.
+    pub unread_bound_ns: Distribution,
+    /// The time that those had which timed out, were cut off or missed.
+    pub unfinished_ns: Distribution,
+    /// Gross: done − due, of requests that were answered. Percentiles as for `net_ns`.
     pub latency_ns: Distribution,
     /// done − sent, of the same.
     pub service_ns: Distribution,
@@ -237,6 +248,8 @@ pub struct Warmup {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Curves {
+    #[serde(skip_serializing_if = "Curve::is_empty")]
+    pub net_ns: Curve,
     pub latency_ns: Curve,
     pub service_ns: Curve,
     pub lateness_ns: Curve,
@@ -328,10 +341,41 @@ pub struct Generator {
     /// Hand-overs of figures that were late, and threads that never handed their last over.
     pub starved: u64,
     pub lost_threads: u64,
+    /// Times that a loop stood still for a millisecond or more beyond its work and its waits, and their sum over all threads.
+    pub pauses: u64,
+    pub paused_ns: u64,
+    /// The longest of them, the longest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub longest_pauses: Vec<Pause>,
+    /// How it is known when answers could be read, and of how many by a stamp.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
     /// Clock source and, if a better one was refused, why.
     pub clock: String,
     /// How sockets were driven, and why.
     pub io: String,
+}
+
+/// A time in which an engine's loop stood still.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pause {
+    /// Its start, from the origin of the run.
+    #[serde(with = "number")]
+    pub t_s: f64,
+    pub length_ns: u64,
+}
+
+/// How it is known when answers could be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Arrivals {
+    /// `kernel stamps`, or `bound` where there are none.
+    pub by: String,
+    /// Why.
+    pub why: String,
+    pub stamped: u64,
+    pub unstamped: u64,
 }
 
 /// CPU time for each departure that left, without the spinning; the kernel samples the shares.
@@ -474,6 +518,24 @@ pub struct Interval {
     pub bytes_out: u64,
     pub bytes_in: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub net_p50_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub net_p90_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub net_p99_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub net_p99_9_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub net_max_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tare_p50_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tare_p99_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tare_max_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread_p99_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_p50_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_p90_ns: Option<u64>,
@@ -511,6 +573,13 @@ pub struct Interval {
     /// How its departures ended, one by one; those that are not zero.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outcomes: Vec<OutcomeCount>,
+    /// Times that the engine's loops stood still, their sum, and the longest.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub pauses: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub paused_ns: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub longest_pause_ns: u64,
     /// Connections open at the end; the most of the rows that were merged.
     pub open: u64,
     /// CPU share of the busiest thread, spinning included, and the part that was spinning.

@@ -1,11 +1,13 @@
-//! The records that cross the borders between crates, and the two traits' worth of nouns around them.
+//! Records passed between crates, and the `Record` trait.
 //!
 //! ```text
 //! schedule ── Departure ──► engine ── Event ──► measure
 //!
-//!   due ─────► (blocked) ─────► sent ──────► first_byte ──────► done
-//!    └──────── lateness ─────────┘└────────── service ────────────┘
-//!    └─────────────────────── latency ────────────────────────────┘
+//!   due ──► (blocked) ──► (own lateness) ──► sent ──► first_byte ──► (readable) ──► done
+//!    └──────────── lateness ─────────────────┘└─────────────── service ──────────────┘
+//!    └──────────────────────────── latency (gross) ──────────────────────────────────┘
+//!                                                                      └── unread ───┘
+//!   tare = own lateness + unread          net = gross − tare
 //! ```
 
 use crate::bytes::Bytes;
@@ -40,12 +42,17 @@ pub struct Event {
     /// The part of `sent − due` in which the plan's own limit on connections held it back: the target's
     /// slowness, not the generator's lateness.
     pub blocked: Picos,
+    /// How long the last byte of the answer lay unread in this machine, by the kernel's receive stamp: the generator's own
+    /// delay after the target was done. Delays in reading what a new connection needed first (proxy, handshake) are added.
+    pub unread: Picos,
+    /// How much longer the generator may have delayed the answer, where no stamp tells: at worst this, perhaps nothing.
+    pub unread_bound: Picos,
     /// Which name or URL group it counts for.
     pub group: Group,
 }
 
 impl Event {
-    /// `done − due`.
+    /// `done − due`: the gross time.
     #[inline]
     pub fn latency(&self) -> Picos {
         self.done.since(self.due)
@@ -64,6 +71,17 @@ impl Event {
     #[inline]
     pub fn own_lateness(&self) -> Option<Picos> {
         self.lateness().map(|lateness| lateness - self.blocked)
+    }
+    /// What the generator itself took of the gross time: its own lateness and the time that the answer lay unread.
+    /// What is merely bounded is no part of it.
+    #[inline]
+    pub fn tare(&self) -> Picos {
+        (self.own_lateness().unwrap_or(Picos::ZERO) + self.unread).min(self.latency())
+    }
+    /// `gross − tare`: what the target and the network took.
+    #[inline]
+    pub fn net(&self) -> Picos {
+        self.latency() - self.tare()
     }
 }
 
@@ -220,7 +238,28 @@ keyed! {
     }
 }
 
+impl Cause {
+    /// Whether the request was given up because it took too long.
+    #[inline]
+    pub const fn is_time_out(self) -> bool {
+        matches!(
+            self,
+            Self::LookupTimeout
+                | Self::ConnectTimeout
+                | Self::TlsTimeout
+                | Self::SendTimeout
+                | Self::FirstByteTimeout
+                | Self::BodyTimeout
+        )
+    }
+}
+
 impl Miss {
+    /// Whether there was no request to send at all.
+    #[inline]
+    pub const fn is_no_request(self) -> bool {
+        matches!(self, Self::BadLine | Self::SourceLost)
+    }
     /// Whether the generator's own limits were the reason, not the plan's or the target's.
     #[inline]
     pub const fn is_generators(self) -> bool {
@@ -252,6 +291,12 @@ pub struct Gauges {
     /// Time slept by the clock while answers gathered, and how often: answers were seen later by as much.
     pub napped: Picos,
     pub naps: u64,
+    /// Times that the loop stood still for a millisecond or more beyond its work and its waits, and their sum.
+    pub pauses: u64,
+    pub paused: Picos,
+    /// Answers whose time unread was measured by a stamp, and those for which there was none.
+    pub stamped: u64,
+    pub unstamped: u64,
     /// Times that the loop waited in the kernel, and the events it got.
     pub waits: u64,
     pub ready: u64,
@@ -270,6 +315,10 @@ pub trait Record {
     fn event(&mut self, event: &Event);
     /// `count` departures never left for the same reason; for the rest of a schedule that ends early.
     fn missed(&mut self, why: Miss, count: u64);
+    /// The same of requests that had been due for `had` at least: their answers would have taken longer.
+    fn given_up(&mut self, why: Miss, count: u64, _had: Picos) {
+        self.missed(why, count);
+    }
     /// `count` frames ended like this at once, in the same call: for loads without due times, where there is nothing to be said of
     /// each. They count in the interval that is open.
     fn frames(&mut self, fate: Fate, count: u64, bytes: Bytes);
@@ -279,6 +328,8 @@ pub trait Record {
     /// The gap before a frame that arrived was so far from the one that was asked for. Of frames that leave, gaps are known from their
     /// events.
     fn gap_error(&mut self, _error: Picos) {}
+    /// The engine's loop stood still for this long from `at` on, though it had neither work for it nor meant to wait.
+    fn pause(&mut self, _at: Instant, _length: Picos) {}
     /// Called once a round: hands the interval over when it is over.
     fn tick(&mut self, now: Instant, gauges: &Gauges);
 }
@@ -300,12 +351,15 @@ mod tests {
             bytes_in: Bytes::ZERO,
             outcome: Outcome::Status(200),
             blocked: Picos::from_nanos(200),
+            unread: Picos::from_nanos(30),
+            unread_bound: Picos::ZERO,
             group: Group(0),
         };
         assert_eq!(event.latency().as_nanos(), 600);
         assert_eq!(event.service().as_nanos(), 350);
         assert_eq!(event.lateness().unwrap().as_nanos(), 250);
         assert_eq!(event.own_lateness().unwrap().as_nanos(), 50);
+        assert_eq!((event.tare().as_nanos(), event.net().as_nanos()), (80, 520));
         let never = Event { sent: Instant::FAR, ..event };
         assert_eq!(never.lateness(), None);
     }

@@ -63,6 +63,8 @@ impl Story {
             bytes_in: Bytes::new(if answered { 600 } else { 0 }),
             outcome,
             blocked,
+            unread: Picos::ZERO,
+            unread_bound: Picos::ZERO,
             group: Group((seq % self.groups) as u16),
         }
     }

@@ -21,6 +21,8 @@ fn exchange(seq: u64) -> Exchange {
         bytes_in: 0,
         body_in: 0,
         waited: Picos::ZERO,
+        unread: Picos::ZERO,
+        unread_bound: Picos::ZERO,
         group: Group(0),
         asked: Asked::default(),
         status: 0,

@@ -15,7 +15,7 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept, bind, getsockname, listen, socket_with,
 };
 use rustix::time::{ClockId, Timespec, clock_gettime};
-use units::Picos;
+use units::{Instant, Picos};
 
 /// Connections, and exchanges on each of them in one round.
 const CONNECTIONS: usize = 16;
@@ -130,7 +130,7 @@ impl<D: Driver> Bench<D> {
             self.send(slot)?;
         }
         while left > 0 {
-            self.driver.wait(Wait::AtMost(Picos::from_millis(5)))?;
+            self.driver.wait(Wait::AtMost(Picos::from_millis(5)), Instant::EPOCH)?;
             while let Some((slot, ready)) = self.driver.next(&mut buffer, |_| true) {
                 match ready {
                     Ready::Data(_) => {

@@ -1,14 +1,16 @@
 //! Sockets by epoll, edge-triggered: one `epoll_ctl` a connection, one `recv` and one `send` a request.
 //!
 //! A short read means that the socket is drained (epoll(7), «edge-triggered»), unless the target has shut down its side;
-//! then one more read brings the end of file without another wait.
+//! then one more read brings the end of file without another wait. A socket that fills the whole buffer goes behind the
+//! others that are ready, so that one huge answer delays nobody else's by more than one buffer.
 
-use super::{Driver, Opening, Ready, Wait, begin, reset_on_close};
+use super::{Chunk, Driver, Opening, Ready, Wait, begin, reset_on_close, stamped, syn_round_trip};
 use rustix::event::epoll;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny, recv, send};
 use rustix::time::Timespec;
+use units::{Instant, Picos};
 
 /// The most events taken in one wait.
 const BATCH: usize = 256;
@@ -32,6 +34,17 @@ struct Socket {
     paused: bool,
     /// Something arrived while paused.
     held: bool,
+    /// The kernel stamps what arrives.
+    stamped: bool,
+}
+
+/// A socket that is ready, and since when at the earliest.
+#[derive(Clone, Copy)]
+struct Waiting {
+    slot: u32,
+    generation: u32,
+    flags: epoll::EventFlags,
+    not_before: Instant,
 }
 
 /// See the module.
@@ -41,8 +54,12 @@ pub struct Epoll {
     sockets: Vec<Socket>,
     events: Vec<epoll::Event>,
     /// What is ready and not handed out, in order; taken from the front.
-    ready: Vec<(u32, u32, epoll::EventFlags)>,
+    ready: Vec<Waiting>,
     taken: usize,
+    /// What the next wait reports was not ready before this.
+    not_before: Instant,
+    /// The last wait reported as many as it could.
+    full: bool,
 }
 
 impl Epoll {
@@ -57,6 +74,8 @@ impl Epoll {
             events: Vec::with_capacity(BATCH),
             ready: Vec::with_capacity(BATCH),
             taken: 0,
+            not_before: Instant::EPOCH,
+            full: false,
         })
     }
 
@@ -86,23 +105,26 @@ impl Epoll {
                 let _ = rustix::io::read(&self.waker, &mut count);
                 continue;
             }
-            self.ready.push((token as u32, (token >> 32) as u32, event.flags));
+            self.ready.push(Waiting {
+                slot: token as u32,
+                generation: (token >> 32) as u32,
+                flags: event.flags,
+                not_before: self.not_before,
+            });
         }
         self.events.clear();
     }
 
     /// One step with the event at `at`; `None` if nothing (more) comes of it.
     fn step(&mut self, at: usize, buffer: &mut [u8]) -> Option<Ready> {
-        let (slot, generation, flags) = self.ready[at];
+        let Waiting { slot, generation, flags, not_before } = self.ready[at];
         let socket = self.sockets.get_mut(slot as usize)?;
         let fd = socket.fd.as_ref().filter(|_| socket.generation == generation)?;
-        let done = |ready: &mut Vec<(u32, u32, epoll::EventFlags)>, left: epoll::EventFlags| {
-            ready[at].2 = left;
-        };
+        let left = &mut self.ready[at].flags;
         if socket.connecting && flags.intersects(epoll::EventFlags::OUT | HUNG_UP) {
             socket.connecting = false;
             socket.wants_write = false;
-            done(&mut self.ready, flags - epoll::EventFlags::OUT);
+            *left = flags - epoll::EventFlags::OUT;
             return Some(match rustix::net::sockopt::socket_error(fd) {
                 Ok(Ok(())) => Ready::Connected,
                 Ok(Err(errno)) | Err(errno) => Ready::Failed(errno),
@@ -110,7 +132,7 @@ impl Epoll {
         }
         if flags.contains(epoll::EventFlags::OUT) && socket.wants_write {
             socket.wants_write = false;
-            done(&mut self.ready, flags - epoll::EventFlags::OUT);
+            *left = flags - epoll::EventFlags::OUT;
             return Some(Ready::Writable);
         }
         if !flags.intersects(READABLE | epoll::EventFlags::ERR) {
@@ -120,25 +142,42 @@ impl Epoll {
             socket.held = true;
             return None;
         }
-        match recv(fd, &mut *buffer, RecvFlags::empty()) {
+        let read = match socket.stamped {
+            true => stamped::read(fd, buffer),
+            false => recv(fd, &mut *buffer, RecvFlags::empty()).map(|(count, _)| (count, None)),
+        };
+        match read {
             Ok((0, _)) => {
-                done(&mut self.ready, epoll::EventFlags::empty());
+                *left = epoll::EventFlags::empty();
                 Some(Ready::Eof)
             }
-            Ok((count, _)) => {
-                let drained = count < buffer.len() && !flags.intersects(HUNG_UP);
-                done(&mut self.ready, if drained { epoll::EventFlags::empty() } else { flags });
-                Some(Ready::Data(count))
+            Ok((length, stamp_ns)) => {
+                let more = length == buffer.len();
+                let drained = !more && !flags.intersects(HUNG_UP);
+                *left = if drained { epoll::EventFlags::empty() } else { flags };
+                Some(Ready::Data(Chunk { length, stamp_ns, not_before, more }))
             }
             Err(Errno::AGAIN) => None,
-            Err(Errno::INTR) => Some(Ready::Data(0)),
+            Err(Errno::INTR) => Some(AGAIN),
             Err(errno) => {
-                done(&mut self.ready, epoll::EventFlags::empty());
+                *left = epoll::EventFlags::empty();
                 Some(Ready::Failed(errno))
             }
         }
     }
+
+    /// Puts the socket at `at` behind all others that are ready.
+    fn send_back(&mut self, at: usize) {
+        let waiting = self.ready[at];
+        self.ready.swap(at, self.taken);
+        self.taken += 1;
+        self.ready.push(waiting);
+    }
 }
+
+/// A read that a signal interrupted: to be tried again.
+const AGAIN: Ready =
+    Ready::Data(Chunk { length: 0, stamp_ns: None, not_before: Instant::EPOCH, more: true });
 
 impl Driver for Epoll {
     fn name(&self) -> &'static str {
@@ -153,7 +192,9 @@ impl Driver for Epoll {
         let socket = &mut self.sockets[slot as usize];
         let generation = socket.generation.wrapping_add(1);
         let connecting = opening == Opening::Started;
-        *socket = Socket { fd: Some(fd), generation, connecting, ..Socket::default() };
+        // A Unix socket has no stamps, nor has every kernel.
+        let stamped = stamped::switch_on(&fd).is_ok();
+        *socket = Socket { fd: Some(fd), generation, connecting, stamped, ..Socket::default() };
         Ok(opening)
     }
 
@@ -187,7 +228,10 @@ impl Driver for Epoll {
         let socket = &mut self.sockets[slot as usize];
         socket.paused = paused;
         if !paused && std::mem::take(&mut socket.held) {
-            self.ready.push((slot, socket.generation, READABLE));
+            let generation = socket.generation;
+            // Held back by the plan: from now on it is the loop that lets it wait.
+            let not_before = self.not_before;
+            self.ready.push(Waiting { slot, generation, flags: READABLE, not_before });
         }
     }
 
@@ -204,7 +248,11 @@ impl Driver for Epoll {
         socket.generation = socket.generation.wrapping_add(1);
     }
 
-    fn wait(&mut self, wait: Wait) -> Result<usize, Errno> {
+    fn round_trip(&self, slot: u32) -> Option<Picos> {
+        self.sockets.get(slot as usize).and_then(|socket| socket.fd.as_ref()).and_then(syn_round_trip)
+    }
+
+    fn wait(&mut self, wait: Wait, looked: Instant) -> Result<usize, Errno> {
         let pending = self.ready.len() - self.taken;
         let timeout = match wait {
             _ if pending > 0 => Some(Timespec { tv_sec: 0, tv_nsec: 0 }),
@@ -216,6 +264,11 @@ impl Driver for Epoll {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),
         }
+        // What did not fit into a full batch may have been ready as long as what did.
+        if !self.full {
+            self.not_before = looked;
+        }
+        self.full = self.events.len() >= BATCH;
         self.collect();
         Ok(self.ready.len() - self.taken)
     }
@@ -223,14 +276,19 @@ impl Driver for Epoll {
     fn next(&mut self, buffer: &mut [u8], choose: impl Fn(u32) -> bool) -> Option<(u32, Ready)> {
         let mut at = self.taken;
         while at < self.ready.len() {
-            let slot = self.ready[at].0;
+            let slot = self.ready[at].slot;
             if !choose(slot) {
                 at += 1;
                 continue;
             }
             match self.step(at, buffer) {
-                Some(Ready::Data(0)) => continue,
-                Some(ready) => return Some((slot, ready)),
+                Some(Ready::Data(Chunk { length: 0, .. })) => continue,
+                Some(ready) => {
+                    if matches!(ready, Ready::Data(Chunk { more: true, .. })) {
+                        self.send_back(at);
+                    }
+                    return Some((slot, ready));
+                }
                 None => {
                     self.ready.swap(at, self.taken);
                     self.taken += 1;

@@ -6,12 +6,15 @@
 mod buffers;
 pub mod choose;
 pub mod epoll;
+pub mod stamped;
 pub mod uring;
 
-use rustix::fd::OwnedFd;
+use std::num::NonZeroU64;
+
+use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
-use units::Picos;
+use units::{Instant, Picos};
 
 /// What became ready on one socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,12 +23,25 @@ pub enum Ready {
     Connected,
     /// The last `send` took less than it was given; it may go on.
     Writable,
-    /// This many bytes are in the buffer.
-    Data(usize),
+    /// Bytes are in the buffer.
+    Data(Chunk),
     /// The target will send no more.
     Eof,
     /// The socket failed.
     Failed(Errno),
+}
+
+/// Bytes that were read at once, and since when they could be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    pub length: usize,
+    /// When the last of them reached this machine: the kernel's receive stamp (SO_TIMESTAMPING), in nanoseconds of
+    /// CLOCK_REALTIME. Without one, nothing is known but `not_before`.
+    pub stamp_ns: Option<NonZeroU64>,
+    /// They could not be read before this instant: nothing was, when the sockets were looked at then.
+    pub not_before: Instant,
+    /// There may be more to read at once.
+    pub more: bool,
 }
 
 /// How far `open` got at once.
@@ -68,10 +84,15 @@ pub trait Driver {
     /// Forgets the socket and closes it. With `abort` it is reset rather than shut down.
     fn close(&mut self, slot: u32, abort: bool);
 
-    /// Waits for something to be ready and says how many things are.
-    fn wait(&mut self, wait: Wait) -> Result<usize, Errno>;
+    /// How long the target took to answer the kernel's connection request, measured by the kernel; `None` if it does not know.
+    fn round_trip(&self, slot: u32) -> Option<Picos>;
 
-    /// The next ready thing for which `choose` holds, with its bytes read into `buffer`.
+    /// Waits for something to be ready and says how many things are. `looked` is when the wait before this one returned:
+    /// what it did not report was not ready then.
+    fn wait(&mut self, wait: Wait, looked: Instant) -> Result<usize, Errno>;
+
+    /// The next ready thing for which `choose` holds, with its bytes read into `buffer`. A socket that has more to read
+    /// than fits goes behind the others.
     fn next(&mut self, buffer: &mut [u8], choose: impl Fn(u32) -> bool) -> Option<(u32, Ready)>;
 }
 
@@ -88,6 +109,26 @@ pub(crate) fn begin(socket: &OwnedFd, to: &SocketAddrAny) -> Result<Opening, Err
         Err(Errno::INPROGRESS) => Ok(Opening::Started),
         Err(errno) => Err(errno),
     }
+}
+
+/// The round-trip time of a connection request, from the kernel's own times (tcpi_rtt after the SYN was acknowledged,
+/// RFC 6298 section 2.2). `None` if it was sent more than once, or the socket is none of TCP.
+pub(crate) fn syn_round_trip(socket: &OwnedFd) -> Option<Picos> {
+    // SAFETY: a tcp_info of zeroes is valid: it has numbers only.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the option's value is one live tcp_info of the length that is given; the kernel writes no more.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut length,
+        )
+    };
+    let known = status == 0 && info.tcpi_total_retrans == 0 && info.tcpi_rtt > 0;
+    known.then(|| Picos::from_micros(u64::from(info.tcpi_rtt)))
 }
 
 /// Makes a close of this socket a reset, so that no TIME_WAIT is left behind.

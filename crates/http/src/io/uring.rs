@@ -4,7 +4,7 @@
 //! returned. What is not worth a ring (connecting, the first send) uses plain system calls.
 
 use super::buffers::{Buffers, GROUP};
-use super::{Driver, Opening, Ready, Wait, begin, reset_on_close};
+use super::{Chunk, Driver, Opening, Ready, Wait, begin, reset_on_close, syn_round_trip};
 use io_uring::squeue::Entry;
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode};
@@ -12,6 +12,7 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, SocketAddrAny, send};
 use std::collections::VecDeque;
+use units::{Instant, Picos};
 
 /// Entries of the submission ring.
 const ENTRIES: u32 = 512;
@@ -47,6 +48,8 @@ struct Came {
     slot: u32,
     generation: u32,
     what: What,
+    /// It had not come out of the ring then.
+    not_before: Instant,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +69,8 @@ pub struct Uring {
     came: VecDeque<Came>,
     waker: OwnedFd,
     overflow: VecDeque<Entry>,
+    /// What comes out of the ring next was not there before this.
+    not_before: Instant,
 }
 
 impl Uring {
@@ -93,6 +98,7 @@ impl Uring {
             came: VecDeque::new(),
             waker,
             overflow: VecDeque::new(),
+            not_before: Instant::EPOCH,
         };
         uring.watch_waker();
         Ok(uring)
@@ -213,7 +219,7 @@ impl Uring {
             (length, _) if -length == libc::ENOBUFS => return self.receive(slot),
             (length, _) => What::Other(Ready::Failed(Errno::from_raw_os_error(-length))),
         };
-        self.came.push_back(Came { slot, generation, what });
+        self.came.push_back(Came { slot, generation, what, not_before: self.not_before });
         if !more && matches!(what, What::Bytes { .. }) {
             self.receive(slot);
         }
@@ -228,7 +234,7 @@ impl Uring {
         if result < 0 {
             socket.sending.clear();
             let failed = Ready::Failed(Errno::from_raw_os_error(-result));
-            return self.came.push_back(Came { slot, generation, what: What::Other(failed) });
+            return self.came.push_back(Came { slot, generation, what: What::Other(failed), not_before: self.not_before });
         }
         socket.sent += result as usize;
         if socket.sent < socket.sending.len() {
@@ -237,7 +243,7 @@ impl Uring {
         socket.sending.clear();
         socket.sent = 0;
         if std::mem::take(&mut socket.wants_write) {
-            self.came.push_back(Came { slot, generation, what: What::Other(Ready::Writable) });
+            self.came.push_back(Came { slot, generation, what: What::Other(Ready::Writable), not_before: self.not_before });
         }
     }
 
@@ -255,7 +261,7 @@ impl Uring {
         if what == Ready::Connected {
             self.receive(slot);
         }
-        self.came.push_back(Came { slot, generation, what: What::Other(what) });
+        self.came.push_back(Came { slot, generation, what: What::Other(what), not_before: self.not_before });
     }
 
     /// Hands `came[at]` out, as far as it fits.
@@ -272,12 +278,14 @@ impl Uring {
                 let rest = &self.buffers.bytes(id, length)[taken..];
                 let count = rest.len().min(buffer.len());
                 buffer[..count].copy_from_slice(&rest[..count]);
-                if count < rest.len() {
+                let more = count < rest.len();
+                let chunk = Chunk { length: count, stamp_ns: None, not_before: came.not_before, more };
+                if more {
                     self.came[at].what = What::Bytes { id, length, taken: taken + count };
-                    return Some((came.slot, Ready::Data(count)));
+                    return Some((came.slot, Ready::Data(chunk)));
                 }
                 self.buffers.give(id);
-                Ready::Data(count)
+                Ready::Data(chunk)
             }
         };
         self.came.remove(at);
@@ -371,7 +379,12 @@ impl Driver for Uring {
         drop(fd);
     }
 
-    fn wait(&mut self, wait: Wait) -> Result<usize, Errno> {
+    fn round_trip(&self, slot: u32) -> Option<Picos> {
+        self.sockets.get(slot as usize).and_then(|socket| socket.fd.as_ref()).and_then(syn_round_trip)
+    }
+
+    fn wait(&mut self, wait: Wait, looked: Instant) -> Result<usize, Errno> {
+        self.not_before = looked;
         self.flush_overflow();
         let held = self.came.iter().all(|came| self.sockets[came.slot as usize].paused);
         self.enter(if held { wait } else { Wait::Poll })?;

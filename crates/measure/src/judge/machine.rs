@@ -26,7 +26,9 @@ impl<'a> Machine<'a> {
 
     /// Those that were watched long enough to be judged, in the order of docs/verdict.md. `behind`: `lateness.p99` fails.
     pub fn criteria(&self, behind: bool) -> Vec<Criterion> {
-        [self.cpu(behind), self.runqueue(), self.same_core(), self.steal(), self.throttled()]
+        // Where requests have due times, waiting for a CPU is measured by what it does: lateness, and answers that lie unread.
+        let runqueue = if self.open && self.conditions.frames.is_none() { None } else { self.runqueue() };
+        [self.cpu(behind), runqueue, self.same_core(), self.steal(), self.throttled()]
             .into_iter()
             .flatten()
             .collect()
@@ -50,7 +52,7 @@ impl<'a> Machine<'a> {
             );
         }
         let threads = match self.has_free_cpus() {
-            true => format!(", or add {}", self.threads()),
+            true => format!(", or add {}", self.threads_flag()),
             false => String::new(),
         };
         if self.open {
@@ -61,18 +63,32 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// What lets answers be read in time.
+    pub fn reads_in_time(&self) -> String {
+        if self.has_free_cpus() {
+            format!("add {}, or use a kernel that stamps what arrives", self.threads_flag())
+        } else {
+            "give it more or quieter CPUs, or use a kernel that stamps what arrives".into()
+        }
+    }
+
+    /// Engine threads that were watched.
+    pub fn threads(&self) -> usize {
+        self.health.threads.len()
+    }
+
     /// What lets the generator send more.
     pub fn more_room(&self) -> String {
         match (self.has_free_cpus(), self.open) {
-            (true, true) => format!("add {}, or lower --rate", self.threads()),
-            (true, false) => format!("add {}", self.threads()),
+            (true, true) => format!("add {}, or lower --rate", self.threads_flag()),
+            (true, false) => format!("add {}", self.threads_flag()),
             (false, true) => "lower --rate, or give it more or quieter CPUs".into(),
             (false, false) => "give it more or quieter CPUs".into(),
         }
     }
 
     /// The flag for more threads: those of frames have a queue each.
-    fn threads(&self) -> &'static str {
+    fn threads_flag(&self) -> &'static str {
         if self.conditions.frames.is_some() { "--queues" } else { "--threads" }
     }
 
@@ -113,7 +129,7 @@ impl<'a> Machine<'a> {
         let criterion = Criterion::new("runqueue", "share", share, Sense::AtMost, CROWDED);
         Some(criterion.invalid_beyond(self.open.then_some(0.5)).advise(|| {
             let fewer = match self.health.threads.len() > 1 {
-                true => format!("use fewer {}", self.threads()),
+                true => format!("use fewer {}", self.threads_flag()),
                 false => format!("pin it {}", self.pins()),
             };
             let percent = share * 100.0;
@@ -150,7 +166,7 @@ impl<'a> Machine<'a> {
         Some(criterion.invalid_beyond(Some(0.05)).advise(|| {
             format!(
                 "the control group's CPU quota stopped the generator: raise cpu.max, or lower {}",
-                self.threads()
+                self.threads_flag()
             )
         }))
     }

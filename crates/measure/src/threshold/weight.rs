@@ -134,6 +134,9 @@ fn read<C: Counter>(times: &Histogram<C>, statistic: Statistic) -> Option<f64> {
 
 fn series(time: Time) -> Series {
     match time {
+        Time::Net => Series::Net,
+        Time::Tare => Series::Tare,
+        Time::Unread => Series::Unread,
         Time::Latency => Series::Latency,
         Time::Service => Series::Service,
         Time::Lateness => Series::Lateness,

@@ -402,6 +402,8 @@ fn too_long(now: Instant) -> Event {
         bytes_in: Bytes::ZERO,
         outcome: Outcome::Failed(Cause::FrameTooLong),
         blocked: Picos::ZERO,
+        unread: Picos::ZERO,
+        unread_bound: Picos::ZERO,
         group: Group(0),
     }
 }

@@ -430,6 +430,8 @@ pub fn event(seq: u64, due: Instant, sent: Instant, bytes: usize, outcome: Outco
         bytes_in: Bytes::ZERO,
         outcome,
         blocked: Picos::ZERO,
+        unread: Picos::ZERO,
+        unread_bound: Picos::ZERO,
         group: Group(0),
     }
 }

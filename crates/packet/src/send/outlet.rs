@@ -247,6 +247,8 @@ impl Ledger {
             bytes_in: Bytes::ZERO,
             outcome,
             blocked: Picos::ZERO,
+            unread: Picos::ZERO,
+            unread_bound: Picos::ZERO,
             group: Group(0),
         });
     }

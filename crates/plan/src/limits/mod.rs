@@ -67,6 +67,9 @@ pub enum Figure {
 /// A kind of time; each is a distribution of `result.json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Time {
+    Net,
+    Tare,
+    Unread,
     Latency,
     Service,
     Lateness,
@@ -83,6 +86,9 @@ pub enum Time {
 
 impl Time {
     pub const ALL: &'static [Self] = &[
+        Self::Net,
+        Self::Tare,
+        Self::Unread,
         Self::Latency,
         Self::Service,
         Self::Lateness,
@@ -100,6 +106,9 @@ impl Time {
     /// The key in `result.json`, without its `_ns`.
     pub const fn key(self) -> &'static str {
         match self {
+            Self::Net => "net",
+            Self::Tare => "tare",
+            Self::Unread => "unread",
             Self::Latency => "latency",
             Self::Service => "service",
             Self::Lateness => "lateness",

@@ -15,6 +15,8 @@ fn events(count: u64) -> Vec<Event> {
         bytes_in: Bytes::ZERO,
         outcome: Outcome::CutOff,
         blocked: Picos::ZERO,
+        unread: Picos::ZERO,
+        unread_bound: Picos::ZERO,
         group: Group(0),
     };
     (0..count).map(event).collect()

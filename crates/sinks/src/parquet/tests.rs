@@ -15,6 +15,8 @@ fn events(from: u64, count: u64) -> Vec<Event> {
         bytes_in: Bytes::new(180),
         outcome: Outcome::Status(200),
         blocked: Picos::ZERO,
+        unread: Picos::ZERO,
+        unread_bound: Picos::ZERO,
         group: Group(0),
     };
     (from..from + count).map(event).collect()

@@ -27,6 +27,8 @@ fn answer() -> Event {
         bytes_in: Bytes::new(20),
         outcome: Outcome::Status(200),
         blocked: Picos::from_nanos(200),
+        unread: Picos::ZERO,
+        unread_bound: Picos::ZERO,
         group: Group(0),
     }
 }

@@ -17,6 +17,8 @@ fn answered(due_ms: u64, service_ms: u64, group: u64) -> Event {
         bytes_in: Bytes::new(600),
         outcome: Outcome::Status(200),
         blocked: Picos::ZERO,
+        unread: Picos::ZERO,
+        unread_bound: Picos::ZERO,
         group: Group(group as u16),
     }
 }

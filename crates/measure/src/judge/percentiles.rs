@@ -1,0 +1,184 @@
+//! Two questions for each percentile that is printed: did the generator's lateness change the load, and is the net time known?
+//!
+//! ```text
+//! lateness.pX   own lateness at X    against the larger of net at X and the mean gap
+//! unread.pX     what reading may have taken beyond what was measured, at X    against net at X
+//! ```
+//!
+//! Within a tenth it holds. As much again as the figure itself means that gross is twice the net: INVALID at p50, p90 and p99.
+
+use super::machine::Machine;
+use super::{Conditions, Loop, at_least};
+use crate::series::{Histogram, Series};
+use crate::totals::RunTotals;
+use crate::verdict::{Criterion, Sense};
+use units::Picos;
+
+/// A percentile that is printed.
+struct Printed {
+    lateness: &'static str,
+    unread: &'static str,
+    words: &'static str,
+    quantile: f64,
+    /// Below this nothing is to be seen: the clock, an interrupt, another answer that is handled first.
+    floor: Picos,
+    /// Where a factor of two makes the run INVALID, and below which time it never does.
+    invalid_floor: Option<Picos>,
+    /// With fewer requests it is one of the largest alone, and says what that one says.
+    least: u64,
+}
+
+const PRINTED: [Printed; 4] = [
+    Printed {
+        lateness: "lateness.p50",
+        unread: "unread.p50",
+        words: "median",
+        quantile: 0.5,
+        floor: Picos::from_micros(20),
+        invalid_floor: Some(Picos::from_micros(200)),
+        least: 1,
+    },
+    Printed {
+        lateness: "lateness.p90",
+        unread: "unread.p90",
+        words: "90th percentile",
+        quantile: 0.9,
+        floor: Picos::from_micros(20),
+        invalid_floor: Some(Picos::from_micros(200)),
+        least: 1,
+    },
+    Printed {
+        lateness: "lateness.p99",
+        unread: "unread.p99",
+        words: "99th percentile",
+        quantile: 0.99,
+        floor: Picos::from_micros(50),
+        invalid_floor: Some(Picos::from_millis(1)),
+        least: 1,
+    },
+    Printed {
+        lateness: "lateness.p99_9",
+        unread: "unread.p99_9",
+        words: "99.9th percentile",
+        quantile: 0.999,
+        floor: Picos::from_micros(50),
+        invalid_floor: None,
+        least: 1_000,
+    },
+];
+
+/// Fewer requests than this do not make a run INVALID: one pause of the machine decides nothing.
+const ENOUGH: u64 = 10;
+
+/// Whether departures left so late that the load was another, at each percentile.
+pub(super) fn lateness(
+    totals: &RunTotals,
+    series: Series,
+    machine: &Machine<'_>,
+    conditions: &Conditions,
+) -> Vec<Criterion> {
+    let own = totals.series.of(series);
+    let gap = mean_gap(totals, conditions);
+    printed(own.len())
+        .map(|printed| {
+            let late = own.value_at_quantile(printed.quantile) as f64;
+            let figure = net(totals, printed).max(gap.as_nanos() as f64);
+            let enough = own.count_between(invalid_limit(printed, figure) as u64, u64::MAX) >= ENOUGH;
+            criterion(printed.lateness, late, figure, printed, conditions.load != Loop::Closed && enough)
+                .advise(|| {
+                    let words = printed.words;
+                    format!("requests leave so late that the {words} shows it: {}", machine.in_time())
+                })
+        })
+        .collect()
+}
+
+/// Whether answers may have lain unread for longer than was measured, at each percentile.
+pub(super) fn unread(totals: &RunTotals, machine: &Machine<'_>) -> Vec<Criterion> {
+    let answers = totals.series.of(Series::Net).len();
+    let bounds = totals.series.of(Series::UnreadBound);
+    printed(answers)
+        .map(|printed| {
+            let unread = with_zeros(bounds, answers, printed.quantile) as f64;
+            let figure = net(totals, printed);
+            criterion(printed.unread, unread, figure, printed, bounds.len() >= ENOUGH).advise(|| {
+                format!(
+                    "answers may have lain unread in this machine for as long, so the {} of net is an upper bound: {}",
+                    printed.words,
+                    machine.reads_in_time()
+                )
+            })
+        })
+        .collect()
+}
+
+fn printed(count: u64) -> impl Iterator<Item = &'static Printed> {
+    PRINTED.iter().filter(move |printed| count >= printed.least)
+}
+
+fn criterion(
+    name: &'static str,
+    value: f64,
+    figure: f64,
+    printed: &Printed,
+    may_invalidate: bool,
+) -> Criterion {
+    let limit = at_least(printed.floor, figure / 10.0);
+    let invalid = printed.invalid_floor.filter(|_| may_invalidate).map(|_| invalid_limit(printed, figure));
+    Criterion::new(name, "ns", value, Sense::AtMost, limit).invalid_beyond(invalid)
+}
+
+/// As much again as the figure: gross is twice the net.
+fn invalid_limit(printed: &Printed, figure: f64) -> f64 {
+    at_least(printed.invalid_floor.unwrap_or(printed.floor), figure)
+}
+
+fn net(totals: &RunTotals, printed: &Printed) -> f64 {
+    let net = totals.series.of(Series::Net);
+    match totals.series.unfinished(Series::Net) {
+        None => net.value_at_quantile(printed.quantile) as f64,
+        Some(unfinished) => {
+            crate::series::with_unfinished(net, unfinished).value_at_quantile(printed.quantile) as f64
+        }
+    }
+}
+
+/// The gap of an even schedule, or the mean one: lateness that is far below it does not change the load.
+fn mean_gap(totals: &RunTotals, conditions: &Conditions) -> Picos {
+    match conditions.load {
+        Loop::Open { gap: Some(gap) } => gap,
+        Loop::Open { gap: None } => {
+            let gaps = totals.offered().saturating_sub(1);
+            Picos::from_picos(totals.until_last_due.as_picos().checked_div(gaps).unwrap_or(0))
+        }
+        Loop::Closed | Loop::Passive => Picos::ZERO,
+    }
+}
+
+/// The value at a quantile of `count` values of which only those that are not zero are in the histogram.
+fn with_zeros(values: &Histogram<u64>, count: u64, quantile: f64) -> u64 {
+    let zeros = count.saturating_sub(values.len());
+    let rank = (quantile * count as f64).ceil() as u64;
+    match rank.checked_sub(zeros) {
+        Some(above @ 1..) => values.value_at_quantile(above as f64 / values.len() as f64),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::series::empty_histogram;
+
+    #[test]
+    fn zeros_that_are_not_kept_count() {
+        let mut values = empty_histogram(Picos::ZERO, 3);
+        (1..=10u64).for_each(|n| values.record(n * 100).unwrap());
+        // 90 zeros and ten values: the 95th of a hundred is the fifth of the ten.
+        assert_eq!(with_zeros(&values, 100, 0.5), 0);
+        assert_eq!(with_zeros(&values, 100, 0.90), 0);
+        assert_eq!(with_zeros(&values, 100, 0.95), 500);
+        assert_eq!(with_zeros(&values, 10, 0.5), 500);
+        assert_eq!(with_zeros(&values, 0, 0.5), 500, "more values than requests: all count");
+    }
+}
