@@ -82,7 +82,14 @@ pub(super) fn lateness(
     printed(own.len())
         .map(|printed| {
             let late = own.value_at_quantile(printed.quantile) as f64;
-            let figure = net(totals, printed).max(gap.as_nanos() as f64);
+            // Where all lateness counts, net still has the part that connections were busy; service has none of it.
+            let figure = match series {
+                Series::Lateness => {
+                    totals.series.of(Series::Service).value_at_quantile(printed.quantile) as f64
+                }
+                _ => net(totals, printed),
+            };
+            let figure = figure.max(gap.as_nanos() as f64);
             let limit = invalid_limit(printed, figure);
             let enough = late <= limit || own.count_between(limit as u64, u64::MAX) >= ENOUGH;
             criterion(printed.lateness, late, figure, printed, conditions.load != Loop::Closed && enough)
