@@ -206,12 +206,10 @@ impl Driven for Http {
             ));
         }
         let gauges = &totals.gauges;
-        result.generator.arrivals = Some(Arrivals {
-            by: self.facts.arrivals.0.to_owned(),
-            why: self.facts.arrivals.1.clone(),
-            stamped: gauges.stamped,
-            unstamped: gauges.unstamped,
-        });
+        let (by, why) = (self.facts.arrivals.0.to_owned(), self.facts.arrivals.1.clone());
+        let mut arrivals = Arrivals { by, why, ..Arrivals::default() };
+        arrivals.count(totals);
+        result.generator.arrivals = Some(arrivals);
         result.notes.extend(unread_note(result));
         if let Some(nap) = gauges.napped.as_picos().checked_div(gauges.naps) {
             result.notes.push(format!(

@@ -26,7 +26,13 @@ pub struct Delay {
     /// How long bytes had to wait at worst because the chunk before had filled the buffer: meanwhile the socket may have been
     /// so full that the target could not send.
     pub behind: Picos,
+    /// The stamp says that the bytes were in this machine when the loop looked and found nothing to read: the kernel took so
+    /// long to bring them to the socket, or the stamp is wrong.
+    pub contradicts: bool,
 }
+
+/// What the kernel may take from stamping a segment to having it ready to be read, without being late with it.
+const DELIVERY: Picos = Picos::from_micros(200);
 
 impl Delay {
     /// When the last byte could have been read.
@@ -60,12 +66,72 @@ impl Reading {
             Some(stamp) => {
                 let measured = now.since(stamp);
                 let behind = if chunk.more { now.since(stamp.max(earliest)) } else { now.since(earliest) };
-                Delay { measured, is_measured: true, bound: Picos::ZERO, behind }
+                let contradicts = behind_since.is_none() && stamp + DELIVERY < chunk.not_before;
+                Delay { measured, is_measured: true, bound: Picos::ZERO, behind, contradicts }
             }
             None => {
                 let bound = now.since(earliest);
-                Delay { measured: Picos::ZERO, is_measured: false, bound, behind: bound }
+                Delay { bound, behind: bound, ..Delay::default() }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clock::Clock;
+    use std::num::NonZeroU64;
+
+    fn micros(micros: u64) -> Picos {
+        Picos::from_micros(micros)
+    }
+
+    /// A chunk that was read now, 1 ms after the loop had looked; with a stamp so many microseconds before now.
+    fn read(stamped: Option<u64>, more: bool, behind: Option<u64>) -> Delay {
+        let clock = HostClock::calibrate();
+        let mut reading = Reading::new(&clock);
+        reading.look(&clock);
+        let (now, unix_ns) = (clock.now(), clock::unix_ns());
+        let stamp_ns = stamped.and_then(|before| NonZeroU64::new(unix_ns - before * 1_000));
+        let chunk = Chunk { length: 1, stamp_ns, not_before: now.saturating_sub(micros(1_000)), more };
+        reading.delay(&chunk, behind.map(|before| now.saturating_sub(micros(before))), now)
+    }
+
+    /// Both clocks are read a little apart, and a little more on a busy machine.
+    #[track_caller]
+    fn near(found: Picos, expected_us: u64) {
+        let off = found.as_nanos().abs_diff(expected_us * 1_000);
+        assert!(off < 200_000, "{found:#} is not {expected_us} µs");
+    }
+
+    #[test]
+    fn a_stamp_measures_and_leaves_no_bound() {
+        let delay = read(Some(600), false, None);
+        near(delay.measured, 600);
+        assert_eq!((delay.is_measured, delay.bound, delay.contradicts), (true, Picos::ZERO, false));
+    }
+
+    #[test]
+    fn without_a_stamp_the_whole_time_since_the_last_look_is_the_bound() {
+        let delay = read(None, false, None);
+        assert_eq!((delay.measured, delay.is_measured, delay.bound), (Picos::ZERO, false, micros(1_000)));
+        // Of a body whose last piece was read 300 µs ago, those.
+        assert_eq!(read(None, false, Some(300)).bound, micros(300));
+    }
+
+    #[test]
+    fn bytes_behind_a_full_buffer_may_have_kept_the_target_waiting() {
+        // They came 600 µs ago, and the piece before them was read 300 µs ago: for those the socket may have been full.
+        near(read(Some(600), true, Some(300)).behind, 300);
+        near(read(Some(100), true, Some(300)).behind, 100);
+    }
+
+    #[test]
+    fn a_stamp_from_before_the_last_look_contradicts_it() {
+        assert!(read(Some(2_000), false, None).contradicts);
+        assert!(!read(Some(900), false, None).contradicts);
+        // Where more was left to read, that it had come before is no wonder.
+        assert!(!read(Some(2_000), false, Some(300)).contradicts);
     }
 }

@@ -287,6 +287,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let Some(place) = self.slots.get(slot) else { return };
         let delay = self.reading.delay(&chunk, place.behind_since, now);
         place.behind_since = chunk.more.then_some(now);
+        self.gauges.contradicted += u64::from(delay.contradicts);
         if delay.is_measured {
             place.arrived = delay.since(now);
         }

@@ -262,6 +262,7 @@ fn gain(now: &Gauges, before: &Gauges) -> Gauges {
         paused: now.paused - before.paused,
         stamped: now.stamped.saturating_sub(before.stamped),
         unstamped: now.unstamped.saturating_sub(before.unstamped),
+        contradicted: now.contradicted.saturating_sub(before.contradicted),
         waits: now.waits.saturating_sub(before.waits),
         ready: now.ready.saturating_sub(before.ready),
         late: now.late.saturating_sub(before.late),
@@ -284,6 +285,7 @@ fn add_gauges(into: &mut Gauges, from: &Gauges) {
     into.paused += from.paused;
     into.stamped += from.stamped;
     into.unstamped += from.unstamped;
+    into.contradicted += from.contradicted;
     into.waits += from.waits;
     into.ready += from.ready;
     into.late += from.late;

@@ -37,6 +37,7 @@ pub const CRITERIA: &[&str] = &[
     "unread.p90",
     "unread.p99",
     "unread.p99_9",
+    "stamps.contradicted",
     "cpu.thread",
     "runqueue",
     "same_core",
@@ -180,6 +181,7 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
         criteria.push(pauses(totals, &machine));
     }
     criteria.extend(percentiles::unread(totals, &machine));
+    criteria.push(contradicted(totals));
     criteria.extend(machine.criteria(behind));
     criteria.extend(of_every_load(totals, health, conditions));
     criteria.extend([ports_left(health), descriptors_left(health), samples(totals)]);
@@ -290,6 +292,17 @@ fn pauses(totals: &RunTotals, machine: &Machine) -> Criterion {
             paused * 100.0,
             totals.gauges.pauses,
             machine.in_time()
+        )
+    })
+}
+
+/// The share of answers whose stamps the loop contradicts: it had looked since, and nothing was there.
+fn contradicted(totals: &RunTotals) -> Criterion {
+    let count = totals.gauges.contradicted;
+    let share = share(count, totals.gauges.stamped.max(count));
+    Criterion::new("stamps.contradicted", "share", share, Sense::AtMost, 0.01).advise(|| {
+        format!(
+            "{count} answers were in this machine, by their stamps, when the loop had looked and found nothing: the kernel is slow              to bring them to their sockets (interrupts, other traffic), or its stamps are wrong; stop other traffic here"
         )
     })
 }

@@ -271,7 +271,7 @@ impl Generator {
             io: std::mem::take(&mut self.io),
         };
         if let Some(arrivals) = &mut self.arrivals {
-            (arrivals.stamped, arrivals.unstamped) = (totals.gauges.stamped, totals.gauges.unstamped);
+            arrivals.count(totals);
         }
     }
 }
@@ -279,6 +279,16 @@ impl Generator {
 impl From<measure::Cost> for CostEach {
     fn from(cost: measure::Cost) -> Self {
         Self { user_ns: cost.user_ns, system_ns: cost.system_ns, softirq_ns: cost.softirq_ns }
+    }
+}
+
+impl Arrivals {
+    /// What came of it.
+    pub fn count(&mut self, totals: &RunTotals) {
+        let gauges = &totals.gauges;
+        self.stamped = gauges.stamped;
+        self.unstamped = gauges.unstamped;
+        self.contradicted = gauges.contradicted;
     }
 }
 

@@ -376,6 +376,9 @@ pub struct Arrivals {
     pub why: String,
     pub stamped: u64,
     pub unstamped: u64,
+    /// Reads whose stamp says that the bytes were in this machine when the loop had looked and found nothing.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub contradicted: u64,
 }
 
 /// CPU time for each departure that left, without the spinning; the kernel samples the shares.

@@ -297,6 +297,8 @@ pub struct Gauges {
     /// Answers whose time unread was measured by a stamp, and those for which there was none.
     pub stamped: u64,
     pub unstamped: u64,
+    /// Reads whose stamp says that the bytes were there when the loop had looked and found nothing.
+    pub contradicted: u64,
     /// Times that the loop waited in the kernel, and the events it got.
     pub waits: u64,
     pub ready: u64,

@@ -513,6 +513,14 @@ fn the_clock() {
 }
 
 #[test]
+fn stamps_that_the_loop_contradicts() {
+    // 2 % of 10 000.
+    alone("stamps.contradicted", Word::Degraded, "200 answers", |t, _, _| {
+        (t.gauges.stamped, t.gauges.contradicted) = (10_000, 200);
+    });
+}
+
+#[test]
 fn the_books() {
     alone("conservation", Word::Invalid, "report", |t, _, _| t.gauges.offered += 1);
     alone("conservation", Word::Invalid, "report", |t, _, _| t.gauges.offered -= 1);
