@@ -462,7 +462,7 @@ fn open_body(path: &Path) -> std::io::Result<File> {
 
 /// Gives this thread a table of descriptors of its own: the limit on open files then is for each thread, and the
 /// kernel needs no atomic count for each use of a table that nobody shares.
-fn own_descriptors() -> Result<(), rustix::io::Errno> {
+pub(crate) fn own_descriptors() -> Result<(), rustix::io::Errno> {
     // SAFETY: this thread uses descriptors that it makes itself, and such as were made before this call and are in
     // both tables; none that another thread makes later ever reaches it.
     unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::FILES) }

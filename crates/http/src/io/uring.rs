@@ -2,6 +2,14 @@
 //!
 //! Fewer system calls than epoll, at a price: bytes leave when the batch is submitted, a little after `send`
 //! returned. What is not worth a ring (connecting, the first send) uses plain system calls.
+//!
+//! An entry of the ring names its socket by a number that the kernel looks up when the entry is submitted, and a number
+//! is free for the next socket as soon as this one is closed. So nothing is written into the ring before it is
+//! submitted: until then it is a `Wish`, which dies with its socket.
+//!
+//! ```text
+//! send, watch, … ──► wishes ──(wait: those whose socket is still open)──► entries ──► the kernel, which holds the socket
+//! ```
 
 use super::buffers::{Buffers, GROUP};
 use super::{Chunk, Driver, Opening, Ready, Wait, begin, reset_on_close, syn_round_trip};
@@ -10,7 +18,7 @@ use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{SendFlags, SocketAddrAny, send};
+use rustix::net::{SendFlags, Shutdown, SocketAddrAny, send, shutdown};
 use std::collections::VecDeque;
 use units::{Instant, Picos};
 
@@ -36,10 +44,21 @@ struct Socket {
     connecting: bool,
     receiving: bool,
     paused: bool,
-    /// Bytes with the kernel; their memory stays until the completion.
+    /// Bytes to be sent; while they are with the kernel, their memory stays.
     sending: Vec<u8>,
     sent: usize,
+    with_kernel: bool,
     wants_write: bool,
+}
+
+/// What shall be submitted with the next wait.
+#[derive(Clone, Copy, Debug)]
+enum Wish {
+    /// Something for the socket that is in this slot, if it still is of this generation.
+    For(Kind, u32, u32),
+    /// Ends what was submitted with this user data.
+    Cancel(u64),
+    WatchWaker,
 }
 
 /// Something that came out of the ring and was not handed out.
@@ -68,7 +87,9 @@ pub struct Uring {
     orphans: Vec<(u64, Vec<u8>)>,
     came: VecDeque<Came>,
     waker: OwnedFd,
-    overflow: VecDeque<Entry>,
+    wishes: Vec<Wish>,
+    /// Closed sockets whose numbers are in entries that the kernel did not take: closed once it has.
+    closing: Vec<OwnedFd>,
     /// What comes out of the ring next was not there before this.
     not_before: Instant,
 }
@@ -80,6 +101,7 @@ impl Uring {
             .setup_single_issuer()
             .setup_defer_taskrun()
             .setup_coop_taskrun()
+            .setup_submit_all()
             .setup_cqsize(COMPLETIONS)
             .build(ENTRIES)
             .map_err(|error| errno(&error))?;
@@ -90,66 +112,87 @@ impl Uring {
             ring.submitter().register_buf_ring_with_flags(buffers.ring_address(), Buffers::count(), GROUP, 0)
         }
         .map_err(|error| errno(&error))?;
-        let mut uring = Self {
+        Ok(Self {
             ring,
             buffers,
             sockets: Vec::new(),
             orphans: Vec::new(),
             came: VecDeque::new(),
             waker,
-            overflow: VecDeque::new(),
+            wishes: vec![Wish::WatchWaker],
+            closing: Vec::new(),
             not_before: Instant::EPOCH,
-        };
-        uring.watch_waker();
-        Ok(uring)
-    }
-
-    fn watch_waker(&mut self) {
-        let poll = opcode::PollAdd::new(Fd(self.waker.as_raw_fd()), libc::POLLIN as u32).multi(true);
-        self.push(poll.build().user_data(user_data(Kind::Waker, 0, 0)));
-    }
-
-    /// Puts an entry into the ring, or behind it if it is full.
-    fn push(&mut self, entry: Entry) {
-        // SAFETY: every entry names descriptors and memory that stay valid until its completion: sockets are closed by
-        // `close`, which cancels first, and `sending` is kept (or moved to `orphans`) until the send completes.
-        let pushed = unsafe { self.ring.submission().push(&entry) };
-        if pushed.is_err() {
-            self.overflow.push_back(entry);
-        }
+        })
     }
 
     fn receive(&mut self, slot: u32) {
         let socket = &mut self.sockets[slot as usize];
-        let Some(fd) = &socket.fd else { return };
-        let entry = opcode::RecvMulti::new(Fd(fd.as_raw_fd()), GROUP).build().user_data(user_data(
-            Kind::Receive,
-            slot,
-            socket.generation,
-        ));
         socket.receiving = true;
-        self.push(entry);
+        self.wishes.push(Wish::For(Kind::Receive, slot, socket.generation));
     }
 
     fn submit_send(&mut self, slot: u32) {
-        let socket = &mut self.sockets[slot as usize];
-        let Some(fd) = &socket.fd else { return };
-        let rest = &socket.sending[socket.sent..];
-        let entry = opcode::Send::new(Fd(fd.as_raw_fd()), rest.as_ptr(), rest.len() as u32)
-            .flags(libc::MSG_NOSIGNAL)
-            .build()
-            .user_data(user_data(Kind::Send, slot, socket.generation));
-        self.push(entry);
+        self.wishes.push(Wish::For(Kind::Send, slot, self.sockets[slot as usize].generation));
     }
 
-    fn flush_overflow(&mut self) {
-        while let Some(entry) = self.overflow.pop_front() {
-            // SAFETY: as in `push`.
-            if unsafe { self.ring.submission().push(&entry) }.is_err() {
-                self.overflow.push_front(entry);
-                return;
+    /// Turns wishes into entries. None is closed between this and the submission.
+    fn write_entries(&mut self) -> Result<(), Errno> {
+        let wishes = std::mem::take(&mut self.wishes);
+        for (at, wish) in wishes.iter().enumerate() {
+            let Some(entry) = self.entry(*wish) else { continue };
+            if self.push(&entry) {
+                continue;
+            }
+            // The ring is full.
+            self.enter(Wait::Poll)?;
+            if !self.push(&entry) {
+                self.wishes.extend_from_slice(&wishes[at..]);
+                return Ok(());
             }
         }
+        if self.wishes.is_empty() {
+            self.wishes = wishes;
+            self.wishes.clear();
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, entry: &Entry) -> bool {
+        // SAFETY: the descriptor is open: entries are made of open sockets only, and one that is closed while entries
+        // wait in the ring is kept in `closing`. The memory of a send stays in `sending`, or in `orphans`, until it
+        // completes.
+        unsafe { self.ring.submission().push(entry) }.is_ok()
+    }
+
+    /// `None` if the socket is gone.
+    fn entry(&mut self, wish: Wish) -> Option<Entry> {
+        let (kind, slot, generation) = match wish {
+            Wish::Cancel(data) => {
+                let cancel = opcode::AsyncCancel::new(data).build();
+                return Some(cancel.user_data(user_data(Kind::Cancel, 0, 0)));
+            }
+            Wish::WatchWaker => {
+                let poll = opcode::PollAdd::new(Fd(self.waker.as_raw_fd()), libc::POLLIN as u32).multi(true);
+                return Some(poll.build().user_data(user_data(Kind::Waker, 0, 0)));
+            }
+            Wish::For(kind, slot, generation) => (kind, slot, generation),
+        };
+        let socket = &mut self.sockets[slot as usize];
+        if socket.generation != generation {
+            return None;
+        }
+        let fd = Fd(socket.fd.as_ref()?.as_raw_fd());
+        let entry = match kind {
+            Kind::Receive => opcode::RecvMulti::new(fd, GROUP).build(),
+            Kind::Send => {
+                let rest = &socket.sending[socket.sent..];
+                socket.with_kernel = true;
+                opcode::Send::new(fd, rest.as_ptr(), rest.len() as u32).flags(libc::MSG_NOSIGNAL).build()
+            }
+            Kind::Connect => opcode::PollAdd::new(fd, libc::POLLOUT as u32).build(),
+            Kind::Waker | Kind::Cancel => unreachable!("they belong to no socket"),
+        };
+        Some(entry.user_data(user_data(kind, slot, generation)))
     }
 
     fn enter(&mut self, wait: Wait) -> Result<(), Errno> {
@@ -170,9 +213,13 @@ impl Uring {
             }
         };
         match entered.map_err(|error| errno(&error)) {
-            Ok(_) | Err(Errno::TIME | Errno::INTR | Errno::BUSY) => Ok(()),
-            Err(errno) => Err(errno),
+            Ok(_) | Err(Errno::TIME | Errno::INTR | Errno::BUSY) => {}
+            Err(errno) => return Err(errno),
         }
+        if self.ring.submission().is_empty() {
+            self.closing.clear();
+        }
+        Ok(())
     }
 
     fn collect(&mut self) {
@@ -190,7 +237,7 @@ impl Uring {
                     // The count does not matter.
                     let _ = rustix::io::read(&self.waker, &mut count);
                     if !cqueue::more(flags) {
-                        self.watch_waker();
+                        self.wishes.push(Wish::WatchWaker);
                     }
                 }
                 Kind::Cancel => {}
@@ -231,8 +278,10 @@ impl Uring {
             return;
         }
         let socket = &mut self.sockets[slot as usize];
+        socket.with_kernel = false;
         if result < 0 {
             socket.sending.clear();
+            socket.sent = 0;
             let failed = Ready::Failed(Errno::from_raw_os_error(-result));
             return self.came.push_back(Came { slot, generation, what: What::Other(failed), not_before: self.not_before });
         }
@@ -341,11 +390,8 @@ impl Driver for Uring {
 
     fn watch(&mut self, slot: u32) -> Result<(), Errno> {
         let socket = &self.sockets[slot as usize];
-        if let (true, Some(fd)) = (socket.connecting, &socket.fd) {
-            let entry = opcode::PollAdd::new(Fd(fd.as_raw_fd()), libc::POLLOUT as u32)
-                .build()
-                .user_data(user_data(Kind::Connect, slot, socket.generation));
-            self.push(entry);
+        if socket.connecting {
+            self.wishes.push(Wish::For(Kind::Connect, slot, socket.generation));
         }
         Ok(())
     }
@@ -358,25 +404,32 @@ impl Driver for Uring {
     fn close(&mut self, slot: u32, abort: bool) {
         // Absent if its name was never found, or connecting failed at once.
         let Some(socket) = self.sockets.get_mut(slot as usize) else { return };
-        let (generation, receiving) = (socket.generation, socket.receiving || socket.connecting);
         let Some(fd) = socket.fd.take() else { return };
-        if abort {
-            reset_on_close(&fd);
-        }
-        if !socket.sending.is_empty() {
+        let generation = socket.generation;
+        socket.generation = generation.wrapping_add(1);
+        let in_ring = [
+            (Kind::Receive, socket.receiving),
+            (Kind::Connect, socket.connecting),
+            (Kind::Send, socket.with_kernel),
+        ];
+        if std::mem::take(&mut socket.with_kernel) {
             let kept = std::mem::take(&mut socket.sending);
             self.orphans.push((user_data(Kind::Send, slot, generation), kept));
         }
-        let socket = &mut self.sockets[slot as usize];
-        socket.generation = generation.wrapping_add(1);
-        if receiving {
-            // What is in the ring holds the socket open: ended by hand, so that the target sees the close.
-            for kind in [Kind::Receive, Kind::Connect] {
-                let cancel = opcode::AsyncCancel::new(user_data(kind, slot, generation)).build();
-                self.push(cancel.user_data(user_data(Kind::Cancel, 0, 0)));
-            }
+        socket.sending.clear();
+        // What is in the ring holds the socket open: ended by hand.
+        let held = in_ring.iter().filter(|(_, is_in)| *is_in);
+        let before = self.wishes.len();
+        self.wishes.extend(held.map(|(kind, _)| Wish::Cancel(user_data(*kind, slot, generation))));
+        if abort {
+            reset_on_close(&fd);
+        } else if self.wishes.len() > before {
+            // The target sees the close now. A socket that is not connected needs none.
+            let _ = shutdown(&fd, Shutdown::Both);
         }
-        drop(fd);
+        if !self.ring.submission().is_empty() {
+            self.closing.push(fd);
+        }
     }
 
     fn round_trip(&self, slot: u32) -> Option<Picos> {
@@ -385,9 +438,9 @@ impl Driver for Uring {
 
     fn wait(&mut self, wait: Wait, looked: Instant) -> Result<usize, Errno> {
         self.not_before = looked;
-        self.flush_overflow();
+        self.write_entries()?;
         let held = self.came.iter().all(|came| self.sockets[came.slot as usize].paused);
-        self.enter(if held { wait } else { Wait::Poll })?;
+        self.enter(if held && self.wishes.is_empty() { wait } else { Wait::Poll })?;
         self.collect();
         Ok(self.came.len())
     }
@@ -429,3 +482,6 @@ const fn parts(data: u64) -> (Kind, u32, u32) {
 fn errno(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! Whose bytes reach whom, over loopback: the kernel gives the number of a closed descriptor to the next socket.
+
+use super::*;
+use crate::io::waker;
+use proptest::prelude::*;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use std::io::Read;
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+use units::Picos;
+
+fn listener() -> TcpListener {
+    TcpListener::bind("127.0.0.1:0").unwrap()
+}
+
+fn accepted(listener: &TcpListener) -> TcpStream {
+    let (stream, _) = listener.accept().unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream
+}
+
+/// Opens a connection whose first bytes are sent by a plain system call, as the worker does.
+fn open(driver: &mut Uring, slot: u32, to: &TcpListener, first: &[u8]) -> (i32, TcpStream) {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).unwrap();
+    let number = socket.as_raw_fd();
+    driver.open(slot, socket, &to.local_addr().unwrap().into()).unwrap();
+    assert_eq!(driver.send(slot, first), Ok(first.len()), "on loopback the connection is up at once");
+    driver.watch(slot).unwrap();
+    (number, accepted(to))
+}
+
+/// Lets the ring do all that it has to do.
+fn settle(driver: &mut Uring) {
+    for _ in 0..4 {
+        driver.wait(Wait::AtMost(Picos::from_millis(5)), Instant::EPOCH).unwrap();
+        while driver.next(&mut [0; 4096], |_| true).is_some() {}
+    }
+}
+
+fn all_of(mut stream: TcpStream) -> String {
+    let mut text = Vec::new();
+    // A reset ends it as well.
+    let _ = stream.read_to_end(&mut text);
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn what_was_queued_on_a_closed_connection_reaches_no_other() {
+    // Numbers of this test's own, so that no other takes the one that becomes free.
+    crate::engine::own_descriptors().unwrap();
+    let mut driver = Uring::new(waker().unwrap()).unwrap();
+    let (first_target, other_target) = (listener(), listener());
+    let (number, first) = open(&mut driver, 0, &first_target, b"one ");
+    settle(&mut driver);
+    assert_eq!(driver.send(0, b"not for you"), Ok(11));
+    driver.close(0, false);
+    // The same descriptor number, to another target, before anything was submitted.
+    let (again, other) = open(&mut driver, 1, &other_target, b"two ");
+    assert_eq!(again, number, "the lowest free number is given out first");
+    assert_eq!(driver.send(1, b"and its own"), Ok(11));
+    settle(&mut driver);
+    driver.close(1, false);
+    settle(&mut driver);
+    assert_eq!((all_of(first), all_of(other)), ("one ".to_owned(), "two and its own".to_owned()));
+}
+
+#[test]
+fn a_close_is_seen_before_the_next_wait() {
+    let mut driver = Uring::new(waker().unwrap()).unwrap();
+    let target = listener();
+    let (_, peer) = open(&mut driver, 0, &target, b"x");
+    settle(&mut driver);
+    driver.close(0, false);
+    // The multishot receive holds the socket; nothing is submitted after the close.
+    assert_eq!(all_of(peer), "x");
+}
+
+#[test]
+fn more_entries_than_the_ring_has_all_leave() {
+    let mut driver = Uring::new(waker().unwrap()).unwrap();
+    let target = listener();
+    let count = ENTRIES + 40;
+    let peers: Vec<_> = (0..count).map(|slot| open(&mut driver, slot, &target, b"a").1).collect();
+    settle(&mut driver);
+    (0..count).for_each(|slot| assert_eq!(driver.send(slot, b"b"), Ok(1)));
+    settle(&mut driver);
+    (0..count).for_each(|slot| driver.close(slot, false));
+    settle(&mut driver);
+    for peer in peers {
+        assert_eq!(all_of(peer), "ab");
+    }
+    assert!(driver.orphans.is_empty() && driver.wishes.is_empty() && driver.closing.is_empty());
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Send(u32),
+    Reopen(u32),
+    Wait,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (0u32..6).prop_map(Step::Send),
+        3 => (0u32..6).prop_map(Step::Reopen),
+        1 => Just(Step::Wait),
+    ];
+    proptest::collection::vec(step, 1..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    /// Each connection's bytes are its own, from the first on, whatever was closed and opened in between.
+    #[test]
+    fn every_connection_carries_its_own_bytes_alone(steps in steps()) {
+        let mut driver = Uring::new(waker().unwrap()).unwrap();
+        let target = listener();
+        // What each connection was given, and its other end.
+        let mut all: Vec<(String, TcpStream)> = Vec::new();
+        let mut open_in = [usize::MAX; 6];
+        let mut begin = |driver: &mut Uring, slot: u32, all: &mut Vec<(String, TcpStream)>| {
+            let text = format!("<{}>", all.len());
+            let (_, peer) = open(driver, slot, &target, text.as_bytes());
+            open_in[slot as usize] = all.len();
+            all.push((text, peer));
+            open_in
+        };
+        for slot in 0..6 {
+            begin(&mut driver, slot, &mut all);
+        }
+        let mut now_in: [usize; 6] = std::array::from_fn(|slot| slot);
+        for step in steps {
+            match step {
+                Step::Send(slot) => {
+                    let number = now_in[slot as usize];
+                    let text = format!("{number};");
+                    if driver.send(slot, text.as_bytes()).is_ok() {
+                        all[number].0.push_str(&text);
+                    }
+                }
+                Step::Reopen(slot) => {
+                    driver.close(slot, false);
+                    now_in = begin(&mut driver, slot, &mut all);
+                }
+                Step::Wait => settle(&mut driver),
+            }
+        }
+        settle(&mut driver);
+        (0..6).for_each(|slot| driver.close(slot, false));
+        settle(&mut driver);
+        for (number, (given, peer)) in all.into_iter().enumerate() {
+            let came = all_of(peer);
+            let began = came.starts_with(&format!("<{number}>"));
+            prop_assert!(began && given.starts_with(&came), "{number}: given {given:?}, came {came:?}");
+        }
+    }
+}
