@@ -221,6 +221,23 @@ mod tests {
     }
 
     #[test]
+    fn sockets_that_are_left_idle_keep_nobody_out() {
+        let mut page = page();
+        let mut watching = ask(&page, "/events");
+        wait_until(|| page.shared.viewers() == 1);
+        // More than the server holds; those that it gives up are the first of them.
+        let idle: Vec<_> = (0..300).map(|_| TcpStream::connect(page.address).unwrap()).collect();
+        page.end("<p>report</p>".to_owned());
+        let mut report = String::new();
+        ask(&page, "/").read_to_string(&mut report).unwrap();
+        assert!(report.ends_with("<p>report</p>"), "{report}");
+        let mut events = String::new();
+        watching.read_to_string(&mut events).unwrap();
+        assert!(events.contains("event: end"), "{events}");
+        drop(idle);
+    }
+
+    #[test]
     fn a_viewer_that_does_not_read_holds_nobody_up() {
         let mut page = page();
         let _slow = ask(&page, "/events");
