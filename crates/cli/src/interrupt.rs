@@ -2,7 +2,7 @@
 
 use crate::status::Failure;
 use anyhow::anyhow;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,6 +23,12 @@ pub fn heed(stop: &Arc<AtomicBool>, quits: Option<&Arc<AtomicBool>>) -> Result<(
             .map_err(|error| Failure::wrong(anyhow!("signals can not be handled: {error}")))?;
     }
     Ok(())
+}
+
+/// A file that reaches the limit of `ulimit -f` fails like a full disk, instead of ending the program.
+pub fn survive_full_files() {
+    // What cannot be handled ends the program, as it did before.
+    let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
 /// Whether a process ignores a signal, by its `status` in /proc (proc_pid_status(5)).

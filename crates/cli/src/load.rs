@@ -199,6 +199,8 @@ fn drive(
         &watched.health,
         &brief.conditions(&clock, watched.steered.is_some(), watched.seen()),
     );
+    let unmeasured = watched.stopped == Stopped::Interrupted && watched.totals.offered() == 0;
+    let verdict = if unmeasured { verdict.of_a_warm_up() } else { verdict };
     let spans = Spans::of(&watched.totals, brief.length(watched.stopped == Stopped::No, &watched.totals));
     result.thresholds = limits::judge(thresholds, &watched.totals, spans);
     let ending = Ending {

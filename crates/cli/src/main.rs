@@ -167,6 +167,7 @@ fn first_line(error: &clap::Error) -> String {
 }
 
 fn main() -> ExitCode {
+    interrupt::survive_full_files();
     // Its options have one dash: not for clap.
     if let Some((program, words)) = called_as_http_load() {
         return commands::http_load::main(program, words);

@@ -114,6 +114,16 @@ impl Verdict {
         Self { word, criteria }
     }
 
+    /// Of a run that was interrupted before its measured part began: that nothing was due in it is nobody's fault.
+    #[must_use]
+    pub fn of_a_warm_up(mut self) -> Self {
+        for criterion in self.criteria.iter_mut().filter(|criterion| criterion.name == "departures") {
+            (criterion.invalid_limit, criterion.severity) = (None, Word::Degraded);
+            criterion.advice = "nothing was measured yet: the run was interrupted in its warm-up".to_owned();
+        }
+        Self::from_criteria(self.criteria)
+    }
+
     pub fn word(&self) -> Word {
         self.word
     }
