@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use units::{Cause, Instant, Phase, Picos};
 
-use crate::exchange::{Exchange, Rules};
+use crate::exchange::Exchange;
 use crate::outgoing::{Body, Outgoing};
 use crate::response::{Asked, FramingError, Item, ResponseReader};
 use crate::tls::Layer;
@@ -82,6 +82,10 @@ impl Connection {
     }
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()
+    }
+    /// The request whose answer is the next to come.
+    pub fn oldest(&self) -> Option<&Exchange> {
+        self.in_flight.front()
     }
     /// When connecting began.
     pub fn opened_at(&self) -> Instant {
@@ -191,15 +195,14 @@ impl Connection {
     pub fn received(
         &mut self,
         bytes: &[u8],
-        rules: &[Rules],
         now: Instant,
         finished: &mut Vec<Finished>,
     ) -> Option<PhaseTook> {
         match self.stage {
             Stage::Proxy => self.proxy_answer(bytes, now, finished),
             Stage::Closed => {}
-            _ if self.route.tls.is_some() => return self.secured(bytes, rules, now, finished),
-            _ => self.plain(bytes, rules, now, finished),
+            _ if self.route.tls.is_some() => return self.secured(bytes, now, finished),
+            _ => self.plain(bytes, now, finished),
         }
         None
     }
@@ -221,15 +224,9 @@ impl Connection {
         }
     }
 
-    fn secured(
-        &mut self,
-        bytes: &[u8],
-        rules: &[Rules],
-        now: Instant,
-        finished: &mut Vec<Finished>,
-    ) -> Option<PhaseTook> {
+    fn secured(&mut self, bytes: &[u8], now: Instant, finished: &mut Vec<Finished>) -> Option<PhaseTook> {
         let mut layer = self.route.tls.take()?;
-        let result = layer.received(bytes, |data| self.plain(data, rules, now, finished));
+        let result = layer.received(bytes, |data| self.plain(data, now, finished));
         let mut took = None;
         if self.stage == Stage::Handshake && !layer.is_handshaking() {
             took = Some(PhaseTook(Phase::Tls, now.since(self.since)));
@@ -244,7 +241,7 @@ impl Connection {
         took
     }
 
-    fn plain(&mut self, bytes: &[u8], rules: &[Rules], now: Instant, finished: &mut Vec<Finished>) {
+    fn plain(&mut self, bytes: &[u8], now: Instant, finished: &mut Vec<Finished>) {
         let mut input = bytes;
         while self.stage != Stage::Closed {
             let Some(exchange) = self.in_flight.front_mut() else {
@@ -281,7 +278,7 @@ impl Connection {
                 Ok(Item::Data(data)) => {
                     exchange.body_in += data.len() as u64;
                     if let Some(check) = exchange.check.as_deref_mut() {
-                        rules[usize::from(exchange.rules)].update(check, data);
+                        exchange.rules.update(check, data);
                     }
                 }
                 Ok(Item::End) => self.complete(finished),

@@ -6,9 +6,6 @@ use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use units::Instant;
 
-/// The most endpoints that one run may have.
-const LIMIT: usize = 65_536;
-
 /// Index into `Endpoints`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EndpointId(pub u32);
@@ -80,6 +77,9 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
+    /// The most endpoints that one run may have: some 300 bytes each, on each thread.
+    pub const MOST: usize = 1 << 20;
+
     pub fn new(proxy: Option<(String, u16)>, server_name: Option<ServerName<'static>>) -> Self {
         Self {
             all: Vec::new(),
@@ -123,7 +123,7 @@ impl Endpoints {
         if let Some(id) = self.by_authority[usize::from(tls)].get(url.authority) {
             return Some(*id);
         }
-        if self.all.len() >= LIMIT {
+        if self.all.len() >= Self::MOST {
             return None;
         }
         let key = EndpointKey { tls, host: url.host.into(), port: url.port };

@@ -104,7 +104,7 @@ impl Engine {
             _ => None,
         };
         let secure = endpoints.iter_mut().any(|endpoint| endpoint.key.tls);
-        // A huge file may name https anywhere: then TLS is made ready too.
+        // A long file may name https anywhere: then TLS is made ready too.
         // Certificates that are named are read even if no target wants them, so that a wrong name is found.
         let named = plan.tls.ca.is_some() || plan.tls.client.is_some();
         let tls =
@@ -251,7 +251,7 @@ impl Engine {
         let share = Share::new(index, self.threads)?;
         let server_name = plan.tls.server_name.as_deref().map(tls::server_name).transpose()?;
         let mut endpoints = Endpoints::new(plan.connection.proxy.clone(), server_name);
-        // The same order as when the requests were made ready, so that their endpoint numbers hold.
+        // Before the addresses, which belong to these.
         self.requests.teach(&mut endpoints, plan);
         for (host, port, addresses) in early {
             if let Some(id) = endpoints.find_name(host, *port) {
@@ -270,7 +270,7 @@ impl Engine {
             clock: self.clock,
             times: Times { origin, end, grace: plan.stop.grace },
             feed,
-            chooser: Chooser::new(&self.requests, epoch_ms),
+            chooser: Chooser::new(&self.requests, plan, epoch_ms),
             endpoints,
             tls: self.tls.clone(),
             dialer: Dialer::new(&plan.connection, index as usize),
@@ -384,8 +384,9 @@ impl Running {
                 Err(_) => notes.detail("a thread of the generator ended by a fault of its own"),
             }
         }
-        let describe = |(offset, problem): &(u64, String)| {
-            format!("{}: {problem}", self.requests.describe_line(*offset))
+        let describe = |(offset, problem): &(u64, String)| match self.requests.describe_line(*offset) {
+            place if place.is_empty() => problem.clone(),
+            place => format!("{place}: {problem}"),
         };
         let bad_lines = notes.bad_lines.iter().map(describe).collect();
         (notes, bad_lines)

@@ -3,6 +3,7 @@
 use md5::{Digest as _, Md5};
 use plan::{Digest, Expect};
 use sha2::Sha256;
+use std::sync::Arc;
 use units::{Bytes, Cause, Departure, Event, Group, Instant, Outcome, Picos};
 
 use crate::response::Asked;
@@ -27,8 +28,8 @@ pub struct Exchange {
     pub asked: Asked,
     /// The final status, once its head has come.
     pub status: u16,
-    /// Which set of expectations holds for it.
-    pub rules: u16,
+    /// What its answer must be.
+    pub rules: Arc<Rules>,
     pub redirects: u16,
     pub check: Option<Box<BodyCheck>>,
     /// The URL, kept only where redirects are followed or bodies are compared.

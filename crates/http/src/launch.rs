@@ -147,10 +147,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     fn exchange(&mut self, pending: &Pending, now: Instant, blocked: Picos) -> Exchange {
         let Staged { meta, url, .. } = &pending.staged;
-        let rules = &self.setup.chooser.requests().rules[usize::from(meta.rules)];
-        let check = rules.needs_body().then(|| {
+        let check = meta.rules.needs_body().then(|| {
             let mut check = self.checks.pop().unwrap_or_default();
-            rules.begin(&mut check);
+            meta.rules.begin(&mut check);
             check
         });
         let late = now.since(pending.departure.due) - blocked;
@@ -160,7 +159,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             sent: now,
             first_byte: Instant::FAR,
             blocked,
-            bytes_out: self.staged.len() as u64 + meta.body_bytes,
+            bytes_out: self.staged.len() as u64 + pending.staged.body_bytes,
             bytes_in: 0,
             body_in: 0,
             waited: Picos::ZERO,
@@ -169,7 +168,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             group: meta.group,
             asked: meta.asked,
             status: 0,
-            rules: meta.rules,
+            rules: meta.rules.clone(),
             redirects: 0,
             check,
             url: url.clone(),

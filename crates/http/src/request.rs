@@ -1,14 +1,14 @@
 //! Writing requests: everything that can be known before the run is rendered before the run.
 //!
 //! ```text
-//! one URL, inline requests, short files ──► Prepared (ready bytes, or templates) ──► bytes
-//! lines of a huge file                  ──► Writer::line (no allocation)         ──► bytes
+//! any request ──► Prepared (ready bytes, or pieces with placeholders) ──┐
+//! a line that is a bare URL ────────────────────────────────────────────┴─► method target version host fields body
 //! ```
 
 use base64::Engine as _;
 use plan::{
-    HttpVersion, Plan, RequestLine, Scheme, TargetUrl, Template, TemplateContext, TemplateError, UrlProblem,
-    push_decimal,
+    HttpVersion, Plan, Position, RequestLine, Scheme, TargetUrl, Template, TemplateContext, TemplateError,
+    Unfit, UrlProblem, push_decimal,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,31 +35,30 @@ pub enum RequestError {
 pub struct Meta {
     pub group: Group,
     pub asked: Asked,
-    pub rules: u16,
-    /// How the body follows the bytes.
-    pub body: Body,
-    /// Bytes of the body that are not among the bytes given.
-    pub body_bytes: u64,
+    pub rules: Arc<Rules>,
 }
 
-/// A request made ready before the run.
+/// How the body follows the bytes of a rendered request.
+#[derive(Debug)]
+pub struct BodyAfter {
+    pub body: Body,
+    /// Bytes of the body that are not among the bytes given.
+    pub bytes: u64,
+}
+
+/// A request made ready before it is sent the first time.
 #[derive(Debug)]
 pub struct Prepared {
     pub endpoint: EndpointId,
     pub url: Box<str>,
     pub meta: Meta,
-    parts: Parts,
-}
-
-#[derive(Debug)]
-enum Parts {
-    /// Head, and body if it is small.
-    Ready(Box<[u8]>),
-    Templates {
-        target: Template,
-        fields: Template,
-        body: Option<Template>,
-    },
+    method: Box<str>,
+    target: Template,
+    host: Template,
+    /// `None`: those of the plan.
+    fields: Option<Template>,
+    /// `None`: that of the plan.
+    body: Option<Template>,
 }
 
 /// Everything about requests that the plan says once for all.
@@ -69,32 +68,55 @@ pub struct Writer {
     version: &'static str,
     /// Field lines after Host, without Content-Length.
     fields: String,
-    host: Option<String>,
+    compiled_fields: Template,
+    host: Option<Template>,
     body: PlanBody,
     expect_continue: bool,
     follow: bool,
     templates: bool,
     /// Absolute-form targets for a plain HTTP proxy.
     absolute: bool,
+    has_authorization: bool,
 }
 
 #[derive(Debug)]
 enum PlanBody {
     None,
-    Text(String),
+    Text(Template),
     Bytes(Arc<[u8]>),
     Streamed,
 }
 
+/// The pieces of a request, in order.
+struct Pieces<'a> {
+    method: &'a str,
+    target: Piece<'a>,
+    host: Piece<'a>,
+    fields: &'a Template,
+    body: Option<&'a Template>,
+}
+
+enum Piece<'a> {
+    Template(&'a Template),
+    /// The part of this URL that belongs here.
+    Of(&'a TargetUrl<'a>),
+}
+
 impl Writer {
-    pub fn new(plan: &Plan) -> Result<Self, RequestError> {
+    /// Files of `{line:FILE}` are numbered by their places in `files`.
+    pub fn new(plan: &Plan, files: &mut Vec<String>) -> Result<Self, RequestError> {
         let request = &plan.request;
+        let mut compile = |text: &str| compile(text, request.templates, files);
+        let fields = common_fields(plan);
+        let compiled_fields = compile(&fields)?;
+        let host = request.host.as_deref().map(&mut compile).transpose()?;
         let body = match &request.body {
             plan::Body::None => PlanBody::None,
-            plan::Body::Inline(text) => PlanBody::Text(text.clone()),
-            plan::Body::File(path) => PlanBody::Bytes(
-                std::fs::read(path).map_err(|error| RequestError::Body { path: path.clone(), error })?.into(),
-            ),
+            plan::Body::Inline(text) => PlanBody::Text(compile(text)?),
+            plan::Body::File(path) => {
+                let failed = |error| RequestError::Body { path: path.clone(), error };
+                body_of_file(std::fs::read(path).map_err(failed)?, request.templates, files)
+            }
             plan::Body::Streamed(_) => PlanBody::Streamed,
         };
         Ok(Self {
@@ -103,8 +125,10 @@ impl Writer {
                 HttpVersion::Http10 => "HTTP/1.0",
                 HttpVersion::Http11 => "HTTP/1.1",
             },
-            fields: common_fields(plan),
-            host: request.host.clone(),
+            has_authorization: has_field(&fields, "authorization"),
+            fields,
+            compiled_fields,
+            host,
             body,
             expect_continue: request.expect_continue,
             follow: request.follow > 0,
@@ -119,59 +143,50 @@ impl Writer {
         line: &RequestLine,
         endpoint: EndpointId,
         group: Group,
-        rules: u16,
+        rules: Arc<Rules>,
         files: &mut Vec<String>,
     ) -> Result<Prepared, RequestError> {
         let url = TargetUrl::parse(&line.url)
             .map_err(|problem| RequestError::Url { url: line.url.clone(), problem })?;
         let method = line.method.as_deref().unwrap_or(&self.method);
-        let text = line.body.as_deref().or(match &self.body {
-            PlanBody::Text(text) => Some(text),
-            _ => None,
-        });
-        let (start, fields) = self.head(method, &url, line);
-        let mut compile = |text: &str| match self.templates {
-            true => Template::compile_with(text, files),
-            false => Ok(Template::literal(text)),
-        };
-        let (start, fields) = (compile(&start)?, compile(&fields)?);
-        let body = text.map(&mut compile).transpose()?;
-        let parts = match (start.constant(), fields.constant(), body.as_ref().map(Template::constant)) {
-            (Some(_), Some(_), None | Some(Some(_))) => {
-                Parts::Ready(self.ready(&start, &fields, body.as_ref(), method))
-            }
-            _ => Parts::Templates { target: start, fields, body },
-        };
-        let small_body = text.map_or(0, str::len);
-        let meta = self.meta(method, group, rules, text.is_some().then_some(small_body));
-        Ok(Prepared { endpoint, url: line.url.as_str().into(), meta, parts })
-    }
-
-    fn meta(&self, method: &str, group: Group, rules: u16, text: Option<usize>) -> Meta {
-        let asked = Asked { no_body: method == "HEAD", location: self.follow };
-        let (body, body_bytes) = match (&self.body, text) {
-            (_, Some(length)) if self.expect_continue && length > 0 => (Body::Held(length), 0),
-            (_, Some(_)) | (PlanBody::None | PlanBody::Text(_), None) => (Body::Inside, 0),
-            (PlanBody::Bytes(bytes), None) if self.expect_continue => (Body::Held(bytes.len()), 0),
-            (PlanBody::Bytes(bytes), None) if bytes.len() <= COPY_LIMIT => (Body::Inside, 0),
-            (PlanBody::Bytes(bytes), None) => (Body::Shared(bytes.clone()), bytes.len() as u64),
-            (PlanBody::Streamed, None) if self.expect_continue => (Body::HeldStream, 0),
-            (PlanBody::Streamed, None) => (Body::Streamed, 0),
-        };
-        Meta { group, asked, rules, body, body_bytes }
-    }
-
-    /// Request line and Host; field lines after it, up to Content-Length.
-    fn head(&self, method: &str, url: &TargetUrl<'_>, line: &RequestLine) -> (String, String) {
         let mut target = Vec::new();
-        self.push_target(url, &mut target);
-        let target = String::from_utf8_lossy(&target);
+        self.push_target(&url, &mut target);
         let own_host = line.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
-        let host =
-            own_host.map(|(_, value)| value.as_str()).or(self.host.as_deref()).unwrap_or(url.authority);
+        let mut compile = |text: &str| compile(text, self.templates, files);
+        Ok(Prepared {
+            endpoint,
+            url: line.url.as_str().into(),
+            meta: self.meta(method, group, rules),
+            method: method.into(),
+            target: compile(&String::from_utf8_lossy(&target))?,
+            host: match (own_host, &self.host) {
+                (Some((_, value)), _) => compile(value)?,
+                (None, Some(host)) => host.clone(),
+                (None, None) => compile(url.authority)?,
+            },
+            fields: self.own_fields(&url, line).as_deref().map(&mut compile).transpose()?,
+            body: line.body.as_deref().map(&mut compile).transpose()?,
+        })
+    }
+
+    /// What belongs to a request of this method.
+    pub fn meta(&self, method: &str, group: Group, rules: Arc<Rules>) -> Meta {
+        Meta { group, asked: Asked { no_body: method == "HEAD", location: self.follow }, rules }
+    }
+
+    /// What belongs to a request written by `line`.
+    pub fn line_meta(&self, group: Group, rules: Arc<Rules>) -> Meta {
+        self.meta(&self.method, group, rules)
+    }
+
+    /// The field lines after Host up to Content-Length, if they are not those of the plan alone.
+    fn own_fields(&self, url: &TargetUrl<'_>, line: &RequestLine) -> Option<String> {
         let mut fields = String::new();
         for (name, value) in line.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host")) {
             fields.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if fields.is_empty() && !self.wants_credentials(url) {
+            return None;
         }
         for common in self.fields.split_inclusive("\r\n") {
             let name = common.split(':').next().unwrap_or_default();
@@ -182,7 +197,11 @@ impl Writer {
         if let Some(userinfo) = url.userinfo.filter(|_| !has_field(&fields, "authorization")) {
             fields.push_str(&format!("Authorization: {}\r\n", basic(&percent_decoded(userinfo))));
         }
-        (format!("{method} {target} {}\r\nHost: {host}\r\n", self.version), fields)
+        Some(fields)
+    }
+
+    fn wants_credentials(&self, url: &TargetUrl<'_>) -> bool {
+        url.userinfo.is_some() && !self.has_authorization
     }
 
     fn push_target(&self, url: &TargetUrl<'_>, out: &mut Vec<u8>) {
@@ -193,18 +212,8 @@ impl Writer {
         url.push_target(out);
     }
 
-    fn ready(&self, start: &Template, fields: &Template, body: Option<&Template>, method: &str) -> Box<[u8]> {
-        let mut bytes = Vec::new();
-        let constant = |part: &Template| part.constant().expect("checked to be constant").to_vec();
-        bytes.extend(constant(start));
-        bytes.extend(constant(fields));
-        let body = body.map(constant);
-        self.push_body(body.as_deref(), method, &mut bytes);
-        bytes.into()
-    }
-
     /// Length field, end of head and, if small, the body.
-    fn push_body(&self, text: Option<&[u8]>, method: &str, out: &mut Vec<u8>) {
+    fn push_body(&self, text: Option<&[u8]>, method: &str, out: &mut Vec<u8>) -> BodyAfter {
         let (length, inside): (Option<usize>, &[u8]) = match (text, &self.body) {
             (Some(text), _) => (Some(text.len()), text),
             (None, PlanBody::Bytes(bytes)) if bytes.len() <= COPY_LIMIT || self.expect_continue => {
@@ -223,12 +232,22 @@ impl Writer {
             push_decimal(out, length as u64);
             out.extend_from_slice(b"\r\n");
         }
-        if self.expect_continue && (length.is_some_and(|l| l > 0) || matches!(self.body, PlanBody::Streamed))
-        {
+        let streamed = text.is_none() && matches!(self.body, PlanBody::Streamed);
+        let waits = self.expect_continue && (streamed || length.is_some_and(|length| length > 0));
+        if waits {
             out.extend_from_slice(b"Expect: 100-continue\r\n");
         }
         out.extend_from_slice(b"\r\n");
         out.extend_from_slice(inside);
+        let (body, bytes) = match (text, &self.body) {
+            _ if streamed => (if waits { Body::HeldStream } else { Body::Streamed }, 0),
+            _ if waits => (Body::Held(inside.len()), 0),
+            (None, PlanBody::Bytes(bytes)) if inside.len() < bytes.len() => {
+                (Body::Shared(bytes.clone()), bytes.len() as u64)
+            }
+            _ => (Body::Inside, 0),
+        };
+        BodyAfter { body, bytes }
     }
 
     /// Appends the bytes of a prepared request.
@@ -238,56 +257,82 @@ impl Writer {
         out: &mut Vec<u8>,
         scratch: &mut Vec<u8>,
         context: &mut dyn TemplateContext,
-    ) -> Body {
-        match &prepared.parts {
-            Parts::Ready(bytes) => {
-                out.extend_from_slice(bytes);
-                prepared.meta.body.clone()
-            }
-            Parts::Templates { target, fields, body } => {
-                target.render(out, context);
-                let method_end = out.iter().position(|b| *b == b' ').unwrap_or(0);
-                let method = std::str::from_utf8(&out[..method_end]).unwrap_or_default().to_owned();
-                fields.render(out, context);
-                scratch.clear();
-                if let Some(body) = body {
-                    body.render(scratch, context);
-                }
-                let text = body.as_ref().map(|_| scratch.as_slice());
-                self.push_body(text, &method, out);
-                match (&prepared.meta.body, body) {
-                    (Body::Held(_), Some(_)) => Body::Held(scratch.len()),
-                    (other, _) => other.clone(),
-                }
-            }
+    ) -> Result<BodyAfter, Unfit> {
+        let pieces = Pieces {
+            method: &prepared.method,
+            target: Piece::Template(&prepared.target),
+            host: Piece::Template(&prepared.host),
+            fields: prepared.fields.as_ref().unwrap_or(&self.compiled_fields),
+            body: prepared.body.as_ref().or(self.plan_text()),
+        };
+        self.write(pieces, out, scratch, context)
+    }
+
+    /// Whether `line` writes this URL: it has no placeholder and needs no field of its own.
+    pub fn is_bare(&self, text: &str, url: &TargetUrl<'_>) -> bool {
+        !self.wants_credentials(url) && !(self.templates && text.contains('{'))
+    }
+
+    /// Appends the bytes of a request for a bare URL, as those of a prepared one. Does not allocate.
+    pub fn line(
+        &self,
+        url: &TargetUrl<'_>,
+        out: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+        context: &mut dyn TemplateContext,
+    ) -> Result<BodyAfter, Unfit> {
+        let pieces = Pieces {
+            method: &self.method,
+            target: Piece::Of(url),
+            host: self.host.as_ref().map_or(Piece::Of(url), Piece::Template),
+            fields: &self.compiled_fields,
+            body: self.plan_text(),
+        };
+        self.write(pieces, out, scratch, context)
+    }
+
+    fn plan_text(&self) -> Option<&Template> {
+        match &self.body {
+            PlanBody::Text(text) => Some(text),
+            _ => None,
         }
     }
 
-    /// Appends the bytes of a request for a bare URL; for lines of huge files. Does not allocate.
-    pub fn line(&self, url: &TargetUrl<'_>, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.method.as_bytes());
+    fn write(
+        &self,
+        pieces: Pieces<'_>,
+        out: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+        context: &mut dyn TemplateContext,
+    ) -> Result<BodyAfter, Unfit> {
+        out.extend_from_slice(pieces.method.as_bytes());
         out.push(b' ');
-        self.push_target(url, out);
+        match pieces.target {
+            Piece::Of(url) => self.push_target(url, out),
+            Piece::Template(target) => target.render(out, context, Position::Target)?,
+        }
         out.push(b' ');
         out.extend_from_slice(self.version.as_bytes());
         out.extend_from_slice(b"\r\nHost: ");
-        out.extend_from_slice(self.host.as_deref().unwrap_or(url.authority).as_bytes());
+        match pieces.host {
+            Piece::Of(url) => out.extend_from_slice(url.authority.as_bytes()),
+            Piece::Template(host) => host.render(out, context, Position::Field)?,
+        }
         out.extend_from_slice(b"\r\n");
-        out.extend_from_slice(self.fields.as_bytes());
-        let text = match &self.body {
-            PlanBody::Text(text) => Some(text.as_bytes()),
-            _ => None,
+        pieces.fields.render(out, context, Position::Field)?;
+        let text = match pieces.body {
+            // What never changes is not copied twice.
+            Some(body) => match body.constant() {
+                Some(constant) => Some(constant),
+                None => {
+                    scratch.clear();
+                    body.render(scratch, context, Position::Body)?;
+                    Some(scratch.as_slice())
+                }
+            },
+            None => None,
         };
-        self.push_body(text, &self.method, out);
-    }
-
-    /// What belongs to a request written by `line`.
-    pub fn line_meta(&self, group: Group, rules: u16) -> Meta {
-        let text = match &self.body {
-            PlanBody::Text(text) => Some(text.len()),
-            _ => None,
-        };
-        self.meta(&self.method, group, rules, text)
+        Ok(self.push_body(text, pieces.method, out))
     }
 
     /// The GET that follows a redirect to `url`.
@@ -299,9 +344,19 @@ impl Writer {
             format!(" {}\r\nHost: {}\r\n{}\r\n", self.version, url.authority, self.fields).as_bytes(),
         );
     }
+}
 
-    pub fn templates(&self) -> bool {
-        self.templates
+fn compile(text: &str, templates: bool, files: &mut Vec<String>) -> Result<Template, TemplateError> {
+    if templates { Template::compile_with(text, files) } else { Ok(Template::literal(text)) }
+}
+
+/// A file with placeholders is filled for each request; any other is sent from where it lies.
+fn body_of_file(bytes: Vec<u8>, templates: bool, files: &mut Vec<String>) -> PlanBody {
+    let text = std::str::from_utf8(&bytes).ok().filter(|text| templates && text.contains('{'));
+    let template = text.map(|text| Template::compile_loosely(text, files));
+    match template.filter(|template| template.constant().is_none_or(|constant| constant != bytes)) {
+        Some(template) => PlanBody::Text(template),
+        None => PlanBody::Bytes(bytes.into()),
     }
 }
 
@@ -309,23 +364,6 @@ impl Writer {
 pub fn connect_request(key: &EndpointKey) -> Vec<u8> {
     let host = if key.host.contains(':') { format!("[{}]", key.host) } else { key.host.to_string() };
     format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n", port = key.port).into_bytes()
-}
-
-/// One rule set for the plan, one for each line that has its own.
-pub fn rules(plan: &Plan, lines: &[RequestLine]) -> (Vec<Rules>, Vec<u16>) {
-    let same = plan.request.same_checksum;
-    let mut all = vec![Rules::new(&plan.request.expect, same)];
-    let of_line = lines
-        .iter()
-        .map(|line| match &line.expect {
-            Some(expect) if all.len() < usize::from(u16::MAX) => {
-                all.push(Rules::new(expect, same));
-                all.len() as u16 - 1
-            }
-            _ => 0,
-        })
-        .collect();
-    (all, of_line)
 }
 
 fn common_fields(plan: &Plan) -> String {

@@ -107,8 +107,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     fn judge(&mut self, exchange: &mut Exchange) -> Outcome {
         let mut digest = None;
-        let rules = &self.setup.chooser.requests().rules[usize::from(exchange.rules)];
-        let outcome = rules.judge(exchange.status, exchange.check.as_deref_mut(), &mut digest);
+        let outcome = exchange.rules.judge(exchange.status, exchange.check.as_deref_mut(), &mut digest);
         match (digest, &self.setup.same, &exchange.url) {
             (Some(digest), Some(same), Some(url)) if !same.agrees(url, digest) => {
                 Outcome::Failed(Cause::ExpectChecksum)

@@ -292,12 +292,13 @@ impl<D: Driver, R: Record> Worker<D, R> {
             place.arrived = delay.since(now);
         }
         let prepares = matches!(place.connection.stage(), Stage::Proxy | Stage::Handshake);
-        let rules = &self.setup.chooser.requests().rules;
         let bytes = &self.buffer[..chunk.length];
-        let took = place.connection.received(bytes, rules, now, &mut self.finished);
+        let took = place.connection.received(bytes, now, &mut self.finished);
         let throttled = self.setup.plan.connection.throttle.is_some();
         if !throttled {
-            if chunk.more && let Some(reading) = place.connection.waiting().next() {
+            if chunk.more
+                && let Some(reading) = place.connection.waiting().next()
+            {
                 reading.unread_bound += delay.behind;
             }
             self.charge(delay);

@@ -39,10 +39,10 @@ pub use limits::{
     Statistic, Time, Way,
 };
 pub use model::*;
-pub use request_line::LineError;
+pub use request_line::{LineError, LineGlance};
 pub use suggest::nearest;
 pub use target_url::{Scheme, TargetUrl, UrlProblem};
-pub use template::{Template, TemplateContext, TemplateError, push_decimal};
+pub use template::{Position, Template, TemplateContext, TemplateError, Unfit, push_decimal};
 pub use typed::{HeaderList, HeaderTyped, Typed, TypedList};
 
 #[cfg(test)]

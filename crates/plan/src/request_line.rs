@@ -9,7 +9,9 @@ use crate::model::{Expect, RequestLine};
 use crate::suggest::nearest;
 use crate::target_url::TargetUrl;
 use crate::template::Template;
-use crate::typed::HeaderTyped;
+use crate::typed::{HeaderTyped, Typed};
+use serde::Deserialize;
+use std::borrow::Cow;
 use thiserror::Error;
 
 /// Why a line is not a request.
@@ -66,6 +68,34 @@ impl RequestLine {
     }
 }
 
+/// What a line says about the whole of its file: read without looking at the rest.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LineGlance<'a> {
+    pub name: Option<Cow<'a, str>>,
+    pub weight: Option<u32>,
+}
+
+impl<'a> LineGlance<'a> {
+    /// Nothing, where the line is no request: then it is refused when its turn comes.
+    pub fn at(line: &'a str) -> Self {
+        #[derive(Deserialize)]
+        struct Glance<'a> {
+            #[serde(borrow)]
+            name: Option<Cow<'a, str>>,
+            weight: Option<Typed>,
+        }
+        let typed: Option<Glance<'a>> = serde_json::from_str(line).ok();
+        typed.map_or_else(Self::default, |typed| Self {
+            name: typed.name,
+            weight: typed.weight.and_then(|weight| whole_weight(weight.as_str())),
+        })
+    }
+}
+
+fn whole_weight(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|weight| *weight > 0)
+}
+
 fn headers(typed: &RequestFile, templates: bool) -> Result<Vec<(String, String)>, LineError> {
     let list = typed.headers.as_ref().map_or(&[][..], |list| &list.0);
     let mut all = Vec::with_capacity(list.len());
@@ -89,9 +119,8 @@ pub(crate) fn checked_header(typed: &HeaderTyped, templates: bool) -> Result<(St
 
 fn weight(typed: &RequestFile) -> Result<Option<u32>, LineError> {
     let Some(text) = typed.weight.as_ref().map(|weight| weight.as_str()) else { return Ok(None) };
-    let whole = text.parse().ok().filter(|weight| *weight > 0);
     let wrong = || value_error("weight", text, Problem::new("is not a weight", "a whole number from 1"));
-    whole.ok_or_else(wrong).map(Some)
+    whole_weight(text).ok_or_else(wrong).map(Some)
 }
 
 /// Checks an `expect` table; fields are named relative to the request.
@@ -190,6 +219,22 @@ mod tests {
 
     fn message(line: &str) -> String {
         RequestLine::from_json(line, true).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_glance_sees_what_a_whole_look_does() {
+        for line in [
+            r#"{"url":"http://h/","name":"buy","weight":3}"#,
+            r#"{"weight":"7","url":"http://h/","headers":{"name":"no"}}"#,
+            r#"{"url":"http://h/","n\u0061me":"b\u00e9\"","body":"{\"name\":\"no\"}"}"#,
+            r#"{"url":"http://h/"}"#,
+        ] {
+            let (glance, whole) = (LineGlance::at(line), RequestLine::from_json(line, true).unwrap());
+            assert_eq!((glance.name.as_deref(), glance.weight), (whole.name.as_deref(), whole.weight));
+        }
+        for bad in ["", "{", r#"{"url":"http://h/","weight":0}"#, r#"{"name":1}"#] {
+            assert_eq!(LineGlance::at(bad), LineGlance::default(), "{bad}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! | `{random:alnum:12}` | 12 random `0-9A-Za-z` |
 //! | `{uuid}` | a random UUID (version 4, RFC 9562 §5.4) |
 //! | `{now_ms}` | milliseconds since 1970-01-01 UTC |
-//! | `{line:FILE}` | a line of FILE |
+//! | `{line:FILE}` | a line of FILE; what a URL can not hold of it is percent-encoded there |
 //!
 //! `{{seq}}` is the text `{seq}`. A brace that begins no `{name}` or `{name:…}` stays as it is, so JSON needs
 //! no escapes; a `{name}` that is unknown is an error rather than a surprise at the target.
@@ -24,8 +24,37 @@ pub trait TemplateContext {
     fn random(&mut self) -> u64;
     /// Milliseconds since 1970-01-01 UTC.
     fn now_ms(&mut self) -> u64;
-    /// Appends a line of the file with this number in the table given to `compile_with`.
-    fn line(&mut self, file: usize, out: &mut Vec<u8>);
+    /// Appends a line of the file with this number in the table given to `compile_with`; false if it can not be read.
+    fn line(&mut self, file: usize, out: &mut Vec<u8>) -> bool;
+}
+
+/// Where in a request a text stands: what a line of a file may bring there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// What no target may hold (RFC 3986 §2) is percent-encoded.
+    Target,
+    /// A control character would end the field, and perhaps begin another.
+    Field,
+    /// Anything.
+    Body,
+}
+
+/// A line of a file that can not stand where its placeholder does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Unfit {
+    #[error("can not be read")]
+    Unreadable { file: usize },
+    #[error("has a control character, which no header may hold")]
+    Control { file: usize },
+}
+
+impl Unfit {
+    /// The number of the file.
+    pub const fn file(self) -> usize {
+        match self {
+            Self::Unreadable { file } | Self::Control { file } => file,
+        }
+    }
 }
 
 /// A text with its placeholders found.
@@ -73,17 +102,29 @@ impl Template {
     /// Numbers the files of `{line:FILE}` by their position in `files`, adding those not there yet, so that
     /// several templates can share one table.
     pub fn compile_with(text: &str, files: &mut Vec<String>) -> Result<Self, TemplateError> {
+        Self::compile_by(text, files, Unknown::IsAnError)
+    }
+
+    /// A text that was not written for placeholders, such as a file: what is none is text.
+    pub fn compile_loosely(text: &str, files: &mut Vec<String>) -> Self {
+        Self::compile_by(text, files, Unknown::IsText).expect("nothing is an error here")
+    }
+
+    fn compile_by(text: &str, files: &mut Vec<String>, unknown: Unknown) -> Result<Self, TemplateError> {
         let mut segments = Vec::new();
         let mut literal = String::new();
         let mut rest = text;
         while let Some(at) = rest.find('{') {
             literal.push_str(&rest[..at]);
             rest = &rest[at..];
-            if let Some(inside) = rest.strip_prefix('{').and_then(placeholder).filter(|p| escaped(rest, p)) {
+            let is_text = |p: &str| unknown == Unknown::IsText && segment(p, &mut Vec::new()).is_err();
+            if let Some(inside) = rest.strip_prefix('{').and_then(placeholder).filter(|p| escaped(rest, p))
+                && !is_text(inside)
+            {
                 // `{{` comes first: the outer braces of an escape enclose a whole placeholder.
                 literal.push_str(inside);
                 rest = &rest[inside.len() + 2..];
-            } else if let Some(found) = placeholder(rest) {
+            } else if let Some(found) = placeholder(rest).filter(|found| !is_text(found)) {
                 let column = text[..text.len() - rest.len()].chars().count() + 1;
                 let segment = segment(found, files).map_err(|(problem, expected)| TemplateError {
                     column,
@@ -118,8 +159,14 @@ impl Template {
         }
     }
 
-    /// Appends the text with every placeholder filled. Does not allocate once `out` is long enough.
-    pub fn render(&self, out: &mut Vec<u8>, context: &mut dyn TemplateContext) {
+    /// Appends the text with every placeholder filled. Does not allocate once `out` is long enough, unless a line has to
+    /// be encoded.
+    pub fn render(
+        &self,
+        out: &mut Vec<u8>,
+        context: &mut dyn TemplateContext,
+        position: Position,
+    ) -> Result<(), Unfit> {
         for segment in &self.segments {
             match segment {
                 Segment::Literal(text) => out.extend_from_slice(text),
@@ -127,8 +174,54 @@ impl Template {
                 Segment::NowMs => push_decimal(out, context.now_ms()),
                 Segment::Random { alphabet, length } => push_random(out, *alphabet, *length, context),
                 Segment::Uuid => push_uuid(out, context.random(), context.random()),
-                Segment::Line { file } => context.line(*file, out),
+                Segment::Line { file } => {
+                    let start = out.len();
+                    if !context.line(*file, out) {
+                        return Err(Unfit::Unreadable { file: *file });
+                    }
+                    match position {
+                        Position::Target => encode(out, start),
+                        Position::Field if out[start..].iter().any(|byte| is_control(*byte)) => {
+                            return Err(Unfit::Control { file: *file });
+                        }
+                        Position::Field | Position::Body => {}
+                    }
+                }
             }
+        }
+        Ok(())
+    }
+}
+
+/// What becomes of a `{name}` that is no placeholder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unknown {
+    IsAnError,
+    IsText,
+}
+
+/// RFC 9110 §5.5: a field's value may hold tabs, but no other control character.
+const fn is_control(byte: u8) -> bool {
+    byte < b' ' && byte != b'\t' || byte == 0x7f
+}
+
+/// Percent-encodes what stands in `out` from `start` on and can not stand in a request target.
+fn encode(out: &mut Vec<u8>, start: usize) {
+    let is_hex = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
+    let needs = |text: &[u8], at: usize| match text[at] {
+        b'%' => !(is_hex(text.get(at + 1)) && is_hex(text.get(at + 2))),
+        byte => byte <= b' ' || byte >= 0x7f || b"\"#<>\\^`{|}".contains(&byte),
+    };
+    if !(start..out.len()).any(|at| needs(out, at)) {
+        return;
+    }
+    let raw = out.split_off(start);
+    for (at, byte) in raw.iter().enumerate() {
+        if needs(&raw, at) {
+            const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+            out.extend([b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 0xf)]]);
+        } else {
+            out.push(*byte);
         }
     }
 }
@@ -292,15 +385,79 @@ mod tests {
         fn now_ms(&mut self) -> u64 {
             1_700_000_000_123
         }
-        fn line(&mut self, file: usize, out: &mut Vec<u8>) {
+        fn line(&mut self, file: usize, out: &mut Vec<u8>) -> bool {
             out.extend_from_slice(format!("<line of {file}>").as_bytes());
+            true
         }
+    }
+
+    /// Every line of a file is this one; without it the file can not be read.
+    struct Line(Option<&'static [u8]>);
+
+    impl TemplateContext for Line {
+        fn seq(&mut self) -> u64 {
+            0
+        }
+        fn random(&mut self) -> u64 {
+            0
+        }
+        fn now_ms(&mut self) -> u64 {
+            0
+        }
+        fn line(&mut self, _: usize, out: &mut Vec<u8>) -> bool {
+            out.extend_from_slice(self.0.unwrap_or_default());
+            self.0.is_some()
+        }
+    }
+
+    fn line_in(position: Position, line: &'static [u8]) -> Result<Vec<u8>, Unfit> {
+        let mut out = Vec::new();
+        let template = Template::compile("a b={line:f}").unwrap();
+        template.render(&mut out, &mut Line(Some(line)), position).map(|()| out)
     }
 
     fn render(text: &str, draw: u64) -> String {
         let mut out = Vec::new();
-        Template::compile(text).unwrap().render(&mut out, &mut Fixed { draw, draws: 0 });
+        let template = Template::compile(text).unwrap();
+        template.render(&mut out, &mut Fixed { draw, draws: 0 }, Position::Body).unwrap();
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_line_of_a_file_can_not_change_the_shape_of_a_request() {
+        let target = |line| String::from_utf8(line_in(Position::Target, line).unwrap()).unwrap();
+        // What the plan's author wrote stays; what the line brings is encoded.
+        assert_eq!(target(b"alice smith"), "a b=alice%20smith");
+        assert_eq!(target(b"x HTTP/1.1\r\nEvil: 1"), "a b=x%20HTTP/1.1%0D%0AEvil:%201");
+        assert_eq!(
+            target("\u{e9}#\"<>\\^`{|}\u{7f}".as_bytes()),
+            "a b=%C3%A9%23%22%3C%3E%5C%5E%60%7B%7C%7D%7F"
+        );
+        // Reserved characters are the line's own affair, and what is encoded already stays so.
+        assert_eq!(target(b"p/q?r=s&t=%20%4a%zz%"), "a b=p/q?r=s&t=%20%4a%25zz%25");
+        for bad in [&b"a\rEvil: 1"[..], b"a\nb", b"a\0", b"\x1b[0m", b"\x7f"] {
+            assert_eq!(line_in(Position::Field, bad), Err(Unfit::Control { file: 0 }));
+            assert_eq!(line_in(Position::Body, bad).unwrap(), [b"a b=", bad].concat());
+        }
+        assert_eq!(line_in(Position::Field, b"a\tb \xe9").unwrap(), b"a b=a\tb \xe9");
+        let lost =
+            Template::compile("{line:f}").unwrap().render(&mut Vec::new(), &mut Line(None), Position::Body);
+        assert_eq!(lost, Err(Unfit::Unreadable { file: 0 }));
+    }
+
+    #[test]
+    fn a_file_that_was_not_written_for_placeholders_keeps_its_braces() {
+        let fill = |text: &str| {
+            let mut out = Vec::new();
+            let template = Template::compile_loosely(text, &mut Vec::new());
+            template.render(&mut out, &mut Fixed { draw: 0, draws: 0 }, Position::Body).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(fill("{\"id\": {seq}, \"{{seq}}\": 1}"), "{\"id\": 7, \"{seq}\": 1}");
+        for text in ["if(x){return}", "{{name}}", "{sqe}", "{random}", "{random:oct:3}", "{now:1}"] {
+            assert_eq!(fill(text), text);
+            assert_eq!(Template::compile_loosely(text, &mut Vec::new()).constant(), Some(text.as_bytes()));
+        }
     }
 
     #[test]
@@ -321,7 +478,7 @@ mod tests {
     fn long_randoms_draw_again() {
         let mut context = Fixed { draw: 1, draws: 0 };
         let mut out = Vec::new();
-        Template::compile("{random:dec:20}").unwrap().render(&mut out, &mut context);
+        Template::compile("{random:dec:20}").unwrap().render(&mut out, &mut context, Position::Body).unwrap();
         assert_eq!((out.len(), context.draws), (20, 3));
     }
 
@@ -376,7 +533,7 @@ mod tests {
         #[test]
         fn never_panics(text in "[{}a-z:0-9\"é ]{0,40}") {
             if let Ok(template) = Template::compile(&text) {
-                template.render(&mut Vec::new(), &mut Fixed { draw: 5, draws: 0 });
+                template.render(&mut Vec::new(), &mut Fixed { draw: 5, draws: 0 }, Position::Target).unwrap();
             }
         }
     }

@@ -128,7 +128,7 @@ pub struct RequestArgs {
     /// A header; may be given again
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", action = ArgAction::Append)]
     pub headers: Vec<String>,
-    /// A body, or @FILE: read once and sent with its length
+    /// A body, or @FILE: read once and sent with its length; placeholders are filled in both
     #[arg(
         short = 'd',
         long,

@@ -1,8 +1,10 @@
 //! A connection's life without a socket: bytes and times go in by hand.
 
 use super::*;
+use crate::exchange::Rules;
 use crate::outgoing::Body;
 use plan::{Expect, TlsPlan, TlsVersion};
+use std::sync::Arc;
 use units::{Departure, Group};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -26,15 +28,11 @@ fn exchange(seq: u64) -> Exchange {
         group: Group(0),
         asked: Asked::default(),
         status: 0,
-        rules: 0,
+        rules: Arc::new(Rules::new(&Expect::default(), false)),
         redirects: 0,
         check: None,
         url: None,
     }
-}
-
-fn rules() -> Vec<Rules> {
-    vec![Rules::new(&Expect::default(), false)]
 }
 
 /// A plain connection that is open since 1 ms.
@@ -65,7 +63,7 @@ fn drain(connection: &mut Connection) -> Vec<u8> {
 
 fn receive(connection: &mut Connection, bytes: &[u8], now: Instant) -> Vec<Finished> {
     let mut finished = Vec::new();
-    connection.received(bytes, &rules(), now, &mut finished);
+    connection.received(bytes, now, &mut finished);
     finished
 }
 
@@ -274,7 +272,7 @@ fn tls_carries_requests_and_answers_however_the_bytes_are_split() {
         for turn in 2..8 {
             let from_server = server.turn(&drain(&mut connection));
             for piece in from_server.chunks(step) {
-                let took = connection.received(piece, &rules(), at(turn), &mut finished);
+                let took = connection.received(piece, at(turn), &mut finished);
                 handshake = handshake.or(took);
             }
             let mut request = [0u8; 64];

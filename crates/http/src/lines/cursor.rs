@@ -62,9 +62,10 @@ impl LineCursor {
     fn random(&self, seq: u64) -> Option<usize> {
         let bytes = self.file.map.bytes();
         let mut draws = Draws::new(self.file.seed, seq);
-        match &self.file.index {
-            Some(index) => index.find(bytes, draws.below(index.requests())),
-            None => draw_without_index(bytes, &mut draws),
+        match (&self.file.weights, &self.file.index) {
+            (Some(weights), _) => weights.find(bytes, draws.below(weights.total())),
+            (None, Some(index)) => index.find(bytes, draws.below(index.requests())),
+            (None, None) => draw_without_index(bytes, &mut draws),
         }
     }
 

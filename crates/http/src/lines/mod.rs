@@ -14,6 +14,7 @@
 //! | random | index; a uniform draw of i | no index, so the start is immediate: a uniform draw of a byte, corrected for the length of its line |
 //! | sequential | forward from where the cursor is | forward from where the cursor is |
 //! | shuffle | index; a keyed permutation of i | the same: the file is read once before the start |
+//! | random with weights | sums of weights; a uniform draw below the total | the same |
 //!
 //! What is chosen depends on the seed and on the departure's position in the schedule alone, so any number of
 //! threads makes the same sequence.
@@ -25,6 +26,7 @@ mod index;
 mod mmap;
 mod order;
 mod scan;
+mod weights;
 
 #[cfg(test)]
 mod testing;
@@ -40,8 +42,10 @@ use plan::Order;
 use scan::{first_request, line_end, next_line, trimmed};
 use std::fs::File;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
+use weights::Weights;
 
 /// Files up to this size are indexed whatever the order.
 const INDEXED_UP_TO: u64 = 1 << 30;
@@ -59,6 +63,7 @@ pub struct LineFile {
     order: Order,
     seed: u64,
     index: Option<Index>,
+    weights: Option<Weights>,
 }
 
 /// Where a request stands in the file: the offset of its line's first byte.
@@ -124,7 +129,7 @@ impl LineFile {
             MapError::Io(source) => failed(source),
             MapError::TooMany => failed(io::Error::other("too many files of requests are open at once")),
         })?;
-        let mut lines = Self { path: path.to_owned(), file, map, order, seed, index: None };
+        let mut lines = Self { path: path.to_owned(), file, map, order, seed, index: None, weights: None };
         let needs_index = match order {
             Order::Random => metadata.len() <= indexed_up_to,
             Order::Shuffle => true,
@@ -149,6 +154,10 @@ impl LineFile {
     pub fn path(&self) -> &Path {
         &self.path
     }
+    /// Bytes in the file.
+    pub fn length(&self) -> u64 {
+        self.map.len()
+    }
 
     /// Requests in the file; `None` where it was not indexed.
     pub fn requests(&self) -> Option<u64> {
@@ -160,6 +169,30 @@ impl LineFile {
         let bytes = self.map.bytes();
         let start = first_request(bytes, 0).ok_or_else(|| LinesError::Empty { path: self.path.clone() })?;
         self.text_at(start)
+    }
+
+    /// Whether any of these texts stands anywhere in the file; reads it up to the first.
+    pub fn mentions(&self, texts: &[&str]) -> bool {
+        texts.iter().any(|text| memchr::memmem::find(self.map.bytes(), text.as_bytes()).is_some())
+    }
+
+    /// Shows every request to `look`, until it says that it has seen enough.
+    pub fn each(&self, mut look: impl FnMut(usize, &[u8]) -> ControlFlow<()>) -> Result<(), LinesError> {
+        let bytes = self.map.bytes();
+        let mut at = 0;
+        while let Some(start) = first_request(bytes, at) {
+            if look(start, trimmed(&bytes[start..line_end(bytes, start)])).is_break() {
+                break;
+            }
+            at = next_line(bytes, start);
+        }
+        self.check_map()
+    }
+
+    /// From now on a random choice takes each line as often as its weight says.
+    pub fn weigh(&mut self, weight: fn(&[u8]) -> u64) -> Result<(), LinesError> {
+        self.weights = Some(Weights::build(self.map.bytes(), weight));
+        self.check_map()
     }
 
     /// Shows the first 10 000 requests to `check`, with their line numbers from 1, before any is sent.
