@@ -32,6 +32,8 @@ use crate::worker::{Setup, Times, Worker};
 
 /// Names that are looked up before the run begins; further ones when they are needed.
 const EARLY_NAMES: usize = 64;
+/// Bytes that a connection takes at least.
+const EACH_CONNECTION: usize = 1024;
 
 /// Why a run could not begin; nothing was sent.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +56,8 @@ pub enum EngineError {
     Unix(PathBuf),
     #[error("--source-ip {address}: {error}; expected an address of this host (see `ip address`)")]
     SourceAddress { address: std::net::IpAddr, error: rustix::io::Errno },
+    #[error("--parallel {connections}: there is no memory for so many connections; give fewer")]
+    Memory { connections: u32 },
     #[error("--cpus {cpu}: {problem}")]
     Cpu { cpu: u32, problem: String },
 }
@@ -116,14 +120,16 @@ impl Engine {
             }
             schedule::share(arrivals, limits(&plan, arrivals)?, plan.seed, Instant::EPOCH, Share::WHOLE)?;
         }
-        let cpus = usable_cpus();
         if let Some(path) = plan.connection.unix.as_ref().filter(|path| !path.exists()) {
             return Err(EngineError::Unix(path.clone()));
         }
         check_cpus(&plan)?;
         dial::check_sources(&plan.connection)
             .map_err(|(address, error)| EngineError::SourceAddress { address, error })?;
-        let threads = plan.engine.threads.unwrap_or_else(|| cpus.saturating_sub(1).max(1)).max(1);
+        let most_open = plan.load.most_connections(plan.connection.max_open);
+        check_memory(&plan, most_open)?;
+        // A thread without a connection would have nothing to do, and one more than the limit says if it had.
+        let threads = wanted_threads(&plan).clamp(1, most_open.max(1));
         let spin = decide_spin(&plan, threads);
         let io = choose::choose(&plan);
         raise_descriptor_limit();
@@ -143,6 +149,9 @@ impl Engine {
         Facts {
             threads: self.threads,
             threads_reason: match self.plan.engine.threads {
+                _ if self.threads < wanted_threads(&self.plan) => {
+                    "one for each connection; more would have nothing to do".to_owned()
+                }
                 Some(_) => "asked for".to_owned(),
                 None => format!("{} CPUs may be used, one is left to the rest", usable_cpus()),
             },
@@ -166,7 +175,10 @@ impl Engine {
         if plan.connection.throttle.is_some() {
             return ("none", "the plan itself lets answers lie unread (--throttle)".to_owned());
         }
-        ("kernel stamps", "every read has the kernel's software receive stamp, at no cost that can be measured".to_owned())
+        (
+            "kernel stamps",
+            "every read has the kernel's software receive stamp, at no cost that can be measured".to_owned(),
+        )
     }
 
     /// Whether a closed loop may sleep while answers gather.
@@ -293,18 +305,17 @@ impl Engine {
         };
         let plan = &self.plan;
         match &plan.load {
-            Load::Open { arrivals, connections } => {
+            Load::Open { arrivals, .. } => {
                 let limits = limits(plan, arrivals)?;
                 let schedule = || schedule::share(arrivals, limits, plan.seed, origin, share);
-                let most = part(connections.unwrap_or(plan.connection.max_open));
-                Ok((most.max(1), Feed::open(schedule()?, schedule()?)))
+                let most = part(plan.load.most_connections(plan.connection.max_open));
+                Ok((most, Feed::open(schedule()?, schedule()?)))
             }
             Load::Closed { connections } => {
                 let count = part(*connections);
                 let depth = plan.connection.pipeline as usize;
                 let begins = |place: usize| {
-                    let index =
-                        (place % count.max(1)) as u64 * u64::from(self.threads) + u64::from(share.index());
+                    let index = (place % count) as u64 * u64::from(self.threads) + u64::from(share.index());
                     origin + plan.connection.ramp.map_or(Picos::ZERO, |rate: Rate| rate.due(index))
                 };
                 let places = (0..count * depth).map(begins);
@@ -314,7 +325,7 @@ impl Engine {
                     .requests
                     .map_or(u64::MAX, |all| all.get() / of + u64::from(index < all.get() % of));
                 let counted_from = origin + plan.stop.warmup;
-                Ok((count.max(1), Feed::closed(places, (index, of), most, counted_from, end)))
+                Ok((count, Feed::closed(places, (index, of), most, counted_from, end)))
             }
         }
     }
@@ -417,6 +428,10 @@ fn decide_spin(plan: &Plan, threads: u32) -> bool {
     }
 }
 
+fn wanted_threads(plan: &Plan) -> u32 {
+    plan.engine.threads.unwrap_or_else(|| usable_cpus().saturating_sub(1)).max(1)
+}
+
 /// CPUs that this process may use.
 fn usable_cpus() -> u32 {
     rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count()).max(1)
@@ -430,6 +445,15 @@ fn online_cpus() -> u32 {
         None => range.trim().parse::<u32>().ok().map(|_| 1),
     };
     text.split(',').map(count).sum::<Option<u32>>().unwrap_or_else(usable_cpus)
+}
+
+/// Asks for the memory that a closed loop's connections will need, which are all opened at once, and gives it back.
+fn check_memory(plan: &Plan, connections: u32) -> Result<(), EngineError> {
+    let Load::Closed { .. } = plan.load else { return Ok(()) };
+    let places = connections as usize * plan.connection.pipeline as usize * size_of::<Instant>();
+    let bytes = places.saturating_add(connections as usize * EACH_CONNECTION);
+    let asked = Vec::<u8>::new().try_reserve_exact(bytes);
+    asked.map_err(|_| EngineError::Memory { connections })
 }
 
 fn check_cpus(plan: &Plan) -> Result<(), EngineError> {

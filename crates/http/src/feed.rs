@@ -84,12 +84,14 @@ impl Feed {
         counted_from: Instant,
         end: Instant,
     ) -> Self {
+        let delayed: BinaryHeap<_> = places.map(Reverse).collect();
         Self::Closed(ClosedFeed {
             free: VecDeque::new(),
-            delayed: places.map(Reverse).collect(),
             next_seq: first,
             step,
-            left: most,
+            // Without a place nothing would ever leave.
+            left: if delayed.is_empty() { 0 } else { most },
+            delayed,
             counted_from,
             end,
         })
@@ -235,6 +237,12 @@ mod tests {
         }
         assert_eq!(seqs, [1, 4, 7]);
         assert!(feed.is_over(at(1)));
+    }
+
+    #[test]
+    fn a_closed_loop_without_a_place_has_nothing_to_do() {
+        let mut feed = Feed::closed(std::iter::empty(), (0, 1), 7, at(0), Instant::FAR);
+        assert!(feed.head().is_none() && feed.is_over(at(0)));
     }
 
     #[test]

@@ -32,6 +32,21 @@ pub enum Load {
     Open { arrivals: Arrivals, connections: Option<u32> },
 }
 
+impl Load {
+    /// Whether the load has an end of its own, whatever the plan says about its length.
+    pub const fn ends_by_itself(&self) -> bool {
+        matches!(self, Self::Open { arrivals: Arrivals { shape: Shape::Stages(_) | Shape::At(_), .. }, .. })
+    }
+
+    /// The most connections that may be open, given the plan's bound for loads that have none.
+    pub const fn most_connections(&self, max_open: u32) -> u32 {
+        match self {
+            Self::Closed { connections } | Self::Open { connections: Some(connections), .. } => *connections,
+            Self::Open { connections: None, .. } => max_open,
+        }
+    }
+}
+
 /// Due times of an open loop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arrivals {

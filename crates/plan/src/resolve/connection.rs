@@ -5,11 +5,15 @@ use crate::checks::Problem;
 use crate::error::PlanError;
 use crate::model::{ConnectionPlan, Family, HttpVersion, Load, RequestPlan};
 use crate::target_url::{Scheme, TargetUrl, UrlProblem};
+use crate::typed::Typed;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use units::Bytes;
 
 const DEFAULT_MAX_OPEN: u32 = 10_000;
+/// More than the ports of 250 local addresses carry to one target.
+const MOST_CONNECTIONS: u32 = 1 << 24;
+const MOST_PIPELINED: u32 = 1 << 16;
 
 impl Resolver<'_> {
     pub(super) fn connection(&self, load: &Load, request: &RequestPlan) -> Result<ConnectionPlan, PlanError> {
@@ -24,7 +28,7 @@ impl Resolver<'_> {
             keep_alive: typed.keep_alive.unwrap_or(true),
             requests_per_connection: self
                 .number("connection.requests_per_connection", &typed.requests_per_connection)?,
-            pipeline: self.number("connection.pipeline", &typed.pipeline)?.unwrap_or(1),
+            pipeline: self.pipeline()?,
             ramp: self.parsed("connection.ramp_connections", &typed.ramp_connections)?,
             max_open: self.max_open(load)?,
             source_ips: self.source_ips()?,
@@ -38,9 +42,37 @@ impl Resolver<'_> {
         Ok(plan)
     }
 
+    /// Connections, or bounds of them.
+    pub(super) fn connections(&self, field: &str, typed: &Option<Typed>) -> Result<Option<u32>, PlanError> {
+        self.at_most(field, typed, MOST_CONNECTIONS, "connections")
+    }
+
+    fn pipeline(&self) -> Result<u32, PlanError> {
+        let typed = &self.file.connection.pipeline;
+        Ok(self
+            .at_most("connection.pipeline", typed, MOST_PIPELINED, "requests on one connection")?
+            .unwrap_or(1))
+    }
+
+    fn at_most(
+        &self,
+        field: &str,
+        typed: &Option<Typed>,
+        most: u32,
+        what: &str,
+    ) -> Result<Option<u32>, PlanError> {
+        match (self.number(field, typed)?, typed) {
+            (Some(count), Some(typed)) if count > most => {
+                let problem = Problem::new("is too many", format!("at most {most} {what}"));
+                Err(self.value(field, typed.as_str(), problem))
+            }
+            (count, _) => Ok(count),
+        }
+    }
+
     /// The load's own number of connections is the bound where there is one.
     fn max_open(&self, load: &Load) -> Result<u32, PlanError> {
-        let typed = self.number("connection.max_open", &self.file.connection.max_open)?;
+        let typed = self.connections("connection.max_open", &self.file.connection.max_open)?;
         let (Load::Closed { connections } | Load::Open { connections: Some(connections), .. }) = load else {
             return Ok(typed.unwrap_or(DEFAULT_MAX_OPEN));
         };

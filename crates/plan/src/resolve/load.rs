@@ -13,7 +13,7 @@ const LONGEST_DEFAULT_GRACE: Picos = Picos::from_secs(5);
 
 impl Resolver<'_> {
     pub(super) fn load(&mut self) -> Result<Load, PlanError> {
-        let parallel = self.number("load.parallel", &self.file.load.parallel)?;
+        let parallel = self.connections("load.parallel", &self.file.load.parallel)?;
         let Some((field, shape)) = self.shape()? else {
             for (field, is_set) in self.only_for_open_loops() {
                 if is_set {
@@ -107,9 +107,8 @@ impl Resolver<'_> {
             Load::Closed { .. } => None,
         };
         self.check_warmup(shape, warmup)?;
-        let ends_by_itself = matches!(shape, Some(Shape::Stages(_) | Shape::At(_)));
         let duration = match (duration, requests) {
-            (None, None) if !ends_by_itself => Some(self.default_duration(shape, warmup)),
+            (None, None) if !load.ends_by_itself() => Some(self.default_duration(shape, warmup)),
             _ => duration,
         };
         Ok(Stop { duration, requests, grace, warmup })
