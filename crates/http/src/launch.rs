@@ -40,6 +40,10 @@ enum Acquired {
 impl<D: Driver, R: Record> Worker<D, R> {
     /// Carries one departure out; false if it has to wait.
     pub(crate) fn launch(&mut self, departure: Departure, now: Instant) -> bool {
+        if (self.blocked || self.blocked_until >= departure.due) && self.is_given_up(departure, now) {
+            self.give_up_next(now);
+            return true;
+        }
         let Some(pending) = self.pending.take().or_else(|| self.stage(departure, now)) else {
             return self.setup.control.halt() == Halt::No;
         };
@@ -140,7 +144,10 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let now = self.now();
         let exchange = self.exchange(&pending, now, blocked);
         self.put(slot, exchange, pending.staged.body);
-        self.arm(slot, now);
+        // Behind others, it has its turn after them.
+        if self.slots.peek(slot).is_some_and(|place| place.connection.in_flight() == 1) {
+            self.arm(slot, now);
+        }
         self.flush(slot);
         self.list_if_free(slot);
     }

@@ -1,7 +1,8 @@
 //! The connections of one thread: numbered places, and a list of them in the order of their deadlines.
 //!
-//! Every deadline is «now + the plan's time-out» when it is set, so appending keeps the list sorted: setting and
-//! clearing cost O(1), whatever the number of connections.
+//! Nearly every deadline is «now + the plan's time-out» when it is set, so its place is the end of the list: setting and
+//! clearing cost O(1), whatever the number of connections. One that is earlier, of a request that is sent again, is put
+//! where it belongs.
 
 use units::Instant;
 
@@ -97,18 +98,23 @@ impl Slots {
         Some(slot)
     }
 
-    /// Must not be earlier than any deadline that is set.
     pub fn set_deadline(&mut self, index: u32, deadline: Instant) {
         self.clear_deadline(index);
-        let last = self.last;
+        let mut before = self.last;
+        while self.peek(before).is_some_and(|slot| slot.deadline > deadline) {
+            before = self.peek(before).map_or(NONE, |slot| slot.before);
+        }
+        let after = self.peek(before).map_or(self.first, |slot| slot.after);
         let Some(slot) = self.get(index) else { return };
-        slot.deadline = deadline;
-        slot.before = last;
-        match self.get(last) {
+        (slot.deadline, slot.before, slot.after) = (deadline, before, after);
+        match self.get(before) {
             Some(previous) => previous.after = index,
             None => self.first = index,
         }
-        self.last = index;
+        match self.get(after) {
+            Some(next) => next.before = index,
+            None => self.last = index,
+        }
     }
 
     pub fn clear_deadline(&mut self, index: u32) {
@@ -151,19 +157,21 @@ mod tests {
     }
 
     proptest! {
-        /// Against a plain list of (slot, deadline) in the order in which they were set.
+        /// Against a plain list of (slot, deadline), sorted, equal ones in the order in which they were set.
         #[test]
-        fn deadlines_come_in_order(steps in proptest::collection::vec((0u32..8, 0u8..3), 1..60)) {
+        fn deadlines_come_in_order(steps in proptest::collection::vec((0u32..8, 0u8..3, 0u64..9), 1..60)) {
             let mut slots = Slots::default();
             (0..8).for_each(|_| { insert(&mut slots); });
             let mut model: Vec<(u32, Instant)> = Vec::new();
-            for (time, (index, action)) in steps.into_iter().enumerate() {
+            for (time, (index, action, earlier)) in steps.into_iter().enumerate() {
                 model.retain(|(known, _)| *known != index);
                 match action {
                     0 => slots.clear_deadline(index),
                     1 => {
-                        slots.set_deadline(index, at(time as u64));
-                        model.push((index, at(time as u64)));
+                        let deadline = at((time as u64).saturating_sub(earlier));
+                        slots.set_deadline(index, deadline);
+                        model.push((index, deadline));
+                        model.sort_by_key(|(_, deadline)| *deadline);
                     }
                     _ => {
                         slots.remove(index);

@@ -37,6 +37,8 @@ use crate::source::{Chooser, Staged};
 const READ: usize = 64 * 1024;
 /// Departures launched before the sockets are looked at again.
 const LAUNCHES: usize = 64;
+/// Departures given up before the sockets are looked at again.
+const GIVEN_UP: usize = 1024;
 /// No socket is handled when the next departure is closer than this: about the cost of handling one.
 const GUARD: Picos = Picos::from_micros(4);
 /// Before a due time, this long is spun; waking from sleep is later than that only rarely (FACTS: p99 187 µs).
@@ -385,8 +387,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         if self.blocked {
             return;
         }
-        let waiting = self.pending.as_ref().map(|pending| pending.departure);
-        let Some(next) = waiting.or_else(|| self.setup.feed.head()) else { return };
+        let Some(next) = self.waiting() else { return };
         let mut now = self.now();
         if self.setup.spin && next.due > now && next.due.since(now) <= GUARD {
             now = self.spin_until(next.due, now);
@@ -417,11 +418,10 @@ impl<D: Driver, R: Record> Worker<D, R> {
             return;
         }
         for _ in 0..LAUNCHES {
-            let departure =
-                match self.pending.as_ref().map(|pending| pending.departure).or(self.setup.feed.head()) {
-                    Some(departure) if departure.due <= now => departure,
-                    _ => return,
-                };
+            let departure = match self.waiting() {
+                Some(departure) if departure.due <= now => departure,
+                _ => return,
+            };
             if !self.launch(departure, now) {
                 return;
             }
@@ -457,10 +457,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
         if self.setup.times.end > now {
             until = until.min(self.setup.times.end);
         }
-        let due = match &self.pending {
-            Some(pending) => Some(self.pending_wake(pending.departure.due)),
-            None => self.setup.feed.head().map(|head| head.due),
-        };
+        let held = self.blocked || self.pending.is_some();
+        let due = self.waiting().map(|next| if held { self.pending_wake(next.due) } else { next.due });
         match due {
             Some(due) if due <= now => Wait::Poll,
             Some(due) if self.setup.spin && due.since(now) <= SPIN => {
@@ -504,6 +502,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let busy = self.slots.next_deadline().is_some();
         // A run of a certain length has all of it, the gap after its last departure included.
         let by_time_alone = times.end != Instant::FAR && self.setup.plan.stop.requests.is_none();
+        if by_time_alone && now < times.end && !self.setup.plan.load.ends_by_itself() {
+            return false;
+        }
         !busy || (!by_time_alone && now >= drained_at + times.grace)
     }
 
@@ -571,12 +572,14 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.gauges.late += u64::from(own_lateness > LATE);
     }
 
+    /// A connection's deadline is that of its oldest request, which counts from when that was sent; or, if the plan wants
+    /// it so, from the last byte that came.
     pub(crate) fn arm(&mut self, slot: u32, now: Instant) {
-        let busy = self.slots.peek(slot).is_some_and(|place| place.connection.in_flight() > 0);
-        if busy {
-            self.slots.set_deadline(slot, now + self.setup.plan.request.timeout);
-        } else {
-            self.slots.clear_deadline(slot);
+        let request = &self.setup.plan.request;
+        let oldest = self.slots.peek(slot).and_then(|place| place.connection.oldest());
+        match oldest.map(|oldest| if request.idle_timeout { now } else { oldest.sent }) {
+            Some(from) => self.slots.set_deadline(slot, from + request.timeout),
+            None => self.slots.clear_deadline(slot),
         }
     }
 
@@ -607,15 +610,34 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 Later::Write => self.flush(slot),
             }
         }
-        if let Some(pending) = &self.pending
-            && self.blocked
-            && pending.departure.due + self.setup.plan.request.timeout <= now
-        {
-            let departure = pending.departure;
-            self.pending = None;
-            self.miss(departure, Miss::NoConnection, now);
-            self.setup.feed.freed(now, Picos::ZERO);
+        for _ in 0..GIVEN_UP {
+            match self.waiting() {
+                Some(waiting) if self.blocked && self.is_given_up(waiting, now) => self.give_up_next(now),
+                _ => break,
+            }
         }
+    }
+
+    /// The departure whose turn is next: one that has been taken and could not leave, or the feed's.
+    pub(crate) fn waiting(&mut self) -> Option<units::Departure> {
+        let pending = self.pending.as_ref().map(|pending| pending.departure);
+        pending.or_else(|| self.setup.feed.head())
+    }
+
+    /// Whether a departure that the limits hold back has waited for as long as an answer may take.
+    pub(crate) fn is_given_up(&self, waiting: units::Departure, now: Instant) -> bool {
+        waiting.due + self.setup.plan.request.timeout <= now
+    }
+
+    /// The departure whose turn is next never leaves: the limits of the plan held it back for too long.
+    pub(crate) fn give_up_next(&mut self, now: Instant) {
+        let Some(departure) = self.waiting() else { return };
+        if self.pending.take().is_none() {
+            self.setup.feed.take();
+            self.gauges.offered += 1;
+        }
+        self.miss(departure, Miss::NoConnection, now);
+        self.setup.feed.freed(now, Picos::ZERO);
     }
 }
 

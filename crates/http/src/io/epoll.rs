@@ -176,8 +176,7 @@ impl Epoll {
 }
 
 /// A read that a signal interrupted: to be tried again.
-const AGAIN: Ready =
-    Ready::Data(Chunk { length: 0, stamp_ns: None, not_before: Instant::EPOCH, more: true });
+const AGAIN: Ready = Ready::Data(Chunk { length: 0, stamp_ns: None, not_before: Instant::EPOCH, more: true });
 
 impl Driver for Epoll {
     fn name(&self) -> &'static str {

@@ -283,7 +283,12 @@ impl Uring {
             socket.sending.clear();
             socket.sent = 0;
             let failed = Ready::Failed(Errno::from_raw_os_error(-result));
-            return self.came.push_back(Came { slot, generation, what: What::Other(failed), not_before: self.not_before });
+            return self.came.push_back(Came {
+                slot,
+                generation,
+                what: What::Other(failed),
+                not_before: self.not_before,
+            });
         }
         socket.sent += result as usize;
         if socket.sent < socket.sending.len() {
@@ -292,7 +297,12 @@ impl Uring {
         socket.sending.clear();
         socket.sent = 0;
         if std::mem::take(&mut socket.wants_write) {
-            self.came.push_back(Came { slot, generation, what: What::Other(Ready::Writable), not_before: self.not_before });
+            self.came.push_back(Came {
+                slot,
+                generation,
+                what: What::Other(Ready::Writable),
+                not_before: self.not_before,
+            });
         }
     }
 
