@@ -81,6 +81,7 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
             choice("io", facts.io.name(), &facts.io.reason),
             choice("arrivals", facts.arrivals.0, &facts.arrivals.1),
             choice("spin", if facts.spin { "yes" } else { "no" }, &facts.spin_reason),
+            choice("priority", &facts.priority, &facts.priority_reason),
             choice("threads", &facts.threads.to_string(), &facts.threads_reason),
         ],
         steerable: engine.steerable(),

@@ -14,6 +14,7 @@ mod agreement;
 mod calibration;
 mod fake;
 mod host;
+pub mod priority;
 mod probe;
 mod raw;
 mod realtime;

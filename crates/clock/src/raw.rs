@@ -1,9 +1,11 @@
-//! The three readings that no safe wrapper offers. All `unsafe` of this crate is here.
+//! What no safe wrapper offers. All `unsafe` of this crate is here.
 //!
 //! | reading | why not a library |
 //! |---|---|
 //! | `ticks`, `ticks_ordered` | RDTSC is an intrinsic |
 //! | `libc_monotonic_ns` | rustix does not go through libc; the check wants the clock that other code sees |
+//! | `cpu_clock_ns` | rustix knows the clocks of the calling thread alone |
+//! | `set_policy`, `policy` | rustix has no scheduling policies |
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
@@ -48,6 +50,29 @@ pub fn libc_monotonic_ns() -> u64 {
     let status = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     assert_eq!(status, 0, "CLOCK_MONOTONIC exists on every Linux");
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// A clock by its number; `None` if there is none (any more).
+pub fn cpu_clock_ns(clock: libc::clockid_t) -> Option<u64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a live, writable timespec for the whole call, and the call keeps no pointer to it.
+    let status = unsafe { libc::clock_gettime(clock, &mut time) };
+    (status == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// Scheduling policy and real-time priority of a thread; 0 is the one that calls.
+pub fn set_policy(tid: libc::pid_t, policy: i32, level: i32) -> std::io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: level };
+    // SAFETY: the kernel reads the parameters during the call, and they live until it is over.
+    let result = unsafe { libc::sched_setscheduler(tid, policy, &raw const parameters) };
+    if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+/// Scheduling policy of the calling thread.
+#[cfg(test)]
+pub fn policy() -> i32 {
+    // SAFETY: the call takes a thread's number alone and changes nothing.
+    unsafe { libc::sched_getscheduler(0) & !libc::SCHED_RESET_ON_FORK }
 }
 
 /// The time-stamp counter. Not ordered against neighbouring loads and stores: it may be read some tens of

@@ -4,6 +4,7 @@
 //! Plan ─ prepare (files, certificates, names) ─► Engine ─ start (recorders) ─► Running ─ join ─► Notes
 //! ```
 
+use clock::priority::{self, Demand, Grant};
 use clock::{Clock, HostClock};
 use plan::{Arrivals, Body, Load, Plan, Shape, Spin};
 use rustix::process::Resource;
@@ -72,6 +73,7 @@ pub struct Engine {
     io: Choice,
     threads: u32,
     spin: bool,
+    priority: Grant,
 }
 
 /// How the engine will run, for `environment.json` and the recorders.
@@ -81,6 +83,8 @@ pub struct Facts {
     pub threads_reason: String,
     pub spin: bool,
     pub spin_reason: String,
+    pub priority: String,
+    pub priority_reason: String,
     pub io: Choice,
     /// How it is known when answers could be read (`kernel stamps`, `bound`, `none`), and why.
     pub arrivals: (&'static str, String),
@@ -131,6 +135,7 @@ impl Engine {
         // A thread without a connection would have nothing to do, and one more than the limit says if it had.
         let threads = wanted_threads(&plan).clamp(1, most_open.max(1));
         let spin = decide_spin(&plan, threads);
+        let priority = grant_priority(&plan, threads, spin);
         let io = choose::choose(&plan);
         raise_descriptor_limit();
         Ok(Self {
@@ -142,6 +147,7 @@ impl Engine {
             io,
             threads,
             spin,
+            priority,
         })
     }
 
@@ -157,6 +163,8 @@ impl Engine {
             },
             spin: self.spin,
             spin_reason: self.spin_reason(),
+            priority: self.priority.level.words(),
+            priority_reason: self.priority.why.clone(),
             io: self.io.clone(),
             arrivals: self.arrivals(),
             groups: self.requests.groups.clone(),
@@ -195,7 +203,7 @@ impl Engine {
             }
             (Spin::Auto, Load::Open { .. }) if self.spin => "a CPU can be spared for each thread".to_owned(),
             (Spin::Auto, Load::Open { .. }) => {
-                format!("{} threads on {} CPUs leave none to spare", self.threads, online_cpus())
+                format!("{} threads on {} CPUs leave none to spare", self.threads, priority::online_cpus())
             }
         }
     }
@@ -240,8 +248,8 @@ impl Engine {
             let other_end = rustix::io::fcntl_dupfd_cloexec(&waker, 0).map_err(EngineError::Driver)?;
             let setup = self.setup(index as u32, origin, &resolver, other_end, &early, &same, &control)?;
             let handle = match self.io.uring {
-                true => spawn(index, &self.plan, setup, move || Uring::new(waker), recorder),
-                false => spawn(index, &self.plan, setup, move || Epoll::new(waker), recorder),
+                true => spawn(index, &self.plan, &self.priority, setup, move || Uring::new(waker), recorder),
+                false => spawn(index, &self.plan, &self.priority, setup, move || Epoll::new(waker), recorder),
             };
             threads.push(handle.map_err(EngineError::Thread)?);
         }
@@ -354,18 +362,24 @@ impl Engine {
 fn spawn<D: Driver, R: Record + Send + 'static>(
     index: usize,
     plan: &Arc<Plan>,
+    priority: &Grant,
     setup: Setup,
     driver: impl FnOnce() -> Result<D, rustix::io::Errno> + Send + 'static,
     recorder: R,
 ) -> std::io::Result<JoinHandle<Notes>> {
     let cpus = &plan.engine.cpus;
     let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
+    let priority = priority.clone();
     std::thread::Builder::new().name(format!("tare-http-{index}")).spawn(move || {
         let mut notes = Notes::default();
         if let Some(cpu) = cpu
             && let Err(error) = pin(cpu)
         {
             notes.detail(&format!("thread {index} could not be pinned to CPU {cpu}: {error}"));
+        }
+        // Before this thread has descriptors of its own: whoever watches over it must not share those.
+        if let Err(error) = priority.take() {
+            notes.detail(&format!("thread {index} has another priority than was granted: {error}"));
         }
         if let Err(errno) = own_descriptors() {
             notes.detail(&format!("thread {index} shares its descriptors with the others: {errno}"));
@@ -376,6 +390,10 @@ fn spawn<D: Driver, R: Record + Send + 'static>(
         match driver() {
             Ok(driver) => notes.merge(Worker::new(setup, driver, recorder).run()),
             Err(errno) => setup.control.fail(EngineError::Driver(errno).to_string()),
+        }
+        // Each thread that ends tells what is known by then, in the same words or newer ones.
+        if let Some(lost) = priority.lost() {
+            notes.detail(&lost);
         }
         notes
     })
@@ -423,7 +441,9 @@ fn decide_spin(plan: &Plan, threads: u32) -> bool {
         Spin::Always => true,
         Spin::Never => false,
         Spin::Auto => {
-            matches!(plan.load, Load::Open { .. }) && online_cpus() > threads && usable_cpus() >= threads
+            matches!(plan.load, Load::Open { .. })
+                && priority::online_cpus() > threads
+                && usable_cpus() >= threads
         }
     }
 }
@@ -432,19 +452,25 @@ fn wanted_threads(plan: &Plan) -> u32 {
     plan.engine.threads.unwrap_or_else(|| usable_cpus().saturating_sub(1)).max(1)
 }
 
+/// Threads that spin towards due times go first, where that keeps nobody else from a CPU.
+fn grant_priority(plan: &Plan, threads: u32, spins: bool) -> Grant {
+    let gap = match &plan.load {
+        Load::Open { arrivals, .. } => match arrivals.shape {
+            Shape::Constant(rate) => Some(rate.gap().saturating_mul(threads.into())),
+            _ => None,
+        },
+        Load::Closed { .. } => None,
+    };
+    // A thread that waits for no due time gains nothing by going first, and takes CPU from a target on the same machine.
+    if !spins {
+        return Grant::usual("threads do not spin towards due times");
+    }
+    priority::grant(plan.engine.priority, &Demand { threads, spins, gap })
+}
+
 /// CPUs that this process may use.
 fn usable_cpus() -> u32 {
     rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count()).max(1)
-}
-
-/// CPUs of the machine.
-fn online_cpus() -> u32 {
-    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    let count = |range: &str| match range.split_once('-') {
-        Some((from, to)) => Some(to.trim().parse::<u32>().ok()? - from.parse::<u32>().ok()? + 1),
-        None => range.trim().parse::<u32>().ok().map(|_| 1),
-    };
-    text.split(',').map(count).sum::<Option<u32>>().unwrap_or_else(usable_cpus)
 }
 
 /// Asks for the memory that a closed loop's connections will need, which are all opened at once, and gives it back.

@@ -6,6 +6,7 @@ use crate::shapes::short_form;
 use sha2::{Digest as _, Sha256};
 use std::fmt::{self, Display, Write};
 use std::path::Path;
+use units::Priority;
 
 /// SHA-256 of a plan's canonical text without its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -257,6 +258,9 @@ impl Writer {
                 Spin::Always => "always",
             },
         );
+        if engine.priority != Priority::Auto {
+            self.text("priority", engine.priority);
+        }
         self.text(
             "io",
             match engine.io {

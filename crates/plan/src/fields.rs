@@ -65,6 +65,7 @@ pub const FIELDS: &[(&str, &str)] = &[
     ("engine.threads", "--threads"),
     ("engine.cpus", "--cpus"),
     ("engine.spin", "--spin"),
+    ("engine.priority", "--priority"),
     ("engine.io", "--io"),
     ("limits.fail_if", "--fail-if"),
     ("limits.abort_if", "--abort-if"),

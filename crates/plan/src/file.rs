@@ -183,6 +183,8 @@ pub struct EngineFile {
     pub cpus: Option<Typed>,
     /// `auto`, `never`, `always`
     pub spin: Option<String>,
+    /// `auto`, `normal`, `real-time`
+    pub priority: Option<String>,
     /// `auto`, `epoll`, `uring`
     pub io: Option<String>,
 }

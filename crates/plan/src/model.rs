@@ -3,7 +3,7 @@
 use crate::limits::Limits;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use units::{Bytes, Count, Fraction, Picos, Rate};
+use units::{Bytes, Count, Fraction, Picos, Priority, Rate};
 
 /// Everything that a run is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -266,6 +266,8 @@ pub struct EnginePlan {
     /// Thread i runs on the (i mod n)-th of these; empty leaves it to the kernel.
     pub cpus: Vec<u32>,
     pub spin: Spin,
+    /// Of threads that wait for due times.
+    pub priority: Priority,
     pub io: IoChoice,
 }
 

@@ -14,6 +14,7 @@ mod bytes;
 mod count;
 mod parse;
 mod picos;
+mod priority;
 mod rate;
 mod record;
 
@@ -21,5 +22,6 @@ pub use bytes::Bytes;
 pub use count::{Count, Fraction};
 pub use parse::ParseError;
 pub use picos::{Instant, Picos};
+pub use priority::Priority;
 pub use rate::Rate;
 pub use record::{Cause, Departure, Event, Fate, Gauges, Group, Miss, Outcome, Phase, Record};

@@ -284,6 +284,9 @@ pub struct GeneratorArgs {
     /// Spin the last stretch to a due time: auto, never or always [default: auto]
     #[arg(long, value_name = "WHEN")]
     pub spin: Option<String>,
+    /// Priority of threads that spin: auto, normal or real-time [default: auto]
+    #[arg(long, value_name = "WHICH")]
+    pub priority: Option<String>,
     /// How sockets are driven: auto, epoll or uring [default: auto]
     #[arg(long, value_name = "WAY")]
     pub io: Option<String>,
@@ -568,6 +571,7 @@ impl GeneratorArgs {
         file.engine.threads = typed(&self.threads);
         file.engine.cpus = typed(&self.cpus);
         file.engine.spin.clone_from(&self.spin);
+        file.engine.priority.clone_from(&self.priority);
         file.engine.io.clone_from(&self.io);
     }
 }

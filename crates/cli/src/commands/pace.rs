@@ -61,6 +61,9 @@ pub struct PaceArgs {
     /// CPUs for the thread that paces and the one that hands answers back
     #[arg(long, value_name = "LIST", help_heading = "How")]
     cpus: Option<String>,
+    /// Priority of the thread that paces: auto, normal or real-time [default: auto]
+    #[arg(long, value_name = "WHICH", help_heading = "How")]
+    priority: Option<String>,
     /// Do not keep this host's sockets back before a tap; its queue is long instead
     #[arg(long, help_heading = "How")]
     no_valve: bool,
@@ -99,6 +102,7 @@ impl PaceArgs {
             relative: self.relative.then_some(true),
             duration: typed(&self.duration),
             cpus: typed(&self.cpus),
+            priority: typed(&self.priority),
             valve: self.no_valve.then_some(false),
             line: typed(&self.line),
         };

@@ -107,6 +107,12 @@ pub struct HowArgs {
     /// Spin the last stretch to a due time: auto, never or always [default: auto]
     #[arg(long, value_name = "WHEN")]
     pub spin: Option<String>,
+    /// Priority of threads that wait for due times: auto, normal or real-time [default: auto]
+    #[arg(long, value_name = "WHICH")]
+    pub priority: Option<String>,
+    /// With --receive: wait so long for frames that are on their way when the last has left [default: 2s from the last that came, longer on a slow way]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub drain: Option<String>,
     /// Answer ARP and neighbour discovery for the source addresses
     #[arg(long)]
     pub answer_arp: bool,
@@ -137,6 +143,8 @@ impl SendArgs {
         send.queues = typed(&how.queues);
         send.cpus = typed(&how.cpus);
         send.spin.clone_from(&how.spin);
+        send.priority.clone_from(&how.priority);
+        send.drain = typed(&how.drain);
         send.answer_arp = how.answer_arp.then_some(true);
         send.line = typed(&how.line);
         self.frames.fill(&mut file.frames);

@@ -15,7 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   tare sweep --send packet:veth0 --receive packet:veth3               NDR and PDR of the seven sizes of RFC 2544
   tare sweep --send xdp:eth0 --receive xdp:eth1 --sizes 64,1518 --goal ndr,0.1% --trials 10
-  tare sweep --send packet:veth0 --receive packet:veth3 --rfc2544     trials of 60 s, each of which decides
+  tare sweep --send packet:veth0 --receive packet:veth3 --rfc2544     throughput, latency, loss, bursts as RFC 2544 has them
 
 The search is MLRsearch (RFC 9971). A trial in which the generator or the receiver was the limit never counts as the target's
 loss: it is made again, at last at a lower load, and the result says 'at least'.";
@@ -46,9 +46,21 @@ pub struct SweepArgs {
     /// Searches for the longest burst without loss; 0 makes none [default: 50]
     #[arg(long, value_name = "N", help_heading = "What is looked for")]
     bursts: Option<String>,
-    /// No latency at 10, 50, 90 and 100 % of the load that was found
+    /// No latency at shares of the load that was found
     #[arg(long, help_heading = "What is looked for")]
     no_latency: bool,
+    /// Shares of the load that was found at which latency is measured [default: 10%,50%,90%,100%]
+    #[arg(long, value_name = "LIST", help_heading = "What is looked for")]
+    latency_at: Option<String>,
+    /// Trials at each of them [default: 1]
+    #[arg(long, value_name = "N", help_heading = "What is looked for")]
+    latency_trials: Option<String>,
+    /// Length of each [default: --trial-time]
+    #[arg(long, value_name = "DURATION", help_heading = "What is looked for")]
+    latency_time: Option<String>,
+    /// Loss at 100, 90, 80 % of the highest load and so on, until two trials in a row lose nothing
+    #[arg(long, help_heading = "What is looked for")]
+    frame_loss: bool,
 
     /// Length of the trials that decide [default: 1s]
     #[arg(long, value_name = "DURATION", help_heading = "How surely")]
@@ -71,10 +83,13 @@ pub struct SweepArgs {
     /// Highest load: frames a second, bits a second or a share of the line rate [default: 100%]
     #[arg(long, value_name = "RATE", help_heading = "How surely")]
     max_rate: Option<String>,
-    /// After a trial, wait so long for what is on its way [default: 200ms]
+    /// After a trial, wait so long for what is on its way, longer where the way takes longer [default: 200ms]
     #[arg(long, value_name = "DURATION", help_heading = "How surely")]
     drain: Option<String>,
-    /// Everything as RFC 2544 has it: trials of 60 s, each of which decides
+    /// Wait so long between two trials [default: 0]
+    #[arg(long, value_name = "DURATION", help_heading = "How surely")]
+    rest: Option<String>,
+    /// RFC 2544's throughput (26.1), latency (26.2), frame loss rate (26.3) and back-to-back frames (26.4)
     #[arg(long, help_heading = "How surely")]
     rfc2544: bool,
     /// Speed of the link, where its driver does not tell it
@@ -83,6 +98,9 @@ pub struct SweepArgs {
     /// CPUs for the thread that sends and the one that receives
     #[arg(long, value_name = "LIST", help_heading = "How surely")]
     cpus: Option<String>,
+    /// Priority of the thread that sends: auto, normal or real-time [default: auto]
+    #[arg(long, value_name = "WHICH", help_heading = "How surely")]
+    priority: Option<String>,
 
     #[command(flatten)]
     frames: FrameArgs,
@@ -125,10 +143,16 @@ impl SweepArgs {
             min_rate: typed(&self.min_rate),
             max_rate: typed(&self.max_rate),
             latency: self.no_latency.then_some(false),
+            latency_at: typed(&self.latency_at),
+            latency_trials: typed(&self.latency_trials),
+            latency_time: typed(&self.latency_time),
+            frame_loss: self.frame_loss.then_some(true),
             bursts: typed(&self.bursts),
             drain: typed(&self.drain),
+            rest: typed(&self.rest),
             rfc2544: self.rfc2544.then_some(true),
             cpus: typed(&self.cpus),
+            priority: typed(&self.priority),
             line: typed(&self.line),
         };
         self.frames.fill(&mut file.frames);

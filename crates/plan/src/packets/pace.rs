@@ -15,7 +15,7 @@ use crate::typed::Typed;
 use serde::Deserialize;
 use std::fmt::Write;
 use std::str::FromStr;
-use units::Picos;
+use units::{Picos, Priority};
 
 /// A plan file of `tare pace`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -43,6 +43,8 @@ pub struct PaceFile {
     pub relative: Option<bool>,
     pub duration: Option<Typed>,
     pub cpus: Option<Typed>,
+    /// `auto`, `normal`, `real-time`
+    pub priority: Option<Typed>,
     /// Keep the host back by a queueing discipline before a tap.
     pub valve: Option<bool>,
     /// Speed of the link in bits/s, where its driver does not tell it.
@@ -59,6 +61,7 @@ pub const PACE_FLAGS: &[(&str, &str)] = &[
     ("relative", "--relative"),
     ("duration", "--duration (-t)"),
     ("cpus", "--cpus"),
+    ("priority", "--priority"),
     ("valve", "--no-valve"),
     ("line", "--line"),
 ];
@@ -74,6 +77,7 @@ pub struct PacePlan {
     /// Until it is stopped where there is none.
     pub duration: Option<Picos>,
     pub cpus: Vec<u32>,
+    pub priority: Priority,
     pub valve: bool,
     pub line_bps: Option<u64>,
 }
@@ -114,6 +118,7 @@ impl PacePlanFile {
             relative: pace.relative.unwrap_or(false),
             duration: table.time("duration", &pace.duration)?,
             cpus: table.cpus("cpus", &pace.cpus)?,
+            priority: table.priority("priority", &pace.priority)?,
             valve: pace.valve.unwrap_or(true),
             line_bps: line(&table, &pace.line)?,
         };
@@ -212,6 +217,9 @@ impl PacePlan {
         }
         if !self.cpus.is_empty() {
             line("cpus", &quoted(&self.cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")));
+        }
+        if self.priority != Priority::Auto {
+            line("priority", &quoted(self.priority.word()));
         }
         line("valve", &self.valve.to_string());
         if let Some(bits) = self.line_bps {

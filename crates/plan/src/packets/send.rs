@@ -18,7 +18,7 @@ use serde::Deserialize;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::str::FromStr;
-use units::{Count, Picos, Rate};
+use units::{Count, Picos, Priority, Rate};
 
 /// Threads that a plan may ask for.
 const MOST_QUEUES: u32 = 256;
@@ -66,6 +66,10 @@ pub struct SendFile {
     pub queues: Option<Typed>,
     pub cpus: Option<Typed>,
     pub spin: Option<String>,
+    /// `auto`, `normal`, `real-time`
+    pub priority: Option<String>,
+    /// After the last frame has left, so long is waited for those on their way.
+    pub drain: Option<Typed>,
     /// Answer ARP and neighbour discovery for the source addresses.
     pub answer_arp: Option<bool>,
     /// Speed of the link in bits/s, where its driver does not tell it.
@@ -90,6 +94,8 @@ pub const SEND_FLAGS: &[(&str, &str)] = &[
     ("queues", "--queues"),
     ("cpus", "--cpus"),
     ("spin", "--spin"),
+    ("priority", "--priority"),
+    ("drain", "--drain"),
     ("answer_arp", "--answer-arp"),
     ("line", "--line"),
 ];
@@ -148,6 +154,9 @@ pub struct SendPlan {
     pub queues: u32,
     pub cpus: Vec<u32>,
     pub spin: Spin,
+    pub priority: Priority,
+    /// `None`: as long as the way takes.
+    pub drain: Option<Picos>,
     pub answer_arp: bool,
     pub line_bps: Option<u64>,
     /// What frames look like; where they are replayed, nothing of it is used.
@@ -225,6 +234,8 @@ impl SendPlanFile {
             queues: self.count("queues", &send.queues, MOST_QUEUES.into())?.map_or(1, |count| count as u32),
             cpus: self.cpus()?,
             spin: self.spin()?,
+            priority: self.priority()?,
+            drain: self.drain()?,
             answer_arp: send.answer_arp.unwrap_or(false),
             line_bps: self.line()?,
             look: frames::resolve(&self.frames, &|field| self.place(field))?,
@@ -450,6 +461,28 @@ impl SendPlanFile {
         }
     }
 
+    fn priority(&self) -> Result<Priority, PlanError> {
+        let Some(typed) = self.send.priority.as_deref() else { return Ok(Priority::Auto) };
+        typed.parse().map_err(|error: units::ParseError| {
+            self.wrong("send.priority", typed, error.problem, error.expected)
+        })
+    }
+
+    fn drain(&self) -> Result<Option<Picos>, PlanError> {
+        let Some(typed) = &self.send.drain else { return Ok(None) };
+        if self.send.receive.is_none() {
+            return Err(PlanError::Missing {
+                place: Box::new(self.place("send.drain")),
+                needs: "--receive PORT".to_owned(),
+                why: "without it nobody waits for frames".to_owned(),
+            });
+        }
+        let text = typed.as_str();
+        Picos::from_str(text).map(Some).map_err(|error| {
+            self.wrong("send.drain", text, error.problem, "seconds, or a time such as 500ms")
+        })
+    }
+
     fn line(&self) -> Result<Option<u64>, PlanError> {
         let Some(typed) = &self.send.line else { return Ok(None) };
         let text = typed.as_str();
@@ -573,6 +606,12 @@ impl SendPlan {
             Spin::Always => "always",
         };
         line("spin", &quoted(spin));
+        if self.priority != Priority::Auto {
+            line("priority", &quoted(self.priority.word()));
+        }
+        if let Some(drain) = self.drain {
+            line("drain", &quoted(&drain.to_string()));
+        }
         line("answer_arp", &self.answer_arp.to_string());
         if let Some(bits) = self.line_bps {
             line("line", &quoted(&bits.to_string()));

@@ -16,7 +16,7 @@ use crate::file::{LimitsFile, Origin, read_toml};
 use crate::typed::Typed;
 use serde::Deserialize;
 use std::fmt::Write;
-use units::{Fraction, Picos, Rate};
+use units::{Fraction, Picos, Priority, Rate};
 
 /// RFC 2544 §9.1, Ethernet.
 pub const SIZES: [u32; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
@@ -25,6 +25,8 @@ const MOST_SIZE: u64 = 65_535;
 const MOST_REPETITIONS: u64 = 100;
 const MOST_BURSTS: u64 = 1_000;
 const MOST_GOALS: usize = 8;
+/// Loads at which latency is measured, in percent of the first goal's.
+const LATENCY_AT: [u32; 4] = [10, 50, 90, 100];
 
 /// A plan file of `tare sweep`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -55,15 +57,26 @@ pub struct SweepFile {
     pub width: Option<Typed>,
     pub min_rate: Option<Typed>,
     pub max_rate: Option<Typed>,
-    /// Latency at 10, 50, 90 and 100 % of the first goal's load.
+    /// One-way times at shares of the first goal's load.
     pub latency: Option<bool>,
+    /// Shares of that load, `10%,50%,90%,100%`.
+    pub latency_at: Option<Typed>,
+    /// Trials at each of them, and how long one takes.
+    pub latency_trials: Option<Typed>,
+    pub latency_time: Option<Typed>,
+    /// Loss at 100, 90, 80 … % of the highest load, until two trials in a row lose nothing.
+    pub frame_loss: Option<bool>,
     /// Searches for the longest burst; 0 makes none.
     pub bursts: Option<Typed>,
     /// After the last frame of a trial has left, so long is waited for those on their way.
     pub drain: Option<Typed>,
-    /// Everything as RFC 2544 has it: trials of 60 s, each of which decides.
+    /// Between two trials, so long nothing is sent.
+    pub rest: Option<Typed>,
+    /// Throughput, latency, frame loss rate and back-to-back frames as RFC 2544 has them.
     pub rfc2544: Option<bool>,
     pub cpus: Option<Typed>,
+    /// `auto`, `normal`, `real-time`
+    pub priority: Option<Typed>,
     pub line: Option<Typed>,
 }
 
@@ -82,10 +95,16 @@ pub const SWEEP_FLAGS: &[(&str, &str)] = &[
     ("min_rate", "--min-rate"),
     ("max_rate", "--max-rate"),
     ("latency", "--no-latency"),
+    ("latency_at", "--latency-at"),
+    ("latency_trials", "--latency-trials"),
+    ("latency_time", "--latency-time"),
+    ("frame_loss", "--frame-loss"),
     ("bursts", "--bursts"),
     ("drain", "--drain"),
+    ("rest", "--rest"),
     ("rfc2544", "--rfc2544"),
     ("cpus", "--cpus"),
+    ("priority", "--priority"),
     ("line", "--line"),
 ];
 
@@ -116,9 +135,17 @@ pub struct SweepPlan {
     /// Frames, bits or a share of the line rate: for each size what it comes to.
     pub max: Pace,
     pub latency: bool,
+    /// Shares of the first goal's load.
+    pub latency_at: Vec<Fraction>,
+    pub latency_trials: u32,
+    pub latency_time: Picos,
+    pub frame_loss: bool,
     pub bursts: u32,
+    /// After the last frame of a trial, at least so long: longer where the way takes longer.
     pub drain: Picos,
+    pub rest: Picos,
     pub cpus: Vec<u32>,
+    pub priority: Priority,
     pub line_bps: Option<u64>,
     pub look: Frames,
 }
@@ -163,7 +190,7 @@ impl SweepPlanFile {
             send: table.port("send", sweep.send.as_ref(), ports)?,
             receive: table.port("receive", sweep.receive.as_ref(), ports)?,
             sizes: self.sizes(&table)?,
-            goals: self.goals(&table)?,
+            goals: self.goals(&table, by_the_letter)?,
             repetitions: table.count("trials", &sweep.trials, 1, MOST_REPETITIONS)?.unwrap_or(1) as u32,
             trial,
             first_trial: first.unwrap_or(if by_the_letter { trial } else { quarter(trial) }),
@@ -173,13 +200,29 @@ impl SweepPlanFile {
             min,
             max,
             latency: sweep.latency.unwrap_or(true),
+            latency_at: self.latency_at(&table, by_the_letter)?,
+            latency_trials: table
+                .count("latency_trials", &sweep.latency_trials, 1, MOST_REPETITIONS)?
+                .map_or(if by_the_letter { 20 } else { 1 }, |count| count as u32),
+            latency_time: table.time("latency_time", &sweep.latency_time)?.unwrap_or(if by_the_letter {
+                Picos::from_secs(120)
+            } else {
+                trial
+            }),
+            frame_loss: sweep.frame_loss.unwrap_or(by_the_letter),
             bursts: table.count("bursts", &sweep.bursts, 0, MOST_BURSTS)?.unwrap_or(50) as u32,
             drain: table.time("drain", &sweep.drain)?.unwrap_or(if by_the_letter {
                 Picos::from_secs(2)
             } else {
                 Picos::from_millis(200)
             }),
+            rest: table.time("rest", &sweep.rest)?.unwrap_or(if by_the_letter {
+                Picos::from_secs(5)
+            } else {
+                Picos::ZERO
+            }),
             cpus: table.cpus("cpus", &sweep.cpus)?,
+            priority: table.priority("priority", &sweep.priority)?,
             line_bps: line(&table, &sweep.line)?,
             look: frames::resolve(&self.frames, &|field| table.place(field))?,
         };
@@ -215,8 +258,29 @@ impl SweepPlanFile {
         Ok(sizes)
     }
 
-    fn goals(&self, table: &Table<'_>) -> Result<Vec<SweepGoal>, PlanError> {
-        let text = self.sweep.goal.as_ref().map_or("ndr,pdr", Typed::as_str);
+    fn latency_at(&self, table: &Table<'_>, by_the_letter: bool) -> Result<Vec<Fraction>, PlanError> {
+        let Some(typed) = &self.sweep.latency_at else {
+            let percents: &[u32] = if by_the_letter { &[100] } else { &LATENCY_AT };
+            return Ok(percents.iter().map(|percent| millionths(percent * 10_000)).collect());
+        };
+        let text = typed.as_str();
+        let expected = "shares of the load that was found, such as 10%,50%,100%";
+        let read = |part: &str| {
+            let share: Fraction = part.trim().parse().map_err(|error: units::ParseError| {
+                table.wrong("latency_at", text, error.problem, expected)
+            })?;
+            match share == Fraction::ZERO {
+                true => Err(table.wrong("latency_at", text, "has a load of zero", expected)),
+                false => Ok(share),
+            }
+        };
+        text.split(',').map(read).collect()
+    }
+
+    /// RFC 2544 knows one: not a frame is lost.
+    fn goals(&self, table: &Table<'_>, by_the_letter: bool) -> Result<Vec<SweepGoal>, PlanError> {
+        let default = if by_the_letter { "ndr" } else { "ndr,pdr" };
+        let text = self.sweep.goal.as_ref().map_or(default, Typed::as_str);
         let expected = "ndr (no loss), pdr (0.5%) or a loss ratio such as 0.1%; several with commas";
         let read = |part: &str| {
             let part = part.trim();
@@ -300,7 +364,8 @@ impl SweepPlan {
             let _ = writeln!(out, "{key} = {value}");
         };
         let list = |items: Vec<String>| quoted(&items.join(","));
-        let share = |share: Fraction| quoted(&format!("{}%", f64::from(share.millionths()) / 1e4));
+        let percent = |share: Fraction| format!("{}%", f64::from(share.millionths()) / 1e4);
+        let share = |share: Fraction| quoted(&percent(share));
         line("send", &quoted(&self.send));
         line("receive", &quoted(&self.receive));
         line("sizes", &list(self.sizes.iter().map(u32::to_string).collect()));
@@ -318,10 +383,34 @@ impl SweepPlan {
         line("min_rate", &quoted(&self.min.to_string()));
         line("max_rate", &quoted(&pace_text(&self.max).unwrap_or_default()));
         line("latency", &self.latency.to_string());
+        if !self
+            .latency_at
+            .iter()
+            .map(|share| share.millionths())
+            .eq(LATENCY_AT.map(|percent| percent * 10_000))
+        {
+            let shares: Vec<String> = self.latency_at.iter().map(|at| percent(*at)).collect();
+            line("latency_at", &list(shares));
+        }
+        if self.latency_trials != 1 {
+            line("latency_trials", &self.latency_trials.to_string());
+        }
+        if self.latency_time != self.trial {
+            line("latency_time", &quoted(&self.latency_time.to_string()));
+        }
+        if self.frame_loss {
+            line("frame_loss", "true");
+        }
         line("bursts", &self.bursts.to_string());
         line("drain", &quoted(&self.drain.to_string()));
+        if !self.rest.is_zero() {
+            line("rest", &quoted(&self.rest.to_string()));
+        }
         if !self.cpus.is_empty() {
             line("cpus", &list(self.cpus.iter().map(u32::to_string).collect()));
+        }
+        if self.priority != Priority::Auto {
+            line("priority", &quoted(self.priority.word()));
         }
         if let Some(bits) = self.line_bps {
             line("line", &quoted(&bits.to_string()));

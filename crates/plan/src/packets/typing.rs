@@ -5,7 +5,7 @@ use crate::error::{Place, PlanError};
 use crate::file::Origin;
 use crate::typed::Typed;
 use std::str::FromStr;
-use units::{Count, Fraction, ParseError, Picos};
+use units::{Count, Fraction, ParseError, Picos, Priority};
 
 const MOST_CPU: u32 = 8_191;
 
@@ -72,6 +72,10 @@ impl Table<'_> {
             }
             time => Ok(time),
         }
+    }
+
+    pub fn priority(&self, key: &str, typed: &Option<Typed>) -> Result<Priority, PlanError> {
+        Ok(self.parse(key, typed)?.unwrap_or_default())
     }
 
     pub fn share(&self, key: &str, typed: &Option<Typed>) -> Result<Option<Fraction>, PlanError> {

@@ -26,7 +26,7 @@ use crate::model::{EnginePlan, Family, IoChoice, Plan, ResolvePlan, Spin};
 use crate::suggest::nearest;
 use crate::typed::Typed;
 use std::net::IpAddr;
-use units::{Count, ParseError};
+use units::{Count, ParseError, Priority};
 
 const DEFAULT_SEED: u64 = 1;
 const MOST_THREADS: u32 = 1024;
@@ -134,12 +134,27 @@ impl Resolver<'_> {
             section.spin.as_deref(),
             &[("auto", Spin::Auto), ("never", Spin::Never), ("always", Spin::Always)],
         )?;
+        let priority = self.choice(
+            "engine.priority",
+            section.priority.as_deref(),
+            &[
+                (Priority::Auto.word(), Priority::Auto),
+                (Priority::Normal.word(), Priority::Normal),
+                (Priority::RealTime.word(), Priority::RealTime),
+            ],
+        )?;
         let io = self.choice(
             "engine.io",
             section.io.as_deref(),
             &[("auto", IoChoice::Auto), ("epoll", IoChoice::Epoll), ("uring", IoChoice::IoUring)],
         )?;
-        Ok(EnginePlan { threads, cpus, spin: spin.unwrap_or(Spin::Auto), io: io.unwrap_or(IoChoice::Auto) })
+        Ok(EnginePlan {
+            threads,
+            cpus,
+            spin: spin.unwrap_or(Spin::Auto),
+            priority: priority.unwrap_or_default(),
+            io: io.unwrap_or(IoChoice::Auto),
+        })
     }
 
     fn note(&mut self, text: impl Into<String>) {
