@@ -11,7 +11,7 @@ use crate::weighed::Weighed;
 use clock::HostClock;
 use host::predict::Demand;
 use measure::packets::{PacketReport, PortReport};
-use measure::{Choice, FrameConditions, Loop, RunTotals};
+use measure::{Choice, Flags, FrameConditions, Loop, RunTotals};
 use packet::ctl::{Keys, Server};
 use packet::{Control, Facts, Findings, Halt, Job, Running};
 use plan::packets::{Command, PacketPlan};
@@ -55,6 +55,8 @@ struct Frames {
     control: Arc<Control>,
     clock: HostClock,
     findings: Findings,
+    /// Flags of the command that advice may name.
+    flags: Flags,
     has_keys: bool,
     keys: Option<Keys>,
     server: Option<Server>,
@@ -71,11 +73,24 @@ impl Frames {
             control: Arc::new(Control::default()),
             clock,
             findings: Findings::default(),
+            flags: flags(plan.command),
             has_keys,
             keys: None,
             server: None,
         }
     }
+}
+
+/// Not every command has all flags that a load of frames may need.
+const fn flags(command: Command) -> Flags {
+    let (threads, cpus, spin) = match command {
+        Command::Send => (Some("--queues"), true, true),
+        Command::Pace | Command::Sweep => (None, true, false),
+        Command::Capture => (Some("--queues"), false, false),
+        Command::Forward => (Some("--threads"), false, false),
+        Command::Gaps => (None, false, false),
+    };
+    Flags { threads, cpus, spin }
 }
 
 fn brief(facts: &Facts, plan: &PacketPlan) -> Brief {
@@ -206,7 +221,8 @@ impl Driven for Frames {
         let gap = self.facts.gap.map(|gap| gap.as_picos() as f64 / 1e3);
         let port_failed = self.control.halt() == Halt::Failed;
         let simulated = self.brief.simulated;
-        Some(FrameConditions { port_failed, simulated, ..conditions(&self.findings, gap) })
+        let (flags, no_spin) = (self.flags, self.facts.no_spin.clone());
+        Some(FrameConditions { port_failed, simulated, flags, no_spin, ..conditions(&self.findings, gap) })
     }
 
     fn tell(&self, result: &mut RunResult, _: &RunTotals) {
@@ -257,7 +273,7 @@ impl Frames {
 
 /// What the verdict needs of the findings. Faults that were asked for, and what a filter let pass by, are no loss of ours.
 fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
-    let PacketReport { ports, gaps, .. } = &findings.report;
+    let PacketReport { ports, gaps, handed_over, received, .. } = &findings.report;
     let lost = |start: &str| -> u64 {
         let counted = |port: &PortReport| {
             port.drops
@@ -273,13 +289,14 @@ fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
         requested_gap_ns: gap_ns.or_else(|| gaps.and_then(|gaps| gaps.requested_ns)),
         gap_error_p95_ns: gaps.and_then(|gaps| gaps.error).map(|error| error.p95_ns),
         gaps_are_handed_over: gaps.is_some_and(|gaps| gaps.handed_over),
+        own_gap_error_p95_ns: handed_over.as_ref().and_then(|gaps| gaps.error).map(|error| error.p95_ns),
+        outstanding: received.as_ref().map_or(0, |received| received.outstanding),
         stamp_error_ns: gaps.map(|gaps| gaps.stamp_error_ns),
         receiver_drops: lost("rx."),
         received: ports.iter().map(|port| port.received).sum(),
         transmit_drops: lost("tx."),
         invalid_trials: findings.invalid_trials,
-        port_failed: false,
-        simulated: false,
+        ..FrameConditions::default()
     }
 }
 

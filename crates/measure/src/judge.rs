@@ -17,7 +17,7 @@ mod machine;
 mod percentiles;
 mod weighed;
 
-pub use frames::FrameConditions;
+pub use frames::{Flags, FrameConditions};
 pub use weighed::WeighedLoad;
 
 /// Every criterion, in the order of docs/verdict.md.
@@ -65,6 +65,7 @@ pub const FRAME_CRITERIA: &[&str] = &[
     "gap_error.p95",
     "stamps.error",
     "receiver.drops",
+    "receiver.outstanding",
     "transmit.drops",
     "links.down",
     "ports.failed",

@@ -43,8 +43,8 @@ pub use environment::{Choice, ClockReport, Environment, Limit, Stated};
 pub use health::{CoreHealth, HealthSample, HealthSummary, ThreadHealth};
 pub use interval::{GroupData, IntervalData, IntervalRow};
 pub use judge::{
-    CRITERIA, Conditions, FRAME_CRITERIA, FrameConditions, Loop, SinkLoss, WeighedLoad, judge, judge_so_far,
-    unreachable,
+    CRITERIA, Conditions, FRAME_CRITERIA, Flags, FrameConditions, Loop, SinkLoss, WeighedLoad, judge,
+    judge_so_far, unreachable,
 };
 /// From the thresholds' grammar, for all who count errors.
 pub use plan::LOWEST_ERROR_STATUS;

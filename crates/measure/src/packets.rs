@@ -16,6 +16,9 @@ pub struct PacketReport {
     /// Gaps as they were when frames arrived (or were handed over, if nobody received).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gaps: Option<GapReport>,
+    /// Gaps as they were when the frames left, where `gaps` are those of a receiver: what of their error is the sender's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handed_over: Option<GapReport>,
     /// What the signatures of received frames tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub received: Option<ReceivedReport>,
@@ -151,8 +154,18 @@ pub struct ReceivedReport {
     /// Frames with a signature of this run, and others.
     pub signed: u64,
     pub unsigned: u64,
-    /// Expected and not seen.
+    /// Expected and not seen: lost on the way, between the two ports.
     pub lost: u64,
+    /// Not seen either, but as many were lost by this machine's own ports, before they left or after they had arrived: at most
+    /// these are its own losses, and no one else's.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub lost_here: u64,
+    /// Not seen when waiting ended, and may still come: they left so late that others took as long.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub outstanding: u64,
+    /// How long was waited for frames after the last had left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waited_s: Option<f64>,
     pub duplicated: u64,
     /// Came after a frame with a higher number.
     pub reordered: u64,
@@ -160,8 +173,14 @@ pub struct ReceivedReport {
     pub corrupted: u64,
     /// So old when they came that they had been counted as lost, or had been there already.
     pub too_old: u64,
-    /// received − sent, in ns; both stamped by this machine's clock.
+    /// received − sent, in ns; both stamped by this machine's clock. Neither the sender's lateness nor the receiver's is part of it.
     pub one_way_ns: Spread,
+    /// sent − due of the frames that arrived: the sender's own lateness.
+    #[serde(skip_serializing_if = "Spread::is_empty")]
+    pub late_ns: Spread,
+    /// From a frame's stamp until it was read: the receiver's own.
+    #[serde(skip_serializing_if = "Spread::is_empty")]
+    pub unread_ns: Spread,
     /// The first few incidents in words: "stream 0: frame 4711 is lost".
     pub incidents: Vec<String>,
     pub streams: Vec<StreamRow>,
@@ -180,6 +199,18 @@ pub struct Spread {
     pub max: f64,
 }
 
+impl Spread {
+    const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// What did not arrive of one stream, whoever lost it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StreamRow {

@@ -38,6 +38,8 @@ pub struct Facts {
     pub notes: Vec<String>,
     /// Whose time all times of the run are, where it is not this host's.
     pub time: Option<PortTime>,
+    /// What lets threads spin that have too few CPUs for it.
+    pub no_spin: Option<String>,
 }
 
 /// A run that can be started.

@@ -69,7 +69,9 @@ pub fn gap_rows(gaps: &GapReport) -> Table {
 pub fn received(received: &ReceivedReport) -> Vec<String> {
     let part = |number: u64, word: &str| (number > 0).then(|| format!("{} {word}", count(number)));
     let mut parts = vec![format!("{} with a signature", count(received.signed))];
-    parts.push(format!("{} lost", count(received.lost)));
+    parts.push(format!("{} lost on the way", count(received.lost)));
+    parts.extend(part(received.lost_here, "lost by this machine itself"));
+    parts.extend(part(received.outstanding, "may still come"));
     parts.extend(part(received.duplicated, "twice"));
     parts.extend(part(received.reordered, "out of order"));
     parts.extend(part(received.corrupted, "damaged"));
@@ -119,12 +121,21 @@ fn columns(all: &[(&str, &str)]) -> Vec<Column> {
 }
 
 fn one_way(received: &ReceivedReport) -> Table {
-    let Spread { count, mean, min, p50, p95, p99, max } = received.one_way_ns;
-    let figures = [mean, min, p50, p95, p99, max].map(Cell::Figure);
+    let row = |what: &str, spread: &Spread| {
+        let Spread { count, mean, min, p50, p95, p99, max } = *spread;
+        let figures = [count as f64, mean, min, p50, p95, p99, max].map(Cell::Figure);
+        (count > 0).then(|| std::iter::once(Cell::Words(what.to_owned())).chain(figures).collect())
+    };
+    let parts = [
+        ("on the way", &received.one_way_ns),
+        ("before: late here", &received.late_ns),
+        ("after: unread here", &received.unread_ns),
+    ];
     Table {
         key: "one-way".to_owned(),
         title: "One-way latency (sent → received)".to_owned(),
         columns: columns(&[
+            ("part", ""),
             ("frames", "count"),
             ("mean", "ns"),
             ("min", "ns"),
@@ -133,7 +144,7 @@ fn one_way(received: &ReceivedReport) -> Table {
             ("p99", "ns"),
             ("max", "ns"),
         ]),
-        rows: vec![std::iter::once(Cell::Figure(count as f64)).chain(figures).collect()],
+        rows: parts.into_iter().filter_map(|(what, spread)| row(what, spread)).collect(),
         // Incidents stand beside the counts of what arrived.
         notes: Vec::new(),
     }

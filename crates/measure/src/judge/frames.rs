@@ -7,6 +7,28 @@ use crate::totals::RunTotals;
 use crate::verdict::{Criterion, Sense};
 use units::{Cause, Miss, Outcome};
 
+/// Flags of a command that advice may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flags {
+    /// For more threads.
+    pub threads: Option<&'static str>,
+    /// `--cpus`, which binds the threads that send.
+    pub cpus: bool,
+    /// `--spin`.
+    pub spin: bool,
+}
+
+impl Flags {
+    pub(super) const OF_REQUESTS: Self = Self { threads: Some("--threads"), cpus: true, spin: true };
+}
+
+impl Default for Flags {
+    /// Those of `tare send`.
+    fn default() -> Self {
+        Self { threads: Some("--queues"), cpus: true, spin: true }
+    }
+}
+
 /// What the verdict needs to know of a load of frames besides its figures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FrameConditions {
@@ -16,6 +38,10 @@ pub struct FrameConditions {
     pub gap_error_p95_ns: Option<f64>,
     /// It was measured where frames were handed over, not where they arrived.
     pub gaps_are_handed_over: bool,
+    /// The same where frames left, if `gap_error_p95_ns` is where they arrived: what of it is the sender's own.
+    pub own_gap_error_p95_ns: Option<f64>,
+    /// Frames that had not come when waiting for them ended, and may still come.
+    pub outstanding: u64,
     /// Error of the stamps that gaps were measured with.
     pub stamp_error_ns: Option<f64>,
     /// Frames that our own receiver lost, and those that it had.
@@ -27,6 +53,10 @@ pub struct FrameConditions {
     pub invalid_trials: Option<(u64, u64)>,
     /// A port failed before the end.
     pub port_failed: bool,
+    /// Flags that the command has.
+    pub flags: Flags,
+    /// What lets threads spin that have too few CPUs for it.
+    pub no_spin: Option<String>,
     /// All times are a simulation's: this machine's clock, CPUs and threads have no part in them.
     pub simulated: bool,
 }
@@ -61,7 +91,7 @@ pub(super) fn criteria(
         criteria.extend(gap_error(totals, frames, machine));
     }
     criteria.extend(stamps(frames));
-    criteria.extend([receiver_drops(totals, frames), transmit_drops(totals, frames)]);
+    criteria.extend([receiver_drops(totals, frames), outstanding(frames), transmit_drops(totals, frames)]);
     criteria.extend([links_kept(totals), ports_kept(frames)]);
     criteria.extend(trials(frames));
     criteria
@@ -99,15 +129,16 @@ fn late(totals: &RunTotals, frames: &FrameConditions, machine: &Machine<'_>) -> 
     })
 }
 
-/// Where frames arrived if that was measured, else where they were handed over.
+/// Where frames left, if that is known: what becomes of gaps behind that is the way's. Else where they arrived.
 fn gap_error(totals: &RunTotals, frames: &FrameConditions, machine: &Machine<'_>) -> Option<Criterion> {
     let requested = frames.requested_gap_ns?;
     let handed_over = totals.series.of(Series::GapError);
-    let (p95, place) = match frames.gap_error_p95_ns {
-        Some(measured) if frames.gaps_are_handed_over => (measured, "where they are handed over"),
-        Some(measured) => (measured, "where they arrive"),
-        None if handed_over.is_empty() => return None,
-        None => (handed_over.value_at_quantile(0.95) as f64, "where they are handed over"),
+    let (p95, place) = match (frames.own_gap_error_p95_ns, frames.gap_error_p95_ns) {
+        (Some(own), _) => (own, "where they leave"),
+        (None, Some(measured)) if frames.gaps_are_handed_over => (measured, "where they are handed over"),
+        (None, Some(measured)) => (measured, "where they arrive"),
+        (None, None) if handed_over.is_empty() => return None,
+        (None, None) => (handed_over.value_at_quantile(0.95) as f64, "where they are handed over"),
     };
     let limit = (requested / 2.0).max(GAP_FLOOR_NS);
     Some(Criterion::new("gap_error.p95", "ns", p95, Sense::AtMost, limit).advise(|| {
@@ -134,10 +165,22 @@ fn receiver_drops(totals: &RunTotals, frames: &FrameConditions) -> Criterion {
     Criterion::new("receiver.drops", "count", lost as f64, Sense::AtMost, 0.0)
         .invalid_beyond(Some(five_percent.max(1.0)))
         .advise(|| {
-            "this machine lost frames that had arrived, so they are no loss of the target's: give the receiver a CPU of its \
-             own, more queues (--queues), a shorter snap length or a filter"
-                .into()
+            let threads = frames.flags.threads.map_or_else(String::new, |flag| format!(", more threads ({flag})"));
+            format!(
+                "this machine lost frames that had arrived, so they are no loss of the target's: give the receiver a CPU of its \
+                 own{threads} or more room (slots=…), or a filter"
+            )
         })
+}
+
+/// Whoever stops waiting too early takes what is late for what is lost.
+fn outstanding(frames: &FrameConditions) -> Criterion {
+    Criterion::new("receiver.outstanding", "count", frames.outstanding as f64, Sense::AtMost, 0.0).advise(|| {
+        format!(
+            "{} frames may still come: the slowest took longer than was waited for the last; wait longer (--drain)",
+            frames.outstanding
+        )
+    })
 }
 
 fn transmit_drops(totals: &RunTotals, frames: &FrameConditions) -> Criterion {
@@ -179,8 +222,8 @@ fn trials(frames: &FrameConditions) -> Option<Criterion> {
             .invalid_beyond(Some(0.5))
             .advise(|| {
                 format!(
-                    "in {invalid} of {all} trials the generator was the limit, so the target's figures are lower bounds: \
-                     take a faster port, more queues, or a lower --max-rate"
+                    "{invalid} of {all} searches and trials were limited by this machine, its generator or its receiver, so what \
+                     they found are lower bounds: take faster ports, more room to receive, or a lower --max-rate"
                 )
             }),
     )
@@ -240,6 +283,11 @@ mod tests {
         };
         assert_eq!(of(gaps(13_560.0, 6_700.0, 1_300.0)), []);
         assert_eq!(of(gaps(13_560.0, 6_900.0, 1.0)), [("gap_error.p95", Word::Degraded)]);
+        let left = |own| FrameConditions { own_gap_error_p95_ns: Some(own), ..gaps(13_560.0, 90_000.0, 1.0) };
+        assert_eq!(of(left(100.0)), [], "what the way does to gaps is not the generator's");
+        assert_eq!(of(left(6_900.0)), [("gap_error.p95", Word::Degraded)]);
+        let late = FrameConditions { outstanding: 1, ..none() };
+        assert_eq!(of(late), [("receiver.outstanding", Word::Degraded)]);
         assert_eq!(of(gaps(13_560.0, 1.0, 1_400.0)), [("stamps.error", Word::Degraded)]);
         let came = |frames| failing(&sent(1_000), Loop::Passive, frames);
         assert_eq!(came(gaps(13_560.0, 6_900.0, 1.0)), [], "others sent them");

@@ -1,5 +1,6 @@
 //! The machine under the generator: what the engine threads' time went to, and what would give them more.
 
+use super::frames::Flags;
 use super::{Conditions, Loop, share};
 use crate::health::{HealthSummary, ThreadHealth};
 use crate::verdict::{Criterion, Sense};
@@ -51,11 +52,14 @@ impl<'a> Machine<'a> {
                 self.pins()
             );
         }
-        let threads = match self.has_free_cpus() {
-            true => format!(", or add {}", self.threads_flag()),
-            false => String::new(),
+        if let Some(mend) = self.conditions.frames.as_ref().and_then(|frames| frames.no_spin.clone()) {
+            return mend;
+        }
+        let threads = match (self.has_free_cpus(), self.threads_flag()) {
+            (true, Some(flag)) => format!(", or add {flag}"),
+            _ => String::new(),
         };
-        if self.open {
+        if self.open && self.flags().spin {
             format!("let it spin (--spin always), or pin it to a CPU of its own ({}){threads}", self.pins())
         } else {
             let pins = self.pins();
@@ -65,10 +69,9 @@ impl<'a> Machine<'a> {
 
     /// What lets answers be read in time.
     pub fn reads_in_time(&self) -> String {
-        if self.has_free_cpus() {
-            format!("add {}, or use a kernel that stamps what arrives", self.threads_flag())
-        } else {
-            "give it more or quieter CPUs, or use a kernel that stamps what arrives".into()
+        match self.threads_flag().filter(|_| self.has_free_cpus()) {
+            Some(flag) => format!("add {flag}, or use a kernel that stamps what arrives"),
+            None => "give it more or quieter CPUs, or use a kernel that stamps what arrives".into(),
         }
     }
 
@@ -79,22 +82,27 @@ impl<'a> Machine<'a> {
 
     /// What lets the generator send more.
     pub fn more_room(&self) -> String {
-        match (self.has_free_cpus(), self.open) {
-            (true, true) => format!("add {}, or lower --rate", self.threads_flag()),
-            (true, false) => format!("add {}", self.threads_flag()),
-            (false, true) => "lower --rate, or give it more or quieter CPUs".into(),
-            (false, false) => "give it more or quieter CPUs".into(),
+        match (self.threads_flag().filter(|_| self.has_free_cpus()), self.open) {
+            (Some(flag), true) => format!("add {flag}, or lower --rate"),
+            (Some(flag), false) => format!("add {flag}"),
+            (None, true) => "lower --rate, or give it more or quieter CPUs".into(),
+            (None, false) => "give it more or quieter CPUs".into(),
         }
     }
 
-    /// The flag for more threads: those of frames have a queue each.
-    fn threads_flag(&self) -> &'static str {
-        if self.conditions.frames.is_some() { "--queues" } else { "--threads" }
+    /// The flags that the command has.
+    fn flags(&self) -> Flags {
+        self.conditions.frames.as_ref().map_or(Flags::OF_REQUESTS, |frames| frames.flags)
     }
 
-    /// How threads are pinned: not every command on frames has a flag for it.
+    /// The flag for more threads, if the command has one.
+    fn threads_flag(&self) -> Option<&'static str> {
+        self.flags().threads
+    }
+
+    /// How threads are pinned. Where there is a flag it is that alone: `taskset` binds all threads, those that receive as well.
     fn pins(&self) -> &'static str {
-        if self.conditions.frames.is_some() { "with --cpus or taskset" } else { "with --cpus" }
+        if self.flags().cpus { "with --cpus" } else { "with taskset" }
     }
 
     /// Whether one more engine thread would find a CPU.
@@ -128,9 +136,9 @@ impl<'a> Machine<'a> {
         let (index, share) = self.worst(ThreadHealth::runqueue_share)?;
         let criterion = Criterion::new("runqueue", "share", share, Sense::AtMost, CROWDED);
         Some(criterion.invalid_beyond(self.open.then_some(0.5)).advise(|| {
-            let fewer = match self.health.threads.len() > 1 {
-                true => format!("use fewer {}", self.threads_flag()),
-                false => format!("pin it {}", self.pins()),
+            let fewer = match self.threads_flag().filter(|_| self.health.threads.len() > 1) {
+                Some(flag) => format!("use fewer {flag}"),
+                None => format!("pin it {}", self.pins()),
             };
             let percent = share * 100.0;
             format!("engine thread {index} waits for a CPU {percent:.0} % of the time: {fewer}, or stop other work here")
@@ -164,10 +172,8 @@ impl<'a> Machine<'a> {
         let share = share(self.health.throttled_ns, self.health.span_ns).min(1.0);
         let criterion = Criterion::new("throttled", "share", share, Sense::AtMost, 0.001);
         Some(criterion.invalid_beyond(Some(0.05)).advise(|| {
-            format!(
-                "the control group's CPU quota stopped the generator: raise cpu.max, or lower {}",
-                self.threads_flag()
-            )
+            let lower = self.threads_flag().map_or_else(String::new, |flag| format!(", or lower {flag}"));
+            format!("the control group's CPU quota stopped the generator: raise cpu.max{lower}")
         }))
     }
 

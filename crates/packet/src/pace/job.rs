@@ -11,13 +11,14 @@ use crate::PacketError;
 use crate::control::{Control, Course};
 use crate::job::{Facts, Findings, Job, MakeRecorders, Running};
 use crate::own_clock::OwnClock;
+use clock::priority::{self, Demand, Grant};
 use clock::{Clock, HostClock};
 use measure::gap_meter::Stamping;
 use measure::packets::{PacketReport, PlaceCount, PortReport};
 use port::interface::Interface;
 use port::{Address, Port};
 use std::sync::{Arc, Mutex, PoisonError};
-use units::{Instant, Picos, Rate};
+use units::{Instant, Picos, Priority, Rate};
 
 /// What `tare pace` shall do.
 #[derive(Clone, Debug)]
@@ -31,6 +32,7 @@ pub struct Settings {
     pub length: Option<Picos>,
     /// CPUs for the thread that paces and the one that hands answers back.
     pub cpus: Vec<u32>,
+    pub priority: Priority,
     /// Whether the host is kept back by a valve before a tap.
     pub has_valve: bool,
 }
@@ -44,6 +46,7 @@ pub struct PaceJob {
     valve: Result<Valve, String>,
     /// The time of OUT, if it keeps its own.
     own: Option<OwnClock>,
+    priority: Grant,
 }
 
 impl PaceJob {
@@ -64,7 +67,13 @@ impl PaceJob {
             true => input.valve(),
             false => Err("--no-valve".to_owned()),
         };
-        Ok(Self { settings, clock, input, output, valve, own })
+        // While frames wait, the thread spins without a pause, however far apart they leave.
+        let demand = Demand { threads: 1, spins: own.is_none(), gap: None };
+        let priority = match own {
+            Some(_) => Grant::usual("the port keeps the times"),
+            None => priority::grant(settings.priority, &demand),
+        };
+        Ok(Self { settings, clock, input, output, valve, own, priority })
     }
 
     fn is_simulated(&self) -> bool {
@@ -88,6 +97,7 @@ impl PaceJob {
         let mut all = vec![("back-pressure".to_owned(), back.0.to_owned(), back.1)];
         all.extend(of(&self.input));
         all.extend(of(&self.output));
+        all.push(("priority".to_owned(), self.priority.level.words(), self.priority.why.clone()));
         all
     }
 }
@@ -120,7 +130,7 @@ impl Job for PaceJob {
         control: Arc<Control>,
         recorders: MakeRecorders<'_>,
     ) -> Result<Running, PacketError> {
-        let Self { settings, clock, input, output, valve, own } = *self;
+        let Self { settings, clock, input, output, valve, own, priority } = *self;
         let (in_about, out_about) = (input.about.clone(), output.about.clone());
         let lost_before = tap_drops(&in_about.interface);
         let marks = Arc::new(Marks::default());
@@ -153,7 +163,11 @@ impl Job for PaceJob {
         let (put_out, put_in) = (out_end.clone(), in_end.clone());
         let (cpu, other) = (settings.cpus.first().copied(), settings.cpus.get(1).copied());
         let threads = vec![
-            spawn("pace", cpu, move || put(&put_out, outward()))?,
+            spawn("pace", cpu, move || {
+                // What is refused now was tried before: the thread goes on as it is.
+                let _ = priority.take();
+                put(&put_out, outward());
+            })?,
             spawn("answers", other, move || put(&put_in, answers.run()))?,
         ];
         let is_even = settings.pace.even_gap().is_some();

@@ -4,6 +4,7 @@ use super::*;
 use crate::keeper::{BEGIN_NS, Keeper, TICK_NS};
 use port::mem;
 use std::time::Duration;
+use units::Priority;
 use units::{Bytes, Event, Fate, Gauges, Miss, Outcome, Phase, Record};
 
 #[derive(Clone, Default)]
@@ -51,6 +52,7 @@ fn bench(pace: Pace, length: Picos) -> Bench {
         is_relative: false,
         length: Some(length),
         cpus: Vec::new(),
+        priority: Priority::Normal,
         has_valve: false,
     };
     let (input, output) = (End::shared(Box::new(input)), End::shared(Box::new(output)));
@@ -104,6 +106,7 @@ fn a_port_that_keeps_its_own_time_gets_frames_with_their_times() {
         is_relative: false,
         length: Some(Picos::from_millis(700)),
         cpus: Vec::new(),
+        priority: Priority::Normal,
         has_valve: false,
     };
     let job = Box::new(PaceJob::between(settings, clock, input, output).unwrap());

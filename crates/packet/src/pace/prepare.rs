@@ -42,6 +42,7 @@ impl PaceJob {
             is_relative: plan.relative,
             length: plan.duration,
             cpus: plan.cpus.clone(),
+            priority: plan.priority,
             has_valve: plan.valve,
         };
         Self::between(settings, clock, ends.0, ends.1)

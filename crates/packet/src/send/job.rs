@@ -7,6 +7,7 @@
 use super::answer::{self, Answering};
 use super::departures::{Departures, Ends, Pattern};
 use super::flood::{self, Flood, Numbers};
+use super::machine::{self, Crew, Crowded};
 use super::offload::{self, Offloading};
 use super::outlet::{Ledger, Looks, Progress, Sizes};
 use super::pacer::{self, Pacer};
@@ -14,17 +15,19 @@ use super::receive::{self, Arrived, Reading, Sent};
 use super::source::{self, Recording};
 use super::steer::{self, State, Steering};
 use super::timed::{self, Timed, When};
-use super::{machine, words};
+use super::words;
 use crate::job::{Facts, Findings, Job, MakeRecorders, Running};
 use crate::own_clock::{self, OwnClock};
 use crate::{Control, PacketError, lists};
+use clock::priority::{self, Demand, Grant};
 use clock::{Clock, HostClock};
 use measure::gap_meter::{GapMeter, Requested, Stamping};
-use measure::packets::{Cell, Column, GapReport, PortTime, Table};
+use measure::packets::{Cell, Column, GapReport, PortReport, PortTime, ReceivedReport, Table};
 use plan::Spin;
 use plan::packets::send::{Lengths, Pace, SendPlan};
 use port::{About, Address, Direction, FCS, Kind, Port, PortError, Wish};
 use schedule::Share;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use units::{Instant, Picos, Rate};
@@ -54,7 +57,8 @@ pub struct SendJob {
     about: About,
     spin: Spin,
     /// Why threads had better not spin.
-    crowded: Option<String>,
+    crowded: Option<Crowded>,
+    priority: Grant,
     notes: Vec<String>,
     /// The time of a port that keeps its own.
     own: Option<OwnClock>,
@@ -90,7 +94,8 @@ impl SendJob {
         };
         let mut notes = recording.as_ref().map_or_else(Vec::new, words::of_recording);
         let (mut template, mut spec) = source::look(&plan, recording.as_ref(), |_| (None, None))?;
-        let mut crowded = crowded(plan.queues, plan.cpus.len(), machine::usable_cpus().len());
+        let mut crowded =
+            Crew::here(plan.queues, u32::from(plan.receive.is_some()), plan.cpus.len()).crowded();
         let mut spin = if plan.spin == Spin::Auto && crowded.is_some() { Spin::Never } else { plan.spin };
         let mut ports = open(&plan, &template, spin)?;
         let about = ports[0].about().clone();
@@ -140,6 +145,13 @@ impl SendJob {
             offload.prepare(&template).map_err(|error| in_sizes(&plan.lengths, error))?;
             offload::check(&plan, pattern.as_ref(), template.is_signed())?;
         }
+        let demand = Demand {
+            threads: plan.queues,
+            spins: spin != Spin::Never && pattern.is_some(),
+            // Each thread has every n-th departure.
+            gap: pattern.as_ref().and_then(Pattern::gap).map(|gap| gap.saturating_mul(plan.queues.into())),
+        };
+        let priority = priority::grant(plan.priority, &demand);
         Ok(Self {
             ends: Ends { after: plan.duration, frames },
             template: Arc::new(template),
@@ -155,6 +167,7 @@ impl SendJob {
             line_bps,
             spin,
             crowded,
+            priority,
             notes,
             own,
         })
@@ -162,11 +175,15 @@ impl SendJob {
 
     /// A sentence where gaps are only as exact as a timer, and nobody asked for that.
     fn asleep(&self) -> Option<String> {
-        let why =
-            self.crowded.as_deref().filter(|_| self.plan.spin == Spin::Auto && self.pattern.is_some())?;
+        let Crowded { why, mend } = self.idle()?;
         Some(format!(
-            "threads sleep until each due time and do not spin, so frames are as late as the kernel wakes them: {why} (--spin always spins)"
+            "threads sleep until each due time and do not spin, so frames are as late as the kernel wakes them: {why}; so that they spin, {mend}"
         ))
+    }
+
+    /// Why threads do not spin although they would.
+    fn idle(&self) -> Option<&Crowded> {
+        self.crowded.as_ref().filter(|_| self.plan.spin == Spin::Auto && self.pattern.is_some())
     }
 
     fn time(&self) -> Option<PortTime> {
@@ -298,22 +315,6 @@ fn check_cpus(plan: &SendPlan) -> Result<(), PacketError> {
     Err(PacketError::Wrong(format!("--cpus: this process may not use CPU {cpu}; it may use {usable}")))
 }
 
-/// Spinning pays if each thread has a CPU, and there is more than one: why it does not, in words.
-fn crowded(queues: u32, named: usize, usable: usize) -> Option<String> {
-    let cpus = if named == 0 { usable } else { named.min(usable) };
-    let counted =
-        |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
-    if usable < 2 {
-        return Some(
-            "this process may use one CPU only, and who spins there keeps everybody else from it".to_owned(),
-        );
-    }
-    (cpus < queues as usize).then(|| {
-        let threads = counted(queues as usize, "thread");
-        format!("{threads} have {}: spinning would keep them from each other", counted(cpus, "CPU"))
-    })
-}
-
 impl Job for SendJob {
     fn facts(&self) -> Facts {
         let about = self.ports[0].about();
@@ -323,7 +324,11 @@ impl Job for SendJob {
             .map(|choice| (choice.what.to_owned(), choice.chosen.clone(), choice.why.clone()))
             .collect();
         if self.own.is_none() {
-            choices.push(words::of_spin(self.plan.spin, self.crowded.as_deref()));
+            choices.push(words::of_spin(
+                self.plan.spin,
+                self.crowded.as_ref().map(|crowded| crowded.why.as_str()),
+            ));
+            choices.push(words::of_priority(&self.priority));
         }
         Facts {
             threads: self.ports.len(),
@@ -336,6 +341,7 @@ impl Job for SendJob {
             choices,
             notes: self.notes.iter().cloned().chain(self.asleep()).collect(),
             time: self.time(),
+            no_spin: self.idle().map(|crowded| crowded.mend.clone()),
         }
     }
 
@@ -353,7 +359,12 @@ impl Job for SendJob {
             None => steer::register(&control, this.steering(&progress, &sizes)),
         }
         let (sent, found) = (Arc::new(Sent::default()), Arc::new(Mutex::new(Arrived::default())));
-        let reading = Reading { requested: this.requested(), is_signed: this.template.is_signed() };
+        let reading = Reading {
+            requested: this.requested(),
+            is_signed: this.template.is_signed(),
+            drain: this.plan.drain,
+            by_this_clock: this.own.is_none(),
+        };
         let handed = Handed {
             place: this.ports[0].about().name.clone(),
             gap: this.pattern.as_ref().and_then(Pattern::gap).filter(|_| this.ports.len() == 1),
@@ -382,12 +393,14 @@ impl Job for SendJob {
         let mut sending = Vec::new();
         for (index, work) in crew.into_iter().enumerate() {
             let cpu = this.plan.cpus.get(index % this.plan.cpus.len().max(1)).copied();
-            sending.push(spawn(index, cpu, grants.clone(), work).map_err(failed)?);
+            sending.push(spawn(index, cpu, grants.clone(), this.priority.clone(), work).map_err(failed)?);
         }
         threads.push(after(sending, sent, progress.clone()).map_err(failed)?);
         let mut notes = Vec::new();
+        let priority = this.priority.clone();
         Ok(Running::new(threads, move || {
             notes.extend(grants.lock().unwrap_or_else(PoisonError::into_inner).drain(..));
+            notes.extend(priority.lost());
             notes.extend(answered.map(|answered| answered.words()));
             let arrived = found.lock().unwrap_or_else(PoisonError::into_inner).clone();
             findings(&control, &progress, &handed, has_receiver.then_some(arrived), notes)
@@ -469,10 +482,11 @@ fn spawn(
     index: usize,
     cpu: Option<u32>,
     grants: Arc<Mutex<Vec<String>>>,
+    priority: Grant,
     work: Work,
 ) -> std::io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name(format!("tare-send-{index}")).spawn(move || {
-        let refused = machine::settle(cpu, index == 0);
+        let refused = machine::settle(cpu, index == 0, &priority);
         grants.lock().unwrap_or_else(PoisonError::into_inner).extend(refused);
         work();
     })
@@ -489,14 +503,15 @@ fn after(
         for thread in sending {
             panicked |= thread.join().is_err();
         }
-        let numbered =
-            progress.iter().map(|one| one.numbered.load(std::sync::atomic::Ordering::Relaxed)).max();
+        let numbered = progress.iter().map(|one| one.numbered.load(Ordering::Relaxed)).max();
         let numbered = numbered.unwrap_or(0);
         let below = |one: &Arc<Progress>| -> u64 {
             let given_up = one.given_up.lock().unwrap_or_else(PoisonError::into_inner);
             given_up.iter().map(|numbers| numbers.below(numbered)).sum()
         };
-        sent.end(numbered, progress.iter().map(below).sum());
+        // Those that failed had numbers, too, and never left.
+        let failed: u64 = progress.iter().map(|one| one.failed.load(Ordering::Relaxed)).sum();
+        sent.end(numbered, progress.iter().map(below).sum::<u64>() + failed);
         // Told by `Running::join`.
         assert!(!panicked, "a sending thread failed");
     })
@@ -588,6 +603,7 @@ fn findings(
         findings.notes.extend(one.notes.lock().unwrap_or_else(PoisonError::into_inner).drain(..));
     }
     let is_changed = report.changes.iter().any(|change| matches!(change.what.as_str(), "rate" | "state"));
+    let keeps_time = handed.own.is_some();
     let handed = handed.report(progress, is_changed);
     let Some(arrived) = arrived else {
         report.gaps = handed;
@@ -604,16 +620,33 @@ fn findings(
         Some(gaps) => {
             report.gaps = Some(gaps);
             report.tables.extend(handed.as_ref().map(handed_table));
+            report.handed_over = handed;
         }
         None => report.gaps = handed,
     }
     if arrived.is_signed || arrived.report.signed > 0 {
-        report.received = Some(arrived.report);
+        // Where the port tells of each frame, those that it lost have failed, and are no part of what is missing.
+        let failed: u64 = progress.iter().map(|one| one.failed.load(Ordering::Relaxed)).sum();
+        let received = split(arrived.report, &report.ports, if keeps_time { failed } else { 0 });
+        findings.notes.extend(words::of_waiting(&received, arrived.longest));
+        findings.notes.extend(words::of_own_losses(&received));
+        report.received = Some(received);
     }
     if let Some(failure) = arrived.failure {
         findings.labels.push(format!("receiving ended early: {failure}"));
     }
     findings
+}
+
+/// Of what did not arrive, at most as much as this machine's own ports lost is their loss; the rest was lost on the way.
+/// Of what the ports lost, `known` are not among the missing.
+fn split(mut received: ReceivedReport, ports: &[PortReport], known: u64) -> ReceivedReport {
+    let ours = |place: &str| (place.starts_with("rx.") && place != "rx.filter") || place.starts_with("tx.");
+    let drops = ports.iter().flat_map(|port| &port.drops).filter(|drop| ours(&drop.place));
+    let drops: u64 = drops.map(|drop| drop.frames).sum();
+    received.lost_here = drops.saturating_sub(known).min(received.lost);
+    received.lost -= received.lost_here;
+    received
 }
 
 /// Addresses of Ethernet that were found out.
@@ -628,16 +661,24 @@ pub struct Found {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use measure::packets::PlaceCount;
 
     #[test]
-    fn threads_spin_where_each_has_a_cpu_and_one_is_left_for_others() {
-        assert_eq!(crowded(1, 0, 2), None);
-        assert_eq!(crowded(2, 0, 2), None);
-        assert!(crowded(1, 0, 1).unwrap().contains("one CPU only"));
-        assert!(crowded(3, 0, 2).unwrap().starts_with("3 threads have 2 CPUs:"));
-        assert!(
-            crowded(2, 1, 8).unwrap().starts_with("2 threads have 1 CPU:"),
-            "both on the CPU that was named"
-        );
+    fn what_our_own_ports_lost_is_not_lost_on_the_way() {
+        let port = |drops: &[(&str, u64)]| PortReport {
+            drops: drops
+                .iter()
+                .map(|(place, frames)| PlaceCount { place: (*place).to_owned(), frames: *frames })
+                .collect(),
+            ..PortReport::default()
+        };
+        let missing = |lost| ReceivedReport { lost, ..ReceivedReport::default() };
+        let both = |lost, drops: &[(&str, u64)]| {
+            let found = split(missing(lost), &[port(&[]), port(drops)], 0);
+            (found.lost, found.lost_here)
+        };
+        assert_eq!(both(60, &[("rx.ring", 60)]), (0, 60));
+        assert_eq!(both(60, &[("rx.ring", 20), ("tx.driver", 5), ("rx.filter", 9), ("fault", 9)]), (35, 25));
+        assert_eq!(both(60, &[("rx.kernel", 500)]), (0, 60), "others' frames were lost, too");
     }
 }

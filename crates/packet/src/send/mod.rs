@@ -22,7 +22,7 @@ mod receive;
 pub(crate) mod source;
 mod steer;
 pub(crate) mod timed;
-mod words;
+pub(crate) mod words;
 
 pub use departures::{Cycle, Departures, Ends, NoRate, Pattern};
 pub use job::SendJob;

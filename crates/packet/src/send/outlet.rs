@@ -123,6 +123,8 @@ pub struct Progress {
     pub through_picos: AtomicU64,
     /// One behind the highest number that a frame of this thread had, at the end.
     pub numbered: AtomicU64,
+    /// Departures of this thread that failed, at the end: they had numbers and never left.
+    pub failed: AtomicU64,
     /// Departures that were given up at a change.
     pub given_up: Mutex<Vec<GivenUp>>,
     /// The port at the end.
@@ -145,6 +147,7 @@ impl Progress {
     pub fn end(&self, port: PortReport, ledger: &mut Ledger) {
         self.show(ledger.sent, Instant::FAR);
         self.numbered.store(ledger.numbered, Ordering::Relaxed);
+        self.failed.store(ledger.failed, Ordering::Relaxed);
         if let Ok(mut kept) = self.port.lock() {
             *kept = Some(port);
         }
@@ -162,6 +165,8 @@ pub struct Ledger {
     pub sent_bytes: u64,
     /// Departures that never left.
     pub missed: u64,
+    /// Departures that failed: they had numbers, but never left.
+    pub failed: u64,
     /// One behind the highest number that a frame had.
     pub numbered: u64,
     /// How much later than the schedule knows frames are due: what relative departures have lost so far.
@@ -180,6 +185,7 @@ impl Ledger {
             sent: 0,
             sent_bytes: 0,
             missed: 0,
+            failed: 0,
             numbered: 0,
             slip: Picos::ZERO,
             late: LATE,
@@ -223,6 +229,7 @@ impl Ledger {
 
     /// A frame was not taken, and will not be.
     pub fn failed(&mut self, departure: Departure, at: Instant, cause: Cause) {
+        self.failed += 1;
         self.event(departure, at, 0, Outcome::Failed(cause), at);
     }
 

@@ -5,22 +5,34 @@ use crate::capture::stamps::{Origin, Resolution, reading_ns, stamping};
 use crate::control::Control;
 use crate::signed::{Mark, Settings, Signed};
 use clock::{Clock, HostClock};
+use hdrhistogram::Histogram;
 use measure::gap_meter::{GapMeter, Requested};
-use measure::packets::{GapReport, PortReport, ReceivedReport};
+use measure::packets::{GapReport, PortReport, ReceivedReport, Spread};
 use port::{For, Port, PortError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use units::Picos;
 
-/// How long frames may be under way after the last has left.
+/// Without signatures nobody knows what is missing, and nothing is called lost: so long is waited at most after the last has left,
+/// and so long without a frame. Also where a run is broken off.
 const PATIENCE: Picos = Picos::from_millis(300);
-/// No frame for so long after the last has left: none will come.
 const QUIET: Picos = Picos::from_millis(100);
+/// RFC 2544 §23: two seconds for frames that are left on the way, counted from the last that came or left.
+const RESIDUAL: Picos = Picos::from_secs(2);
+/// Where the way takes longer than that, as often its longest time without a frame; up to a limit.
+const TIMES: u64 = 3;
+const LONGEST_QUIET: Picos = Picos::from_secs(10);
+/// Frames that come ever more slowly are not waited for longer than this.
+const LONGEST: Picos = Picos::from_secs(60);
+/// A frame that was waited for as often as long as the slowest took is lost.
+const OVERDUE: u64 = 2;
 const WAIT: Picos = Picos::from_millis(5);
 /// How often, [`WAIT`] apart, it is asked how many left, where the way ended before that was told.
 const ASKS: u32 = 200;
 const BATCH: usize = 256;
+/// Longest time that is told apart.
+const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// What arrived.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +46,8 @@ pub struct Arrived {
     pub port: PortReport,
     /// Why receiving ended early.
     pub failure: Option<String>,
+    /// How long it took for the slowest of the frames that came; zero if none came.
+    pub longest: Picos,
 }
 
 /// What the receiver is told by those who send.
@@ -64,6 +78,10 @@ pub struct Reading {
     /// Gaps that were asked for, where frames do not say when they were due.
     pub requested: Requested,
     pub is_signed: bool,
+    /// How long frames are waited for; `None`: as long as the way takes.
+    pub drain: Option<Picos>,
+    /// The receiving port's stamps are by this host's clock.
+    pub by_this_clock: bool,
 }
 
 /// Starts to receive; nothing was sent yet.
@@ -103,6 +121,117 @@ struct Receiver {
     resolution: Resolution,
     reading_ns: f64,
     frames: u64,
+    patience: Patience,
+    by_this_clock: bool,
+    trail: Trail,
+    late: Shares,
+    unread: Shares,
+    longest_ns: u64,
+    /// How long was waited after the last had left.
+    waited: Option<Picos>,
+}
+
+/// How long frames are waited for.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    drain: Option<Picos>,
+    is_signed: bool,
+}
+
+impl Patience {
+    /// Whether no more frames are waited for, so long after the last left, and so long after the last that left or came, on a way
+    /// whose slowest frame took `longest`.
+    fn is_over(self, since_end: Picos, quiet: Picos, longest: Picos) -> bool {
+        match (self.drain, self.is_signed) {
+            (Some(drain), _) => since_end >= drain,
+            (None, false) => since_end > PATIENCE || quiet > QUIET,
+            (None, true) => {
+                let enough = longest.saturating_mul(TIMES).clamp(RESIDUAL, LONGEST_QUIET);
+                quiet >= enough || since_end >= LONGEST
+            }
+        }
+    }
+}
+
+/// Which frames had left by when, as far as those that came tell: one in each step of time.
+#[derive(Debug)]
+struct Trail {
+    /// (when it was sent, the highest number until then), ascending.
+    marks: Vec<(u64, u64)>,
+    step_ns: u64,
+}
+
+/// Marks that are kept; then every second goes, and steps are twice as long.
+const MARKS: usize = 4_096;
+
+impl Default for Trail {
+    fn default() -> Self {
+        Self { marks: Vec::with_capacity(MARKS), step_ns: 1_000_000 }
+    }
+}
+
+impl Trail {
+    #[inline]
+    fn note(&mut self, sent_unix_ns: u64, number: u64) {
+        match self.marks.last_mut() {
+            Some((at, highest)) if sent_unix_ns < *at + self.step_ns => *highest = (*highest).max(number),
+            _ => self.mark(sent_unix_ns, number),
+        }
+    }
+
+    #[cold]
+    fn mark(&mut self, sent_unix_ns: u64, number: u64) {
+        if self.marks.len() == MARKS {
+            let mut place = 0;
+            self.marks.retain(|_| {
+                place += 1;
+                place % 2 == 1
+            });
+            self.step_ns *= 2;
+        }
+        let highest = self.marks.last().map_or(number, |(_, highest)| number.max(*highest));
+        self.marks.push((sent_unix_ns, highest));
+    }
+
+    /// The first number that may have left at `unix_ns` or later: that after the last one known to have left a step before.
+    fn first_since(&self, unix_ns: u64) -> u64 {
+        let before = self.marks.iter().rev().find(|(at, _)| at + self.step_ns <= unix_ns);
+        before.map_or(0, |(_, number)| number + 1)
+    }
+}
+
+/// A part of the time of each frame.
+struct Shares(Histogram<u64>);
+
+impl Default for Shares {
+    fn default() -> Self {
+        let mut values = Histogram::new_with_bounds(1, 1_000_000, 3).expect("1 ≤ low, 2·low ≤ high");
+        values.auto(true);
+        Self(values)
+    }
+}
+
+impl Shares {
+    #[inline]
+    fn add(&mut self, ns: u64) {
+        self.0.record(ns.min(LONGEST_NS)).expect("an hour fits in a histogram that may grow");
+    }
+
+    fn spread(&self) -> Spread {
+        if self.0.is_empty() {
+            return Spread::default();
+        }
+        let at = |quantile| self.0.value_at_quantile(quantile) as f64;
+        Spread {
+            count: self.0.len(),
+            mean: self.0.mean(),
+            min: self.0.min() as f64,
+            p50: at(0.5),
+            p95: at(0.95),
+            p99: at(0.99),
+            max: self.0.max() as f64,
+        }
+    }
 }
 
 impl Receiver {
@@ -115,6 +244,13 @@ impl Receiver {
             resolution: Resolution::default(),
             reading_ns: reading_ns(),
             frames: 0,
+            patience: Patience { drain: reading.drain, is_signed: reading.is_signed },
+            by_this_clock: reading.by_this_clock,
+            trail: Trail::default(),
+            late: Shares::default(),
+            unread: Shares::default(),
+            longest_ns: 0,
+            waited: None,
         }
     }
 
@@ -125,17 +261,26 @@ impl Receiver {
         control: &Control,
         sent: &Sent,
     ) -> Result<(), PortError> {
-        let (mut last_seen, mut ended) = (clock.now(), None);
+        let (mut last_seen, mut ended, mut broken_off) = (clock.now(), None, None);
         loop {
             let count = self.take(port)?;
             let now = clock.now();
             if count > 0 {
                 last_seen = now;
             }
-            if sent.is_over() || control.stops() {
+            if control.stops() {
+                let since = *broken_off.get_or_insert(now);
+                if now.since(since) > PATIENCE {
+                    self.waited = ended.map(|ended| now.since(ended));
+                    return Ok(());
+                }
+            }
+            if sent.is_over() {
                 let since = *ended.get_or_insert(now);
-                let is_quiet = now.since(last_seen.max(since)) > QUIET;
-                if now.since(since) > PATIENCE || is_quiet {
+                let quiet = now.since(last_seen.max(since));
+                let longest = Picos::from_nanos(self.longest_ns);
+                if self.has_all(sent) || self.patience.is_over(now.since(since), quiet, longest) {
+                    self.waited = Some(now.since(since));
                     return Ok(());
                 }
             }
@@ -145,8 +290,29 @@ impl Receiver {
         }
     }
 
+    /// Whether everything that left has come.
+    fn has_all(&self, sent: &Sent) -> bool {
+        let left = sent.frames.load(Ordering::Acquire) - sent.never_left.load(Ordering::Acquire);
+        // Others' frames are among those that came, where nothing tells them apart.
+        self.is_signed && self.signed.once() >= left
+    }
+
     fn take(&mut self, port: &mut dyn Port) -> Result<usize, PortError> {
-        let Self { signed, gaps, is_signed, frames, resolution, .. } = self;
+        // Frames are read from now on: what their stamps are behind this they lay unread.
+        let now = clock::unix_ns();
+        let Self {
+            signed,
+            gaps,
+            is_signed,
+            frames,
+            resolution,
+            by_this_clock,
+            trail,
+            late,
+            unread,
+            longest_ns,
+            ..
+        } = self;
         port.receive(BATCH, &mut |frame| {
             let mark = signed.frame(frame);
             let stamp = frame.stamp.as_unix_nanos();
@@ -154,28 +320,96 @@ impl Receiver {
                 // Others' frames on the same link are no part of the load.
                 let (Mark::Signed(signature) | Mark::Broken(signature, _)) = mark else { return };
                 gaps.arrived_due(stamp, signature.due_unix_ns);
+                late.add(signature.sent_unix_ns.saturating_sub(signature.due_unix_ns));
+                if *by_this_clock {
+                    trail.note(signature.sent_unix_ns, signature.seq);
+                    let came = if stamp > 0 { stamp } else { now };
+                    *longest_ns = (*longest_ns).max(came.saturating_sub(signature.sent_unix_ns));
+                }
             } else {
                 gaps.arrived(stamp);
+            }
+            if *by_this_clock && stamp > 0 {
+                unread.add(now.saturating_sub(stamp));
             }
             resolution.see(frame.stamp);
             *frames += 1;
         })
     }
 
+    /// From which number on frames may still come: they have been waited for less long than the slowest took, twice.
+    fn coming(&self) -> u64 {
+        let enough = match self.longest_ns {
+            // None came that could tell: as long as RFC 2544 waits.
+            0 => RESIDUAL,
+            longest => Picos::from_nanos(longest).saturating_mul(OVERDUE),
+        };
+        match self.waited {
+            Some(waited) if self.by_this_clock && self.is_signed && waited < enough => {
+                self.trail.first_since(clock::unix_ns().saturating_sub(enough.as_nanos()))
+            }
+            // The last of all has been waited for long enough; or nobody knows.
+            _ => u64::MAX,
+        }
+    }
+
     fn finish(mut self, port: &mut dyn Port, sent: &Sent, failure: Option<String>) -> Arrived {
         let numbered = sent.frames.load(Ordering::Acquire);
-        self.signed.finish(self.is_signed.then_some(numbered));
+        let waited = self.waited.filter(|_| self.is_signed);
+        self.signed.finish_before(self.is_signed.then_some(numbered), self.coming());
         let about = port.about().clone();
         let stamps = about.can.stamps;
         let stamping = stamping(&about.name, Origin::of(&about), self.resolution, self.reading_ns);
         let gaps = (stamps.is_some() && self.gaps.count() > 0).then(|| self.gaps.report(&stamping));
         let is_signed = self.is_signed && numbered > 0;
         let (mut found, never_left) = (self.signed.report(), sent.never_left.load(Ordering::Acquire));
+        // Which numbers never left nobody asks here: they are among those that did not come.
+        found.outstanding = found.outstanding.saturating_sub(never_left.saturating_sub(found.lost));
         found.lost = found.lost.saturating_sub(never_left);
         if let [only] = found.streams.as_mut_slice() {
             only.lost = found.lost;
         }
+        (found.late_ns, found.unread_ns) = (self.late.spread(), self.unread.spread());
+        found.waited_s = waited.map(Picos::as_secs_f64);
         let port = report("in", port, 0, 0);
-        Arrived { report: found, is_signed, gaps, never_left, port, failure }
+        let longest = Picos::from_nanos(self.longest_ns);
+        Arrived { report: found, is_signed, gaps, never_left, port, failure, longest }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(millis: u64) -> Picos {
+        Picos::from_millis(millis)
+    }
+
+    #[test]
+    fn a_slow_way_is_waited_for_longer_and_a_time_that_was_asked_for_is_kept() {
+        let by_itself = Patience { drain: None, is_signed: true };
+        assert!(!by_itself.is_over(ms(1_900), ms(1_900), ms(400)), "a device may hold frames for a second");
+        assert!(by_itself.is_over(ms(2_000), ms(2_000), ms(400)));
+        assert!(!by_itself.is_over(ms(2_000), ms(2_000), ms(1_000)), "three times a second");
+        assert!(!by_itself.is_over(ms(5_000), ms(10), ms(400)), "frames still come");
+        assert!(by_itself.is_over(ms(60_000), ms(10), ms(400)), "but not for ever");
+        let asked = Patience { drain: Some(ms(50)), is_signed: true };
+        assert!(!asked.is_over(ms(49), ms(49), ms(1)) && asked.is_over(ms(50), ms(0), ms(400)));
+    }
+
+    #[test]
+    fn the_trail_knows_what_had_left_by_when_in_a_fixed_room() {
+        let mut trail = Trail::default();
+        // A frame each 100 µs, for 100 s: far more steps than marks.
+        for number in 0..1_000_000u64 {
+            trail.note(number * 100_000, number);
+        }
+        assert!(trail.marks.len() <= MARKS);
+        for at in [1_000_000_000u64, 50_000_000_000, 99_000_000_000] {
+            let (first, exact) = (trail.first_since(at), at / 100_000);
+            let step = 2 * trail.step_ns / 100_000;
+            assert!(first <= exact && exact - first <= step, "{first} {exact} {step}");
+        }
+        assert_eq!(trail.first_since(0), 0);
     }
 }

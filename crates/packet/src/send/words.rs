@@ -1,6 +1,8 @@
 //! What a run is, in words for people.
 
 use super::source::Recording;
+use clock::priority::Grant;
+use measure::packets::ReceivedReport;
 use plan::Spin;
 use plan::packets::send::{Pace, SendPlan};
 use port::FCS;
@@ -100,6 +102,36 @@ pub fn of_spin(asked: Spin, crowded: Option<&str>) -> (String, String, String) {
         _ => ("yes", "the last stretch to each due time, where every thread has a CPU".to_owned()),
     };
     ("spin".to_owned(), word.to_owned(), why)
+}
+
+/// Which priority threads have: what, chosen, why.
+pub fn of_priority(grant: &Grant) -> (String, String, String) {
+    ("priority".to_owned(), grant.level.words(), grant.why.clone())
+}
+
+/// How long was waited for frames where some may still come.
+pub fn of_waiting(received: &ReceivedReport, longest: Picos) -> Option<String> {
+    let waited = Picos::from_secs_f64(received.waited_s?);
+    let slowest = match longest.is_zero() {
+        true => "none came that could tell how long they take".to_owned(),
+        false => format!("the slowest that came took {longest:#}"),
+    };
+    (received.outstanding > 0).then(|| {
+        format!(
+            "{} frames had not come {waited:#} after the last left, and may still come ({slowest}): they are not counted as lost; a longer --drain tells",
+            received.outstanding
+        )
+    })
+}
+
+/// Losses of this machine's own ports.
+pub fn of_own_losses(received: &ReceivedReport) -> Option<String> {
+    (received.lost_here > 0).then(|| {
+        format!(
+            "of the frames that did not arrive, {} were lost by this machine's own ports, as those count: they are no loss of the target's",
+            received.lost_here
+        )
+    })
 }
 
 /// What is to be said where a port did not tell of all frames when they left.

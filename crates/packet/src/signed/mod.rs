@@ -83,6 +83,7 @@ struct Counts {
     signed: u64,
     unsigned: u64,
     lost: u64,
+    outstanding: u64,
     duplicated: u64,
     reordered: u64,
     corrupted: u64,
@@ -258,7 +259,7 @@ impl Signed {
             }
             return;
         }
-        self.settle(None);
+        self.settle(None, u64::MAX);
         self.counts.too_old -= u64::from(RESTART - 1);
         self.old_in_a_row = 0;
         self.latest_due = signature.due_unix_ns;
@@ -273,19 +274,35 @@ impl Signed {
 
     /// The run is over: whatever did not come is lost, also from the last that came up to (without) `until`.
     pub fn finish(&mut self, until: Option<u64>) {
+        self.finish_before(until, u64::MAX);
+    }
+
+    /// The same, but numbers from `coming` on may still come: those of them that did not are outstanding, and not lost.
+    pub fn finish_before(&mut self, until: Option<u64>, coming: u64) {
         if self.nameless > 0
             && let Some(next) = self.window.highest().map(|highest| highest + self.nameless + 1)
             && until == Some(next)
         {
             self.name_damaged(next);
         }
-        self.settle(until);
+        self.settle(until, coming);
     }
 
-    fn settle(&mut self, until: Option<u64>) {
+    fn settle(&mut self, until: Option<u64>, coming: u64) {
         let Self { window, counts, streams, settings, incidents, .. } = self;
-        let mut lost = |first, count| note_loss(counts, streams, settings, incidents, first, count);
+        let mut lost = |first: u64, count: u64| {
+            let gone = coming.saturating_sub(first).min(count);
+            counts.outstanding += count - gone;
+            if gone > 0 {
+                note_loss(counts, streams, settings, incidents, first, gone);
+            }
+        };
         window.finish(until, &mut lost);
+    }
+
+    /// Frames with a readable signature that came for the first time.
+    pub const fn once(&self) -> u64 {
+        self.counts.signed.saturating_sub(self.counts.duplicated + self.counts.too_old)
     }
 
     /// Frames with a readable signature so far.
@@ -302,6 +319,7 @@ impl Signed {
             signed: counts.signed,
             unsigned: counts.unsigned,
             lost: counts.lost,
+            outstanding: counts.outstanding,
             duplicated: counts.duplicated,
             reordered: counts.reordered,
             corrupted: counts.corrupted,
@@ -309,6 +327,7 @@ impl Signed {
             one_way_ns: self.times.spread(),
             incidents,
             streams: self.stream_rows(),
+            ..ReceivedReport::default()
         }
     }
 
