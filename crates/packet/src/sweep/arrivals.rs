@@ -13,35 +13,49 @@ const LONGEST_NS: u64 = 60_000_000_000;
 /// Arrivals of one trial.
 #[derive(Debug)]
 pub struct Arrivals {
-    /// Due times of this trial begin here, in nanoseconds since 1970.
+    /// Due times of this trial begin here, in nanoseconds since 1970, and those of all trials there.
     from_unix_ns: u64,
+    sweep_unix_ns: u64,
     /// A bit for each frame that may come.
     seen: Vec<u64>,
     pub unique: u64,
     pub duplicated: u64,
     /// Frames that are not of this trial.
     pub others: u64,
+    /// Of those, frames of an earlier trial: what was waited then was too short.
+    pub stragglers: u64,
     one_way: Histogram<u64>,
+    /// The slowest, as it was read.
+    pub longest_ns: u64,
+    /// The number of one frame in the middle, and how long it took.
+    tagged: (u64, Option<u64>),
 }
 
 impl Arrivals {
-    /// Of a trial of `offered` frames, the first of which is due at `origin_unix_ns`.
-    pub fn new(offered: u64, origin_unix_ns: u64) -> Self {
+    /// Of a trial of `offered` frames, the first of which is due at `origin_unix_ns`; no trial began before `sweep_unix_ns`.
+    pub fn new(offered: u64, origin_unix_ns: u64, sweep_unix_ns: u64) -> Self {
         Self {
             from_unix_ns: origin_unix_ns.saturating_sub(APART_NS),
+            sweep_unix_ns,
             seen: vec![0; usize::try_from(offered.div_ceil(64)).unwrap_or_default()],
             unique: 0,
             duplicated: 0,
             others: 0,
-            one_way: Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("bounds that the histogram takes"),
+            stragglers: 0,
+            longest_ns: 0,
+            tagged: (offered / 2, None),
+            one_way: no_times(),
         }
     }
 
     /// A frame came, at `now_unix_ns` unless it was stamped.
     #[inline]
     pub fn frame(&mut self, frame: &Frame<'_>, now_unix_ns: u64) {
-        let signature = Signature::find(frame.data).filter(|signed| signed.due_unix_ns >= self.from_unix_ns);
-        let Some(signature) = signature else { return self.others += 1 };
+        let Some(signature) = Signature::find(frame.data) else { return self.others += 1 };
+        if signature.due_unix_ns < self.from_unix_ns {
+            self.stragglers += u64::from(signature.due_unix_ns >= self.sweep_unix_ns);
+            return self.others += 1;
+        }
         let (word, bit) = ((signature.seq / 64) as usize, 1 << (signature.seq % 64));
         match self.seen.get_mut(word) {
             None => self.others += 1,
@@ -50,25 +64,45 @@ impl Arrivals {
                 *known |= bit;
                 self.unique += 1;
                 let stamp = if frame.stamp.0 == 0 { now_unix_ns } else { frame.stamp.0 };
-                self.one_way.saturating_record(stamp.saturating_sub(signature.sent_unix_ns));
+                let took = stamp.saturating_sub(signature.sent_unix_ns);
+                self.one_way.saturating_record(took);
+                self.longest_ns = self.longest_ns.max(took);
+                if signature.seq == self.tagged.0 {
+                    self.tagged.1 = Some(took);
+                }
             }
         }
     }
 
+    /// How long the frame in the middle took (RFC 2544 §26.2 tags one), in nanoseconds.
+    pub const fn tagged_ns(&self) -> Option<u64> {
+        self.tagged.1
+    }
+
     /// One-way times in nanoseconds.
-    pub fn spread(&self) -> Spread {
-        if self.one_way.is_empty() {
-            return Spread::default();
-        }
-        let at = |quantile| self.one_way.value_at_quantile(quantile) as f64;
-        Spread {
-            count: self.one_way.len(),
-            mean: self.one_way.mean(),
-            min: self.one_way.min() as f64,
-            p50: at(0.5),
-            p95: at(0.95),
-            p99: at(0.99),
-            max: self.one_way.max() as f64,
-        }
+    pub fn one_way(self) -> Histogram<u64> {
+        self.one_way
+    }
+}
+
+/// No times yet; histograms of trials are added up.
+pub fn no_times() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("bounds that the histogram takes")
+}
+
+/// A distribution in a few figures.
+pub fn spread(times: &Histogram<u64>) -> Spread {
+    if times.is_empty() {
+        return Spread::default();
+    }
+    let at = |quantile| times.value_at_quantile(quantile) as f64;
+    Spread {
+        count: times.len(),
+        mean: times.mean(),
+        min: times.min() as f64,
+        p50: at(0.5),
+        p95: at(0.95),
+        p99: at(0.99),
+        max: times.max() as f64,
     }
 }

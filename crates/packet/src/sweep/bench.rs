@@ -7,7 +7,7 @@
 //! ```
 
 use super::arrivals::Arrivals;
-use super::trial::{Order, TOLERANCE, Trial};
+use super::trial::{Order, Side, TOLERANCE, Trial};
 use crate::own_clock::OwnClock;
 use crate::pace::shared::Shared;
 use crate::send::flood::{self, Flood, Numbers};
@@ -16,8 +16,9 @@ use crate::send::pacer::{self, Pacer};
 use crate::send::timed::{self, Timed, When};
 use crate::send::{Departures, Ends, Pattern, machine};
 use crate::{Control, PacketError};
+use clock::priority::Grant;
 use clock::{Clock, HostClock};
-use measure::packets::Spread;
+use hdrhistogram::Histogram;
 use plan::Spin;
 use port::{DropPlace, For, Port};
 use schedule::Share;
@@ -36,6 +37,10 @@ const GRACE: Picos = Picos::from_millis(1);
 const BATCH: usize = 256;
 /// The receiver sleeps so long while nothing comes.
 const PATIENCE: Picos = Picos::from_millis(1);
+/// A frame that was waited for as often as long as the slowest took is lost.
+const OVERDUE: u64 = 2;
+/// No way is waited for longer than this, unless a longer time was asked for.
+const MOST_DRAIN: Picos = Picos::from_secs(10);
 /// Frames that one trial may have: a bit is kept for each.
 pub const MOST_FRAMES: u64 = 1 << 32;
 
@@ -45,8 +50,13 @@ pub struct Bench {
     pub control: Arc<Control>,
     pub send: Shared,
     pub receive: Box<dyn Port>,
+    /// So long is waited for frames on their way: longer once it was seen to be too short.
     pub drain: Picos,
     pub cpus: Vec<u32>,
+    pub spin: Spin,
+    pub priority: Grant,
+    /// When the first trial began, in nanoseconds since 1970.
+    pub sweep_unix_ns: u64,
     /// The time of a sending port that keeps its own.
     pub own: Option<OwnClock>,
 }
@@ -55,9 +65,22 @@ pub struct Bench {
 #[derive(Clone, Debug)]
 pub struct Made {
     pub trial: Trial,
-    pub one_way_ns: Spread,
     /// Frames that came once more.
     pub duplicated: u64,
+    /// Frames of an earlier trial that came in this one.
+    pub stragglers: u64,
+    /// How long the frame in the middle took.
+    pub tagged_ns: Option<u64>,
+}
+
+/// What came of sending and receiving.
+struct Carried {
+    arrivals: Arrivals,
+    /// What this machine lost: frames that its port had taken, and frames that had arrived.
+    dropped: u64,
+    missed: u64,
+    /// How long was waited, if that was too short.
+    undrained: Option<Picos>,
 }
 
 /// What left, counted while it does.
@@ -153,7 +176,7 @@ impl Bench {
         order: Order,
         template: &Arc<Template>,
         watch: &mut dyn FnMut(u64, Instant),
-    ) -> Result<Made, PacketError> {
+    ) -> Result<(Made, Histogram<u64>), PacketError> {
         let offered = order.load.frames_in(order.length);
         if offered > MOST_FRAMES {
             return Err(PacketError::Wrong(format!(
@@ -179,14 +202,15 @@ impl Bench {
                         control: self.control.clone(),
                         progress: Arc::new(Progress::default()),
                         end: origin + order.length,
-                        spin: Spin::Auto,
+                        spin: self.spin,
                         relative: false,
                         may_turn: false,
                     };
                     Box::new(move || Pacer::new(setup, ledger).run())
                 }
             };
-        let (arrivals, dropped, missed) = self.carry_out(sender, &departed, offered, origin, watch)?;
+        let Carried { arrivals, dropped, missed, undrained } =
+            self.carry_out(sender, &departed, offered, origin, watch)?;
         let left = departed.left();
         let took = match (left.first, left.last) {
             (Some(first), Some(last)) => last.since(first).max(last.since(origin)) + order.load.rate().gap(),
@@ -202,8 +226,11 @@ impl Bench {
             missed,
             latest: left.latest,
             kept_up: left.kept_up(offered),
+            undrained,
         };
-        Ok(Made { trial, one_way_ns: arrivals.spread(), duplicated: arrivals.duplicated })
+        let Arrivals { duplicated, stragglers, .. } = arrivals;
+        let made = Made { trial, duplicated, stragglers, tagged_ns: arrivals.tagged_ns() };
+        Ok((made, arrivals.one_way()))
     }
 
     /// So many frames back to back, as fast as the port takes them.
@@ -238,11 +265,12 @@ impl Bench {
                     Box::new(move || Flood::new(setup, ledger).run())
                 }
             };
-        let (arrivals, dropped, missed) = self.carry_out(sender, &departed, frames, origin, watch)?;
+        let Carried { arrivals, dropped, missed, undrained } =
+            self.carry_out(sender, &departed, frames, origin, watch)?;
         let left = departed.left();
         let sent = left.sent.saturating_sub(dropped);
         let took = left.last.map_or(Picos::ZERO, |last| last.since(origin));
-        Ok(Burst { sent, received: arrivals.unique, missed, took })
+        Ok(Burst { offered: frames, sent, received: arrivals.unique, missed, took, undrained })
     }
 
     /// When the next trial begins: by the clock of this host, or of the port.
@@ -266,7 +294,7 @@ impl Bench {
         })
     }
 
-    /// Sends, receives and waits for what is on its way. Returns the arrivals, and what this machine lost on its own two ends.
+    /// Sends, receives and waits for what is on its way.
     fn carry_out(
         &mut self,
         sender: impl FnOnce() + Send,
@@ -274,7 +302,7 @@ impl Bench {
         offered: u64,
         origin: Instant,
         watch: &mut dyn FnMut(u64, Instant),
-    ) -> Result<(Arrivals, u64, u64), PacketError> {
+    ) -> Result<Carried, PacketError> {
         let origin_unix_ns = match &self.own {
             Some(own) => own.stamp(origin).0,
             None => Wall::read(&self.clock).times(origin, origin).due_unix_ns,
@@ -284,25 +312,26 @@ impl Bench {
         let arrived = AtomicU64::new(0);
         let (cpus, clock, drain, control) = (self.cpus.clone(), self.clock, self.drain, self.control.clone());
         let has_own = self.own.is_some();
-        let receive = &mut *self.receive;
+        let (receive, priority) = (&mut *self.receive, &self.priority);
+        let (mut waited, sweep_unix_ns) = (Picos::ZERO, self.sweep_unix_ns);
         let arrivals = std::thread::scope(|scope| {
             let (sent_all, over, arrived) = (&sent_all, &over, &arrived);
             let receiver = scope.spawn({
                 let cpu = cpus.get(1).copied();
                 move || {
-                    machine::settle(cpu, false);
-                    listen(receive, Arrivals::new(offered, origin_unix_ns), over, arrived)
+                    machine::settle_beside(cpu, priority);
+                    listen(receive, Arrivals::new(offered, origin_unix_ns, sweep_unix_ns), over, arrived)
                 }
             });
             scope.spawn({
                 let cpu = cpus.first().copied();
                 move || {
-                    machine::settle(cpu, false);
+                    machine::settle(cpu, false, priority);
                     sender();
                     sent_all.store(true, Ordering::Release);
                 }
             });
-            let mut left_at = None;
+            let (mut left_at, mut last_came) = (None, (0, clock.now()));
             // Of a port that keeps its own time, when the last one that left was off the wire.
             let moment = |left: &Left| match has_own {
                 true => left.last.map_or(origin, |last| last + left.gap),
@@ -316,8 +345,16 @@ impl Bench {
                 if !sent_all.load(Ordering::Acquire) {
                     continue;
                 }
-                let waited = clock.now().since(*left_at.get_or_insert(clock.now()));
-                if arrived.load(Ordering::Relaxed) >= sent || waited >= drain || control.stops() {
+                let now = clock.now();
+                let ended = *left_at.get_or_insert(now);
+                waited = now.since(ended);
+                let came = arrived.load(Ordering::Relaxed);
+                if came > last_came.0 {
+                    last_came = (came, now);
+                }
+                // As long as frames come, more are on their way.
+                let quiet = now.since(last_came.1.max(ended));
+                if came >= sent || quiet >= drain || waited >= MOST_DRAIN.max(drain) || control.stops() {
                     break;
                 }
             }
@@ -331,7 +368,26 @@ impl Bench {
             Err(PacketError::Wrong("the receiving thread failed by a fault in Tare itself".to_owned()))
         })?;
         let missed_now = self::missed(&mut *self.receive)?;
-        Ok((arrivals, self.dropped().saturating_sub(dropped), missed_now.saturating_sub(missed)))
+        let undrained = self.undrained(&arrivals, waited, departed.left().sent);
+        Ok(Carried {
+            arrivals,
+            dropped: self.dropped().saturating_sub(dropped),
+            missed: missed_now.saturating_sub(missed),
+            undrained,
+        })
+    }
+
+    /// Whether frames that did not come may still have been on their way; then they are waited for longer from now on. Frames that
+    /// came in a trial that was not theirs show the same.
+    fn undrained(&mut self, arrivals: &Arrivals, waited: Picos, sent: u64) -> Option<Picos> {
+        // A port's own time is not the one that is waited by.
+        let longest = Picos::from_nanos(arrivals.longest_ns);
+        let enough = longest.saturating_mul(OVERDUE);
+        let is_short = self.own.is_none() && arrivals.unique < sent && waited < enough;
+        if is_short || arrivals.stragglers > 0 {
+            self.drain = self.drain.saturating_mul(2).max(enough).min(MOST_DRAIN.max(self.drain));
+        }
+        is_short.then_some(waited)
     }
 
     /// Frames that the sending port took and then lost itself. Faults that were asked for are the target's.
@@ -360,10 +416,25 @@ impl Bench {
 /// A burst and what became of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Burst {
+    pub offered: u64,
     pub sent: u64,
     pub received: u64,
     pub missed: u64,
     pub took: Picos,
+    pub undrained: Option<Picos>,
+}
+
+impl Burst {
+    /// Which end of this machine fell short, so that the burst says nothing of the target.
+    pub const fn void(&self) -> Option<Side> {
+        if self.sent < self.offered {
+            Some(Side::Generator)
+        } else if self.received < self.sent && (self.missed > 0 || self.undrained.is_some()) {
+            Some(Side::Receiver)
+        } else {
+            None
+        }
+    }
 }
 
 /// Counts arrivals until it is over.

@@ -114,6 +114,7 @@ mod tests {
             missed: 0,
             latest: Picos::ZERO,
             kept_up: false,
+            undrained: None,
         }
     }
 

@@ -1,19 +1,24 @@
 //! The job of `tare sweep`: for each frame size the searches, the latencies and the bursts, one after another.
 
-use super::bench::{Bench, Made};
+use super::arrivals;
+use super::bench::{Bench, Burst, Made};
 use super::bursts::BurstSearch;
 use super::goal::{Goal, Limits};
 use super::load::Load;
 use super::search::{End, Found, Search};
-use super::tables::{self, AROUND, Bursts, Latency, SizeFound, TrialRow};
-use super::trial::{Judged, Order};
+use super::tables::{self, AROUND, Bursts, Latency, Loss, SizeFound, TrialRow};
+use super::trial::{Judged, Order, Void};
 use crate::job::{Facts, Findings, Job, MakeRecorders, Running};
 use crate::own_clock::{self, OwnClock};
 use crate::pace::shared::Shared;
-use crate::send::source;
+use crate::send::machine::{Crew, Crowded};
+use crate::send::{source, words};
 use crate::{Control, PacketError};
+use clock::priority::{self, Demand, Grant};
 use clock::{Clock, HostClock};
+use hdrhistogram::Histogram;
 use measure::packets::{PacketReport, PlaceCount, PortReport};
+use plan::Spin;
 use plan::packets::frames::FrameSource;
 use plan::packets::send::Pace;
 use plan::packets::sweep::SweepPlan;
@@ -25,12 +30,19 @@ use wire::template::Spec;
 
 /// Trials of one search at the utmost.
 const MOST_TRIALS: usize = 400;
-/// Loads at which latency is measured, as shares of the first goal's.
-const SHARES: [f64; 4] = [0.1, 0.5, 0.9, 1.0];
+/// Trials of latency or loss, and bursts, that are made again where this machine's own ends fell short.
+const TRIES: u32 = 5;
+/// The same of trials whose frames only left unevenly.
+const UNEVEN_TRIES: u32 = 3;
+/// RFC 2544 §26.3: steps of ten percent of the highest load, down to two trials in a row that lose nothing.
+const LOSS_STEPS: u32 = 10;
 /// RFC 2544 §26.4: a burst of two seconds is the longest.
 const LONGEST_BURST: Picos = Picos::from_secs(2);
 const FIRST_BURST: u64 = 64;
 const BURST_WIDTH: f64 = 0.01;
+
+/// A rest between trials is cut short by Ctrl-C within this time.
+const NAP: Picos = Picos::from_millis(50);
 
 /// Ports open, frames made.
 pub struct SweepJob {
@@ -43,6 +55,9 @@ pub struct SweepJob {
     notes: Vec<String>,
     /// The time of a sending port that keeps its own.
     own: Option<OwnClock>,
+    spin: Spin,
+    crowded: Option<Crowded>,
+    priority: Grant,
 }
 
 impl SweepJob {
@@ -115,7 +130,32 @@ impl SweepJob {
                 "--max-rate: {name} does not tell the speed of its link; write --line 10G, or --max-rate 2M"
             )));
         }
-        Ok(Self { plan, clock, send, receive, templates, line_bps, notes: Vec::new(), own })
+        let crowded = match own {
+            // The port keeps the times.
+            Some(_) => None,
+            None => Crew::here(1, 1, plan.cpus.len().min(1)).crowded(),
+        };
+        let spin = if crowded.is_some() { Spin::Never } else { Spin::Auto };
+        let priority = match own {
+            Some(_) => Grant::usual("the port keeps the times"),
+            // Each trial has gaps of its own, down to the shortest that can be made.
+            None => {
+                priority::grant(plan.priority, &Demand { threads: 1, spins: crowded.is_none(), gap: None })
+            }
+        };
+        Ok(Self {
+            plan,
+            clock,
+            send,
+            receive,
+            templates,
+            line_bps,
+            notes: Vec::new(),
+            own,
+            spin,
+            crowded,
+            priority,
+        })
     }
 
     fn goals(&self) -> Vec<Goal> {
@@ -176,9 +216,15 @@ impl Job for SweepJob {
         };
         let mut choices: Vec<(String, String, String)> = of(self.send.about());
         choices.extend::<Vec<_>>(of(self.receive.about()));
+        if self.own.is_none() {
+            choices
+                .push(words::of_spin(Spin::Auto, self.crowded.as_ref().map(|crowded| crowded.why.as_str())));
+            choices.push(words::of_priority(&self.priority));
+        }
         Facts {
             threads: 1,
-            spins: true,
+            spins: self.crowded.is_none(),
+            no_spin: self.crowded.as_ref().map(|crowded| crowded.mend.clone()),
             gap: None,
             is_open_loop: false,
             length: None,
@@ -227,6 +273,9 @@ struct Sweep {
     trials: Vec<TrialRow>,
     searches: u64,
     limited: u64,
+    /// Trials of latency and loss, and searches for the longest burst, that this machine's own ends spoilt; and all of them.
+    spoilt: u64,
+    others: u64,
     repeated: usize,
     doubtful: usize,
     notes: Vec<String>,
@@ -286,6 +335,9 @@ impl Sweep {
             drain: job.plan.drain,
             cpus: job.plan.cpus.clone(),
             own: job.own,
+            spin: job.spin,
+            priority: job.priority,
+            sweep_unix_ns: clock::unix_ns(),
         };
         Self {
             job: SweepSettings { plan: job.plan, goals, templates, line_bps: job.line_bps },
@@ -295,6 +347,8 @@ impl Sweep {
             trials: Vec::new(),
             searches: 0,
             limited: 0,
+            spoilt: 0,
+            others: 0,
             repeated: 0,
             doubtful: 0,
             notes: Vec::new(),
@@ -317,6 +371,7 @@ impl Sweep {
                 self.search(size, &template, limits)?;
             }
             self.latencies(size, &template)?;
+            self.losses(size, &template, limits)?;
             self.bursts(size, &template, limits)?;
         }
         Ok(())
@@ -332,22 +387,82 @@ impl Sweep {
         order: Order,
         template: &Arc<Template>,
         purpose: &str,
-    ) -> Result<Made, PacketError> {
+    ) -> Result<(Made, Histogram<u64>), PacketError> {
+        self.rest();
         let tell = &mut self.tell;
         tell.begin(u64::from(size) - FCS as u64);
-        let made = self.bench.trial(order, template, &mut |sent, now| tell.watch(sent, now))?;
+        let (made, times) = self.bench.trial(order, template, &mut |sent, now| tell.watch(sent, now))?;
         let judged = made.trial.void().map_or(Judged::Counts, Judged::Not);
         let (purpose, length) = (purpose.to_owned(), order.length);
+        if made.stragglers > 0
+            && let Some(before) = self.trials.last_mut().filter(|before| before.made.trial.is_lossy())
+        {
+            before.judged = Judged::Not(Void::Stragglers);
+        }
         let row = TrialRow { size, purpose, length, made: made.clone(), judged };
         self.trials.push(row);
-        Ok(made)
+        Ok((made, times))
+    }
+
+    /// Lets the target come to rest between two trials, where that is asked for.
+    fn rest(&self) {
+        let until = self.bench.clock.now() + self.job.plan.rest;
+        if self.trials.is_empty() && self.found.len() < 2 {
+            return;
+        }
+        while self.bench.clock.now() < until && !self.stops() {
+            let left = until.since(self.bench.clock.now());
+            std::thread::sleep(left.min(NAP).as_std());
+        }
+    }
+
+    /// A trial that this machine's own ends spoil is made again, and the last of them is taken as it is: its judgement says so.
+    fn judged_trial(
+        &mut self,
+        size: u32,
+        order: Order,
+        template: &Arc<Template>,
+        purpose: &str,
+    ) -> Result<(Made, Histogram<u64>, Judged), PacketError> {
+        self.others += 1;
+        let mut tries = 0;
+        loop {
+            let (made, times) = self.trial(size, order, template, purpose)?;
+            let void = made.trial.void().or_else(|| made.trial.is_uneven().then_some(Void::Uneven));
+            tries += 1;
+            match void {
+                Some(void)
+                    if tries < if void == Void::Uneven { UNEVEN_TRIES } else { TRIES } && !self.stops() =>
+                {
+                    self.repeated += 1;
+                    if let Some(row) = self.trials.last_mut() {
+                        row.judged = Judged::Not(void);
+                    }
+                }
+                Some(Void::Uneven) => {
+                    // Hardly any is even: it counts, and its row says so.
+                    if let Some(row) = self.trials.last_mut() {
+                        row.judged = Judged::AllTheSame;
+                    }
+                    return Ok((made, times, Judged::AllTheSame));
+                }
+                Some(void) => {
+                    self.spoilt += 1;
+                    return Ok((made, times, Judged::Not(void)));
+                }
+                None => return Ok((made, times, Judged::Counts)),
+            }
+        }
     }
 
     fn search(&mut self, size: u32, template: &Arc<Template>, limits: Limits) -> Result<(), PacketError> {
         let mut search = Search::new(self.job.goals.clone(), limits, MOST_TRIALS);
         while let Some(order) = search.next_trial() {
             let purpose = search.goal().map_or_else(String::new, |goal| goal.name.clone());
-            let made = self.trial(size, order, template, &purpose)?;
+            let (made, _) = self.trial(size, order, template, &purpose)?;
+            if made.stragglers > 0 {
+                search.take_back();
+            }
             if self.stops() {
                 // What was cut short says nothing.
                 break;
@@ -362,7 +477,8 @@ impl Sweep {
         let found = search.found();
         self.searches += found.len() as u64;
         for (place, found) in found.into_iter().enumerate() {
-            self.limited += u64::from(matches!(found.end, End::Generator(_) | End::HeldUp));
+            self.limited +=
+                u64::from(matches!(found.end, End::Generator(_) | End::Receiver(_) | End::HeldUp));
             self.here().goals[place].push(found);
         }
         Ok(())
@@ -376,51 +492,87 @@ impl Sweep {
 
     fn latencies(&mut self, size: u32, template: &Arc<Template>) -> Result<(), PacketError> {
         let Some(ndr) = self.ndr().filter(|_| self.job.plan.latency) else { return Ok(()) };
-        for share in SHARES {
-            if self.stops() {
-                return Ok(());
+        for share in self.job.plan.latency_at.clone() {
+            let order = Order { load: ndr.times(share.as_f64()), length: self.job.plan.latency_time };
+            let mut latency = Latency::new(share.as_f64(), order.load.as_per_second());
+            for _ in 0..self.job.plan.latency_trials {
+                if self.stops() {
+                    break;
+                }
+                let (made, times, judged) = self.judged_trial(size, order, template, "latency")?;
+                latency.add(&made, &times, judged);
             }
-            let order = Order { load: ndr.times(share), length: self.job.plan.trial };
-            let made = self.trial(size, order, template, "latency")?;
-            let latency = Latency {
+            latency.one_way_ns = arrivals::spread(&latency.times);
+            if latency.trials > 0 {
+                self.here().latency.push(latency);
+            }
+        }
+        Ok(())
+    }
+
+    /// RFC 2544 §26.3: the loss at the highest load and below it, until two trials in a row lose nothing.
+    fn losses(&mut self, size: u32, template: &Arc<Template>, limits: Limits) -> Result<(), PacketError> {
+        if !self.job.plan.frame_loss {
+            return Ok(());
+        }
+        let mut without = 0;
+        for step in (1..=LOSS_STEPS).rev() {
+            if self.stops() || without == 2 {
+                break;
+            }
+            let share = f64::from(step) / f64::from(LOSS_STEPS);
+            let order = Order { load: limits.max.times(share), length: self.job.plan.trial };
+            let (made, _, judged) = self.judged_trial(size, order, template, "loss")?;
+            let (lost, ours) = made.trial.losses();
+            let is_valid = !matches!(judged, Judged::Not(_));
+            without = if lost + ours == 0 && is_valid { without + 1 } else { 0 };
+            let loss = Loss {
                 share,
                 frames_per_second: order.load.as_per_second(),
-                one_way_ns: made.one_way_ns,
-                lost: made.trial.sent.saturating_sub(made.trial.received),
+                sent: made.trial.sent,
+                // Of a trial that does not count, nothing is said of the target.
+                ratio: is_valid.then(|| made.trial.loss()),
+                lost,
+                lost_here: ours,
+                judged,
             };
-            self.here().latency.push(latency);
+            self.here().losses.push(loss);
         }
         Ok(())
     }
 
     fn bursts(&mut self, size: u32, template: &Arc<Template>, limits: Limits) -> Result<(), PacketError> {
         let most = limits.max.frames_in(LONGEST_BURST).clamp(1, 4_000_000);
-        let mut bursts = Bursts { longest: Vec::new(), is_unlimited: false, frames_per_second: 0.0 };
+        let mut bursts = Bursts::default();
         let (mut sent, mut seconds) = (0.0, 0.0);
+        self.others += u64::from(self.job.plan.bursts > 0);
         for _ in 0..self.job.plan.bursts {
             let mut search = BurstSearch::new(FIRST_BURST, most, BURST_WIDTH);
+            // The shortest burst that this machine spoilt, while the target lost none as short.
+            let mut limit = None;
             while let Some(frames) = search.next() {
                 if self.stops() {
                     return Ok(());
                 }
-                let tell = &mut self.tell;
-                tell.begin(u64::from(size) - FCS as u64);
-                let burst = self.bench.burst(frames, template, &mut |sent, now| tell.watch(sent, now))?;
-                if burst.sent < frames || burst.missed > 0 {
-                    // This machine's own loss ends the search: nothing longer can be judged.
-                    search.learn(frames, true);
-                    self.repeated += 1;
-                } else {
-                    search.learn(frames, burst.received < burst.sent);
-                }
+                let burst = self.burst(size, frames, template)?;
                 (sent, seconds) = (sent + burst.sent as f64, seconds + burst.took.as_secs_f64());
+                let (void, is_lossy) = (burst.void(), burst.received < burst.sent);
+                // This machine's own loss is none of the target's: nothing as long can be judged, shorter ones can.
+                if let Some(side) = void {
+                    limit = Some((side, frames));
+                } else if is_lossy {
+                    limit = None;
+                }
+                search.learn(frames, void.is_some() || is_lossy);
             }
             bursts.longest.push(search.longest() as f64);
-            if search.is_unlimited() {
-                bursts.is_unlimited = true;
+            bursts.limit = limit;
+            bursts.is_unlimited = search.is_unlimited();
+            if bursts.is_unlimited || limit.is_some() {
                 break;
             }
         }
+        self.spoilt += u64::from(bursts.limit.is_some());
         if seconds > 0.0 {
             bursts.frames_per_second = sent / seconds;
         }
@@ -428,16 +580,44 @@ impl Sweep {
         Ok(())
     }
 
-    /// Searches that the generator ended, and all; one that had to take doubtful losses is one that it ended.
+    /// One burst; again where this machine's own ends fell short.
+    fn burst(&mut self, size: u32, frames: u64, template: &Arc<Template>) -> Result<Burst, PacketError> {
+        for _ in 1..TRIES {
+            let burst = self.burst_once(size, frames, template)?;
+            if burst.void().is_none() || self.stops() {
+                return Ok(burst);
+            }
+            self.repeated += 1;
+        }
+        self.burst_once(size, frames, template)
+    }
+
+    fn burst_once(&mut self, size: u32, frames: u64, template: &Arc<Template>) -> Result<Burst, PacketError> {
+        self.rest();
+        let tell = &mut self.tell;
+        tell.begin(u64::from(size) - FCS as u64);
+        self.bench.burst(frames, template, &mut |sent, now| tell.watch(sent, now))
+    }
+
+    /// Searches and trials that this machine ended or spoilt, and all; one that had to take doubtful losses is one that it ended.
     fn untrusted(&self) -> (u64, u64) {
         let doubtful = u64::from(self.doubtful > 0 && self.limited == 0);
-        (self.limited + doubtful, self.searches.max(1))
+        (self.limited + doubtful + self.spoilt, (self.searches + self.others).max(1))
+    }
+
+    /// A sentence if frames were waited for longer than asked.
+    fn waited(&self) -> Option<String> {
+        let (asked, drain) = (self.job.plan.drain, self.bench.drain);
+        (drain > asked).then(|| {
+            format!("frames came later than {asked:#} after a trial: from then on {drain:#} were waited for them (--drain)")
+        })
     }
 
     fn findings(mut self) -> Findings {
         let SweepSettings { plan, goals, line_bps, .. } = &self.job;
         let mut tables = vec![tables::sizes(&self.found, goals, *line_bps, plan.repetitions)];
         tables.extend(tables::latencies(&self.found));
+        tables.extend(tables::losses(&self.found));
         tables.extend(tables::bursts(&self.found));
         tables.push(tables::trials(&self.trials));
         let mut notes = std::mem::take(&mut self.notes);
@@ -460,6 +640,7 @@ impl Sweep {
             .iter()
             .flat_map(|found| found.goals.iter().flatten().map(move |goal| (found.size, goal)));
         notes.extend(limited.filter_map(|(size, found)| reached(size, found)));
+        notes.extend(self.waited());
         let ports = vec![report("out", &mut self.bench.send), report("in", &mut *self.bench.receive)];
         Findings {
             report: PacketReport {
@@ -471,7 +652,7 @@ impl Sweep {
             notes,
             labels: Vec::new(),
             span: None,
-            invalid_trials: (self.searches > 0).then_some(self.untrusted()),
+            invalid_trials: (self.searches + self.others > 0).then_some(self.untrusted()),
         }
     }
 }
@@ -482,11 +663,17 @@ fn of_lower(found: &Found) -> Option<f64> {
 
 /// A sentence where the generator was the limit.
 fn reached(size: u32, found: &Found) -> Option<String> {
-    let End::Generator(reached) = found.end else { return None };
     let name = &found.goal.name;
-    Some(format!(
-        "{name} of {size} bytes lies above what the generator makes ({reached:.0}/s): take a faster port or a lower --max-rate"
-    ))
+    match found.end {
+        End::Generator(reached) => Some(format!(
+            "{name} of {size} bytes lies above what the generator makes ({reached:.0}/s): take a faster port or a lower --max-rate"
+        )),
+        End::Receiver(reached) => Some(format!(
+            "{name} of {size} bytes lies above what this machine's receiver keeps up with ({reached:.0}/s): give it more room \
+             (slots=…), a CPU of its own (--cpus) or a faster port, or take a lower --max-rate"
+        )),
+        _ => None,
+    }
 }
 
 fn report(role: &str, port: &mut dyn Port) -> PortReport {

@@ -154,6 +154,8 @@ fn a_fault_port_of_known_loss_is_below_ndr_and_inside_a_looser_goal() {
     // One frame of every hundred is lost, at any load: no load is without loss, and 2 % are never exceeded.
     let plan = plan(|sweep| {
         (sweep.goal, sweep.max_rate) = (Some("ndr,2%".into()), Some("5k".into()));
+        // Two hundred frames in the shortest trial: of fewer, one may be more than 2 %.
+        sweep.min_rate = Some("2k".into());
     });
     let clock = HostClock::calibrate();
     let open = |text: &str| port::open(&text.parse().unwrap(), &Wish::default()).unwrap();
@@ -163,8 +165,7 @@ fn a_fault_port_of_known_loss_is_below_ndr_and_inside_a_looser_goal() {
     let findings = Box::new(job).start(Arc::new(Control::default()), &mut make).unwrap().join();
     let sizes = table(&findings, "sweep");
     let words = |name| cell(sizes, 0, name).clone();
-    // Trials of fewer than a hundred frames may lose none: 100 ms of 1 000/s are 100.
-    assert!(!matches!(words("NDR"), Cell::Figure(low) if low > 2_000.0), "{sizes:?}");
+    assert_eq!(words("NDR"), Cell::Nothing, "{sizes:?}");
     assert!(
         matches!(words("2% ended"), Cell::Words(text) if text.starts_with("at least: the highest load")),
         "{sizes:?}"
@@ -217,7 +218,7 @@ fn latency_and_bursts_are_measured_at_what_was_found() {
         })
     });
     let latency = table(&findings, "latency");
-    assert_eq!(latency.rows.len(), 2 * SHARES.len());
+    assert_eq!(latency.rows.len(), 2 * 4);
     assert!(figure(latency, 0, "p50") > 0.0 && figure(latency, 0, "p50") < 1e9);
     assert_eq!((figure(latency, 0, "of NDR"), figure(latency, 3, "load")), (0.1, 5_000.0));
     let bursts = table(&findings, "bursts");

@@ -31,7 +31,7 @@ pub use goal::{Goal, Limits, Target};
 pub use job::SweepJob;
 pub use load::Load;
 pub use search::{End, Found, Search};
-pub use trial::{Judged, Order, TOLERANCE, Trial, Void};
+pub use trial::{Judged, Order, Side, TOLERANCE, Trial, Void};
 
 #[cfg(test)]
 mod search_tests;

@@ -17,8 +17,8 @@
 use super::classify::{Class, classify, conditional_throughput};
 use super::goal::{Goal, Limits, Target};
 use super::load::Load;
-use super::trial::{Judged, Order, Trial, Void};
-use std::collections::{BTreeMap, BTreeSet};
+use super::trial::{Judged, Order, Side, Trial, Void};
+use std::collections::BTreeMap;
 
 /// A search for several goals at once.
 #[derive(Clone, Debug)]
@@ -29,8 +29,10 @@ pub struct Search {
     steps: Vec<Step>,
     at: usize,
     trials: BTreeMap<Load, Vec<Trial>>,
-    /// Trials whose loss may be that of a burst of ours: they count where even that loss is within the goal's.
-    bursts: BTreeMap<Load, Vec<Trial>>,
+    /// The load of the last trial that was taken in, until the next.
+    last: Option<Load>,
+    /// The highest load that the generator made.
+    proven: Option<Load>,
     made: usize,
     most: usize,
     /// The load at which trials go on until it is decided.
@@ -40,12 +42,15 @@ pub struct Search {
     /// Trials that the generator could not make: at which load, how often, and the most that it reached.
     short: Option<(Load, u32, f64)>,
     generator: Option<f64>,
+    /// Which end of this machine was the limit then.
+    side: Side,
     invalid: usize,
     /// Of those, the ones that the generator did not make; and those in a row below what it had made.
     shorts: usize,
     held_up: u32,
-    /// Trials in a row that lost frames and were uneven, and how many of those had to be taken all the same.
+    /// Uneven trials in a row and all that were made, and how many lossy ones had to be taken all the same.
     uneven: u32,
+    all_uneven: usize,
     doubtful: usize,
 }
 
@@ -77,6 +82,8 @@ pub enum End {
     AboveMax,
     /// The generator makes no more than this, frames per second, and the target takes it: the true bound lies above.
     Generator(f64),
+    /// The same of this machine's receiver.
+    Receiver(f64),
     /// Even the lowest load that was asked for is not reached.
     BelowMin,
     /// Trials or time ran out first: the bounds are as far as it came.
@@ -87,10 +94,12 @@ pub enum End {
 
 /// Trials at one load that the generator may fail to make before this is taken for its limit.
 const SHORT_TRIALS: u32 = 5;
-/// Trials in a row that lost frames, but did not leave evenly, before such a loss counts as the target's.
+/// Trials in a row whose frames did not leave evenly, before such a trial counts.
 const UNEVEN_TRIALS: u32 = 4;
-/// Uneven trials of a search that may not count; from then on their losses do.
+/// Uneven trials of a search that may not count; from then on they do.
 pub(super) const MOST_UNEVEN: usize = 60;
+/// Where more than three of four trials are uneven, waiting for others is in vain: known after so many.
+const ENOUGH_TRIALS: usize = 12;
 /// Trials of a search that the generator may not make, and those in a row although it had made as much before.
 pub(super) const MOST_SHORT: usize = 100;
 pub(super) const HELD_UP: u32 = 20;
@@ -110,17 +119,20 @@ impl Search {
             steps,
             at: 0,
             trials: BTreeMap::new(),
-            bursts: BTreeMap::new(),
+            last: None,
+            proven: None,
             made: 0,
             most,
             open: None,
             strides: 0,
             short: None,
             generator: None,
+            side: Side::Generator,
             invalid: 0,
             shorts: 0,
             held_up: 0,
             uneven: 0,
+            all_uneven: 0,
             doubtful: 0,
         }
     }
@@ -151,39 +163,66 @@ impl Search {
     /// Takes a trial in, and says whether it counts; the order need not have come from [`Search::next_trial`].
     pub fn learn(&mut self, trial: Trial) -> Judged {
         self.made += 1;
+        self.last = None;
         match trial.void() {
+            // Neither end was too slow: the same again, and waited for longer.
+            Some(void @ (Void::Undrained { .. } | Void::Stragglers)) => {
+                self.invalid += 1;
+                self.shorts += 1;
+                Judged::Not(void)
+            }
             Some(void) => {
-                self.fell_short(&trial);
+                self.fell_short(&trial, void.side());
                 Judged::Not(void)
             }
             None => self.counted(trial),
         }
     }
 
+    /// Frames of the last trial came when it was over: it lost less than it seemed, and does not count. Whether it had counted, and
+    /// as a lossy one.
+    pub fn take_back(&mut self) -> bool {
+        let Some(load) = self.last.take() else { return false };
+        let Some(trials) = self.trials.get_mut(&load) else { return false };
+        if !trials.last().is_some_and(Trial::is_lossy) {
+            return false;
+        }
+        trials.pop();
+        if trials.is_empty() {
+            self.trials.remove(&load);
+        }
+        self.invalid += 1;
+        self.shorts += 1;
+        true
+    }
+
     fn counted(&mut self, trial: Trial) -> Judged {
         (self.short, self.held_up) = (None, 0);
-        if !trial.is_doubtful() {
+        self.proven = self.proven.max(Some(trial.load));
+        if !trial.is_uneven() {
             self.uneven = 0;
-            self.trials.entry(trial.load).or_default().push(trial);
+            self.take_in(trial);
             return Judged::Counts;
         }
-        let allowed = self.steps.get(self.at).map_or(0.0, |step| step.target.loss);
-        if trial.loss() <= allowed {
-            self.bursts.entry(trial.load).or_default().push(trial);
-            return Judged::Counts;
-        }
-        if self.uneven < UNEVEN_TRIALS && self.invalid - self.shorts < MOST_UNEVEN {
+        self.all_uneven += 1;
+        let is_hopeless = self.made >= ENOUGH_TRIALS && self.all_uneven * 4 > self.made * 3;
+        if self.uneven < UNEVEN_TRIALS && self.invalid - self.shorts < MOST_UNEVEN && !is_hopeless {
             self.uneven += 1;
             self.invalid += 1;
             return Judged::Not(Void::Uneven);
         }
         self.uneven = 0;
-        self.doubtful += 1;
-        self.trials.entry(trial.load).or_default().push(trial);
+        self.doubtful += usize::from(trial.is_lossy());
+        self.take_in(trial);
         Judged::AllTheSame
     }
 
-    fn fell_short(&mut self, trial: &Trial) {
+    fn take_in(&mut self, trial: Trial) {
+        self.last = Some(trial.load);
+        self.trials.entry(trial.load).or_default().push(trial);
+    }
+
+    fn fell_short(&mut self, trial: &Trial, side: Side) {
         self.invalid += 1;
         let before = self.short.filter(|(load, ..)| *load == trial.load);
         let (times, best) = before.map_or((1, 0.0), |(_, times, best)| (times + 1, best));
@@ -191,23 +230,19 @@ impl Search {
         let best = trial.reached().max(best);
         self.short = Some((trial.load, times, best));
         self.shorts += 1;
-        if self.proven().is_some_and(|proven| trial.load <= proven) {
+        if self.proven.is_some_and(|proven| trial.load <= proven) {
             self.held_up += 1;
         } else if times >= SHORT_TRIALS {
+            self.side = side;
             self.limit_to(best);
         }
     }
 
-    /// The highest load that the generator made.
-    fn proven(&self) -> Option<Load> {
-        self.trials.keys().last().max(self.bursts.keys().last()).copied()
-    }
-
     fn limit_to(&mut self, reached: f64) {
-        let proven = self.proven().unwrap_or(self.limits.min).max(self.limits.min);
+        let proven = self.proven.unwrap_or(self.limits.min).max(self.limits.min);
         let reached = self.generator.map_or(reached, |before| before.min(reached));
         self.generator =
-            Some(if self.proven().is_some() { reached.max(proven.as_per_second()) } else { reached });
+            Some(if self.proven.is_some() { reached.max(proven.as_per_second()) } else { reached });
         // Each time it gets lower, so that this ends, also with a generator that contradicts itself.
         let limit = Load::per_second(reached * BELOW_LIMIT).min(self.limits.max.times(BELOW_LIMIT));
         self.limits.max = limit.max(proven);
@@ -220,11 +255,9 @@ impl Search {
         self.shorts >= MOST_SHORT || self.held_up >= HELD_UP
     }
 
-    /// Trials at a load that speak of this target.
-    fn trials_at(&self, load: Load, target: &Target) -> Vec<Trial> {
-        let even = self.trials.get(&load).into_iter().flatten();
-        let bursts = self.bursts.get(&load).into_iter().flatten().filter(|trial| trial.loss() <= target.loss);
-        even.chain(bursts).copied().collect()
+    /// Trials at a load that count.
+    fn trials_at(&self, load: Load) -> Vec<Trial> {
+        self.trials.get(&load).cloned().unwrap_or_default()
     }
 
     /// Trials that were made, valid or not.
@@ -237,7 +270,7 @@ impl Search {
         self.invalid
     }
 
-    /// Losses that were counted although frames did not leave evenly: no trial at that load was even.
+    /// Losses that were counted although frames did not leave evenly: hardly a trial was even.
     pub const fn doubtful(&self) -> usize {
         self.doubtful
     }
@@ -255,23 +288,31 @@ impl Search {
     fn found_for(&self, goal: &Goal) -> Found {
         let Some(target) = goal.targets().pop() else { unreachable!("a goal has a last step") };
         let (lower, upper) = self.bounds(&target);
-        let throughput =
-            lower.and_then(|load| conditional_throughput(&target, &self.trials_at(load, &target)));
+        let throughput = lower.and_then(|load| conditional_throughput(&target, &self.trials_at(load)));
         let end = match (lower, upper) {
             (Some(low), Some(high)) if is_narrow(low, high, &target) => End::Found,
             (Some(low), None) if low >= self.limits.max => {
-                self.generator.map_or(End::AboveMax, End::Generator)
+                self.generator.map_or(End::AboveMax, |reached| self.limited(reached))
             }
             (None, Some(high)) if high <= self.limits.min => End::BelowMin,
             // Not a single trial was valid, down to the lowest load.
             (None, None) if self.generator.is_some() && self.limits.max <= self.limits.min => {
-                self.generator.map_or(End::RanOut, End::Generator)
+                self.generator.map_or(End::RanOut, |reached| self.limited(reached))
             }
-            (_, None) if self.is_held_up() => self.generator.map_or(End::HeldUp, End::Generator),
+            (_, None) if self.is_held_up() => {
+                self.generator.map_or(End::HeldUp, |reached| self.limited(reached))
+            }
             _ if self.is_held_up() => End::HeldUp,
             _ => End::RanOut,
         };
         Found { goal: goal.clone(), lower, upper, throughput, end }
+    }
+
+    fn limited(&self, reached: f64) -> End {
+        match self.side {
+            Side::Generator => End::Generator(reached),
+            Side::Receiver => End::Receiver(reached),
+        }
     }
 
     /// The last step of the first goal whose bounds are open again.
@@ -286,9 +327,8 @@ impl Search {
     /// Tightest bounds: the lowest load that is not reached, and the highest below it that is.
     fn bounds(&self, target: &Target) -> (Option<Load>, Option<Load>) {
         let mut lower = None;
-        let loads: BTreeSet<Load> = self.trials.keys().chain(self.bursts.keys()).copied().collect();
-        for load in loads {
-            match classify(target, &self.trials_at(load, target)) {
+        for load in self.trials.keys().copied() {
+            match classify(target, &self.trials_at(load)) {
                 Class::Upper => return (lower, Some(load)),
                 Class::Lower => lower = Some(load),
                 Class::Undecided => {}
@@ -330,7 +370,7 @@ impl Search {
     }
 
     fn is_undecided(&self, load: Load, target: &Target) -> bool {
-        load <= self.limits.max && classify(target, &self.trials_at(load, target)) == Class::Undecided
+        load <= self.limits.max && classify(target, &self.trials_at(load)) == Class::Undecided
     }
 
     /// The bound that the step before left between these two, if it is still to be confirmed by this one.

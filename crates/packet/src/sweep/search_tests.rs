@@ -44,6 +44,7 @@ impl Simulated {
             missed: 0,
             latest: Picos::ZERO,
             kept_up: false,
+            undrained: None,
         }
     }
 }
@@ -138,6 +139,75 @@ fn a_loss_in_a_burst_of_the_generators_own_is_tried_again() {
     let found = &search.found()[0];
     assert_eq!((found.end, search.doubtful()), (End::Found, 0), "{found:?}");
     assert!((found.lower.unwrap().as_per_second() / 40_000.0 - 1.0).abs() < 0.005);
+}
+
+#[test]
+fn uneven_trials_go_whether_they_lost_frames_or_not() {
+    let mut search = Search::new(vec![Goal::ndr()], limits(1e5), 500);
+    let mut system = Simulated::of(40_000.0);
+    let order = search.next_trial().unwrap();
+    let low = Order { load: Load::per_second(1_000.0), ..order };
+    for (order, is_lossy) in [(low, false), (order, true), (low, false), (order, true)] {
+        let trial = Trial { latest: Picos::from_millis(5), ..system.trial(order) };
+        assert_eq!(trial.is_lossy(), is_lossy);
+        assert_eq!(search.learn(trial), Judged::Not(Void::Uneven));
+    }
+    assert_eq!(
+        search.learn(Trial { latest: Picos::from_millis(5), ..system.trial(low) }),
+        Judged::AllTheSame
+    );
+}
+
+#[test]
+fn a_target_that_loses_at_random_is_found_as_high_with_uneven_trials_as_without() {
+    // Each trial loses a frame with a chance that grows from 0 at 20 000/s to 1 at 60 000/s: half of the trials at 40 000/s do.
+    let found = |uneven: bool, seed: u64| {
+        let mut system = Simulated { state: seed, ..Simulated::of(1e9) };
+        let mut search =
+            Search::new(vec![Goal { sum: Picos::from_secs(9), ..Goal::ndr() }], limits(1e5), 500);
+        while let Some(order) = search.next_trial() {
+            let mut trial = system.trial(order);
+            let chance = (order.load.as_per_second() - 20_000.0) / 40_000.0;
+            trial.received -= u64::from(system.random() < chance);
+            // Of every two trials one is uneven, and that has nothing to do with what is lost.
+            if uneven && system.random() < 0.5 {
+                trial.latest = Picos::from_millis(5);
+            }
+            search.learn(trial);
+        }
+        search.found()[0].lower.unwrap().as_per_second()
+    };
+    let mean = |uneven| (1..=60u64).map(|seed| found(uneven, seed * 0x9e37_79b9)).sum::<f64>() / 60.0;
+    let (with, without) = (mean(true), mean(false));
+    assert!((with / without - 1.0).abs() < 0.05, "{with} {without}");
+}
+
+#[test]
+fn a_trial_whose_frames_came_later_is_taken_back() {
+    let mut search = Search::new(vec![Goal::ndr()], limits(1e5), 500);
+    let order = search.next_trial().unwrap();
+    search.learn(Simulated::of(40_000.0).trial(order));
+    assert!(search.take_back() && !search.take_back());
+    assert_eq!((search.next_trial(), search.invalid()), (Some(order), 1));
+}
+
+#[test]
+fn the_end_that_was_the_limit_is_named() {
+    // This machine's receiver keeps up with 30 000/s.
+    let mut search = Search::new(vec![Goal::ndr()], limits(1e5), 500);
+    let mut system = Simulated::of(1e9);
+    while let Some(order) = search.next_trial() {
+        let mut trial = system.trial(order);
+        let kept = trial.sent.min((30_000.0 * order.length.as_secs_f64()) as u64);
+        (trial.received, trial.missed) = (kept, trial.sent - kept);
+        search.learn(trial);
+    }
+    let found = &search.found()[0];
+    assert!(
+        matches!(found.end, End::Receiver(reached) if (29_000.0..31_000.0).contains(&reached)),
+        "{found:?}"
+    );
+    assert_eq!(found.upper, None);
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! What a sweep found, as tables: a row for each frame size, for each load of the latencies, for the bursts, and for each trial.
 
+use super::arrivals::no_times;
 use super::bench::Made;
 use super::goal::Goal;
 use super::search::{End, Found};
-use super::trial::Judged;
+use super::trial::{Judged, Side};
+use hdrhistogram::Histogram;
 use measure::packets::{Cell, Column, Spread, Table};
 use stats::students::Mean;
 use units::Picos;
@@ -20,6 +22,7 @@ pub struct SizeFound {
     /// For each goal what each repetition found.
     pub goals: Vec<Vec<Found>>,
     pub latency: Vec<Latency>,
+    pub losses: Vec<Loss>,
     pub bursts: Option<Bursts>,
 }
 
@@ -28,17 +31,69 @@ pub struct SizeFound {
 pub struct Latency {
     pub share: f64,
     pub frames_per_second: f64,
+    /// Of all trials together.
     pub one_way_ns: Spread,
+    pub times: Histogram<u64>,
+    pub trials: u32,
+    /// Of the frame in the middle of each trial, in nanoseconds.
+    pub tagged: Vec<f64>,
+    /// Frames that did not arrive and that this machine did not lose, and those that it did, at most.
     pub lost: u64,
+    pub lost_here: u64,
+    /// The worst of the trials' judgements.
+    pub judged: Judged,
+}
+
+impl Latency {
+    pub fn new(share: f64, frames_per_second: f64) -> Self {
+        Self {
+            share,
+            frames_per_second,
+            one_way_ns: Spread::default(),
+            times: no_times(),
+            trials: 0,
+            tagged: Vec::new(),
+            lost: 0,
+            lost_here: 0,
+            judged: Judged::Counts,
+        }
+    }
+
+    /// One more trial.
+    pub fn add(&mut self, made: &Made, times: &Histogram<u64>, judged: Judged) {
+        let (lost, ours) = made.trial.losses();
+        (self.lost, self.lost_here) = (self.lost + lost, self.lost_here + ours);
+        self.trials += 1;
+        self.tagged.extend(made.tagged_ns.map(|ns| ns as f64));
+        self.times.add(times).expect("both have the same bounds");
+        if matches!((self.judged, judged), (Judged::Counts, _) | (_, Judged::Not(_))) {
+            self.judged = judged;
+        }
+    }
+}
+
+/// Loss at a share of the highest load.
+#[derive(Clone, Debug)]
+pub struct Loss {
+    pub share: f64,
+    pub frames_per_second: f64,
+    pub sent: u64,
+    /// Of those that left; `None` where the trial says nothing of the target.
+    pub ratio: Option<f64>,
+    pub lost: u64,
+    pub lost_here: u64,
+    pub judged: Judged,
 }
 
 /// Longest bursts without loss.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Bursts {
     /// Of each search.
     pub longest: Vec<f64>,
     /// No burst lost anything: they could have been longer.
     pub is_unlimited: bool,
+    /// Which end of this machine fell short, with a burst of so many frames: nothing as long could be judged.
+    pub limit: Option<(Side, u64)>,
     /// Frames per second in a burst.
     pub frames_per_second: f64,
 }
@@ -121,6 +176,9 @@ pub fn end(end: End) -> String {
         End::Found => "found".to_owned(),
         End::AboveMax => "at least: the highest load that was asked for is reached".to_owned(),
         End::Generator(reached) => format!("at least: the generator makes no more than {reached:.0}/s"),
+        End::Receiver(reached) => {
+            format!("at least: this machine's receiver keeps up with no more than {reached:.0}/s")
+        }
         End::BelowMin => "not even the lowest load is reached".to_owned(),
         End::RanOut => "not decided: the trials ran out".to_owned(),
         End::HeldUp => "not decided: the generator was held up in too many trials".to_owned(),
@@ -136,7 +194,14 @@ pub fn latencies(found: &[SizeFound]) -> Option<Table> {
             let Spread { p50, p95, p99, max, mean, .. } = at.one_way_ns;
             let figures =
                 [f64::from(size), at.share, at.frames_per_second, mean, p50, p95, p99, max, at.lost as f64];
-            figures.into_iter().map(Cell::Figure).collect()
+            let mut row: Vec<Cell> = figures.into_iter().map(Cell::Figure).collect();
+            row.extend([
+                Cell::Figure(at.lost_here as f64),
+                Cell::Figure(f64::from(at.trials)),
+                cell(&at.tagged, 1.0),
+                Cell::Words(at.judged.words()),
+            ]);
+            row
         })
         .collect();
     let columns = [
@@ -149,13 +214,59 @@ pub fn latencies(found: &[SizeFound]) -> Option<Table> {
         ("p99", "ns"),
         ("max", "ns"),
         ("lost", "count"),
+        ("lost here", "count"),
+        ("trials", "count"),
+        ("tagged frame", "ns"),
+        ("counts", ""),
     ];
     (!rows.is_empty()).then(|| Table {
         key: "latency".to_owned(),
         title: "One-way latency under load".to_owned(),
         columns: columns.iter().map(|(name, unit)| column(name, unit)).collect(),
         rows,
-        notes: vec!["from when a frame was handed over until it was stamped; both by one clock".to_owned()],
+        notes: vec![
+            "from when a frame was handed over until it was stamped; both by one clock".to_owned(),
+            "'lost' is lost on the way; 'lost here' are those that this machine's receiver lost itself, by its counters".to_owned(),
+            "'tagged frame' is the one in the middle of a trial, the mean of all trials (RFC 2544 26.2)".to_owned(),
+        ],
+    })
+}
+
+/// Frame loss rate.
+pub fn losses(found: &[SizeFound]) -> Option<Table> {
+    let row = |(size, at): (u32, &Loss)| {
+        vec![
+            Cell::Figure(f64::from(size)),
+            Cell::Figure(at.share),
+            Cell::Figure(at.frames_per_second),
+            Cell::Figure(at.sent as f64),
+            at.ratio.map_or(Cell::Nothing, Cell::Figure),
+            Cell::Figure(at.lost as f64),
+            Cell::Figure(at.lost_here as f64),
+            Cell::Words(at.judged.words()),
+        ]
+    };
+    let rows: Vec<Vec<Cell>> =
+        found.iter().flat_map(|found| found.losses.iter().map(|at| row((found.size, at)))).collect();
+    let columns = [
+        ("frame size", "bytes"),
+        ("of the highest load", "share"),
+        ("load", "frames/s"),
+        ("sent", "count"),
+        ("loss", "share"),
+        ("lost", "count"),
+        ("lost here", "count"),
+        ("counts", ""),
+    ];
+    (!rows.is_empty()).then(|| Table {
+        key: "loss".to_owned(),
+        title: "Frame loss rate".to_owned(),
+        columns: columns.iter().map(|(name, unit)| column(name, unit)).collect(),
+        rows,
+        notes: vec![
+            "from the highest load downwards in steps of 10 %, until two trials in a row lose nothing (RFC 2544 26.3)"
+                .to_owned(),
+        ],
     })
 }
 
@@ -164,8 +275,13 @@ pub fn bursts(found: &[SizeFound]) -> Option<Table> {
     let row = |found: &SizeFound| {
         let bursts = found.bursts.as_ref()?;
         let mean = Mean::of(&bursts.longest)?;
-        let words =
-            if bursts.is_unlimited { "no burst lost a frame: the longest that was sent" } else { "found" };
+        let words = match bursts.limit {
+            Some((side, frames)) => {
+                format!("at least: {} fell short with {frames} frames, and lost frames itself", side.words())
+            }
+            None if bursts.is_unlimited => "no burst lost a frame: the longest that was sent".to_owned(),
+            None => "found".to_owned(),
+        };
         Some(vec![
             Cell::Figure(f64::from(found.size)),
             Cell::Figure(mean.count as f64),
@@ -174,7 +290,7 @@ pub fn bursts(found: &[SizeFound]) -> Option<Table> {
             Cell::Figure(mean.most),
             mean.deviation.map_or(Cell::Nothing, Cell::Figure),
             Cell::Figure(bursts.frames_per_second),
-            Cell::Words(words.to_owned()),
+            Cell::Words(words),
         ])
     };
     let rows: Vec<Vec<Cell>> = found.iter().filter_map(row).collect();

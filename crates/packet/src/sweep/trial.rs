@@ -30,13 +30,31 @@ pub struct Trial {
     /// Whether the generator kept up, though it may have been held up: frames of the last quarter left on time, or half of
     /// all did, or nearly all left before the trial's end.
     pub kept_up: bool,
+    /// How long was waited, if that was too short for frames that may still have been on their way.
+    pub undrained: Option<Picos>,
+}
+
+/// Which end of this machine was the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Generator,
+    Receiver,
+}
+
+impl Side {
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Generator => "the generator",
+            Self::Receiver => "the receiver",
+        }
+    }
 }
 
 /// Whether a trial counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Judged {
     Counts,
-    /// Its loss may be that of a burst of ours, but no trial was any better.
+    /// Its frames left in bursts, but hardly a trial was any better.
     AllTheSame,
     Not(Void),
 }
@@ -50,8 +68,22 @@ pub enum Void {
     Slow { reached: f64 },
     /// This machine's receiver lost frames that had arrived.
     Receiver { missed: u64 },
-    /// Frames were lost, and some of them had left late and close together.
+    /// Frames had left late and close together, whatever became of them.
     Uneven,
+    /// Frames may still have been on their way when waiting ended.
+    Undrained { waited: Picos },
+    /// Frames of this trial came when it was over.
+    Stragglers,
+}
+
+impl Void {
+    /// The end of this machine that was the limit.
+    pub const fn side(self) -> Side {
+        match self {
+            Self::NotSent { .. } | Self::Slow { .. } | Self::Uneven => Side::Generator,
+            Self::Receiver { .. } | Self::Undrained { .. } | Self::Stragglers => Side::Receiver,
+        }
+    }
 }
 
 impl Judged {
@@ -63,7 +95,11 @@ impl Judged {
             Self::Not(Void::NotSent { sent, offered }) => format!("no: {sent} of {offered} frames left"),
             Self::Not(Void::Slow { reached }) => format!("no: the generator made {reached:.0}/s"),
             Self::Not(Void::Receiver { missed }) => format!("no: the receiver lost {missed} frames"),
-            Self::Not(Void::Uneven) => "no: frames left in bursts, and some were lost".to_owned(),
+            Self::Not(Void::Uneven) => "no: frames left in bursts".to_owned(),
+            Self::Not(Void::Undrained { waited }) => {
+                format!("no: after {waited:#} frames may still have been on their way")
+            }
+            Self::Not(Void::Stragglers) => "no: frames came after it was over".to_owned(),
         }
     }
 }
@@ -106,12 +142,28 @@ impl Trial {
             return Some(Void::Slow { reached: self.reached() });
         }
         // A loss of which part is ours says nothing of the target.
-        (self.missed > 0 && self.received < self.sent).then_some(Void::Receiver { missed: self.missed })
+        if self.missed > 0 && self.is_lossy() {
+            return Some(Void::Receiver { missed: self.missed });
+        }
+        self.undrained.filter(|_| self.is_lossy()).map(|waited| Void::Undrained { waited })
     }
 
-    /// Whether something was lost in a trial whose frames did not leave evenly: the loss may be the burst's.
-    pub fn is_doubtful(&self) -> bool {
-        self.received < self.sent && self.latest > UNEVEN
+    /// Whether frames that left did not arrive.
+    pub const fn is_lossy(&self) -> bool {
+        self.received < self.sent
+    }
+
+    /// Whether frames did not leave evenly: what was lost may be a burst's loss. It is asked of each trial, lossy or not: who
+    /// threw out only those that lost frames would keep the lucky ones, and find too high a load.
+    pub fn is_uneven(&self) -> bool {
+        self.latest > UNEVEN
+    }
+
+    /// Frames that did not arrive and that this machine did not lose itself, and those that it did, at most.
+    pub fn losses(&self) -> (u64, u64) {
+        let lost = self.sent.saturating_sub(self.received);
+        let ours = self.missed.min(lost);
+        (lost - ours, ours)
     }
 
     /// Frames per second that arrived.
@@ -136,6 +188,7 @@ mod tests {
             missed: 0,
             latest: Picos::ZERO,
             kept_up: false,
+            undrained: None,
         }
     }
 
@@ -163,5 +216,22 @@ mod tests {
             Trial { missed: 10, ..trial(1_000, 1_000, 1_000, 1_000) }.is_valid(),
             "others' frames were lost"
         );
+        assert_eq!(slow.losses(), (10, 10));
+        assert_eq!(slow.void().map(Void::side), Some(Side::Receiver));
+    }
+
+    #[test]
+    fn what_may_still_have_come_is_no_loss_of_the_targets() {
+        let waited = Picos::from_millis(200);
+        let short = Trial { undrained: Some(waited), ..trial(1_000, 1_000, 980, 1_000) };
+        assert_eq!(short.void(), Some(Void::Undrained { waited }));
+        assert!(Trial { received: 1_000, ..short }.is_valid(), "all of them came");
+    }
+
+    #[test]
+    fn a_trial_is_uneven_whether_it_lost_frames_or_not() {
+        let uneven =
+            |received| Trial { latest: Picos::from_millis(5), ..trial(1_000, 1_000, received, 1_000) };
+        assert!(uneven(1_000).is_uneven() && uneven(999).is_uneven());
     }
 }
