@@ -8,7 +8,7 @@ use crate::{Control, Facts, Findings, Job, MakeRecorders, PacketError, Running};
 use clock::{Clock, HostClock};
 use filter::{CompileError, Firewall, Shared};
 use measure::packets::{PacketReport, PlaceCount, PortReport};
-use port::{Address, Port, PortError, Wish};
+use port::{Address, DropPlace, Port, PortError, Wish};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use units::{Bytes, Cause, Event, Fate, Gauges, Group, Instant, Miss, Outcome, Picos, Record};
@@ -161,6 +161,9 @@ impl Job for Forward {
                 gauges: Gauges::default(),
                 arrived: 0,
                 lost: 0,
+                handed: (0, 0),
+                unsent: 0,
+                refused: 0,
             };
             let (alive, reports) = (alive.clone(), reports.clone());
             threads.push(spawn(format!("forward-{index}"), move || {
@@ -266,6 +269,11 @@ struct Runner {
     arrived: u64,
     /// Frames that the ports lost before we saw them, as far as they are counted.
     lost: u64,
+    /// Frames and bytes that a port has taken and that are not counted yet: it tells later what did not leave.
+    handed: (u64, u64),
+    /// Frames that ports had taken and that did not leave: those for want of a link, and others.
+    unsent: u64,
+    refused: u64,
 }
 
 impl Runner {
@@ -342,8 +350,9 @@ impl Runner {
         // The recorder adds what was missed to what was offered.
         self.gauges.offered += moved.ended() - moved.full;
         self.gauges.due += moved.ended();
+        self.handed.0 += moved.forwarded;
+        self.handed.1 += moved.forwarded_bytes;
         for (fate, frames, bytes) in [
-            (Fate::Forwarded, moved.forwarded, moved.forwarded_bytes),
             (Fate::Filtered, moved.filtered, moved.filtered_bytes),
             (Fate::Received, moved.received, moved.received_bytes),
         ] {
@@ -354,8 +363,14 @@ impl Runner {
         if moved.full > 0 {
             self.record.missed(Miss::PortFull, moved.full);
         }
-        for _ in 0..moved.too_long {
-            self.record.event(&too_long(self.clock.now()));
+        self.failed(moved.too_long, Cause::FrameTooLong);
+        self.failed(moved.down, Cause::LinkDown);
+    }
+
+    /// Frames that arrived and could go no further.
+    fn failed(&mut self, count: u64, cause: Cause) {
+        for _ in 0..count {
+            self.record.event(&failure(self.clock.now(), cause));
         }
     }
 
@@ -368,8 +383,9 @@ impl Runner {
         }
     }
 
-    /// Counts what the ports lost before we saw it.
+    /// Counts what the ports lost before we saw it, and what left of the frames that they took.
     fn ask(&mut self) {
+        self.settle();
         self.missed(Miss::ReceiverFull, |runner| {
             let lost: u64 = runner.lane.ports().map(|port| lost_before_us(&mut **port)).sum();
             let new = lost.saturating_sub(runner.lost);
@@ -377,6 +393,35 @@ impl Runner {
             new
         });
     }
+}
+
+impl Runner {
+    /// A frame that a port took has gone on, unless the port tells that it did not.
+    fn settle(&mut self) {
+        let mut now = (0, 0);
+        for port in self.lane.ports() {
+            let (down, refused) = unsent(&mut **port);
+            now = (now.0 + down, now.1 + refused);
+        }
+        let (frames, bytes) = std::mem::take(&mut self.handed);
+        let down = now.0.saturating_sub(self.unsent).min(frames);
+        let refused = now.1.saturating_sub(self.refused).min(frames - down);
+        (self.unsent, self.refused) = (self.unsent + down, self.refused + refused);
+        self.failed(down, Cause::LinkDown);
+        self.failed(refused, Cause::PortRefused);
+        let left = frames - down - refused;
+        if left > 0 {
+            let bytes = u128::from(bytes) * u128::from(left) / u128::from(frames);
+            self.record.frames(Fate::Forwarded, left, Bytes::new(bytes as u64));
+        }
+    }
+}
+
+/// Frames that a port had taken and that did not leave: for want of a link, and for other reasons. Longer ones it refused at once.
+fn unsent(port: &mut dyn Port) -> (u64, u64) {
+    let Ok(counters) = port.counters() else { return (0, 0) };
+    let of = |places: &[DropPlace]| places.iter().map(|place| counters.dropped(*place)).sum();
+    (of(&[DropPlace::TransmitDown]), of(&[DropPlace::TransmitKernel, DropPlace::TransmitDriver]))
 }
 
 const fn is_down(error: &PortError) -> bool {
@@ -391,7 +436,7 @@ fn lost_before_us(port: &mut dyn Port) -> u64 {
 }
 
 /// A frame that the other port does not take.
-fn too_long(now: Instant) -> Event {
+fn failure(now: Instant, cause: Cause) -> Event {
     Event {
         seq: 0,
         due: now,
@@ -400,7 +445,7 @@ fn too_long(now: Instant) -> Event {
         done: now,
         bytes_out: Bytes::ZERO,
         bytes_in: Bytes::ZERO,
-        outcome: Outcome::Failed(Cause::FrameTooLong),
+        outcome: Outcome::Failed(cause),
         blocked: Picos::ZERO,
         unread: Picos::ZERO,
         unread_bound: Picos::ZERO,

@@ -30,6 +30,8 @@ pub struct Moved {
     pub full: u64,
     /// Longer than the other port takes.
     pub too_long: u64,
+    /// Given up because the other port had no link.
+    pub down: u64,
 }
 
 impl Moved {
@@ -43,11 +45,12 @@ impl Moved {
         self.received_bytes += other.received_bytes;
         self.full += other.full;
         self.too_long += other.too_long;
+        self.down += other.down;
     }
 
     /// Frames whose end is known.
     pub const fn ended(&self) -> u64 {
-        self.forwarded + self.filtered + self.received + self.full + self.too_long
+        self.forwarded + self.filtered + self.received + self.full + self.too_long + self.down
     }
 }
 
@@ -303,7 +306,11 @@ impl Way {
     fn send(&mut self, to: &mut dyn Port, full: Full, moved: &mut Moved) -> Result<bool, PortError> {
         let left = match self.batch.send(to) {
             Ok(left) => left,
-            Err(PortError::Down { .. }) => Default::default(),
+            // Nobody knows when it comes up again: what waited for it would be old then, and what comes behind is lost uncounted.
+            Err(PortError::Down { .. }) => {
+                moved.down += self.batch.clear();
+                return Ok(true);
+            }
             Err(error) => return Err(error),
         };
         moved.forwarded += left.frames;
@@ -330,7 +337,7 @@ impl Moved {
 mod tests {
     use super::*;
     use filter::{Firewall, Rules, Shared};
-    use port::mem;
+    use port::{About, Counters, Slot, mem};
 
     /// An IPv4 frame of 60 bytes from 10.0.0.`last`.
     fn frame(last: u8) -> Vec<u8> {
@@ -402,6 +409,43 @@ mod tests {
                 Full::Drop { .. } => assert_eq!((moved.full, lane.give_up()), (6, 0)),
             }
         }
+    }
+
+    /// A port without a link.
+    struct Unplugged(About);
+
+    impl Port for Unplugged {
+        fn about(&self) -> &About {
+            &self.0
+        }
+        fn transmit(&mut self, _: usize, _: &mut dyn FnMut(&mut Slot<'_>)) -> Result<usize, PortError> {
+            Err(PortError::Down { interface: "gone0".to_owned() })
+        }
+        fn receive(&mut self, _: usize, _: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, PortError> {
+            Ok(0)
+        }
+        fn flush(&mut self, _: Picos) -> Result<bool, PortError> {
+            Ok(true)
+        }
+        fn wait(&mut self, _: For, _: Picos) -> Result<bool, PortError> {
+            Ok(false)
+        }
+        fn counters(&mut self) -> Result<&Counters, PortError> {
+            Err(PortError::Down { interface: "gone0".to_owned() })
+        }
+    }
+
+    #[test]
+    fn a_link_that_is_down_is_no_place_to_wait_and_every_frame_is_counted() {
+        let (mut left, near) = mem::pair(64, 100);
+        let far = Unplugged(About { longest: 100, ..About::default() });
+        let mut lane = Lane::new(Box::new(near), Some(Box::new(far)), Work::Pass, Full::Wait, Back::Nothing);
+        let mut moved = Moved::default();
+        for first in [1, 21, 41] {
+            send(&mut left, first..first + 20);
+            lane.round(64, &mut moved).unwrap();
+        }
+        assert_eq!((moved.arrived, moved.down, moved.ended(), lane.give_up()), (60, 60, 60, 0));
     }
 
     #[test]

@@ -42,12 +42,19 @@ pub struct Speed {
     pub moved: Moved,
     /// CPU time within the lane: what others take of the machine meanwhile is not in it.
     pub busy: Picos,
+    /// The same by the wall clock: waiting for a CPU is in it.
+    pub took: Picos,
 }
 
 impl Speed {
     /// Frames per second of the lane's own CPU time.
     pub fn rate(&self) -> f64 {
         self.moved.arrived as f64 / self.busy.as_secs_f64().max(1e-9)
+    }
+
+    /// Frames per second of time that passed.
+    pub fn wall_rate(&self) -> f64 {
+        self.moved.arrived as f64 / self.took.as_secs_f64().max(1e-9)
     }
 }
 
@@ -106,18 +113,33 @@ pub fn lane_speed(
             slot.data[26..30].copy_from_slice(&sources[next].to_be_bytes());
             next = if next + 1 == sources.len() { 0 } else { next + 1 };
         })?;
+        let begun = clock.now();
         let start = clock::thread_cpu_ns();
         let before = speed.moved.arrived;
         while speed.moved.arrived - before < RING as u64 {
             lane.round(RING, &mut speed.moved)?;
         }
         speed.busy += Picos::from_nanos(clock::thread_cpu_ns() - start);
+        speed.took += clock.now().since(begun);
         drain.receive(RING, &mut |_| {})?;
         if clock.now() > give_up {
             break;
         }
     }
     Ok(speed)
+}
+
+/// Rates of each trial: for each number of threads, for each size.
+struct Cells {
+    by_cpu: Vec<Vec<Vec<f64>>>,
+    by_wall: Vec<Vec<Vec<f64>>>,
+}
+
+impl Cells {
+    fn new(rows: usize, columns: usize) -> Self {
+        let empty = vec![vec![Vec::new(); columns]; rows];
+        Self { by_cpu: empty.clone(), by_wall: empty }
+    }
 }
 
 impl SpeedPlan {
@@ -139,7 +161,7 @@ impl SpeedPlan {
                 Some(Shared::new(firewall))
             }
         };
-        let mut cells: Vec<Vec<Vec<f64>>> = vec![vec![Vec::new(); self.sizes.len()]; self.threads.len()];
+        let mut cells = Cells::new(self.threads.len(), self.sizes.len());
         // Trials outermost: what disturbs the machine for a while disturbs all cells alike.
         for _ in 0..self.trials {
             for (row, &threads) in self.threads.iter().enumerate() {
@@ -148,7 +170,8 @@ impl SpeedPlan {
                         break;
                     }
                     let speeds = trial(shared.as_ref(), threads, size, self.length, (clock, control))?;
-                    cells[row][column].push(speeds.iter().map(Speed::rate).sum());
+                    cells.by_cpu[row][column].push(speeds.iter().map(Speed::rate).sum());
+                    cells.by_wall[row][column].push(speeds.iter().map(Speed::wall_rate).sum());
                     speeds.iter().for_each(|speed| each(&speed.moved));
                 }
             }
@@ -156,13 +179,15 @@ impl SpeedPlan {
         Ok(self.table(&cells))
     }
 
-    fn table(&self, cells: &[Vec<Vec<f64>>]) -> Table {
+    fn table(&self, cells: &Cells) -> Table {
         let column = |name: String, unit: &str| Column { name, unit: unit.to_owned() };
         let mut columns = vec![column("threads".to_owned(), "count")];
         columns.extend(self.sizes.iter().map(|size| column(format!("{size} B"), "frames/s")));
-        let rows = self.threads.iter().zip(cells).map(|(&threads, row)| {
+        columns.extend(self.sizes.iter().map(|size| column(format!("{size} B, wall clock"), "frames/s")));
+        let rows = self.threads.iter().zip(cells.by_cpu.iter().zip(&cells.by_wall));
+        let rows = rows.map(|(&threads, (by_cpu, by_wall))| {
             let mut cells = vec![Cell::Figure(f64::from(threads))];
-            cells.extend(row.iter().map(|trials| spread(trials)));
+            cells.extend(by_cpu.iter().chain(by_wall).map(|trials| spread(trials)));
             cells
         });
         let action = |action| match &self.rules {
@@ -183,16 +208,18 @@ impl SpeedPlan {
             title: format!("Threads × frame sizes, {rules}"),
             columns,
             rows: rows.collect(),
-            notes: self.notes(cells),
+            notes: self.notes(&cells.by_cpu),
         }
     }
 
     /// What the table needs to be understood; above all where it is not monotonic.
     fn notes(&self, cells: &[Vec<Vec<f64>>]) -> Vec<String> {
         let mut notes = vec![format!(
-            "frames/s of the lanes' own CPU time, summed over threads; median of {} trials, and the least and most of them",
+            "frames/s of the lanes' own CPU time, summed over threads: what they would move if each had a CPU; median of {} trials, \
+             and the least and most of them",
             self.trials
         )];
+        notes.push("'wall clock': frames/s that the lanes really moved together here, the time in which they waited for a CPU included".to_owned());
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u32;
         for (column, size) in self.sizes.iter().enumerate() {
             for row in 1..self.threads.len() {
@@ -291,13 +318,29 @@ mod tests {
     fn every_cell_is_measured_and_every_frame_is_filtered() {
         let mut all = Moved::default();
         let table = plan().run(&HostClock::monotonic(), &Arc::default(), |moved| all.add(moved)).unwrap();
-        assert_eq!((table.rows.len(), table.columns.len()), (2, 3));
+        assert_eq!((table.rows.len(), table.columns.len()), (2, 1 + 2 + 2));
         for row in &table.rows {
             for cell in &row[1..] {
                 assert!(matches!(cell, Cell::Between { value, low, high } if low <= value && value <= high));
             }
         }
         assert!(all.arrived > 0 && all.filtered == all.arrived);
+    }
+
+    #[test]
+    fn threads_that_share_a_cpu_move_no_more_by_the_wall_clock() {
+        // So many that they cannot all have a CPU: by their own CPU time each is as fast as one alone.
+        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u32;
+        let threads = cpus * 4;
+        let plan =
+            SpeedPlan { threads: vec![threads], sizes: vec![64], length: Picos::from_millis(20), ..plan() };
+        let table = plan.run(&HostClock::monotonic(), &Arc::default(), |_| {}).unwrap();
+        let [_, Cell::Between { value: by_cpu, .. }, Cell::Between { value: by_wall, .. }] =
+            table.rows[0][..]
+        else {
+            panic!("{table:?}")
+        };
+        assert!(by_wall < by_cpu * 0.7, "{by_wall} {by_cpu}");
     }
 
     #[test]
