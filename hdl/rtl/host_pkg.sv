@@ -45,7 +45,8 @@ package host_pkg;
     WrongPlace
   } why_e;
 
-  // Counters beside those of errors.
+  // Counters beside those of errors. The first has the place of `Nothing`, which is no error.
+  localparam int unsigned CountReceivedLength = 0;
   localparam int unsigned CountBad = 12;
   localparam int unsigned CountFull = 13;
   localparam int unsigned CountDeparturesLeftOut = 14;

@@ -116,7 +116,7 @@ module host_side
   );
 
   // A frame is told from its first beat on, or not at all.
-  logic tells_q, received_valid, received_ready, received_empty, received_full;
+  logic tells_q, received_valid, received_ready, received_empty, received_full, received_bad;
   logic [63:0] received;
   logic heard_valid_q;
   heard_t heard_q;
@@ -146,7 +146,7 @@ module host_side
       .ready_o(),
       .beat_i (heard_q),
       .tag_i  (heard_stamp_q),
-      .bad_o  (),
+      .bad_o  (received_bad),  // a length that no frame of the link can carry: one whose FCS is wrong is told
       .full_o (received_full),
       .valid_o(received_valid),
       .ready_i(received_ready),
@@ -169,6 +169,7 @@ module host_side
     happened[CountFull] = full;
     happened[CountDeparturesLeftOut] = departed_left_out;
     happened[CountReceivedLeftOut] = received_full;
+    happened[CountReceivedLength] = received_bad;
   end
   always_ff @(posedge clk_i) begin
     happened_q <= happened;

@@ -324,6 +324,34 @@ fn what_the_host_sends_through_a_tap_arrives_at_the_module() {
     let _ = child.wait();
 }
 
+#[test]
+fn received_frames_that_the_module_cannot_tell_of_are_counted_and_the_run_is_not_valid() {
+    let _shared = beside_others();
+    let folder = scratch();
+    let file = folder.path().join("long.pcap");
+    // Forty frames of 3 000 bytes among sixty of 60: the length that the link carries is below that.
+    let mut pcap: Vec<u8> =
+        [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 1].iter().flat_map(|word| word.to_le_bytes()).collect();
+    for number in 0..100u32 {
+        let length: u32 = if number % 5 < 2 { 3_000 } else { 60 };
+        let head = [1, number * 100, length, length];
+        pcap.extend(head.iter().flat_map(|word| word.to_le_bytes()));
+        pcap.extend(vec![0x5a; length as usize]);
+    }
+    std::fs::write(&file, pcap).unwrap();
+    let load = format!("capture fpga,traffic={}:sim --frames 120", file.display());
+    let run = with_module(&load).start().finish_unchecked();
+    let port = run.at("/packets/ports/0");
+    let lost =
+        port["drops"].as_array().and_then(|drops| drops.iter().find(|drop| drop["place"] == "rx.driver"));
+    let lost = lost.and_then(|drop| drop["frames"].as_u64()).unwrap_or(0);
+    // The file goes on over and over: two frames in five are lost, whenever the run ended.
+    assert!((40..=200).contains(&lost), "{lost}: {run}");
+    assert_ne!(run.word(), "VALID", "{run}");
+    let counted = said("status fpga:sim");
+    assert!(counted.contains("link_errors0 received_length"), "{counted}");
+}
+
 /// Nanoseconds and lengths of what left.
 fn by_tshark(file: &Path) -> Vec<(u64, u64)> {
     need("tshark");

@@ -370,6 +370,18 @@ def test_received_frames_are_told():
     assert [message.value * TICK_NS for message in got] == [one.time_ns for one in seen]
 
 
+def test_received_frames_that_no_report_can_carry_are_counted():
+    """Longer than a frame of the link has room for: 2 016 bytes are the last, without FCS. The others come as before."""
+    with module(wire=True) as made:
+        made.write(link=2)
+        for size in (60, 2_016, 2_017, 3_000, 9_000, 100):
+            made.wire.send(bytes(size))
+        got = [made.wait(Kind.RECEIVED) for _ in range(3)]
+        made.until_idle()
+        assert [len(message.body) for message in got] == [60, 2_016, 100]
+        assert made.read("link_errors0", "received_left_out") == [3, 0]
+
+
 def test_live_frames_that_come_back_are_all_told():
     """Frames of every length at line rate, in and out over one link, with their departures: it has time for all."""
     frames = [bytes([n & 0xFF]) * length for n, length in enumerate(range(60, 1_514, 2))]

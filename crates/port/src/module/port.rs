@@ -2,7 +2,8 @@
 
 use super::device::Module;
 use super::link::{self, Leaves};
-use super::registers::RECEIVED_LEFT_OUT;
+use super::register::Register;
+use super::registers::{LINK_ERRORS0 as RECEIVED_LENGTH, RECEIVED_LEFT_OUT};
 use super::session::limited;
 use super::sign;
 use super::state::{Arrived, Handle, Pending};
@@ -43,12 +44,29 @@ pub(super) struct ModulePort {
     /// Of these, what the link did not take.
     lost: u64,
     lost_bytes: u64,
-    /// Received frames that the module did not tell, its counter of them, and when it was asked.
-    untold: u64,
-    untold_before: Option<u64>,
+    /// Received frames that the module did not tell: the link had no room, or no report has their length. And when it was asked.
+    left_out: Watched,
+    odd: Watched,
     asked: Option<std::time::Instant>,
     read: Vec<Arrived>,
     counters: Counters,
+}
+
+/// A counter of the module, of 32 bits that wrap, since a port was opened.
+#[derive(Debug, Default)]
+struct Watched {
+    before: Option<u64>,
+    since: u64,
+}
+
+impl Watched {
+    /// A module that does not answer has said so elsewhere; what it said last holds.
+    fn look(&mut self, module: &Module, register: &Register) {
+        if let Ok(now) = module.read(register) {
+            let before = self.before.replace(now).unwrap_or(now);
+            self.since += u64::from((now as u32).wrapping_sub(before as u32));
+        }
+    }
 }
 
 impl ModulePort {
@@ -77,14 +95,14 @@ impl ModulePort {
             taken_bytes: 0,
             lost: 0,
             lost_bytes: 0,
-            untold: 0,
-            untold_before: None,
+            left_out: Watched::default(),
+            odd: Watched::default(),
             asked: None,
             read: Vec::new(),
             counters: Counters::default(),
         };
         // From here on it counts.
-        port.untold();
+        port.ask();
         Ok(port)
     }
 
@@ -92,19 +110,14 @@ impl ModulePort {
         PortError::Unable { port: self.about.name.clone(), what }
     }
 
-    /// Received frames of which the module could not tell, for the link had no room, since this port was opened: as the module says, asked now and
-    /// then.
-    fn untold(&mut self) -> u64 {
+    /// Asks the module now and then of how many received frames it could not tell.
+    fn ask(&mut self) {
         let is_old = self.asked.is_none_or(|asked| asked.elapsed() > ASK_AGAIN);
         if self.wish.direction.receives() && is_old {
-            // A module that does not answer has said so elsewhere; what it said last holds.
-            if let Ok(now) = self.module.read(&RECEIVED_LEFT_OUT) {
-                let before = self.untold_before.replace(now).unwrap_or(now);
-                self.untold += (now as u32).wrapping_sub(before as u32) as u64;
-            }
+            self.left_out.look(&self.module, &RECEIVED_LEFT_OUT);
+            self.odd.look(&self.module, &RECEIVED_LENGTH);
             self.asked = Some(std::time::Instant::now());
         }
-        self.untold
     }
 
     /// An error if nothing can leave now.
@@ -296,7 +309,8 @@ impl Port for ModulePort {
     }
 
     fn counters(&mut self) -> Result<&Counters, PortError> {
-        let untold = self.untold();
+        self.ask();
+        let (untold, odd) = (self.left_out.since, self.odd.since);
         self.module.core().count_dropped();
         let state = self.module.core().state();
         if let Some(handle) = state.handles.get(&self.handle) {
@@ -309,7 +323,7 @@ impl Port for ModulePort {
                 (DropPlace::TransmitDriver, handle.refused),
                 (DropPlace::TransmitDown, lost),
                 (DropPlace::ReceiveRing, handle.left_out + untold + handle.lost_reports()),
-                (DropPlace::ReceiveDriver, bad),
+                (DropPlace::ReceiveDriver, bad + odd),
             ] {
                 self.counters.drop(place, total.saturating_sub(self.counters.dropped(place)));
             }

@@ -204,40 +204,40 @@ pub const STALE: Register = Register { name: "stale", address: 0x158, bits: 64, 
 pub const UNCOUNTED: Register = Register { name: "uncounted", address: 0x160, bits: 64, about: "Uncounted", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "", about: "values that are in no bin of a histogram; 48 bits, 6 years" }] };
 
 /// Link errors.
-pub const LINK_ERRORS0: Register = Register { name: "link_errors0", address: 0x200, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS0: Register = Register { name: "link_errors0", address: 0x200, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
 
 /// Link errors.
-pub const LINK_ERRORS1: Register = Register { name: "link_errors1", address: 0x204, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS1: Register = Register { name: "link_errors1", address: 0x204, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
 
 /// Link errors.
-pub const LINK_ERRORS2: Register = Register { name: "link_errors2", address: 0x208, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS2: Register = Register { name: "link_errors2", address: 0x208, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
 
 /// Link errors.
-pub const LINK_ERRORS3: Register = Register { name: "link_errors3", address: 0x20c, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS3: Register = Register { name: "link_errors3", address: 0x20c, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
 
 /// Link errors.
-pub const LINK_ERRORS4: Register = Register { name: "link_errors4", address: 0x210, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS4: Register = Register { name: "link_errors4", address: 0x210, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
 
 /// Link errors.
-pub const LINK_ERRORS5: Register = Register { name: "link_errors5", address: 0x214, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS5: Register = Register { name: "link_errors5", address: 0x214, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
 
 /// Link errors.
-pub const LINK_ERRORS6: Register = Register { name: "link_errors6", address: 0x218, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS6: Register = Register { name: "link_errors6", address: 0x218, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
 
 /// Link errors.
-pub const LINK_ERRORS7: Register = Register { name: "link_errors7", address: 0x21c, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS7: Register = Register { name: "link_errors7", address: 0x21c, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
 
 /// Link errors.
-pub const LINK_ERRORS8: Register = Register { name: "link_errors8", address: 0x220, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS8: Register = Register { name: "link_errors8", address: 0x220, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
 
 /// Link errors.
-pub const LINK_ERRORS9: Register = Register { name: "link_errors9", address: 0x224, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS9: Register = Register { name: "link_errors9", address: 0x224, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
 
 /// Link errors.
-pub const LINK_ERRORS10: Register = Register { name: "link_errors10", address: 0x228, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS10: Register = Register { name: "link_errors10", address: 0x228, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
 
 /// Link errors.
-pub const LINK_ERRORS11: Register = Register { name: "link_errors11", address: 0x22c, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 is not used; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS11: Register = Register { name: "link_errors11", address: 0x22c, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
 
 /// Link bad.
 pub const LINK_BAD: Register = Register { name: "link_bad", address: 0x230, bits: 32, about: "Link bad", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "frames", about: "from the host: FCS wrong, cut off, too short or too long; 32 bits, 48 minutes" }] };

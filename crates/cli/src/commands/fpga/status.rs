@@ -7,7 +7,9 @@ use clap::Args;
 use port::module::Module;
 use port::module::link::Why;
 use port::module::register::{Access, Field, Register};
-use port::module::registers::{ALL, CAPABILITIES, STATUS, STATUS_IDLE, STATUS_WIRE};
+use port::module::registers::{
+    ALL, CAPABILITIES, LINK_ERRORS0 as RECEIVED_LENGTH, STATUS, STATUS_IDLE, STATUS_WIRE,
+};
 use port::module::time::{Offset, TICK};
 use report::count;
 use serde_json::{Value, json};
@@ -150,6 +152,9 @@ impl Seen {
 
 /// `sent`; an error of the link with its name: `link_errors3 length`.
 pub(super) fn named(register: &Register) -> String {
+    if register.name == RECEIVED_LENGTH.name {
+        return format!("{} received_length", register.name);
+    }
     match Why::counted_by(register).and_then(Why::name) {
         Some(why) => format!("{} {why}", register.name),
         None => register.name.to_owned(),
@@ -226,6 +231,9 @@ mod tests {
     fn errors_of_the_link_have_their_names() {
         let of = |name: &str| named(Register::named(name).unwrap());
         assert_eq!(of("link_errors3"), "link_errors3 length");
-        assert_eq!((of("link_errors0"), of("link_bad")), ("link_errors0".to_owned(), "link_bad".to_owned()));
+        assert_eq!(
+            (of("link_errors0"), of("link_bad")),
+            ("link_errors0 received_length".to_owned(), "link_bad".to_owned())
+        );
     }
 }
