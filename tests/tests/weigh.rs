@@ -216,6 +216,28 @@ fn ctrl_c_keeps_what_was_weighed_and_takes_the_bed_away() {
     assert_eq!(beds_of(pid), Vec::<String>::new());
 }
 
+#[test]
+fn what_a_killed_weighing_left_is_taken_away_by_the_next() {
+    let _beside = beside_others();
+    need_root();
+    let left = || {
+        let words = "weigh packets --port packet --trials 500 --packets 100k --time 2s --no-save --json";
+        let mut running = Tare::new(words).limit(Duration::from_secs(30)).start();
+        let pid = running.process.pid();
+        wait_until("its bed", || beds_of(pid).len() == 2);
+        running.process.kill();
+        assert_eq!(beds_of(pid).len(), 2, "a killed process takes nothing away");
+        pid
+    };
+    // Also by one that makes no namespaces itself; and by whoever looks which there are.
+    let killed = left();
+    done(packets("--port mem --trials 1"));
+    assert_eq!(beds_of(killed), Vec::<String>::new());
+    let killed = left();
+    assert_eq!(Tare::new("lab show").start().finish_unchecked().code, Some(0));
+    assert_eq!(beds_of(killed), Vec::<String>::new());
+}
+
 /// A busy loop on the generator's CPU, under a name of its own; ended when dropped.
 struct Noise(Process, tempfile::TempDir);
 

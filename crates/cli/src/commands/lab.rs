@@ -100,6 +100,8 @@ struct ShowArgs {
 }
 
 pub fn run(args: &LabArgs) -> Result<Status, Failure> {
+    // Whoever was killed left its namespaces.
+    bed::remove_orphans();
     match &args.action {
         Action::Up(args) => up(args),
         Action::Down(args) => down(args),

@@ -27,7 +27,7 @@ mod topology;
 pub use address::{Mac, Network};
 pub use error::BedError;
 pub use namespace::{Interface, Namespace, Role};
-pub use state::{State, all, down, find};
+pub use state::{State, all, down, find, remove_orphans};
 pub use topology::{Middlebox, Topology};
 
 /// Namespaces and links that are there until this is dropped, or kept with [`Bed::keep`].

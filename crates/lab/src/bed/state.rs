@@ -107,7 +107,7 @@ pub fn down(name: &str) -> Result<State, BedError> {
     Ok(state)
 }
 
-/// Takes away the beds of processes that no longer run. What does not work now is tried again next time.
+/// Takes away the beds of processes that no longer run, by whatever end. What does not work now is tried again next time.
 pub fn remove_orphans() {
     let orphaned = |bed: &State| bed.owner.is_some_and(|owner| !owner.is_running());
     for mut bed in all().unwrap_or_default().into_iter().filter(orphaned) {
