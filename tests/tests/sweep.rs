@@ -66,7 +66,7 @@ fn a_target_of_known_loss_is_judged_by_it() {
     let _alone = alone();
     let ports = "--send fault,drop=every=200:mem:sweep --receive mem:sweep";
     // Four hundred frames in the shortest trial: of fewer, one or two may be more than 1 %.
-    let quick = QUICK.replace("--min-rate 100", "--min-rate 4k");
+    let quick = QUICK.replace("--min-rate 100", "--min-rate 4k").replace("--width 5%", "--width 20%");
     let words = format!("sweep {ports} --sizes 128 --goal 0.2%,1% --max-rate 20k {quick} --no-latency");
     let sweep = || Tare::packets(&words).limit(Duration::from_secs(60)).start().finish_unchecked();
     // In a quiet moment: a machine that holds the sender up leaves the load undecided.
@@ -90,8 +90,8 @@ fn losses_of_our_own_ring_are_never_the_targets() {
     let far = format!("packet,netns={},slots=16,receive=slots:sink0", bed.sink().name);
     let ports = format!("--send packet:gen0 --receive {far} --dst-mac 02:18:00:00:00:99");
     let words = format!(
-        "sweep {ports} --sizes 64 --goal ndr --max-rate 300k --trial-time 200ms --first-trial-time 100ms --width 20% \
-         --drain 50ms --min-rate 100 --bursts 1 --latency-at 100% --frame-loss"
+        "sweep {ports} --sizes 64 --goal ndr --max-rate 300k --trial-time 100ms --first-trial-time 50ms --width 20% \
+         --drain 20ms --min-rate 100 --bursts 1 --latency-at 100% --frame-loss"
     );
     let run = Tare::packets(&words)
         .inside(bed.generator())
