@@ -205,7 +205,6 @@ impl Spread {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
