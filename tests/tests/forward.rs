@@ -1,6 +1,8 @@
 //! `tare forward` as a middlebox between two real veth pairs, in user space and as an XDP program: TCP passes, what a rule drops
 //! does not, every frame is counted at its rule, and rules change without a frame lost.
 
+use port::Stamp;
+use port::pcap::{Statistics, Style, Writer};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -209,6 +211,69 @@ fn rules_are_replaced_live_and_no_frame_is_lost() {
 fn rules_in_the_kernel_are_replaced_live_and_no_frame_is_lost() {
     let _alone = alone();
     rules_change_without_a_loss(By::Kernel);
+}
+
+/// A UDP datagram to port 53 over IPv6 from 2001:db8::1, behind this many headers of destination options.
+fn behind_options(count: usize) -> Vec<u8> {
+    let mut frame = vec![2, 0x18, 0, 0, 0, 2, 2, 0x18, 0, 0, 0, 1, 0x86, 0xdd, 0x60, 0, 0, 0];
+    frame.extend([0, (count * 8 + 12) as u8, if count > 0 { 60 } else { 17 }, 64]);
+    for last in [1, 2] {
+        frame.extend([0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
+    }
+    for left in (0..count).rev() {
+        // Padding of four bytes (PadN).
+        frame.extend([if left > 0 { 60 } else { 17 }, 0, 1, 4, 0, 0, 0, 0]);
+    }
+    frame.extend([0x10, 0, 0, 53, 0, 12, 0, 0, 1, 2, 3, 4]);
+    frame
+}
+
+/// An IPv4 datagram to port 9 with these bytes between the Ethernet addresses and it.
+fn behind(around: &[u8]) -> Vec<u8> {
+    let mut frame = vec![2, 0x18, 0, 0, 0, 2, 2, 0x18, 0, 0, 0, 1];
+    frame.extend(around);
+    frame.extend([0x45, 0, 0, 32, 0, 0, 0, 0, 64, 17, 0, 0, 198, 18, 0, 1, 198, 18, 0, 2]);
+    frame.extend([0x10, 0, 0, 9, 0, 12, 0, 0, 1, 2, 3, 4]);
+    frame.resize(frame.len().max(60), 0);
+    frame
+}
+
+fn nothing_is_smuggled_past(by: By) {
+    let way = Way::new(by, "drop proto udp dport 53\npass from 2001:db8::/32\ndefault drop\n");
+    let frames = [
+        behind_options(0),
+        behind_options(5),
+        behind_options(9),
+        behind(&[0x81, 0, 0, 5, 0x81, 0, 0, 6, 0x81, 0, 0, 7, 8, 0]),
+        behind(&[0x88, 0xa8, 0, 5, 0x91, 0, 0, 7, 8, 0]),
+        behind(&[0x91, 0, 0, 5, 8, 0]),
+        behind(&[0x88, 0x47, 0, 0, 0x11, 64]),
+        behind(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 34, 0, 0x21]),
+        behind(&[0, 40, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0]),
+    ];
+    let file = way.folder.path().join("smuggled.pcap");
+    let mut writer = Writer::create(&file, Style::of_name(&file)).unwrap();
+    for (at, frame) in (1..).zip(&frames) {
+        writer.frame(Stamp(at * 1_000), frame.len(), frame, 0).unwrap();
+    }
+    writer.finish(&Statistics::default()).unwrap();
+    let running = way.forward("-t 5");
+    let before = way.received();
+    let words = format!("send packet:gen0 --pcap {} --rate 1k -n 900", file.display());
+    let sent = Tare::packets(&words).inside(way.bed.generator()).start().finish_unchecked();
+    assert_eq!(sent.outcome("sent"), 900, "{sent}");
+    let run = running.finish_unchecked();
+    assert_eq!(way.received() - before, 0, "{by:?}: {run}");
+    // Two by the first rule, none by the second, six by the default, one as malformed.
+    let rows = [0, 1, 2, 4].map(|row| rule(&run, row));
+    assert_eq!(rows, [200, 0, 600, 100], "{by:?}: {run}");
+}
+
+#[test]
+fn nothing_gets_past_a_rule_by_what_is_put_around_it() {
+    let _beside = beside_others();
+    nothing_is_smuggled_past(By::Process);
+    nothing_is_smuggled_past(By::Kernel);
 }
 
 #[test]

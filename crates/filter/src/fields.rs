@@ -2,9 +2,14 @@
 //!
 //! ```text
 //! Ethernet ─ up to 2 VLAN tags ─┬─ IPv4 ──────────────────────────────┬─ TCP, UDP, SCTP, DCCP, UDP-Lite: ports
-//!                               ├─ IPv6 ─ up to 4 extension headers ──┘  (not in fragments but the first)
+//!                               ├─ IPv6 ─ up to 8 extension headers ──┘  (not in fragments but the first)
+//!                               ├─ a third tag, MPLS, PPPoE…: Hidden
 //!                               └─ anything else: Other
 //! ```
+//!
+//! Nothing gets past a rule by what is put in front of it: a chain of more extension headers, and ports that are missing
+//! where they must be, are malformed; what may hold an IP packet that is not looked for is hidden. What lies behind the
+//! length that an IP header tells is padding, and no header is read there.
 //!
 //! The XDP program reads the same bytes in the same order; `xdp/program` follows this file line by line.
 
@@ -15,6 +20,8 @@ use crate::rule::Protocol;
 pub enum Fields {
     V4(V4),
     V6(V6),
+    /// Something around it that is not looked into, and in which an IP packet may be: decided like one that no rule matches.
+    Hidden,
     /// Neither IPv4 nor IPv6.
     Other,
     /// Cut off, or contradicting itself.
@@ -71,7 +78,23 @@ impl Tail {
 
 pub(crate) const ETHERNET: usize = 14;
 pub(crate) const MOST_TAGS: usize = 2;
-pub(crate) const MOST_EXTENSIONS: usize = 4;
+/// RFC 8200 §4.1 has seven at most in one packet.
+pub(crate) const MOST_EXTENSIONS: usize = 8;
+/// Tags that are looked past.
+pub(crate) const TAGS: [u16; 2] = [0x8100, 0x88a8];
+/// Behind these there may be an IP packet: tags (another one of the two above, or of a switch that makes its own), MPLS, PPPoE, PPP,
+/// MACsec, backbone bridging, NSH, TRILL.
+pub(crate) const CARRIERS: [u16; 13] =
+    [0x8100, 0x88a8, 0x9100, 0x9200, 0x9300, 0x8847, 0x8848, 0x8864, 0x880b, 0x88e5, 0x88e7, 0x894f, 0x22f3];
+/// Below this it is no kind but a length (IEEE 802.3), and these two bytes behind it begin SNAP, which may carry IP (RFC 1042).
+pub(crate) const LEAST_KIND: u16 = 0x0600;
+pub(crate) const SNAP: u16 = 0xaaaa;
+/// IPv6's extension headers whose second byte is their length in units of 8, the first not counted: hop-by-hop, routing,
+/// destination options, mobility, host identity, shim6.
+pub(crate) const EXTENSIONS: [u8; 6] = [0, 43, 60, 135, 139, 140];
+pub(crate) const FRAGMENT: u8 = 44;
+/// Its length is in units of 4, the first two not counted.
+pub(crate) const AUTHENTICATION: u8 = 51;
 
 impl Fields {
     /// Reads a frame from its Ethernet header on.
@@ -80,7 +103,7 @@ impl Fields {
         let Some(mut kind) = be16(frame, 12) else { return Self::Malformed };
         let mut at = ETHERNET;
         for _ in 0..MOST_TAGS {
-            if !matches!(kind, 0x8100 | 0x88a8) {
+            if !TAGS.contains(&kind) {
                 break;
             }
             let Some(inner) = be16(frame, at + 2) else { return Self::Malformed };
@@ -90,6 +113,8 @@ impl Fields {
         match kind {
             0x0800 => ipv4(frame, at).map_or(Self::Malformed, Self::V4),
             0x86dd => ipv6(frame, at).map_or(Self::Malformed, Self::V6),
+            kind if CARRIERS.contains(&kind) => Self::Hidden,
+            kind if kind < LEAST_KIND && be16(frame, at) == Some(SNAP) => Self::Hidden,
             _ => Self::Other,
         }
     }
@@ -99,14 +124,16 @@ impl Fields {
 fn ipv4(frame: &[u8], at: usize) -> Option<V4> {
     let head: &[u8; 20] = frame.get(at..at + 20)?.try_into().ok()?;
     let length = usize::from(head[0] & 15) * 4;
-    if head[0] >> 4 != 4 || length < 20 || frame.len() < at + length {
+    if head[0] >> 4 != 4 || length < 20 {
         return None;
     }
+    let packet = packet(frame, at, u16::from_be_bytes([head[2], head[3]]).into())?;
+    packet.get(length..)?;
     let is_first = u16::from_be_bytes([head[6], head[7]]) & 0x1fff == 0;
     Some(V4 {
         source: u32::from_be_bytes([head[12], head[13], head[14], head[15]]),
         destination: u32::from_be_bytes([head[16], head[17], head[18], head[19]]),
-        tail: tail(frame, at + length, head[9], is_first),
+        tail: tail(packet, length, head[9], is_first)?,
     })
 }
 
@@ -121,46 +148,57 @@ fn ipv6(frame: &[u8], at: usize) -> Option<V6> {
         bytes.copy_from_slice(&head[from..from + 16]);
         u128::from_be_bytes(bytes)
     };
-    let (protocol, at, is_first) = extensions(frame, at + 40, head[6])?;
-    Some(V6 { source: address(8), destination: address(24), tail: tail(frame, at, protocol, is_first) })
+    let payload = usize::from(u16::from_be_bytes([head[4], head[5]]));
+    let packet = packet(frame, at, if payload == 0 { 0 } else { payload + 40 })?;
+    let (protocol, at, is_first) = extensions(packet, head[6])?;
+    Some(V6 { source: address(8), destination: address(24), tail: tail(packet, at, protocol, is_first)? })
 }
 
-/// Goes past extension headers: the protocol behind them, where it begins, and whether it is there at all (RFC 8200 §4).
+/// The packet at `at` as long as it says that it is; what follows is padding. 0 says nothing: large packets that were not
+/// segmented yet have it, and jumbograms. Of a frame that is shorter, as a program sees it whose frame lies in several pieces, there
+/// is what there is.
 #[inline]
-fn extensions(frame: &[u8], mut at: usize, mut next: u8) -> Option<(u8, usize, bool)> {
-    for _ in 0..MOST_EXTENSIONS {
-        let length = |by: &[u8]| match next {
-            // Hop-by-hop, routing, destination options: units of 8, the first not counted.
-            0 | 43 | 60 => Some((usize::from(by[1]) + 1) * 8),
-            44 => Some(8),
-            // Authentication: units of 4, the first two not counted.
-            51 => Some((usize::from(by[1]) + 2) * 4),
-            _ => None,
-        };
-        if !matches!(next, 0 | 43 | 44 | 51 | 60) {
+fn packet(frame: &[u8], at: usize, told: usize) -> Option<&[u8]> {
+    let rest = frame.get(at..)?;
+    Some(if told == 0 { rest } else { &rest[..told.min(rest.len())] })
+}
+
+/// Goes past extension headers: the protocol behind them, where it begins, and whether it is there at all (RFC 8200 §4). `None` if
+/// they are cut off, or more than [`MOST_EXTENSIONS`].
+#[inline]
+fn extensions(packet: &[u8], mut next: u8) -> Option<(u8, usize, bool)> {
+    let mut at = 40;
+    for count in 0.. {
+        let is_later = |head: &[u8]| u16::from_be_bytes([head[2], head[3]]) & 0xfff8 != 0;
+        let is_extension = EXTENSIONS.contains(&next) || matches!(next, FRAGMENT | AUTHENTICATION);
+        if !is_extension {
             break;
         }
-        let head = frame.get(at..at + 8)?;
-        let Some(skip) = length(head) else { break };
-        let is_later = next == 44 && u16::from_be_bytes([head[2], head[3]]) & 0xfff8 != 0;
-        next = head[0];
-        at += skip;
-        if is_later {
-            return Some((next, at, false));
+        if count == MOST_EXTENSIONS {
+            return None;
         }
+        let head = packet.get(at..at + 8)?;
+        let units = usize::from(head[1]);
+        at += match next {
+            FRAGMENT if is_later(head) => return Some((head[0], at + 8, false)),
+            FRAGMENT => 8,
+            AUTHENTICATION => (units + 2) * 4,
+            _ => (units + 1) * 8,
+        };
+        next = head[0];
     }
     Some((next, at, true))
 }
 
+/// Protocol and ports. `None` if the ports are cut off: no host takes such a packet, and rules that name ports could not judge it.
 #[inline]
-fn tail(frame: &[u8], at: usize, protocol: u8, is_first: bool) -> Tail {
-    let ports = match (is_first && Protocol(protocol).has_ports(), frame.get(at..at + 4)) {
-        (true, Some(head)) => {
-            Some((u16::from_be_bytes([head[0], head[1]]), u16::from_be_bytes([head[2], head[3]])))
-        }
-        _ => None,
-    };
-    Tail::new(protocol, ports)
+fn tail(packet: &[u8], at: usize, protocol: u8, is_first: bool) -> Option<Tail> {
+    if !is_first || !Protocol(protocol).has_ports() {
+        return Some(Tail::new(protocol, None));
+    }
+    let head = packet.get(at..at + 4)?;
+    let ports = (u16::from_be_bytes([head[0], head[1]]), u16::from_be_bytes([head[2], head[3]]));
+    Some(Tail::new(protocol, Some(ports)))
 }
 
 #[inline]
@@ -197,20 +235,83 @@ mod tests {
             assert_eq!(Fields::of(&tagged), expected(Some((0x1234, 0x5678))));
             tagged.splice(12..12, tag);
             assert_eq!(Fields::of(&tagged), expected(Some((0x1234, 0x5678))));
-            tagged.splice(12..12, tag);
-            assert_eq!(Fields::of(&tagged), Fields::Other, "a third tag is not looked behind");
         }
     }
 
     #[test]
-    fn later_fragments_and_short_ones_have_no_ports() {
+    fn what_may_carry_an_ip_packet_is_not_taken_for_a_frame_without_one() {
+        let with = |tags: &[u16]| {
+            let mut frame = udp();
+            for tag in tags {
+                frame.splice(12..12, [(tag >> 8) as u8, *tag as u8, 0, 5]);
+            }
+            Fields::of(&frame)
+        };
+        assert_eq!(with(&[0x8100; 3]), Fields::Hidden, "a third tag is not looked behind");
+        assert_eq!(with(&[0x88a8, 0x8100, 0x8100]), Fields::Hidden);
+        for carrier in [0x9100, 0x9200, 0x8847, 0x8848, 0x8864, 0x88e5, 0x88e7] {
+            assert_eq!(with(&[carrier]), Fields::Hidden, "{carrier:#x}");
+            assert_eq!(with(&[carrier, 0x8100]), Fields::Hidden, "{carrier:#x} behind a tag");
+        }
+        // SNAP in a frame that has its length for a kind; and a spanning tree's, which begins otherwise.
+        let (snap, tree) = ([0, 46, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0], [0, 38, 0x42, 0x42, 3, 0, 0, 0, 0, 0]);
+        for (kind, expected) in [(snap, Fields::Hidden), (tree, Fields::Other)] {
+            let mut frame = vec![0; 60];
+            frame[12..22].copy_from_slice(&kind);
+            assert_eq!(Fields::of(&frame), expected);
+        }
+        for kind in [0x0806_u16, 0x88cc, 0x888e, 0x8863] {
+            let mut frame = vec![0; 60];
+            frame[12..14].copy_from_slice(&kind.to_be_bytes());
+            assert_eq!(Fields::of(&frame), Fields::Other, "{kind:#x}");
+        }
+    }
+
+    #[test]
+    fn later_fragments_have_no_ports() {
+        // Every bit of the 13 of the offset makes it a later one; the three flags before them do not.
+        for bit in 0..16 {
+            let mut frame = udp();
+            frame[20..22].copy_from_slice(&(1_u16 << bit).to_be_bytes());
+            let ports = (bit >= 13).then_some((0x1234, 0x5678));
+            assert_eq!(Fields::of(&frame), expected(ports), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn ports_that_are_missing_where_they_must_be_are_malformed() {
+        assert_eq!(Fields::of(&udp()[..38]), expected(Some((0x1234, 0x5678))));
+        assert_eq!(Fields::of(&udp()[..37]), Fields::Malformed);
+        // A later fragment may be as short as it likes, and a protocol without ports, too.
         let mut later = udp();
         later[21] = 1;
-        assert_eq!(Fields::of(&later), expected(None));
-        let mut first = udp();
-        first[20] = 0x20;
-        assert_eq!(Fields::of(&first), expected(Some((0x1234, 0x5678))));
-        assert_eq!(Fields::of(&udp()[..37]), expected(None));
+        assert_eq!(Fields::of(&later[..34]), expected(None));
+        let mut icmp = udp();
+        icmp[23] = 1;
+        assert!(matches!(Fields::of(&icmp[..34]), Fields::V4(_)));
+    }
+
+    #[test]
+    fn padding_behind_the_packet_is_not_read() {
+        let of_length = |length: u16| {
+            let mut frame = udp();
+            frame[16..18].copy_from_slice(&length.to_be_bytes());
+            Fields::of(&frame)
+        };
+        // 24 bytes are header and ports; 0 is the length of what was not segmented yet; more than there is tells nothing.
+        for length in [24, 46, 0, 1_500] {
+            assert_eq!(of_length(length), expected(Some((0x1234, 0x5678))), "{length}");
+        }
+        for length in [19, 20, 23] {
+            assert_eq!(of_length(length), Fields::Malformed, "{length}");
+        }
+        let six = |payload: u8| {
+            let mut frame = ipv6(60, &[17, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 9]);
+            frame[19] = payload;
+            Fields::of(&frame)
+        };
+        assert!(matches!(six(12), Fields::V6(packet) if packet.tail == Tail::new(17, Some((7, 9)))));
+        assert_eq!((six(11), six(7)), (Fields::Malformed, Fields::Malformed));
     }
 
     #[test]
@@ -275,8 +376,27 @@ mod tests {
         let later = [17, 0, 0, 8, 0, 0, 0, 0, 0, 7, 0, 9];
         assert_eq!(tail_of(&ipv6(44, &later)), Tail::new(17, None));
         assert_eq!(Fields::of(&ipv6(44, &later[..7])), Fields::Malformed);
-        // The fifth extension header is taken for the protocol.
-        let five: Vec<u8> = [60, 0, 0, 0, 0, 0, 0, 0].repeat(5);
-        assert_eq!(tail_of(&ipv6(60, &five)), Tail::new(60, None));
+    }
+
+    #[test]
+    fn no_chain_of_extension_headers_hides_what_is_behind_it() {
+        let chain = |kind: u8, count: usize| {
+            let mut chain: Vec<u8> = [kind, 0, 0, 0, 0, 0, 0, 0].repeat(count);
+            chain[(count - 1) * 8] = 17;
+            chain.extend([0, 7, 0, 53]);
+            ipv6(kind, &chain)
+        };
+        for kind in EXTENSIONS {
+            for count in [1, 5, MOST_EXTENSIONS] {
+                assert_eq!(tail_of(&chain(kind, count)), Tail::new(17, Some((7, 53))), "{count} of {kind}");
+            }
+            assert_eq!(Fields::of(&chain(kind, MOST_EXTENSIONS + 1)), Fields::Malformed, "{kind}");
+        }
+        // A later fragment is the end of the chain, whatever it says comes next.
+        let later = [60, 0, 0, 8, 0, 0, 0, 0];
+        assert_eq!(tail_of(&ipv6(FRAGMENT, &later)), Tail::new(60, None));
+        // Three bits below the offset are none of it.
+        let first = [17, 0, 0, 7, 0, 0, 0, 0, 0, 7, 0, 9];
+        assert_eq!(tail_of(&ipv6(FRAGMENT, &first)), Tail::new(17, Some((7, 9))));
     }
 }

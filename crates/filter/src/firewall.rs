@@ -17,7 +17,7 @@ pub struct Decision(u32);
 pub enum Judge {
     /// The rule with this index, from 0.
     Rule(u32),
-    /// No rule matched.
+    /// No rule matched, or none could look at what the frame carries.
     Default,
     /// Neither IPv4 nor IPv6.
     Other,
@@ -77,6 +77,7 @@ pub struct Firewall {
     rules: Rules,
     pub(crate) v4: Half4,
     pub(crate) v6: Half6,
+    hidden: Decision,
     other: Decision,
     malformed: Decision,
 }
@@ -97,6 +98,7 @@ impl Firewall {
         Ok(Self {
             v4: Half4::compile(rules)?,
             v6: Half6::compile(rules)?,
+            hidden: Decision(crate::compile::code(count, rules.default.is_drop())),
             other: Decision(crate::compile::code(count + 1, rules.other.is_drop())),
             malformed: Decision(crate::compile::code(count + 2, true)),
             rules: rules.clone(),
@@ -129,9 +131,9 @@ impl Firewall {
         }
     }
 
-    /// Frames that are neither IPv4 nor IPv6, and malformed ones.
-    pub const fn ends(&self) -> (Decision, Decision) {
-        (self.other, self.malformed)
+    /// Frames in which an IP packet may be hidden, those that are neither IPv4 nor IPv6, and malformed ones.
+    pub const fn ends(&self) -> [Decision; 3] {
+        [self.hidden, self.other, self.malformed]
     }
 
     /// What a look-up costs at most.
@@ -157,7 +159,7 @@ impl Firewall {
         match fields {
             Fields::V4(packet) => self.v4.touch(packet.source),
             Fields::V6(packet) => self.v6.touch(packet.source),
-            Fields::Other | Fields::Malformed => 0,
+            Fields::Hidden | Fields::Other | Fields::Malformed => 0,
         }
     }
 
@@ -166,6 +168,7 @@ impl Firewall {
         match fields {
             Fields::V4(packet) => Decision(self.v4.decide(packet)),
             Fields::V6(packet) => Decision(self.v6.decide(packet)),
+            Fields::Hidden => self.hidden,
             Fields::Other => self.other,
             Fields::Malformed => self.malformed,
         }

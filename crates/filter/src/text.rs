@@ -5,7 +5,7 @@
 //! drop from 198.18.0.0/24 proto udp dport 53
 //! pass from fd00::/8 to 2001:db8::/32 proto tcp sport 1024-65535
 //! drop all
-//! default pass      (for packets that no rule matches; may stand anywhere, once)
+//! default pass      (for packets that no rule matches or can look at; may stand anywhere, once)
 //! other   pass      (for frames that are neither IPv4 nor IPv6)
 //! ```
 //!

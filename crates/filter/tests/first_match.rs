@@ -13,6 +13,7 @@ fn linear(rules: &Rules, fields: &Fields) -> (Option<usize>, Action) {
         Fields::V6(p) => {
             (IpAddr::from(Ipv6Addr::from(p.source)), IpAddr::from(Ipv6Addr::from(p.destination)), p.tail)
         }
+        Fields::Hidden => return (None, rules.default),
         Fields::Other => return (None, rules.other),
         Fields::Malformed => return (None, Action::Drop),
     };

@@ -80,12 +80,23 @@ fn rules(random: &mut Random, count: usize) -> String {
 fn frame(random: &mut Random) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
     for _ in 0..random.one(&[0, 0, 0, 0, 1, 2, 3]) {
-        frame.extend(random.one(&[[0x81, 0], [0x88, 0xa8]]));
+        frame.extend(random.one(&[
+            [0x81, 0],
+            [0x81, 0],
+            [0x88, 0xa8],
+            [0x88, 0xa8],
+            [0x91, 0],
+            [0x88, 0x47],
+        ]));
         frame.extend([0, 7]);
     }
+    let from = frame.len() + 2;
     let protocol = random.one(&[6u8, 17, 17, 132, 33, 136, 1, 60, 44, 0]);
     match random.below(20) {
-        0 => frame.extend([8, 6]),
+        0 => {
+            frame.extend(random.one(&[[8, 6], [0x88, 0x64], [5, 0xff], [0, 46], [6, 0]]));
+            frame.extend(random.one(&[[0xaa, 0xaa], [0x42, 0x42]]));
+        }
         1..=10 => {
             let words = random.one(&[5u8, 5, 5, 5, 6, 15, 4]);
             let mut head = vec![0u8; 20];
@@ -103,8 +114,8 @@ fn frame(random: &mut Random) -> Vec<u8> {
             let mut head = vec![0u8; 40];
             head[0] = random.one(&[0x60, 0x60, 0x60, 0x60, 0x40]);
             head[8..40].iter_mut().for_each(|b| *b = random.byte());
-            let chain: Vec<u8> = (0..random.one(&[0u64, 0, 0, 1, 2, 4, 5]))
-                .map(|_| random.one(&[0u8, 43, 60, 44, 51]))
+            let chain: Vec<u8> = (0..random.one(&[0u64, 0, 0, 1, 2, 5, 7, 8, 9]))
+                .map(|_| random.one(&[0u8, 43, 60, 44, 51, 135, 139, 140]))
                 .collect();
             head[6] = chain.first().copied().unwrap_or(protocol);
             frame.extend([0x86, 0xdd]);
@@ -129,6 +140,15 @@ fn frame(random: &mut Random) -> Vec<u8> {
     frame.extend(random.port().to_be_bytes());
     frame.extend(random.port().to_be_bytes());
     frame.extend([0; 12]);
+    if random.below(3) == 0 && frame.len() > from + 6 {
+        // The length that the IP header tells: what there is, about that, or anything.
+        let there = frame.len() - from;
+        let (at, told) =
+            if frame[from] >> 4 == 4 { (from + 2, there) } else { (from + 4, there.saturating_sub(40)) };
+        let less = random.below(20).saturating_sub(2) as u16;
+        let told = random.one(&[told as u16, (told as u16).saturating_sub(less), less, 0xffff]);
+        frame[at..at + 2].copy_from_slice(&told.to_be_bytes());
+    }
     if random.below(8) == 0 {
         // The kernel runs programs on 14 bytes and more.
         frame.truncate(14 + random.below(frame.len() as u64 - 14) as usize);

@@ -197,15 +197,17 @@ fn code(decision: Decision) -> i32 {
 impl Parts<'_> {
     fn program(&self, image: &Image, devices: Option<&Map>) -> Result<Vec<Instruction>, BpfError> {
         let mut a = Assembler::new();
-        let exits = Exits { v4: a.label(), v6: a.label(), other: a.label(), malformed: a.label() };
+        let [v4, v6, hidden, other, malformed] = std::array::from_fn(|_| a.label());
+        let exits = Exits { v4, v6, hidden, other, malformed };
         let (decided, broken) = (a.label(), a.label());
-        headers::read(&mut a, exits, self.firewall.v4.longest_chain > 0);
+        headers::read(&mut a, exits);
         a.bind(exits.v4);
         let tables = |at| Tables { map: self.tables, at, decided, broken };
         lookup::ipv4(&mut a, &tables(image.v4), &self.firewall.v4);
         a.bind(exits.v6);
         lookup::ipv6(&mut a, &tables(image.v6), &self.firewall.v6);
-        let (other, malformed) = self.firewall.ends();
+        let [hidden, other, malformed] = self.firewall.ends();
+        a.bind(exits.hidden).mov(R7, code(hidden)).jump(decided);
         a.bind(exits.other).mov(R7, code(other)).jump(decided);
         a.bind(exits.malformed).mov(R7, code(malformed)).bind(decided);
         self.count(&mut a, broken);
