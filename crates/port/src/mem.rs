@@ -291,7 +291,8 @@ impl Port for End {
                 frames += 1;
                 bytes += room.length as u64;
                 let data = &room.data[..room.length];
-                read(&Frame { data, length: room.length, stamp: room.stamp, lost_before: 0 });
+                let (length, stamp) = (room.length, room.stamp);
+                read(&Frame { data, length, stamp, lost_before: 0, is_unfinished: false });
             }
         }));
         self.counters.received += frames as u64;

@@ -1,7 +1,8 @@
 //! What a frame's bytes say of it: signed and whole, damaged, or a stranger.
 //!
 //! Damage is seen by the checksums of IPv4, UDP and TCP, by the signature's own check, and by headers that no longer lead to
-//! the signature. What nothing covers (Ethernet's addresses, padding, UDP over IPv4 without a checksum) is not seen.
+//! the signature. What nothing covers (Ethernet's addresses, padding, UDP over IPv4 without a checksum) is not seen. A checksum that a
+//! card was to finish is none: such frames are known by what the port says of them, or by the sum of the pseudo-header in its place.
 
 use port::Frame;
 use wire::parse::{self, Tuple};
@@ -94,7 +95,13 @@ impl Reader {
     }
 
     fn damage(&self, frame: &Frame<'_>, tuple: &Tuple) -> Option<Damage> {
-        if self.trusting { None } else { damage(frame.data, frame.length, tuple) }
+        match self.trusting {
+            true => None,
+            false => damage(frame.data, frame.length, tuple).filter(|damage| {
+                // Nobody has finished it, so it can tell of nothing.
+                !frame.is_unfinished || !matches!(damage, Damage::Udp | Damage::Tcp)
+            }),
+        }
     }
 
     /// A frame of the past or the future is another's, whatever its bytes happen to be.
@@ -190,7 +197,8 @@ fn damage(data: &[u8], length: usize, tuple: &Tuple) -> Option<Damage> {
     let size = segment.len() as u32;
     let size = u64::from(((size >> 16) as u16).to_be()) + u64::from((size as u16).to_be());
     let pseudo = sum(addresses) + u64::from(u16::from(tuple.protocol).to_be()) + size;
-    (fold(pseudo + sum(segment)) != 0xffff).then_some(wrong)
+    let is_begun = || u16::from_ne_bytes([segment[place], segment[place + 1]]) == fold(pseudo);
+    (fold(pseudo + sum(segment)) != 0xffff && !is_begun()).then_some(wrong)
 }
 
 /// The sum of RFC 1071 over 16-bit words as they lie in memory, not yet folded. Up to 4 GB do not overflow.

@@ -23,7 +23,13 @@ fn report_of(row: &[Arrival]) -> ReceivedReport {
     let mut signed = Signed::new(Settings::default());
     for arrival in row {
         let data = &arrival.bytes[..];
-        signed.frame(&Frame { data, length: data.len(), stamp: Stamp(arrival.at), lost_before: 0 });
+        signed.frame(&Frame {
+            data,
+            length: data.len(),
+            stamp: Stamp(arrival.at),
+            lost_before: 0,
+            is_unfinished: false,
+        });
     }
     signed.finish(None);
     signed.report()
@@ -121,7 +127,13 @@ fn every_byte_that_a_checksum_covers_is_seen_when_it_is_damaged() {
 fn the_first_and_the_last_are_missed_where_they_are_expected() {
     let mut signed = Signed::new(Settings { from: Some(0), ..Settings::default() });
     for arrival in &row(10)[2..9] {
-        signed.frame(&Frame { data: &arrival.bytes, length: 60, stamp: Stamp(arrival.at), lost_before: 0 });
+        signed.frame(&Frame {
+            data: &arrival.bytes,
+            length: 60,
+            stamp: Stamp(arrival.at),
+            lost_before: 0,
+            is_unfinished: false,
+        });
     }
     signed.finish(Some(10));
     let report = signed.report();
@@ -136,7 +148,13 @@ fn a_loss_has_its_stream_where_the_template_is_known() {
     let mut signed = Signed::new(settings);
     for number in (0..30).filter(|number| *number != 10) {
         let arrival = frame(number, (number % 3) as u16, 60);
-        signed.frame(&Frame { data: &arrival.bytes, length: 60, stamp: Stamp::NONE, lost_before: 0 });
+        signed.frame(&Frame {
+            data: &arrival.bytes,
+            length: 60,
+            stamp: Stamp::NONE,
+            lost_before: 0,
+            is_unfinished: false,
+        });
     }
     signed.finish(None);
     let report = signed.report();
@@ -208,7 +226,13 @@ fn queues_that_run_apart_make_no_disorder() {
     let mut reader = Reader::default();
     for queue in 0..2 {
         for arrival in row(100).iter().skip(queue).step_by(2) {
-            let frame = Frame { data: &arrival.bytes, length: 60, stamp: Stamp(arrival.at), lost_before: 0 };
+            let frame = Frame {
+                data: &arrival.bytes,
+                length: 60,
+                stamp: Stamp(arrival.at),
+                lost_before: 0,
+                is_unfinished: false,
+            };
             let mark = reader.read(&frame);
             signed.note(&mark, frame.stamp, queue);
         }
@@ -221,7 +245,13 @@ fn queues_that_run_apart_make_no_disorder() {
 fn another_run_of_the_sender_is_told_as_such() {
     let mut signed = Signed::new(Settings { span: 64, ..Settings::default() });
     let mut feed = |arrival: &Arrival| {
-        signed.frame(&Frame { data: &arrival.bytes, length: 60, stamp: Stamp(arrival.at), lost_before: 0 });
+        signed.frame(&Frame {
+            data: &arrival.bytes,
+            length: 60,
+            stamp: Stamp(arrival.at),
+            lost_before: 0,
+            is_unfinished: false,
+        });
     };
     row(1_000).iter().for_each(&mut feed);
     // The same numbers again, a second later.
@@ -282,7 +312,7 @@ proptest! {
         }
         let mut signed = Signed::new(Settings { from: Some(0), ..Settings::default() });
         for arrival in &arrivals {
-            signed.frame(&Frame { data: &arrival.bytes, length: 60, stamp: Stamp(arrival.at), lost_before: 0 });
+            signed.frame(&Frame { data: &arrival.bytes, length: 60, stamp: Stamp(arrival.at), lost_before: 0, is_unfinished: false });
         }
         signed.finish(Some(fates.len() as u64));
         let report = signed.report();
@@ -295,8 +325,37 @@ proptest! {
         let mut signed = Signed::new(Settings::default());
         let good = frame(0, 0, 60);
         for data in [&good.bytes, &bytes] {
-            signed.frame(&Frame { data, length: data.len(), stamp: Stamp::NONE, lost_before: 0 });
+            signed.frame(&Frame { data, length: data.len(), stamp: Stamp::NONE, lost_before: 0, is_unfinished: false });
         }
         prop_assert_eq!(signed.report().unsigned, 1);
     }
+}
+
+#[test]
+fn a_checksum_that_a_card_was_to_finish_tells_of_no_damage() {
+    let whole = row(3);
+    let mut frames: Vec<Vec<u8>> = whole.iter().map(|arrival| arrival.bytes.clone()).collect();
+    // As the kernel leaves it: the sum of the pseudo-header (addresses, 17, length), not yet complemented.
+    let begun = |frame: &[u8]| {
+        let words = frame[26..34].chunks(2).chain([&[0, 17][..], &frame[38..40]]);
+        let sum: u32 = words.map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
+        ((sum & 0xffff) + (sum >> 16)) as u16
+    };
+    let sum = begun(&frames[0]).to_be_bytes();
+    frames[0][40..42].copy_from_slice(&sum);
+    frames[1][40..42].fill(0x5a);
+    let mut reader = Reader::default();
+    let mut read = |at: usize, is_unfinished| {
+        let stamp = Stamp(whole[at].at);
+        reader.read(&Frame { data: &frames[at], length: 60, stamp, lost_before: 0, is_unfinished })
+    };
+    assert!(matches!(read(0, true), Mark::Signed(_)));
+    assert!(matches!(read(0, false), Mark::Signed(_)), "a file does not tell, and the sum is known");
+    assert!(matches!(read(1, true), Mark::Signed(_)), "the port tells");
+    assert!(matches!(read(1, false), Mark::Broken(_, Damage::Udp)));
+    // IPv4's own checksum is always finished.
+    frames[2][24] ^= 1;
+    let stamp = Stamp(whole[2].at);
+    let broken = Frame { data: &frames[2], length: 60, stamp, lost_before: 0, is_unfinished: true };
+    assert!(matches!(Reader::default().read(&broken), Mark::Broken(_, Damage::Ip)));
 }

@@ -1,9 +1,10 @@
-//! What arrived of a trial: each frame once, known by its signature, and how long it took.
+//! What arrived of a trial: each frame once, known by its signature, and how long it took. A frame that arrives damaged has not
+//! arrived: it is lost to whoever it was for.
 
+use crate::signed::{Mark, Reader};
 use hdrhistogram::Histogram;
 use measure::packets::Spread;
 use port::Frame;
-use wire::Signature;
 
 /// Frames of an earlier trial were due at least this long before.
 const APART_NS: u64 = 3_000_000;
@@ -20,6 +21,8 @@ pub struct Arrivals {
     seen: Vec<u64>,
     pub unique: u64,
     pub duplicated: u64,
+    /// A checksum, or the signature itself, is wrong.
+    pub damaged: u64,
     /// Frames that are not of this trial.
     pub others: u64,
     /// Of those, frames of an earlier trial: what was waited then was too short.
@@ -29,6 +32,7 @@ pub struct Arrivals {
     pub longest_ns: u64,
     /// The number of one frame in the middle, and how long it took.
     tagged: (u64, Option<u64>),
+    reader: Reader,
 }
 
 impl Arrivals {
@@ -40,21 +44,31 @@ impl Arrivals {
             seen: vec![0; usize::try_from(offered.div_ceil(64)).unwrap_or_default()],
             unique: 0,
             duplicated: 0,
+            damaged: 0,
             others: 0,
             stragglers: 0,
             longest_ns: 0,
             tagged: (offered / 2, None),
             one_way: no_times(),
+            reader: Reader::default(),
         }
     }
 
     /// A frame came, at `now_unix_ns` unless it was stamped.
     #[inline]
     pub fn frame(&mut self, frame: &Frame<'_>, now_unix_ns: u64) {
-        let Some(signature) = Signature::find(frame.data) else { return self.others += 1 };
+        let (signature, is_whole) = match self.reader.read(frame) {
+            Mark::Signed(signature) => (signature, true),
+            Mark::Broken(signature, _) => (signature, false),
+            Mark::Damaged => return self.damaged += 1,
+            Mark::Plain => return self.others += 1,
+        };
         if signature.due_unix_ns < self.from_unix_ns {
             self.stragglers += u64::from(signature.due_unix_ns >= self.sweep_unix_ns);
             return self.others += 1;
+        }
+        if !is_whole {
+            return self.damaged += 1;
         }
         let (word, bit) = ((signature.seq / 64) as usize, 1 << (signature.seq % 64));
         match self.seen.get_mut(word) {
@@ -104,5 +118,41 @@ pub fn spread(times: &Histogram<u64>) -> Spread {
         p95: at(0.95),
         p99: at(0.99),
         max: times.max() as f64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::signed::testing::{self, START};
+    use port::Stamp;
+
+    #[test]
+    fn a_frame_whose_payload_was_changed_on_its_way_has_not_arrived() {
+        let mut arrivals = Arrivals::new(100, START);
+        for number in 0..100 {
+            let (mut bytes, at) = testing::frame(number, 0, 200);
+            match number {
+                // In the payload, behind the signature; in the signature; in the IPv4 header.
+                10 => bytes[150] ^= 1,
+                20 => bytes[45] ^= 1,
+                30 => bytes[22] ^= 1,
+                _ => {}
+            }
+            let frame =
+                Frame { data: &bytes, length: 200, stamp: Stamp(at), lost_before: 0, is_unfinished: false };
+            arrivals.frame(&frame, at);
+        }
+        assert_eq!((arrivals.unique, arrivals.damaged, arrivals.others), (97, 3, 0));
+        // Of an earlier trial, damaged or not, it is none of these.
+        let (mut bytes, at) = testing::frame(7, 0, 200);
+        let mut later = Arrivals::new(100, START + 1_000_000_000);
+        for flip in [0, 1] {
+            bytes[150] ^= flip;
+            let frame =
+                Frame { data: &bytes, length: 200, stamp: Stamp(at), lost_before: 0, is_unfinished: false };
+            later.frame(&frame, at);
+        }
+        assert_eq!((later.unique, later.damaged, later.others), (0, 0, 2));
     }
 }

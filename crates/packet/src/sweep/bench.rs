@@ -67,6 +67,8 @@ pub struct Made {
     pub trial: Trial,
     /// Frames that came once more.
     pub duplicated: u64,
+    /// Frames that came with a wrong checksum or signature: they count as lost.
+    pub damaged: u64,
     /// Frames of an earlier trial that came in this one.
     pub stragglers: u64,
     /// How long the frame in the middle took.
@@ -228,8 +230,8 @@ impl Bench {
             kept_up: left.kept_up(offered),
             undrained,
         };
-        let Arrivals { duplicated, stragglers, .. } = arrivals;
-        let made = Made { trial, duplicated, stragglers, tagged_ns: arrivals.tagged_ns() };
+        let Arrivals { duplicated, damaged, stragglers, .. } = arrivals;
+        let made = Made { trial, duplicated, damaged, stragglers, tagged_ns: arrivals.tagged_ns() };
         Ok((made, arrivals.one_way()))
     }
 

@@ -336,6 +336,7 @@ pub fn trials(rows: &[TrialRow]) -> Table {
         ("received", "count"),
         ("loss", "share"),
         ("duplicated", "count"),
+        ("damaged", "count"),
         ("counts", ""),
     ];
     let row = |row: &TrialRow| {
@@ -349,6 +350,7 @@ pub fn trials(rows: &[TrialRow]) -> Table {
             Cell::Figure(trial.received as f64),
             Cell::Figure(trial.loss()),
             Cell::Figure(row.made.duplicated as f64),
+            Cell::Figure(row.made.damaged as f64),
             Cell::Words(row.judged.words()),
         ]
     };

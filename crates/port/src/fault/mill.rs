@@ -16,6 +16,7 @@ pub(super) struct Item<'a> {
     pub length: usize,
     pub stamp: Stamp,
     pub lost_before: u32,
+    pub is_unfinished: bool,
 }
 
 /// A frame that is here.
@@ -24,6 +25,7 @@ pub(super) struct Kept {
     pub length: usize,
     pub stamp: Stamp,
     pub lost_before: u32,
+    pub is_unfinished: bool,
 }
 
 /// What a frame waits for.
@@ -217,7 +219,13 @@ impl Mill {
         let mut data = self.spare.pop().unwrap_or_default();
         data.clear();
         data.extend_from_slice(item.data);
-        Kept { data, length: item.length, stamp: item.stamp, lost_before: item.lost_before }
+        Kept {
+            data,
+            length: item.length,
+            stamp: item.stamp,
+            lost_before: item.lost_before,
+            is_unfinished: item.is_unfinished,
+        }
     }
 }
 

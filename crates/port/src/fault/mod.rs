@@ -101,7 +101,8 @@ impl Fault {
             return Err(PortError::TooLong { port: self.about.name.clone(), length, longest });
         }
         if length > 0 {
-            let item = Item { data: &self.room[..length], length, stamp: launch, lost_before: 0 };
+            let data = &self.room[..length];
+            let item = Item { data, length, stamp: launch, lost_before: 0, is_unfinished: false };
             self.core.put(&item);
         }
         Ok(())
@@ -150,6 +151,7 @@ impl Port for Fault {
                 length: item.length,
                 stamp: item.stamp,
                 lost_before: item.lost_before,
+                is_unfinished: item.is_unfinished,
             });
         }
         mill.release(count);

@@ -271,7 +271,8 @@ impl Port for ModulePort {
             self.counters.received += 1;
             self.counters.received_bytes += arrived.data.len() as u64;
             let (data, length) = (&arrived.data[..], arrived.data.len());
-            read(&Frame { data, length, stamp: arrived.stamp, lost_before: arrived.lost_before });
+            let (stamp, lost_before) = (arrived.stamp, arrived.lost_before);
+            read(&Frame { data, length, stamp, lost_before, is_unfinished: false });
         }
         self.module.core().state().give_back(self.read.drain(..));
         Ok(count)

@@ -2,7 +2,7 @@
 
 use super::memory::Memory;
 use crate::{Frame, Stamp};
-use libc::{TP_STATUS_LOSING, TP_STATUS_VLAN_TPID_VALID, TP_STATUS_VLAN_VALID};
+use libc::{TP_STATUS_CSUMNOTREADY, TP_STATUS_LOSING, TP_STATUS_VLAN_TPID_VALID, TP_STATUS_VLAN_VALID};
 use std::ops::Range;
 
 /// Takes frames out of a ring.
@@ -73,7 +73,8 @@ impl Show<'_> {
         let kept = data.len().min(self.snap);
         let stamp = Stamp(u64::from(header.sec) * 1_000_000_000 + u64::from(header.nsec));
         let lost_before = std::mem::take(&mut self.tally.lost_before);
-        (self.read)(&Frame { data: &data[..kept], length, stamp, lost_before });
+        let is_unfinished = header.status & TP_STATUS_CSUMNOTREADY != 0;
+        (self.read)(&Frame { data: &data[..kept], length, stamp, lost_before, is_unfinished });
         self.tally.frames += 1;
         self.tally.bytes += length as u64;
         self.tally.is_losing |= header.status & TP_STATUS_LOSING != 0;

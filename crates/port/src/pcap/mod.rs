@@ -138,7 +138,8 @@ impl Port for Replay {
             match self.reader.next_ethernet() {
                 Ok(Some(frame)) => {
                     let stamp = self.lap.stamp(frame.stamp);
-                    read(&Frame { data: frame.data, length: frame.length, stamp, lost_before: 0 });
+                    let (data, length) = (frame.data, frame.length);
+                    read(&Frame { data, length, stamp, lost_before: 0, is_unfinished: false });
                     count += 1;
                     self.counters.received += 1;
                     self.counters.received_bytes += frame.length as u64;

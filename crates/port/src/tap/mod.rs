@@ -226,7 +226,7 @@ impl Port for Tap {
                     self.counters.received += 1;
                     self.counters.received_bytes += length as u64;
                     let data = &self.arrived[..length];
-                    read(&Frame { data, length, stamp: Stamp::NONE, lost_before: 0 });
+                    read(&Frame { data, length, stamp: Stamp::NONE, lost_before: 0, is_unfinished: false });
                 }
                 Err(Errno::AGAIN | Errno::INTR) => return Ok(count),
                 Err(_) if count > 0 => return Ok(count),

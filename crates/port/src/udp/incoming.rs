@@ -95,7 +95,13 @@ impl Incoming {
             let ahead = self.ahead.length();
             let room = &mut self.bytes[index * self.room..][..ahead + kept];
             self.ahead.finish(room, kept, length);
-            read(&Frame { data: room, length: ahead + length, stamp, lost_before: before });
+            read(&Frame {
+                data: room,
+                length: ahead + length,
+                stamp,
+                lost_before: before,
+                is_unfinished: false,
+            });
             sum.bytes += (ahead + length) as u64;
         }
         Ok(sum)

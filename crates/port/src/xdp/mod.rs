@@ -359,7 +359,7 @@ impl Port for XdpPort {
                 let (stamp, data) =
                     if stamped { take_stamp(room, self.tai_minus_unix_ns) } else { (Stamp::NONE, room) };
                 let data = &data[..length.min(self.snap)];
-                read(&Frame { data, length, stamp, lost_before: 0 });
+                read(&Frame { data, length, stamp, lost_before: 0, is_unfinished: false });
             }
             bytes += length as u64;
             let chunk = self.socket.chunks.number(entry.address);
