@@ -3,9 +3,12 @@
 //! ```text
 //!   transmit   xdp zero-copy ─► packet                  where a thread spins towards due times
 //!              xdp zero-copy ─► xdp copy ─► packet      where it sends as much as it can
-//!   receive    xdp zero-copy ─► xdp copy ─► packet      where the host's own stack does not use the interface
-//!              packet                                   where it does: AF_XDP takes its frames away from it
+//!   receive    xdp zero-copy ─► xdp copy ─► packet
 //! ```
+//!
+//! Where the host's own stack uses the interface (it has addresses, belongs to a bridge or a bond, or something lies on it), nothing is
+//! taken from it: `packet` receives, for AF_XDP would take the frames away; and nobody sends without a copy, for drivers give the whole
+//! queue to the socket then, its receiving side as well.
 //!
 //! The order is by measurement. Zero-copy wins wherever a driver has it. Of the two that copy, AF_XDP sends a frame for about 0.7
 //! of AF_PACKET's time and receives about twice as many; the gaps of AF_PACKET are a few percent closer to what was
@@ -53,22 +56,35 @@ struct Refused {
     why: String,
 }
 
-/// The ways to try, the best first, and those that are out of the question.
-fn candidates(name: &str, wish: &Wish, has_addresses: bool) -> (Vec<Candidate>, Vec<Refused>) {
+/// The ways to try, the best first, and those that are out of the question. `used` is how the host's own stack uses the interface.
+fn candidates(name: &str, wish: &Wish, used: Option<&str>) -> (Vec<Candidate>, Vec<Refused>) {
     let refuse = |candidate: &Candidate, why: &str| Refused {
         chosen: candidate.address(name).to_string(),
         why: why.to_owned(),
     };
+    if let Some(used) = used.filter(|_| wish.direction.receives()) {
+        let why = format!(
+            "the host's own stack uses the interface ({used}), and AF_XDP would take its frames away from it"
+        );
+        return (vec![PACKET], vec![refuse(&ZERO_COPY, &why), refuse(&XDP_COPY, &why)]);
+    }
+    let (mut tried, mut refused) = (vec![ZERO_COPY, XDP_COPY, PACKET], Vec::new());
+    let mut leave_out = |mode, why: &str| {
+        if let Some(at) = tried.iter().position(|one| one.mode == mode) {
+            refused.push(refuse(&tried.remove(at), why));
+        }
+    };
+    if let Some(used) = used {
+        let why = format!(
+            "the host's own stack uses the interface ({used}), and a driver that sends without a copy may take its queue away from it"
+        );
+        leave_out(ZERO_COPY.mode, &why);
+    }
     if wish.direction == Direction::Transmit && wish.busy {
         let why = "a thread spins towards due times, and of the ways that copy frames AF_PACKET has the more even gaps";
-        return (vec![ZERO_COPY, PACKET], vec![refuse(&XDP_COPY, why)]);
+        leave_out(XDP_COPY.mode, why);
     }
-    if wish.direction.receives() && has_addresses {
-        let why =
-            "the interface has addresses, and AF_XDP would take its frames away from the host's own stack";
-        return (vec![PACKET], vec![refuse(&ZERO_COPY, why), refuse(&XDP_COPY, why)]);
-    }
-    (vec![ZERO_COPY, XDP_COPY, PACKET], Vec::new())
+    (tried, refused)
 }
 
 /// The port that was chosen, which says what it was chosen over.
@@ -89,8 +105,8 @@ fn within(candidate: Address, auto: &Address) -> Address {
 pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
     let name = address.place();
     let interface = Interface::find(name)?;
-    let has_addresses = interface.has_addresses()?;
-    let (candidates, refused) = candidates(name, wish, has_addresses);
+    let used = interface.used_by_host()?;
+    let (candidates, refused) = candidates(name, wish, used.as_deref());
     let refusal = |Refused { chosen, why }| Choice { what: "port refused", chosen, why };
     let mut choices: Vec<Choice> = refused.into_iter().map(refusal).collect();
     let mut last = None;
@@ -175,33 +191,42 @@ impl Port for Chosen {
 mod tests {
     use super::*;
 
-    fn order(wish: &Wish, has_addresses: bool) -> (Vec<String>, Vec<String>) {
-        let (candidates, refused) = candidates("eth0", wish, has_addresses);
+    const USED: Option<&str> = Some("it belongs to 'br0'");
+
+    fn order(wish: &Wish, used: Option<&str>) -> (Vec<String>, Vec<String>) {
+        let (candidates, refused) = candidates("eth0", wish, used);
         let tried = candidates.iter().map(|candidate| candidate.address("eth0").to_string());
         (tried.collect(), refused.into_iter().map(|refused| refused.chosen).collect())
     }
 
     #[test]
     fn frames_of_the_hosts_own_stack_are_left_to_it() {
-        let (tried, refused) = order(&Wish::receive(), true);
-        assert_eq!(tried, ["packet:eth0"]);
-        assert_eq!(refused, ["xdp,mode=zerocopy:eth0", "xdp,mode=copy:eth0"]);
-        let (tried, refused) = order(&Wish::receive(), false);
+        for wish in [Wish::receive(), Wish::default(), Wish { busy: true, ..Wish::receive() }] {
+            let (tried, refused) = order(&wish, USED);
+            assert_eq!(tried, ["packet:eth0"]);
+            assert_eq!(refused, ["xdp,mode=zerocopy:eth0", "xdp,mode=copy:eth0"]);
+        }
+        let (tried, refused) = order(&Wish::receive(), None);
         assert_eq!(tried, ["xdp,mode=zerocopy:eth0", "xdp,mode=copy:eth0", "packet:eth0"]);
         assert!(refused.is_empty());
+        let (_, refused) = candidates("eth0", &Wish::receive(), USED);
+        assert!(refused[0].why.contains("it belongs to 'br0'"), "{}", refused[0].why);
     }
 
     #[test]
-    fn sending_takes_nothing_from_anybody() {
-        for has_addresses in [false, true] {
-            let (tried, _) = order(&Wish::transmit(), has_addresses);
-            assert_eq!(tried, ["xdp,mode=zerocopy:eth0", "xdp,mode=copy:eth0", "packet:eth0"]);
-        }
+    fn sending_takes_no_queue_from_the_hosts_own_stack() {
+        let (tried, refused) = order(&Wish::transmit(), USED);
+        assert_eq!(tried, ["xdp,mode=copy:eth0", "packet:eth0"]);
+        assert_eq!(refused, ["xdp,mode=zerocopy:eth0"]);
+        let (tried, _) = order(&Wish { busy: true, ..Wish::transmit() }, USED);
+        assert_eq!(tried, ["packet:eth0"]);
+        let (tried, _) = order(&Wish::transmit(), None);
+        assert_eq!(tried, ["xdp,mode=zerocopy:eth0", "xdp,mode=copy:eth0", "packet:eth0"]);
     }
 
     #[test]
     fn due_times_are_kept_by_the_way_with_the_more_even_gaps() {
-        let (tried, refused) = order(&Wish { busy: true, ..Wish::transmit() }, true);
+        let (tried, refused) = order(&Wish { busy: true, ..Wish::transmit() }, None);
         assert_eq!(tried, ["xdp,mode=zerocopy:eth0", "packet:eth0"]);
         assert_eq!(refused, ["xdp,mode=copy:eth0"]);
     }

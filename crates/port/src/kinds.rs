@@ -63,6 +63,7 @@ kinds! {
         "attach" "native or generic: where the program runs",
         "stamps" "no: received frames carry no time, which costs less",
         "slots" "frames that each ring holds",
+        "take" "all: receive also where the host's default route leads through the interface, and cut it off",
         "netns" "the network namespace that it is in, as `ip netns` names it",
     ];
     /// XDP live frames.

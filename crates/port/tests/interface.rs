@@ -29,11 +29,38 @@ fn a_veth_is_as_it_was_made() {
     assert_eq!((interface.queues.transmit, interface.queues.receive), (3, 3));
     assert!(!interface.stamping.hardware && interface.stamping.software);
     assert_eq!(interface.state(), Link::Up);
-    assert!(interface.has_addresses().unwrap());
-    ip(&bed, "addr flush dev gen0");
-    assert!(!interface.has_addresses().unwrap());
     let names = bed.generator().run_in(Interface::names).unwrap().unwrap();
     assert_eq!(names, ["lo", "gen0"]);
+}
+
+#[test]
+fn whatever_needs_an_interfaces_frames_makes_it_the_hosts() {
+    let bed = Bed::up(&Topology::unique()).unwrap();
+    let interface = generator(&bed);
+    let used = || interface.used_by_host().unwrap();
+    assert_eq!(used().as_deref(), Some("it has addresses"));
+    assert!(!interface.is_way_out().unwrap());
+    ip(&bed, "route add default via 198.18.0.2 dev gen0");
+    assert!(interface.is_way_out().unwrap());
+    ip(&bed, "addr flush dev gen0");
+    assert_eq!((used(), interface.is_way_out().unwrap()), (None, false));
+    // No addresses on the interface itself. (Of a VLAN the kernel tells in the same way; not every kernel has it.)
+    ip(&bed, "link add link gen0 name mac0 type macvlan mode bridge");
+    assert_eq!(used().as_deref(), Some("'mac0' lies on it"));
+    ip(&bed, "link del mac0");
+    assert_eq!(used(), None);
+    ip(&bed, "link add br0 type bridge");
+    ip(&bed, "link set gen0 master br0");
+    assert_eq!(used().as_deref(), Some("it belongs to 'br0'"));
+    ip(&bed, "link set br0 up");
+    ip(&bed, "addr add 198.18.0.1/24 dev br0");
+    ip(&bed, "route add default via 198.18.0.2 dev br0");
+    assert!(interface.is_way_out().unwrap(), "by way of the bridge");
+    ip(&bed, "link del br0");
+    // Both ends of a veth tell each other's number, and neither lies on the other.
+    ip(&bed, "link add v0 type veth peer name v1");
+    let pair = bed.generator().run_in(|| Interface::find("v0")).unwrap().unwrap();
+    assert_eq!((used(), pair.used_by_host().unwrap()), (None, None));
 }
 
 #[test]

@@ -410,3 +410,29 @@ fn a_mark_stays_with_its_room() {
         assert!(known > 900, "{known}");
     });
 }
+
+#[test]
+fn an_interface_that_leads_out_of_the_host_is_not_cut_off_unless_that_is_meant() {
+    apart(1, || {
+        let said = |port: &dyn Port| format!("{:?}", port.about().choices);
+        let free = open("xdp:v1", &Wish::receive());
+        assert!(!said(&*free).contains("taken from the host"), "{}", said(&*free));
+        drop(free);
+        ip("addr add 198.18.0.1/24 dev v1");
+        let used = open("xdp:v1", &Wish::receive());
+        assert!(said(&*used).contains("taken from the host") && said(&*used).contains("it has addresses"));
+        drop(used);
+        ip("route add default via 198.18.0.2 dev v1");
+        let Err(error) = try_open("xdp:v1", &Wish::receive()) else {
+            panic!("the default route leads there")
+        };
+        let error = error.to_string();
+        assert!(
+            error.contains("default route leads through 'v1'") && error.contains("xdp,take=all:v1"),
+            "{error}"
+        );
+        // Who only sends takes no frames; and what is meant is done.
+        drop(open("xdp:v1", &Wish::transmit()));
+        drop(open("xdp,take=all:v1", &Wish::receive()));
+    });
+}

@@ -23,7 +23,7 @@ pub struct Device {
     pub receive_queues: u32,
     pub transmit_queues: u32,
     pub stamps_in_hardware: bool,
-    pub has_addresses: bool,
+    pub is_used: bool,
     pub setup: Setup,
 }
 
@@ -45,7 +45,7 @@ impl Device {
             receive_queues: interface.queues.receive,
             transmit_queues: interface.queues.transmit,
             stamps_in_hardware: interface.stamping.hardware,
-            has_addresses: interface.has_addresses().unwrap_or(false),
+            is_used: interface.used_by_host().is_ok_and(|used| used.is_some()),
             setup: interface.setup(),
         }
     }

@@ -104,14 +104,16 @@ fn best(device: &Device) -> PortState {
             format!("the kernel does not tell what {driver} can do (Linux 6.3 does)"),
         );
     };
-    let taken = match device.has_addresses {
+    let taken = match device.is_used {
         true => "packet receives, for the host's own stack needs its frames",
         false => "xdp receives",
     };
-    let why = match (xdp.zero_copy(), xdp.native()) {
+    // Where the host's own stack uses it, `auto` leaves its queues alone.
+    let why = match (xdp.zero_copy() && !device.is_used, xdp.native()) {
         (true, _) => format!("xdp sends without a copy ({driver}); {taken}"),
         (false, true) => format!(
-            "packet sends at exact times, xdp (a copy each) as much as goes: {driver} has XDP but no zero-copy; {taken}"
+            "packet sends at exact times, xdp (a copy each) as much as goes: {driver} has XDP{}; {taken}",
+            if xdp.zero_copy() { ", and its queue stays the host's own" } else { " but no zero-copy" }
         ),
         (false, false) => format!(
             "packet sends at exact times, xdp (a copy each) as much as goes: {driver} has no XDP of its own; {taken}"
@@ -127,14 +129,16 @@ mod own_tests {
 
     #[test]
     fn what_a_driver_says_decides_what_is_best() {
-        let device = |bits, has_addresses| Device {
+        let device = |bits, is_used| Device {
             name: "eth0".into(),
             driver: Some("ice".into()),
-            has_addresses,
+            is_used,
             setup: Setup { xdp: Some(XdpFeatures(bits)), ..Setup::default() },
             ..Device::default()
         };
         assert!(best(&device(0b1111, false)).why.contains("without a copy (ice); xdp receives"));
+        let used = best(&device(0b1111, true)).why;
+        assert!(used.contains("its queue stays the host's own; packet receives"), "{used}");
         assert!(best(&device(0b0111, true)).why.contains("no zero-copy; packet receives"));
         assert!(best(&device(0, true)).why.contains("no XDP of its own"));
         let silent = best(&Device { name: "eth0".into(), ..Device::default() });

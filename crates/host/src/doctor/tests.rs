@@ -276,7 +276,7 @@ fn card() -> Device {
         receive_queues: 4,
         transmit_queues: 4,
         stamps_in_hardware: true,
-        has_addresses: true,
+        is_used: true,
         setup: Setup {
             offloads: vec![("gro", false), ("tso", false)],
             rings: Some(Rings { receive: 2_048, receive_most: 4_096, transmit: 512, transmit_most: 4_096 }),

@@ -11,6 +11,7 @@
 
 mod ethtool;
 pub(crate) mod features;
+mod host_use;
 mod netlink;
 mod setup;
 
@@ -110,13 +111,23 @@ impl Interface {
         Ok(links.into_iter().map(|link| link.name).collect())
     }
 
-    /// Whether the host's own stack has IP addresses here.
+    /// How the host's own stack uses this interface, which would miss its frames: `it has addresses`, `it belongs to 'br0'`,
+    /// `'eth0.5' lies on it`; `None` if it does not.
     ///
     /// # Errors
     /// The kernel does not tell.
-    pub fn has_addresses(&self) -> Result<bool, PortError> {
-        let asked = self.netlink.has_addresses(self.index);
-        asked.map_err(|error| system("asking for the interface's addresses", error))
+    pub fn used_by_host(&self) -> Result<Option<String>, PortError> {
+        let asked = host_use::of(&self.netlink, self.index);
+        asked.map_err(|error| system("asking who uses the interface", error))
+    }
+
+    /// Whether a default route leads through this interface, also by way of a bridge, a bond or a VLAN.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn is_way_out(&self) -> Result<bool, PortError> {
+        let asked = host_use::is_way_out(&self.netlink, self.index);
+        asked.map_err(|error| system("asking for routes", error))
     }
 
     /// How it is now. Known by its index: another of the same name is not taken for it.

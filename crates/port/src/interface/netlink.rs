@@ -6,8 +6,9 @@ use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessa
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressMessage, AddressScope};
 use netlink_packet_route::link::{
-    LinkAttribute, LinkFlags, LinkLayerType, LinkMessage, LinkXdp, Stats64, XdpAttached,
+    InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage, LinkXdp, Stats64, XdpAttached,
 };
+use netlink_packet_route::route::{RouteAttribute, RouteMessage, RouteType};
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -28,6 +29,11 @@ pub struct Found {
     pub is_ethernet: bool,
     pub is_loopback: bool,
     pub queues: Queues,
+    /// Index of the bridge, bond or VRF that it belongs to.
+    pub master: Option<u32>,
+    /// Index of the interface of this namespace that it lies on, as a VLAN does. (A veth tells its other end's number in the same
+    /// place, and lies on nothing.)
+    pub below: Option<u32>,
 }
 
 /// Asks for all there are.
@@ -53,16 +59,39 @@ impl Netlink {
         self.socket.as_fd()
     }
 
-    /// Whether the host's own stack has IP addresses on an interface. (A link-local one of IPv6 does not count: every interface
-    /// that is up has it.)
-    pub fn has_addresses(&self, index: u32) -> io::Result<bool> {
-        let mut has = false;
+    /// Indices of the interfaces on which the host's own stack has IP addresses. (A link-local one of IPv6 does not count: every
+    /// interface that is up has it.)
+    pub fn addressed(&self) -> io::Result<Vec<u32>> {
+        let mut indices = Vec::new();
         self.ask(RouteNetlinkMessage::GetAddress(AddressMessage::default()), DUMP, |answer| {
-            if let RouteNetlinkMessage::NewAddress(address) = answer {
-                has |= address.header.index == index && address.header.scope != AddressScope::Link;
+            if let RouteNetlinkMessage::NewAddress(address) = answer
+                && address.header.scope != AddressScope::Link
+            {
+                indices.push(address.header.index);
             }
         })?;
-        Ok(has)
+        Ok(indices)
+    }
+
+    /// Indices of the interfaces through which default routes lead.
+    pub fn ways_out(&self) -> io::Result<Vec<u32>> {
+        let mut indices = Vec::new();
+        self.ask(RouteNetlinkMessage::GetRoute(RouteMessage::default()), DUMP, |answer| {
+            let RouteNetlinkMessage::NewRoute(route) = answer else { return };
+            if route.header.destination_prefix_length > 0 || route.header.kind != RouteType::Unicast {
+                return;
+            }
+            for attribute in route.attributes {
+                match attribute {
+                    RouteAttribute::Oif(index) => indices.push(index),
+                    RouteAttribute::MultiPath(hops) => {
+                        indices.extend(hops.iter().map(|hop| hop.interface_index));
+                    }
+                    _ => (),
+                }
+            }
+        })?;
+        Ok(indices)
     }
 
     /// All interfaces, in the order of their indices.
@@ -194,7 +223,10 @@ fn found(link: LinkMessage) -> Found {
         is_ethernet: matches!(link.header.link_layer_type, LinkLayerType::Ether | LinkLayerType::Loopback),
         is_loopback: link.header.flags.contains(LinkFlags::Loopback),
         queues: Queues { transmit: 1, receive: 1 },
+        master: None,
+        below: None,
     };
+    let mut is_elsewhere = false;
     for attribute in link.attributes {
         match attribute {
             LinkAttribute::IfName(name) => found.name = name,
@@ -202,9 +234,20 @@ fn found(link: LinkMessage) -> Found {
             LinkAttribute::Address(bytes) => found.mac = bytes.try_into().ok(),
             LinkAttribute::NumTxQueues(queues) => found.queues.transmit = queues,
             LinkAttribute::NumRxQueues(queues) => found.queues.receive = queues,
+            LinkAttribute::Controller(index) => found.master = Some(index),
+            LinkAttribute::Link(index) => found.below = Some(index).filter(|below| *below != found.index),
+            // What it lies on, or its other end, is in another namespace, and the number is that one's.
+            LinkAttribute::LinkNetNsId(_) => is_elsewhere = true,
+            LinkAttribute::LinkInfo(parts) => {
+                let is_pair = |part: &LinkInfo| {
+                    matches!(part, LinkInfo::Kind(InfoKind::Veth | InfoKind::Netkit | InfoKind::Vxcan))
+                };
+                is_elsewhere |= parts.iter().any(is_pair);
+            }
             _ => (),
         }
     }
+    found.below = found.below.filter(|_| !is_elsewhere);
     found
 }
 

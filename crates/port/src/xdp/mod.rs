@@ -98,6 +98,7 @@ impl XdpPort {
         if let Some(redirect) = &redirect {
             redirect.add(wish.queue, socket.as_fd())?;
             choices.extend(options::choices_of(redirect, options.stamps));
+            choices.extend(options::taken_from_host(&interface));
         }
         if wish.busy && socket.prefer_busy_poll(64).is_err() {
             choices.push(options::no_busy_poll());

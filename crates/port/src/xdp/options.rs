@@ -27,6 +27,8 @@ pub struct Options {
     pub stamps: Option<bool>,
     mode: Mode,
     slots: Option<u32>,
+    /// Frames may be taken from the host's own stack, wherever that leaves the host.
+    takes_all: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +63,8 @@ impl Options {
             "no" => Some(false),
             _ => None,
         };
-        Ok(Self { attach, stamps, mode, slots })
+        let takes_all = address.word("take", &["careful", "all"])? == "all";
+        Ok(Self { attach, stamps, mode, slots, takes_all })
     }
 
     /// Whether the interface can be used at all.
@@ -83,6 +86,9 @@ impl Options {
         }
         if wish.direction.receives() && wish.queues.max(1) < interface.queues.receive {
             return what(passed_by(interface, wish));
+        }
+        if wish.direction.receives() && !self.takes_all && interface.is_way_out()? {
+            return what(way_out(interface));
         }
         // A tag makes four bytes more possible: that is seen when the frame is there.
         if wish.direction.transmits() && wish.frame > longest(interface, true) {
@@ -148,6 +154,28 @@ impl Options {
         };
         Choice { what: "mode", chosen: name.to_owned(), why }
     }
+}
+
+/// Everything that arrives would be ours, and nothing the host's: not even the answers to whoever sits at it from afar.
+fn way_out(interface: &Interface) -> String {
+    let name = &interface.name;
+    format!(
+        "this host's default route leads through '{name}', and AF_XDP would take all its frames away from the host, those of your own \
+         connection to it among them; write packet:{name}, which takes none, or xdp,take=all:{name} if that is meant"
+    )
+}
+
+/// What the host's own stack will miss.
+pub fn taken_from_host(interface: &Interface) -> Option<Choice> {
+    let used = interface.used_by_host().ok().flatten()?;
+    Some(Choice {
+        what: "frames",
+        chosen: "taken from the host".to_owned(),
+        why: format!(
+            "the host's own stack uses '{}' ({used}) and gets none of its frames meanwhile",
+            interface.name
+        ),
+    })
 }
 
 /// Frames of a queue without a socket would pass by, and nothing would count them.
