@@ -87,6 +87,7 @@ kinds! {
     /// A capture file: replayed, or written.
     Pcap = "pcap", "FILE", Other, [
         "loop" "how many times the file is replayed; 0 is for ever",
+        "interface" "of a file with several: the name or number (from 0) of the one whose frames are read",
         "format" "pcap (nanoseconds), pcap-us or pcapng: what is written; otherwise as the file's name ends",
     ];
     /// A pair of rings in this process.

@@ -351,3 +351,73 @@ proptest! {
         let _ = read(&[start, rest].concat());
     }
 }
+
+/// A pcapng file with two interfaces, `out` and `in`, whose frames come by turns: as a wire captured both ways is.
+fn both_ways(folder: &std::path::Path) -> std::path::PathBuf {
+    let block = |kind: u32, body: &[u8]| {
+        let size = (body.len() as u32 + 12).to_le_bytes();
+        [&kind.to_le_bytes()[..], &size, body, &size].concat()
+    };
+    let mut bytes =
+        block(0x0a0d_0d0a, &[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255]);
+    for name in [*b"out\0", *b"in\0\0"] {
+        let length = name.iter().filter(|byte| **byte > 0).count() as u8;
+        let head = [1, 0, 0, 0, 0, 0, 0, 0, 2, 0, length, 0];
+        bytes.extend(block(1, &[&head[..], &name, &[9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0]].concat()));
+    }
+    for n in 0..10_u32 {
+        // Each way every 1 000 ns, the second 300 ns after the first.
+        let at = 1_000_000 + n / 2 * 1_000 + n % 2 * 300;
+        let words = [n % 2, 0, at, 60, 60];
+        let head: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.extend(block(6, &[&head[..], &[n as u8; 60]].concat()));
+    }
+    let path = folder.join("both.pcapng");
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn of_a_file_with_several_interfaces_one_is_read_where_gaps_are_looked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = both_ways(folder.path());
+    let file = path.display().to_string();
+    let stamps = |address: &str, one_interface: bool| {
+        let wish = Wish { one_interface, ..Wish::receive() };
+        let mut port = port::open(&address.parse().unwrap(), &wish).map_err(|error| error.to_string())?;
+        let mut stamps = Vec::new();
+        for _ in 0..100 {
+            match port.receive(4, &mut |frame| stamps.push(frame.stamp.0)) {
+                Ok(_) => {}
+                Err(error) if error.is_end() => return Ok(stamps),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        panic!("no end");
+    };
+    let each = |from: u64| (0..5).map(|n| from + n * 1_000).collect::<Vec<u64>>();
+    assert_eq!(stamps(&format!("pcap,interface=out:{file}"), true), Ok(each(1_000_000)));
+    assert_eq!(stamps(&format!("pcap,interface=1:{file}"), true), Ok(each(1_000_300)));
+    assert_eq!(stamps(&format!("pcap:{file}"), false).map(|all| all.len()), Ok(10));
+    let refused = stamps(&format!("pcap:{file}"), true).unwrap_err();
+    assert!(refused.contains("'out' (0) and 'in' (1)"), "{refused}");
+    assert!(refused.contains(&format!("pcap,interface=out:{file}")), "{refused}");
+    let nobody = stamps(&format!("pcap,interface=eth9:{file}"), false).unwrap_err();
+    assert!(
+        nobody.contains("no frame of interface 'eth9'; its interfaces are 'out' (0) and 'in' (1)"),
+        "{nobody}"
+    );
+    // Two captures of one interface, one behind the other, are two sections of it.
+    let one = folder.path().join("one.pcapng");
+    let named =
+        Style { described: Described { name: "eth0".into(), ..Described::default() }, ..Style::default() };
+    let mut bytes = Vec::new();
+    for from in [1_000, 5_000] {
+        let mut writer = Writer::create(&one, named.clone()).unwrap();
+        (0..3).for_each(|n| writer.frame(Stamp(from + n), 60, &[0; 60], 0).unwrap());
+        writer.finish(&Statistics::default()).unwrap();
+        bytes.extend(std::fs::read(&one).unwrap());
+    }
+    std::fs::write(&one, bytes).unwrap();
+    assert_eq!(stamps(&format!("pcap:{}", one.display()), true).map(|all| all.len()), Ok(6));
+}

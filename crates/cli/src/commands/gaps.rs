@@ -21,6 +21,7 @@ const EXAMPLES: &str = "\
 Examples:
   tare gaps in.pcapng                          mean, variance, percentiles and a histogram
   tare gaps in.pcap -d 13560                   and how far from 13 560 ns each gap is
+  tare gaps pcap,interface=out:wire.pcapng     one interface of a file that has several
   tcpdump -i veth0 --nano -w - | tare gaps - -D gaps.txt
   tare gaps packet:veth0 --signed -t 10        against the due times that tare send --sign writes into frames
 

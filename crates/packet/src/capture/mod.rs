@@ -151,6 +151,7 @@ fn wish(settings: &Settings, queue: u32) -> Wish {
         direction: Direction::Receive,
         snap: settings.snap,
         stamps: settings.file.is_some() || settings.gaps.is_some() || settings.signatures,
+        one_interface: settings.gaps.is_some(),
         ..Wish::default()
     }
 }

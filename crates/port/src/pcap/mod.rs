@@ -7,6 +7,7 @@
 
 pub mod bytes;
 mod interface;
+mod only;
 mod reader;
 mod rotation;
 mod source;
@@ -20,6 +21,7 @@ pub use writer::{Style, Writer, Written};
 
 use crate::about::{Abilities, About, StampedBy};
 use crate::{Address, Counters, Direction, DropPlace, For, Frame, Port, PortError, Slot, Stamp, Wish};
+use only::Only;
 use std::path::{Path, PathBuf};
 use units::Picos;
 
@@ -31,7 +33,7 @@ const LONGEST: usize = 262_144;
 pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
     wish.one_queue(address)?;
     match wish.direction {
-        Direction::Receive => Ok(Box::new(Replay::open(address)?)),
+        Direction::Receive => Ok(Box::new(Replay::open(address, wish)?)),
         Direction::Transmit => Ok(Box::new(Sink::open(address, wish)?)),
         Direction::Both => {
             Err(PortError::Unable { port: address.to_string(), what: "be read and written at the same time" })
@@ -52,6 +54,7 @@ struct Replay {
     /// Rounds that are still to come; `None` is for ever.
     rounds: Option<u64>,
     lap: Lap,
+    only: Only,
     failed: Option<PortError>,
 }
 
@@ -88,12 +91,16 @@ impl Lap {
 }
 
 impl Replay {
-    fn open(address: &Address) -> Result<Self, PortError> {
+    fn open(address: &Address, wish: &Wish) -> Result<Self, PortError> {
         let rounds: u64 = address.read("loop", "10")?.unwrap_or(1);
         if rounds != 1 && address.place() == "-" {
             return Err(address.wrong("standard input cannot be read twice", "loop=1"));
         }
         let path = PathBuf::from(address.place());
+        let only = Only::of(address, wish);
+        if address.place() != "-" {
+            only.check(&path)?;
+        }
         let reader = Reader::open(&path)?;
         let can = Abilities {
             receive: true,
@@ -104,7 +111,8 @@ impl Replay {
         };
         let rounds = (rounds > 0).then(|| rounds - 1);
         let (counters, lap) = (Counters::default(), Lap::default());
-        Ok(Self { about: about(address, LONGEST, can), path, reader, counters, rounds, lap, failed: None })
+        let about = about(address, LONGEST, can);
+        Ok(Self { about, path, reader, counters, rounds, lap, only, failed: None })
     }
 
     /// Begins anew; `false` if it was the last round.
@@ -137,6 +145,15 @@ impl Port for Replay {
         while count < most.min(BATCH) {
             match self.reader.next_ethernet() {
                 Ok(Some(frame)) => {
+                    match self.only.takes(&frame) {
+                        Ok(true) => {}
+                        Ok(false) => continue,
+                        Err(error) => {
+                            self.rounds = Some(0);
+                            self.failed = Some(error);
+                            break;
+                        }
+                    }
                     let stamp = self.lap.stamp(frame.stamp);
                     let (data, length) = (frame.data, frame.length);
                     read(&Frame { data, length, stamp, lost_before: 0, is_unfinished: false });
@@ -161,6 +178,9 @@ impl Port for Replay {
             }
         }
         if count == 0 && most > 0 {
+            if let Some(error) = self.failed.take() {
+                return Err(error);
+            }
             return Err(PortError::Over { port: self.about.name.clone() });
         }
         Ok(count)
@@ -192,6 +212,9 @@ struct Sink {
 impl Sink {
     fn open(address: &Address, wish: &Wish) -> Result<Self, PortError> {
         let path = PathBuf::from(address.place());
+        if address.option("interface").is_some() {
+            return Err(address.wrong("interface is of a file that is read", "it without interface=…"));
+        }
         let mut style = style(&path, address)?;
         style.described.snap = wish.snap.map_or(0, |snap| snap as u32);
         let writer = Writer::create(&path, style)?;

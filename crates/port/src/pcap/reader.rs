@@ -45,8 +45,9 @@ pub struct Captured<'a> {
     /// `NONE` where the file has none (simple packet blocks).
     pub stamp: Stamp,
     pub link: LinkType,
-    /// Which of the file's interfaces.
+    /// Which of the interfaces of its section, and that one's name.
     pub interface: u32,
+    pub name: &'a str,
 }
 
 /// A capture file that is read.
@@ -142,7 +143,8 @@ impl Reader {
         let length = found.length.saturating_sub(interface.fcs);
         let data = self.source.part(found.from, found.from + found.kept.min(length));
         let link = interface.link;
-        Ok(Some(Captured { data, length, stamp: found.stamp, link, interface: found.interface }))
+        let name = interface.name.as_str();
+        Ok(Some(Captured { data, length, stamp: found.stamp, link, interface: found.interface, name }))
     }
 
     /// The next frame, which must be an Ethernet frame.
