@@ -129,6 +129,76 @@ fn gaps_of_a_file_and_of_a_pipe_are_the_same() {
 }
 
 #[test]
+fn a_list_is_taken_up_again_behind_a_frame_that_is_missing_and_that_is_told() {
+    let _beside = beside_others();
+    let folder = scratch();
+    let gaps_of_list = [100_000_u64, 250_000, 400_000, 150_000, 90_000];
+    let list = folder.path().join("gaps.txt");
+    let lines: String = gaps_of_list.iter().map(|gap| format!("{gap}\n")).collect();
+    std::fs::write(&list, lines).expect("a file can be written");
+    let mut at = 1_767_225_600_000_000_000;
+    let mut stamps = vec![at];
+    for gap in gaps_of_list.iter().cycle().take(500) {
+        at += gap;
+        stamps.push(at);
+    }
+    let measured = |name: &str, stamps: &[u64]| {
+        gaps(&format!("{} -D {}", pcap(folder.path(), name, stamps).display(), list.display()))
+    };
+    let whole = measured("whole.pcap", &stamps);
+    assert!(!whole.remarks().contains("do not follow the list"), "{whole}");
+    stamps.remove(123);
+    let run = measured("lacks.pcap", &stamps);
+    assert_eq!((run.int("packets.gaps.count"), run.int("packets.gaps.error.count")), (499, 499), "{run}");
+    assert_eq!(run.float("packets.gaps.error.max_ns"), 0.0, "{run}");
+    assert!(
+        run.remarks().contains("do not follow the list throughout: it was taken up elsewhere 1 times"),
+        "{run}"
+    );
+}
+
+/// Both ways of a wire in one file, as the module's simulator writes it: frames every 13 560 ns each way, 41 ns apart.
+fn both_ways(folder: &Path) -> PathBuf {
+    let block = |kind: u32, body: &[u8]| {
+        let size = (body.len() as u32 + 12).to_le_bytes();
+        [&kind.to_le_bytes()[..], &size, body, &size].concat()
+    };
+    let unknown = [0xff; 8];
+    let mut bytes = block(0x0a0d_0d0a, &[&[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0][..], &unknown].concat());
+    for (name, length) in [(*b"out\0", 3), (*b"in\0\0", 2)] {
+        let head = [1, 0, 0, 0, 0, 0, 0, 0, 2, 0, length, 0];
+        bytes.extend(block(1, &[&head[..], &name, &[9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0]].concat()));
+    }
+    for n in 0..400_u32 {
+        let words = [n % 2, 0, 1_000_000 + n / 2 * 13_560 + n % 2 * 41, 60, 60];
+        let head: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.extend(block(6, &[&head[..], &[0; 60]].concat()));
+    }
+    let path = folder.join("wire.pcapng");
+    std::fs::write(&path, bytes).expect("a file can be written");
+    path
+}
+
+#[test]
+fn gaps_of_a_file_with_several_interfaces_are_those_of_the_one_that_is_chosen() {
+    let _beside = beside_others();
+    let folder = scratch();
+    let file = both_ways(folder.path()).display().to_string();
+    let refused = gaps(&format!("{file} -d 13560"));
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(refused.stderr.contains(&format!("pcap,interface=out:{file}")), "{refused}");
+    for interface in ["out", "in", "1"] {
+        let run = gaps(&format!("pcap,interface={interface}:{file} -d 13560"));
+        let figures =
+            ["mean_ns", "max_ns", "error.max_ns"].map(|key| run.float(&format!("packets.gaps.{key}")));
+        assert_eq!((run.int("packets.gaps.count"), figures), (199, [13_560.0, 13_560.0, 0.0]), "{run}");
+    }
+    let nobody = gaps(&format!("pcap,interface=eth9:{file}"));
+    assert_eq!(nobody.code, Some(2), "{nobody}");
+    assert!(nobody.stderr.contains("its interfaces are 'out' (0) and 'in' (1)"), "{nobody}");
+}
+
+#[test]
 fn broken_captures_are_told_as_what_they_are() {
     let _beside = beside_others();
     let folder = scratch();

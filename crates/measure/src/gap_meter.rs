@@ -8,10 +8,16 @@
 //!
 //! Gaps are whole nanoseconds (stamps are), kept to four digits: exact to 32 µs. Errors are kept in picoseconds to three
 //! digits. Mean and variance are exact. Memory does not grow with the number of frames, and parts add up to the whole.
+//!
+//! A list is followed: after a frame that is missing, or one too many, it is taken up where the gaps fit again ([`list`]).
+
+#[path = "gap_meter_list.rs"]
+mod list;
 
 use crate::moments::Moments;
 use crate::packets::{GapError, GapReport};
 use crate::series::{Histogram, LONGEST};
+use list::{Asked, Follower};
 use std::sync::Arc;
 use units::Picos;
 
@@ -55,8 +61,8 @@ pub struct GapMeter {
     requested: Requested,
     /// The last frame: its stamp and its due time.
     last: Option<(u64, u64)>,
-    /// Position in the cycle.
-    at: usize,
+    /// Where the frames are in a list.
+    follower: Follower,
     /// Gaps below zero: the stamps run backwards there.
     backward: u64,
     /// In ns.
@@ -72,7 +78,7 @@ impl GapMeter {
         Self {
             requested,
             last: None,
-            at: 0,
+            follower: Follower::default(),
             backward: 0,
             gaps: Moments::default(),
             gap_values: values(4, 1_000_000),
@@ -81,22 +87,35 @@ impl GapMeter {
         }
     }
 
-    /// The next frame was stamped with this time, in nanoseconds of any epoch. Returns how far its gap is from the one that was asked for,
-    /// if one was.
+    /// The next frame was stamped with this time, in nanoseconds of any epoch. Returns how far a gap is from the one that was asked for:
+    /// this frame's, or, of a list, that of some frames ago ([`Self::settle`] has the last ones).
     #[inline]
     pub fn arrived(&mut self, stamp_ns: u64) -> Option<Picos> {
         let (before, _) = self.last.replace((stamp_ns, 0))?;
         let gap = self.gap(before, stamp_ns);
-        let requested = match &self.requested {
-            Requested::Even(gap) => *gap,
-            Requested::Cycle(list) if !list.is_empty() => {
-                let gap = list[self.at];
-                self.at = if self.at + 1 == list.len() { 0 } else { self.at + 1 };
-                gap
+        match &self.requested {
+            Requested::Even(requested) => {
+                let requested = i64::try_from(requested.as_picos()).unwrap_or(i64::MAX);
+                Some(self.error((gap.saturating_mul(1_000), requested)))
             }
-            _ => return None,
-        };
-        Some(self.error(gap, i64::try_from(requested.as_picos()).unwrap_or(i64::MAX)))
+            Requested::Cycle(list) if !list.is_empty() => {
+                let judged = self.follower.push(gap.saturating_mul(1_000), list)?;
+                Some(self.error(judged))
+            }
+            _ => None,
+        }
+    }
+
+    /// Errors of the last gaps of a list, which wait for those that follow: none will.
+    pub fn settle(&mut self) -> Vec<Picos> {
+        let Requested::Cycle(list) = &self.requested else { return Vec::new() };
+        let list = list.clone();
+        std::iter::from_fn(|| self.follower.next(&list).map(|judged| self.error(judged))).collect()
+    }
+
+    /// Times that a list was taken up elsewhere, as frames were missing, or others were among them.
+    pub const fn slips(&self) -> u64 {
+        self.follower.slips
     }
 
     /// The same of a frame that was due at that time (nanoseconds; the two may have different epochs).
@@ -107,11 +126,13 @@ impl GapMeter {
         }
         let (before, due_before) = self.last.replace((stamp_ns, due_ns))?;
         let gap = self.gap(before, stamp_ns);
-        Some(self.error(gap, difference(due_before, due_ns).saturating_mul(1_000)))
+        let requested = difference(due_before, due_ns).saturating_mul(1_000);
+        Some(self.error((gap.saturating_mul(1_000), requested)))
     }
 
     /// Forgets the last frame: there is no gap between it and the next (another file, another interface).
     pub fn pause(&mut self) {
+        self.settle();
         self.last = None;
     }
 
@@ -135,8 +156,8 @@ impl GapMeter {
     }
 
     #[inline]
-    fn error(&mut self, gap_ns: i64, requested_ps: i64) -> Picos {
-        let error = gap_ns.saturating_mul(1_000).saturating_sub(requested_ps).saturating_abs();
+    fn error(&mut self, (gap_ps, requested_ps): Asked) -> Picos {
+        let error = gap_ps.saturating_sub(requested_ps).saturating_abs();
         self.errors.add(error);
         record(&mut self.error_values, error as u64, LONGEST.as_picos());
         Picos::from_picos(error as u64)
@@ -144,6 +165,10 @@ impl GapMeter {
 
     /// Adds what another meter saw; there is no gap between the two.
     pub fn merge(&mut self, other: &Self) {
+        if other.follower.is_waiting() {
+            return self.merge(&other.settled());
+        }
+        self.follower.slips += other.follower.slips;
         self.backward += other.backward;
         self.gaps.merge(&other.gaps);
         self.errors.merge(&other.errors);
@@ -151,7 +176,17 @@ impl GapMeter {
         add(&mut self.error_values, &other.error_values);
     }
 
+    /// With all gaps judged.
+    fn settled(&self) -> Self {
+        let mut settled = self.clone();
+        settled.settle();
+        settled
+    }
+
     pub fn report(&self, stamping: &Stamping) -> GapReport {
+        if self.follower.is_waiting() {
+            return self.settled().report(stamping);
+        }
         let at = |quantile| whole(&self.gap_values, quantile, 1);
         GapReport {
             measured_at: stamping.measured_at.clone(),

@@ -154,3 +154,71 @@ proptest! {
         prop_assert_eq!(one.report(&Stamping::default()), whole.report(&Stamping::default()));
     }
 }
+
+/// Stamps of frames whose gaps are these, in nanoseconds.
+fn stamps(gaps: &[u64]) -> Vec<u64> {
+    let mut at = 1_000_000;
+    std::iter::once(at)
+        .chain(gaps.iter().map(|gap| {
+            at += gap;
+            at
+        }))
+        .collect()
+}
+
+fn cycle(gaps: &[u64]) -> Requested {
+    Requested::Cycle(gaps.iter().map(|gap| ns(*gap)).collect())
+}
+
+#[test]
+fn a_list_is_found_again_after_a_frame_that_is_missing_or_one_too_many() {
+    let list = [100, 250, 400, 150, 700, 320, 90, 510];
+    let sent = stamps(&list.repeat(50));
+    // No, one, three and eleven frames lost in a row, at the start of the list, in its middle and at its end.
+    for lost in [0, 1, 3, 11] {
+        for at in [80, 83, 87] {
+            let mut seen = sent.clone();
+            seen.drain(at..at + lost);
+            let mut meter = GapMeter::new(cycle(&list));
+            seen.iter().for_each(|stamp| drop(meter.arrived(*stamp)));
+            let error = meter.report(&Stamping::default()).error.unwrap();
+            assert_eq!((error.count, error.max_ns), (400 - lost as u64, 0.0), "{lost} at {at}");
+            assert_eq!(meter.slips(), u64::from(lost > 0), "{lost} at {at}");
+        }
+    }
+    // A frame of somebody else's between two.
+    let mut seen = sent.clone();
+    seen.insert(101, seen[100] + 30);
+    let mut meter = GapMeter::new(cycle(&list));
+    let mut errors: Vec<Picos> = seen.iter().filter_map(|stamp| meter.arrived(*stamp)).collect();
+    errors.extend(meter.settle());
+    let told = meter.report(&Stamping::default()).error.unwrap();
+    assert_eq!((errors.len(), told.count, told.max_ns, meter.slips()), (400, 400, 0.0, 1));
+    // The list begins elsewhere than the capture.
+    let mut meter = GapMeter::new(cycle(&list));
+    sent[3..].iter().for_each(|stamp| drop(meter.arrived(*stamp)));
+    assert_eq!(meter.report(&Stamping::default()).error.unwrap().max_ns, 0.0);
+}
+
+#[test]
+fn a_stall_is_an_error_and_no_loss() {
+    // A thousand times late, and the list goes on where it was: that is what was asked about.
+    let list = [100, 250, 400, 150, 700, 320, 90, 510];
+    let mut gaps = list.repeat(50);
+    gaps[100] += 100_000;
+    let report = metered(cycle(&list), &stamps(&gaps));
+    assert_eq!(report.error.unwrap().max_ns, 100_000.0);
+    // Equal gaps: nothing says that a frame is missing rather than late, so the error stands.
+    let mut gaps = [100_u64].repeat(50);
+    gaps[20] = 200;
+    let error = metered(cycle(&[100]), &stamps(&gaps)).error.unwrap();
+    assert_eq!((error.count, error.max_ns), (50, 100.0));
+    // One late frame, with the next in time again.
+    let mut gaps = list.repeat(50);
+    gaps[100] += 80;
+    gaps[101] -= 80;
+    let mut meter = GapMeter::new(cycle(&list));
+    stamps(&gaps).iter().for_each(|stamp| drop(meter.arrived(*stamp)));
+    let error = meter.report(&Stamping::default()).error.unwrap();
+    assert_eq!((error.max_ns, meter.slips()), (80.0, 0));
+}

@@ -60,8 +60,8 @@ impl Ended {
             findings.report.received = (report.signed + report.corrupted > 0).then_some(report);
         }
         if let Some(requested) = &self.settings.gaps {
-            let gaps = gaps(&self.settings, requested, &left);
-            findings.notes.extend(about_gaps(&gaps, requested));
+            let (gaps, slips) = gaps(&self.settings, requested, &left);
+            findings.notes.extend(about_gaps(&gaps, requested, slips));
             findings.report.gaps = Some(gaps);
         }
         labels(&mut findings, &left);
@@ -163,7 +163,8 @@ fn tallies(report: &mut PacketReport, left: &[Rest]) {
     }
 }
 
-fn gaps(settings: &Settings, requested: &Requested, left: &[Rest]) -> GapReport {
+/// What was measured, and how often a list was taken up elsewhere.
+fn gaps(settings: &Settings, requested: &Requested, left: &[Rest]) -> (GapReport, u64) {
     let mut meter = GapMeter::new(requested.clone());
     let mut resolution = Resolution::default();
     let mut origin = Origin::Port(None);
@@ -181,10 +182,10 @@ fn gaps(settings: &Settings, requested: &Requested, left: &[Rest]) -> GapReport 
     let place = settings.address.to_string();
     let place = place.strip_prefix("pcap:").unwrap_or(&place);
     let place = if place == "-" { "standard input" } else { place };
-    meter.report(&stamping(place, origin, resolution, reading))
+    (meter.report(&stamping(place, origin, resolution, reading)), meter.slips())
 }
 
-fn about_gaps(gaps: &GapReport, requested: &Requested) -> Vec<String> {
+fn about_gaps(gaps: &GapReport, requested: &Requested, slips: u64) -> Vec<String> {
     let mut notes = Vec::new();
     if gaps.count > 0 {
         notes.push(gaps.caliper_line());
@@ -194,6 +195,12 @@ fn about_gaps(gaps: &GapReport, requested: &Requested) -> Vec<String> {
         );
     } else {
         notes.push("no gap was measured: a gap needs two frames with a time".to_owned());
+    }
+    if slips > 0 {
+        notes.push(format!(
+            "the frames do not follow the list throughout: it was taken up elsewhere {slips} times, where frames are missing, came twice or \
+             are not of the list, or where the capture begins in its middle"
+        ));
     }
     if gaps.backward > 0 {
         notes.push(format!(

@@ -4,6 +4,7 @@ use super::tally::Tally;
 use crate::Control;
 use crate::own_clock::OwnClock;
 use clock::{Clock, HostClock};
+use measure::gap_meter::GapMeter;
 use port::{Counters, DropPlace, For, Port, PortError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -282,7 +283,11 @@ impl Receiving {
     }
 
     fn end(&mut self) {
-        self.left.tally.note();
+        let tally = &mut self.left.tally;
+        tally.note();
+        // The last gaps of a list, of which nothing more will tell.
+        let last = tally.gaps.as_mut().map(GapMeter::settle).unwrap_or_default();
+        last.into_iter().for_each(|error| self.recorder.gap_error(error));
         if let Some(file) = &mut self.left.tally.file {
             file.hand_over();
         }
