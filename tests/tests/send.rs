@@ -1,5 +1,7 @@
 //! `tare send` from outside: what leaves is what was asked for, by the kernel's counters and tshark's word; what cannot be is told.
 
+use port::Stamp;
+use port::pcap::{Statistics, Style, Writer};
 use std::fs;
 use std::process::Command;
 use std::time::Duration;
@@ -634,6 +636,28 @@ fn a_replay_gives_the_same_bytes() {
     assert_eq!(run.total("done"), 300, "{run}");
     assert_eq!(wanted.len(), 300);
     assert_eq!(seen, wanted);
+}
+
+#[test]
+fn what_is_wrong_with_a_recording_is_told_however_it_is_sent() {
+    let _guard = beside_others();
+    let folder = scratch();
+    let file = folder.path().join("cut.pcap");
+    let mut writer = Writer::create(&file, Style::of_name(&file)).expect("a scratch file");
+    for milliseconds in [5, 4, 6] {
+        writer.frame(Stamp(milliseconds * 1_000_000), 200, &[0; 60], 0).expect("room");
+    }
+    writer.finish(&Statistics::default()).expect("room");
+    let notes = |how: &str| {
+        let run = Tare::packets(&format!("send mem:cut {how} {}", file.display())).run();
+        assert_eq!(run.total("done"), 3, "{run}");
+        run.result["notes"].to_string()
+    };
+    let cut = "3 frames of the recording were cut off when captured";
+    let told = notes("--rate 1k -n 3 --pcap");
+    assert!(told.contains(cut) && !told.contains("stamped before"), "{told}");
+    let told = notes("--replay");
+    assert!(told.contains(cut) && told.contains("1 frames of the recording are stamped before"), "{told}");
 }
 
 #[test]

@@ -93,7 +93,7 @@ impl SendJob {
             _ => None,
         };
         let mut notes = recording.as_ref().map_or_else(Vec::new, words::of_recording);
-        let (mut template, mut spec) = source::look(&plan, recording.as_ref(), |_| (None, None))?;
+        let (mut template, mut spec) = source::look(&plan, recording.as_ref(), &mut notes, |_| (None, None))?;
         let mut crowded =
             Crew::here(plan.queues, u32::from(plan.receive.is_some()), plan.cpus.len()).crowded();
         let mut spin = if plan.spin == Spin::Auto && crowded.is_some() { Spin::Never } else { plan.spin };
@@ -110,7 +110,7 @@ impl SendJob {
         if spec.is_some() {
             let found = answer::addresses(&plan, &about, clock)?;
             let macs = |stream: usize| (found.source, found.destinations.get(stream).copied().flatten());
-            (template, spec) = source::look(&plan, None, macs)?;
+            (template, spec) = source::look(&plan, None, &mut notes, macs)?;
             notes.extend(found.notes);
         }
         let line_bps = plan.line_bps.or(about.speed_bps);

@@ -1,6 +1,7 @@
 //! From what the plan says of frames to templates, and to the shape of the load.
 
 use super::departures::{Cycle, Pattern};
+use super::words;
 use crate::{PacketError, lists};
 use plan::packets::frames::{FrameSource, Frames};
 use plan::packets::send::{Lengths, Pace, SendPlan, Speed};
@@ -13,6 +14,8 @@ use wire::template::{Mac, Sizes, Spec};
 /// Frames of a file that fit into memory: together so many bytes, and so many of them.
 const MOST_BYTES: usize = 1 << 30;
 const MOST_FRAMES: usize = 8 << 20;
+/// Interfaces of a file that are told apart.
+const MOST_INTERFACES: usize = 64;
 /// Frames from which the mean length is taken, where lengths differ.
 const SAMPLE: u64 = 65_536;
 /// Preamble, start delimiter and the gap after a frame, in bytes.
@@ -23,10 +26,12 @@ pub struct Recording {
     pub frames: Vec<Vec<u8>>,
     /// Nanoseconds since the first frame; never descending.
     pub offsets: Vec<u64>,
-    /// Frames whose stamp was before that of the frame before them.
+    /// Frames whose stamp was before that of a frame in front of them, the first included.
     pub backward: u64,
     /// Frames that were not kept whole: they leave as they were kept.
     pub cut: u64,
+    /// Interfaces that they were captured at.
+    pub interfaces: usize,
 }
 
 impl Recording {
@@ -37,13 +42,19 @@ impl Recording {
     pub fn read(path: &Path) -> Result<Self, PacketError> {
         let wrong = |problem: String| PacketError::Wrong(format!("{}: {problem}", path.display()));
         let mut reader = port::pcap::Reader::open(path)?;
-        let mut all = Self { frames: Vec::new(), offsets: Vec::new(), backward: 0, cut: 0 };
-        let (mut first, mut bytes) = (None, 0);
+        let mut all = Self { frames: Vec::new(), offsets: Vec::new(), backward: 0, cut: 0, interfaces: 0 };
+        let (mut first, mut latest, mut bytes) = (None, 0, 0);
+        let mut interfaces: Vec<(u32, String)> = Vec::new();
         while let Some(frame) = reader.next_ethernet()? {
             let at = frame.stamp.as_unix_nanos();
             let offset = at.saturating_sub(*first.get_or_insert(at));
             let last = all.offsets.last().copied().unwrap_or(0);
-            all.backward += u64::from(offset < last);
+            all.backward += u64::from(at < latest);
+            latest = latest.max(at);
+            let is_known = |(number, name): &(u32, String)| *number == frame.interface && name == frame.name;
+            if !interfaces.iter().any(is_known) && interfaces.len() < MOST_INTERFACES {
+                interfaces.push((frame.interface, frame.name.to_owned()));
+            }
             all.cut += u64::from(frame.data.len() < frame.length);
             bytes += frame.data.len();
             if bytes > MOST_BYTES || all.frames.len() == MOST_FRAMES {
@@ -58,6 +69,7 @@ impl Recording {
         if all.frames.is_empty() {
             return Err(wrong("holds no frame".to_owned()));
         }
+        all.interfaces = interfaces.len();
         Ok(all)
     }
 
@@ -75,10 +87,12 @@ impl Recording {
     }
 }
 
-/// What frames look like, with the addresses of Ethernet that were not typed.
+/// What frames look like, with the addresses of Ethernet that were not typed. `notes` hears what is to be known of a file that they are
+/// taken from.
 pub fn look(
     plan: &SendPlan,
     recording: Option<&Recording>,
+    notes: &mut Vec<String>,
     macs: impl FnMut(usize) -> (Option<Mac>, Option<Mac>),
 ) -> Result<(Template, Option<Spec>), PacketError> {
     let wrong = |error: wire::WireError| PacketError::Wrong(format!("frames: {error}"));
@@ -89,7 +103,9 @@ pub fn look(
     frames.fill_macs(macs);
     match frames.source() {
         FrameSource::Taken { file, changes } => {
-            let taken = Recording::read(file)?;
+            // Their times are not asked for.
+            let taken = Recording { backward: 0, ..Recording::read(file)? };
+            notes.extend(words::of_recording(&taken));
             Ok((Template::from_frames_with(taken.frames, changes).map_err(wrong)?, None))
         }
         FrameSource::Made { spec, .. } => {
@@ -251,8 +267,13 @@ mod tests {
 
     #[test]
     fn a_recording_is_played_at_its_own_times_or_faster() {
-        let recording =
-            Recording { frames: vec![vec![0; 60]; 3], offsets: vec![0, 1_000, 3_000], backward: 0, cut: 0 };
+        let recording = Recording {
+            frames: vec![vec![0; 60]; 3],
+            offsets: vec![0, 1_000, 3_000],
+            backward: 0,
+            cut: 0,
+            interfaces: 1,
+        };
         let cycle = recording.times(Speed { up: 2, down: 1 }).unwrap();
         let due = |n| Pattern::Cycle(cycle.clone()).due(n).as_nanos();
         // Twice as fast: 0, 500, 1 500 ns; then the mean gap of 750, and again.
@@ -260,8 +281,29 @@ mod tests {
         let slower = recording.times(Speed { up: 5, down: 10 }).unwrap();
         assert_eq!(Pattern::Cycle(slower).due(2).as_nanos(), 6_000);
         // All at once: the stamps are the same.
-        let at_once = Recording { frames: vec![vec![0; 60]; 2], offsets: vec![0, 0], backward: 0, cut: 0 };
+        let at_once = Recording {
+            frames: vec![vec![0; 60]; 2],
+            offsets: vec![0, 0],
+            backward: 0,
+            cut: 0,
+            interfaces: 1,
+        };
         let cycle = at_once.times(Speed { up: 1, down: 1 }).unwrap();
         assert_eq!(Pattern::Cycle(cycle).due(1), Picos::ZERO);
+    }
+
+    #[test]
+    fn stamps_before_the_first_and_frames_of_other_interfaces_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.pcap");
+        let mut writer = port::pcap::Writer::create(&path, port::pcap::Style::of_name(&path)).unwrap();
+        for seconds in [5, 4, 6, 5, 7] {
+            writer.frame(port::Stamp(seconds * 1_000_000_000), 100, &[0; 60], 0).unwrap();
+        }
+        writer.finish(&port::pcap::Statistics::default()).unwrap();
+        let read = Recording::read(&path).unwrap();
+        // 4 s is before the first, 5 s before the third; all five were cut from 100 bytes to 60.
+        assert_eq!((read.backward, read.cut, read.interfaces), (2, 5, 1));
+        assert_eq!(read.offsets, [0, 0, 1_000_000_000, 1_000_000_000, 2_000_000_000]);
     }
 }

@@ -80,8 +80,14 @@ pub fn of_recording(recording: &Recording) -> Vec<String> {
     let mut notes = Vec::new();
     if recording.backward > 0 {
         notes.push(format!(
-            "{} frames of the recording are stamped before the frame in front of them: they leave together with it",
+            "{} frames of the recording are stamped before a frame in front of them: they leave together with it",
             recording.backward
+        ));
+    }
+    if recording.interfaces > 1 {
+        notes.push(format!(
+            "the file has frames of {} interfaces: all leave here, one after the other",
+            recording.interfaces
         ));
     }
     if recording.cut > 0 {
