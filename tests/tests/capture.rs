@@ -162,6 +162,64 @@ fn a_filter_in_the_kernel_takes_what_it_says() {
 }
 
 #[test]
+fn a_filter_that_asks_for_a_tag_by_its_bytes_finds_it_and_counts_the_rest() {
+    let _beside = beside_others();
+    let bed = TestBed::pair();
+    let capture = capturing(&bed, "ether[12:2]=0x8100");
+    send(&bed, "-n 100 --rate 5k --vlan 5");
+    send(&bed, "-n 50 --rate 5k");
+    let run = ended(capture);
+    // The kernel keeps the tag beside the frame: there, no frame would have matched.
+    assert_eq!((received(&run), drops(&run).get("rx.filter").copied()), (100, Some(50)), "{run}");
+}
+
+#[test]
+fn an_interface_that_belongs_to_a_bridge_is_left_to_the_hosts_own_stack() {
+    let _beside = beside_others();
+    let bed = TestBed::up(Topology::unique().with_gro());
+    for words in [
+        "link add br0 type bridge",
+        "addr flush dev sink0",
+        "link set sink0 master br0",
+        "link set br0 address 02:18:00:00:00:02 up",
+        "addr add 198.18.0.2/24 dev br0",
+    ] {
+        bed.ip(bed.sink(), words);
+    }
+    let datagrams = || -> u64 {
+        let text = run_in(bed.sink(), "cat /sys/class/net/br0/statistics/rx_packets");
+        text.trim().parse().expect("a count")
+    };
+    let before = sockets(&bed);
+    let running = Tare::packets("capture sink0").inside(bed.sink()).start();
+    listening(&bed, before);
+    let came = datagrams();
+    Tare::packets("send udp:198.18.0.2:9 -n 50 --rate 1k").inside(bed.generator()).run();
+    let run = ended(running);
+    assert!(datagrams() - came >= 50, "{run}");
+    assert!(received(&run) >= 50, "{run}");
+    let choices = run.at("packets.ports").to_string();
+    assert!(choices.contains("packet:sink0") && choices.contains("belongs to 'br0'"), "{choices}");
+}
+
+#[test]
+fn checksums_that_the_sender_left_to_its_card_are_no_damage() {
+    let _beside = beside_others();
+    let bed = TestBed::up(Topology::unique().with_gro());
+    // A veth that says it will finish them, and does not, as nobody looks at the other end.
+    run_in(bed.generator(), "ethtool -K gen0 tx on");
+    for port in ["packet:sink0", "xdp:sink0"] {
+        let running = Tare::packets(&format!("capture {port} udp port 9")).inside(bed.sink()).start();
+        std::thread::sleep(Duration::from_millis(1_500));
+        Tare::packets("send udp:198.18.0.2:9 -n 100 --rate 1k --sign").inside(bed.generator()).run();
+        let run = ended(running);
+        // A slow start may miss the first ones.
+        assert!(run.int("packets.received.signed") >= 50, "{port}: {run}");
+        assert_eq!(run.int("packets.received.corrupted"), 0, "{port}: {run}");
+    }
+}
+
+#[test]
 fn files_rotate_and_the_last_are_kept() {
     let _beside = beside_others();
     let (bed, folder) = (TestBed::pair(), scratch());

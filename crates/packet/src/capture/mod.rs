@@ -167,13 +167,17 @@ fn filtered(
     if program.asks_for_tags() {
         choose(
             "here",
-            "it asks for VLAN tags, which the kernel keeps beside the frame when it filters".to_owned(),
+            "it asks for VLAN tags or for bytes by their place, and the kernel keeps tags beside the frame when it filters".to_owned(),
         );
         return Ok(Queue { port, here: Some(Here { program: program.clone(), until: Stamp::NONE }) });
     }
     let until = match port.filter(&program.instructions) {
         Ok(()) => {
-            choose("kernel", "the port filters before frames are copied".to_owned());
+            choose(
+                "kernel",
+                "the port filters before frames are copied; those that it lets pass by are not counted"
+                    .to_owned(),
+            );
             Stamp(clock::unix_ns())
         }
         Err(PortError::Unable { .. }) => {

@@ -23,6 +23,9 @@ const MEMORY: usize = 16;
 /// Programs only jump forward, so this many steps are never needed; a limit all the same.
 const STEPS: usize = 8_192;
 
+/// Kinds of frames that are tags.
+const TAGS: [u32; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
+
 /// A filter, as typed and as compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
@@ -118,9 +121,16 @@ impl Program {
         run(&self.instructions, data, length).is_some_and(|kept| kept > 0)
     }
 
-    /// Whether it asks for tags, which the kernel keeps beside a frame rather than in it.
+    /// Whether it asks for tags, which the kernel keeps beside a frame rather than in it: by their word, by the number that stands in
+    /// place of the kind (`ether proto 0x8100`), or by bytes that they move (`ether[12:2]`).
     pub fn asks_for_tags(&self) -> bool {
-        self.text.split(|letter: char| !letter.is_ascii_alphanumeric()).any(|word| word == "vlan")
+        let mut words = self.text.split(|letter: char| !letter.is_ascii_alphanumeric());
+        let plain: String = self.text.split_whitespace().collect();
+        // BPF_JMP | BPF_JEQ | BPF_K.
+        let is_tag = |step: &Instruction| step.code == 0x15 && TAGS.contains(&step.k);
+        words.any(|word| word == "vlan")
+            || ["ether[", "link["].iter().any(|bytes| plain.contains(bytes))
+            || self.instructions.iter().any(is_tag)
     }
 }
 
@@ -237,6 +247,20 @@ mod tests {
         let asks = |text: &str| Program { text: text.to_owned(), instructions: [].into() }.asks_for_tags();
         assert!(asks("vlan 100") && asks("udp or (vlan and ip)"));
         assert!(!asks("host vlan100"));
+    }
+
+    #[test]
+    fn a_filter_that_looks_for_a_tag_by_its_bytes_sees_the_frame_as_it_came() {
+        let mut tagged = frame(9);
+        tagged.splice(12..12, [0x81, 0, 0, 5]);
+        for text in ["ether[12:2]=0x8100", "ether proto 0x8100", "ether [ 15 ] = 5", "link[12:2] = 0x8100"] {
+            let program = compile(text).unwrap();
+            assert!(program.asks_for_tags(), "{text}");
+            assert!(program.passes(&tagged, tagged.len()) && !program.passes(&frame(9), 60), "{text}");
+        }
+        for text in ["udp port 9", "ip", "ether host 02:00:00:00:00:01", "udp[2:2] = 9", "not arp"] {
+            assert!(!compile(text).unwrap().asks_for_tags(), "{text}");
+        }
     }
 
     proptest! {
