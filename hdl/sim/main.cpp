@@ -227,15 +227,13 @@ class Simulation {
 
     // The next frame of the file, when its time has come.
     void play() {
-        if (!incoming_.empty() || tick_ < next_play_) return;
+        if (!incoming_.empty()) return;
         const Player::Item& item = player_->next();
-        if (played_ && tick_ < last_play_ + item.after_ns / kNsPerCycle) {
-            next_play_ = last_play_ + item.after_ns / kNsPerCycle;
-        }
+        play_ns_ = played_ ? play_ns_ + item.after_ns : tick_ * kNsPerCycle;
         incoming_.push_back(item.frame);
-        in_free_ = std::max(in_free_, next_play_);
-        last_play_ = std::max(tick_, in_free_);
-        next_play_ = 0;
+        in_free_ = std::max({tick_, in_free_, play_ns_ / kNsPerCycle});
+        // What is left of a cycle counts for the next gap, so that none is lost; a frame that waited for the wire moves those behind it.
+        play_ns_ = std::max(play_ns_, in_free_ * kNsPerCycle);
         played_ = true;
     }
 
@@ -351,7 +349,7 @@ class Simulation {
     bool cable_dv_ = false;
     uint8_t cable_d_ = 0;
     bool played_ = false;
-    uint64_t last_play_ = 0, next_play_ = 0;
+    uint64_t play_ns_ = 0;  // when the last frame of the player was due, or began if that was later
 
     Bytes packet_;
     std::deque<Bytes> packets_;

@@ -506,6 +506,25 @@ def test_incoming_traffic_changes_no_departure():
     assert starts[True] == starts[False] == [84 * TICK_NS * n for n in range(2_000)]
 
 
+def test_a_capture_is_played_without_drift():
+    """Gaps that are no whole cycles: each frame begins in the cycle in which it is due, and what is cut off one gap is in the next."""
+    gap_ns, count = 1_001, 60
+    with scratch() as folder:
+        head = bytes.fromhex("a1b23c4d00020004") + bytes(8) + bytes.fromhex("0000ffff00000001")
+        frame = udp(bytes(18))
+        size = len(frame).to_bytes(4, "big")
+        records = (bytes(4) + (n * gap_ns).to_bytes(4, "big") + size + size + frame for n in range(count))
+        (folder / "in.pcap").write_bytes(head + b"".join(records))
+        with module("--rx-pcap", str(folder / "in.pcap"), pcap=folder / "wire.pcapng") as made:
+            for _ in range(3_000):
+                if made.read("good") >= count:
+                    break
+                time.sleep(0.01)
+            made.close()
+        coming = [one.time_ns for one in capture(folder / "wire.pcapng") if one.way == "in"][:count]
+        assert [at - coming[0] for at in coming] == [n * gap_ns // TICK_NS * TICK_NS for n in range(count)]
+
+
 def test_the_host_vanishes():
     """The process ends when its socket closes, and says what it did; and it ends in order when it is told to."""
     with module("--loop") as made:
