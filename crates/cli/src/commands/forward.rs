@@ -27,7 +27,7 @@ A rule a line, the first that matches decides:
   drop from 198.18.0.0/24 proto udp dport 53
   pass from fd00::/8 to 2001:db8::/32 proto tcp sport 1024-65535
   drop all
-  default pass     for packets that no rule matches
+  default pass     for packets that no rule matches, and for frames in which rules cannot look (MPLS, PPPoE, a third tag)
   other pass       for frames that are neither IPv4 nor IPv6
 Rules are read again at SIGHUP, at 'tare ctl RUN reload', and with --reload-every if the file has changed.";
 
