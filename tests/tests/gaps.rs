@@ -157,7 +157,8 @@ fn a_list_is_taken_up_again_behind_a_frame_that_is_missing_and_that_is_told() {
     );
 }
 
-/// Both ways of a wire in one file, as the module's simulator writes it: frames every 13 560 ns each way, 41 ns apart.
+/// Both ways of a wire in one file, as the module's simulator writes it: frames every 13 560 ns each way, 41 ns
+/// apart.
 fn both_ways(folder: &Path) -> PathBuf {
     let block = |kind: u32, body: &[u8]| {
         let size = (body.len() as u32 + 12).to_le_bytes();

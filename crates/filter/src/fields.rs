@@ -7,9 +7,9 @@
 //!                               └─ anything else: Other
 //! ```
 //!
-//! Nothing gets past a rule by what is put in front of it: a chain of more extension headers, and ports that are missing
-//! where they must be, are malformed; what may hold an IP packet that is not looked for is hidden. What lies behind the
-//! length that an IP header tells is padding, and no header is read there.
+//! Nothing gets past a rule by what is put in front of it: a chain of more extension headers, and ports that
+//! are missing where they must be, are malformed; what may hold an IP packet that is not looked for is hidden.
+//! What lies behind the length that an IP header tells is padding, and no header is read there.
 //!
 //! The XDP program reads the same bytes in the same order; `xdp/program` follows this file line by line.
 
@@ -20,7 +20,8 @@ use crate::rule::Protocol;
 pub enum Fields {
     V4(V4),
     V6(V6),
-    /// Something around it that is not looked into, and in which an IP packet may be: decided like one that no rule matches.
+    /// Something around it that is not looked into, and in which an IP packet may be: decided like one that no
+    /// rule matches.
     Hidden,
     /// Neither IPv4 nor IPv6.
     Other,
@@ -82,15 +83,16 @@ pub(crate) const MOST_TAGS: usize = 2;
 pub(crate) const MOST_EXTENSIONS: usize = 8;
 /// Tags that are looked past.
 pub(crate) const TAGS: [u16; 2] = [0x8100, 0x88a8];
-/// Behind these there may be an IP packet: tags (another one of the two above, or of a switch that makes its own), MPLS, PPPoE, PPP,
-/// MACsec, backbone bridging, NSH, TRILL.
+/// Behind these there may be an IP packet: tags (another one of the two above, or of a switch that makes its
+/// own), MPLS, PPPoE, PPP, MACsec, backbone bridging, NSH, TRILL.
 pub(crate) const CARRIERS: [u16; 13] =
     [0x8100, 0x88a8, 0x9100, 0x9200, 0x9300, 0x8847, 0x8848, 0x8864, 0x880b, 0x88e5, 0x88e7, 0x894f, 0x22f3];
-/// Below this it is no kind but a length (IEEE 802.3), and these two bytes behind it begin SNAP, which may carry IP (RFC 1042).
+/// Below this it is no kind but a length (IEEE 802.3), and these two bytes behind it begin SNAP, which may
+/// carry IP (RFC 1042).
 pub(crate) const LEAST_KIND: u16 = 0x0600;
 pub(crate) const SNAP: u16 = 0xaaaa;
-/// IPv6's extension headers whose second byte is their length in units of 8, the first not counted: hop-by-hop, routing,
-/// destination options, mobility, host identity, shim6.
+/// IPv6's extension headers whose second byte is their length in units of 8, the first not counted: hop-by-hop,
+/// routing, destination options, mobility, host identity, shim6.
 pub(crate) const EXTENSIONS: [u8; 6] = [0, 43, 60, 135, 139, 140];
 pub(crate) const FRAGMENT: u8 = 44;
 /// Its length is in units of 4, the first two not counted.
@@ -154,17 +156,17 @@ fn ipv6(frame: &[u8], at: usize) -> Option<V6> {
     Some(V6 { source: address(8), destination: address(24), tail: tail(packet, at, protocol, is_first)? })
 }
 
-/// The packet at `at` as long as it says that it is; what follows is padding. 0 says nothing: large packets that were not
-/// segmented yet have it, and jumbograms. Of a frame that is shorter, as a program sees it whose frame lies in several pieces, there
-/// is what there is.
+/// The packet at `at` as long as it says that it is; what follows is padding. 0 says nothing: large packets
+/// that were not segmented yet have it, and jumbograms. Of a frame that is shorter, as a program sees it whose
+/// frame lies in several pieces, there is what there is.
 #[inline]
 fn packet(frame: &[u8], at: usize, told: usize) -> Option<&[u8]> {
     let rest = frame.get(at..)?;
     Some(if told == 0 { rest } else { &rest[..told.min(rest.len())] })
 }
 
-/// Goes past extension headers: the protocol behind them, where it begins, and whether it is there at all (RFC 8200 §4). `None` if
-/// they are cut off, or more than [`MOST_EXTENSIONS`].
+/// Goes past extension headers: the protocol behind them, where it begins, and whether it is there at all (RFC
+/// 8200 §4). `None` if they are cut off, or more than [`MOST_EXTENSIONS`].
 #[inline]
 fn extensions(packet: &[u8], mut next: u8) -> Option<(u8, usize, bool)> {
     let mut at = 40;
@@ -190,7 +192,8 @@ fn extensions(packet: &[u8], mut next: u8) -> Option<(u8, usize, bool)> {
     Some((next, at, true))
 }
 
-/// Protocol and ports. `None` if the ports are cut off: no host takes such a packet, and rules that name ports could not judge it.
+/// Protocol and ports. `None` if the ports are cut off: no host takes such a packet, and rules that name ports
+/// could not judge it.
 #[inline]
 fn tail(packet: &[u8], at: usize, protocol: u8, is_first: bool) -> Option<Tail> {
     if !is_first || !Protocol(protocol).has_ports() {
@@ -298,7 +301,8 @@ mod tests {
             frame[16..18].copy_from_slice(&length.to_be_bytes());
             Fields::of(&frame)
         };
-        // 24 bytes are header and ports; 0 is the length of what was not segmented yet; more than there is tells nothing.
+        // 24 bytes are header and ports; 0 is the length of what was not segmented yet; more than there is
+        // tells nothing.
         for length in [24, 46, 0, 1_500] {
             assert_eq!(of_length(length), expected(Some((0x1234, 0x5678))), "{length}");
         }

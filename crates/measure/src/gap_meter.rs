@@ -9,7 +9,8 @@
 //! Gaps are whole nanoseconds (stamps are), kept to four digits: exact to 32 µs. Errors are kept in picoseconds to three
 //! digits. Mean and variance are exact. Memory does not grow with the number of frames, and parts add up to the whole.
 //!
-//! A list is followed: after a frame that is missing, or one too many, it is taken up where the gaps fit again ([`list`]).
+//! A list is followed: after a frame that is missing, or one too many, it is taken up where the gaps fit again
+//! ([`list`]).
 
 #[path = "gap_meter_list.rs"]
 mod list;
@@ -87,8 +88,9 @@ impl GapMeter {
         }
     }
 
-    /// The next frame was stamped with this time, in nanoseconds of any epoch. Returns how far a gap is from the one that was asked for:
-    /// this frame's, or, of a list, that of some frames ago ([`Self::settle`] has the last ones).
+    /// The next frame was stamped with this time, in nanoseconds of any epoch. Returns how far a gap is from
+    /// the one that was asked for: this frame's, or, of a list, that of some frames ago ([`Self::settle`] has
+    /// the last ones).
     #[inline]
     pub fn arrived(&mut self, stamp_ns: u64) -> Option<Picos> {
         let (before, _) = self.last.replace((stamp_ns, 0))?;

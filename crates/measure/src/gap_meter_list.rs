@@ -1,13 +1,14 @@
-//! Where frames are in a list of gaps: found again when one is lost, or one more comes, instead of a list that is shifted for ever.
+//! Where frames are in a list of gaps: found again when one is lost, or one more comes, instead of a list that
+//! is shifted for ever.
 //!
 //! ```text
 //!   list        100  200  300 │ 100  200  300 │ …
-//!   measured    100  200    400    200  300   …        the last two of these say: the frame between 300 and 100 is missing
+//!   measured    100  200    400    200  300   …      the frame between 300 and 100 is missing
 //! ```
 //!
-//! A gap is judged [`AHEAD`] gaps after it was measured: those that follow tell whether it was late, or whether the list must be taken up
-//! elsewhere. It is only where the gaps from there on fit better by far, so that no stall is explained away: a list of equal gaps is never
-//! left, and its error is told.
+//! A gap is judged [`AHEAD`] gaps after it was measured: those that follow tell whether it was late, or whether
+//! the list must be taken up elsewhere. It is only where the gaps from there on fit better by far, so that no
+//! stall is explained away: a list of equal gaps is never left, and its error is told.
 
 use std::collections::VecDeque;
 use units::Picos;
@@ -105,7 +106,8 @@ impl Follower {
     fn search(&mut self, list: &[Picos]) -> Option<Place> {
         self.rest = AHEAD;
         let first = self.pending[0];
-        // What the gaps from number `from` on are off, where that one is at `place`; beyond `most` it does not matter by how much.
+        // What the gaps from number `from` on are off, where that one is at `place`; beyond `most` it does not
+        // matter by how much.
         let off = |from: usize, place: usize, most: i64| {
             let mut sum = 0_i64;
             for (n, gap) in self.pending.iter().skip(from).enumerate() {
@@ -126,7 +128,8 @@ impl Follower {
                 best = (own.saturating_add(rest), Some(place));
             }
         };
-        // Where the first gap is another than any of the list, those behind it must say so as well: one that is late is no other.
+        // Where the first gap is another than any of the list, those behind it must say so as well: one that is
+        // late is no other.
         let mut sum = asked(list, self.at);
         for count in 2..MOST {
             sum = sum.saturating_add(asked(list, self.at + count - 1));

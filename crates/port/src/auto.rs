@@ -6,9 +6,9 @@
 //!   receive    xdp zero-copy ─► xdp copy ─► packet
 //! ```
 //!
-//! Where the host's own stack uses the interface (it has addresses, belongs to a bridge or a bond, or something lies on it), nothing is
-//! taken from it: `packet` receives, for AF_XDP would take the frames away; and nobody sends without a copy, for drivers give the whole
-//! queue to the socket then, its receiving side as well.
+//! Where the host's own stack uses the interface (it has addresses, belongs to a bridge or a bond, or something
+//! lies on it), nothing is taken from it: `packet` receives, for AF_XDP would take the frames away; and nobody
+//! sends without a copy, for drivers give the whole queue to the socket then, its receiving side as well.
 //!
 //! The order is by measurement. Zero-copy wins wherever a driver has it. Of the two that copy, AF_XDP sends a frame for about 0.7
 //! of AF_PACKET's time and receives about twice as many; the gaps of AF_PACKET are a few percent closer to what was
@@ -56,7 +56,8 @@ struct Refused {
     why: String,
 }
 
-/// The ways to try, the best first, and those that are out of the question. `used` is how the host's own stack uses the interface.
+/// The ways to try, the best first, and those that are out of the question. `used` is how the host's own stack
+/// uses the interface.
 fn candidates(name: &str, wish: &Wish, used: Option<&str>) -> (Vec<Candidate>, Vec<Refused>) {
     let refuse = |candidate: &Candidate, why: &str| Refused {
         chosen: candidate.address(name).to_string(),

@@ -74,8 +74,8 @@ pub struct Frame<'a> {
     pub stamp: Stamp,
     /// How many frames before this one the port knows to be lost since the last (0 where it does not know).
     pub lost_before: u32,
-    /// The host that sent it left its transport checksum to its card, which it has not passed: what stands there is no checksum yet, and
-    /// says nothing of damage.
+    /// The host that sent it left its transport checksum to its card, which it has not passed: what stands
+    /// there is no checksum yet, and says nothing of damage.
     pub is_unfinished: bool,
 }
 

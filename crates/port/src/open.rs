@@ -21,7 +21,8 @@ pub struct Wish {
     pub stamps: bool,
     /// Somebody will ask when each frame left ([`Port::departed`]).
     pub departures: bool,
-    /// The gaps between frames are what is looked for: those of a file that has several interfaces must be of one.
+    /// The gaps between frames are what is looked for: those of a file that has several interfaces must be of
+    /// one.
     pub one_interface: bool,
     /// Frames have a signature each of which the port writes the time itself, if it can.
     pub signs: bool,

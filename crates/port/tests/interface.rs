@@ -44,7 +44,8 @@ fn whatever_needs_an_interfaces_frames_makes_it_the_hosts() {
     assert!(interface.is_way_out().unwrap());
     ip(&bed, "addr flush dev gen0");
     assert_eq!((used(), interface.is_way_out().unwrap()), (None, false));
-    // No addresses on the interface itself. (Of a VLAN the kernel tells in the same way; not every kernel has it.)
+    // No addresses on the interface itself. (Of a VLAN the kernel tells in the same way; not every kernel has
+    // it.)
     ip(&bed, "link add link gen0 name mac0 type macvlan mode bridge");
     assert_eq!(used().as_deref(), Some("'mac0' lies on it"));
     ip(&bed, "link del mac0");

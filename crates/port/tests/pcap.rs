@@ -352,7 +352,8 @@ proptest! {
     }
 }
 
-/// A pcapng file with two interfaces, `out` and `in`, whose frames come by turns: as a wire captured both ways is.
+/// A pcapng file with two interfaces, `out` and `in`, whose frames come by turns: as a wire captured both ways
+/// is.
 fn both_ways(folder: &std::path::Path) -> std::path::PathBuf {
     let block = |kind: u32, body: &[u8]| {
         let size = (body.len() as u32 + 12).to_le_bytes();

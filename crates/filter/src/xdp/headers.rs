@@ -168,7 +168,8 @@ fn extension(a: &mut Assembler, malformed: Label, behind: Label, later: Label) {
     a.bind(authentication).add(R1, 2).shl(R1, 2).jump(next);
     a.bind(fragment).load(Size::Half, R1, R8, 2).and(R1, wire(0xfff8));
     a.jump_if(Condition::NotEqual, R1, 0, later).mov(R1, 8);
-    // To the kernel any number below 4 096, whichever way it was made: it need not follow each of them through all that comes.
+    // To the kernel any number below 4 096, whichever way it was made: it need not follow each of them through
+    // all that comes.
     a.bind(next).store(Size::Word, R10, stack::ANY, R1).load(Size::Word, R1, R10, stack::ANY);
     a.and(R1, 0xfff).add(R8, R1);
 }

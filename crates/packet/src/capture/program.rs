@@ -121,8 +121,9 @@ impl Program {
         run(&self.instructions, data, length).is_some_and(|kept| kept > 0)
     }
 
-    /// Whether it asks for tags, which the kernel keeps beside a frame rather than in it: by their word, by the number that stands in
-    /// place of the kind (`ether proto 0x8100`), or by bytes that they move (`ether[12:2]`).
+    /// Whether it asks for tags, which the kernel keeps beside a frame rather than in it: by their word, by the
+    /// number that stands in place of the kind (`ether proto 0x8100`), or by bytes that they move
+    /// (`ether[12:2]`).
     pub fn asks_for_tags(&self) -> bool {
         let mut words = self.text.split(|letter: char| !letter.is_ascii_alphanumeric());
         let plain: String = self.text.split_whitespace().collect();

@@ -87,8 +87,8 @@ impl Recording {
     }
 }
 
-/// What frames look like, with the addresses of Ethernet that were not typed. `notes` hears what is to be known of a file that they are
-/// taken from.
+/// What frames look like, with the addresses of Ethernet that were not typed. `notes` hears what is to be known
+/// of a file that they are taken from.
 pub fn look(
     plan: &SendPlan,
     recording: Option<&Recording>,

@@ -1,8 +1,9 @@
 //! What a frame's bytes say of it: signed and whole, damaged, or a stranger.
 //!
-//! Damage is seen by the checksums of IPv4, UDP and TCP, by the signature's own check, and by headers that no longer lead to
-//! the signature. What nothing covers (Ethernet's addresses, padding, UDP over IPv4 without a checksum) is not seen. A checksum that a
-//! card was to finish is none: such frames are known by what the port says of them, or by the sum of the pseudo-header in its place.
+//! Damage is seen by the checksums of IPv4, UDP and TCP, by the signature's own check, and by headers that no
+//! longer lead to the signature. What nothing covers (Ethernet's addresses, padding, UDP over IPv4 without a
+//! checksum) is not seen. A checksum that a card was to finish is none: such frames are known by what the port
+//! says of them, or by the sum of the pseudo-header in its place.
 
 use port::Frame;
 use wire::parse::{self, Tuple};

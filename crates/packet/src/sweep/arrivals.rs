@@ -1,5 +1,5 @@
-//! What arrived of a trial: each frame once, known by its signature, and how long it took. A frame that arrives damaged has not
-//! arrived: it is lost to whoever it was for.
+//! What arrived of a trial: each frame once, known by its signature, and how long it took. A frame that arrives
+//! damaged has not arrived: it is lost to whoever it was for.
 
 use crate::signed::{Mark, Reader};
 use hdrhistogram::Histogram;

@@ -6,12 +6,14 @@
 //!        eth0 ─── br0        it belongs to a bridge, a bond or a VRF, which lives on its frames
 //! ```
 //!
-//! An interface on top of it that was moved to another namespace (a container's macvlan) is not seen: the kernel does not tell of it here.
+//! An interface on top of it that was moved to another namespace (a container's macvlan) is not seen: the
+//! kernel does not tell of it here.
 
 use super::netlink::{Found, Netlink};
 use std::io;
 
-/// How the host's own stack uses an interface, in words: `it has addresses`, `it belongs to 'br0'`, `'eth0.5' lies on it`.
+/// How the host's own stack uses an interface, in words: `it has addresses`, `it belongs to 'br0'`, `'eth0.5'
+/// lies on it`.
 pub fn of(netlink: &Netlink, index: u32) -> io::Result<Option<String>> {
     let links = netlink.links()?;
     if let Some(words) = by_links(&links, index) {
@@ -30,8 +32,8 @@ fn by_links(links: &[Found], index: u32) -> Option<String> {
     Some(format!("'{}' lies on it", upper.name))
 }
 
-/// Whether a default route leads through the interface, or through what lies on it or what it belongs to: without its frames this host
-/// may not be reached any more.
+/// Whether a default route leads through the interface, or through what lies on it or what it belongs to:
+/// without its frames this host may not be reached any more.
 pub fn is_way_out(netlink: &Netlink, index: u32) -> io::Result<bool> {
     let around = around(&netlink.links()?, index);
     Ok(netlink.ways_out()?.iter().any(|way| around.contains(way)))

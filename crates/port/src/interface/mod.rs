@@ -111,8 +111,8 @@ impl Interface {
         Ok(links.into_iter().map(|link| link.name).collect())
     }
 
-    /// How the host's own stack uses this interface, which would miss its frames: `it has addresses`, `it belongs to 'br0'`,
-    /// `'eth0.5' lies on it`; `None` if it does not.
+    /// How the host's own stack uses this interface, which would miss its frames: `it has addresses`, `it
+    /// belongs to 'br0'`, `'eth0.5' lies on it`; `None` if it does not.
     ///
     /// # Errors
     /// The kernel does not tell.

@@ -31,8 +31,8 @@ pub struct Found {
     pub queues: Queues,
     /// Index of the bridge, bond or VRF that it belongs to.
     pub master: Option<u32>,
-    /// Index of the interface of this namespace that it lies on, as a VLAN does. (A veth tells its other end's number in the same
-    /// place, and lies on nothing.)
+    /// Index of the interface of this namespace that it lies on, as a VLAN does. (A veth tells its other end's
+    /// number in the same place, and lies on nothing.)
     pub below: Option<u32>,
 }
 
@@ -59,8 +59,8 @@ impl Netlink {
         self.socket.as_fd()
     }
 
-    /// Indices of the interfaces on which the host's own stack has IP addresses. (A link-local one of IPv6 does not count: every
-    /// interface that is up has it.)
+    /// Indices of the interfaces on which the host's own stack has IP addresses. (A link-local one of IPv6 does
+    /// not count: every interface that is up has it.)
     pub fn addressed(&self) -> io::Result<Vec<u32>> {
         let mut indices = Vec::new();
         self.ask(RouteNetlinkMessage::GetAddress(AddressMessage::default()), DUMP, |answer| {

@@ -1,7 +1,7 @@
 //! Which frames of a file are read, where it has those of several interfaces: all, or one interface's.
 //!
-//! A capture of both directions of a wire has an interface for each. One after the other they are no sequence, and the gaps between them
-//! mean nothing: where gaps are looked for, one must be chosen.
+//! A capture of both directions of a wire has an interface for each. One after the other they are no sequence,
+//! and the gaps between them mean nothing: where gaps are looked for, one must be chosen.
 
 use super::reader::{Captured, Reader};
 use crate::{Address, PortError, Wish};
@@ -28,7 +28,8 @@ impl Only {
         }
     }
 
-    /// Looks through a file for what would be refused later: only as far as it must, and not at all where one interface is described.
+    /// Looks through a file for what would be refused later: only as far as it must, and not at all where one
+    /// interface is described.
     ///
     /// # Errors
     /// Frames of several interfaces where one must be chosen, or no frame of the chosen one.

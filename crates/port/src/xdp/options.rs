@@ -156,7 +156,8 @@ impl Options {
     }
 }
 
-/// Everything that arrives would be ours, and nothing the host's: not even the answers to whoever sits at it from afar.
+/// Everything that arrives would be ours, and nothing the host's: not even the answers to whoever sits at it
+/// from afar.
 fn way_out(interface: &Interface) -> String {
     let name = &interface.name;
     format!(
