@@ -5,6 +5,7 @@
 //
 // Time here is simulated: a cycle is 8 ns, whatever the clock on the wall says. It stands still when nothing is queued or moves in the module and no packet
 // waits, and the process sleeps then; and for a while when the host does not take what it is told, as its process may be waiting for a CPU.
+#include <algorithm>
 #include <csignal>
 #include <chrono>
 #include <cstdio>
