@@ -37,9 +37,10 @@ run: need-build ## the tare command: make run ARGS='http http://127.0.0.1:8080/'
 build: need-build ## everything that can be compiled
 	cargo build --release --workspace
 
-lint: need-build lint-hdl ## formatting and lints
+lint: need-build lint-hdl ## formatting, lints, and what dependencies must keep to: licences, advisories, duplicates
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
+	@scripts/deny.sh
 
 lint-hdl: ## lints of the hardware modules alone
 	@scripts/hdl_tools.sh
