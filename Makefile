@@ -14,7 +14,8 @@ NEEDS_TEST := nginx=nginx-light curl=curl openssl=openssl ip=iproute2 ethtool=et
 NEEDS_PACKET_PEERS := ip=iproute2 ethtool=ethtool taskset=util-linux sysctl=procps trafgen=netsniff-ng tcpreplay=tcpreplay \
 	dpdk-testpmd=dpdk-dev iperf3=iperf3 tcpdump=tcpdump dumpcap=wireshark-common xdp-filter=xdp-tools nft=nftables
 
-FUZZ_TARGETS := http_response target_url request_line plan_toml limits result_json hlog run_folder frame frames_toml captures rules
+FUZZ_TARGETS := http_response target_url request_line plan_toml limits result_json hlog run_folder frame frames_toml captures rules \
+	redirects connect_answer chunks pcapng_blocks module_reports
 FUZZ_SECONDS := 20
 
 .DEFAULT_GOAL := help
@@ -80,16 +81,8 @@ bench-report: need-build ## time and memory to read and draw a run of an hour
 	cargo build --release -p tare-benches
 	$(TARGET)/release/bench-report
 
-fuzz: need-build ## look for bytes that break a parser, FUZZ_SECONDS (20) for each
-	@cargo fuzz --version >/dev/null 2>&1 || \
-		{ echo 'installing cargo-fuzz'; cargo install --quiet --locked cargo-fuzz --version 0.13.2; }
-	@rustup toolchain list | grep -q '^nightly' || \
-		{ echo 'installing the nightly toolchain, which has the sanitizers'; rustup toolchain install nightly --profile minimal; }
-	@cd fuzz && for target in $(FUZZ_TARGETS); do \
-		mkdir -p corpus/$$target; \
-		cargo +nightly fuzz run $$target corpus/$$target seeds/$$target -- \
-			-max_total_time=$(FUZZ_SECONDS) -timeout=5 -print_final_stats=0 || exit 1; \
-	done
+fuzz: need-build ## look for bytes that break a parser, FUZZ_SECONDS (20) for each: FUZZ_TARGETS='chunks frame' for some
+	@scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 gallery: need-build ## reports of real runs and pictures of them, in docs/gallery
 	@scripts/need.sh chromium=chromium taskset=util-linux

@@ -15,6 +15,8 @@ mod endpoint;
 mod engine;
 mod exchange;
 mod feed;
+#[cfg(any(test, feature = "fuzzed"))]
+pub mod fuzzed;
 mod gather;
 pub mod io;
 mod launch;

@@ -12,6 +12,8 @@
 pub mod bitstream;
 mod claim;
 mod device;
+#[cfg(any(test, feature = "fuzzed"))]
+pub mod fuzzed;
 pub mod generator;
 pub mod link;
 mod port;

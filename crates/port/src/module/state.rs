@@ -14,13 +14,13 @@ use std::sync::Arc;
 use units::Picos;
 
 /// Frames that may wait for a handle that does not read them.
-const MOST_ARRIVED: usize = 8_192;
+pub(super) const MOST_ARRIVED: usize = 8_192;
 /// Departures that may wait for whoever asked for them.
-const MOST_DEPARTED: usize = 1 << 20;
+pub(super) const MOST_DEPARTED: usize = 1 << 20;
 /// Frames under way of which no departure was told yet. A module has room for far fewer.
-const MOST_PENDING: usize = 1 << 16;
+pub(super) const MOST_PENDING: usize = 1 << 16;
 /// Buffers that are kept to be used again.
-const MOST_SPARE: usize = 256;
+pub(super) const MOST_SPARE: usize = 256;
 
 /// What an answer brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
