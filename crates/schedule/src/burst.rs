@@ -32,7 +32,7 @@ impl<C: Curve> Curve for Burst<C> {
 mod tests {
     use super::*;
     use crate::constant::Constant;
-    use crate::curve::count_before;
+    use crate::curve::{assert_guess_is_near, count_before};
 
     #[test]
     fn all_of_a_burst_are_due_at_once() {
@@ -46,5 +46,11 @@ mod tests {
         assert_eq!(count_before(&burst, Picos::from_secs(1)), 400);
         assert_eq!(count_before(&burst, Picos::from_picos(1_000_000_000_001)), 500);
         assert_eq!(count_before(&burst, Picos::ZERO), 0);
+    }
+
+    #[test]
+    fn the_guess_is_near() {
+        let burst = Burst { starts: Constant::every(Picos::from_millis(250)).unwrap(), size: 100 };
+        assert_guess_is_near(&burst, [0, 249, 250, 251, 86_400_000].map(Picos::from_millis));
     }
 }

@@ -33,7 +33,7 @@ impl Curve for Constant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::curve::count_before;
+    use crate::curve::{assert_guess_is_near, count_before};
 
     #[test]
     fn exact_over_a_billion_events() {
@@ -58,5 +58,11 @@ mod tests {
         assert_eq!(constant.due(20_000_000), Picos::MAX);
         // floor(2⁶⁴ ps / 1 s) = 18 446 744; the last is due at 18 446 744 s.
         assert_eq!(count_before(&constant, Picos::MAX), 18_446_745);
+    }
+
+    #[test]
+    fn the_guess_is_near() {
+        let constant = Constant(Rate::per_second(600_000).unwrap());
+        assert_guess_is_near(&constant, [0, 1, 59, 86_400].map(Picos::from_secs));
     }
 }

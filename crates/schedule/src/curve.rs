@@ -52,3 +52,13 @@ impl<C: Curve> Schedule for Indexed<C> {
         dropped
     }
 }
+
+/// That a guess of a curve is as near as its search counts on: within one or two of what is found.
+#[cfg(test)]
+#[track_caller]
+pub fn assert_guess_is_near<C: Curve>(curve: &C, ends: impl IntoIterator<Item = Picos>) {
+    for end in ends {
+        let (guess, found) = (curve.roughly_before(end), count_before(curve, end));
+        assert!(guess.abs_diff(found) <= 2, "before {end:?}: {guess} guessed, {found} found");
+    }
+}

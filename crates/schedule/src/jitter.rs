@@ -173,6 +173,7 @@ fn with_next<I: Iterator<Item = Offset>>(
 mod tests {
     use super::*;
     use crate::constant::Constant;
+    use crate::curve::assert_guess_is_near;
     use units::Rate;
 
     const GAP: u64 = 1_000_000_000;
@@ -238,5 +239,23 @@ mod tests {
         assert!(drawn.next().unwrap().is_ok());
         assert!(drawn.next().unwrap().is_err());
         assert!(drawn.next().is_none());
+    }
+
+    #[test]
+    fn times_are_those_of_an_independent_program() {
+        // Python 3, with mix() as in tests/shares.rs; 1 000/s, 10 %, seed 42:
+        //   s=mix(42^mix(2)); d=lambda n: n*10**9
+        //   for n in range(6):
+        //     p=mix(s+(n+1)*0x9e3779b97f4a7c15&M)>>32; p=p-2**32 if p>=2**31 else p
+        //     gap=(d(n)-d(n-1) if n else 0) if p<0 else d(n+1)-d(n)
+        //     off=gap*100000*abs(p)//(10**6<<31); print(d(n)-off if p<0 else d(n)+off)
+        let constant = Constant("1000".parse().unwrap());
+        let jitter = Jitter::new(constant, Fraction::from_millionths(100_000).unwrap(), 42);
+        let due = [0, 1, 2, 3, 4, 5].map(|n| jitter.due(n).as_picos());
+        assert_eq!(
+            due,
+            [66_946_315, 1_063_023_683, 2_008_005_808, 2_960_975_257, 4_064_193_934, 4_952_556_275]
+        );
+        assert_guess_is_near(&jitter, [0, 1, 999, 86_400_000].map(Picos::from_millis));
     }
 }

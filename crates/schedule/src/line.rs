@@ -138,3 +138,23 @@ impl Curve for Lines {
         saturating_u64(divide(self.scaled_before(end.as_picos()), self.scaled(1)).0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guess_of_an_offset_is_near() {
+        // One event each microsecond and three, over a second, up and down: D = 10⁶ ps.
+        for (from, to) in [(1, 3), (3, 1), (0, 2), (2, 0)] {
+            let over = 1_000_000_000_000;
+            let line = Line { start: 0, over, from, to, before: U256::ZERO };
+            for n in [1, 2, 1_000, 400_000, 999_999u64] {
+                let scaled = U256::from(n) * U256::new(2_000_000);
+                let (guess, found) = (line.guess(scaled), line.offset(scaled).as_picos() + 1);
+                // Double precision has 53 bits for the 40 of this time.
+                assert!(guess.abs_diff(found) <= 4, "{n} from {from} to {to}: {guess}, not {found}");
+            }
+        }
+    }
+}

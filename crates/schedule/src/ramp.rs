@@ -22,7 +22,7 @@ pub fn ramp(from: Rate, to: Rate, over: Picos) -> Result<Lines, ScheduleError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::curve::{Curve, count_before};
+    use crate::curve::{Curve, assert_guess_is_near, count_before};
 
     fn ramp(from: &str, to: &str, over: &str) -> Lines {
         super::ramp(from.parse().unwrap(), to.parse().unwrap(), over.parse().unwrap()).unwrap()
@@ -73,5 +73,13 @@ mod tests {
         // At a quarter of the day 21 600·(1/7 + (148 809 523 − 1/7)/8) = 401 785 714 800 exactly, by Python's
         // Fraction.
         assert_eq!(ramp.due(401_785_714_800), Picos::from_secs(21_600));
+    }
+
+    #[test]
+    fn the_guesses_are_near() {
+        // On the line, at its end and behind it.
+        let times = [0, 1, 4_321, 9_999, 10_000, 10_001, 3_610_500].map(Picos::from_millis);
+        assert_guess_is_near(&ramp("100", "500", "10s"), times);
+        assert_guess_is_near(&ramp("500", "100", "10s"), times);
     }
 }

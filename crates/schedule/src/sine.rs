@@ -111,7 +111,7 @@ impl Curve for Sine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::curve::count_before;
+    use crate::curve::{assert_guess_is_near, count_before};
 
     fn sine(mean: &str, amplitude: &str, period: &str) -> Sine {
         Sine::new(mean.parse().unwrap(), amplitude.parse().unwrap(), period.parse().unwrap()).unwrap()
@@ -171,5 +171,14 @@ mod tests {
         fn since_picos(self, earlier: Picos) -> u64 {
             (self - earlier).as_picos()
         }
+    }
+
+    #[test]
+    fn the_guess_is_near() {
+        let sine = sine("1k", "700", "60s");
+        assert_guess_is_near(
+            &sine,
+            [0, 1, 14_999, 33_333, 60_000, 75_000, 86_399_000].map(Picos::from_millis),
+        );
     }
 }

@@ -26,7 +26,7 @@ pub fn stages(stages: &[Stage]) -> Result<Lines, ScheduleError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::curve::{Curve, count_before};
+    use crate::curve::{Curve, assert_guess_is_near, count_before};
     use units::{Picos, Rate};
 
     fn stages_of(list: &[(u64, u64)]) -> Lines {
@@ -68,5 +68,12 @@ mod tests {
         assert!(stages(&[]).is_err());
         assert!(stages(&[Stage { to: None, over: Picos::from_secs(1) }]).is_err());
         assert!(stages(&[Stage { to: Rate::per_second(1), over: Picos::ZERO }]).is_err());
+    }
+
+    #[test]
+    fn the_guess_is_near() {
+        let stages = stages_of(&[(100, 10), (1_000, 30), (0, 5), (0, 5), (70, 5)]);
+        let times = [0, 9_999, 10_000, 25_000, 39_999, 40_000, 44_999, 45_000, 52_000, 1_000_000];
+        assert_guess_is_near(&stages, times.map(Picos::from_millis));
     }
 }

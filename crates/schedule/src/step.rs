@@ -88,7 +88,7 @@ impl Curve for Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::curve::count_before;
+    use crate::curve::{assert_guess_is_near, count_before};
 
     fn step(from: &str, by: &str, every: &str, to: &str) -> Step {
         let rate = |text: &str| text.parse::<Rate>().unwrap();
@@ -124,5 +124,21 @@ mod tests {
         let rate = |text: &str| text.parse::<Rate>().unwrap();
         assert!(Step::new(rate("5"), rate("1"), Picos::from_secs(1), rate("4")).is_err());
         assert!(Step::new(rate("1"), rate("1"), Picos::ZERO, rate("4")).is_err());
+    }
+
+    #[test]
+    fn the_guesses_are_near() {
+        let step = step("1k", "500", "10s", "2.2k");
+        let times = [0, 1, 9_999, 10_000, 15_500, 29_999, 30_000, 99_999, 86_400_000];
+        assert_guess_is_near(&step, times.map(Picos::from_millis));
+        // The n-th departure is on step k while S(k) ≤ n < S(k + 1); the guess is the first step behind it.
+        for (n, k) in [(0, 0), (9_999, 0), (10_000, 1), (24_999, 1), (25_000, 2), (44_999, 2)] {
+            assert!(step.guess(step.scaled(n)).abs_diff(k + 1) <= 1, "{n}");
+        }
+        let long = self::step("1", "1", "1s", "1M");
+        for k in [1, 1_000, 999_999u64] {
+            let guess = long.guess(long.scaled(k * (k + 1) / 2));
+            assert!(guess.abs_diff(k + 1) <= 1, "{k}: {guess}");
+        }
     }
 }

@@ -223,6 +223,41 @@ fn poisson_times_are_those_of_an_independent_program() {
     assert_eq!(due, [1_645_297_703, 2_694_891_961, 4_741_617_629, 5_472_320_323, 6_848_182_609]);
 }
 
+/// All that is said above of the whole of a schedule is also true of an empty one.
+#[test]
+fn every_shape_departs_when_it_says() {
+    let rate = |per_second: u64| Rate::per_second(per_second).unwrap();
+    let (second, millis) = (Picos::from_secs(1), Picos::from_millis);
+    // Number and milliseconds, by hand. 4/s is one each 250 ms. From 2/s to 6/s in a second are 4, then 6 each second. The
+    // sine has its mean in each period, and so has 4 and 8.
+    for (shape, expected) in [
+        (Shape::Constant(rate(4)), [(0, 0), (1, 250), (4, 1_000)]),
+        (Shape::Ramp { from: rate(2), to: rate(6), over: second }, [(0, 0), (4, 1_000), (10, 2_000)]),
+        (
+            Shape::Step { from: rate(2), by: rate(2), every: second, to: rate(4) },
+            [(1, 500), (2, 1_000), (3, 1_250)],
+        ),
+        (
+            Shape::Stages(vec![
+                Stage { to: Some(rate(2)), over: second },
+                Stage { to: Some(rate(6)), over: second },
+            ]),
+            [(0, 0), (1, 500), (2, 1_000)],
+        ),
+        (Shape::Sine { mean: rate(4), amplitude: rate(1), period: second }, [(0, 0), (4, 1_000), (8, 2_000)]),
+        (Shape::Burst { size: Count::new(3), every: millis(10) }, [(2, 0), (3, 10), (8, 20)]),
+    ] {
+        let load = Arrivals { shape, jitter: Fraction::ZERO };
+        for of in [1, 3] {
+            for (n, at) in expected {
+                let share = take(part(&load, requests(11), 1, n % of, of), usize::MAX);
+                let due = share.iter().find(|d| d.seq == u64::from(n)).map(|d| d.due);
+                assert_eq!(due, Some(ORIGIN + millis(at)), "departure {n} of {:?}", load.shape);
+            }
+        }
+    }
+}
+
 #[test]
 fn the_rest_of_a_huge_schedule_is_skipped_at_once() {
     let rate = |text: &str| text.parse::<Rate>().unwrap();

@@ -105,4 +105,60 @@ mod tests {
         assert_eq!(format!("{:#}", Bytes(1_214_000_000)), "1.21 GB");
         assert_eq!(format!("{:#}", Bytes(599)), "599 B");
     }
+
+    #[test]
+    fn every_unit_is_what_its_name_says() {
+        for (texts, bytes) in [
+            (&["7", "7B"][..], 7),
+            (&["2k", "2kB", "2KB"], 2_000),
+            (&["2M", "2MB"], 2_000_000),
+            (&["2G", "2GB"], 2_000_000_000),
+            (&["2Ki", "2KiB"], 2_048),
+            (&["2Mi", "2MiB"], 2_097_152),
+            (&["2Gi", "2GiB"], 2_147_483_648),
+        ] {
+            for text in texts {
+                assert_eq!(text.parse::<Bytes>().unwrap().get(), bytes, "{text}");
+            }
+        }
+        for (text, problem) in [
+            ("1kb", "is in bits, not bytes"),
+            ("1Mb", "is in bits, not bytes"),
+            ("1Gb", "is in bits, not bytes"),
+            ("1x", "has an unknown unit of size"),
+            ("99999999999GiB", "is too large"),
+        ] {
+            assert_eq!(text.parse::<Bytes>().unwrap_err().problem, problem, "{text}");
+        }
+    }
+
+    #[test]
+    fn sums_saturate() {
+        let mut sum = Bytes(3) + Bytes(4);
+        assert_eq!(sum, Bytes(7));
+        sum += Bytes(5);
+        assert_eq!(sum, Bytes(12));
+        assert_eq!(sum + Bytes(u64::MAX), Bytes(u64::MAX));
+    }
+
+    #[test]
+    fn rounded_form_keeps_three_digits() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_000, "1.00 kB"),
+            (9_994, "9.99 kB"),
+            (9_996, "10.0 kB"),
+            (99_940, "99.9 kB"),
+            (99_960, "100 kB"),
+            (999_499, "999 kB"),
+            (999_500, "1.00 MB"),
+            (999_499_999, "999 MB"),
+            (999_500_000, "1.00 GB"),
+            (12_345_000_000, "12.3 GB"),
+        ] {
+            assert_eq!(format!("{:#}", Bytes(bytes)), text);
+        }
+        assert_eq!(format!("{:>6}|{:#>9}", Bytes(3 << 10), Bytes(7)), "  3KiB|########7");
+    }
 }

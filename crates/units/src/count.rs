@@ -108,4 +108,37 @@ mod tests {
         assert!("101%".parse::<Fraction>().is_err());
         assert_eq!("0.1%".parse::<Fraction>().unwrap().to_string(), "0.1%");
     }
+
+    #[test]
+    fn every_multiplier_is_what_its_name_says() {
+        for (text, count) in
+            [("7", 7), ("2k", 2_000), ("2K", 2_000), ("2M", 2_000_000), ("2G", 2_000_000_000), ("0.5k", 500)]
+        {
+            assert_eq!(text.parse::<Count>().unwrap(), Count::new(count), "{text}");
+        }
+        for (text, problem) in [
+            ("2x", "has an unknown multiplier"),
+            ("1.0005k", "is not a whole number"),
+            ("99999999999G", "is too large"),
+        ] {
+            assert_eq!(text.parse::<Count>().unwrap_err().problem, problem, "{text}");
+        }
+        assert_eq!(format!("{:>5}", Count(12)), "   12");
+    }
+
+    #[test]
+    fn fractions_are_told_in_every_way() {
+        assert_eq!(Fraction::from_millionths(1_000_000), Some(Fraction::ONE));
+        assert_eq!(Fraction::from_millionths(1_000_001), None);
+        let quarter: Fraction = "25%".parse().unwrap();
+        assert_eq!((quarter.millionths(), quarter.as_f64()), (250_000, 0.25));
+        assert_eq!("1".parse::<Fraction>().unwrap(), Fraction::ONE);
+        for (text, problem) in [
+            ("5x", "is neither a share nor a percentage"),
+            ("1.1", "is more than the whole"),
+            ("99999999999", "is more than the whole"),
+        ] {
+            assert_eq!(text.parse::<Fraction>().unwrap_err().problem, problem, "{text}");
+        }
+    }
 }

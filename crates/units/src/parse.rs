@@ -82,3 +82,49 @@ pub(crate) fn decimal_and_unit<'a>(
     }
     Ok((Decimal { value, scale }, unit.trim()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(input: &str) -> Result<(u128, u32, &str), &'static str> {
+        let read = decimal_and_unit(input, "");
+        read.map(|(number, unit)| (number.value, number.scale, unit)).map_err(|error| error.problem)
+    }
+
+    #[test]
+    fn digits_and_places_are_counted() {
+        assert_eq!(read(" 12.50 ms "), Ok((1_250, 2, "ms")));
+        assert_eq!(read("1_000.5_0k"), Ok((100_050, 2, "k")));
+        assert_eq!(read(".5"), Ok((5, 1, "")));
+        assert_eq!(read("0.000000000000000001"), Ok((1, 18, "")));
+        // 2⁹⁶ − 1 and 2⁹⁶.
+        assert_eq!(read("79228162514264337593543950335"), Ok(((1 << 96) - 1, 0, "")));
+        assert_eq!(read("79228162514264337593543950336"), Err("is too large"));
+        assert_eq!(read(&"9".repeat(60)), Err("is too large"));
+    }
+
+    #[test]
+    fn what_is_no_number_is_told_by_what_is_wrong() {
+        for (text, problem) in [
+            ("", "is empty"),
+            ("  ", "is empty"),
+            ("-1", "is negative"),
+            ("ms", "is not a number"),
+            ("._s", "is not a number"),
+            ("1.2.3", "has two decimal points"),
+            ("0.0000000000000000001", "has more than 18 decimals"),
+        ] {
+            assert_eq!(read(text), Err(problem), "{text}");
+        }
+        let error = ParseError::new("5x", "is wrong", "5k");
+        assert_eq!(error.to_string(), "'5x' is wrong; expected something like 5k");
+    }
+
+    #[test]
+    fn products_are_rounded_down_and_never_wrap() {
+        let number = Decimal { value: 1_999, scale: 3 };
+        assert_eq!((number.times(1), number.times(1_000)), (Some(1), Some(1_999)));
+        assert_eq!(Decimal { value: 1 << 95, scale: 0 }.times(1 << 40), None);
+    }
+}

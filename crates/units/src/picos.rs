@@ -248,4 +248,94 @@ mod tests {
             assert_eq!(format!("{:#}", Picos(picos)), text);
         }
     }
+
+    #[test]
+    fn other_names_of_units_are_read_as_well() {
+        for (text, picos) in [
+            ("1µs", 1_000_000),
+            ("1μs", 1_000_000),
+            ("2sec", 2_000_000_000_000),
+            ("1min", 60_000_000_000_000),
+            ("1d", 86_400_000_000_000_000),
+        ] {
+            assert_eq!(text.parse::<Picos>().unwrap().as_picos(), picos, "{text}");
+        }
+    }
+
+    #[test]
+    fn constructors_are_named_by_their_unit() {
+        for (time, picos) in [
+            (Picos::from_nanos(3), 3_000),
+            (Picos::from_micros(3), 3_000_000),
+            (Picos::from_millis(3), 3_000_000_000),
+            (Picos::from_secs(3), 3_000_000_000_000),
+            (Picos::from_secs_f64(1.5e-12), 2),
+            (Picos::from_secs_f64(2.5), 2_500_000_000_000),
+            (Picos::from_secs_f64(-1.0), 0),
+            (Picos::from_secs_f64(f64::NAN), 0),
+            (Picos::from_secs(u64::MAX), u64::MAX),
+            (Picos::from_picos_u128(7), 7),
+            (Picos::from_picos_u128(1 << 64), u64::MAX),
+        ] {
+            assert_eq!(time.as_picos(), picos, "{time:?}");
+        }
+        let time = Picos::from_micros(2_500_000);
+        assert_eq!((time.as_nanos(), time.as_secs_f64()), (2_500_000_000, 2.5));
+        assert_eq!(time.as_std(), std::time::Duration::from_millis(2_500));
+        assert!(Picos::ZERO.is_zero() && !Picos(1).is_zero());
+    }
+
+    #[test]
+    fn sums_and_differences_saturate() {
+        let mut sum = Picos(3) + Picos(4);
+        sum += Picos(5);
+        assert_eq!((sum, [Picos(1), Picos(2), Picos(3)].into_iter().sum::<Picos>()), (Picos(12), Picos(6)));
+        assert_eq!((Picos(7) - Picos(5), Picos(5) - Picos(7)), (Picos(2), Picos::ZERO));
+        assert_eq!(Picos(7).saturating_sub(Picos(5)), Picos(2));
+        assert_eq!((Picos(7).saturating_mul(3), Picos::MAX.saturating_mul(2)), (Picos(21), Picos::MAX));
+        assert_eq!(Picos::MAX + Picos(1), Picos::MAX);
+
+        let (early, late) = (Instant::from_picos(5), Instant::from_picos(7));
+        assert_eq!((late.since(early), early.since(late)), (Picos(2), Picos::ZERO));
+        assert_eq!((late.since_epoch(), early + Picos(2)), (Picos(7), late));
+        assert_eq!((late.saturating_sub(Picos(2)), late.saturating_sub(Picos(9))), (early, Instant::EPOCH));
+        assert_eq!(Instant::FAR + Picos(1), Instant::FAR);
+    }
+
+    #[test]
+    fn the_exact_form_has_the_largest_unit_that_divides_it() {
+        for (picos, text) in [
+            (0, "0s"),
+            (999, "999ps"),
+            (2_000, "2ns"),
+            (1_500_000, "1500ns"),
+            (3_000_000, "3us"),
+            (4_000_000_000, "4ms"),
+            (90_000_000_000_000, "90s"),
+        ] {
+            assert_eq!(Picos(picos).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn the_rounded_form_changes_its_unit_where_three_digits_end() {
+        for (picos, text) in [
+            (1_000, "1.00 ns"),
+            (9_994, "9.99 ns"),
+            (9_996, "10.0 ns"),
+            (99_940, "99.9 ns"),
+            (99_960, "100 ns"),
+            (999_499, "999 ns"),
+            (999_500, "1.00 µs"),
+            (999_499_999, "999 µs"),
+            (999_500_000, "1.00 ms"),
+            (999_499_999_999, "999 ms"),
+            (999_500_000_000, "1.00 s"),
+            (599_900_000_000_000, "600 s"),
+            (600_000_000_000_000, "10.0 min"),
+            (5_400_000_000_000_000, "90.0 min"),
+        ] {
+            assert_eq!(format!("{:#}", Picos(picos)), text);
+        }
+    }
 }

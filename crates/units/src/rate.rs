@@ -178,4 +178,33 @@ mod tests {
             assert_eq!(rate(text).to_string().parse::<Rate>().unwrap(), rate(text), "{text}");
         }
     }
+
+    #[test]
+    fn every_multiplier_is_what_its_name_says() {
+        for (text, per_second) in [("2k", 2_000), ("2K", 2_000), ("2M", 2_000_000), ("2G", 2_000_000_000)] {
+            assert_eq!(rate(text), Rate::per_second(per_second).unwrap(), "{text}");
+            let ratio = rate(text).as_per_second_f64() / per_second as f64;
+            assert!((ratio - 1.0).abs() < 1e-12, "{text}");
+        }
+        assert_eq!(rate("1/4s").as_per_second_f64(), 0.25);
+        assert_eq!(rate("6/4s").ratio(), (3, Picos::from_secs(2)));
+    }
+
+    #[test]
+    fn the_fastest_is_one_each_picosecond() {
+        assert_eq!(Rate::new(1, Picos::from_picos(1)).unwrap().gap(), Picos::from_picos(1));
+        assert_eq!(Rate::new(2, Picos::from_picos(1)), None);
+        assert_eq!((Rate::new(0, Picos::from_secs(1)), Rate::new(1, Picos::ZERO)), (None, None));
+        assert_eq!(Rate::per_second(1_000_000_000_000).unwrap().gap(), Picos::from_picos(1));
+        assert_eq!("79228162514264337593543950335".parse::<Rate>().unwrap_err().problem, "is too large");
+        // 10⁻⁸ each 213 days.
+        assert_eq!("0.00000001/213d".parse::<Rate>().unwrap_err().problem, "is too small");
+    }
+
+    #[test]
+    fn printed_as_a_whole_number_a_second_where_it_is_one() {
+        for (text, printed) in [("120/min", "2/s"), ("1/7s", "1/7s"), ("0.3", "3/10s"), ("1.5k", "1500/s")] {
+            assert_eq!(rate(text).to_string(), printed);
+        }
+    }
 }

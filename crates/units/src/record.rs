@@ -374,4 +374,23 @@ mod tests {
         assert!(Cause::ALL.iter().enumerate().all(|(i, c)| c.index() == i));
         assert!(Miss::ALL.iter().enumerate().all(|(i, m)| m.index() == i));
     }
+
+    #[test]
+    fn names_are_folded_if_the_last_of_one_too_many_is_other() {
+        let names = |count: usize, last: &'static str| {
+            let names = std::iter::repeat_n("name", count - 1).chain([last]).collect::<Vec<_>>();
+            Group::are_folded(names.into_iter())
+        };
+        assert!(names(64, "other"));
+        assert!(!names(64, "name") && !names(63, "other") && !names(65, "other"));
+        assert!(!Group::are_folded(std::iter::empty()));
+    }
+
+    #[test]
+    fn what_is_missing_at_the_generator_is_its_own_fault() {
+        let own: Vec<_> =
+            Miss::ALL.iter().filter(|miss| miss.is_generators()).map(|miss| miss.key()).collect();
+        let expected = ["no_port", "no_descriptor", "no_memory", "not_reached", "port_full", "receiver_full"];
+        assert_eq!(own, expected.map(|key| format!("missed.{key}")));
+    }
 }
