@@ -68,6 +68,8 @@ impl Watching {
         let token = args.live_token.as_deref().map(Token::read).transpose().map_err(Failure::wrong)?;
         let page = args.live.as_deref().map(|typed| {
             let address: Address = typed.parse()?;
+            // Its pictures are large, and each is gone after a second.
+            host::return_large_blocks();
             Page::start(address, token, cpus)
         });
         let page = page.transpose().map_err(Failure::wrong)?;

@@ -10,6 +10,7 @@
 pub mod doctor;
 mod error;
 pub mod machine;
+mod memory;
 pub mod peak;
 pub mod predict;
 pub mod profile;
@@ -17,4 +18,5 @@ pub mod weigh;
 
 pub use error::HostError;
 pub use machine::Machine;
+pub use memory::return_large_blocks;
 pub use profile::{Capability, Point, Profile, Refused};
