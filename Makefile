@@ -17,9 +17,10 @@ NEEDS_PACKET_PEERS := ip=iproute2 ethtool=ethtool taskset=util-linux sysctl=proc
 FUZZ_TARGETS := http_response target_url request_line plan_toml limits result_json hlog run_folder frame frames_toml captures rules \
 	redirects connect_answer chunks pcapng_blocks module_reports
 FUZZ_SECONDS := 20
+SOAK_SECONDS := 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-fpga fuzz gallery formal sim timing-diagram synth module-sim module-test gates module-speed bitstream man completions clean need-build need-test
+.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-fpga fuzz soak gallery formal sim timing-diagram synth module-sim module-test gates module-speed bitstream man completions clean need-build need-test
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +84,10 @@ bench-report: need-build ## time and memory to read and draw a run of an hour
 
 fuzz: need-build ## look for bytes that break a parser, FUZZ_SECONDS (20) for each: FUZZ_TARGETS='chunks frame' for some
 	@scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+soak: need-build ## SOAK_SECONDS (an hour) with everything on; nothing may grow, drift or be lost: SOAK_ARGS=--step-clock
+	cargo build --release -p tare --bin tare -p tare-benches --bin soak
+	$(TARGET)/release/soak --seconds $(SOAK_SECONDS) $(SOAK_ARGS)
 
 gallery: need-build ## reports of real runs and pictures of them, in docs/gallery
 	@scripts/need.sh chromium=chromium taskset=util-linux
