@@ -20,7 +20,7 @@ FUZZ_SECONDS := 20
 SOAK_SECONDS := 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-fpga fuzz soak gallery formal sim timing-diagram synth module-sim module-test gates module-speed bitstream man completions clean need-build need-test
+.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-fpga fuzz soak mutants gallery formal sim timing-diagram synth module-sim module-test gates module-speed bitstream man completions clean need-build need-test
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,6 +88,9 @@ fuzz: need-build ## look for bytes that break a parser, FUZZ_SECONDS (20) for ea
 soak: need-build ## SOAK_SECONDS (an hour) with everything on; nothing may grow, drift or be lost: SOAK_ARGS=--step-clock
 	cargo build --release -p tare --bin tare -p tare-benches --bin soak
 	$(TARGET)/release/soak --seconds $(SOAK_SECONDS) $(SOAK_ARGS)
+
+mutants: need-build ## change one thing after another and see that a test notices: hours; MUTANTS='-p tare-units' for less
+	@scripts/mutants.sh $(MUTANTS)
 
 gallery: need-build ## reports of real runs and pictures of them, in docs/gallery
 	@scripts/need.sh chromium=chromium taskset=util-linux
