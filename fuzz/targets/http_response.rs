@@ -24,7 +24,7 @@ enum Seen {
 
 fuzz_target!(|data: &[u8]| {
     let [flags, cuts, rest @ ..] = data else { return };
-    let asked = Asked { no_body: flags & 1 != 0, location: flags & 2 != 0 };
+    let asked = Asked { no_body: flags & 1 != 0, location: flags & 2 != 0, ..Asked::default() };
     let cuts = usize::from(*cuts).min(rest.len() / 2);
     let (places, bytes) = rest.split_at(cuts * 2);
     let whole = read([bytes], asked);

@@ -106,6 +106,25 @@ fn unread_note(result: &RunResult) -> Option<String> {
     })
 }
 
+/// What the connections did that is no outcome of a request.
+fn sent_again(notes: &Notes) -> impl Iterator<Item = String> {
+    let sent = [
+        (notes.behind_last, "pipelined behind an answer with which the target closed the connection"),
+        (notes.behind_broken, "pipelined behind a request with which the connection broke"),
+        (notes.reused, "sent on an idle connection that the target had just closed"),
+    ];
+    let was = |count| if count == 1 { "was" } else { "were" };
+    let again = sent.into_iter().filter(|(count, _)| *count > 0).map(move |(count, why)| {
+        let (requests, was) = (report::counted(count, "request"), was(count));
+        format!("{requests} {was} {why}, and {was} sent again")
+    });
+    let surplus = (notes.surplus > 0).then(|| {
+        let closed = report::counted(notes.surplus, "connection");
+        format!("{closed} {} closed: bytes came that no request had asked for", was(notes.surplus))
+    });
+    again.collect::<Vec<_>>().into_iter().chain(surplus)
+}
+
 fn load_loop(plan: &Plan) -> Loop {
     match &plan.load {
         Load::Closed { .. } => Loop::Closed,
@@ -218,6 +237,7 @@ impl Driven for Http {
                 Picos::from_picos(nap)
             ));
         }
+        result.notes.extend(sent_again(&self.notes));
         debug_assert_eq!(self.facts.groups, self.brief.names);
         result.notes.extend(self.notes.details.iter().cloned());
         result.notes.extend(self.bad_lines.iter().map(|line| format!("not a request: {line}")));

@@ -30,12 +30,30 @@ pub struct Finished {
     pub exchange: Exchange,
     /// The answer was complete, or why there is none.
     pub result: Result<(), Cause>,
+    /// Without an answer: why the target may never have had the request.
+    pub unserved: Option<Unserved>,
     pub location: Option<Box<str>>,
+}
+
+/// Why a request without an answer may be sent again on another connection (RFC 9112 §9.3 and §9.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unserved {
+    /// It stood behind the answer with which the target said that it closes: whatever it was, the target does nothing
+    /// with it.
+    BehindLast,
+    /// It stood behind others when the connection broke.
+    BehindBroken,
+    /// The connection had been idle and broke with nothing of an answer; whether the target had the request is for its
+    /// kernel to say.
+    Reused,
 }
 
 /// How long a phase took; zero or one of each kind for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseTook(pub Phase, pub Picos);
+
+/// What becomes of requests behind the one with which a connection broke.
+const BROKEN: (Cause, Option<Unserved>) = (Cause::PipelineClosed, Some(Unserved::BehindBroken));
 
 /// What a connection is made with.
 #[derive(Debug, Default)]
@@ -60,6 +78,17 @@ pub struct Connection {
     /// Requests begun on it.
     served: u32,
     keep_alive: bool,
+    /// The target answers nothing behind what it answers now.
+    closes: bool,
+    /// The socket takes no more, but what the target said before may still be read.
+    mute: bool,
+    was_reset: bool,
+    /// Bytes for the wire that were taken from `output`, and how many there were before the oldest request that has no
+    /// answer.
+    written: u64,
+    written_before: u64,
+    /// Bytes that no request asked for have come.
+    surplus: bool,
 }
 
 impl Connection {
@@ -74,6 +103,12 @@ impl Connection {
             opened_at: now,
             served: 0,
             keep_alive: true,
+            closes: false,
+            mute: false,
+            was_reset: false,
+            written: 0,
+            written_before: 0,
+            surplus: false,
         }
     }
 
@@ -104,7 +139,11 @@ impl Connection {
     }
 
     /// Begins an exchange; its request leaves by `output` as soon as the connection is open.
-    pub fn begin(&mut self, exchange: Exchange, request: &[u8], body: Body) {
+    pub fn begin(&mut self, mut exchange: Exchange, request: &[u8], body: Body) {
+        exchange.behind = !self.in_flight.is_empty();
+        if !exchange.behind {
+            self.written_before = self.written;
+        }
         self.outgoing.push(request, body);
         self.in_flight.push_back(exchange);
         self.served += 1;
@@ -115,12 +154,24 @@ impl Connection {
         self.keep_alive = false;
     }
 
-    /// The name is resolved and `connect` has begun.
-    pub fn connecting(&mut self, now: Instant) -> PhaseTook {
-        let took = now.since(self.since);
+    /// The name is resolved and `connect` has begun; with another address, once more.
+    pub fn connecting(&mut self, now: Instant) -> Option<PhaseTook> {
+        let took = PhaseTook(Phase::Lookup, now.since(self.since));
+        let first = self.stage == Stage::Lookup;
         self.enter(Stage::Connecting, now);
-        self.opened_at = now;
-        PhaseTook(Phase::Lookup, took)
+        if first {
+            self.opened_at = now;
+        }
+        first.then_some(took)
+    }
+
+    /// Whether bytes came that no request asked for.
+    pub fn has_surplus(&self) -> bool {
+        self.surplus
+    }
+    /// Bytes that were handed over for the wire before the oldest request that has no answer.
+    pub fn written_before(&self) -> u64 {
+        self.written_before
     }
 
     /// The transport is up. Idempotent after the first time.
@@ -152,6 +203,7 @@ impl Connection {
     pub fn output(&mut self) -> &[u8] {
         match self.stage {
             Stage::Lookup | Stage::Closed => &[],
+            _ if self.mute => &[],
             Stage::Proxy => self.outgoing.first(),
             // Before `connected` too: sending may work before the kernel says so.
             Stage::Connecting if self.route.connect.is_some() => &[],
@@ -167,6 +219,7 @@ impl Connection {
 
     /// `count` bytes of `output` are with the kernel.
     pub fn wrote(&mut self, count: usize) {
+        self.written += count as u64;
         match (self.stage, self.route.tls.as_deref_mut()) {
             (Stage::Proxy, _) => self.outgoing.took_first(count),
             (_, Some(layer)) => layer.wrote(count),
@@ -176,7 +229,7 @@ impl Connection {
 
     /// Whether a streamed body waits for its next piece; then `stream` brings it.
     pub fn wants_body(&self) -> bool {
-        self.stage == Stage::Open && self.outgoing.wants_body()
+        self.stage == Stage::Open && !self.mute && self.outgoing.wants_body()
     }
     /// The next piece of a streamed body, framed; it counts for the exchange that it belongs to.
     pub fn stream(&mut self, framed: &[u8], last: bool) {
@@ -208,7 +261,7 @@ impl Connection {
     }
 
     fn proxy_answer(&mut self, bytes: &[u8], now: Instant, finished: &mut Vec<Finished>) {
-        let asked = Asked { no_body: true, location: false };
+        let asked = Asked { no_body: true, ..Asked::default() };
         let mut input = bytes;
         loop {
             match self.reader.next(&mut input, asked) {
@@ -234,7 +287,7 @@ impl Connection {
         }
         self.route.tls = Some(layer);
         match result {
-            Ok(closed) if closed && self.stage != Stage::Closed => self.eof(now, finished),
+            Ok(closed) if closed && self.stage != Stage::Closed => self.ended(finished),
             Ok(_) => {}
             Err(cause) => self.fail(cause, finished),
         }
@@ -247,6 +300,7 @@ impl Connection {
             let Some(exchange) = self.in_flight.front_mut() else {
                 // Bytes that nobody asked for: the connection can not be trusted any more.
                 if !input.is_empty() {
+                    self.surplus = true;
                     self.stage = Stage::Closed;
                 }
                 return;
@@ -268,12 +322,13 @@ impl Connection {
                 Ok(Item::Informational(_)) => {}
                 Ok(Item::Head(head)) => {
                     exchange.status = head.status;
-                    self.keep_alive &= head.keep_alive;
+                    self.closes |= !head.keep_alive;
                     // A final answer without 100 (Continue): the body is not wanted.
                     if self.outgoing.is_held() {
                         self.outgoing.drop_held();
-                        self.keep_alive = false;
+                        self.closes = true;
                     }
+                    self.keep_alive &= !self.closes;
                 }
                 Ok(Item::Data(data)) => {
                     exchange.body_in += data.len() as u64;
@@ -281,30 +336,42 @@ impl Connection {
                         exchange.rules.update(check, data);
                     }
                 }
-                Ok(Item::End) => self.complete(finished),
+                Ok(Item::End) => {
+                    self.complete(finished);
+                    self.surplus |= self.stage == Stage::Closed && !input.is_empty();
+                }
                 Err(error) => return self.broken(error, finished),
             }
         }
     }
 
     fn complete(&mut self, finished: &mut Vec<Finished>) {
+        // What is left of a body that was answered early is not wanted; the next request would have to wait for it.
+        let unsent = self.outgoing.is_sending_first(self.in_flight.len());
         let exchange = self.in_flight.pop_front().expect("an answer completes the oldest exchange");
         let location = self.reader.take_location();
-        finished.push(Finished { exchange, result: Ok(()), location });
-        if !self.keep_alive {
-            self.fail(Cause::FirstByteClosed, finished);
+        finished.push(Finished { exchange, result: Ok(()), unserved: None, location });
+        if self.closes || unsent {
+            self.close_with(None, (Cause::PipelineClosed, Some(Unserved::BehindLast)), finished);
+        } else if !self.keep_alive && self.in_flight.is_empty() {
+            self.stage = Stage::Closed;
         }
     }
 
     fn broken(&mut self, error: FramingError, finished: &mut Vec<Finished>) {
-        self.fail_first(error.cause(), Cause::FirstByteClosed, finished);
+        self.close_with(Some(error.cause()), BROKEN, finished);
     }
 
-    /// The target will send no more.
-    pub fn eof(&mut self, _now: Instant, finished: &mut Vec<Finished>) {
+    /// The target will send no more, and by TLS's own word if that is spoken: an end that is not cut short.
+    fn ended(&mut self, finished: &mut Vec<Finished>) {
+        if self.mute && !self.reader.is_in_body() {
+            let cause = self.cause_of_reset();
+            return self.lost(cause, self.reader.is_inside(), !self.was_reset, finished);
+        }
         let (in_body, foreign) = (self.reader.is_in_body(), self.reader.is_foreign());
+        let inside = self.reader.is_inside();
         if self.stage == Stage::Open && self.reader.close() && !self.in_flight.is_empty() {
-            self.keep_alive = false;
+            self.closes = true;
             return self.complete(finished);
         }
         let cause = match self.stage {
@@ -315,20 +382,40 @@ impl Connection {
             _ if foreign => Cause::FramingHead,
             _ => Cause::FirstByteClosed,
         };
-        self.fail_first(cause, Cause::FirstByteClosed, finished);
+        self.lost(cause, inside, true, finished);
+    }
+
+    /// The target has shut down the transport.
+    pub fn eof(&mut self, _now: Instant, finished: &mut Vec<Finished>) {
+        // RFC 9112 §9.8: without TLS's own end, nobody knows whether a body until close is whole.
+        if self.route.tls.is_some() && self.reader.is_until_close() && self.stage == Stage::Open {
+            return self.close_with(Some(Cause::BodyTruncated), BROKEN, finished);
+        }
+        self.ended(finished);
     }
 
     /// The connection was reset, or its socket failed in a like way.
     pub fn reset(&mut self, finished: &mut Vec<Finished>) {
-        let cause = match self.stage {
+        let cause = self.cause_of_reset();
+        self.lost(cause, self.reader.is_inside(), false, finished);
+    }
+
+    fn cause_of_reset(&self) -> Cause {
+        match self.stage {
             Stage::Lookup | Stage::Connecting => Cause::ConnectReset,
             Stage::Proxy => Cause::ProxyRefused,
             Stage::Handshake => Cause::TlsClosed,
             _ if self.reader.is_in_body() => Cause::BodyReset,
             _ if self.outgoing.is_partly_sent() => Cause::SendReset,
             _ => Cause::FirstByteReset,
-        };
-        self.fail_first(cause, Cause::FirstByteReset, finished);
+        }
+    }
+
+    /// Sending failed. The target may have answered before it went, so what it said is read first; `eof` or `reset` will
+    /// follow. If the connection was reset, the kernel has said so here and says no more than that it is over.
+    pub fn mute(&mut self, was_reset: bool) {
+        (self.mute, self.was_reset) = (true, was_reset);
+        self.keep_alive = false;
     }
 
     /// The oldest exchange took too long: by phase.
@@ -342,21 +429,49 @@ impl Connection {
             _ if self.outgoing.is_partly_sent() => Cause::SendTimeout,
             _ => Cause::FirstByteTimeout,
         };
-        self.fail_first(cause, Cause::FirstByteTimeout, finished);
+        // Those behind it have deadlines of their own.
+        self.close_with(Some(cause), BROKEN, finished);
     }
 
     /// Ends every exchange with the same cause and closes.
     pub fn fail(&mut self, cause: Cause, finished: &mut Vec<Finished>) {
-        self.fail_first(cause, cause, finished);
+        self.close_with(Some(cause), (cause, None), finished);
     }
 
-    fn fail_first(&mut self, first: Cause, others: Cause, finished: &mut Vec<Finished>) {
+    /// The connection is gone. Its oldest request is charged with that, unless there is nothing of an answer and the
+    /// target may never have looked at it. Of that the kernel knows only where the target shut down in order
+    /// (`by_eof`): a reset acknowledges nothing.
+    fn lost(&mut self, cause: Cause, inside: bool, by_eof: bool, finished: &mut Vec<Finished>) {
+        if self.stage != Stage::Open {
+            return self.fail(cause, finished);
+        }
+        let first = self.in_flight.front().filter(|_| !inside);
+        if first.is_some_and(|first| first.behind) {
+            return self.close_with(None, BROKEN, finished);
+        }
+        let is_reused = by_eof && first.is_some() && self.served as usize > self.in_flight.len();
+        let at = finished.len();
+        self.close_with(Some(cause), BROKEN, finished);
+        if is_reused {
+            finished[at].unserved = Some(Unserved::Reused);
+        }
+    }
+
+    /// Closes. `first` is what ended the oldest exchange, if that was not the end of all.
+    fn close_with(
+        &mut self,
+        first: Option<Cause>,
+        others: (Cause, Option<Unserved>),
+        finished: &mut Vec<Finished>,
+    ) {
         self.stage = Stage::Closed;
-        let causes = std::iter::once(first).chain(std::iter::repeat(others));
-        let ended = self.in_flight.drain(..).zip(causes);
-        finished.extend(ended.map(|(exchange, cause)| Finished {
+        let first = first.map(|cause| (cause, None));
+        let ends = first.into_iter().chain(std::iter::repeat(others));
+        let ended = self.in_flight.drain(..).zip(ends);
+        finished.extend(ended.map(|(exchange, (cause, unserved))| Finished {
             exchange,
             result: Err(cause),
+            unserved,
             location: None,
         }));
     }

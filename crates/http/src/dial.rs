@@ -1,7 +1,7 @@
 //! Sockets made ready to connect.
 
 use plan::ConnectionPlan;
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with, sockopt,
@@ -78,6 +78,27 @@ pub fn check_sources(plan: &ConnectionPlan) -> Result<(), (IpAddr, Errno)> {
 pub fn unix(path: &Path) -> Result<(OwnedFd, SocketAddrAny), Errno> {
     let address = SocketAddrUnix::new(path)?;
     Ok((stream(AddressFamily::UNIX)?, address.into()))
+}
+
+/// Bytes that the other side's kernel has acknowledged, the one for SYN among them; `None` if this is no TCP socket.
+pub fn acknowledged(socket: BorrowedFd<'_>) -> Option<u64> {
+    /// Where `tcpi_bytes_acked` is in `struct tcp_info` (linux/tcp.h).
+    const BYTES_ACKED: usize = 120;
+    let mut info = [0u8; 256];
+    let mut length = info.len() as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the pointer and length describe an array that lives across the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    let known = result == 0 && length as usize >= BYTES_ACKED + 8;
+    let field = info[BYTES_ACKED..BYTES_ACKED + 8].try_into().ok()?;
+    known.then(|| u64::from_ne_bytes(field))
 }
 
 fn stream(family: AddressFamily) -> Result<OwnedFd, Errno> {

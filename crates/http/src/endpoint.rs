@@ -4,7 +4,7 @@ use plan::{Family, ResolvePlan, Scheme, TargetUrl};
 use rustls::pki_types::ServerName;
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
-use units::Instant;
+use units::{Instant, Picos};
 
 /// Index into `Endpoints`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,6 +20,16 @@ pub struct EndpointKey {
     pub tls: bool,
     pub host: Box<str>,
     pub port: u16,
+}
+
+impl EndpointKey {
+    /// `host:port`, always with the port.
+    pub fn authority(&self) -> String {
+        match self.host.contains(':') {
+            true => format!("[{}]:{}", self.host, self.port),
+            false => format!("{}:{}", self.host, self.port),
+        }
+    }
 }
 
 /// One endpoint and its idle connections, the longest idle first. A connection that was closed meanwhile stays
@@ -40,6 +50,8 @@ pub struct Name {
     pub port: u16,
     pub state: Known,
     next: usize,
+    /// What connecting has told of its addresses.
+    standing: Vec<(SocketAddr, Standing)>,
     /// Connections that wait for the answer.
     pub waiting: Vec<u32>,
     /// An answer is on its way.
@@ -53,13 +65,99 @@ pub enum Known {
     Addresses(Vec<SocketAddr>, Instant),
 }
 
+/// What is known of an address, beyond that the name has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// A connection to it was made: what happens there is the target's doing from now on.
+    Works,
+    /// It was slower than [`PATIENCE`]; it has all the time it wants once no other is left.
+    Slow,
+    /// Nothing can be reached there.
+    Fails,
+}
+
+/// How long an address is waited for while there is another to try (RFC 8305 §8, Connection Attempt Delay).
+pub const PATIENCE: Picos = Picos::from_millis(250);
+
 impl Name {
-    /// The next address, each in turn.
+    /// The next address, each in turn; those at which nothing could be reached are left out.
     pub fn address(&mut self) -> Option<SocketAddr> {
         let Known::Addresses(all, _) = &self.state else { return None };
-        let address = all.get(self.next % all.len().max(1)).copied();
+        let fit = |wanted: &[Option<Standing>]| {
+            let fits = |address: &&SocketAddr| wanted.contains(&self.standing_of(**address));
+            all.iter().filter(fits).copied().collect::<Vec<_>>()
+        };
+        if self.standing.is_empty() {
+            let address = all.get(self.next % all.len().max(1)).copied();
+            self.next = self.next.wrapping_add(1);
+            return address;
+        }
+        let best = fit(&[Some(Standing::Works), None]);
+        let from = if best.is_empty() { fit(&[Some(Standing::Slow)]) } else { best };
+        let address = from.get(self.next % from.len().max(1)).copied().or_else(|| all.first().copied());
         self.next = self.next.wrapping_add(1);
         address
+    }
+
+    /// New addresses, of which nothing else is known.
+    pub fn learned(&mut self, all: Vec<SocketAddr>, now: Instant) {
+        self.standing.retain(|(address, standing)| *standing == Standing::Works && all.contains(address));
+        self.state = Known::Addresses(all, now);
+    }
+
+    /// A connection to the address was made.
+    pub fn works(&mut self, address: SocketAddr) {
+        if self.is_one_of_several(address) && self.standing_of(address) != Some(Standing::Works) {
+            self.stands(address, Standing::Works);
+        }
+    }
+
+    /// Nothing can be reached at the address. True if another one is to be tried instead: an address that has worked is
+    /// the target's, and its failure an outcome.
+    pub fn fails(&mut self, address: SocketAddr) -> bool {
+        if !self.is_one_of_several(address) || self.standing_of(address) == Some(Standing::Works) {
+            return false;
+        }
+        self.stands(address, Standing::Fails);
+        let Known::Addresses(all, _) = &self.state else { return false };
+        let is_left = all.iter().any(|other| self.standing_of(*other) != Some(Standing::Fails));
+        if !is_left {
+            // All are tried again by the next request.
+            self.standing.clear();
+        }
+        is_left
+    }
+
+    /// Whether another address is to be tried if this one is slow.
+    pub fn has_better_than_slow(&self, address: SocketAddr) -> bool {
+        let Known::Addresses(all, _) = &self.state else { return false };
+        let known = self.standing_of(address);
+        let better = |standing| matches!(standing, None | Some(Standing::Works));
+        self.is_one_of_several(address)
+            && known.is_none()
+            && all.iter().any(|other| *other != address && better(self.standing_of(*other)))
+    }
+
+    /// The address has not answered in [`PATIENCE`]. True if another one is to be tried instead.
+    pub fn is_slow(&mut self, address: SocketAddr) -> bool {
+        let another = self.has_better_than_slow(address);
+        if another {
+            self.stands(address, Standing::Slow);
+        }
+        another
+    }
+
+    fn is_one_of_several(&self, address: SocketAddr) -> bool {
+        matches!(&self.state, Known::Addresses(all, _) if all.len() > 1 && all.contains(&address))
+    }
+
+    fn standing_of(&self, address: SocketAddr) -> Option<Standing> {
+        self.standing.iter().find(|(known, _)| *known == address).map(|(_, standing)| *standing)
+    }
+
+    fn stands(&mut self, address: SocketAddr, standing: Standing) {
+        self.standing.retain(|(known, _)| *known != address);
+        self.standing.push((address, standing));
     }
 }
 
@@ -151,7 +249,15 @@ impl Endpoints {
         let known = known_without_asking(&host, port, resolve);
         let state = known.map_or(Known::Unknown, |all| Known::Addresses(all, now));
         self.by_name.insert((host.clone(), port), id);
-        self.names.push(Name { host, port, state, next: 0, waiting: Vec::new(), asked: false });
+        self.names.push(Name {
+            host,
+            port,
+            state,
+            next: 0,
+            standing: Vec::new(),
+            waiting: Vec::new(),
+            asked: false,
+        });
         id
     }
 }
@@ -182,4 +288,96 @@ pub fn of_family(addresses: Vec<SocketAddr>, family: Family) -> Vec<SocketAddr> 
             Family::Ipv6 => address.is_ipv6(),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn name(addresses: &[&str]) -> Name {
+        let all = addresses.iter().map(|text| text.parse().unwrap()).collect();
+        Name {
+            host: "h".into(),
+            port: 1,
+            state: Known::Addresses(all, Instant::EPOCH),
+            next: 0,
+            standing: Vec::new(),
+            waiting: Vec::new(),
+            asked: false,
+        }
+    }
+
+    fn next(name: &mut Name) -> String {
+        name.address().unwrap().to_string()
+    }
+
+    const SIX: &str = "[::1]:1";
+    const FOUR: &str = "127.0.0.1:1";
+
+    #[test]
+    fn an_address_that_refuses_is_left_out_once_another_is_there() {
+        let mut name = name(&[SIX, FOUR]);
+        assert_eq!([next(&mut name), next(&mut name)], [SIX, FOUR]);
+        assert!(name.fails(SIX.parse().unwrap()));
+        assert!((0..4).all(|_| next(&mut name) == FOUR));
+        name.works(FOUR.parse().unwrap());
+        assert!(!name.fails(FOUR.parse().unwrap()), "what has worked fails on its own account");
+        assert_eq!(next(&mut name), FOUR);
+        name.learned(vec![FOUR.parse().unwrap(), SIX.parse().unwrap()], Instant::EPOCH);
+        assert_ne!(next(&mut name), next(&mut name), "with a new answer both have another chance");
+    }
+
+    #[test]
+    fn where_all_refuse_each_request_tries_all() {
+        let mut name = name(&[SIX, FOUR]);
+        for _ in 0..3 {
+            assert!(name.fails(SIX.parse().unwrap()));
+            assert_eq!(next(&mut name), FOUR);
+            assert!(!name.fails(FOUR.parse().unwrap()));
+        }
+    }
+
+    #[test]
+    fn a_slow_address_waits_for_the_others_and_then_has_its_time() {
+        let mut name = name(&[SIX, FOUR]);
+        let (six, four) = (SIX.parse().unwrap(), FOUR.parse().unwrap());
+        assert!(name.has_better_than_slow(six) && name.is_slow(six));
+        assert_eq!(next(&mut name), FOUR);
+        assert!(!name.is_slow(four), "the last has all the time it wants");
+        assert!(name.fails(four));
+        assert_eq!(next(&mut name), SIX);
+        assert!(!name.has_better_than_slow(six));
+    }
+
+    #[test]
+    fn the_only_address_is_the_targets() {
+        let mut name = name(&[FOUR]);
+        let four = FOUR.parse().unwrap();
+        assert!(!name.fails(four) && !name.is_slow(four));
+        assert_eq!(next(&mut name), FOUR);
+    }
+
+    proptest! {
+        /// Whatever connecting tells, there is an address; and one that fails is not tried while another is untried.
+        #[test]
+        fn there_is_always_an_address(tells in proptest::collection::vec((0usize..4, 0u8..4), 0..40)) {
+            let texts = ["1.0.0.1:1", "1.0.0.2:1", "1.0.0.3:1", "1.0.0.4:1"];
+            let mut name = name(&texts);
+            for (index, tell) in tells {
+                let address = texts[index].parse().unwrap();
+                match tell {
+                    0 => name.works(address),
+                    1 => { name.fails(address); }
+                    2 => { name.is_slow(address); }
+                    _ => {}
+                }
+                let next = name.address().unwrap();
+                let has_hope = texts.iter().any(|text| {
+                    name.standing_of(text.parse().unwrap()) != Some(Standing::Fails)
+                });
+                prop_assert!(!has_hope || name.standing_of(next) != Some(Standing::Fails));
+            }
+        }
+    }
 }

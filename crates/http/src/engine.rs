@@ -115,8 +115,12 @@ impl Engine {
         // A long file may name https anywhere: then TLS is made ready too.
         // Certificates that are named are read even if no target wants them, so that a wrong name is found.
         let named = plan.tls.ca.is_some() || plan.tls.client.is_some();
-        let tls =
-            (secure || named || requests.may_need_tls()).then(|| tls::configure(&plan.tls)).transpose()?;
+        let needed = secure || named || requests.may_need_tls();
+        let tls = match (needed || plan.request.follow > 0).then(|| tls::configure(&plan.tls)).transpose() {
+            // Perhaps no redirect leads to https; one that does fails.
+            Err(TlsError::NoRoots { .. }) if !needed => None,
+            configured => configured?,
+        };
         if let Load::Open { arrivals, .. } = &plan.load {
             // A file of recorded times is read through once, so that a bad line is found before the start.
             if let plan::Shape::At(path) = &arrivals.shape {

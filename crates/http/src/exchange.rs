@@ -6,6 +6,7 @@ use sha2::Sha256;
 use std::sync::Arc;
 use units::{Bytes, Cause, Departure, Event, Group, Instant, Outcome, Picos};
 
+use crate::redirect::Chain;
 use crate::response::Asked;
 
 /// A request on its way.
@@ -30,7 +31,14 @@ pub struct Exchange {
     pub status: u16,
     /// What its answer must be.
     pub rules: Arc<Rules>,
-    pub redirects: u16,
+    /// When its request was written first; written then, it is the same again.
+    pub written_at: Instant,
+    /// How often it was sent again, since it was not the target's to answer.
+    pub again: u8,
+    /// It was begun behind others on its connection.
+    pub behind: bool,
+    /// The redirects that it has followed.
+    pub chain: Option<Box<Chain>>,
     pub check: Option<Box<BodyCheck>>,
     /// The URL, kept only where redirects are followed or bodies are compared.
     pub url: Option<Box<str>>,

@@ -5,6 +5,7 @@ use crate::exchange::{Exchange, Rules};
 use crate::outgoing::Body;
 use crate::response::Asked;
 use plan::Expect;
+use std::sync::Arc;
 use units::{Departure, Group, Instant, Picos};
 
 /// What is sent through the tunnel.
@@ -16,7 +17,6 @@ pub const CONNECT: &[u8] = b"CONNECT target.example:80 HTTP/1.1\r\nHost: target.
 #[derive(Debug)]
 pub struct Tunnel {
     connection: Connection,
-    rules: Vec<Rules>,
     finished: Vec<Finished>,
     sent: Vec<u8>,
 }
@@ -28,8 +28,7 @@ impl Default for Tunnel {
         connection.begin(exchange(0), REQUEST, Body::Inside);
         connection.connecting(Instant::EPOCH);
         connection.connected(Instant::EPOCH);
-        let rules = vec![Rules::new(&Expect::default(), false)];
-        let mut tunnel = Self { connection, rules, finished: Vec::new(), sent: Vec::new() };
+        let mut tunnel = Self { connection, finished: Vec::new(), sent: Vec::new() };
         tunnel.drain();
         tunnel
     }
@@ -38,7 +37,7 @@ impl Default for Tunnel {
 impl Tunnel {
     /// Bytes come from the proxy.
     pub fn hear(&mut self, bytes: &[u8]) {
-        self.connection.received(bytes, &self.rules, Instant::EPOCH, &mut self.finished);
+        self.connection.received(bytes, Instant::EPOCH, &mut self.finished);
         self.drain();
     }
 
@@ -104,8 +103,11 @@ fn exchange(seq: u64) -> Exchange {
         group: Group(0),
         asked: Asked::default(),
         status: 0,
-        rules: 0,
-        redirects: 0,
+        rules: Arc::new(Rules::new(&Expect::default(), false)),
+        written_at: Instant::EPOCH,
+        again: 0,
+        behind: false,
+        chain: None,
         check: None,
         url: None,
     }

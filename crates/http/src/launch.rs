@@ -4,16 +4,17 @@ use rustix::io::Errno;
 use std::cmp::Reverse;
 use std::net::SocketAddr;
 use std::os::unix::fs::FileExt;
-use units::{Cause, Departure, Instant, Miss, Picos, Record};
+use units::{Cause, Departure, Instant, Miss, Outcome, Picos, Record};
 
-use crate::connection::{Connection, Route, Stage};
+use crate::connection::{Connection, PhaseTook, Route, Stage};
 use crate::control::Halt;
 use crate::dial;
-use crate::endpoint::{EndpointId, Known, of_family};
+use crate::endpoint::{EndpointId, Known, Name, PATIENCE, of_family};
 use crate::exchange::Exchange;
 use crate::io::{Driver, Opening};
 use crate::outgoing::Body;
 use crate::request::connect_request;
+use crate::slots::Slot;
 use crate::source::Staged;
 use crate::tls::Layer;
 use crate::worker::{Later, Pending, Worker};
@@ -26,9 +27,15 @@ const CATCH_UP: Picos = Picos::from_millis(10);
 const WRITE: usize = 256 * 1024;
 /// A streamed body is read in pieces of this size.
 const STREAM: usize = 32 * 1024;
+/// Addresses that are tried for one connection.
+const MOST_DIALS: usize = 16;
+
+/// Why TLS was not made ready, although there was a need for it.
+const NO_TLS: &str =
+    "a redirect leads to https, and this host trusts no authority; give --ca FILE or --insecure";
 
 /// A connection for a request, or why there is none.
-enum Acquired {
+pub(crate) enum Acquired {
     /// It has been free since then.
     Idle(u32, Instant),
     /// It may be opened; the place for it has been free since then.
@@ -76,7 +83,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let staged =
             setup.chooser.stage(departure.seq, now, &setup.plan, &mut setup.endpoints, &mut self.staged);
         match staged {
-            Ok(staged) => Some(Pending { departure, staged }),
+            Ok(staged) => Some(Pending { departure, staged, written_at: now }),
             Err(miss) => {
                 if let Some(lost) = self.setup.chooser.lost.take() {
                     self.setup.control.lose_source(lost);
@@ -88,7 +95,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
     }
 
-    fn acquire(&mut self, endpoint: EndpointId, now: Instant) -> Acquired {
+    pub(crate) fn acquire(&mut self, endpoint: EndpointId, now: Instant) -> Acquired {
         // A closed loop opens all its connections before it uses one again, as long as there are any to be had.
         let rather_new = self.setup.feed.is_closed()
             && self.slots.open() < self.setup.most_open
@@ -176,7 +183,10 @@ impl<D: Driver, R: Record> Worker<D, R> {
             asked: meta.asked,
             status: 0,
             rules: meta.rules.clone(),
-            redirects: 0,
+            written_at: pending.written_at,
+            again: 0,
+            behind: false,
+            chain: None,
             check,
             url: url.clone(),
         }
@@ -205,40 +215,48 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let now = self.now();
         let endpoint = pending.staged.endpoint;
         let exchange = self.exchange(&pending, now, blocked);
-        self.open_with(endpoint, exchange, pending.staged.body, now);
+        let deadline = self.deadline_of(&exchange, now);
+        self.open_with(endpoint, exchange, pending.staged.body, deadline, now);
     }
 
-    pub(crate) fn open_with(&mut self, endpoint: EndpointId, exchange: Exchange, body: Body, now: Instant) {
+    pub(crate) fn open_with(
+        &mut self,
+        endpoint: EndpointId,
+        exchange: Exchange,
+        body: Body,
+        deadline: Instant,
+        now: Instant,
+    ) {
         let route = match self.route(endpoint) {
             Ok(route) => route,
-            Err(detail) => {
+            Err((cause, detail)) => {
                 self.notes.detail(&detail);
-                self.recorder.event(&exchange.event(units::Outcome::Failed(Cause::TlsProtocol), now));
-                self.setup.feed.freed(now, self.pause());
-                return;
+                return self.conclude(exchange, Outcome::Failed(cause), now);
             }
         };
         let slot = self.slots.insert(Connection::new(route, Stage::Lookup, now), endpoint, now);
         self.gauges.open += 1;
         self.gauges.opened += 1;
         self.put(slot, exchange, body);
-        self.arm(slot, now);
+        self.arm_until(slot, deadline);
         self.connect(slot, now);
         // Now, since one for which there was no port never was open.
         self.gauges.open_peak = self.gauges.open_peak.max(self.gauges.open);
     }
 
-    fn route(&mut self, endpoint: EndpointId) -> Result<Route, String> {
-        let proxied = self.setup.plan.connection.proxy.is_some();
+    /// What lies between the socket and the target. A target that wants TLS never gets a connection without it.
+    fn route(&mut self, endpoint: EndpointId) -> Result<Route, (Cause, String)> {
+        let plan = &self.setup.plan;
         let endpoint = self.setup.endpoints.get(endpoint);
-        let connect = (proxied && endpoint.key.tls).then(|| connect_request(&endpoint.key));
-        let tls = match (&endpoint.server_name, &self.setup.tls) {
-            (Some(name), Some(config)) => {
-                Some(Box::new(Layer::new(config, name).map_err(|error| error.to_string())?))
-            }
-            _ => None,
+        if !endpoint.key.tls {
+            return Ok(Route::default());
+        }
+        let connect = plan.connection.proxy.is_some().then(|| connect_request(plan, &endpoint.key));
+        let (Some(name), Some(config)) = (&endpoint.server_name, &self.setup.tls) else {
+            return Err((Cause::RedirectTls, NO_TLS.to_owned()));
         };
-        Ok(Route { connect, tls })
+        let layer = Layer::new(config, name).map_err(|error| (Cause::TlsProtocol, error.to_string()))?;
+        Ok(Route { connect, tls: Some(Box::new(layer)) })
     }
 
     /// Connects the socket of a place, asking for the address first if it is not known.
@@ -251,7 +269,15 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let entry = self.setup.endpoints.name(name);
         match entry.address() {
             Some(address) => {
+                let may_be_slow = entry.has_better_than_slow(address);
                 let made = self.setup.dialer.tcp(address);
+                if let Some(place) = self.slots.get(slot) {
+                    (place.address, place.dials) = (Some(address), place.dials + 1);
+                    if may_be_slow {
+                        let again = Later::Address(place.dials);
+                        self.later.push(Reverse((now + PATIENCE, slot, place.generation, again)));
+                    }
+                }
                 self.dial(slot, made, now);
             }
             None => {
@@ -263,6 +289,67 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
     }
 
+    /// Connecting failed. True if the name has another address, which is being tried for the same requests.
+    pub(crate) fn goes_elsewhere(&mut self, slot: u32, errno: Errno, now: Instant) -> bool {
+        let of_the_address = matches!(
+            errno,
+            Errno::CONNREFUSED
+                | Errno::CONNRESET
+                | Errno::CONNABORTED
+                | Errno::HOSTUNREACH
+                | Errno::NETUNREACH
+                | Errno::NETDOWN
+                | Errno::HOSTDOWN
+                | Errno::TIMEDOUT
+                | Errno::ADDRNOTAVAIL
+                | Errno::AFNOSUPPORT
+                | Errno::ACCESS
+                | Errno::PERM
+        );
+        let Some((entry, address)) = self.dialled(slot).filter(|_| of_the_address) else { return false };
+        if !entry.fails(address) {
+            return false;
+        }
+        let detail = format!(
+            "{}: nothing could be reached at {} ({errno}); its other addresses are used",
+            entry.host,
+            address.ip()
+        );
+        self.notes.detail(&detail);
+        self.dial_again(slot, now)
+    }
+
+    /// Connecting takes long: another address is tried, if there is one that may be faster.
+    pub(crate) fn tires(&mut self, slot: u32, dials: usize, now: Instant) {
+        let waits = |place: &Slot| place.connection.stage() == Stage::Connecting && place.dials == dials;
+        if !self.slots.peek(slot).is_some_and(waits) {
+            return;
+        }
+        if let Some((entry, address)) = self.dialled(slot)
+            && entry.is_slow(address)
+        {
+            self.dial_again(slot, now);
+        }
+    }
+
+    /// The name behind a connection that is being made, and the address that is tried.
+    fn dialled(&mut self, slot: u32) -> Option<(&mut Name, SocketAddr)> {
+        let place = self.slots.peek(slot)?;
+        let address = place.address?;
+        let name = self.setup.endpoints.get(place.endpoint).name;
+        Some((self.setup.endpoints.name(name), address))
+    }
+
+    fn dial_again(&mut self, slot: u32, now: Instant) -> bool {
+        // Others may set addresses aside meanwhile; no request goes round for ever.
+        if self.slots.peek(slot).is_none_or(|place| place.dials >= MOST_DIALS) {
+            return false;
+        }
+        self.driver.close(slot, false);
+        self.connect(slot, now);
+        true
+    }
+
     fn dial(
         &mut self,
         slot: u32,
@@ -271,11 +358,10 @@ impl<D: Driver, R: Record> Worker<D, R> {
     ) {
         let opened = made.and_then(|(socket, to)| {
             // Before the connect, so that it is not charged to the look-up.
-            if let Some(place) = self.slots.get(slot) {
-                let took = place.connection.connecting(now);
-                if !took.1.is_zero() {
-                    self.recorder.phase(took.0, took.1);
-                }
+            if let Some(took) = self.slots.get(slot).and_then(|place| place.connection.connecting(now))
+                && !took.1.is_zero()
+            {
+                self.recorder.phase(took.0, took.1);
             }
             self.driver.open(slot, socket, &to)
         });
@@ -295,6 +381,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     /// The generator's own limits are misses; everything else is an outcome.
     fn not_opened(&mut self, slot: u32, errno: Errno, now: Instant) {
+        if self.goes_elsewhere(slot, errno, now) {
+            return;
+        }
         let miss = match errno {
             Errno::MFILE | Errno::NFILE => Miss::NoDescriptor,
             Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => Miss::NoPort,
@@ -316,8 +405,18 @@ impl<D: Driver, R: Record> Worker<D, R> {
     pub(crate) fn connected(&mut self, slot: u32, now: Instant) {
         self.note_connected(slot, now);
         let took = self.slots.get(slot).and_then(|place| place.connection.connected(now));
-        self.record_phase(slot, took, now);
+        self.is_up(slot, took, now);
         self.flush(slot);
+    }
+
+    /// If a connection was made just now, its address is one that works.
+    fn is_up(&mut self, slot: u32, took: Option<PhaseTook>, now: Instant) {
+        if took.is_some()
+            && let Some((entry, address)) = self.dialled(slot)
+        {
+            entry.works(address);
+        }
+        self.record_phase(slot, took, now);
     }
 
     /// Sends what the connection has to send, as far as the kernel takes it.
@@ -348,7 +447,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
                     place.connection.wrote(count);
                     if let Some(at) = connected {
                         let took = place.connection.connected(at);
-                        self.record_phase(slot, took, at);
+                        self.is_up(slot, took, at);
                     }
                     if count < length {
                         return;
@@ -357,9 +456,22 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 Err(Errno::AGAIN) => return,
                 Err(errno) => {
                     let now = self.now();
-                    return self.failed(slot, errno, now);
+                    return self.not_sent(slot, errno, now);
                 }
             }
+        }
+    }
+
+    /// Sending failed. What the target said before it went is read first: a refusal of a body may be there.
+    pub(crate) fn not_sent(&mut self, slot: u32, errno: Errno, now: Instant) {
+        match self.slots.get(slot) {
+            Some(place)
+                if place.connection.stage() == Stage::Open
+                    && matches!(errno, Errno::PIPE | Errno::CONNRESET | Errno::CONNABORTED) =>
+            {
+                place.connection.mute(errno != Errno::PIPE);
+            }
+            _ => self.failed(slot, errno, now),
         }
     }
 
@@ -407,7 +519,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 });
             match found {
                 Ok(all) => {
-                    entry.state = Known::Addresses(all, now);
+                    entry.learned(all, now);
                     waiting.into_iter().for_each(|slot| self.connect_if_waiting(slot, now));
                 }
                 Err(problem) => {

@@ -8,6 +8,7 @@
 //! The protocol side (`request`, `response`, `exchange`, `connection`, `outgoing`, `tls`) does no I/O and takes time
 //! as an argument; `worker` is one thread's loop around it.
 
+mod again;
 mod connection;
 mod control;
 mod dial;
@@ -25,6 +26,7 @@ mod notes;
 mod outgoing;
 mod pulse;
 mod reading;
+mod redirect;
 mod request;
 mod resolver;
 pub mod response;

@@ -1,5 +1,7 @@
 //! What is worth telling about a run besides its figures: bounded, whatever happens.
 
+use crate::connection::Unserved;
+
 /// Different sentences kept.
 const KEPT: usize = 8;
 
@@ -10,6 +12,13 @@ pub struct Notes {
     pub details: Vec<String>,
     /// Offsets of lines that are no requests, and what is wrong with them.
     pub bad_lines: Vec<(u64, String)>,
+    /// Requests that were sent again: pipelined behind an answer that closed the connection, pipelined on one that
+    /// broke, or sent on an idle one that the target had closed.
+    pub behind_last: u64,
+    pub behind_broken: u64,
+    pub reused: u64,
+    /// Connections that were closed since bytes came on them that no request asked for.
+    pub surplus: u64,
 }
 
 impl Notes {
@@ -19,9 +28,22 @@ impl Notes {
         }
     }
 
+    pub fn sent_again(&mut self, why: Option<Unserved>) {
+        match why {
+            Some(Unserved::BehindLast) => self.behind_last += 1,
+            Some(Unserved::BehindBroken) => self.behind_broken += 1,
+            Some(Unserved::Reused) => self.reused += 1,
+            None => {}
+        }
+    }
+
     /// Adds another thread's.
     pub fn merge(&mut self, other: Self) {
         other.details.iter().for_each(|text| self.detail(text));
+        self.behind_last += other.behind_last;
+        self.behind_broken += other.behind_broken;
+        self.reused += other.reused;
+        self.surplus += other.surplus;
         self.bad_lines.extend(other.bad_lines);
         self.bad_lines.sort();
         self.bad_lines.dedup();

@@ -133,6 +133,15 @@ impl Outgoing {
         self.took(0);
     }
 
+    /// Whether a part of the oldest of so many unanswered requests has not been sent.
+    pub fn is_sending_first(&self, unanswered: usize) -> bool {
+        let has_body = self.body.is_some() || self.streaming || self.held > 0;
+        match has_body {
+            true => unanswered == 1 + self.later.len(),
+            false => unanswered == 1 && self.at < self.bytes.len(),
+        }
+    }
+
     /// Whether something is sent in part.
     pub fn is_partly_sent(&self) -> bool {
         self.at > 0 || self.streaming || self.body.as_ref().is_some_and(|(_, at)| *at > 0)

@@ -17,6 +17,7 @@ use units::Group;
 use crate::endpoint::{EndpointId, EndpointKey};
 use crate::exchange::Rules;
 use crate::outgoing::{Body, COPY_LIMIT};
+use crate::redirect::{Chain, Sent};
 use crate::response::Asked;
 
 /// Why a request could not be made ready; found before anything is sent.
@@ -74,8 +75,10 @@ pub struct Writer {
     expect_continue: bool,
     follow: bool,
     templates: bool,
-    /// Absolute-form targets for a plain HTTP proxy.
-    absolute: bool,
+    /// For a proxy: it reads requests for http, which are in absolute form. The field line that it asks for.
+    for_proxy: Option<String>,
+    /// The value of Authorization by `--user`.
+    by_user: Option<String>,
     has_authorization: bool,
 }
 
@@ -133,7 +136,8 @@ impl Writer {
             expect_continue: request.expect_continue,
             follow: request.follow > 0,
             templates: request.templates,
-            absolute: plan.connection.proxy.is_some(),
+            for_proxy: plan.connection.proxy.is_some().then(|| proxy_field(plan)),
+            by_user: request.basic_auth.as_ref().map(|user| basic(user.as_bytes())),
         })
     }
 
@@ -171,7 +175,8 @@ impl Writer {
 
     /// What belongs to a request of this method.
     pub fn meta(&self, method: &str, group: Group, rules: Arc<Rules>) -> Meta {
-        Meta { group, asked: Asked { no_body: method == "HEAD", location: self.follow }, rules }
+        let idempotent = matches!(method, "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS" | "TRACE");
+        Meta { group, asked: Asked { no_body: method == "HEAD", location: self.follow, idempotent }, rules }
     }
 
     /// What belongs to a request written by `line`.
@@ -182,10 +187,15 @@ impl Writer {
     /// The field lines after Host up to Content-Length, if they are not those of the plan alone.
     fn own_fields(&self, url: &TargetUrl<'_>, line: &RequestLine) -> Option<String> {
         let mut fields = String::new();
-        for (name, value) in line.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host")) {
+        // In a tunnel there is no proxy to read it.
+        let tunnelled = self.for_proxy.is_some() && url.scheme == Scheme::Https;
+        let is_elsewhere = |name: &str| {
+            name.eq_ignore_ascii_case("host") || (tunnelled && name.eq_ignore_ascii_case(PROXY_AUTHORIZATION))
+        };
+        for (name, value) in line.headers.iter().filter(|(name, _)| !is_elsewhere(name)) {
             fields.push_str(&format!("{name}: {value}\r\n"));
         }
-        if fields.is_empty() && !self.wants_credentials(url) {
+        if fields.is_empty() && !self.needs_own_fields(url) {
             return None;
         }
         for common in self.fields.split_inclusive("\r\n") {
@@ -195,21 +205,33 @@ impl Writer {
             }
         }
         if let Some(userinfo) = url.userinfo.filter(|_| !has_field(&fields, "authorization")) {
-            fields.push_str(&format!("Authorization: {}\r\n", basic(&percent_decoded(userinfo))));
+            fields.push_str(&format!("Authorization: {}\r\n", login_value(userinfo)));
+        }
+        if let Some(for_proxy) =
+            self.for_proxy(url.scheme).filter(|_| !has_field(&fields, PROXY_AUTHORIZATION))
+        {
+            fields.push_str(for_proxy);
         }
         Some(fields)
     }
 
-    fn wants_credentials(&self, url: &TargetUrl<'_>) -> bool {
-        url.userinfo.is_some() && !self.has_authorization
+    /// Whether a request for this URL has field lines that others of the plan have not: its login, or the proxy's.
+    fn needs_own_fields(&self, url: &TargetUrl<'_>) -> bool {
+        let login = url.userinfo.is_some() && !self.has_authorization;
+        login || self.for_proxy(url.scheme).is_some_and(|field| !field.is_empty())
     }
 
     fn push_target(&self, url: &TargetUrl<'_>, out: &mut Vec<u8>) {
-        if self.absolute && url.scheme == Scheme::Http {
+        if self.for_proxy(url.scheme).is_some() {
             out.extend_from_slice(b"http://");
             out.extend_from_slice(url.authority.as_bytes());
         }
         url.push_target(out);
+    }
+
+    /// The field line for a proxy that reads the request itself, if there is such a proxy.
+    fn for_proxy(&self, scheme: Scheme) -> Option<&str> {
+        self.for_proxy.as_deref().filter(|_| scheme == Scheme::Http)
     }
 
     /// Length field, end of head and, if small, the body.
@@ -270,7 +292,7 @@ impl Writer {
 
     /// Whether `line` writes this URL: it has no placeholder and needs no field of its own.
     pub fn is_bare(&self, text: &str, url: &TargetUrl<'_>) -> bool {
-        !self.wants_credentials(url) && !(self.templates && text.contains('{'))
+        !self.needs_own_fields(url) && !(self.templates && text.contains('{'))
     }
 
     /// Appends the bytes of a request for a bare URL, as those of a prepared one. Does not allocate.
@@ -335,14 +357,22 @@ impl Writer {
         Ok(self.push_body(text, pieces.method, out))
     }
 
-    /// The GET that follows a redirect to `url`.
-    pub fn redirect(&self, method: &str, url: &TargetUrl<'_>, out: &mut Vec<u8>) {
-        out.extend_from_slice(method.as_bytes());
-        out.push(b' ');
-        self.push_target(url, out);
-        out.extend_from_slice(
-            format!(" {}\r\nHost: {}\r\n{}\r\n", self.version, url.authority, self.fields).as_bytes(),
-        );
+    /// The beginning of a chain of redirects: the request that was sent, which is that of `url` in the plan.
+    pub fn chain(&self, bytes: &[u8], body: &Body, url: Option<&str>, key: &EndpointKey) -> Option<Chain> {
+        let by_url = url.and_then(|url| TargetUrl::parse(url).ok()?.userinfo).map(login_value);
+        Chain::begin(&Sent {
+            bytes,
+            body,
+            by_user: self.by_user.as_deref(),
+            by_url: by_url.as_deref(),
+            origin: &format!("{}://{}", if key.tls { "https" } else { "http" }, key.authority()),
+            proxied: self.for_proxy.is_some(),
+        })
+    }
+
+    /// Appends the request with which a chain goes on.
+    pub fn follow(&self, chain: &Chain, out: &mut Vec<u8>) -> Body {
+        chain.write(self.for_proxy.as_deref(), out)
     }
 }
 
@@ -360,10 +390,23 @@ fn body_of_file(bytes: Vec<u8>, templates: bool, files: &mut Vec<String>) -> Pla
     }
 }
 
-/// The CONNECT request for a tunnel to `key` (RFC 9110 §9.3.6).
-pub fn connect_request(key: &EndpointKey) -> Vec<u8> {
-    let host = if key.host.contains(':') { format!("[{}]", key.host) } else { key.host.to_string() };
-    format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n", port = key.port).into_bytes()
+/// The CONNECT request for a tunnel to `key` (RFC 9110 §9.3.6), with what the proxy is to know.
+pub fn connect_request(plan: &Plan, key: &EndpointKey) -> Vec<u8> {
+    let authority = key.authority();
+    format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{}\r\n", proxy_field(plan)).into_bytes()
+}
+
+const PROXY_AUTHORIZATION: &str = "proxy-authorization";
+
+/// The field lines that a proxy asks for: as typed, or from the login in its URL.
+fn proxy_field(plan: &Plan) -> String {
+    let typed =
+        plan.request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(PROXY_AUTHORIZATION));
+    let typed: String = typed.map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    match &plan.connection.proxy_login {
+        Some(login) if typed.is_empty() => format!("Proxy-Authorization: {}\r\n", login_value(login)),
+        _ => typed,
+    }
 }
 
 fn common_fields(plan: &Plan) -> String {
@@ -372,7 +415,9 @@ fn common_fields(plan: &Plan) -> String {
     if !request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("user-agent")) {
         fields.push_str(concat!("User-Agent: tare/", env!("CARGO_PKG_VERSION"), "\r\n"));
     }
-    for (name, value) in &request.headers {
+    let to_proxy =
+        |name: &str| plan.connection.proxy.is_some() && name.eq_ignore_ascii_case(PROXY_AUTHORIZATION);
+    for (name, value) in request.headers.iter().filter(|(name, _)| !to_proxy(name)) {
         fields.push_str(&format!("{name}: {value}\r\n"));
     }
     if let Some(user) = &request.basic_auth {
@@ -394,6 +439,11 @@ fn has_field(fields: &str, name: &str) -> bool {
 
 fn basic(user_and_password: &[u8]) -> String {
     format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(user_and_password))
+}
+
+/// The value of Authorization by `user:password` as it stands in a URL.
+pub fn login_value(userinfo: &str) -> String {
+    basic(&percent_decoded(userinfo))
 }
 
 fn percent_decoded(text: &str) -> Vec<u8> {

@@ -25,6 +25,8 @@ pub struct Asked {
     pub no_body: bool,
     /// Keep the Location field of a 3xx.
     pub location: bool,
+    /// The request may be carried out twice (RFC 9110 §9.2.2).
+    pub idempotent: bool,
 }
 
 /// A response head, reduced to what the engine acts on.
@@ -149,6 +151,11 @@ impl ResponseReader {
         self.state != State::Head
     }
 
+    /// Whether the body that is being read ends with the connection.
+    pub fn is_until_close(&self) -> bool {
+        self.state == State::UntilClose
+    }
+
     /// The Location field of the last head, if it was asked for.
     pub fn take_location(&mut self) -> Option<Box<str>> {
         self.location.take()
@@ -234,11 +241,12 @@ impl ResponseReader {
     fn parse(&mut self, bytes: &[u8], asked: Asked) -> Result<Option<(Parsed, usize)>, FramingError> {
         let mut fields = [const { std::mem::MaybeUninit::<httparse::Header<'_>>::uninit() }; FIELD_LIMIT];
         let mut response = httparse::Response::new(&mut []);
-        let status = httparse::ParserConfig::default().parse_response_with_uninit_headers(
-            &mut response,
-            bytes,
-            &mut fields,
-        );
+        let mut config = httparse::ParserConfig::default();
+        // RFC 9112 §5.2: a user agent reads a folded line as one with spaces. §5.1 has servers refuse a space before the
+        // colon, and proxies take it away; curl takes both.
+        config.allow_obsolete_multiline_headers_in_responses(true);
+        config.allow_spaces_after_header_name_in_responses(true);
+        let status = config.parse_response_with_uninit_headers(&mut response, bytes, &mut fields);
         match status {
             Ok(httparse::Status::Complete(used)) => {
                 let parsed = Parsed::read(&response, asked, &mut self.location)?;

@@ -5,11 +5,10 @@ use rustix::io::Errno;
 use std::cmp::Reverse;
 use units::{Cause, Instant, Outcome, Phase, Picos, Record};
 
-use crate::connection::{Finished, Stage};
-use crate::endpoint::EndpointId;
+use crate::connection::{Finished, Stage, Unserved};
 use crate::exchange::Exchange;
 use crate::io::Driver;
-use crate::outgoing::Body;
+use crate::redirect::Chain;
 use crate::slots::Slot;
 use crate::worker::{Later, Worker};
 
@@ -30,6 +29,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         for ended in finished.drain(..) {
             self.end(slot, ended, now);
         }
+        self.count_surplus(slot);
         self.finished = finished;
         let Some(place) = self.slots.get(slot) else { return };
         let in_flight = place.connection.in_flight();
@@ -82,17 +82,25 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
     }
 
-    fn end(&mut self, slot: u32, ended: Finished, now: Instant) {
-        let Finished { mut exchange, result, location } = ended;
+    fn count_surplus(&mut self, slot: u32) {
+        let has_surplus = self.slots.peek(slot).is_some_and(|place| place.connection.has_surplus());
+        self.notes.surplus += u64::from(has_surplus);
+    }
+
+    fn end(&mut self, slot: u32, mut ended: Finished, now: Instant) {
+        if self.is_sent_again(slot, &ended) {
+            self.notes.sent_again(ended.unserved);
+            return self.again(slot, ended.exchange);
+        }
+        if ended.unserved == Some(Unserved::Reused) && self.never_arrived(slot) {
+            ended.result = Err(Cause::ReuseClosed);
+        }
+        let Finished { mut exchange, result, location, .. } = ended;
         let follow = self.setup.plan.request.follow;
         if let (Ok(()), Some(location)) = (result, location)
             && follow > 0
             && matches!(exchange.status, 301 | 302 | 303 | 307 | 308)
         {
-            if u32::from(exchange.redirects) >= follow {
-                return self.conclude(exchange, Outcome::Failed(Cause::RedirectLimit), now);
-            }
-            exchange.redirects += 1;
             return self.follow(slot, exchange, &location, now);
         }
         let outcome = match result {
@@ -102,6 +110,23 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.conclude(exchange, outcome, now);
         if self.slots.peek(slot).is_some_and(|place| place.connection.in_flight() > 0) {
             self.arm(slot, now);
+        }
+    }
+
+    /// The same request on another connection.
+    fn again(&mut self, slot: u32, mut exchange: Exchange) {
+        let Some(place) = self.slots.peek(slot) else { return };
+        let endpoint = place.endpoint;
+        exchange.again += 1;
+        self.begin_answer(&mut exchange);
+        self.send_again(exchange, endpoint);
+    }
+
+    /// Nothing of the answer that counts has come yet.
+    fn begin_answer(&mut self, exchange: &mut Exchange) {
+        (exchange.first_byte, exchange.status) = (Instant::FAR, 0);
+        if let Some(check) = exchange.check.as_deref_mut() {
+            exchange.rules.begin(check);
         }
     }
 
@@ -116,7 +141,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
     }
 
-    fn conclude(&mut self, mut exchange: Exchange, outcome: Outcome, now: Instant) {
+    pub(crate) fn conclude(&mut self, mut exchange: Exchange, outcome: Outcome, now: Instant) {
         self.recorder.event(&exchange.event(outcome, now));
         self.gauges.body_in += exchange.body_in;
         if !exchange.waited.is_zero() {
@@ -147,47 +172,40 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     /// The next request of a chain of redirects: same departure, same clock.
     fn follow(&mut self, slot: u32, mut exchange: Exchange, location: &str, now: Instant) {
-        let base = exchange.url.as_deref().and_then(|url| url::Url::parse(url).ok());
-        let joined = base.and_then(|base| base.join(location).ok());
-        let Some(next) = joined.filter(|url| matches!(url.scheme(), "http" | "https")) else {
+        let chain = exchange.chain.take().or_else(|| self.begin_chain(slot, &exchange));
+        let Some(mut chain) = chain else {
             return self.conclude(exchange, Outcome::Failed(Cause::RedirectBad), now);
         };
-        let text: Box<str> = next.as_str().into();
-        let parsed = TargetUrl::parse(&text);
+        if chain.hops >= self.setup.plan.request.follow {
+            return self.conclude(exchange, Outcome::Failed(Cause::RedirectLimit), now);
+        }
+        let followed = chain.follow(exchange.status, location);
         let setup = &mut self.setup;
-        let endpoint = parsed.ok().and_then(|url| setup.endpoints.of(&url, now, &setup.plan.resolve));
-        let (Ok(url), Some(endpoint)) = (parsed, endpoint) else {
+        let url = TargetUrl::parse(chain.url()).ok().filter(|_| followed);
+        let Some(endpoint) = url.and_then(|url| setup.endpoints.of(&url, now, &setup.plan.resolve)) else {
             return self.conclude(exchange, Outcome::Failed(Cause::RedirectBad), now);
         };
-        let method = if exchange.asked.no_body { "HEAD" } else { "GET" };
-        self.staged_aside(|worker| {
-            worker.staged.clear();
-            let requests = worker.setup.chooser.requests().clone();
-            requests.writer.redirect(method, &url, &mut worker.staged);
-            exchange.bytes_out += worker.staged.len() as u64;
-            exchange.status = 0;
-            exchange.url = Some(text.clone());
-            worker.send_on(slot, endpoint, exchange, now);
-        });
-    }
-
-    /// Runs `action` with the staged bytes of a waiting departure kept safe.
-    fn staged_aside(&mut self, action: impl FnOnce(&mut Self)) {
-        let kept = std::mem::take(&mut self.staged);
-        action(self);
-        self.staged = kept;
-    }
-
-    fn send_on(&mut self, slot: u32, endpoint: EndpointId, exchange: Exchange, now: Instant) {
-        let same = self.slots.peek(slot).is_some_and(|place| {
+        exchange.chain = Some(chain);
+        self.begin_answer(&mut exchange);
+        let is_free = self.slots.peek(slot).is_some_and(|place| {
             place.endpoint == endpoint && place.connection.may_begin(1) && !place.listed
         });
-        if same {
-            self.put(slot, exchange, Body::Inside);
-            self.arm(slot, now);
-        } else {
-            self.open_with(endpoint, exchange, Body::Inside, now);
+        match is_free {
+            true => self.carry_again(Some(slot), endpoint, exchange, now),
+            false => self.send_again(exchange, endpoint),
         }
+    }
+
+    /// What was sent, written once more to be changed by redirects.
+    fn begin_chain(&mut self, slot: u32, exchange: &Exchange) -> Option<Box<Chain>> {
+        let endpoint = self.slots.peek(slot)?.endpoint;
+        let setup = &mut self.setup;
+        let mut bytes = Vec::new();
+        let (seq, at) = (exchange.departure.seq, exchange.written_at);
+        let staged = setup.chooser.stage(seq, at, &setup.plan, &mut setup.endpoints, &mut bytes).ok()?;
+        let key = &setup.endpoints.get(endpoint).key;
+        let writer = &setup.chooser.requests().writer;
+        writer.chain(&bytes, &staged.body, exchange.url.as_deref(), key).map(Box::new)
     }
 
     pub(crate) fn eof(&mut self, slot: u32, now: Instant) {
@@ -202,6 +220,10 @@ impl<D: Driver, R: Record> Worker<D, R> {
     pub(crate) fn failed(&mut self, slot: u32, errno: Errno, now: Instant) {
         let Some(place) = self.slots.get(slot) else { return };
         let connecting = matches!(place.connection.stage(), Stage::Lookup | Stage::Connecting);
+        if connecting && self.goes_elsewhere(slot, errno, now) {
+            return;
+        }
+        let Some(place) = self.slots.get(slot) else { return };
         let finished = &mut self.finished;
         match errno {
             Errno::CONNREFUSED if connecting => place.connection.fail(Cause::ConnectRefused, finished),
@@ -213,6 +235,11 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 place.connection.fail(Cause::ConnectUnreachable, finished);
             }
             Errno::TIMEDOUT => place.connection.time_out(finished),
+            // The kernel's word for a reset that came after the target had shut down in order.
+            Errno::PIPE if place.connection.stage() == Stage::Open => {
+                place.connection.mute(false);
+                place.connection.eof(now, finished);
+            }
             Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED => place.connection.reset(finished),
             _ if connecting => place.connection.fail(Cause::ConnectOther, finished),
             _ => place.connection.fail(Cause::SocketOther, finished),

@@ -4,6 +4,7 @@
 //! clearing cost O(1), whatever the number of connections. One that is earlier, of a request that is sent again, is put
 //! where it belongs.
 
+use std::net::SocketAddr;
 use units::Instant;
 
 use crate::connection::Connection;
@@ -28,6 +29,9 @@ pub struct Slot {
     pub behind_since: Option<Instant>,
     /// When the last byte that was read had come, by its stamp.
     pub arrived: Instant,
+    /// Where it is being connected to, and how many addresses were tried.
+    pub address: Option<SocketAddr>,
+    pub dials: usize,
     /// How far a streamed body has been read.
     pub streamed: u64,
     deadline: Instant,
@@ -82,6 +86,8 @@ impl Slots {
             read_at: Instant::EPOCH,
             behind_since: None,
             arrived: Instant::EPOCH,
+            address: None,
+            dials: 0,
             streamed: 0,
             deadline: Instant::FAR,
             before: NONE,

@@ -1,11 +1,14 @@
 //! TLS by rustls, which does no I/O of its own: bytes in, bytes out, never a wait.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{Resumption, WantsClientCert};
+use rustls::client::{Resumption, WantsClientCert, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, ClientConnection, ConfigBuilder, DigitallySignedStruct, SignatureScheme};
+use rustls::server::ParsedCertificate;
+use rustls::{
+    CertificateError, ClientConfig, ClientConnection, ConfigBuilder, DigitallySignedStruct, SignatureScheme,
+};
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -148,7 +151,13 @@ pub fn configure(plan: &TlsPlan) -> Result<Arc<ClientConfig>, TlsError> {
     let builder = if plan.insecure {
         builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
     } else {
-        builder.with_root_certificates(roots(plan.ca.as_deref())?)
+        let given =
+            plan.ca.as_deref().map(|path| certificates("--ca", path)).transpose()?.unwrap_or_default();
+        let authorities = Arc::new(roots(plan.ca.as_deref(), &given)?);
+        let usual = WebPkiServerVerifier::builder_with_provider(authorities, provider)
+            .build()
+            .expect("it has an authority, and no revocation list that could be wrong");
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(Trusting { given, usual }))
     };
     let mut config = client_identity(builder, plan)?;
     config.alpn_protocols = plan.alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
@@ -191,14 +200,15 @@ fn provider(plan: &TlsPlan) -> Result<CryptoProvider, TlsError> {
     Ok(provider)
 }
 
-fn roots(ca: Option<&Path>) -> Result<rustls::RootCertStore, TlsError> {
+/// The host's authorities, and those of the file.
+fn roots(ca: Option<&Path>, given: &[CertificateDer<'static>]) -> Result<rustls::RootCertStore, TlsError> {
     let mut store = rustls::RootCertStore::empty();
     let native = rustls_native_certs::load_native_certs();
     store.add_parsable_certificates(native.certs);
     if let Some(path) = ca {
-        for certificate in certificates("--ca", path)? {
+        for certificate in given {
             store
-                .add(certificate)
+                .add(certificate.clone())
                 .map_err(|error| file_error("--ca", path, error.to_string(), CERTIFICATE))?;
         }
     }
@@ -256,6 +266,64 @@ fn client_problem(error: &rustls::Error) -> String {
         }
         other => other.to_string(),
     }
+}
+
+/// The usual checks; and as with curl's `--cacert`, a certificate that was given itself is trusted, also if it is an
+/// authority's (`openssl req -x509` makes such) that serves as a target's.
+#[derive(Debug)]
+struct Trusting {
+    given: Vec<CertificateDer<'static>>,
+    usual: Arc<WebPkiServerVerifier>,
+}
+
+impl ServerCertVerifier for Trusting {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let usual = self.usual.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        match usual {
+            Err(error)
+                if self.given.iter().any(|given| given == end_entity) && is_only_an_authority(&error) =>
+            {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            usual => usual,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.usual.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.usual.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.usual.supported_verify_schemes()
+    }
+}
+
+/// Whether all that is wrong with a certificate is that it is an authority's. Its dates are looked at before that.
+fn is_only_an_authority(error: &rustls::Error) -> bool {
+    matches!(error, rustls::Error::InvalidCertificate(CertificateError::Other(other))
+        if other.to_string() == "CaUsedAsEndEntity")
 }
 
 /// `--insecure`: every certificate will do, and its signature is not looked at.

@@ -12,11 +12,12 @@ use clock::{Clock, HostClock};
 use plan::Plan;
 use rustls::ClientConfig;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::fs::File;
 use std::sync::Arc;
 use units::{Event, Gauges, Group, Instant, Miss, Outcome, Phase, Picos, Record};
 
+use crate::again::Again;
 use crate::connection::{Finished, PhaseTook, Stage};
 use crate::control::{Control, Halt};
 use crate::dial::Dialer;
@@ -94,6 +95,8 @@ impl Setup {
 pub(crate) struct Pending {
     pub departure: units::Departure,
     pub staged: Staged,
+    /// When its request was written.
+    pub written_at: Instant,
 }
 
 /// What shall be looked at again at a certain time.
@@ -105,6 +108,8 @@ pub(crate) enum Later {
     Read,
     /// Writing may go on: it was interrupted so that others have their turn.
     Write,
+    /// So many addresses were tried; the last has not answered.
+    Address(usize),
 }
 
 /// See the module.
@@ -116,6 +121,8 @@ pub struct Worker<D, R> {
     pub(crate) slots: Slots,
     pub(crate) staged: Vec<u8>,
     pub(crate) pending: Option<Pending>,
+    /// What is to be sent once more, the oldest first.
+    pub(crate) again: VecDeque<Again>,
     pub(crate) later: BinaryHeap<Reverse<(Instant, u32, u32, Later)>>,
     pub(crate) finished: Vec<Finished>,
     #[expect(clippy::vec_box, reason = "exchanges have them boxed; here they wait to be used again")]
@@ -157,6 +164,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             slots: Slots::default(),
             staged: Vec::new(),
             pending: None,
+            again: VecDeque::new(),
             later: BinaryHeap::new(),
             finished: Vec::new(),
             checks: Vec::new(),
@@ -190,6 +198,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 break;
             }
             self.take_changes();
+            self.expire_again(now);
+            self.launch_again(now);
             self.launch_due(now);
             self.take_answers(now);
             self.gauges.due = self.setup.feed.due_before(now, self.gauges.offered);
@@ -281,7 +291,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
             Ready::Data(chunk) => self.data(slot, chunk, now),
             Ready::Eof => self.eof(slot, now),
             Ready::Failed(errno) => self.failed(slot, errno, now),
+            Ready::NotSent(errno) => self.not_sent(slot, errno, now),
         }
+        self.launch_again(now);
     }
 
     fn data(&mut self, slot: u32, chunk: Chunk, now: Instant) {
@@ -499,7 +511,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             return false;
         }
         let drained_at = *self.drained_at.get_or_insert(now);
-        let busy = self.slots.next_deadline().is_some();
+        let busy = self.slots.next_deadline().is_some() || !self.again.is_empty();
         // A run of a certain length has all of it, the gap after its last departure included.
         let by_time_alone = times.end != Instant::FAR && self.setup.plan.stop.requests.is_none();
         if by_time_alone && now < times.end && !self.setup.plan.load.ends_by_itself() {
@@ -527,6 +539,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 self.recorder.event(&exchange.event(Outcome::CutOff, now));
             }
             self.driver.close(slot, true);
+        }
+        for waiting in std::mem::take(&mut self.again) {
+            self.recorder.event(&waiting.exchange.event(Outcome::CutOff, now));
         }
         self.gauges.open = 0;
         self.notes.bad_lines = std::mem::take(&mut self.setup.chooser.bad_lines);
@@ -583,6 +598,13 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
     }
 
+    pub(crate) fn arm_until(&mut self, slot: u32, deadline: Instant) {
+        // Behind others, their deadline is the next.
+        if self.slots.peek(slot).is_some_and(|place| place.connection.in_flight() == 1) {
+            self.slots.set_deadline(slot, deadline);
+        }
+    }
+
     fn expire(&mut self, now: Instant) {
         while let Some((slot, deadline)) = self.slots.next_deadline() {
             if deadline > now {
@@ -608,6 +630,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 }
                 Later::Read => self.driver.pause(slot, false),
                 Later::Write => self.flush(slot),
+                Later::Address(dials) => self.tires(slot, dials, now),
             }
         }
         for _ in 0..GIVEN_UP {

@@ -439,8 +439,8 @@ const fn is_before_a_request(cause: Cause) -> bool {
         }
         SendReset | SendTimeout | FirstByteReset | FirstByteClosed | FirstByteTimeout | BodyReset
         | BodyClosed | BodyTimeout | FramingHead | FramingHeadTooLarge | FramingLength | FramingChunk
-        | FramingUnasked | ExpectStatus | ExpectBody | ExpectChecksum | RedirectLimit | RedirectBad
-        | SocketOther | LinkDown | PortRefused | FrameTooLong => false,
+        | FramingUnasked | BodyTruncated | PipelineClosed | ReuseClosed | ExpectStatus | ExpectBody
+        | ExpectChecksum | RedirectLimit | RedirectBad | RedirectTls | SocketOther | LinkDown | PortRefused | FrameTooLong => false,
     }
 }
 

@@ -200,9 +200,15 @@ impl Writer {
         let proxy = connection.proxy.as_ref();
         self.maybe_text(
             "proxy",
-            proxy.map(|(host, port)| match host.contains(':') {
-                true => format!("[{host}]:{port}"),
-                false => format!("{host}:{port}"),
+            proxy.map(|(host, port)| {
+                let address = match host.contains(':') {
+                    true => format!("[{host}]:{port}"),
+                    false => format!("{host}:{port}"),
+                };
+                match &connection.proxy_login {
+                    Some(login) => format!("http://{login}@{address}"),
+                    None => address,
+                }
             }),
         );
         self.maybe_text("unix", connection.unix.as_ref().map(|path| path.to_string_lossy()));

@@ -208,6 +208,8 @@ pub struct ConnectionPlan {
     pub source_ips: Vec<IpAddr>,
     /// `host:port` of an HTTP proxy: absolute-form for http, CONNECT for https.
     pub proxy: Option<(String, u16)>,
+    /// `user:password` for the proxy, as its URL has it: percent-encoded.
+    pub proxy_login: Option<String>,
     /// Connect here whatever the URL says.
     pub unix: Option<PathBuf>,
     pub no_delay: bool,

@@ -169,7 +169,15 @@ fn bad_values_are_refused() {
             |f| f.connection.source_ips = Some(vec!["localhost".into()]),
             "--source-ip: 'localhost' is not an IP address",
         ),
-        (|f| f.connection.proxy = text("proxy"), "--proxy: 'proxy' has no port; expected HOST:PORT"),
+        (
+            |f| f.connection.proxy = text("proxy"),
+            "--proxy: 'proxy' has no port; expected HOST:PORT or http://USER:PASSWORD@HOST:PORT",
+        ),
+        (
+            |f| f.connection.proxy = text("me@p:1"),
+            "--proxy: 'me@p:1' has a user without ':' and a password; expected HOST:PORT or \
+             http://USER:PASSWORD@HOST:PORT",
+        ),
         (
             |f| f.connection.proxy = text("p:70000"),
             "--proxy: 'p:70000' has a port that is not from 1 to 65535",
@@ -333,7 +341,7 @@ fn everything_at_once_round_trips() {
         requests_per_connection = "10k"
         ramp_connections = "100/s"
         source_ips = ["127.0.0.2", "::1"]
-        proxy = "[::1]:3128"
+        proxy = "http://us%40er:p:w@[::1]:3128"
         no_delay = false
         throttle = "33KiB"
         [tls]

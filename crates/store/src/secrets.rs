@@ -138,12 +138,16 @@ fn in_word(before: &str, word: &str) -> String {
     if HIDING.iter().any(|option| is_of(option)) {
         return hidden_value(word);
     }
+    if before == "--proxy" {
+        return in_address(word);
+    }
     if is_of("-H") || before == "--header" {
         return in_header(word);
     }
     if let Some((option, value)) = word.split_once('=').filter(|(option, _)| option.starts_with("--")) {
         return match option {
             "--header" => format!("{option}={}", in_header(value)),
+            "--proxy" => format!("{option}={}", in_address(value)),
             _ if HIDING.contains(&option) => format!("{option}={}", hidden_value(value)),
             _ => in_urls(word),
         };
@@ -154,6 +158,14 @@ fn in_word(before: &str, word: &str) -> String {
         Some(at) if word.as_bytes()[at] == b'H' => format!("{}{}", &word[..=at], in_header(&word[at + 1..])),
         Some(at) => format!("{}{}", &word[..=at], hidden_value(&word[at + 1..])),
         None => in_urls(word),
+    }
+}
+
+/// `user:password@host:port`, with or without a scheme.
+fn in_address(value: &str) -> String {
+    match value.contains("://") {
+        true => in_urls(value),
+        false => in_urls(&format!("http://{value}")).split_off("http://".len()),
     }
 }
 
@@ -354,6 +366,10 @@ mod tests {
             (
                 "tare|--duration|10s|--resolve|auth.example:80:::1",
                 "tare --duration 10s --resolve auth.example:80:::1",
+            ),
+            (
+                "tare|--proxy|bob:Q@p:3128|--proxy=http://bob:Q@p:3128|--proxy|p:3128",
+                "tare --proxy 'bob:***@p:3128' '--proxy=http://bob:***@p:3128' --proxy p:3128",
             ),
             ("tare|-z|1s|http://bob:Q@h/?token=Q", "tare -z 1s 'http://bob:***@h/?token=***'"),
         ] {

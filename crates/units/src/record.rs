@@ -187,11 +187,20 @@ keyed! {
         FramingChunk = "framing.chunk",
         /// Bytes came that no request asked for.
         FramingUnasked = "framing.unasked",
+        /// TLS ended without a word before a body that only its end delimits.
+        BodyTruncated = "body.truncated",
+        /// It was pipelined behind another request with which the target closed the connection, and may not be sent
+        /// twice.
+        PipelineClosed = "pipeline.closed",
+        /// The target had closed the idle connection before the request came, which may not be sent twice.
+        ReuseClosed = "reuse.closed",
         ExpectStatus = "expect.status",
         ExpectBody = "expect.body",
         ExpectChecksum = "expect.checksum",
         RedirectLimit = "redirect.limit",
         RedirectBad = "redirect.bad",
+        /// A redirect led to https where TLS could not be made ready.
+        RedirectTls = "redirect.tls",
         SocketOther = "socket.other",
         /// The interface was down or gone.
         LinkDown = "link.down",

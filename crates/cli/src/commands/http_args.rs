@@ -203,7 +203,7 @@ pub struct ConnectionArgs {
     /// Local addresses, used in turn; may be given again
     #[arg(long = "source-ip", value_name = "ADDRESS,…", value_delimiter = ',', action = ArgAction::Append)]
     pub source_ips: Vec<String>,
-    /// HTTP proxy; https goes through CONNECT
+    /// HTTP proxy, perhaps as http://USER:PASSWORD@HOST:PORT; https goes through CONNECT
     #[arg(long, value_name = "HOST:PORT")]
     pub proxy: Option<String>,
     /// Connect to this Unix socket, whatever the URL says

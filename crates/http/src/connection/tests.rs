@@ -29,7 +29,10 @@ fn exchange(seq: u64) -> Exchange {
         asked: Asked::default(),
         status: 0,
         rules: Arc::new(Rules::new(&Expect::default(), false)),
-        redirects: 0,
+        written_at: at(0),
+        again: 0,
+        behind: false,
+        chain: None,
         check: None,
         url: None,
     }
@@ -67,6 +70,11 @@ fn receive(connection: &mut Connection, bytes: &[u8], now: Instant) -> Vec<Finis
     finished
 }
 
+/// As `results`, with why each may be sent again.
+fn unserved(finished: &[Finished]) -> Vec<(u64, Result<(), Cause>, Option<Unserved>)> {
+    finished.iter().map(|ended| (ended.exchange.departure.seq, ended.result, ended.unserved)).collect()
+}
+
 fn results(finished: &[Finished]) -> Vec<(u64, Result<(), Cause>)> {
     finished.iter().map(|ended| (ended.exchange.departure.seq, ended.result)).collect()
 }
@@ -74,7 +82,8 @@ fn results(finished: &[Finished]) -> Vec<(u64, Result<(), Cause>)> {
 #[test]
 fn phases_take_the_time_between_their_events() {
     let mut connection = Connection::new(Route::default(), Stage::Lookup, at(0));
-    assert_eq!(connection.connecting(at(3)), PhaseTook(Phase::Lookup, Picos::from_millis(3)));
+    assert_eq!(connection.connecting(at(3)), Some(PhaseTook(Phase::Lookup, Picos::from_millis(3))));
+    assert_eq!(connection.connecting(at(3)), None, "another address is no other look-up");
     assert_eq!(connection.connected(at(10)), Some(PhaseTook(Phase::Connect, Picos::from_millis(7))));
     assert_eq!(connection.connected(at(11)), None);
     assert_eq!(connection.opened_at(), at(3));
@@ -114,7 +123,105 @@ fn pipelined_answers_belong_to_their_requests_in_order() {
     // The one that is left has had no byte.
     let mut rest = Vec::new();
     connection.eof(at(8), &mut rest);
-    assert_eq!(results(&rest), [(2, Err(Cause::FirstByteClosed))]);
+    assert_eq!(unserved(&rest), [(2, Err(Cause::PipelineClosed), Some(Unserved::BehindBroken))]);
+}
+
+#[test]
+fn what_stands_behind_the_last_answer_is_not_charged_to_the_target() {
+    let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    let mut connection = open();
+    (0..3).for_each(|seq| begin(&mut connection, seq));
+    let behind = |seq| (seq, Err(Cause::PipelineClosed), Some(Unserved::BehindLast));
+    let finished = receive(&mut connection, closing, at(5));
+    assert_eq!(unserved(&finished), [(0, Ok(()), None), behind(1), behind(2)]);
+    assert!(!connection.has_surplus());
+
+    // A reset is the outcome of the request that the target had begun to answer.
+    let mut connection = open();
+    (0..3).for_each(|seq| begin(&mut connection, seq));
+    receive(&mut connection, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", at(5));
+    let mut finished = Vec::new();
+    connection.reset(&mut finished);
+    let broken = |seq| (seq, Err(Cause::PipelineClosed), Some(Unserved::BehindBroken));
+    assert_eq!(unserved(&finished), [(0, Err(Cause::BodyReset), None), broken(1), broken(2)]);
+}
+
+#[test]
+fn a_request_on_an_idle_connection_may_have_met_its_end() {
+    let mut connection = open();
+    begin(&mut connection, 0);
+    receive(&mut connection, OK, at(5));
+    let before = b"GET / HTTP/1.1\r\n\r\n".len() as u64;
+    begin(&mut connection, 1);
+    assert_eq!(connection.written_before(), before);
+    let mut finished = Vec::new();
+    connection.eof(at(6), &mut finished);
+    assert_eq!(unserved(&finished), [(1, Err(Cause::FirstByteClosed), Some(Unserved::Reused))]);
+
+    // A reset may be the target's answer to the request.
+    let mut connection = open();
+    begin(&mut connection, 0);
+    receive(&mut connection, OK, at(5));
+    begin(&mut connection, 1);
+    let mut finished = Vec::new();
+    connection.reset(&mut finished);
+    assert_eq!(unserved(&finished), [(1, Err(Cause::FirstByteReset), None)]);
+
+    // A first request, and one that has part of an answer, are the target's.
+    for (answered, partial) in [(&b""[..], &b""[..]), (OK, b"HTTP")] {
+        let mut connection = open();
+        begin(&mut connection, 0);
+        if !answered.is_empty() {
+            receive(&mut connection, answered, at(5));
+            begin(&mut connection, 1);
+        }
+        receive(&mut connection, partial, at(6));
+        let mut finished = Vec::new();
+        connection.eof(at(7), &mut finished);
+        assert_eq!(finished[0].unserved, None, "{partial:?}");
+    }
+}
+
+#[test]
+fn a_connection_that_carries_no_more_finishes_what_it_carries() {
+    let mut connection = open();
+    (0..3).for_each(|seq| begin(&mut connection, seq));
+    connection.retire();
+    let finished = receive(&mut connection, &[OK, OK].concat(), at(5));
+    assert_eq!(results(&finished), [(0, Ok(())), (1, Ok(()))]);
+    assert_eq!(connection.stage(), Stage::Open);
+    assert_eq!(results(&receive(&mut connection, OK, at(6))), [(2, Ok(()))]);
+    assert_eq!(connection.stage(), Stage::Closed);
+}
+
+#[test]
+fn an_answer_that_comes_before_the_body_has_left_counts() {
+    let upload = || {
+        let mut connection = open();
+        connection.begin(exchange(0), b"head", Body::Shared(vec![b'x'; 100_000].into()));
+        let sent = connection.output().len();
+        connection.wrote(sent);
+        connection.wrote(10_000);
+        connection
+    };
+    let answer = b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n";
+    // Nobody waits for the rest of the body, and nothing may follow it.
+    let mut connection = upload();
+    assert_eq!(results(&receive(&mut connection, answer, at(5))), [(0, Ok(()))]);
+    assert_eq!(connection.stage(), Stage::Closed);
+
+    // Sending fails first, and then the answer is read.
+    let mut connection = upload();
+    connection.mute(true);
+    assert!(connection.output().is_empty() && !connection.may_begin(1));
+    assert_eq!(results(&receive(&mut connection, answer, at(5))), [(0, Ok(()))]);
+
+    // Sending fails, and there is no answer.
+    let mut connection = upload();
+    connection.mute(true);
+    let mut finished = Vec::new();
+    connection.eof(at(6), &mut finished);
+    assert_eq!(results(&finished), [(0, Err(Cause::SendReset))]);
 }
 
 #[test]
@@ -164,6 +271,16 @@ fn bytes_that_nobody_asked_for_end_the_connection() {
     let mut connection = open();
     assert!(receive(&mut connection, OK, at(5)).is_empty());
     assert_eq!(connection.stage(), Stage::Closed);
+    assert!(connection.has_surplus());
+
+    // Right behind an answer, which is whole, they are told as well.
+    for close in ["", "Connection: close\r\n"] {
+        let mut connection = open();
+        begin(&mut connection, 0);
+        let answer = format!("HTTP/1.1 200 OK\r\n{close}Content-Length: 2\r\n\r\nok and more");
+        assert_eq!(results(&receive(&mut connection, answer.as_bytes(), at(5))), [(0, Ok(()))]);
+        assert!(connection.has_surplus() && connection.stage() == Stage::Closed);
+    }
 }
 
 #[test]
@@ -171,7 +288,7 @@ fn broken_framing_is_the_first_requests_outcome() {
     let mut connection = open();
     (0..2).for_each(|seq| begin(&mut connection, seq));
     let finished = receive(&mut connection, b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", at(5));
-    assert_eq!(results(&finished), [(0, Err(Cause::FramingLength)), (1, Err(Cause::FirstByteClosed))]);
+    assert_eq!(results(&finished), [(0, Err(Cause::FramingLength)), (1, Err(Cause::PipelineClosed))]);
 }
 
 #[test]
@@ -216,16 +333,22 @@ struct Server(rustls::ServerConnection);
 
 impl Server {
     fn new() -> Self {
-        let made = rcgen::generate_simple_self_signed(vec!["target.test".to_owned()]).unwrap();
-        let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+        Self::with(rcgen::CertificateParams::new(vec!["target.test".to_owned()]).unwrap()).0
+    }
+
+    /// With a certificate that it signs itself, in PEM.
+    fn with(params: rcgen::CertificateParams) -> (Self, String) {
+        let signing_key = rcgen::KeyPair::generate().unwrap();
+        let cert = params.self_signed(&signing_key).unwrap();
+        let key = rustls::pki_types::PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
         let provider = rustls::crypto::aws_lc_rs::default_provider().into();
         let config = rustls::ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![made.cert.der().clone()], key)
+            .with_single_cert(vec![cert.der().clone()], key)
             .unwrap();
-        Self(rustls::ServerConnection::new(config.into()).unwrap())
+        (Self(rustls::ServerConnection::new(config.into()).unwrap()), cert.pem())
     }
 
     /// Takes bytes, gives bytes.
@@ -286,6 +409,89 @@ fn tls_carries_requests_and_answers_however_the_bytes_are_split() {
         assert_eq!(results(&finished), [(0, Ok(()))], "in pieces of {step}");
         let judged = finished.remove(0);
         assert_eq!((judged.exchange.body_in, judged.exchange.status), (2, 200));
+    }
+}
+
+/// A connection with its handshake behind it, and the server that has read its request.
+fn secured() -> (Connection, Server) {
+    use std::io::Read;
+    let config = crate::tls::configure(&tls_plan()).unwrap();
+    let name = crate::tls::server_name("target.test").unwrap();
+    let tls = Some(Box::new(Layer::new(&config, &name).unwrap()));
+    let mut connection = Connection::new(Route { connect: None, tls }, Stage::Connecting, at(0));
+    let mut server = Server::new();
+    connection.begin(exchange(0), b"GET / HTTP/1.1\r\n\r\n", Body::Inside);
+    connection.connected(at(1));
+    for _ in 0..6 {
+        let from_server = server.turn(&drain(&mut connection));
+        connection.received(&from_server, at(2), &mut Vec::new());
+    }
+    assert!(server.0.reader().read(&mut [0u8; 64]).is_ok_and(|count| count > 0));
+    (connection, server)
+}
+
+#[test]
+fn a_body_until_close_is_whole_only_if_tls_says_so() {
+    use std::io::Write;
+    for (says_so, expected) in [(true, Ok(())), (false, Err(Cause::BodyTruncated))] {
+        let (mut connection, mut server) = secured();
+        server.0.writer().write_all(b"HTTP/1.1 200 OK\r\n\r\nall of it?").unwrap();
+        if says_so {
+            server.0.send_close_notify();
+        }
+        let mut finished = receive(&mut connection, &server.turn(b""), at(5));
+        connection.eof(at(6), &mut finished);
+        assert_eq!(results(&finished), [(0, expected)]);
+    }
+    // A length is word enough.
+    let (mut connection, mut server) = secured();
+    server.0.writer().write_all(OK).unwrap();
+    let mut finished = receive(&mut connection, &server.turn(b""), at(5));
+    connection.eof(at(6), &mut finished);
+    assert_eq!(results(&finished), [(0, Ok(()))]);
+}
+
+#[test]
+fn a_certificate_given_as_its_own_authority_is_trusted_by_name_and_date() {
+    let names = || vec!["target.test".to_owned()];
+    let authority = |params: &mut rcgen::CertificateParams| {
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    };
+    let mut expired = rcgen::CertificateParams::new(names()).unwrap();
+    expired.not_after = rcgen::date_time_ymd(2001, 1, 1);
+    authority(&mut expired);
+    let mut good = rcgen::CertificateParams::new(names()).unwrap();
+    authority(&mut good);
+    let leaf = rcgen::CertificateParams::new(names()).unwrap();
+    let other = rcgen::CertificateParams::new(vec!["other.test".to_owned()]).unwrap();
+    let mut elsewhere = other.clone();
+    authority(&mut elsewhere);
+    for (params, given, trusted) in [
+        (leaf, true, true),
+        (good.clone(), true, true),
+        (good, false, false),
+        (expired, true, false),
+        (other, true, false),
+        (elsewhere, true, false),
+    ] {
+        let (mut server, pem) = Server::with(params);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let another = Server::with(rcgen::CertificateParams::new(names()).unwrap()).1;
+        std::fs::write(file.path(), if given { pem } else { another }).unwrap();
+        let plan = TlsPlan { insecure: false, ca: Some(file.path().into()), ..tls_plan() };
+        let config = crate::tls::configure(&plan).unwrap();
+        let name = crate::tls::server_name("target.test").unwrap();
+        let mut client = Layer::new(&config, &name).unwrap();
+        let mut verdict = Ok(false);
+        for _ in 0..4 {
+            let out = client.output(None).to_vec();
+            client.wrote(out.len());
+            // After its alert the server says no more.
+            let answer = if verdict.is_ok() { server.turn(&out) } else { Vec::new() };
+            verdict = verdict.and_then(|_| client.received(&answer, |_| {}));
+        }
+        assert_eq!(verdict, if trusted { Ok(false) } else { Err(Cause::TlsCertificate) });
+        assert_eq!(client.is_handshaking(), !trusted);
     }
 }
 

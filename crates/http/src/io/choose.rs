@@ -139,7 +139,7 @@ impl<D: Driver> Bench<D> {
                             self.send(slot)?;
                         }
                     }
-                    Ready::Failed(errno) => return Err(errno),
+                    Ready::Failed(errno) | Ready::NotSent(errno) => return Err(errno),
                     Ready::Eof => return Err(Errno::CONNRESET),
                     Ready::Connected | Ready::Writable => {}
                 }

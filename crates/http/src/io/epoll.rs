@@ -6,7 +6,7 @@
 
 use super::{Chunk, Driver, Opening, Ready, Wait, begin, reset_on_close, stamped, syn_round_trip};
 use rustix::event::epoll;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny, recv, send};
 use rustix::time::Timespec;
@@ -221,6 +221,10 @@ impl Driver for Epoll {
 
     fn watch(&mut self, slot: u32) -> Result<(), Errno> {
         if self.sockets[slot as usize].registered { Ok(()) } else { self.register(slot) }
+    }
+
+    fn socket(&self, slot: u32) -> Option<BorrowedFd<'_>> {
+        Some(self.sockets.get(slot as usize)?.fd.as_ref()?.as_fd())
     }
 
     fn pause(&mut self, slot: u32, paused: bool) {

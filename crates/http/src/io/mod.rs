@@ -11,7 +11,7 @@ pub mod uring;
 
 use std::num::NonZeroU64;
 
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
 use units::{Instant, Picos};
@@ -29,6 +29,8 @@ pub enum Ready {
     Eof,
     /// The socket failed.
     Failed(Errno),
+    /// What `send` took did not leave; there may be something left to read.
+    NotSent(Errno),
 }
 
 /// Bytes that were read at once, and since when they could be.
@@ -77,6 +79,9 @@ pub trait Driver {
 
     /// Makes sure that what happens on the socket is seen, also if nothing was sent yet.
     fn watch(&mut self, slot: u32) -> Result<(), Errno>;
+
+    /// The socket of a slot, to ask the kernel about it.
+    fn socket(&self, slot: u32) -> Option<BorrowedFd<'_>>;
 
     /// Stops or goes on reading from a socket.
     fn pause(&mut self, slot: u32, paused: bool);

@@ -16,7 +16,7 @@ use super::{Chunk, Driver, Opening, Ready, Wait, begin, reset_on_close, syn_roun
 use io_uring::squeue::Entry;
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode};
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, Shutdown, SocketAddrAny, send, shutdown};
 use std::collections::VecDeque;
@@ -282,7 +282,7 @@ impl Uring {
         if result < 0 {
             socket.sending.clear();
             socket.sent = 0;
-            let failed = Ready::Failed(Errno::from_raw_os_error(-result));
+            let failed = Ready::NotSent(Errno::from_raw_os_error(-result));
             return self.came.push_back(Came {
                 slot,
                 generation,
@@ -404,6 +404,10 @@ impl Driver for Uring {
             self.wishes.push(Wish::For(Kind::Connect, slot, socket.generation));
         }
         Ok(())
+    }
+
+    fn socket(&self, slot: u32) -> Option<BorrowedFd<'_>> {
+        Some(self.sockets.get(slot as usize)?.fd.as_ref()?.as_fd())
     }
 
     fn pause(&mut self, slot: u32, paused: bool) {

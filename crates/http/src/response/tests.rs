@@ -89,7 +89,7 @@ fn no_body_for_204_304_and_head() {
             [head(status, true, Framing::Empty), Seen::End, Seen::Closed(false)]
         );
     }
-    let asked = Asked { no_body: true, location: false };
+    let asked = Asked { no_body: true, ..Asked::default() };
     assert_eq!(
         read(&[b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"], asked),
         [head(200, true, Framing::Empty), Seen::End, Seen::Closed(false)]
@@ -142,6 +142,36 @@ fn broken_framing_has_its_own_name() {
 }
 
 #[test]
+fn folded_fields_and_spaces_before_the_colon_are_read_as_curl_reads_them() {
+    // RFC 9112 §5.2: the fold is a space. §5.1: a proxy would take the space before the colon away.
+    for fields in
+        ["X-A: one\r\n two\r\nContent-Length: 2", "X-A : v\r\nContent-Length : 2", "Content-Length:\r\n\t2"]
+    {
+        let bytes = format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\nok");
+        let expected =
+            [head(200, true, Framing::Length(2)), Seen::Body(b"ok".to_vec()), Seen::End, Seen::Closed(false)];
+        assert_eq!(whole(bytes.as_bytes()), expected, "{fields:?}");
+        let pieces: Vec<&[u8]> = bytes.as_bytes().chunks(1).collect();
+        assert_eq!(read(&pieces, Asked::default()), expected, "{fields:?}, byte by byte");
+    }
+    let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding : gzip,\r\n chunked\r\n\r\n0\r\n\r\n";
+    assert_eq!(whole(chunked)[0], head(200, true, Framing::Chunked));
+    let two_lengths = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n 3\r\n\r\n";
+    assert_eq!(whole(two_lengths), [Seen::Error(FramingError::Length)]);
+    let no_name = b"HTTP/1.1 200 OK\r\n X-A: v\r\n\r\n";
+    assert_eq!(whole(no_name), [Seen::Error(FramingError::Head)]);
+}
+
+#[test]
+fn a_transfer_coding_other_than_chunked_hides_the_length() {
+    // RFC 9112 §6.3: also `identity`, which is no transfer coding any more; curl reads until close as well.
+    let bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: identity\r\n\r\nok and more";
+    let until_close =
+        [head(200, false, Framing::UntilClose), Seen::Body(b"ok and more".to_vec()), Seen::Closed(true)];
+    assert_eq!(whole(bytes), until_close);
+}
+
+#[test]
 fn heads_are_bounded() {
     let long = format!("HTTP/1.1 200 OK\r\nX: {}", "y".repeat(HEAD_LIMIT));
     assert_eq!(whole(long.as_bytes()), [Seen::Error(FramingError::HeadTooLarge)]);
@@ -158,7 +188,7 @@ fn location_is_kept_only_when_asked_for() {
     for (location, expected) in [(true, Some("/next")), (false, None)] {
         let mut reader = ResponseReader::new();
         let mut input = bytes;
-        reader.next(&mut input, Asked { no_body: false, location }).unwrap();
+        reader.next(&mut input, Asked { location, ..Asked::default() }).unwrap();
         assert_eq!(reader.take_location().as_deref(), expected);
     }
 }

@@ -24,6 +24,7 @@ impl Resolver<'_> {
             &typed.throttle,
             throttle.is_some_and(|limit| limit.get() == 0),
         )?;
+        let (proxy, proxy_login) = self.proxy()?.unzip();
         let plan = ConnectionPlan {
             keep_alive: typed.keep_alive.unwrap_or(true),
             requests_per_connection: self
@@ -32,7 +33,8 @@ impl Resolver<'_> {
             ramp: self.parsed("connection.ramp_connections", &typed.ramp_connections)?,
             max_open: self.max_open(load)?,
             source_ips: self.source_ips()?,
-            proxy: self.proxy()?,
+            proxy,
+            proxy_login: proxy_login.flatten(),
             unix: self.unix()?,
             no_delay: typed.no_delay.unwrap_or(true),
             throttle,
@@ -106,10 +108,17 @@ impl Resolver<'_> {
         Ok(all)
     }
 
-    fn proxy(&self) -> Result<Option<(String, u16)>, PlanError> {
+    /// Host and port, and the login if there is one.
+    #[expect(clippy::type_complexity, reason = "taken apart at its only call")]
+    fn proxy(&self) -> Result<Option<((String, u16), Option<String>)>, PlanError> {
         let Some(text) = &self.file.connection.proxy else { return Ok(None) };
-        let wrong =
-            |problem: String| self.value("connection.proxy", text, Problem::new(problem, "HOST:PORT"));
+        let wrong = |problem: String| {
+            self.value(
+                "connection.proxy",
+                text,
+                Problem::new(problem, "HOST:PORT or http://USER:PASSWORD@HOST:PORT"),
+            )
+        };
         let url = if text.contains("://") { text.clone() } else { format!("http://{text}") };
         let parsed = TargetUrl::parse(&url).map_err(|problem| match problem {
             UrlProblem::PortOutOfRange => wrong("has a port that is not from 1 to 65535".to_owned()),
@@ -119,14 +128,17 @@ impl Resolver<'_> {
         if parsed.scheme == Scheme::Https {
             return Err(wrong("asks for TLS to the proxy itself, which is not supported".to_owned()));
         }
-        if parsed.userinfo.is_some() || parsed.path_and_query != "/" {
-            return Err(wrong("has more than a host and a port".to_owned()));
+        if parsed.path_and_query != "/" {
+            return Err(wrong("has more than a login, a host and a port".to_owned()));
+        }
+        if parsed.userinfo.is_some_and(|login| !login.contains(':')) {
+            return Err(wrong("has a user without ':' and a password".to_owned()));
         }
         let has_port = url.trim_end_matches('/').ends_with(&format!(":{}", parsed.port));
         if !has_port {
             return Err(wrong("has no port".to_owned()));
         }
-        Ok(Some((parsed.host.to_owned(), parsed.port)))
+        Ok(Some(((parsed.host.to_owned(), parsed.port), parsed.userinfo.map(str::to_owned))))
     }
 
     fn unix(&self) -> Result<Option<PathBuf>, PlanError> {
