@@ -59,6 +59,9 @@ mod tests {
             16_408_922_859_458_223_821,
         ];
         assert_eq!([0, 1, 2, 3, 4].map(|n| random.at(n)), expected);
+        // The upper 53 bits and one, of 2⁵³.
+        let unit = ((expected[0] >> 11) + 1) as f64 / 2f64.powi(53);
+        assert_eq!(random.unit(0), unit);
     }
 
     #[test]
