@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_frame_whose_payload_was_changed_on_its_way_has_not_arrived() {
-        let mut arrivals = Arrivals::new(100, START);
+        let mut arrivals = Arrivals::new(100, START, START);
         for number in 0..100 {
             let (mut bytes, at) = testing::frame(number, 0, 200);
             match number {
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!((arrivals.unique, arrivals.damaged, arrivals.others), (97, 3, 0));
         // Of an earlier trial, damaged or not, it is none of these.
         let (mut bytes, at) = testing::frame(7, 0, 200);
-        let mut later = Arrivals::new(100, START + 1_000_000_000);
+        let mut later = Arrivals::new(100, START + 1_000_000_000, START);
         for flip in [0, 1] {
             bytes[150] ^= flip;
             let frame =
