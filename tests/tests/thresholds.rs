@@ -473,3 +473,52 @@ fn windows_of_a_name_are_in_a_stored_run() {
         counts.stderr
     );
 }
+
+/// These limits and what came of them, as the run itself told and as its stored result tells.
+fn told_twice(load: &str, limits: &[&str]) -> Vec<Value> {
+    let folder = scratch();
+    let out = folder.path().join("run");
+    let run = fail_if(&format!("{load} --out {}", out.display()), limits);
+    let tare = Tare::new(&format!("report {} --json --accept-invalid", out.display()));
+    let tare = limits.iter().fold(tare, |tare, limit| tare.arg("--fail-if").arg(*limit));
+    let all = thresholds(&tare.start().finish_unchecked());
+    assert_eq!(all.len(), 2 * limits.len(), "{run}");
+    assert_eq!(all[..limits.len()], all[limits.len()..], "{run}");
+    all[..limits.len()].to_vec()
+}
+
+#[test]
+fn what_hangs_breaks_a_limit_on_a_percentile() {
+    let _shared = beside_others();
+    // One request in ten is never answered; the others are answered at once.
+    let target = Target::start("--silent 10% --no-truth");
+    let load = format!("--rate 200 --duration 2s --timeout 300ms {}", target.url());
+    let broken = [
+        "latency.p99 > 50ms",
+        "net.p99 > 50ms",
+        "latency.p99 > 50ms in any 1s",
+        "latency.p99 > 20s",
+        "net.max > 20s in any 1s",
+    ];
+    for threshold in told_twice(&load, &broken) {
+        let value = threshold["value"].as_f64().expect("there were answers");
+        assert!(threshold["holds"] == false && threshold["is_bound"] == true, "{threshold}");
+        assert!((299e6..20e9).contains(&value), "{threshold}");
+    }
+    // However long one in ten takes, the median is that of the others; and a bound from below breaks no limit from below.
+    for threshold in told_twice(&load, &["net.p50 > 20s", "net.p50 > 20s in any 1s", "latency.p99 < 1ms"]) {
+        assert!(threshold["holds"] == true, "{threshold}");
+    }
+}
+
+#[test]
+fn what_was_cut_off_breaks_the_limit_that_it_could_have_reached() {
+    let _shared = beside_others();
+    // A tenth of the answers takes over 1.08 s, but what takes over 0.8 s is cut off.
+    let target = Target::start("--delay uniform:1ms,1200ms --no-truth");
+    let load = format!("--rate 200 --duration 600ms --grace 200ms {}", target.url());
+    let told = told_twice(&load, &["latency.p90 > 800ms", "net.p90 > 1s"]);
+    for threshold in &told {
+        assert!(threshold["holds"] == false && threshold["is_bound"] == true, "{threshold}");
+    }
+}

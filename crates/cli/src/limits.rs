@@ -3,7 +3,9 @@
 use crate::status::Failure;
 use crate::stored_windows;
 use anyhow::anyhow;
-use measure::{Aborted, Judgement, Measuring, RunTotals, Series, Thresholds, WholeRun};
+use measure::{
+    Aborted, Histogram, Judgement, Measuring, Met, Reading, RunTotals, Series, Thresholds, WholeRun,
+};
 use plan::{Bound, Figure, Limit, Limits, Requests, Statistic, Time, Way};
 use std::cell::OnceCell;
 use std::ops::RangeInclusive;
@@ -25,7 +27,8 @@ pub fn watch(limits: &Limits, names: &[String], measuring: Measuring) -> Result<
 
 /// Why a run was ended early: its label.
 pub fn label(aborted: &Aborted) -> String {
-    let value = report::in_unit(aborted.value, aborted.limit.bound.unit());
+    let least = if aborted.is_bound { "≥ " } else { "" };
+    let value = format!("{least}{}", report::in_unit(aborted.value, aborted.limit.bound.unit()));
     format!("aborted: {} was {value} after {:#}", aborted.limit, aborted.at)
 }
 
@@ -41,10 +44,11 @@ pub fn judge(thresholds: Thresholds, totals: &RunTotals, spans: Spans) -> Vec<Th
 }
 
 fn row(judgement: Judgement) -> Threshold {
-    let Judgement { limit, value, holds, aborts, at } = judgement;
+    let Judgement { limit, value, is_bound, holds, aborts, at } = judgement;
     Threshold {
         expression: limit.to_string(),
         value,
+        is_bound,
         limit: limit.bound.as_f64(),
         unit: limit.bound.unit().to_owned(),
         holds,
@@ -90,10 +94,18 @@ impl Stored<'_> {
         if limit.window.is_some() {
             return self.window(limit, group);
         }
-        let value = self.value(limit, group)?;
-        let bound = limit.bound.as_f64();
-        let holds = value.is_some_and(|value| !limit.comparison.is_met(value, bound));
-        Ok(row(Judgement { limit: limit.clone(), value, holds, aborts: false, at: None }))
+        let value = match limit.figure {
+            Figure::Time(time, statistic) => self.time(time, statistic, group)?,
+            _ => self.value(limit, group)?.map(Reading::exact),
+        };
+        Ok(row(Judgement {
+            limit: limit.clone(),
+            value: value.map(|value| value.value),
+            is_bound: value.is_some_and(|value| value.is_bound),
+            holds: value.is_some_and(|value| value.meets(limit) == Met::No),
+            aborts: false,
+            at: None,
+        }))
     }
 
     fn unknown(&self, name: &str) -> String {
@@ -126,7 +138,7 @@ impl Stored<'_> {
         let (rate, totals) = (&self.result.rate, &self.result.totals);
         let over = |count: u64, seconds: f64| (seconds > 0.0).then(|| count as f64 / seconds);
         Ok(match limit.figure {
-            Figure::Time(time, statistic) => return self.time(time, statistic, group),
+            Figure::Time(..) => None,
             Figure::Requests(requests) => {
                 let outcomes = group.map_or(&self.result.outcomes, |group| &group.outcomes);
                 let count = counted(requests, outcomes);
@@ -164,32 +176,52 @@ impl Stored<'_> {
         time: Time,
         statistic: Statistic,
         group: Option<&GroupResult>,
-    ) -> Result<Option<f64>, String> {
+    ) -> Result<Option<Reading>, String> {
         let figures = group.map_or_else(|| figures(self.result, time), |group| &group.latency_ns);
-        if figures.is_empty() {
-            return Ok(None);
+        let (known, quantile, wanted) = match statistic {
+            _ if figures.says_nothing() => return Ok(None),
+            Statistic::Percentile(wanted) => {
+                let name = wanted.to_string().replace('.', "_");
+                let all = figures.percentiles();
+                let known = all.into_iter().find(|(known, _)| *known == name);
+                (known.map(|(_, value)| value), wanted.quantile(), wanted.to_string())
+            }
+            Statistic::Max => (Some(figures.max), 1.0, String::new()),
+            _ => return Ok((!figures.is_empty()).then(|| Reading::exact(read(figures, statistic)))),
+        };
+        if let Some(value) = known.filter(|_| figures.bound_from.is_none()) {
+            return Ok(Some(Reading::exact(value as f64)));
         }
-        let Statistic::Percentile(wanted) = statistic else { return Ok(Some(read(figures, statistic))) };
-        let name = wanted.to_string().replace('.', "_");
-        if let Some((_, value)) = figures.percentiles().into_iter().find(|(known, _)| *known == name) {
-            return Ok(Some(value as f64));
+        match (self.times(time, group, figures.count), known) {
+            (Some((times, unfinished)), _) => Ok(Reading::of(&times, unfinished.as_ref(), quantile)),
+            // All that is known is that it is a bound.
+            (None, Some(value)) if figures.is_bound(quantile) => Ok(Some(Reading::at_least(value as f64))),
+            (None, Some(value)) => Ok(Some(Reading::exact(value as f64))),
+            (None, None) => {
+                Err(format!("{KEPT}; {wanted} would be in its latency.hlog, which is not there or not whole"))
+            }
         }
+    }
+
+    /// From the log, if it has so many: complete answers, and what never came to one.
+    fn times(
+        &self,
+        time: Time,
+        group: Option<&GroupResult>,
+        count: u64,
+    ) -> Option<(Histogram<u64>, Option<Histogram<u64>>)> {
         let all = self.histograms.get_or_init(|| {
             self.runs.iter().fold(RunHistograms::default(), |mut all, run| {
                 all.add(&run.histograms());
                 all
             })
         });
-        let histogram = match group {
-            Some(group) => all.group(&group.name),
-            None => Series::of_key(time.key()).map(|series| all.series(series)),
+        let series = Series::of_key(time.key())?;
+        let (times, unfinished) = match group {
+            Some(group) => (all.group(&group.name), all.unfinished_of_group(&group.name)),
+            None => (Some(all.series(series)), all.unfinished(series)),
         };
-        match histogram.filter(|histogram| histogram.len() == figures.count) {
-            Some(all) => Ok(Some(all.value_at_quantile(wanted.quantile()).min(all.max()) as f64)),
-            None => {
-                Err(format!("{KEPT}; {wanted} would be in its latency.hlog, which is not there or not whole"))
-            }
-        }
+        times.filter(|times| times.len() == count).map(|times| (times, unfinished))
     }
 }
 

@@ -130,7 +130,7 @@ fn ended_as(row: &OutcomeCount) -> Option<Outcome> {
 struct Log<'a> {
     lines: Peekable<Box<dyn Iterator<Item = HlogEntry> + 'a>>,
     series: Option<Series>,
-    /// Values that were found.
+    /// Values that were found; what never came to an answer is not among them.
     added: u64,
 }
 
@@ -141,8 +141,11 @@ impl<'a> Log<'a> {
             _ => None,
         };
         let read = series.and_then(|_| store::read_hlog(&run.folder.join("latency.hlog")).ok());
+        let unfinished = series.and_then(Series::unfinished);
         let wanted = move |line: &HlogEntry| {
-            Series::of_key(&line.series) == series && line.group.as_deref() == limit.name.as_deref()
+            let of = Series::of_key(&line.series);
+            (of == series || of.is_some() && of == unfinished)
+                && line.group.as_deref() == limit.name.as_deref()
         };
         let lines: Box<dyn Iterator<Item = HlogEntry> + 'a> =
             Box::new(read.into_iter().flatten().filter(wanted));
@@ -154,8 +157,9 @@ impl<'a> Log<'a> {
         let Some(series) = self.series else { return };
         while let Some(line) = self.lines.next_if(|line| line.start < row.start + MS) {
             if line.start + MS > row.start {
-                self.added += line.histogram.len();
-                row.data.stored_times(series, line.group.map(|_| 0), &line.histogram);
+                let of = Series::of_key(&line.series).unwrap_or(series);
+                self.added += if of == series { line.histogram.len() } else { 0 };
+                row.data.stored_times(of, line.group.map(|_| 0), &line.histogram);
             }
         }
     }

@@ -208,13 +208,15 @@ impl IntervalData {
         self.tally.add(outcome, count);
     }
 
-    /// Times that were stored: of all requests, or the latencies of one group, from 0.
+    /// Times that were stored: of all requests, or of one group, from 0, its latencies or the time of what was unfinished.
     pub fn stored_times(&mut self, series: Series, group: Option<usize>, times: &Histogram<u64>) {
         match group {
             None => self.series.add(series, times),
             Some(group) => {
                 if let Some(group) = self.groups.get_mut(group) {
-                    merge_histogram(&mut group.latency, times);
+                    let is_unfinished = series == Series::Unfinished;
+                    let into = if is_unfinished { &mut group.unfinished } else { &mut group.latency };
+                    merge_histogram(into, times);
                 }
             }
         }

@@ -51,10 +51,11 @@ pub use plan::LOWEST_ERROR_STATUS;
 pub use probe::Probe;
 pub use recorder::{Recorder, Settings};
 pub use series::{
-    HISTOGRAM_DIGITS, Histogram, Series, SeriesSet, Summary, bound_from, with_unfinished,
+    HISTOGRAM_DIGITS, Histogram, KEPT, Series, SeriesSet, Summary, bound_from, is_known, quantile_between,
+    with_unfinished,
 };
 pub use tally::{FewOutcomes, OutcomeCount, Outcomes, Tally};
 pub use tap::{BATCH, Batch, Batches, Tapped, taps};
-pub use threshold::{Aborted, Judgement, Measuring, Thresholds, UnknownName, WholeRun};
-pub use totals::{GroupTally, Imbalance, RunTotals};
+pub use threshold::{Aborted, Judgement, Measuring, Met, Reading, Thresholds, UnknownName, WholeRun};
+pub use totals::{GroupTally, Imbalance, MOST_PAUSES, RunTotals};
 pub use verdict::{Criterion, Ending, ExitStatus, Sense, Verdict, Word};

@@ -272,20 +272,47 @@ pub fn with_unfinished<C: Counter, D: Counter>(
     all
 }
 
-/// The share of `all` from which on percentiles are lower bounds. The k-th smallest value is known if it is below every
-/// unfinished one; k = ⌈quantile · n⌉.
-pub fn bound_from<C: Counter>(all: &Histogram<u64>, unfinished: &Histogram<C>) -> f64 {
+/// A percentile that what is unfinished can move by no more than this is known.
+const KNOWN_WITHIN: f64 = 1.01;
+
+/// The percentiles that are kept of a distribution: the shares of all values that they are not below.
+pub const KEPT: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
+
+/// Between which values a quantile lies: what is unfinished takes at least the time that it had, and perhaps for ever.
+///
+/// ```text
+/// n values and u unfinished, k = ⌈q · (n + u)⌉
+/// least: the k-th smallest of all      most: the k-th smallest of the values alone; `None` if k > n
+/// ```
+pub fn quantile_between<C: Counter, D: Counter>(
+    values: &Histogram<C>,
+    unfinished: &Histogram<D>,
+    quantile: f64,
+) -> (u64, Option<u64>) {
+    between(&with_unfinished(values, unfinished), values, quantile)
+}
+
+fn between<C: Counter>(all: &Histogram<u64>, values: &Histogram<C>, quantile: f64) -> (u64, Option<u64>) {
+    let least = all.value_at_quantile(quantile).min(all.max());
+    let rank = (quantile * all.len() as f64).ceil().max(1.0);
+    let is_among_values = rank <= values.len() as f64;
+    let most = is_among_values.then(|| values.value_at_quantile((rank - 0.5) / values.len() as f64));
+    (least, most.map(|most| most.max(least)))
+}
+
+/// Whether that is known, so that there is but one value to print.
+pub fn is_known((least, most): (u64, Option<u64>)) -> bool {
+    most.is_some_and(|most| most as f64 <= least as f64 * KNOWN_WITHIN)
+}
+
+/// The first of the kept percentiles that is not known; those above it count as lower bounds too. 1 if it is the maximum alone,
+/// which is never known where anything is unfinished.
+pub fn bound_from<C: Counter, D: Counter>(values: &Histogram<C>, unfinished: &Histogram<D>) -> f64 {
     if unfinished.is_empty() {
         return NO_BOUND;
     }
-    let least = unfinished.lowest_equivalent(unfinished.min());
-    let known: u64 = all
-        .iter_recorded()
-        .take_while(|bucket| bucket.value_iterated_to() < least)
-        .map(|bucket| bucket.count_at_value())
-        .sum();
-    // The next rank is unknown; rounded up so that the last known one is not taken for it.
-    (known as f64 + 1e-6) / all.len() as f64
+    let all = with_unfinished(values, unfinished);
+    KEPT.into_iter().find(|share| !is_known(between(&all, values, *share))).unwrap_or(1.0)
 }
 
 /// The usual figures of a histogram, in nanoseconds; all zero when it is empty.
@@ -323,7 +350,7 @@ impl Summary {
             p99_9: at(0.999),
             p99_99: at(0.9999),
             max: all.max(),
-            bound_from: bound_from(&all, unfinished),
+            bound_from: bound_from(values, unfinished),
             ..Self::of(values)
         }
     }
@@ -352,6 +379,58 @@ impl Summary {
             max: histogram.max(),
             stdev: histogram.stdev(),
             bound_from: NO_BOUND,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn histogram(values: &[u64]) -> Histogram<u64> {
+        let mut histogram = empty_histogram(Picos::ZERO, HISTOGRAM_DIGITS);
+        values.iter().for_each(|value| histogram.record(*value).unwrap());
+        histogram
+    }
+
+    #[test]
+    fn few_that_are_unfinished_reach_the_highest_percentiles_alone() {
+        // 1 to 990, and ten that were given up after 1: of the 1 000, the 990th is 980 at least and 990 at most.
+        let (values, unfinished) = (histogram(&(1..=990).collect::<Vec<_>>()), histogram(&[1; 10]));
+        assert_eq!(quantile_between(&values, &unfinished, 0.99), (980, Some(990)));
+        assert_eq!(quantile_between(&values, &unfinished, 0.991), (981, None));
+        assert_eq!(quantile_between(&values, &unfinished, 1.0), (990, None));
+        assert_eq!(bound_from(&values, &histogram(&[])), NO_BOUND);
+        // All answers alike: then all but the last hundredth is known.
+        let alike = histogram(&[500; 990]);
+        assert_eq!(bound_from(&alike, &unfinished), 0.999);
+        let summary = Summary::with_unfinished(&alike, &unfinished);
+        assert_eq!(
+            (summary.p50, summary.p99, summary.is_bound(0.99), summary.is_bound(0.999)),
+            (500, 500, false, true)
+        );
+        assert_eq!(
+            bound_from(&histogram(&[]), &unfinished),
+            0.5,
+            "of nothing but such, everything is a bound"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn however_long_the_unfinished_take_the_quantile_lies_between(
+            values in prop::collection::vec(1u64..2_000, 0..60),
+            unfinished in prop::collection::vec((1u64..2_000, 0u64..2_000), 1..20),
+            quantile in 0.0f64..=1.0,
+        ) {
+            let had: Vec<u64> = unfinished.iter().map(|(had, _)| *had).collect();
+            let would = unfinished.iter().map(|(had, more)| had + more);
+            let truth = histogram(&values.iter().copied().chain(would).collect::<Vec<_>>());
+            let truth = truth.value_at_quantile(quantile).min(truth.max());
+            let (least, most) = quantile_between(&histogram(&values), &histogram(&had), quantile);
+            // A histogram of three digits is exact up to 2 047, and then to two.
+            prop_assert!(least <= truth && most.is_none_or(|most| truth <= most), "{least} {truth} {most:?}");
         }
     }
 }

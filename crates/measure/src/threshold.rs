@@ -19,8 +19,10 @@ mod tests;
 use crate::interval::IntervalRow;
 use crate::totals::RunTotals;
 use plan::{Bound, Figure, Limit, Limits, Statistic, nearest};
+use std::cmp::Ordering;
 use units::{Count, Group, Picos};
 use weight::Weight;
+pub use weight::{Met, Reading};
 use window::Window;
 
 /// Rows of the measured part before a rate so far may end a run.
@@ -122,6 +124,8 @@ pub struct Aborted {
     pub limit: Limit,
     /// In the unit of its bound.
     pub value: f64,
+    /// The value is a lower bound.
+    pub is_bound: bool,
     /// From the origin of the run.
     pub at: Picos,
 }
@@ -133,7 +137,9 @@ pub struct Judgement {
     /// In the unit of the bound: of the whole run, of the worst window, or when the run was ended. `None`: there was
     /// nothing to measure.
     pub value: Option<f64>,
-    /// The condition did not come true. What could not be measured does not hold.
+    /// The value is a lower bound: what never came to an answer could have made it larger.
+    pub is_bound: bool,
+    /// The condition did not come true. What could not be measured does not hold, nor does what a lower bound leaves open.
     pub holds: bool,
     pub aborts: bool,
     /// End of the window that decided, or when the run was ended; from the origin of the run.
@@ -156,7 +162,7 @@ struct Watched {
     aborts: bool,
     gathers: Gathers,
     /// Value and time that decide so far.
-    worst: Option<(f64, Picos)>,
+    worst: Option<(Reading, Picos)>,
     /// Rows in which nothing was offered, until it shows that the run goes on.
     held: Vec<(Weight<u32>, Picos)>,
 }
@@ -285,17 +291,22 @@ impl Watched {
                 };
                 let value = sum.value(&self.limit).filter(|_| enough);
                 // Only what ends the run is kept: the value of the whole run is that of its end.
-                value.filter(|value| self.limit.comparison.is_met(*value, self.limit.bound.as_f64()))
+                value.filter(|value| value.meets(&self.limit) == Met::Surely)
             }
         };
         value.into_iter().for_each(|value| self.keep_if_worse(value, end));
     }
 
-    fn keep_if_worse(&mut self, value: f64, end: Picos) {
-        let is_worse = self.worst.is_none_or(|(worst, _)| match self.limit.comparison.is_upward() {
-            true => value > worst,
-            false => value < worst,
-        });
+    /// What surely comes true is worse than what perhaps does, whatever the values.
+    fn keep_if_worse(&mut self, value: Reading, end: Picos) {
+        let limit = &self.limit;
+        let is_worse =
+            self.worst.is_none_or(|(worst, _)| match value.meets(limit).cmp(&worst.meets(limit)) {
+                Ordering::Greater => true,
+                Ordering::Less => false,
+                Ordering::Equal if limit.comparison.is_upward() => value.value > worst.value,
+                Ordering::Equal => value.value < worst.value,
+            });
         if is_worse {
             self.worst = Some((value, end));
         }
@@ -304,8 +315,13 @@ impl Watched {
     /// The value that ends the run, if it came true.
     fn aborted(&self) -> Option<Aborted> {
         let (value, at) = self.worst.filter(|_| self.aborts)?;
-        let is_met = self.limit.comparison.is_met(value, self.limit.bound.as_f64());
-        is_met.then(|| Aborted { limit: self.limit.clone(), value, at })
+        let is_met = value.meets(&self.limit) == Met::Surely;
+        is_met.then(|| Aborted {
+            limit: self.limit.clone(),
+            value: value.value,
+            is_bound: value.is_bound,
+            at,
+        })
     }
 
     fn finish(mut self, totals: &RunTotals, whole: WholeRun) -> Judgement {
@@ -320,9 +336,15 @@ impl Watched {
             (Gathers::Window(_), None) => (None, None),
             (_, None) => (weight::of_whole_run(&self.limit, self.group, totals, whole), None),
         };
-        let bound = self.limit.bound.as_f64();
-        let holds = value.is_some_and(|value| !self.limit.comparison.is_met(value, bound));
-        Judgement { limit: self.limit, value, holds, aborts: self.aborts, at }
+        let holds = value.is_some_and(|value| value.meets(&self.limit) == Met::No);
+        Judgement {
+            limit: self.limit,
+            value: value.map(|value| value.value),
+            is_bound: value.is_some_and(|value| value.is_bound),
+            holds,
+            aborts: self.aborts,
+            at,
+        }
     }
 }
 

@@ -56,6 +56,18 @@ const COLUMNS: &[Column] = &[
     ("descriptors_left", |row| Maybe(row.descriptors_left)),
     ("time_wait", |row| Count(row.time_wait)),
     ("rss_bytes", |row| Maybe(row.rss_bytes)),
+    ("net_p50_ns", |row| Maybe(row.net_p50_ns)),
+    ("net_p90_ns", |row| Maybe(row.net_p90_ns)),
+    ("net_p99_ns", |row| Maybe(row.net_p99_ns)),
+    ("net_p99_9_ns", |row| Maybe(row.net_p99_9_ns)),
+    ("net_max_ns", |row| Maybe(row.net_max_ns)),
+    ("tare_p50_ns", |row| Maybe(row.tare_p50_ns)),
+    ("tare_p99_ns", |row| Maybe(row.tare_p99_ns)),
+    ("tare_max_ns", |row| Maybe(row.tare_max_ns)),
+    ("unread_p99_ns", |row| Maybe(row.unread_p99_ns)),
+    ("pauses", |row| Count(row.pauses)),
+    ("paused_ns", |row| Count(row.paused_ns)),
+    ("longest_pause_ns", |row| Count(row.longest_pause_ns)),
 ];
 
 /// The first line, with its end (CR LF).
@@ -104,6 +116,18 @@ mod tests {
     fn names_are_the_keys_of_the_schema() {
         let row = Interval {
             warmup: 1,
+            net_p50_ns: Some(1),
+            net_p90_ns: Some(1),
+            net_p99_ns: Some(1),
+            net_p99_9_ns: Some(1),
+            net_max_ns: Some(1),
+            tare_p50_ns: Some(1),
+            tare_p99_ns: Some(1),
+            tare_max_ns: Some(1),
+            unread_p99_ns: Some(1),
+            pauses: 1,
+            paused_ns: 1,
+            longest_pause_ns: 1,
             latency_p50_ns: Some(1),
             latency_p90_ns: Some(1),
             latency_p99_ns: Some(1),

@@ -59,6 +59,9 @@ const PERCENTILES: [(&str, f64); 7] = [
 ];
 
 impl Distribution {
+    /// Of the percentiles that are kept, ascending.
+    pub const SHARES: [f64; 7] = measure::KEPT;
+
     /// Of values, and of such as are at least so large: percentiles and the maximum are of both.
     pub fn with_unfinished(values: &Histogram<u64>, unfinished: Option<&Histogram<u64>>) -> Self {
         let Some(unfinished) = unfinished.filter(|unfinished| !unfinished.is_empty()) else {
@@ -66,16 +69,13 @@ impl Distribution {
         };
         let all = measure::with_unfinished(values, unfinished);
         let own = Self::of(values);
-        let bound_from = measure::bound_from(&all, unfinished);
+        let bound_from = measure::bound_from(values, unfinished);
         Self {
             count: own.count,
             mean: own.mean,
             stdev: own.stdev,
             min: own.min,
-            bound_from: (bound_from <= 1.0).then(|| match bound::name(bound_from) {
-                "max" => 1.0,
-                name => PERCENTILES.iter().find(|(of, _)| *of == name).map_or(1.0, |(_, share)| *share),
-            }),
+            bound_from: (bound_from <= 1.0).then_some(bound_from),
             ..Self::of(&all)
         }
     }
@@ -113,6 +113,11 @@ impl Distribution {
         self.count == 0
     }
 
+    /// Whether there is not even a lower bound.
+    pub const fn says_nothing(&self) -> bool {
+        self.count == 0 && self.bound_from.is_none()
+    }
+
     /// The percentiles with their names in `result.json`, ascending.
     pub fn percentiles(&self) -> [(&'static str, u64); 7] {
         [
@@ -135,12 +140,14 @@ impl Serialize for Distribution {
             map.serialize_entry("mean", &Short(self.mean))?;
             map.serialize_entry("stdev", &Short(self.stdev))?;
             map.serialize_entry("min", &self.min)?;
+        }
+        // Also without a single answer: then all that is known are bounds.
+        if !self.says_nothing() {
             for (name, value) in self.percentiles() {
                 map.serialize_entry(name, &value)?;
             }
             map.serialize_entry("max", &self.max)?;
         }
-        // Also without a single answer: then all that is known are bounds.
         if let Some(from) = self.bound_from {
             map.serialize_entry("bound_from", bound::name(from))?;
         }
@@ -160,6 +167,14 @@ pub struct Curve(pub Vec<(f64, u64)>);
 impl Curve {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Of values, and of such as are at least so large.
+    pub fn with_unfinished(values: &Histogram<u64>, unfinished: Option<&Histogram<u64>>) -> Self {
+        match unfinished.filter(|unfinished| !unfinished.is_empty()) {
+            None => Self::of(values),
+            Some(unfinished) => Self::of(&measure::with_unfinished(values, unfinished)),
+        }
     }
 
     pub fn of<C: Counter>(histogram: &Histogram<C>) -> Self {
@@ -241,6 +256,23 @@ mod tests {
         assert_eq!(serde_json::from_str::<Distribution>(r#"{"count":0}"#).unwrap(), nothing);
         assert_eq!(serde_json::from_str::<Distribution>("{}").unwrap(), nothing);
         assert!(Curve::of(&one_to(0)).0.is_empty());
+    }
+
+    #[test]
+    fn bounds_are_written_and_read_even_without_an_answer() {
+        // Answers of 1 to 100 and two that were given up after 7: without them each rank is two higher, and the last is none.
+        let mut given_up = one_to(0);
+        given_up.record_n(7, 2).unwrap();
+        let figures = Distribution::with_unfinished(&one_to(100), Some(&given_up));
+        assert_eq!((figures.count, figures.p99, figures.max, figures.mean), (100, 99, 100, 50.5));
+        assert!(figures.is_bound(0.99) && figures.is_bound(1.0));
+        let text = serde_json::to_string(&figures).unwrap();
+        assert_eq!(serde_json::from_str::<Distribution>(&text).unwrap(), figures);
+        let only = Distribution::with_unfinished(&one_to(0), Some(&given_up));
+        assert!(only.is_empty() && !only.says_nothing() && only.is_bound(0.5) && only.p50 == 7);
+        let text = serde_json::to_string(&only).unwrap();
+        assert!(text.ends_with(r#""max":7,"bound_from":"p50"}"#), "{text}");
+        assert_eq!(serde_json::from_str::<Distribution>(&text).unwrap(), only);
     }
 
     #[test]

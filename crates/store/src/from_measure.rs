@@ -104,7 +104,7 @@ impl RunResult {
     fn fill_times(&mut self, totals: &RunTotals) {
         self.fill_series(
             |kind| Distribution::with_unfinished(totals.series.of(kind), totals.series.unfinished(kind)),
-            |kind| Curve::of(totals.series.of(kind)),
+            |kind| Curve::with_unfinished(totals.series.of(kind), totals.series.unfinished(kind)),
         );
         let clamped: u64 = Kind::ALL.iter().map(|kind| totals.series.clamped(*kind)).sum();
         if clamped > 0 {

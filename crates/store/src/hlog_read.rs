@@ -98,7 +98,7 @@ fn entry(line: &Line<'_>, decoder: &mut Decoder) -> Option<HlogEntry> {
     });
     (whole && fits).then(|| HlogEntry {
         series: line.tag.split_once('@').map_or(line.tag, |(series, _)| series).to_owned(),
-        group: group_of_tag(line.tag),
+        group: group_of_tag(line.tag).map(|(_, name)| name),
         start: Picos::from_millis(line.start_ms),
         length: Picos::from_millis(line.length_ms),
         histogram,

@@ -3,7 +3,6 @@
 //! Counts add, histograms add bucket by bucket; percentiles are those of the added buckets and never means of
 //! percentiles. Rates are over the time of all runs. The runs follow each other on the time axis.
 
-use crate::distribution::Distribution;
 use crate::read::StoredRun;
 use crate::rebuild::fill_times;
 use crate::run_histograms::RunHistograms;
@@ -31,6 +30,7 @@ pub fn merge_runs(runs: &[StoredRun]) -> RunResult {
     for run in runs {
         let shifted = run.intervals().map(|row| Interval { t_s: row.t_s + start_s, ..row });
         shifted.for_each(|row| bounded.push(row));
+        add_pauses(&mut all.generator.longest_pauses, &run.result.generator.longest_pauses, start_s);
         start_s += length_s(run);
     }
     take_intervals(&mut bounded, &mut all);
@@ -129,18 +129,46 @@ fn add_generator(into: &mut Generator, from: &Generator) {
         (&mut into.throttled, from.throttled),
         (&mut into.throttled_ns, from.throttled_ns),
         (&mut into.late, from.late),
+        (&mut into.pauses, from.pauses),
+        (&mut into.paused_ns, from.paused_ns),
         (&mut into.starved, from.starved),
         (&mut into.lost_threads, from.lost_threads),
     ] {
         *sum = sum.saturating_add(count);
     }
+    into.arrivals = match (into.arrivals.take(), &from.arrivals) {
+        (None, arrivals) => arrivals.clone(),
+        (Some(sum), None) => Some(sum),
+        (Some(sum), Some(arrivals)) => Some(add_arrivals(sum, arrivals)),
+    };
     for (into, from) in [(&mut into.clock, &from.clock), (&mut into.io, &from.io)] {
         if into.is_empty() {
             into.clone_from(from);
-        } else if into != from && !into.ends_with("; others differ") {
-            into.push_str("; others differ");
+        } else if into != from && !into.ends_with(OTHERS) {
+            into.push_str(OTHERS);
         }
     }
+}
+
+fn add_arrivals(sum: Arrivals, from: &Arrivals) -> Arrivals {
+    let is_other = sum.by != from.by && !sum.why.ends_with(OTHERS);
+    Arrivals {
+        why: if is_other { sum.why + OTHERS } else { sum.why },
+        stamped: sum.stamped.saturating_add(from.stamped),
+        unstamped: sum.unstamped.saturating_add(from.unstamped),
+        contradicted: sum.contradicted.saturating_add(from.contradicted),
+        ..sum
+    }
+}
+
+/// Behind what is not the same in all runs.
+const OTHERS: &str = "; others differ";
+
+/// The longest of all; each run's time begins at `start_s`.
+fn add_pauses(into: &mut Vec<Pause>, from: &[Pause], start_s: f64) {
+    into.extend(from.iter().map(|pause| Pause { t_s: pause.t_s + start_s, ..*pause }));
+    into.sort_by_key(|pause| std::cmp::Reverse(pause.length_ns));
+    into.truncate(measure::MOST_PAUSES);
 }
 
 /// Over the time of all runs: each run's rate counts by its length.
@@ -230,8 +258,8 @@ fn add_groups(all: &mut RunResult, runs: &[StoredRun], whole: Option<&RunHistogr
         into.latency_ns.count = into.latency_ns.count.saturating_add(group.latency_ns.count);
     }
     for group in &mut all.groups {
-        let latency = whole.and_then(|whole| whole.group(&group.name));
-        let complete = latency.filter(|latency| latency.len() == group.latency_ns.count);
-        group.latency_ns = complete.map_or_else(Distribution::default, |latency| Distribution::of(&latency));
+        let figures = whole.map(|whole| whole.figures_of_group(&group.name));
+        let complete = figures.filter(|figures| figures.count == group.latency_ns.count);
+        group.latency_ns = complete.unwrap_or_default();
     }
 }

@@ -3,7 +3,6 @@
 //! Counts are sums of the intervals, distributions are their merged histograms. What only the end of a run knows (the
 //! verdict above all) is not made up: the word is INVALID, with one criterion that says why.
 
-use crate::distribution::{Curve, Distribution};
 use crate::read::Rows;
 use crate::regular;
 use crate::run_folder::{BEGUN, ENVIRONMENT, HLOG, INTERVALS, PLAN, RESULT};
@@ -218,6 +217,8 @@ impl Sums {
             (&mut self.due, row.offered),
             (&mut self.warmup, row.warmup),
             (&mut self.generator.retransmits, row.retransmits),
+            (&mut self.generator.pauses, row.pauses),
+            (&mut self.generator.paused_ns, row.paused_ns),
         ] {
             *sum = sum.saturating_add(count);
         }
@@ -270,7 +271,8 @@ impl Sums {
         fill_generator(&mut self.generator, &self.threads, self.totals.offered.saturating_add(self.warmup));
         self.generator.steal_share = (self.steal_over_s > 0.0).then(|| self.steal_s / self.steal_over_s);
         let known = std::mem::take(&mut result.generator);
-        result.generator = Generator { clock: known.clock, io: known.io, ..self.generator };
+        result.generator =
+            Generator { clock: known.clock, io: known.io, arrivals: known.arrivals, ..self.generator };
         take_intervals(&mut self.bounded, result);
     }
 
@@ -311,9 +313,7 @@ fn fill_generator(generator: &mut Generator, threads: &[ThreadSums], ended: u64)
 
 /// Distributions and curves from the run's histograms.
 pub fn fill_times(result: &mut RunResult, histograms: &RunHistograms) {
-    let of = |kind| Distribution::of(&histograms.series(kind));
-    let curve = |kind| Curve::of(&histograms.series(kind));
-    result.fill_series(of, curve);
+    result.fill_series(|kind| histograms.figures(kind), |kind| histograms.curve(kind));
     if result.connections.opened == 0 {
         result.connections.opened = result.ready_ns.count;
     }
@@ -325,7 +325,7 @@ fn fill_groups(result: &mut RunResult, histograms: &RunHistograms) {
     let groups = named.into_iter().filter_map(|group| {
         let latency = histograms.group(&group.name)?;
         let answered = OutcomeCount { class: "status".to_owned(), key: String::new(), count: latency.len() };
-        let latency_ns = Distribution::of(&latency);
+        let latency_ns = histograms.figures_of_group(&group.name);
         Some(GroupResult { name: group.name, count: latency.len(), latency_ns, outcomes: vec![answered] })
     });
     result.groups = groups.collect();

@@ -1,6 +1,7 @@
 //! Histograms of a whole run, from its log: buckets added, line by line.
 
 use crate::buckets::{Counts, highest_at};
+use crate::distribution::{Curve, Distribution};
 use crate::hlog::group_of_tag;
 use crate::hlog_read::{Decoder, Lines};
 use crate::log_state::LogState;
@@ -19,6 +20,8 @@ pub struct RunHistograms {
     series: BTreeMap<&'static str, Counts>,
     /// Latencies by name.
     groups: BTreeMap<String, Counts>,
+    /// By name, the time that those had which never came to an answer.
+    unfinished: BTreeMap<String, Counts>,
     log: LogState,
 }
 
@@ -42,10 +45,11 @@ impl RunHistograms {
     }
 
     fn of_tag(&mut self, tag: &str) -> Option<&mut Counts> {
-        if let Some(group) = group_of_tag(tag) {
+        if let Some((series, group)) = group_of_tag(tag) {
+            let groups = if series == Kind::Unfinished { &mut self.unfinished } else { &mut self.groups };
             // A file of another origin may have any number of names.
-            let room = self.groups.len() < crate::hlog::MOST_GROUPS || self.groups.contains_key(&group);
-            return room.then(|| self.groups.entry(group).or_insert_with(Counts::new));
+            let room = groups.len() < crate::hlog::MOST_GROUPS || groups.contains_key(&group);
+            return room.then(|| groups.entry(group).or_insert_with(Counts::new));
         }
         Some(self.series.entry(Kind::of_key(tag)?.key()).or_insert_with(Counts::new))
     }
@@ -55,8 +59,10 @@ impl RunHistograms {
         for (key, counts) in &other.series {
             self.series.entry(key).or_insert_with(Counts::new).add_all(counts);
         }
-        for (name, counts) in &other.groups {
-            self.groups.entry(name.clone()).or_insert_with(Counts::new).add_all(counts);
+        for (into, from) in [(&mut self.groups, &other.groups), (&mut self.unfinished, &other.unfinished)] {
+            for (name, counts) in from {
+                into.entry(name.clone()).or_insert_with(Counts::new).add_all(counts);
+            }
         }
         self.log.damaged += other.log.damaged;
     }
@@ -64,6 +70,33 @@ impl RunHistograms {
     /// One series, in nanoseconds; empty if nothing of it was logged.
     pub fn series(&self, series: Kind) -> Histogram<u64> {
         self.series.get(series.key()).map_or_else(empty, histogram)
+    }
+
+    /// What would be in this series, had it come to an end, with the time that it had; `None` if there is nothing.
+    pub fn unfinished(&self, series: Kind) -> Option<Histogram<u64>> {
+        let unfinished = self.series(series.unfinished()?);
+        (!unfinished.is_empty()).then_some(unfinished)
+    }
+
+    /// The same of the latencies of one name.
+    pub fn unfinished_of_group(&self, name: &str) -> Option<Histogram<u64>> {
+        self.unfinished.get(name).map(histogram)
+    }
+
+    /// The figures of one series.
+    pub(crate) fn figures(&self, series: Kind) -> Distribution {
+        Distribution::with_unfinished(&self.series(series), self.unfinished(series).as_ref())
+    }
+
+    /// The figures of the latencies of one name.
+    pub(crate) fn figures_of_group(&self, name: &str) -> Distribution {
+        let latency = self.group(name).unwrap_or_else(empty);
+        Distribution::with_unfinished(&latency, self.unfinished_of_group(name).as_ref())
+    }
+
+    /// The curve of one series.
+    pub(crate) fn curve(&self, series: Kind) -> Curve {
+        Curve::with_unfinished(&self.series(series), self.unfinished(series).as_ref())
     }
 
     /// Latencies of one name (within 1 %); `None` if it has none.

@@ -428,6 +428,9 @@ pub struct Threshold {
     /// The value that decided: of the whole run, or of the window that was worst. `None`: there was nothing to measure.
     #[serde(with = "number::option")]
     pub value: Option<f64>,
+    /// The value is a lower bound: what timed out, was cut off or missed could have made it larger.
+    #[serde(skip_serializing_if = "is_false")]
+    pub is_bound: bool,
     /// In the unit of `value`.
     #[serde(with = "number")]
     pub limit: f64,

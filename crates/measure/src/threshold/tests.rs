@@ -349,3 +349,129 @@ fn rows_that_became_one_are_one_piece() {
         "10 of the row of two seconds and 1 of the next: without the first it were too short"
     );
 }
+
+/// A time-out after so many milliseconds.
+fn timed_out(seq: u64, due: u64, ms: u64) -> Event {
+    failed(seq, due, due + ms * MS, Cause::FirstByteTimeout)
+}
+
+/// As an engine's recorder keeps them: what never came to an answer is kept beside the answers, too.
+fn row_with_unfinished(index: u64, events: &[Event]) -> IntervalRow {
+    let mut row = row_of(index, events);
+    let is_answer = |event: &&Event| matches!(event.outcome, Outcome::Status(_));
+    events.iter().filter(|event| !is_answer(event)).for_each(|event| row.data.unfinished(event));
+    row
+}
+
+#[test]
+fn requests_that_hang_break_a_limit_on_a_percentile() {
+    // Every tenth of 100 a second hangs and is given up after a second; all others take 10 ms.
+    let events = |s: u64| -> Vec<Event> {
+        let due = s * 1_000 * MS;
+        let one = |seq| match seq % 10 {
+            0 => timed_out(seq, due, 1_000),
+            _ => answer(seq, due, due, due + 10 * MS),
+        };
+        (0..100).map(one).collect()
+    };
+    let rows: Vec<_> = (0..5).map(|s| row_with_unfinished(s, &events(s))).collect();
+    for (limit, value, is_bound) in [
+        ("latency.p99 > 50ms", 1e9, true),
+        ("latency.p99 > 50ms in any 2s", 1e9, true),
+        ("net.p99 > 50ms", 1e9, true),
+        ("net.p99 > 50ms in any 1s", 1e9, true),
+        ("latency.max > 2s", 1e9, true),
+        // Over a limit that it has not reached: it might have taken as long.
+        ("latency.p99 > 5s", 1e9, true),
+        ("latency.p91 > 5s in any 3s", 1e9, true),
+    ] {
+        let judgement = one(limit, &rows);
+        assert!(!judgement.holds && judgement.is_bound == is_bound, "{judgement:?}");
+        assert!(about(judgement.value, value), "{judgement:?}");
+    }
+    // Nine of ten are answered: however long the tenth would have taken, p90 is 10 ms.
+    for limit in
+        ["latency.p90 > 50ms", "latency.p90 > 50ms in any 2s", "net.p50 > 50ms", "latency.mean > 50ms"]
+    {
+        let judgement = one(limit, &rows);
+        // The mean of a histogram is of the middles of its buckets.
+        let is_near = judgement.value.is_some_and(|value| (value / 10e6 - 1.0).abs() < 0.001);
+        assert!(judgement.holds && !judgement.is_bound && is_near, "{judgement:?}");
+    }
+    // What is at least a second is not below one.
+    assert!(one("latency.p99 < 500ms", &rows).holds);
+    assert!(!one("latency.p99 < 2s", &rows).holds);
+}
+
+#[test]
+fn requests_cut_off_at_the_end_break_the_limit_that_they_could_have_reached() {
+    // Answers take 1 ms to 12 s, all alike; 100 a second are due for 6 s, and the run ends at 8 s: of those due at t only
+    // such are answered as take up to 8 s − t. The others are cut off with the time that they had.
+    let mut events = Vec::new();
+    for seq in 0..600u64 {
+        let due = seq * 10 * MS;
+        // 7 919 is a prime: delays are spread evenly over 1 ms … 12 s, in no order.
+        let takes = (1 + seq * 7_919 % 12_000) * MS;
+        let end = 8_000 * MS;
+        events.push(match due + takes <= end {
+            true => answer(seq, due, due, due + takes),
+            false => Event { outcome: Outcome::CutOff, ..answer(seq, due, due, end) },
+        });
+    }
+    let rows = [row_with_unfinished(0, &events)];
+    let answered = events.iter().filter(|event| matches!(event.outcome, Outcome::Status(_))).count();
+    // ∫ (8 − t) / 12 dt over 6 s is 2.5 of 6: 250 are answered, all of them within 8 s. The true p90 is 10.8 s.
+    assert!((200..300).contains(&answered), "{answered}");
+    let p90 = one("latency.p90 > 8s", &rows);
+    assert!(!p90.holds && p90.is_bound, "{p90:?}");
+    assert!(p90.value.is_some_and(|value| value < 8.01e9), "{p90:?}");
+    assert!(!one("latency.p90 > 8s in any 1s", &rows).holds);
+    assert!(!one("latency.p90 for login > 8s", &rows).holds, "all are of the first name");
+    assert!(one("latency.p90 for buy > 8s", &rows).value.is_none());
+    // A fifth of all is half of the answers, were none of the others ever answered.
+    assert!(one("latency.p20 > 8s", &rows).holds);
+}
+
+#[test]
+fn what_is_only_possible_ends_no_run() {
+    let hang = |s: u64, ms: u64| {
+        let due = s * 1_000 * MS;
+        let events: Vec<Event> = (0..200)
+            .map(|seq| match seq % 10 {
+                0 => timed_out(seq, due, ms),
+                _ => answer(seq, due, due, due + 10 * MS),
+            })
+            .collect();
+        row_with_unfinished(s, &events)
+    };
+    let ended = |limit: &str, ms: u64| {
+        let rows: Vec<_> = (0..3).map(|s| hang(s, ms)).collect();
+        let (aborted, judged) = judged(limits(&[], &[limit]), measuring(0, Some(60)), &rows);
+        (aborted.is_some(), judged[0].holds)
+    };
+    // At least a second each: surely over 500 ms, perhaps over 5 s.
+    assert_eq!(ended("latency.p99 > 500ms", 1_000), (true, false));
+    assert_eq!(ended("latency.p99 > 5s", 1_000), (false, false));
+    assert_eq!(ended("latency.p99 > 5s in any 1s", 1_000), (false, false));
+    assert_eq!(ended("latency.p99 < 5s in any 1s", 1_000), (false, false));
+    // What surely comes true is worse than what perhaps does.
+    let limit = "latency.p99 > 950ms in any 1s";
+    let sure = one(limit, &[hang(0, 900), row(1, 100, 960, 0), hang(2, 940)]);
+    assert_eq!((sure.holds, sure.is_bound, sure.at), (false, false, Some(Picos::from_secs(2))), "{sure:?}");
+    // And what perhaps comes true is worse than what does not.
+    let perhaps = one(limit, &[row(0, 100, 700, 0), hang(1, 100)]);
+    assert!(!perhaps.holds && perhaps.is_bound && about(perhaps.value, 100e6), "{perhaps:?}");
+}
+
+#[test]
+fn tare_and_unread_have_limits_of_their_own() {
+    // Due at 0, sent at 2 ms, done at 12 ms, of which 3 ms unread: tare 5 ms, net 7 ms.
+    let event = |seq| Event { unread: Picos::from_millis(3), ..answer(seq, 0, 2 * MS, 12 * MS) };
+    let rows = [row_of(0, &(0..100).map(event).collect::<Vec<_>>())];
+    for (limit, ms) in [("net", 7.0), ("tare", 5.0), ("unread", 3.0), ("latency", 12.0)] {
+        for window in ["", " in any 1s"] {
+            let judgement = one(&format!("{limit}.p99 > 1h{window}"), &rows);
+            assert!(judgement.holds && about(judgement.value, ms * 1e6), "{judgement:?}");
+        }
+    }
+}
