@@ -27,6 +27,10 @@ pub struct Chart {
     pub unit: Unit,
     pub body: Body,
     pub shade: Option<Shade>,
+    /// What lies between two of its lines.
+    pub band: Option<Band>,
+    /// Stretches of x in which something happened that concerns every line.
+    pub marks: Vec<Mark>,
     /// Half as high, and beside another where there is room.
     pub is_small: bool,
 }
@@ -72,6 +76,21 @@ pub struct Shade {
     pub from: f64,
     pub to: f64,
     pub what: String,
+}
+
+/// The room between two lines, by their numbers, and what it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Band {
+    pub upper: usize,
+    pub lower: usize,
+    pub what: String,
+}
+
+/// A stretch of x that is pointed at, however short it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mark {
+    pub from: f64,
+    pub to: f64,
 }
 
 /// What lies along x.

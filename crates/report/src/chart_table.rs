@@ -99,6 +99,8 @@ mod tests {
             unit: Unit::Time,
             body: Body::Lines(vec![series("a", 1.0), series("b", 2.0)]),
             shade: None,
+            band: None,
+            marks: Vec::new(),
             is_small: false,
         };
         let mut out = String::new();

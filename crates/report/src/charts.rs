@@ -4,11 +4,13 @@ mod generator;
 
 pub use generator::generator;
 
-use crate::chart::{Axis, Body, Chart, HeatColumn, Point, Scale, Series, Shade, Tone, Unit, nines_of};
+use crate::chart::{
+    Axis, Band, Body, Chart, HeatColumn, Mark, Point, Scale, Series, Shade, Tone, Unit, nines_of,
+};
 use crate::frames::noun;
 use std::collections::BTreeMap;
 use store::schema::{Interval, OutcomeCount};
-use store::{Bin, Curve, RunResult, Timeline};
+use store::{Bin, Curve, Distribution, RunResult, Timeline};
 
 /// Outcomes over time are shown one by one up to so many; the rest is one series.
 const MOST_OUTCOMES: usize = 7;
@@ -96,8 +98,12 @@ pub fn lateness(timeline: &Timeline, result: &RunResult) -> Chart {
     )
 }
 
-/// Percentiles of the latency over time.
+/// Percentiles of the latency over time: net, gross, and the tare between them. Of a run in which no tare was recorded the
+/// latency alone.
 pub fn latency(timeline: &Timeline, result: &RunResult) -> Chart {
+    if timeline.bins.iter().any(|bin| bin.row.net_p50_ns.is_some()) {
+        return net_and_gross(timeline, result);
+    }
     let kinds: [Kind; 5] = [
         ("p50", Tone::Color(1), |row| row.latency_p50_ns),
         ("p90", Tone::Color(2), |row| row.latency_p90_ns),
@@ -113,6 +119,27 @@ pub fn latency(timeline: &Timeline, result: &RunResult) -> Chart {
         "From the moment a request was due until its answer was complete, on a logarithmic scale.",
         &kinds,
     )
+}
+
+fn net_and_gross(timeline: &Timeline, result: &RunResult) -> Chart {
+    let kinds: [Kind; 7] = [
+        ("net p50", Tone::Color(1), |row| row.net_p50_ns),
+        ("net p90", Tone::Color(2), |row| row.net_p90_ns),
+        ("net p99", Tone::Color(3), |row| row.net_p99_ns),
+        ("net p99.9", Tone::Color(7), |row| row.net_p99_9_ns),
+        ("net max", Tone::Color(4), |row| row.net_max_ns),
+        ("gross p50", Tone::Color(6), |row| row.latency_p50_ns),
+        ("gross p99", Tone::Color(5), |row| row.latency_p99_ns),
+    ];
+    let title = "Latency over time: net, gross and the tare between them";
+    let caption = "Gross is from the moment a request was due until its answer was complete and read; net is that without \
+                   tare, the generator's own part. The band is what the tare makes of p99. On a logarithmic scale.";
+    let mut chart = times_over_time(timeline, result, "latency", title, caption, &kinds);
+    let place = |name: &str| chart.series().iter().position(|series| series.name == name);
+    if let (Some(upper), Some(lower)) = (place("gross p99"), place("net p99")) {
+        chart.band = Some(Band { upper, lower, what: "tare at p99".into() });
+    }
+    chart
 }
 
 /// How many latencies fell where, over time.
@@ -144,17 +171,58 @@ pub fn heat(timeline: &Timeline, result: &RunResult) -> Chart {
 /// Latency, service time and lateness by percentile: each further nine takes as much room as the last.
 pub fn by_percentile(result: &RunResult) -> Chart {
     let curves = &result.curves;
-    percentiles(
+    if curves.net_ns.is_empty() {
+        return percentiles(
+            "percentiles",
+            "Latency by percentile",
+            "The share of answers that came within a time. Latency counts from when a request was due, service time from \
+             when it left: what lies between the lines is waiting before it left.",
+            &[
+                ("latency", Tone::Color(3), &curves.latency_ns),
+                ("service time", Tone::Color(1), &curves.service_ns),
+                ("lateness", Tone::Quiet, &curves.lateness_ns),
+            ],
+        );
+    }
+    let (net, net_least) = parted(&curves.net_ns, &result.net_ns);
+    let (gross, gross_least) = parted(&curves.latency_ns, &result.latency_ns);
+    let has_bounds = !net_least.is_empty() || !gross_least.is_empty();
+    let bounds = if has_bounds {
+        " What timed out, was cut off or missed counts with the time that it had: where that decides, a line is \
+         \"at least\"."
+    } else {
+        ""
+    };
+    let caption = format!(
+        "The share of requests that took no longer than a time. Gross counts from when a request was due, net without \
+         the generator's own part (between the two: the tare), service time from when it left.{bounds}"
+    );
+    let mut chart = percentiles(
         "percentiles",
-        "Latency by percentile",
-        "The share of answers that came within a time. Latency counts from when a request was due, service time from \
-         when it left: what lies between the lines is waiting before it left.",
+        "Latency by percentile: net, gross and the tare between them",
+        &caption,
         &[
-            ("latency", Tone::Color(3), &curves.latency_ns),
+            ("net", Tone::Color(3), &net),
+            ("gross", Tone::Color(5), &gross),
+            ("net, at least", Tone::Color(4), &net_least),
+            ("gross, at least", Tone::Color(2), &gross_least),
             ("service time", Tone::Color(1), &curves.service_ns),
             ("lateness", Tone::Quiet, &curves.lateness_ns),
         ],
-    )
+    );
+    let place = |name: &str| chart.series().iter().position(|series| series.name == name);
+    if let (Some(upper), Some(lower)) = (place("gross"), place("net")) {
+        chart.band = Some(Band { upper, lower, what: "tare".into() });
+    }
+    chart
+}
+
+/// A curve as far as it is known, and from the last percentile that is known on as lower bounds.
+fn parted(curve: &Curve, figures: &Distribution) -> (Curve, Curve) {
+    let Some(from) = figures.bound_from else { return (curve.clone(), Curve::default()) };
+    let known = Distribution::SHARES.into_iter().filter(|share| *share < from).next_back().unwrap_or(0.0);
+    let (known, least) = curve.0.iter().partition::<Vec<(f64, u64)>, _>(|(share, _)| *share <= known);
+    (Curve(known), Curve(least))
 }
 
 /// Cumulative distributions in one picture, up to the last nine there is. Curves without points are left out.
@@ -334,7 +402,15 @@ fn over_time(timeline: &Timeline, result: &RunResult, chart: Chart) -> Chart {
     let to = end(timeline, result);
     let warmup = result.warmup.duration_s.min(to);
     let shade = (warmup > from).then(|| Shade { from, to: warmup, what: "warm-up".into() });
-    Chart { x: Axis::Time { from, to }, shade, ..chart }
+    let marks = if chart.is_small { Vec::new() } else { pauses(result, from, to) };
+    Chart { x: Axis::Time { from, to }, shade, marks, ..chart }
+}
+
+/// When the generator stood still, within this time.
+fn pauses(result: &RunResult, from: f64, to: f64) -> Vec<Mark> {
+    let pauses = result.generator.longest_pauses.iter();
+    let marks = pauses.map(|pause| Mark { from: pause.t_s, to: pause.t_s + pause.length_ns as f64 / 1e9 });
+    marks.filter(|mark| mark.to > from && mark.from < to).collect()
 }
 
 fn end_of(bin: &Bin) -> f64 {
@@ -358,6 +434,8 @@ pub fn blank() -> Chart {
         unit: Unit::Count,
         body: Body::Lines(Vec::new()),
         shade: None,
+        band: None,
+        marks: Vec::new(),
         is_small: false,
     }
 }

@@ -19,6 +19,8 @@ pub struct Drawn {
     /// Which colour it has, from 1: that of its run, or of its side where there are more runs than colours.
     pub color: usize,
     pub curve: Curve,
+    /// The curve is of net; otherwise of the latency, as are those it is beside.
+    pub is_net: bool,
     pub timeline: Timeline,
 }
 
@@ -141,19 +143,32 @@ fn row(out: &mut String, figure: &Compared) -> Result {
 fn percentiles(drawn: &[Drawn]) -> Chart {
     let curves: Vec<(&str, Tone, &Curve)> =
         drawn.iter().map(|drawn| (drawn.name.as_str(), Tone::Color(drawn.color), &drawn.curve)).collect();
-    charts::percentiles(
-        "percentiles",
-        "Latency by percentile",
+    let title = if are_net(drawn) {
+        "Net latency by percentile (what the targets took)"
+    } else {
+        "Latency by percentile"
+    };
+    let caption = if are_net(drawn) {
+        "The share of requests that took no longer than a time, without the generator's own part. Where the lines part, the \
+         runs differ; where several lines of one side part as much, that is their noise."
+    } else {
         "The share of answers that came within a time, from when they were due. Where the lines part, the runs differ; where \
-         several lines of one side part as much, that is their noise.",
-        &curves,
-    )
+         several lines of one side part as much, that is their noise."
+    };
+    charts::percentiles("percentiles", title, caption, &curves)
+}
+
+fn are_net(drawn: &[Drawn]) -> bool {
+    !drawn.is_empty() && drawn.iter().all(|drawn| drawn.is_net)
 }
 
 fn p99(drawn: &[Drawn]) -> Chart {
-    let series = series(drawn, |row| row.latency_p99_ns.map(|nanos| nanos as f64));
+    let is_net = are_net(drawn);
+    let of = |row: &Interval| if is_net { row.net_p99_ns } else { row.latency_p99_ns };
+    let series = series(drawn, |row| of(row).map(|nanos| nanos as f64));
     let y = Scale::log(series.iter().flat_map(Series::values));
-    over_time("p99", "Latency over time, p99", "From the beginning of each run.", Unit::Time, y, series)
+    let title = if is_net { "Net latency over time, p99" } else { "Latency over time, p99" };
+    over_time("p99", title, "From the beginning of each run.", Unit::Time, y, series)
 }
 
 fn rate(drawn: &[Drawn]) -> Chart {

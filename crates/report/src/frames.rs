@@ -273,6 +273,8 @@ pub fn gap_chart(gaps: &GapReport) -> Option<Chart> {
         unit: Unit::Count,
         body: Body::Stacked(vec![Series::new("gaps", Tone::Color(1), points)]),
         shade: None,
+        band: None,
+        marks: Vec::new(),
         is_small: false,
     })
 }

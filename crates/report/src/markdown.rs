@@ -138,8 +138,15 @@ fn figures(page: &mut String, result: &RunResult) {
 }
 
 fn times(page: &mut String, result: &RunResult) {
-    let all: [(&str, &Distribution); 7] = [
-        ("latency (due → answered)", &result.latency_ns),
+    let gross = if words::has_net(result) {
+        "gross (latency: due → answered)"
+    } else {
+        "latency (due → answered)"
+    };
+    let all: [(&str, &Distribution); 9] = [
+        ("net (what the target took)", &result.net_ns),
+        ("tare (what tare itself took)", &result.tare_ns),
+        (gross, &result.latency_ns),
         ("service (sent → answered)", &result.service_ns),
         ("lateness (due → sent)", &result.lateness_ns),
         ("first byte", &result.first_byte_ns),
@@ -147,12 +154,19 @@ fn times(page: &mut String, result: &RunResult) {
         ("TLS", &result.tls_ns),
         ("failed (due → failure)", &result.failed_ns),
     ];
-    let measured = all.iter().filter(|(_, figures)| !figures.is_empty());
+    let measured = all.iter().filter(|(_, figures)| !figures.says_nothing());
     let rows: Vec<Vec<String>> = measured
         .map(|(name, figures)| {
-            let values = [figures.p50, figures.p90, figures.p99, figures.p99_9, figures.max];
-            let cells = [(*name).to_owned(), words::time_f64(figures.mean)];
-            cells.into_iter().chain(values.map(words::time)).collect()
+            let values = [
+                (0.5, figures.p50),
+                (0.9, figures.p90),
+                (0.99, figures.p99),
+                (0.999, figures.p99_9),
+                (1.0, figures.max),
+            ];
+            let mean = if figures.is_empty() { "–".to_owned() } else { words::time_f64(figures.mean) };
+            let values = values.map(|(share, nanos)| words::percentile(figures, share, nanos));
+            [(*name).to_owned(), mean].into_iter().chain(values).collect()
         })
         .collect();
     if !rows.is_empty() {
@@ -182,15 +196,15 @@ fn names(page: &mut String, result: &RunResult) {
     }
     let row = |group: &store::schema::GroupResult| {
         let latency = &group.latency_ns;
-        let time = |nanos| if latency.is_empty() { "–".to_owned() } else { words::time(nanos) };
+        let time = |share, nanos| words::percentile(latency, share, nanos);
         let not_done = group.count - latency.count.min(group.count);
         vec![
             code(&group.name),
             count(group.count),
-            time(latency.p50),
-            time(latency.p90),
-            time(latency.p99),
-            time(latency.max),
+            time(0.5, latency.p50),
+            time(0.9, latency.p90),
+            time(0.99, latency.p99),
+            time(1.0, latency.max),
             count(not_done),
         ]
     };

@@ -48,12 +48,12 @@ pub fn progress_line(progress: &Progress<'_>, style: Style) -> String {
 fn requests(progress: &Progress<'_>) -> (String, String) {
     let row = progress.row;
     let plain = format!(
-        "{:>8}  {:>10}  p50 {:>7}  p99 {:>7}  late p99 {:>7}  open {}",
+        "{:>8}  {:>10}  net p50 {:>7}  p99 {:>7}  gross {:>7}  open {}",
         clock(progress.elapsed),
         words::rate(per_second(row, row.done + row.warmup)),
-        time(row.latency_p50_ns),
+        time(row.net_p50_ns),
+        time(row.net_p99_ns),
         time(row.latency_p99_ns),
-        time(row.lateness_p99_ns),
         count(row.open),
     );
     let missed =
@@ -107,9 +107,10 @@ mod tests {
         let row = Interval {
             length_s: 1.0,
             done: 20_001,
-            latency_p50_ns: Some(1_020_000),
-            latency_p99_ns: Some(2_310_000),
-            lateness_p99_ns: Some(12_300),
+            net_p50_ns: Some(1_020_000),
+            net_p99_ns: Some(2_310_000),
+            latency_p50_ns: Some(1_030_000),
+            latency_p99_ns: Some(2_480_000),
             open: 64,
             ..Interval::default()
         };
@@ -125,7 +126,7 @@ mod tests {
         };
         assert_eq!(
             progress_line(&progress, Style::PLAIN),
-            "    12 s    20 001/s  p50 1.02 ms  p99 2.31 ms  late p99 12.3 µs  open 64  errors 3  1:05 min left"
+            "    12 s    20 001/s  net p50 1.02 ms  p99 2.31 ms  gross 2.48 ms  open 64  errors 3  1:05 min left"
         );
         let narrow = progress_line(&progress, Style::PLAIN.with_width(80));
         assert!(narrow.ends_with("open 64  errors 3"), "{narrow}");
@@ -135,7 +136,7 @@ mod tests {
             Progress { row: &Interval::default(), left: None, errors: 0, is_warmup: true, ..progress };
         assert!(
             progress_line(&nothing, Style::PLAIN)
-                .ends_with("p50       –  p99       –  late p99       –  open 0  errors 0  warm-up")
+                .ends_with("net p50       –  p99       –  gross       –  open 0  errors 0  warm-up")
         );
     }
 

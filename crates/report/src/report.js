@@ -176,7 +176,7 @@ const tare = (() => {
       if (line.n === undefined) continue;
       item.prepend(chart.figure.querySelectorAll('.legend .key')[line.n].cloneNode(true));
       if (chart.kind !== 'lines' || line.value === null) continue;
-      const dot = make('i', `dot ${chart.svg.querySelectorAll('.line')[line.n].classList[1]}`, canvas);
+      const dot = make('i', `dot ${chart.svg.querySelector(`.line[data-series="${line.n}"]`).classList[1]}`, canvas);
       dot.style.left = `${left * 100}%`;
       dot.style.top = `${(1 - height(chart, line.value)) * 100}%`;
     }
@@ -260,12 +260,15 @@ const tare = (() => {
   // --- series on and off ---
 
   function drawSeries(chart) {
-    const paths = [...chart.svg.querySelectorAll('path[data-series]')];
+    const paths = [...chart.svg.querySelectorAll('path[data-series]')].sort((a, b) => a.dataset.series - b.dataset.series);
     chart.figure.querySelectorAll('.legend button[data-series]').forEach((button, n) => {
       button.setAttribute('aria-pressed', String(!isOff(chart, n)));
       paths[n].style.display = isOff(chart, n) ? 'none' : '';
     });
     if (chart.kind === 'stacked') drawStack(chart, paths);
+    // A band without one of its lines is no band.
+    const band = chart.svg.querySelector('.band');
+    if (band) band.style.display = band.dataset.lines.split(' ').some(n => isOff(chart, +n)) ? 'none' : '';
   }
   // What is off leaves no hole, and the rest may use the room.
   function drawStack(chart, paths) {

@@ -11,7 +11,7 @@
 //!
 //! `report.js` reads values from the table and places from the `data-` attributes: nothing is in the page twice.
 
-use crate::chart::{Axis, Body, Chart, HeatColumn, Point, Scale, Series};
+use crate::chart::{Axis, Band, Body, Chart, HeatColumn, Mark, Point, Scale, Series};
 use crate::chart_table;
 use crate::markup::escape;
 use crate::words;
@@ -20,6 +20,9 @@ use std::fmt::Write;
 /// Units of the stretched drawing.
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 300.0;
+/// Marks are seen from this width on, and stand on the upper edge; those that are wider than this show in the whole plot.
+const LEAST_MARK: f64 = 2.0;
+const MARK_HEIGHT: f64 = 10.0;
 /// Shades of a heat map.
 const SHADES: usize = 8;
 
@@ -53,10 +56,14 @@ impl Chart {
         )?;
         self.write_ground(out)?;
         match &self.body {
-            Body::Lines(series) => self.write_lines(out, series)?,
+            Body::Lines(series) => {
+                self.write_band(out, series)?;
+                self.write_lines(out, series)?;
+            }
             Body::Stacked(series) => self.write_stack(out, series)?,
             Body::Heat(columns) => self.write_heat(out, columns)?,
         }
+        self.write_marks(out)?;
         writeln!(out, "</svg></div>")?;
         self.write_x_labels(out)?;
         writeln!(out, "</div>")?;
@@ -104,6 +111,12 @@ impl Chart {
         if let Some(shade) = &self.shade {
             write!(out, "<span><i class=\"shade\"></i>{}</span>", escape(&shade.what))?;
         }
+        if let Some(band) = &self.band {
+            write!(out, "<span><i class=\"band\"></i>{}</span>", escape(&band.what))?;
+        }
+        if !self.marks.is_empty() {
+            write!(out, "<span><i class=\"pause\"></i>pauses of the generator</span>")?;
+        }
         if self.is_over_time() {
             write!(
                 out,
@@ -150,12 +163,51 @@ impl Chart {
     }
 
     fn write_lines(&self, out: &mut String, series: &[Series]) -> std::fmt::Result {
-        for (index, series) in series.iter().enumerate() {
+        // The first, which matters most, is drawn last and lies on top.
+        for (index, series) in series.iter().enumerate().rev() {
             let path: String = runs(&series.points).map(|run| self.line(run)).collect();
             let class = series.tone.class();
             writeln!(out, "<path class=\"line {class}\" data-series=\"{index}\" d=\"{path}\"/>")?;
         }
         Ok(())
+    }
+
+    /// From left to right along the upper line and back along the lower one, where both have values.
+    fn write_band(&self, out: &mut String, series: &[Series]) -> std::fmt::Result {
+        let Some(Band { upper, lower, .. }) = self.band else { return Ok(()) };
+        let lines = format!("{upper} {lower}");
+        let (Some(upper), Some(lower)) = (series.get(upper), series.get(lower)) else { return Ok(()) };
+        let pairs: Vec<(&Point, &Point)> = upper.points.iter().zip(&lower.points).collect();
+        let has_both = |(upper, lower): &(&Point, &Point)| {
+            upper.y.is_some() && lower.y.is_some() && upper.from == lower.from
+        };
+        let mut path = String::new();
+        for run in pairs.split(|pair| !has_both(pair)).filter(|run| run.len() > 1) {
+            let at = |point: &Point| {
+                format!("{} {}", short(self.x_at(point.middle())), short(self.y_at(point.y.unwrap_or(0.0))))
+            };
+            let there = run.iter().map(|(upper, _)| at(upper));
+            let back = run.iter().rev().map(|(_, lower)| at(lower));
+            write!(path, "M{}z", there.chain(back).collect::<Vec<_>>().join("L"))?;
+        }
+        writeln!(out, "<path class=\"band\" data-lines=\"{lines}\" d=\"{path}\"/>")
+    }
+
+    /// A tick on the upper edge for each, and a stripe for those that are long enough to be seen.
+    fn write_marks(&self, out: &mut String) -> std::fmt::Result {
+        if self.marks.is_empty() {
+            return Ok(());
+        }
+        let (mut ticks, mut stripes) = (String::new(), String::new());
+        for Mark { from, to } in &self.marks {
+            let (left, width) = (self.x_at(*from), self.x_at(*to) - self.x_at(*from));
+            let seen = width.max(LEAST_MARK);
+            write!(ticks, "M{} 0h{}v{MARK_HEIGHT}h-{}z", short(left), short(seen), short(seen))?;
+            if width >= LEAST_MARK {
+                write!(stripes, "M{} 0h{}v{HEIGHT}h-{}z", short(left), short(width), short(width))?;
+            }
+        }
+        writeln!(out, "<path class=\"pause stripe\" d=\"{stripes}\"/><path class=\"pause\" d=\"{ticks}\"/>")
     }
 
     /// A line through the middles of one run; a point that is alone becomes a dash as wide as it holds.
@@ -290,6 +342,8 @@ mod tests {
             unit: Unit::Count,
             body,
             shade: None,
+            band: None,
+            marks: Vec::new(),
             is_small: false,
         }
     }
@@ -331,6 +385,33 @@ mod tests {
         // ln 2 / ln 10 = 0.301; of eight shades the third.
         assert_eq!(paths(heat, "heat h8"), ["M0 180H200V150H0z"]);
         assert_eq!(paths(heat, "heat h3"), ["M200 180H300V150H200z"]);
+    }
+
+    #[test]
+    fn a_band_lies_between_its_lines_where_both_have_values() {
+        let line = |ys: [Option<f64>; 4]| {
+            let points = ys.iter().enumerate().map(|(n, y)| point(n as f64, *y)).collect();
+            Series::new("s", Tone::Color(1), points)
+        };
+        let (net, gross) = (
+            line([Some(2.0), Some(4.0), None, Some(0.0)]),
+            line([Some(10.0), Some(4.0), Some(9.0), Some(9.0)]),
+        );
+        let band = Some(Band { upper: 1, lower: 0, what: "tare".into() });
+        let html = Chart { band, ..chart(Body::Lines(vec![net, gross])) }.html();
+        // 10 is at the top (0), 4 at 180, 2 at 240; one step alone has no room between.
+        assert_eq!(paths(&html, "band"), ["M50 0L150 180L150 180L50 240z"]);
+        assert!(html.contains("<i class=\"band\"></i>tare"));
+    }
+
+    #[test]
+    fn a_mark_is_seen_however_short_it_is() {
+        let marks = vec![Mark { from: 1.0, to: 1.001 }, Mark { from: 5.0, to: 6.0 }];
+        let line = Series::new("s", Tone::Color(1), vec![point(0.0, Some(1.0)), point(1.0, Some(1.0))]);
+        let html = Chart { marks, ..chart(Body::Lines(vec![line])) }.html();
+        assert_eq!(paths(&html, "pause\""), ["M100 0h2v10h-2zM500 0h100v10h-100z"]);
+        assert_eq!(paths(&html, "pause stripe"), ["M500 0h100v300h-100z"]);
+        assert!(html.contains("pauses of the generator"));
     }
 
     #[test]

@@ -204,12 +204,6 @@ const PRINTED: [(f64, fn(&Distribution) -> u64); 5] = [
     (1.0, |figures| figures.max),
 ];
 
-/// A percentile in words; "≥" where it is a lower bound.
-fn bounded(figures: &Distribution, share: f64, nanos: u64) -> String {
-    let time = words::time(nanos);
-    if figures.is_bound(share) { format!("≥ {time}") } else { time }
-}
-
 /// Name, figures, and what the time is between.
 fn times(page: &mut Page, result: &RunResult) {
     let same_lateness = result.own_lateness_ns == result.lateness_ns;
@@ -218,10 +212,9 @@ fn times(page: &mut Page, result: &RunResult) {
     let is_in_table = result.packets.as_ref().and_then(|packets| packets.gaps.as_ref()?.error).is_some();
     let gap_error = if is_in_table { Distribution::default() } else { result.gap_error_ns };
     // A result of before has no net: its latency stands first, as it did.
-    let (gross, between) = if result.net_ns.is_empty() && result.net_ns.bound_from.is_none() {
-        ("latency", "due → answered")
-    } else {
-        ("gross", "latency: due → answered")
+    let (gross, between) = match words::has_net(result) {
+        true => ("gross", "latency: due → done"),
+        false => ("latency", "due → answered"),
     };
     let rows: [(&str, &Distribution, &str); 14] = [
         ("net", &result.net_ns, "what the target took"),
@@ -252,10 +245,11 @@ fn times(page: &mut Page, result: &RunResult) {
     if result.latency_ns.is_empty() && result.packets.is_none() {
         page.line("latency", words::no_latency(result));
     }
-    for (name, figures, between) in rows.iter().filter(|(_, figures, _)| !figures.is_empty() || figures.bound_from.is_some()) {
+    for (name, figures, between) in rows.iter().filter(|(_, figures, _)| !figures.says_nothing()) {
         let mean = if figures.is_empty() { "–".to_owned() } else { words::time_f64(figures.mean) };
         let mean = format!("{mean:>10}");
-        let values = PRINTED.map(|(share, of)| format!("{:>10}", bounded(figures, share, of(figures))));
+        let values =
+            PRINTED.map(|(share, of)| format!("{:>10}", words::percentile(figures, share, of(figures))));
         let values = values.concat();
         let between = page.style.paint(Ink::Quiet, between);
         let room = page.style.width() >= 96;
@@ -281,10 +275,15 @@ fn sparklines(page: &mut Page, result: &RunResult) {
     if let (Some(low), Some(high @ 1..)) = (done.iter().min(), done.iter().max()) {
         draw("done/s", &done, u64::min, format!("{} … {}", count(*low), count(*high)));
     }
-    let measured = || rows.iter().filter_map(|row| row.latency_max_ns);
-    if let (Some(low), Some(high)) = (measured().min(), measured().max()) {
-        let slowest: Vec<u64> = rows.iter().map(|row| row.latency_max_ns.unwrap_or(0)).collect();
-        draw("latency max", &slowest, u64::max, format!("{} … {}", words::time(low), words::time(high)));
+    let times: [(&str, fn(&Interval) -> Option<u64>); 2] =
+        [("net max", |row| row.net_max_ns), ("latency max", |row| row.latency_max_ns)];
+    // Net tells of the target; of an older run, or of frames, there is none.
+    let told = times.into_iter().find(|(_, of)| rows.iter().any(|row| of(row).is_some()));
+    if let Some((label, of)) = told {
+        let measured = || rows.iter().filter_map(|row| of(row));
+        let (low, high) = (measured().min().unwrap_or(0), measured().max().unwrap_or(0));
+        let slowest: Vec<u64> = rows.iter().map(|row| of(row).unwrap_or(0)).collect();
+        draw(label, &slowest, u64::max, format!("{} … {}", words::time(low), words::time(high)));
     }
     let errors: Vec<u64> = rows.iter().map(|row| row.failed + row.missed).collect();
     if errors.iter().any(|errors| *errors > 0) {
@@ -350,9 +349,9 @@ fn groups(page: &mut Page, result: &RunResult) {
     page.line("By name", &heads);
     for group in shown {
         let latency = &group.latency_ns;
-        let time = |nanos| if latency.is_empty() { "–".to_owned() } else { words::time(nanos) };
+        let time = |share, nanos| words::percentile(latency, share, nanos);
         let (p50, p90, p99, max) =
-            (time(latency.p50), time(latency.p90), time(latency.p99), time(latency.max));
+            (time(0.5, latency.p50), time(0.9, latency.p90), time(0.99, latency.p99), time(1.0, latency.max));
         let all = count(group.count);
         let not_done = count(group.count - latency.count.min(group.count));
         let cells =

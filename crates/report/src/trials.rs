@@ -11,8 +11,9 @@ use store::schema::Word;
 
 const LABEL: usize = 22;
 /// What a trial's own line shows of it: the first few that it has.
-const OF_ONE: [&str; 8] = [
+const OF_ONE: [&str; 9] = [
     "rate.achieved",
+    "net.p99",
     "latency.p50",
     "latency.p99",
     "arrived.one_way.p50",

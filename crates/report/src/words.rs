@@ -1,6 +1,6 @@
 //! Figures as people read them, and sentences for causes: shared by the terminal and the HTML report.
 
-use store::RunResult;
+use store::{Distribution, RunResult};
 use units::{Bytes, Group, Picos};
 
 /// `1.23 ms`: three significant digits.
@@ -139,10 +139,31 @@ pub fn in_unit(value: f64, unit: &str) -> String {
     }
 }
 
+/// A percentile of a distribution (its share of all values, 1 for the largest): `≥ 5.50 s` where it is a lower bound, a
+/// dash where nothing is known.
+pub fn percentile(figures: &Distribution, share: f64, nanos: u64) -> String {
+    match (figures.says_nothing(), figures.is_bound(share)) {
+        (true, _) => "–".to_owned(),
+        (false, true) => format!("≥ {}", time(nanos)),
+        (false, false) => time(nanos),
+    }
+}
+
+/// Whether the run was one in which net and tare were recorded; older ones have the latency alone.
+pub fn has_net(result: &RunResult) -> bool {
+    !result.net_ns.says_nothing()
+}
+
+/// The value of a threshold in its unit, `≥ ` before it where it is a lower bound.
+pub fn threshold_number(threshold: &store::schema::Threshold, value: f64) -> String {
+    let least = if threshold.is_bound { "≥ " } else { "" };
+    format!("{least}{}", in_unit(value, &threshold.unit))
+}
+
 /// `81.0 ms`, `81.0 ms in the 10 s until 24 s`: the value of a threshold that decided.
 pub fn threshold_value(threshold: &store::schema::Threshold) -> String {
     let Some(value) = threshold.value else { return "nothing to measure".to_owned() };
-    let value = in_unit(value, &threshold.unit);
+    let value = threshold_number(threshold, value);
     match (threshold.window_s, threshold.at_s) {
         (Some(window), Some(at)) => format!("{value} in the {} until {}", seconds(window), seconds(at)),
         (None, Some(at)) => format!("{value} after {}", seconds(at)),

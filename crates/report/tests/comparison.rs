@@ -50,13 +50,13 @@ fn a_difference_is_named_with_its_size() {
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
-    assert!(text.contains("latency.p99    2.00 ms  3.00 ms") && text.contains("0.040  worse"), "{text}");
-    assert!(text.contains("B is slower than A: latency.mean +50 % (+46.4 % … +53.6 %),"), "{text}");
+    assert!(text.contains("latency.p99    2.00 ms  3.00 ms") && text.contains("0.048  worse"), "{text}");
+    assert!(text.contains("B is slower than A: net.mean +50 % (+46.4 % … +53.6 %),"), "{text}");
     assert!(text.contains("Warning      the machines differ in <the kernel>"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     // The other way round it is faster.
     let turned = flat(&of(&[3.0, 3.1, 3.05], &[2.0, 2.1, 2.05]));
-    assert!(turned.contains("B is faster than A: latency.mean −"), "{turned}");
+    assert!(turned.contains("B is faster than A: net.mean −"), "{turned}");
     assert!(turned.contains("3 and 3 trials are too few; 5 on each side can."), "{turned}");
     assert!(turned.contains("0.500 too few trials"), "{turned}");
 }
@@ -133,6 +133,7 @@ fn the_page_has_the_runs_over_each_other_and_escapes_names() {
         name: name.to_owned(),
         color,
         curve: Curve(vec![(0.0, p99 / 2), (0.9, p99), (1.0, p99)]),
+        is_net: false,
         timeline: Timeline {
             bins: (0..3).map(|at| Bin { row: row(f64::from(at), p99), ..Bin::default() }).collect(),
             merged: 1,

@@ -171,14 +171,73 @@ fn tables_have_the_exact_values() {
     let ms = |nanos: Option<u64>| (nanos.unwrap() as f64 / 1e6).to_string();
     // Percentiles are those of the histogram that common::timeline makes of p50 and max; the maximum is the row's own.
     let latency = row(&page, "latency", "3");
-    assert_eq!(
-        latency.last().unwrap().parse::<f64>().unwrap(),
-        ms(third.latency_max_ns).parse::<f64>().unwrap()
-    );
+    let largest = |cell: &str| cell.parse::<f64>().unwrap();
+    assert_eq!(largest(latency[4]), largest(&ms(third.net_max_ns)), "net p50, p90, p99, p99.9, max");
     // The stall: nothing was done, so there is no value.
     assert!(row(&page, "latency", "10").iter().all(|cell| *cell == "–"));
     assert_eq!(row(&page, "memory", "3"), ["12.1"]);
     assert_eq!(row(&page, "cpu", "3"), ["40", "30", "50"]);
+}
+
+#[test]
+fn net_leads_and_the_tare_lies_between_it_and_gross() {
+    let page = page(&common::valid());
+    let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
+    assert!(at("net latency, p99") < at("tare, p99") && at("tare, p99") < at("gross latency, p99"));
+    assert!(at("<th scope=\"row\">net</th>") < at("<th scope=\"row\">tare</th>"));
+    assert!(at("<th scope=\"row\">tare</th>") < at("<th scope=\"row\">gross</th>"));
+    for chart in ["latency", "percentiles"] {
+        let figure =
+            page.split(&format!("id=\"c-{chart}\"")).nth(1).unwrap().split("</figure>").next().unwrap();
+        let band = figure
+            .split("<path class=\"band\"")
+            .nth(1)
+            .and_then(|rest| rest.split(" d=\"").nth(1))
+            .unwrap_or_else(|| panic!("{chart}"));
+        assert!(band.starts_with('M'), "{chart} has no band");
+        assert!(figure.contains("<i class=\"band\"></i>tare"), "{chart} does not say what it is");
+    }
+}
+
+#[test]
+fn pauses_are_marked_and_listed_with_their_time() {
+    let page = page(&common::valid());
+    let figure = page.split("id=\"c-latency\"").nth(1).unwrap().split("</figure>").next().unwrap();
+    assert!(figure.contains("<path class=\"pause\" d=\"M"), "not marked");
+    let table = page.split("<table id=\"pauses\"").nth(1).unwrap().split("</table>").next().unwrap();
+    assert!(table.contains(">3.000 s</td>") && table.contains(">14.0 ms</td>"), "{table}");
+    // Twenty of the 24 are listed.
+    assert_eq!(table.matches("<tr><td").count(), 20);
+    assert!(page.contains("and 4 shorter ones"));
+    assert!(
+        page.contains("kernel stamps (the kernel stamps what arrives), stamped 399 999 of 400 000 answers")
+    );
+}
+
+#[test]
+fn a_lower_bound_is_marked_as_one() {
+    let degraded = page(&common::degraded());
+    // net: 980 000 + (1 003 ms − 0.98 ms) · 80 / 100 = 802.6 ms.
+    assert!(degraded.contains("<td class=\"n\">≥ 803 ms</td><td class=\"n\">≥ 1.00 s</td>"));
+    assert!(degraded.contains("300 of them, given up after 200 ms to 30.0 s"));
+    assert!(degraded.contains("net, at least"));
+    let valid = page(&common::valid());
+    assert!(!valid.contains('≥') || valid.split("id=\"words\"").next().unwrap().matches('≥').count() == 0);
+}
+
+#[test]
+fn an_older_result_is_drawn_with_what_it_has() {
+    let page = page(&common::older());
+    let shown = page.split("id=\"words\"").next().unwrap();
+    assert!(shown.contains("latency, median") && shown.contains("<h3>Latency over time</h3>"));
+    for absent in
+        ["net latency", "gross", "class=\"band\"", "class=\"pause\"", "id=\"pauses\"", "stood still"]
+    {
+        let markup = shown.split("<main").nth(1).unwrap();
+        assert!(!markup.contains(absent), "{absent}");
+    }
+    let latency = row(&page, "latency", "3");
+    assert_eq!(latency.len(), 5);
 }
 
 #[test]

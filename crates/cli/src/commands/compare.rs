@@ -11,8 +11,8 @@ use measure::ExitStatus;
 use report::Drawn;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use store::StoredRun;
 use store::timeline::MAX_BINS;
+use store::{RunResult, StoredRun};
 use units::Fraction;
 
 /// Runs that have a colour of their own in a picture; of more, each side has one.
@@ -136,19 +136,24 @@ fn label(at: usize) -> String {
 fn page(comparison: &Comparison, runs: &[Vec<StoredRun>], merge: bool) -> String {
     let mut over_time = Vec::new();
     let mut by_percentile = Vec::new();
+    // Net beside net, or where a run has none the latency of all.
+    let is_net = runs.iter().flatten().all(|run| !run.result.curves.net_ns.is_empty());
+    let curve_of = |result: &RunResult| {
+        if is_net { result.curves.net_ns.clone() } else { result.curves.latency_ns.clone() }
+    };
     let few = runs.iter().map(Vec::len).sum::<usize>() <= COLORS;
     for (at, side) in runs.iter().enumerate() {
         let label = label(at);
         for run in side {
             let end = run.result.run.rsplit('-').next().unwrap_or_default();
-            let curve = run.result.curves.latency_ns.clone();
+            let curve = curve_of(&run.result);
             let color = if few { over_time.len() + 1 } else { at + 1 };
             let timeline = run.timeline(MAX_BINS);
-            over_time.push(Drawn { name: format!("{label} {end}"), color, curve, timeline });
+            over_time.push(Drawn { name: format!("{label} {end}"), color, curve, is_net, timeline });
         }
         if merge {
-            let curve = store::merge_runs(side).curves.latency_ns;
-            by_percentile.push(Drawn { name: label, color: at + 1, curve, ..Drawn::default() });
+            let curve = curve_of(&store::merge_runs(side));
+            by_percentile.push(Drawn { name: label, color: at + 1, curve, is_net, ..Drawn::default() });
         }
     }
     let by_percentile = if merge { &by_percentile } else { &over_time };

@@ -4,7 +4,8 @@
 //! http://host/ · 1 000/s, even, for 60 s                        12 s · 48 s left
 //! VALID so far: the generator kept up
 //! rate      1 000/s offered   998/s achieved   open 12
-//! latency   p50 1.02 ms   p99 2.3 ms   max 9 ms    lateness p99 12 µs
+//! net       p50 1.02 ms   p99 2.3 ms   max 9 ms
+//! gross     p50 1.03 ms   p99 2.5 ms   max 9 ms    tare p99 200 µs
 //! [ charts: latency, heat, rate, lateness, as many as there is room for; else one line of bars ]
 //! outcomes  200 11 998   connect.refused 2
 //! generator CPU 43 % + 50 % spinning   waited 1 ms for a CPU   0 % steal   0 late
@@ -145,7 +146,11 @@ fn head(view: &View, result: &RunResult, timeline: &Timeline, pen: Pen) -> Vec<L
     lines.extend(view.about.page.as_ref().map(|page| pen.line(vec![pen.quiet(format!("live page {page}"))])));
     lines.push(verdict(view, result, elapsed, pen));
     lines.push(pen.named("rate", rates(&last)));
-    lines.push(pen.named("latency", latencies(&last)));
+    if result.packets.is_some() {
+        lines.push(pen.named("latency", latencies(&last)));
+    } else {
+        lines.extend([pen.named("net", net(&last)), pen.named("gross", gross(&last))]);
+    }
     lines
 }
 
@@ -189,13 +194,36 @@ fn rates(row: &Interval) -> Vec<String> {
     said
 }
 
+fn named_time(name: &str, nanos: Option<u64>) -> String {
+    format!("{name} {}", nanos.map_or("–".to_owned(), time))
+}
+
+/// Of frames: the time, if there is any, and the lateness.
 fn latencies(row: &Interval) -> Vec<String> {
-    let of = |name: &str, nanos: Option<u64>| format!("{name} {}", nanos.map_or("–".to_owned(), time));
     vec![
-        of("p50", row.latency_p50_ns),
-        of("p99", row.latency_p99_ns),
-        of("max", row.latency_max_ns),
-        of("lateness p99", row.lateness_p99_ns),
+        named_time("p50", row.latency_p50_ns),
+        named_time("p99", row.latency_p99_ns),
+        named_time("max", row.latency_max_ns),
+        named_time("lateness p99", row.lateness_p99_ns),
+    ]
+}
+
+/// What the target and the network took.
+fn net(row: &Interval) -> Vec<String> {
+    vec![
+        named_time("p50", row.net_p50_ns),
+        named_time("p99", row.net_p99_ns),
+        named_time("max", row.net_max_ns),
+    ]
+}
+
+/// The same with the generator's own part, and that part.
+fn gross(row: &Interval) -> Vec<String> {
+    vec![
+        named_time("p50", row.latency_p50_ns),
+        named_time("p99", row.latency_p99_ns),
+        named_time("max", row.latency_max_ns),
+        named_time("tare p99", row.tare_p99_ns),
     ]
 }
 
@@ -281,12 +309,14 @@ fn pictures(frame: &mut Frame, result: &RunResult, timeline: &Timeline, area: Re
 /// One figure of an interval.
 type Of = fn(&Interval) -> Option<u64>;
 
-/// The last seconds' latency as bars, p50 and p99 to one logarithmic scale.
+/// The last seconds' net latency as bars, p50 and p99 to one logarithmic scale; of a run without net its latency.
 fn bars(timeline: &Timeline, area: Rect, pen: Pen) -> Vec<Line<'static>> {
     let room = usize::from(area.width.saturating_sub(10)).max(1);
     let shown = &timeline.bins[timeline.bins.len().saturating_sub(room)..];
-    let kinds: [(&str, Of, usize); 2] =
-        [("p99", |row| row.latency_p99_ns, 3), ("p50", |row| row.latency_p50_ns, 1)];
+    let kinds: [(&str, Of, usize); 2] = [
+        ("p99", |row| row.net_p99_ns.or(row.latency_p99_ns), 3),
+        ("p50", |row| row.net_p50_ns.or(row.latency_p50_ns), 1),
+    ];
     let all = shown.iter().flat_map(|bin| kinds.iter().filter_map(|(_, of, _)| of(&bin.row)));
     let (low, high) = all.fold((u64::MAX, 1), |(low, high), nanos| (low.min(nanos.max(1)), high.max(nanos)));
     let steps: &[char] = match pen.letters {

@@ -16,22 +16,25 @@ pub fn omission(out: &mut String, result: &RunResult) -> Result {
     if latency.is_empty() || service.is_empty() {
         return Ok(());
     }
+    // Beside a lower bound, which counts what was never answered, the service time of answers says nothing.
     let points = [
-        ("50th", latency.p50, service.p50, own.p50),
-        ("90th", latency.p90, service.p90, own.p90),
-        ("99th", latency.p99, service.p99, own.p99),
-        ("99.9th", latency.p99_9, service.p99_9, own.p99_9),
+        ("50th", 0.5, latency.p50, service.p50, own.p50),
+        ("90th", 0.9, latency.p90, service.p90, own.p90),
+        ("99th", 0.99, latency.p99, service.p99, own.p99),
+        ("99.9th", 0.999, latency.p99_9, service.p99_9, own.p99_9),
     ];
-    let ratio = |(_, latency, service, _): &(&str, u64, u64, u64)| *latency as f64 / (*service).max(1) as f64;
-    let widest = points.iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b))).expect("there are four");
+    let ratio =
+        |(_, _, latency, service, _): &(&str, f64, u64, u64, u64)| *latency as f64 / (*service).max(1) as f64;
+    let known = points.iter().filter(|(_, share, ..)| !latency.is_bound(*share));
+    let Some(widest) = known.max_by(|a, b| ratio(a).total_cmp(&ratio(b))) else { return Ok(()) };
     if ratio(widest) < APART {
         return writeln!(
             out,
             "<p class=\"note\">Latency and service time agree within 10 %: requests hardly waited before they left.</p>"
         );
     }
-    let (percentile, latency, service, own_part) = *widest;
-    let waiting = latency - service;
+    let (percentile, _, latency, service, own_part) = *widest;
+    let waiting = latency.saturating_sub(service);
     let whose = match own_part {
         _ if own.is_empty() => would_have_said(service),
         part if part >= waiting.div_ceil(2) => format!(
@@ -63,11 +66,16 @@ pub fn times(out: &mut String, result: &RunResult) -> Result {
     let own = if same_lateness { Distribution::default() } else { result.own_lateness_ns };
     // Without a handshake or a proxy it says the same as connect.
     let ready = if result.tls_ns.is_empty() { Distribution::default() } else { result.ready_ns };
-    let rows: [(&str, &Distribution); 12] = [
-        ("latency", &result.latency_ns),
+    let gross = if words::has_net(result) { "gross" } else { "latency" };
+    let rows: [(&str, &Distribution); 16] = [
+        ("net", &result.net_ns),
+        ("tare", &result.tare_ns),
+        (gross, &result.latency_ns),
         ("service time", &result.service_ns),
         ("lateness", &result.lateness_ns),
         ("own lateness", &own),
+        ("unread", &result.unread_ns),
+        ("unread bound", &result.unread_bound_ns),
         ("first byte", &result.first_byte_ns),
         ("body", &result.body_ns),
         ("connect", &result.connect_ns),
@@ -77,7 +85,7 @@ pub fn times(out: &mut String, result: &RunResult) -> Result {
         ("failed", &result.failed_ns),
         ("gap error", &result.gap_error_ns),
     ];
-    if rows.iter().all(|(_, figures)| figures.is_empty()) {
+    if rows.iter().all(|(_, figures)| figures.says_nothing()) {
         return writeln!(out, "<p class=\"empty\">{}</p>", words::no_times(result));
     }
     writeln!(
@@ -92,17 +100,45 @@ pub fn times(out: &mut String, result: &RunResult) -> Result {
         write!(out, "<th scope=\"col\" class=\"n\">{head}</th>")?;
     }
     writeln!(out, "</tr></thead><tbody>")?;
-    for (name, figures) in rows.iter().filter(|(_, figures)| !figures.is_empty()) {
+    for (name, figures) in rows.iter().filter(|(_, figures)| !figures.says_nothing()) {
+        let of_answers = |text: String| if figures.is_empty() { "–".to_owned() } else { text };
         write!(out, "<tr><th scope=\"row\">{name}</th><td class=\"n\">{}</td>", count(figures.count))?;
-        write!(out, "<td class=\"n\">{}</td>", words::time_f64(figures.mean))?;
-        for nanos in
-            [figures.min, figures.p50, figures.p90, figures.p99, figures.p99_9, figures.p99_99, figures.max]
-        {
-            write!(out, "<td class=\"n\">{}</td>", words::time(nanos))?;
+        write!(out, "<td class=\"n\">{}</td>", of_answers(words::time_f64(figures.mean)))?;
+        write!(out, "<td class=\"n\">{}</td>", of_answers(words::time(figures.min)))?;
+        for (share, nanos) in [
+            (0.5, figures.p50),
+            (0.9, figures.p90),
+            (0.99, figures.p99),
+            (0.999, figures.p99_9),
+            (0.9999, figures.p99_99),
+            (1.0, figures.max),
+        ] {
+            write!(out, "<td class=\"n\">{}</td>", words::percentile(figures, share, nanos))?;
         }
         writeln!(out, "</tr>")?;
     }
-    writeln!(out, "</tbody></table></div>")
+    writeln!(out, "</tbody></table></div>")?;
+    bounds(out, result)
+}
+
+/// What the sign before a percentile means, where there is one.
+fn bounds(out: &mut String, result: &RunResult) -> Result {
+    if result.net_ns.bound_from.is_none() && result.latency_ns.bound_from.is_none() {
+        return Ok(());
+    }
+    let unfinished = &result.unfinished_ns;
+    let had = if unfinished.is_empty() {
+        String::new()
+    } else {
+        let least = words::time(unfinished.min);
+        let most = words::time(unfinished.max);
+        format!(" ({} of them, given up after {least} to {most})", count(unfinished.count))
+    };
+    writeln!(
+        out,
+        "<p class=\"note\">≥ is a lower bound: what timed out, was cut off or missed{had} counts with the time that it had, \
+         and would have taken longer. Count, mean and least are of complete answers.</p>"
+    )
 }
 
 /// That nothing is lost.

@@ -3,11 +3,47 @@
 use crate::markup::escape;
 use crate::words::{self, count};
 use std::fmt::{Result, Write};
-use store::schema::{CostEach, RunResult, ThreadHealth};
+use store::schema::{Arrivals, CostEach, Generator, RunResult, ThreadHealth};
 
 pub fn tables(out: &mut String, result: &RunResult) -> Result {
     threads(out, &result.generator.threads)?;
-    totals(out, result)
+    totals(out, result)?;
+    pauses(out, &result.generator)
+}
+
+/// Pauses that are listed; result.json has more.
+const MOST_PAUSES: usize = 20;
+
+/// When the loops stood still, the longest first.
+fn pauses(out: &mut String, generator: &Generator) -> Result {
+    let longest = &generator.longest_pauses;
+    if longest.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "<div class=\"scroll\"><table id=\"pauses\" class=\"sortable\"><caption>Pauses: times in which a loop stood \
+         still, the longest first</caption>"
+    )?;
+    writeln!(
+        out,
+        "<thead><tr><th scope=\"col\" class=\"n\">at</th><th scope=\"col\" class=\"n\">length</th></tr></thead><tbody>"
+    )?;
+    for pause in longest.iter().take(MOST_PAUSES) {
+        writeln!(
+            out,
+            "<tr><td class=\"n\" data-v=\"{}\">{:.3} s</td><td class=\"n\" data-v=\"{}\">{}</td></tr>",
+            pause.t_s,
+            pause.t_s,
+            pause.length_ns,
+            words::time(pause.length_ns)
+        )?;
+    }
+    writeln!(out, "</tbody></table></div>")?;
+    match generator.pauses.saturating_sub(longest.len().min(MOST_PAUSES) as u64) {
+        0 => Ok(()),
+        more => writeln!(out, "<p class=\"soft\">and {}</p>", words::counted(more, "shorter one")),
+    }
 }
 
 fn threads(out: &mut String, threads: &[ThreadHealth]) -> Result {
@@ -61,6 +97,11 @@ fn totals(out: &mut String, result: &RunResult) -> Result {
         Some(("connections opened", count(result.connections.opened))),
         Some(("connections open at once, most", count(result.connections.open_peak))),
         Some(("requests that left late", count(health.late))),
+        optional(
+            "pauses: loops stood still, and for how long together",
+            words::has_net(result).then(|| stood_still(health)),
+        ),
+        optional("when answers could be read is known by", health.arrivals.as_ref().map(arrivals)),
         Some(("TCP retransmits (whole network namespace)", count(health.retransmits))),
         Some(("listen-queue overflows (whole network namespace)", count(health.listen_overflows))),
         Some((
@@ -78,6 +119,26 @@ fn totals(out: &mut String, result: &RunResult) -> Result {
         writeln!(out, "<tr><th scope=\"row\">{name}</th><td class=\"n\">{value}</td></tr>")?;
     }
     writeln!(out, "</tbody></table></div>")
+}
+
+/// `never`, `3 times, 45.2 ms`.
+fn stood_still(generator: &Generator) -> String {
+    match generator.pauses {
+        0 => "never".to_owned(),
+        pauses => format!("{}, {}", words::counted(pauses, "time"), words::time(generator.paused_ns)),
+    }
+}
+
+/// `kernel stamps (why), of 999 of 1 000 answers`.
+fn arrivals(arrivals: &Arrivals) -> String {
+    let all = arrivals.stamped + arrivals.unstamped;
+    let why = if arrivals.why.is_empty() { String::new() } else { format!(" ({})", arrivals.why) };
+    escape(&format!(
+        "{}{why}, stamped {} of {}",
+        arrivals.by,
+        count(arrivals.stamped),
+        words::counted(all, "answer")
+    ))
 }
 
 /// `1.1 µs user, 6.2 µs system, 0.8 µs softirq`.

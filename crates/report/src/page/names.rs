@@ -41,10 +41,14 @@ fn row(out: &mut String, group: &GroupResult) -> Result {
     let figures = &group.latency_ns;
     write!(out, "<tr><th scope=\"row\" class=\"key\">{}</th>", escape(&group.name))?;
     write!(out, "<td class=\"n\" data-v=\"{}\">{}</td>", group.count, count(group.count))?;
-    for nanos in [figures.p50, figures.p90, figures.p99, figures.max] {
-        match figures.is_empty() {
+    let all = [(0.5, figures.p50), (0.9, figures.p90), (0.99, figures.p99), (1.0, figures.max)];
+    for (share, nanos) in all {
+        match figures.says_nothing() {
             true => write!(out, "<td class=\"n\" data-v=\"-1\">–</td>")?,
-            false => write!(out, "<td class=\"n\" data-v=\"{nanos}\">{}</td>", words::time(nanos))?,
+            false => {
+                let text = words::percentile(figures, share, nanos);
+                write!(out, "<td class=\"n\" data-v=\"{nanos}\">{text}</td>")?;
+            }
         }
     }
     let not_done = group.count - figures.count.min(group.count);

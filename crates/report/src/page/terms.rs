@@ -1,5 +1,5 @@
 //! The definitions of the words: `docs/terminology.md`, rendered. The parts of Markdown that it uses are headings,
-//! paragraphs, tables of two columns, emphasis, code and links.
+//! paragraphs, pictures made of letters, tables of two columns, emphasis, code and links.
 
 use crate::markup::escape;
 use std::fmt::{Result, Write};
@@ -20,10 +20,17 @@ fn render(out: &mut String, text: &str) -> Result {
             // The page has a title of its own.
             title if title.len() < block.len() => {}
             _ if block.starts_with('|') => definitions(out, block)?,
+            _ if block.starts_with("```") => picture(out, block)?,
             _ => writeln!(out, "<p>{}</p>", inline(block))?,
         }
     }
     Ok(())
+}
+
+/// Lines between fences, as they stand.
+fn picture(out: &mut String, block: &str) -> Result {
+    let lines: Vec<&str> = block.lines().filter(|line| !line.starts_with("```")).collect();
+    writeln!(out, "<pre>{}</pre>", escape(&lines.join("\n")))
 }
 
 /// Rows `| word | meaning |`, below a head and a rule.
@@ -76,12 +83,12 @@ mod tests {
 
     #[test]
     fn markdown_becomes_html() {
-        let text = "# Title\n\n## Time\n\n| word | meaning |\n|---|---|\n| *a* (b) | see [c](d.md), `x < y` |\n\nSaid <so>.\n";
+        let text = "# Title\n\n## Time\n\n| word | meaning |\n|---|---|\n| *a* (b) | see [c](d.md), `x < y` |\n\nSaid <so>.\n\n```text\n a <- b\n```\n";
         let mut out = String::new();
         render(&mut out, text).unwrap();
         assert_eq!(
             out,
-            "<h3>Time</h3>\n<dl>\n<dt><em>a</em> (b)</dt><dd>see c, <code>x &lt; y</code></dd>\n</dl>\n<p>Said &lt;so&gt;.</p>\n"
+            "<h3>Time</h3>\n<dl>\n<dt><em>a</em> (b)</dt><dd>see c, <code>x &lt; y</code></dd>\n</dl>\n<p>Said &lt;so&gt;.</p>\n<pre> a &lt;- b</pre>\n"
         );
     }
 

@@ -132,20 +132,28 @@ fn criteria(out: &mut String, criteria: &[Criterion]) -> Result {
 }
 
 fn cards(out: &mut String, result: &RunResult) -> Result {
-    let latency = &result.latency_ns;
-    let time = |figures: &Distribution, nanos| {
-        if figures.is_empty() { "–".to_owned() } else { words::time(nanos) }
-    };
+    let (latency, net) = (&result.latency_ns, &result.net_ns);
+    let p50 = |figures: &Distribution| words::percentile(figures, 0.5, figures.p50);
+    let p99 = |figures: &Distribution| words::percentile(figures, 0.99, figures.p99);
+    let max = |figures: &Distribution| words::percentile(figures, 1.0, figures.max);
     let totals = &result.totals;
     let not_done = totals.failed + totals.missed + totals.cut_off;
     let mut all = match &result.packets {
         Some(report) => frames::cards(result, report),
-        None => vec![
-            (time(latency, latency.p50), "latency, median"),
-            (time(latency, latency.p99), "latency, p99"),
-            (time(latency, latency.max), "latency, largest"),
+        None if words::has_net(result) => vec![
+            (p50(net), "net latency, median"),
+            (p99(net), "net latency, p99"),
+            (max(net), "net latency, largest"),
+            (p99(&result.tare_ns), "tare, p99"),
+            (p99(latency), "gross latency, p99"),
             (words::rate(result.rate.achieved_per_s), "achieved rate"),
-            (time(&result.own_lateness_ns, result.own_lateness_ns.p99), "own lateness, p99"),
+        ],
+        None => vec![
+            (p50(latency), "latency, median"),
+            (p99(latency), "latency, p99"),
+            (max(latency), "latency, largest"),
+            (words::rate(result.rate.achieved_per_s), "achieved rate"),
+            (p99(&result.own_lateness_ns), "own lateness, p99"),
         ],
     };
     all.push((count(not_done), "failed, missed or cut off"));
@@ -180,7 +188,7 @@ fn thresholds(out: &mut String, result: &RunResult) -> Result {
         };
         let value = threshold
             .value
-            .map_or("nothing to measure".to_owned(), |value| words::in_unit(value, &threshold.unit));
+            .map_or("nothing to measure".to_owned(), |value| words::threshold_number(threshold, value));
         writeln!(
             out,
             "<tr><td><code>{}</code></td><td class=\"n\">{}</td><td class=\"n\" data-is=\"limit\">{}</td><td>{}</td><td class=\"{class}\">{said}</td></tr>",
