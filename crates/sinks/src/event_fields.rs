@@ -27,6 +27,13 @@ pub struct EventFields<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lateness_ns: Option<u64>,
     pub blocked_ns: u64,
+    /// How long the answer lay unread, by the kernel's stamp; of what was answered or failed, as what follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tare_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub net_ns: Option<u64>,
     pub bytes_out: u64,
     pub bytes_in: u64,
     /// `status`, `error`, `missed` or `cut_off`.
@@ -53,6 +60,9 @@ impl<'a> EventFields<'a> {
             service_ns: ended.then(|| event.service().as_nanos()),
             lateness_ns: event.lateness().map(Picos::as_nanos),
             blocked_ns: event.blocked.as_nanos(),
+            unread_ns: ended.then(|| event.unread.as_nanos()),
+            tare_ns: ended.then(|| event.tare().as_nanos()),
+            net_ns: ended.then(|| event.net().as_nanos()),
             bytes_out: event.bytes_out.get(),
             bytes_in: event.bytes_in.get(),
             class: class(event.outcome),

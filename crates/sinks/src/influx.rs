@@ -188,8 +188,11 @@ impl Exporter for Influx {
     }
 
     fn end(&mut self, result: &RunResult) -> Result<(), SinkError> {
-        let (totals, latency) = (&result.totals, &result.latency_ns);
-        let known = |figure: u64| (latency.count > 0).then_some(figure);
+        let (totals, latency, net) = (&result.totals, &result.latency_ns, &result.net_ns);
+        let (tare, unread) = (&result.tare_ns, &result.unread_ns);
+        let known = |figure: u64| (!latency.says_nothing()).then_some(figure);
+        let of_net = |figure: u64| (!net.says_nothing()).then_some(figure);
+        let of_tare = |figure: u64| (tare.count > 0).then_some(figure);
         let mut lines = Lines::default();
         lines
             .point("tare_run", &self.tags())
@@ -203,6 +206,15 @@ impl Exporter for Influx {
             .count("cut_off", Some(totals.cut_off))
             .number("offered_per_s", Some(result.rate.offered_per_s))
             .number("achieved_per_s", Some(result.rate.achieved_per_s))
+            .count("net_p50_ns", of_net(net.p50))
+            .count("net_p90_ns", of_net(net.p90))
+            .count("net_p99_ns", of_net(net.p99))
+            .count("net_p99_9_ns", of_net(net.p99_9))
+            .count("net_max_ns", of_net(net.max))
+            .count("tare_p50_ns", of_tare(tare.p50))
+            .count("tare_p99_ns", of_tare(tare.p99))
+            .count("tare_max_ns", of_tare(tare.max))
+            .count("unread_p99_ns", of_tare(unread.p99))
             .count("latency_p50_ns", known(latency.p50))
             .count("latency_p90_ns", known(latency.p90))
             .count("latency_p99_ns", known(latency.p99))
@@ -226,6 +238,15 @@ fn interval_fields<'a>(point: line::Point<'a>, row: &Interval) -> line::Point<'a
         .count("warmup", Some(row.warmup))
         .count("bytes_out", Some(row.bytes_out))
         .count("bytes_in", Some(row.bytes_in))
+        .count("net_p50_ns", row.net_p50_ns)
+        .count("net_p90_ns", row.net_p90_ns)
+        .count("net_p99_ns", row.net_p99_ns)
+        .count("net_p99_9_ns", row.net_p99_9_ns)
+        .count("net_max_ns", row.net_max_ns)
+        .count("tare_p50_ns", row.tare_p50_ns)
+        .count("tare_p99_ns", row.tare_p99_ns)
+        .count("tare_max_ns", row.tare_max_ns)
+        .count("unread_p99_ns", row.unread_p99_ns)
         .count("latency_p50_ns", row.latency_p50_ns)
         .count("latency_p90_ns", row.latency_p90_ns)
         .count("latency_p99_ns", row.latency_p99_ns)
@@ -252,4 +273,7 @@ fn interval_fields<'a>(point: line::Point<'a>, row: &Interval) -> line::Point<'a
         .count("ports_left", row.ports_left)
         .count("descriptors_left", row.descriptors_left)
         .count("time_wait", Some(row.time_wait))
+        .count("pauses", Some(row.pauses))
+        .count("paused_ns", Some(row.paused_ns))
+        .count("longest_pause_ns", Some(row.longest_pause_ns))
 }

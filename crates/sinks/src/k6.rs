@@ -39,6 +39,8 @@ const METRICS: &[(&str, &str, &str)] = &[
     ("data_sent", "counter", "data"),
     ("data_received", "counter", "data"),
     ("dropped_iterations", "counter", "default"),
+    ("tare_net", "trend", "time"),
+    ("tare_tare", "trend", "time"),
     ("tare_latency", "trend", "time"),
     ("tare_lateness", "trend", "time"),
 ];
@@ -129,6 +131,14 @@ impl K6 {
             ("http_req_duration", "p(99)", row.service_p99_ns),
             ("http_req_waiting", "med", row.first_byte_p50_ns),
             ("http_req_receiving", "med", row.body_p50_ns),
+            ("tare_net", "med", row.net_p50_ns),
+            ("tare_net", "p(90)", row.net_p90_ns),
+            ("tare_net", "p(99)", row.net_p99_ns),
+            ("tare_net", "p(99.9)", row.net_p99_9_ns),
+            ("tare_net", "max", row.net_max_ns),
+            ("tare_tare", "med", row.tare_p50_ns),
+            ("tare_tare", "p(99)", row.tare_p99_ns),
+            ("tare_tare", "max", row.tare_max_ns),
             ("tare_latency", "med", row.latency_p50_ns),
             ("tare_latency", "p(90)", row.latency_p90_ns),
             ("tare_latency", "p(99)", row.latency_p99_ns),
@@ -179,6 +189,8 @@ impl K6 {
         points.put("http_req_failed", f64::from(u8::from(failed)));
         points.put("data_sent", event.bytes_out.get() as f64);
         points.put("data_received", event.bytes_in.get() as f64);
+        points.put_if("tare_net", Some(event.net()));
+        points.put_if("tare_tare", Some(event.tare()));
         points.put_if("tare_latency", Some(event.latency()));
         points.put_if("tare_lateness", event.lateness());
         points.lines

@@ -104,6 +104,8 @@ impl Cumulative {
         sums.bytes_out += row_of.bytes_out;
         sums.bytes_in += row_of.bytes_in;
         sums.retransmits += row_of.retransmits;
+        sums.pauses += row_of.pauses;
+        sums.paused_ns += row_of.paused_ns;
         for outcome in &row_of.outcomes {
             *self.outcomes.entry((outcome.class.clone(), outcome.key.clone())).or_default() += outcome.count;
         }
@@ -183,6 +185,7 @@ impl Cumulative {
             ("sent", "Bytes of requests, before TLS", Unit::Bytes, sums.bytes_out),
             ("received", "Bytes of answers, before TLS", Unit::Bytes, sums.bytes_in),
             ("retransmits", "Segments that this host's kernel sent again", Unit::None, sums.retransmits),
+            ("generator_pauses", "Times that an engine's loop stood still", Unit::None, sums.pauses),
         ]
         .into_iter()
         .map(|(name, help, unit, count)| Sample {
@@ -198,6 +201,17 @@ const REQUESTS: Meaning =
 const INTERVAL_LATENCY: Meaning = meaning(
     "interval_latency",
     "Percentiles of the last interval's latency (done - due), exact to 0.1 %",
+    Unit::Seconds,
+);
+
+const INTERVAL_NET: Meaning = meaning(
+    "interval_net",
+    "Percentiles of the last interval's latency without the generator's own part, exact to 0.1 %",
+    Unit::Seconds,
+);
+const INTERVAL_TARE: Meaning = meaning(
+    "interval_tare",
+    "Percentiles of the generator's own part of the last interval's latency, exact to 0.1 %",
     Unit::Seconds,
 );
 
@@ -221,7 +235,9 @@ fn verdict(word: Word) -> Sample<'static> {
 fn about(series: Series) -> Meaning {
     let help = match series {
         Series::Net => "Latency without the generator's own part, of complete answers",
-        Series::Tare => "The generator's own part of the latency: own lateness and time unread, of complete answers",
+        Series::Tare => {
+            "The generator's own part of the latency: own lateness and time unread, of complete answers"
+        }
         Series::Unread => "How long complete answers lay unread in the generator's machine",
         Series::UnreadBound => "How much longer answers may have lain unread at worst, where nothing tells",
         Series::Unfinished => "The time that requests had which timed out, were cut off or missed",
@@ -245,7 +261,13 @@ fn about(series: Series) -> Meaning {
 
 /// What the last interval looked like.
 fn gauges(row: &Interval) -> Vec<Sample<'static>> {
-    let mut all = interval_latency(row);
+    let mut all = interval_times(row);
+    all.push(gauge(
+        "generator_longest_pause",
+        "The longest time that a loop stood still in the interval",
+        Unit::Seconds,
+        row.longest_pause_ns as f64 / 1e9,
+    ));
     all.push(gauge(
         "connections_open",
         "Connections open at the end of the interval",
@@ -286,17 +308,25 @@ fn gauges(row: &Interval) -> Vec<Sample<'static>> {
     all
 }
 
-fn interval_latency(row: &Interval) -> Vec<Sample<'static>> {
+fn interval_times(row: &Interval) -> Vec<Sample<'static>> {
     let percentiles = [
-        ("p50", row.latency_p50_ns),
-        ("p90", row.latency_p90_ns),
-        ("p99", row.latency_p99_ns),
-        ("p99_9", row.latency_p99_9_ns),
-        ("max", row.latency_max_ns),
+        (INTERVAL_NET, "p50", row.net_p50_ns),
+        (INTERVAL_NET, "p90", row.net_p90_ns),
+        (INTERVAL_NET, "p99", row.net_p99_ns),
+        (INTERVAL_NET, "p99_9", row.net_p99_9_ns),
+        (INTERVAL_NET, "max", row.net_max_ns),
+        (INTERVAL_TARE, "p50", row.tare_p50_ns),
+        (INTERVAL_TARE, "p99", row.tare_p99_ns),
+        (INTERVAL_TARE, "max", row.tare_max_ns),
+        (INTERVAL_LATENCY, "p50", row.latency_p50_ns),
+        (INTERVAL_LATENCY, "p90", row.latency_p90_ns),
+        (INTERVAL_LATENCY, "p99", row.latency_p99_ns),
+        (INTERVAL_LATENCY, "p99_9", row.latency_p99_9_ns),
+        (INTERVAL_LATENCY, "max", row.latency_max_ns),
     ];
-    let sample = |(percentile, ns): (&str, Option<u64>)| {
+    let sample = |(meaning, percentile, ns): (Meaning, &str, Option<u64>)| {
         Some(Sample {
-            meaning: INTERVAL_LATENCY,
+            meaning,
             labels: vec![("percentile", percentile.to_owned())],
             value: Value::Gauge(ns? as f64 / 1e9),
         })

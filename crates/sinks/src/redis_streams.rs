@@ -425,6 +425,9 @@ fn add_event(commands: &mut Commands, key: &str, trim: Option<Trim>, id: u64, ev
         ("latency_ns", event.latency_ns),
         ("service_ns", event.service_ns),
         ("lateness_ns", event.lateness_ns),
+        ("unread_ns", event.unread_ns),
+        ("tare_ns", event.tare_ns),
+        ("net_ns", event.net_ns),
     ];
     let always = [
         ("seq", event.seq),

@@ -1,7 +1,7 @@
 //! Single events as a table, one row each: what Parquet and Arrow files hold.
 //!
 //! ```text
-//! [Event; ≤ 4096] ─► Table::batch ─► RecordBatch of 16 columns ─► parquet.rs, arrow_ipc.rs
+//! [Event; ≤ 4096] ─► Table::batch ─► RecordBatch of 19 columns ─► parquet.rs, arrow_ipc.rs
 //! ```
 //!
 //! Rows come in the order in which batches do: within a thread in the order in which events ended, threads mixed.
@@ -77,9 +77,12 @@ impl Table {
             column(events, Some(answered), |event| at(event.first_byte)),
             all(|event| at(event.done)),
             column(events, Some(ended), |event| event.latency().as_nanos()),
-            column(events, Some(served), |event| event.service().as_nanos()),
+            column(events, Some(served.clone()), |event| event.service().as_nanos()),
             column(events, Some(left), |event| event.lateness().unwrap_or(Picos::ZERO).as_nanos()),
             all(|event| event.blocked.as_nanos()),
+            column(events, Some(served.clone()), |event| event.unread.as_nanos()),
+            column(events, Some(served.clone()), |event| event.tare().as_nanos()),
+            column(events, Some(served), |event| event.net().as_nanos()),
             all(|event| event.bytes_out.get()),
             all(|event| event.bytes_in.get()),
             texts::<UInt8Type>(events, &self.classes, |event| class(event.outcome)),
@@ -119,6 +122,9 @@ fn fields() -> Vec<Field> {
         number("service_ns", true),
         number("lateness_ns", true),
         number("blocked_ns", false),
+        number("unread_ns", true),
+        number("tare_ns", true),
+        number("net_ns", true),
         number("bytes_out", false),
         number("bytes_in", false),
         text("class", DataType::UInt8, false),

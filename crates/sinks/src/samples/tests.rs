@@ -27,7 +27,7 @@ fn answer() -> Event {
         bytes_in: Bytes::new(20),
         outcome: Outcome::Status(200),
         blocked: Picos::from_nanos(200),
-        unread: Picos::ZERO,
+        unread: Picos::from_nanos(30),
         unread_bound: Picos::ZERO,
         group: Group(0),
     }
@@ -62,7 +62,8 @@ fn words(batch: &RecordBatch, name: &str) -> Vec<Option<String>> {
     (0..array.len()).map(|row| array.is_valid(row).then(|| values.value(keys[row]).to_owned())).collect()
 }
 
-/// By hand, from the times in [`answer`]: 700 − 100, 700 − 350, 350 − 100.
+/// By hand, from the times in [`answer`]: 700 − 100, 700 − 350, 350 − 100; of these 250, 200 were blocked, and 30 unread: the
+/// tare is 80, or 30 where all lateness was blocked.
 #[test]
 fn each_column_says_what_its_name_says() {
     let table = Table::new(&run(), 1);
@@ -75,6 +76,9 @@ fn each_column_says_what_its_name_says() {
     assert_eq!(numbers(&batch, "service_ns"), [some(350), some(350), none, none, some(350), none]);
     assert_eq!(numbers(&batch, "lateness_ns"), [some(250), some(200), none, some(150), some(250), none]);
     assert_eq!(numbers(&batch, "blocked_ns")[0], some(200));
+    assert_eq!(numbers(&batch, "unread_ns"), [some(30), some(30), none, none, some(30), none]);
+    assert_eq!(numbers(&batch, "tare_ns"), [some(80), some(30), none, none, some(80), none]);
+    assert_eq!(numbers(&batch, "net_ns"), [some(520), some(520), none, none, some(520), none]);
     assert_eq!(numbers(&batch, "done_ns"), vec![some(700); 6]);
     let warmup: Vec<bool> = batch.column_by_name("warmup").unwrap().as_boolean().iter().flatten().collect();
     assert_eq!(warmup, [true, false, false, false, true, false]);
