@@ -43,6 +43,14 @@ pub struct Entry {
     pub latency_p50_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_p99_ns: Option<u64>,
+    /// The same of net; absent also in runs of a version that did not tell it apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub net_p50_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub net_p99_ns: Option<u64>,
+    /// p99 is a lower bound: what timed out, was cut off or missed could have made it larger.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub p99_is_bound: bool,
     /// Departures that failed or were missed, of all offered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_done_share: Option<f64>,

@@ -99,6 +99,7 @@ struct Head {
     verdict: Verdict,
     totals: Totals,
     rate: Rates,
+    net_ns: Distribution,
     latency_ns: Distribution,
     thresholds: Vec<Threshold>,
 }
@@ -134,6 +135,7 @@ impl Head {
             verdict: result.verdict,
             totals: result.totals,
             rate: result.rate,
+            net_ns: result.net_ns,
             latency_ns: result.latency_ns,
             thresholds: result.thresholds,
         }
@@ -161,12 +163,18 @@ impl Head {
 
     /// The same with the figures.
     fn entry_with_figures(self) -> Entry {
-        let (verdict, totals, rate, latency) = (self.verdict.word, self.totals, self.rate, self.latency_ns);
+        let (verdict, totals, rate) = (self.verdict.word, self.totals, self.rate);
+        let (net, latency) = (self.net_ns, self.latency_ns);
         let mut entry = Entry { verdict: Some(verdict), ..self.entry() };
         entry.take_figures(&totals, &rate);
-        if !latency.is_empty() {
+        if !latency.says_nothing() {
             entry.latency_p50_ns = Some(latency.p50);
             entry.latency_p99_ns = Some(latency.p99);
+            entry.p99_is_bound = latency.is_bound(0.99);
+        }
+        if !net.says_nothing() {
+            entry.net_p50_ns = Some(net.p50);
+            entry.net_p99_ns = Some(net.p99);
         }
         entry
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const FILE: &str = "index.sqlite";
 /// Another number makes a new index. Raise it when [`Entry`] or how it is read changes.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 /// How long to wait for another program that is writing.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -24,7 +24,7 @@ const SCHEMA: &str = "
     CREATE TABLE runs (folder TEXT PRIMARY KEY, signature TEXT NOT NULL, entry TEXT NOT NULL) WITHOUT ROWID;
     CREATE VIEW list AS SELECT entry->>'name' AS name, entry->>'started_at' AS started_at,
         entry->>'target' AS target, entry->>'achieved_per_s' AS achieved_per_s,
-        entry->>'latency_p99_ns' AS latency_p99_ns, entry->>'state' AS state, entry->>'verdict' AS verdict,
+        entry->>'net_p99_ns' AS net_p99_ns, entry->>'latency_p99_ns' AS latency_p99_ns, entry->>'state' AS state, entry->>'verdict' AS verdict,
         entry->>'tags' AS tags, folder FROM runs ORDER BY started_at DESC;";
 
 /// The index, if there can be one.

@@ -44,6 +44,10 @@ fn latency(run: &RunResult, pick: fn(&Distribution) -> f64) -> Option<f64> {
     (!run.latency_ns.is_empty()).then(|| pick(&run.latency_ns))
 }
 
+fn net(run: &RunResult, pick: fn(&Distribution) -> f64) -> Option<f64> {
+    (!run.net_ns.is_empty()).then(|| pick(&run.net_ns))
+}
+
 fn errors(run: &RunResult) -> Option<f64> {
     let all = run.totals.offered;
     let errors: u64 = run.outcomes.iter().filter(|row| row.is_error()).map(|row| row.count).sum();
@@ -64,9 +68,11 @@ const fn percentile(name: &'static str, of: fn(&RunResult) -> Option<f64>) -> Fi
 }
 
 /// All of them, in the order in which they are shown.
-pub const FIGURES: [Figure; 9] = [
+pub const FIGURES: [Figure; 11] = [
     mean("rate.achieved", "/s", Better::Higher, |run| Some(run.rate.achieved_per_s)),
     mean("errors", "share", Better::Lower, errors),
+    mean("net.mean", "ns", Better::Lower, |run| net(run, |net| net.mean)),
+    percentile("net.p99", |run| net(run, |net| net.p99 as f64)),
     mean("latency.mean", "ns", Better::Lower, |run| latency(run, |latency| latency.mean)),
     percentile("latency.p50", |run| latency(run, |latency| latency.p50 as f64)),
     percentile("latency.p90", |run| latency(run, |latency| latency.p90 as f64)),

@@ -46,9 +46,16 @@ const fn headline(name: &'static str, unit: &'static str, of: Of) -> Headline {
 }
 
 /// All of them, in the order in which they are shown.
-pub const HEADLINES: [Headline; 18] = [
+pub const HEADLINES: [Headline; 25] = [
     headline("rate.achieved", "/s", Of::Mean("rate.achieved")),
     headline("errors", "share", Of::Mean("errors")),
+    headline("net.mean", "ns", Of::Mean("net.mean")),
+    headline("net.p50", "ns", Of::Percentile("net", 0.5)),
+    headline("net.p90", "ns", Of::Percentile("net", 0.9)),
+    headline("net.p99", "ns", Of::Percentile("net", 0.99)),
+    headline("net.p99_9", "ns", Of::Percentile("net", 0.999)),
+    headline("tare.p50", "ns", Of::Percentile("tare", 0.5)),
+    headline("tare.p99", "ns", Of::Percentile("tare", 0.99)),
     headline("latency.mean", "ns", Of::Mean("latency.mean")),
     headline("latency.p50", "ns", Of::Percentile("latency", 0.5)),
     headline("latency.p90", "ns", Of::Percentile("latency", 0.9)),
@@ -102,7 +109,18 @@ pub struct Weighed {
 
 /// Every series that a headline needs.
 fn is_wanted(series: &str) -> bool {
-    HEADLINES.iter().any(|headline| matches!(headline.of, Of::Percentile(of, _) if of == series))
+    HEADLINES
+        .iter()
+        .any(|headline| matches!(headline.of, Of::Percentile(of, _) if of == series || unfinished(of) == Some(series)))
+}
+
+/// The series of what would be in this one, had it come to an end: percentiles count that with the time that it had.
+fn unfinished(series: &str) -> Option<&'static str> {
+    match series {
+        "latency" => Some("unfinished"),
+        "net" => Some("unfinished_net"),
+        _ => None,
+    }
 }
 
 impl Weighed {
@@ -153,14 +171,13 @@ impl Weighed {
     /// Totals, rate and mean latency of the rows that are left; what has no rows stays that of the whole trial.
     fn keep_only(&mut self, rows: &[Interval]) {
         let mut block = Block::of(rows);
-        if let Some(latency) = self.histograms.get("latency") {
-            block.add(latency);
-        }
+        self.histograms.iter().for_each(|(series, histogram)| block.add(series, histogram));
         let left = block.into_result();
         self.result.totals = left.totals;
         self.result.outcomes = left.outcomes;
         self.result.rate = left.rate;
         self.result.latency_ns = left.latency_ns;
+        self.result.net_ns = left.net_ns;
     }
 
     /// The figure of this trial alone.
@@ -170,17 +187,26 @@ impl Weighed {
             Of::Single(of) | Of::Middle(of) => of(&self.result),
             Of::Percentile(series, q) => {
                 let histogram = self.histograms.get(series).filter(|histogram| !histogram.is_empty())?;
-                Some(histogram.value_at_quantile(q) as f64)
+                let Some(unfinished) = unfinished(series).and_then(|other| self.histograms.get(other)) else {
+                    return Some(histogram.value_at_quantile(q) as f64);
+                };
+                let mut all = histogram.clone();
+                all.add(unfinished).ok()?;
+                Some(all.value_at_quantile(q) as f64)
             }
         }
     }
 
     fn counted(&self, series: &str) -> Vec<(f64, u64)> {
-        let Some(histogram) = self.histograms.get(series) else { return Vec::new() };
+        let all = [Some(series), unfinished(series)];
+        let all = all.into_iter().flatten().filter_map(|series| self.histograms.get(series));
         let pair = |bucket: hdrhistogram::iterators::IterationValue<u64>| {
             (bucket.value_iterated_to() as f64, bucket.count_at_value())
         };
-        histogram.iter_recorded().map(pair).collect()
+        let mut counted: Vec<(f64, u64)> =
+            all.flat_map(|histogram| histogram.iter_recorded().map(pair).collect::<Vec<_>>()).collect();
+        counted.sort_by(|a, b| a.0.total_cmp(&b.0));
+        counted
     }
 
     /// INVALID trials say what the generator can do, and a trial that was cut short is another one.
@@ -195,7 +221,8 @@ fn figure(name: &str) -> Option<&'static Figure> {
 
 /// What the seconds of a trial are held against each other by: the median latency if each has one, otherwise the rate.
 fn course(rows: &[Interval]) -> Vec<f64> {
-    let medians: Option<Vec<f64>> = rows.iter().map(|row| Some(row.latency_p50_ns? as f64)).collect();
+    let medians: Option<Vec<f64>> =
+        rows.iter().map(|row| Some(row.net_p50_ns.or(row.latency_p50_ns)? as f64)).collect();
     let rate = |row: &Interval| (row.done.max(row.sent)) as f64 / row.length_s.max(1e-9);
     medians.filter(|medians| !medians.is_empty()).unwrap_or_else(|| rows.iter().map(rate).collect())
 }

@@ -8,8 +8,6 @@ use store::{Distribution, RunResult, StoredRun};
 
 /// Blocks into which one trial is cut to learn how much its figures move.
 const BLOCKS: usize = 10;
-/// The series of `latency.hlog` that the blocks are made of.
-const LATENCY: &str = "latency";
 const LOG: &str = "latency.hlog";
 
 /// A stored run among others.
@@ -87,7 +85,7 @@ fn spreads(run: &StoredRun) -> Vec<Option<f64>> {
     FIGURES.iter().map(spread).collect()
 }
 
-/// The measured part in about [`BLOCKS`] pieces of the same length, each with its rate, errors and latency.
+/// The measured part in about [`BLOCKS`] pieces of the same length, each with its rate, errors, latency and net.
 fn blocks(run: &StoredRun) -> Vec<RunResult> {
     let from = run.result.warmup.duration_s;
     let rows: Vec<Interval> =
@@ -98,8 +96,8 @@ fn blocks(run: &StoredRun) -> Vec<RunResult> {
     for entry in store::read_hlog(&run.folder.join(LOG)).into_iter().flatten() {
         let at = entry.start.as_secs_f64();
         let block = blocks.iter_mut().find(|block| (block.from..block.to).contains(&at));
-        if let Some(block) = block.filter(|_| entry.series == LATENCY) {
-            block.add(&entry.histogram);
+        if let Some(block) = block.filter(|_| entry.group.is_none()) {
+            block.add(&entry.series, &entry.histogram);
         }
     }
     blocks.into_iter().map(Block::into_result).collect()
@@ -111,6 +109,7 @@ pub(crate) struct Block {
     to: f64,
     result: RunResult,
     latency: Histogram<u64>,
+    net: Histogram<u64>,
 }
 
 impl Block {
@@ -131,17 +130,23 @@ impl Block {
         }
         let from = rows.first().map_or(0.0, |row| row.t_s) - HALF;
         let to = rows.last().map_or(0.0, |row| row.t_s + row.length_s) - HALF;
-        let latency = Histogram::new(3).expect("three digits are few enough");
-        Self { from, to, result, latency }
+        let empty = || Histogram::new(3).expect("three digits are few enough");
+        Self { from, to, result, latency: empty(), net: empty() }
     }
 
-    pub(crate) fn add(&mut self, histogram: &Histogram<u64>) {
+    /// The values of a series of `latency.hlog`, if the blocks are made of it.
+    pub(crate) fn add(&mut self, series: &str, histogram: &Histogram<u64>) {
         // It grows as it must; what it cannot take is beyond any latency.
-        let _ = self.latency.add(histogram);
+        let _ = match series {
+            "latency" => self.latency.add(histogram),
+            "net" => self.net.add(histogram),
+            _ => Ok(()),
+        };
     }
 
     pub(crate) fn into_result(mut self) -> RunResult {
         self.result.latency_ns = Distribution::of(&self.latency);
+        self.result.net_ns = Distribution::of(&self.net);
         self.result
     }
 }

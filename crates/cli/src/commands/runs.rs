@@ -201,7 +201,9 @@ impl Row {
     fn of(entry: &Entry, name: &str) -> Self {
         let none = || "–".to_owned();
         let rate = entry.achieved_per_s.map_or_else(none, report::rate);
-        let p99 = entry.latency_p99_ns.map_or_else(none, report::time);
+        let least = if entry.p99_is_bound { "≥ " } else { "" };
+        let p99 = entry.net_p99_ns.or(entry.latency_p99_ns);
+        let p99 = p99.map_or_else(none, |nanos| format!("{least}{}", report::time(nanos)));
         let when = entry.started_at.trim_end_matches('Z').replace('T', " ");
         let target = report::printable(&entry.target);
         let cells =
@@ -380,7 +382,8 @@ mod tests {
             target: target.to_owned(),
             started_at: "2026-11-20T12:00:00Z".to_owned(),
             achieved_per_s: Some(2_000.0),
-            latency_p99_ns: Some(1_234_567),
+            net_p99_ns: Some(1_234_567),
+            latency_p99_ns: Some(2_000_000),
             verdict: Some(store::schema::Word::Valid),
             tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
             ..Entry::default()
@@ -393,6 +396,8 @@ mod tests {
             Row::of(&entry("7f3a", "http://127.0.0.1:8080/", &["before"]), "7f3a"),
             Row::of(&Entry { state: State::Running, ..Entry::default() }, "00aa"),
         ];
+        let older = Entry { net_p99_ns: None, p99_is_bound: true, ..entry("7f3a", "t", &[]) };
+        assert_eq!(Row::of(&older, "7f3a").cells[4], "≥ 2.00 ms");
         let text = table(&rows, Style::PLAIN);
         let expected = "  run   when (UTC)           target                     rate      p99  verdict  tags
   7f3a  2026-11-20 12:00:00  http://127.0.0.1:8080/  2 000/s  1.23 ms  VALID    before
