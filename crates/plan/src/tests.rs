@@ -448,7 +448,7 @@ proptest! {
     #[test]
     fn every_plan_survives_its_canonical_text(
         shape in prop::option::of(arbitrary_shape()),
-        parallel in prop::option::of(1u32..),
+        parallel in prop::option::of(1u32..=1 << 24),
         (duration, warmup, grace) in (prop::option::of(times()), times(), times()),
         (timeout, requests) in (times(), prop::option::of(1u64..)),
         lines in prop::collection::vec(arbitrary_request_line(), 1..4),

@@ -41,7 +41,7 @@ fn flat(comparison_of: &Comparison) -> String {
 #[test]
 fn a_difference_is_named_with_its_size() {
     // Means 2 and 3 ms; s² = 0.01/4·… of both: 0.0025, so the error is √(2 · 0.0025 / 5) = 0.031623 and ν = 8:
-    // t₀.₉₇₅ = 2.306, the difference 1 ± 0.0729 ms, over 2 ms: 46.4 % … 53.6 %. Ranks: 2/252, of five figures 5 · 0.00794.
+    // t₀.₉₇₅ = 2.306, the difference 1 ± 0.0729 ms, over 2 ms: 46.4 % … 53.6 %. Ranks: 2/252, of six figures 6 · 0.00794.
     let spread = [-0.05, -0.05, 0.0, 0.05, 0.05];
     let text = comparison(&of(&spread.map(|off| 2.0 + off), &spread.map(|off| 3.0 + off)), Style::PLAIN);
     for line in [
@@ -58,7 +58,8 @@ fn a_difference_is_named_with_its_size() {
     let turned = flat(&of(&[3.0, 3.1, 3.05], &[2.0, 2.1, 2.05]));
     assert!(turned.contains("B is faster than A: net.mean −"), "{turned}");
     assert!(turned.contains("3 and 3 trials are too few; 5 on each side can."), "{turned}");
-    assert!(turned.contains("0.500 too few trials"), "{turned}");
+    // Ranks of three and three: 2/20, of six figures 0.6.
+    assert!(turned.contains("0.600 too few trials"), "{turned}");
 }
 
 #[test]
