@@ -32,6 +32,12 @@ pub struct Record {
     pub complete_ns: u64,
     /// `whole`, `reset`, `half`, `silent`, `garbage`, `gone`.
     pub how: String,
+    /// When the last byte of the request could be read, by the kernel's stamp.
+    pub readable_ns: u64,
+    /// Just before the last piece of the answer; 0 if there was none.
+    pub written_ns: u64,
+    /// What the target took of the TLS handshake before its connection's first request.
+    pub prepared_ns: u64,
 }
 
 impl Target {
@@ -98,7 +104,7 @@ impl Target {
 }
 
 impl Record {
-    /// `arrival_ns,answer_ns,conn,status,bytes_in,bytes_out,seq,complete_ns,accepted_ns,how`
+    /// `arrival_ns,answer_ns,conn,status,bytes_in,bytes_out,seq,complete_ns,accepted_ns,how,readable_ns,written_ns,prepared_ns`
     fn read(line: &str) -> Self {
         let field: Vec<&str> = line.split(',').collect();
         let number = |at: usize| field[at].parse().unwrap_or_else(|_| panic!("field {at} of {line:?}"));
@@ -109,6 +115,9 @@ impl Record {
             status: number(3) as u16,
             complete_ns: number(7),
             how: field[9].to_owned(),
+            readable_ns: number(10),
+            written_ns: number(11),
+            prepared_ns: number(12),
         }
     }
 }

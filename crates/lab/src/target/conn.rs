@@ -12,6 +12,7 @@ use super::head::{self, Parsed};
 use super::mind::{Decision, Mind};
 use super::ring::{How, Record};
 use super::stats::add;
+use clock::Clock;
 use std::collections::VecDeque;
 use units::{Instant, Picos};
 
@@ -30,6 +31,10 @@ pub(crate) struct Conn {
     writing: Option<Box<Writing>>,
     /// Requests whose answer was decided.
     served: u64,
+    /// How long what is being read has been there.
+    age: Picos,
+    /// What the handshake took here, until the first request has taken it over.
+    prepared: Picos,
     /// `100 Continue` is owed to the request that is being read.
     owes_continue: bool,
     /// The body of a refused request was not read: closing needs care, or the reset overtakes the answer.
@@ -59,6 +64,8 @@ struct Pending {
     due: Instant,
     arrival: Instant,
     complete: Instant,
+    readable: Instant,
+    prepared: Picos,
     bytes_in: u64,
     seq: Option<u64>,
     counted: bool,
@@ -104,6 +111,8 @@ impl Conn {
             pending: VecDeque::new(),
             writing: None,
             served: 0,
+            age: Picos::ZERO,
+            prepared: Picos::ZERO,
             owes_continue: false,
             unread: false,
         }
@@ -112,6 +121,16 @@ impl Conn {
     /// Whether more bytes can be taken.
     pub fn wants_input(&self) -> bool {
         self.pending.len() < MOST_PENDING && self.input.len() <= head::LONGEST_HEAD
+    }
+
+    /// What is received next has been there for so long.
+    pub fn aged(&mut self, age: Picos) {
+        self.age = age;
+    }
+
+    /// A step of the handshake took so long here.
+    pub fn prepared(&mut self, took: Picos) {
+        self.prepared += took;
     }
 
     /// Takes bytes as they were read at `now`.
@@ -225,7 +244,19 @@ impl Conn {
             self.reading = Reading::Over;
         }
         let due = if delay.is_zero() { from } else { from + delay };
-        self.pending.push_back(Pending { answer, due, arrival, complete: now, bytes_in, seq, counted });
+        let readable = now.saturating_sub(self.age);
+        let prepared = std::mem::take(&mut self.prepared);
+        self.pending.push_back(Pending {
+            answer,
+            due,
+            arrival,
+            complete: now,
+            readable,
+            prepared,
+            bytes_in,
+            seq,
+            counted,
+        });
     }
 
     /// What cannot be read is answered and ends the connection.
@@ -368,7 +399,10 @@ impl Conn {
         mind.record(Record {
             arrival: pending.arrival,
             complete: pending.complete,
+            readable: pending.readable,
             answer: begun,
+            written: if begun == Instant::FAR { begun } else { mind.shared.clock.now() },
+            prepared: pending.prepared,
             accepted: self.accepted,
             conn: self.number,
             status: if begun == Instant::FAR { 0 } else { pending.answer.status },

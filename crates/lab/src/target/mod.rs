@@ -25,6 +25,7 @@ mod ring;
 mod shared;
 mod signal;
 mod slab;
+mod stamped;
 mod stats;
 mod text;
 mod timers;

@@ -1,7 +1,7 @@
 //! The way of a record from a worker to the truth writer: a ring of atomics with one writer and one reader.
 //!
 //! ```text
-//! worker ── push: nine stores ──► [ 65 536 records ] ──► writer thread, which looks every 20 ms
+//! worker ── push: twelve stores ──► [ 65 536 records ] ──► writer thread, which looks every 20 ms
 //! ```
 //!
 //! A push costs no lock and no system call, so that stamping does not move what is stamped. A full ring loses
@@ -9,9 +9,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use units::Instant;
+use units::{Instant, Picos};
 
-const WORDS: usize = 9;
+const WORDS: usize = 12;
 const CAPACITY: usize = 65_536;
 
 /// What became of one request.
@@ -21,8 +21,14 @@ pub struct Record {
     pub arrival: Instant,
     /// The whole request was; the same as `arrival` without a body.
     pub complete: Instant,
+    /// The last byte of the request could be read, by the kernel's stamp; the same as `complete` where there is none.
+    pub readable: Instant,
     /// Just before the first byte of the answer was written; `FAR` if none was.
     pub answer: Instant,
+    /// Just before its last piece was written; `FAR` as above.
+    pub written: Instant,
+    /// What the target took of the TLS handshake before this request, where it is its connection's first.
+    pub prepared: Picos,
     /// The connection was accepted.
     pub accepted: Instant,
     /// Which connection, counted from 0 in the order they were accepted.
@@ -85,11 +91,27 @@ impl Record {
             self.bytes_in,
             self.bytes_out,
             self.seq.unwrap_or(u64::MAX),
+            self.readable.since_epoch().as_picos(),
+            self.written.since_epoch().as_picos(),
+            self.prepared.as_picos(),
         ]
     }
 
     fn from_words(words: [u64; WORDS]) -> Self {
-        let [arrival, complete, answer, accepted, conn, code, bytes_in, bytes_out, seq] = words;
+        let [
+            arrival,
+            complete,
+            answer,
+            accepted,
+            conn,
+            code,
+            bytes_in,
+            bytes_out,
+            seq,
+            readable,
+            written,
+            prepared,
+        ] = words;
         Self {
             arrival: Instant::from_picos(arrival),
             complete: Instant::from_picos(complete),
@@ -101,6 +123,9 @@ impl Record {
             bytes_in,
             bytes_out,
             seq: (seq != u64::MAX).then_some(seq),
+            readable: Instant::from_picos(readable),
+            written: Instant::from_picos(written),
+            prepared: Picos::from_picos(prepared),
         }
     }
 }
@@ -171,7 +196,10 @@ mod tests {
         Record {
             arrival: Instant::from_picos(n),
             complete: Instant::from_picos(n + 1),
+            readable: Instant::from_picos(n),
             answer: Instant::FAR,
+            written: Instant::FAR,
+            prepared: Picos::from_picos(n / 3),
             accepted: Instant::from_picos(n / 2),
             conn: n * 3,
             status: 503,

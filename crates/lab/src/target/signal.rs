@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM end the target in order. The one place of this crate that needs `unsafe`.
+//! SIGINT and SIGTERM end the target in order.
 
 #![allow(unsafe_code)]
 

@@ -20,8 +20,7 @@ const MOST_KEPT: usize = 1 << 22;
 /// CSV is written in pieces of this size.
 const BUFFER: usize = 256 * 1024;
 
-pub(crate) const HEADER: &str =
-    "arrival_ns,answer_ns,conn,status,bytes_in,bytes_out,seq,complete_ns,accepted_ns,how\n";
+pub(crate) const HEADER: &str = "arrival_ns,answer_ns,conn,status,bytes_in,bytes_out,seq,complete_ns,accepted_ns,how,readable_ns,written_ns,prepared_ns\n";
 
 /// What really happened.
 #[derive(Clone, Debug, Serialize)]
@@ -218,6 +217,11 @@ impl Writer {
         }
         out.push(b',');
         out.extend_from_slice(record.how.word().as_bytes());
+        let written_ns = if answered { self.clock.to_monotonic_ns(record.written) } else { 0 };
+        for number in [self.clock.to_monotonic_ns(record.readable), written_ns, record.prepared.as_nanos()] {
+            out.push(b',');
+            write_number(out, number);
+        }
         out.push(b'\n');
     }
 

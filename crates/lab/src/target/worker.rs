@@ -11,6 +11,7 @@ use super::entry::{After, Entry, Life};
 use super::listen::Listeners;
 use super::mind::Mind;
 use super::slab::{RESERVED, Slab};
+use super::stamped;
 use super::stats::add;
 use super::timers::Timers;
 use super::tls::Link;
@@ -88,6 +89,9 @@ impl Worker {
 
     fn watch_listeners(&self) -> rustix::io::Result<()> {
         for (index, listener) in self.core.listeners.iter().enumerate() {
+            if self.core.shared().config.truth.records.is_some() {
+                stamped::switch_on(listener);
+            }
             let key = EventData::new_u64(FIRST_LISTENER + index as u64);
             epoll::add(&self.epoll, &**listener, key, EventFlags::IN | EventFlags::EXCLUSIVE)?;
         }
@@ -369,13 +373,21 @@ impl Core {
         self.drive(entry)
     }
 
+    /// Bytes, and how long the last of them has been there, if the truth is written down.
+    fn receive(&mut self, fd: &OwnedFd) -> Result<(usize, Picos), Errno> {
+        if self.mind.shared.config.truth.records.is_some() {
+            return stamped::read(fd, &mut self.read);
+        }
+        net::recv(fd, &mut self.read[..], RecvFlags::DONTWAIT).map(|(count, _)| (count, Picos::ZERO))
+    }
+
     fn read_once(&mut self, entry: &mut Entry) -> After {
-        let count = match net::recv(&entry.fd, &mut self.read[..], RecvFlags::DONTWAIT) {
+        let (count, age) = match self.receive(&entry.fd) {
             Ok((0, _)) => {
                 entry.eof = true;
                 return if entry.life == Life::Lingering { After::Drop } else { After::Keep };
             }
-            Ok((count, _)) => count,
+            Ok(received) => received,
             Err(Errno::AGAIN | Errno::INTR) => return After::Keep,
             Err(_) => return After::Drop,
         };
@@ -384,6 +396,7 @@ impl Core {
         }
         let now = self.now();
         let Entry { conn, link, .. } = entry;
+        conn.aged(age);
         let Some(link) = link else {
             conn.receive(&self.read[..count], now, &mut self.mind);
             return After::Keep;
@@ -396,8 +409,14 @@ impl Core {
         if received.established {
             add(&self.mind.counters().handshakes, 1);
         }
-        if !self.wire.is_empty() && entry.send(&self.wire).is_err() {
-            return After::Drop;
+        if !self.wire.is_empty() {
+            // After the client's last message nobody waits for what is written: it is the session's tickets.
+            if entry.link.as_ref().is_some_and(|link| !link.is_established()) {
+                entry.conn.prepared(self.now().since(now) + age);
+            }
+            if entry.send(&self.wire).is_err() {
+                return After::Drop;
+            }
         }
         if received.failed {
             if !entry.link.as_ref().is_some_and(|link| link.is_established()) {
