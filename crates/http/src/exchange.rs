@@ -45,6 +45,12 @@ pub struct Exchange {
 }
 
 impl Exchange {
+    /// What the generator itself took of its time, if it ends at `done`: see [`Event::tare`].
+    pub fn tare(&self, done: Instant) -> Picos {
+        let lateness = self.sent.since(self.departure.due) - self.blocked;
+        lateness + self.unread.min(done.since(self.sent))
+    }
+
     /// The record of how it ended at `done`.
     pub fn event(&self, outcome: Outcome, done: Instant) -> Event {
         Event {

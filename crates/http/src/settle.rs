@@ -22,10 +22,13 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.settle_since(slot, now, now);
     }
 
-    /// The same; what ended could have been seen since `since`. A connection is free for the next request from then on:
-    /// what the generator took longer is its own lateness.
+    /// The same; what ended could have been seen since `since`. A connection is free for the next request from then
+    /// on, and would have been free earlier still if its own request had left in time: what the generator took
+    /// longer is its own lateness, also of the requests that wait behind.
     pub(crate) fn settle_since(&mut self, slot: u32, now: Instant, since: Instant) {
         let mut finished = std::mem::take(&mut self.finished);
+        let tare = finished.last().map_or(Picos::ZERO, |ended| ended.exchange.tare(now));
+        let since = since.min(now.saturating_sub(tare));
         for ended in finished.drain(..) {
             self.end(slot, ended, now);
         }
