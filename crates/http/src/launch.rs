@@ -222,12 +222,15 @@ impl<D: Driver, R: Record> Worker<D, R> {
     pub(crate) fn open_with(
         &mut self,
         endpoint: EndpointId,
-        exchange: Exchange,
+        mut exchange: Exchange,
         body: Body,
         deadline: Instant,
         now: Instant,
     ) {
-        let route = match self.route(endpoint) {
+        let route = self.route(endpoint);
+        // The keys of a TLS session take this machine's time, not the target's, as all of a handshake's arithmetic here.
+        exchange.unread += self.now().since(now);
+        let route = match route {
             Ok(route) => route,
             Err((cause, detail)) => {
                 self.notes.detail(&detail);
