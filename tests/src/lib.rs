@@ -8,6 +8,7 @@
 //!   ├──► Recorder a server that writes down what it was sent
 //!   ├──► Wire     a scripted TCP server for what no decent server does
 //!   ├──► TestBed  namespaces and veth pairs, for frames
+//!   ├──► trust    runs that something tries to spoil, beside what the target says of them
 //!   ├──► forecasts plans of many kinds, forecast and run
 //!   └──► browser  a headless Chromium that opens a page
 //! ```
@@ -36,6 +37,7 @@ pub mod recorder;
 pub mod run;
 pub mod target;
 pub mod tmux;
+pub mod trust;
 pub mod wire;
 
 pub use bed::TestBed;
