@@ -158,12 +158,15 @@ pub const CLEAN: [Clean; 21] = [
 
 const LENGTH: &str = "--duration 2500ms";
 
+/// What is done once, while a run goes on.
+type Act = Box<dyn FnOnce(&Running)>;
+
 /// Everything that a run needs, and what happens while it goes on.
 struct Scene {
     target: Target,
     tare: Tare,
     queue: Option<Queue>,
-    act: Option<Box<dyn FnOnce(&Running)>>,
+    act: Option<Act>,
     /// Gone when the run is over.
     held: Vec<Box<dyn Any>>,
     /// The kernel's stamps at the target mean nothing either.
