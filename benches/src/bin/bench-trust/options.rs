@@ -42,6 +42,6 @@ impl Options {
     pub fn wants(&self, number: usize, case: &Case) -> bool {
         let text = format!("{}, {}", case.name, case.way);
         let named = |words: &String| words.split('+').all(|word| text.contains(word));
-        (!self.quick || number % QUICK == 0) && (self.only.is_empty() || self.only.iter().any(named))
+        (!self.quick || number.is_multiple_of(QUICK)) && (self.only.is_empty() || self.only.iter().any(named))
     }
 }
