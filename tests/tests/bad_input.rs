@@ -447,13 +447,6 @@ fn a_file_of_times_with_a_bad_line() {
 }
 
 #[test]
-fn weights_in_a_file_too_long_for_them() {
-    let bench = Bench::new();
-    let lines = bench.file("lines", &"{\"url\":\"URL\",\"weight\":2}\n".repeat(10_000));
-    bench.with_file("http", &lines, &["lines", "weights need a file of fewer than 10000 requests"]);
-}
-
-#[test]
 fn a_body_that_cannot_be_read() {
     let bench = Bench::new();
     let missing = bench.path("missing").display().to_string();

@@ -111,10 +111,17 @@ fn the_pointer_and_the_keys_read_values_out() {
     .seen;
     let expected = |row: usize| {
         let row = &kept.intervals()[row];
-        let value =
-            |key: &str| time(row[format!("latency_{key}_ns")].as_f64().unwrap_or_else(|| panic!("{key}")));
-        [("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p99_9"), ("max", "max")]
-            .map(|(name, key)| format!("{name} {}", value(key)))
+        let value = |key: &str| time(row[format!("{key}_ns")].as_f64().unwrap_or_else(|| panic!("{key}")));
+        [
+            ("net p50", "net_p50"),
+            ("net p90", "net_p90"),
+            ("net p99", "net_p99"),
+            ("net p99.9", "net_p99_9"),
+            ("net max", "net_max"),
+            ("gross p50", "latency_p50"),
+            ("gross p99", "latency_p99"),
+        ]
+        .map(|(name, key)| format!("{name} {}", value(key)))
     };
     let pointed = texts(&seen["pointed"]["latency"]);
     assert_eq!(pointed[0], "1 – 2 s", "{seen}");
@@ -191,12 +198,12 @@ fn a_series_can_be_switched_off() {
         &run().page(),
         1280,
         "const button = name => all('#c-latency .legend button').find(button => button.textContent === name);
-         button('max').click();
+         button('net max').click();
          pointer('pointermove', 'latency', 0.3);
-         const index = button('max').dataset.series;
-         const off = { pressed: button('max').getAttribute('aria-pressed'), box: box('latency'),
+         const index = button('net max').dataset.series;
+         const off = { pressed: button('net max').getAttribute('aria-pressed'), box: box('latency'),
                        line: getComputedStyle(one(`#c-latency path[data-series='${index}']`)).display };
-         button('max').click();
+         button('net max').click();
          const on = getComputedStyle(one(`#c-latency path[data-series='${index}']`)).display;
          // Of bars on each other, those above come down.
          const [first, second] = all('#c-outcomes .legend button');
@@ -208,7 +215,7 @@ fn a_series_can_be_switched_off() {
     )
     .seen;
     assert_eq!((&seen["off"]["pressed"], &seen["off"]["line"]), (&"false".into(), &"none".into()), "{seen}");
-    assert!(!texts(&seen["off"]["box"]).iter().any(|line| line.starts_with("max ")), "{seen}");
+    assert!(!texts(&seen["off"]["box"]).iter().any(|line| line.starts_with("net max ")), "{seen}");
     assert_ne!(seen["on"], "none");
     let fell = |at: usize| seen["fell"][at].as_f64().expect("a place");
     assert!(fell(0) < 299.0 && (fell(1) - 300.0).abs() < 0.2, "{seen}");
@@ -318,17 +325,19 @@ fn the_tables_equal_the_result() {
         "return Object.fromEntries(timed().map(figure => [figure.dataset.chart, table(one('table', figure))]));",
     )
     .seen;
-    let columns: [Column; 16] = [
+    let columns: [Column; 18] = [
         ("rate", "offered (/s)", |row| Some(row["offered"].as_f64()? / row["length_s"].as_f64()?)),
         ("rate", "achieved (/s)", |row| Some(row["done"].as_f64()? / row["length_s"].as_f64()?)),
         ("lateness", "p50 (ms)", |row| Some(row["lateness_p50_ns"].as_f64()? / 1e6)),
         ("lateness", "p99 (ms)", |row| Some(row["lateness_p99_ns"].as_f64()? / 1e6)),
         ("lateness", "max (ms)", |row| Some(row["lateness_max_ns"].as_f64()? / 1e6)),
-        ("latency", "p50 (ms)", |row| Some(row["latency_p50_ns"].as_f64()? / 1e6)),
-        ("latency", "p90 (ms)", |row| Some(row["latency_p90_ns"].as_f64()? / 1e6)),
-        ("latency", "p99 (ms)", |row| Some(row["latency_p99_ns"].as_f64()? / 1e6)),
-        ("latency", "p99.9 (ms)", |row| Some(row["latency_p99_9_ns"].as_f64()? / 1e6)),
-        ("latency", "max (ms)", |row| Some(row["latency_max_ns"].as_f64()? / 1e6)),
+        ("latency", "net p50 (ms)", |row| Some(row["net_p50_ns"].as_f64()? / 1e6)),
+        ("latency", "net p90 (ms)", |row| Some(row["net_p90_ns"].as_f64()? / 1e6)),
+        ("latency", "net p99 (ms)", |row| Some(row["net_p99_ns"].as_f64()? / 1e6)),
+        ("latency", "net p99.9 (ms)", |row| Some(row["net_p99_9_ns"].as_f64()? / 1e6)),
+        ("latency", "net max (ms)", |row| Some(row["net_max_ns"].as_f64()? / 1e6)),
+        ("latency", "gross p50 (ms)", |row| Some(row["latency_p50_ns"].as_f64()? / 1e6)),
+        ("latency", "gross p99 (ms)", |row| Some(row["latency_p99_ns"].as_f64()? / 1e6)),
         ("phases", "first byte (ms)", |row| Some(row["first_byte_p50_ns"].as_f64()? / 1e6)),
         ("phases", "body (ms)", |row| Some(row["body_p50_ns"].as_f64()? / 1e6)),
         ("outcomes", "200 (/s)", |row| Some(outcome(row, "200") / row["length_s"].as_f64()?)),

@@ -84,7 +84,7 @@ fn one_trial_a_side_has_no_confidence_and_another_plan_is_refused() {
     assert_eq!(written.code, Some(0), "{written}");
     let text = std::fs::read_to_string(&page).unwrap();
     assert!(
-        text.contains("Latency by percentile")
+        text.contains("Net latency by percentile")
             && text.contains("No confidence")
             && !text.contains("http-equiv=\"refresh")
     );

@@ -23,9 +23,11 @@ pub struct Delay {
     pub is_measured: bool,
     /// How much longer it may have been, where there is no stamp.
     pub bound: Picos,
-    /// How long bytes had to wait at worst because the chunk before had filled the buffer: meanwhile the socket may have been
-    /// so full that the target could not send.
-    pub behind: Picos,
+    /// For how long the socket may have been so full that the target could not send: since the last of these bytes came, or
+    /// since bytes were left in it. Zero if it was not crowded.
+    pub crowded: Picos,
+    /// How long any of these bytes may have lain unread: since the loop looked last and found nothing, or read and left some.
+    pub at_most: Picos,
     /// The stamp says that the bytes were in this machine when the loop looked and found nothing to read: the kernel took so
     /// long to bring them to the socket, or the stamp is wrong.
     pub contradicts: bool,
@@ -62,16 +64,17 @@ impl Reading {
     pub fn delay(&self, chunk: &Chunk, behind_since: Option<Instant>, now: Instant) -> Delay {
         let stamp = chunk.stamp_ns.and_then(|stamp| self.realtime.instant(stamp.get()));
         let earliest = behind_since.unwrap_or(chunk.not_before);
+        let at_most = now.since(earliest);
         match stamp {
             Some(stamp) => {
                 let measured = now.since(stamp);
-                let behind = if chunk.more { now.since(stamp.max(earliest)) } else { now.since(earliest) };
+                let crowded = if chunk.crowded { now.since(stamp.max(earliest)) } else { Picos::ZERO };
                 let contradicts = behind_since.is_none() && stamp + DELIVERY < chunk.not_before;
-                Delay { measured, is_measured: true, bound: Picos::ZERO, behind, contradicts }
+                Delay { measured, is_measured: true, bound: Picos::ZERO, crowded, at_most, contradicts }
             }
             None => {
-                let bound = now.since(earliest);
-                Delay { bound, behind: bound, ..Delay::default() }
+                let crowded = if chunk.crowded { at_most } else { Picos::ZERO };
+                Delay { bound: at_most, crowded, at_most, ..Delay::default() }
             }
         }
     }
@@ -94,7 +97,7 @@ mod tests {
         reading.look(&clock);
         let (now, unix_ns) = (clock.now(), clock::unix_ns());
         let stamp_ns = stamped.and_then(|before| NonZeroU64::new(unix_ns - before * 1_000));
-        let chunk = Chunk { length: 1, stamp_ns, not_before: now.saturating_sub(micros(1_000)), more };
+        let chunk = Chunk { length: 1, stamp_ns, not_before: now.saturating_sub(micros(1_000)), more, crowded: more };
         reading.delay(&chunk, behind.map(|before| now.saturating_sub(micros(before))), now)
     }
 
@@ -123,8 +126,9 @@ mod tests {
     #[test]
     fn bytes_behind_a_full_buffer_may_have_kept_the_target_waiting() {
         // They came 600 µs ago, and the piece before them was read 300 µs ago: for those the socket may have been full.
-        near(read(Some(600), true, Some(300)).behind, 300);
-        near(read(Some(100), true, Some(300)).behind, 100);
+        near(read(Some(600), true, Some(300)).crowded, 300);
+        near(read(Some(100), true, Some(300)).crowded, 100);
+        assert_eq!(read(Some(600), false, None).crowded, Picos::ZERO);
     }
 
     #[test]

@@ -310,10 +310,10 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let took = place.connection.received(bytes, now, &mut self.finished);
         let throttled = self.setup.plan.connection.throttle.is_some();
         if !throttled {
-            if chunk.more
+            if chunk.crowded
                 && let Some(reading) = place.connection.waiting().next()
             {
-                reading.unread_bound += delay.behind;
+                reading.unread_bound += delay.crowded;
             }
             self.charge(delay);
         }
@@ -346,7 +346,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             let exchange = &mut ended.exchange;
             exchange.unread += delay.measured;
             // The stamp is that of the last byte: answers before it have been there for longer.
-            exchange.unread_bound += if index < last { delay.behind - delay.measured } else { delay.bound };
+            exchange.unread_bound += if index < last { delay.at_most - delay.measured } else { delay.bound };
         }
         *if delay.is_measured { &mut self.gauges.stamped } else { &mut self.gauges.unstamped } +=
             self.finished.len() as u64;

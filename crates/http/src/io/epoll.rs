@@ -4,7 +4,7 @@
 //! then one more read brings the end of file without another wait. A socket that fills the whole buffer goes behind the
 //! others that are ready, so that one huge answer delays nobody else's by more than one buffer.
 
-use super::{Chunk, Driver, Opening, Ready, Wait, begin, reset_on_close, stamped, syn_round_trip};
+use super::{Chunk, Driver, Opening, Ready, Wait, begin, crowded_from, reset_on_close, stamped, syn_round_trip};
 use rustix::event::epoll;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -36,6 +36,8 @@ struct Socket {
     held: bool,
     /// The kernel stamps what arrives.
     stamped: bool,
+    /// See [`crowded_from`].
+    crowded_from: usize,
 }
 
 /// A socket that is ready, and since when at the earliest.
@@ -155,7 +157,8 @@ impl Epoll {
                 let more = length == buffer.len();
                 let drained = !more && !flags.intersects(HUNG_UP);
                 *left = if drained { epoll::EventFlags::empty() } else { flags };
-                Some(Ready::Data(Chunk { length, stamp_ns, not_before, more }))
+                let crowded = more || length >= socket.crowded_from;
+                Some(Ready::Data(Chunk { length, stamp_ns, not_before, more, crowded }))
             }
             Err(Errno::AGAIN) => None,
             Err(Errno::INTR) => Some(AGAIN),
@@ -176,7 +179,7 @@ impl Epoll {
 }
 
 /// A read that a signal interrupted: to be tried again.
-const AGAIN: Ready = Ready::Data(Chunk { length: 0, stamp_ns: None, not_before: Instant::EPOCH, more: true });
+const AGAIN: Ready = Ready::Data(Chunk { length: 0, stamp_ns: None, not_before: Instant::EPOCH, more: true, crowded: true });
 
 impl Driver for Epoll {
     fn name(&self) -> &'static str {
@@ -193,7 +196,9 @@ impl Driver for Epoll {
         let connecting = opening == Opening::Started;
         // A Unix socket has no stamps, nor has every kernel.
         let stamped = stamped::switch_on(&fd).is_ok();
-        *socket = Socket { fd: Some(fd), generation, connecting, stamped, ..Socket::default() };
+        let crowded_from = crowded_from(&fd);
+        *socket =
+            Socket { fd: Some(fd), generation, connecting, stamped, crowded_from, ..Socket::default() };
         Ok(opening)
     }
 

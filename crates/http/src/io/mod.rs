@@ -44,6 +44,8 @@ pub struct Chunk {
     pub not_before: Instant,
     /// There may be more to read at once.
     pub more: bool,
+    /// So much was there that the target may have had to wait: the socket was full, or a good part of it.
+    pub crowded: bool,
 }
 
 /// How far `open` got at once.
@@ -134,6 +136,12 @@ pub(crate) fn syn_round_trip(socket: &OwnedFd) -> Option<Picos> {
     };
     let known = status == 0 && info.tcpi_total_retrans == 0 && info.tcpi_rtt > 0;
     known.then(|| Picos::from_micros(u64::from(info.tcpi_rtt)))
+}
+
+/// From how many bytes on a socket counts as crowded: a quarter of its receive buffer, half of which is its window at first
+/// (tcp_adv_win_scale). Small buffers are shut by answers that are far from filling ours.
+pub(crate) fn crowded_from(socket: &OwnedFd) -> usize {
+    rustix::net::sockopt::socket_recv_buffer_size(socket).map_or(usize::MAX, |size| (size / 4).max(1))
 }
 
 /// Makes a close of this socket a reset, so that no TIME_WAIT is left behind.

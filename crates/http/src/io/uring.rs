@@ -338,7 +338,9 @@ impl Uring {
                 let count = rest.len().min(buffer.len());
                 buffer[..count].copy_from_slice(&rest[..count]);
                 let more = count < rest.len();
-                let chunk = Chunk { length: count, stamp_ns: None, not_before: came.not_before, more };
+                let (stamp_ns, not_before) = (None, came.not_before);
+                // How full the socket was is not known here: the kernel empties it by itself.
+                let chunk = Chunk { length: count, stamp_ns, not_before, more, crowded: more };
                 if more {
                     self.came[at].what = What::Bytes { id, length, taken: taken + count };
                     return Some((came.slot, Ready::Data(chunk)));
