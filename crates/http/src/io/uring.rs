@@ -12,7 +12,7 @@
 //! ```
 
 use super::buffers::{Buffers, GROUP};
-use super::{Chunk, Driver, Opening, Ready, Wait, begin, reset_on_close, syn_round_trip};
+use super::{Chunk, Driver, Opening, Ready, Wait, begin, crowded_from, reset_on_close, syn_round_trip};
 use io_uring::squeue::Entry;
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode};
@@ -49,6 +49,8 @@ struct Socket {
     sent: usize,
     with_kernel: bool,
     wants_write: bool,
+    /// See [`crowded_from`].
+    crowded_from: usize,
 }
 
 /// What shall be submitted with the next wait.
@@ -339,8 +341,8 @@ impl Uring {
                 buffer[..count].copy_from_slice(&rest[..count]);
                 let more = count < rest.len();
                 let (stamp_ns, not_before) = (None, came.not_before);
-                // How full the socket was is not known here: the kernel empties it by itself.
-                let chunk = Chunk { length: count, stamp_ns, not_before, more, crowded: more };
+                let crowded = more || length >= self.sockets[came.slot as usize].crowded_from;
+                let chunk = Chunk { length: count, stamp_ns, not_before, more, crowded };
                 if more {
                     self.came[at].what = What::Bytes { id, length, taken: taken + count };
                     return Some((came.slot, Ready::Data(chunk)));
@@ -369,7 +371,9 @@ impl Driver for Uring {
         let connecting = opening == Opening::Started;
         // The memory of an earlier socket's buffer is used again.
         let sending = std::mem::take(&mut socket.sending);
-        *socket = Socket { fd: Some(fd), generation, connecting, sending, ..Socket::default() };
+        let crowded_from = crowded_from(&fd);
+        *socket =
+            Socket { fd: Some(fd), generation, connecting, sending, crowded_from, ..Socket::default() };
         if !connecting {
             self.receive(slot);
         }
