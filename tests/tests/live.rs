@@ -189,7 +189,10 @@ fn whatever_draws_steps_aside() {
         (nice, allowed.map(|text| text.trim().to_owned()))
     });
     let ((lower, beside), (usual, pinned)) = (drawing, engine);
-    assert_eq!((lower.as_deref(), usual.as_deref()), (Some("5"), Some("0")));
+    // The engine goes first as far as it may, which root may to the end.
+    let nice = |text: Option<String>| text.and_then(|text| text.parse::<i32>().ok()).expect("a number");
+    let (lower, usual) = (nice(lower), nice(usual));
+    assert!(lower >= usual + 5, "drawing at {lower}, the engine at {usual}");
     assert_eq!(pinned.as_deref(), Some("0"));
     assert!(beside.as_deref().is_some_and(|list| !list.starts_with('0')), "{beside:?}");
     running.finish();

@@ -19,7 +19,8 @@ fn watched(tare: Tare) -> (Run, u64, u64) {
 #[test]
 fn memory_does_not_grow_with_the_length_of_the_run() {
     let _alone = alone();
-    // 64 connections at 5 ms each: up to 12 800/s, over 100 000 requests in 12 s. Ten bytes kept for each would show.
+    // 64 connections at 5 ms each: up to 12 800/s, over 100 000 requests in 12 s. Twenty bytes kept for each would show.
+    // Histograms grow once by what a larger time needs, and a longer run meets larger ones: gross, net, tare and unread.
     let target = Target::start("--no-truth --delay 5ms");
     let run = |time: &str| {
         watched(Tare::http(&format!("--parallel 64 --duration {time} {}", target.url())).ahead())
@@ -29,8 +30,8 @@ fn memory_does_not_grow_with_the_length_of_the_run() {
         let (short, short_anon, _) = run("3s");
         let (long, long_anon, long_resident) = run("12s");
         assert!(long.total("done") > 2 * short.total("done"), "four times as long: {short}\n{long}");
-        assert!(long_anon < short_anon + 1024, "{short_anon} KiB after 3 s, {long_anon} KiB after 12 s");
-        assert!(long_resident < 16 * 1024, "{long_resident} KiB resident with 64 connections");
+        assert!(long_anon < short_anon + 2048, "{short_anon} KiB after 3 s, {long_anon} KiB after 12 s");
+        assert!(long_resident < 20 * 1024, "{long_resident} KiB resident with 64 connections");
         // The result tells the same of itself: looked at once a second, so not more than was seen from outside.
         let told = long.int("generator.anon_peak_bytes") / 1024;
         assert!(told <= long_anon + 256 && told * 2 > long_anon, "{told} KiB told, {long_anon} KiB seen");
