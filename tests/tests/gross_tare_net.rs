@@ -147,13 +147,13 @@ fn one_huge_answer_does_not_hold_up_the_others() {
     }
     std::fs::write(&lines, text).expect("scratch space");
     patiently(3, || {
-        let command =
-            format!("--rate 400 --duration 2s --io epoll --order sequential {}", lines.display());
+        let command = format!("--rate 400 --duration 2s --io epoll --order sequential {}", lines.display());
         let run = Tare::http(&command).ahead().start().finish();
         // The digest cannot match, but the whole body was read for it.
         assert!(run.total("failed") >= 1 && run.total("bytes_in") > 100_000_000, "{run}");
         let took = ns(&run, "failed_ns.max");
-        let of_small = run.at("groups").as_array().expect("names").iter().find(|group| group["name"] == "small");
+        let of_small =
+            run.at("groups").as_array().expect("names").iter().find(|group| group["name"] == "small");
         let p99 = of_small.expect("they were answered")["latency_ns"]["p99"].as_f64().expect("a time");
         assert!(p99 < took / 4.0, "small answers waited {p99} ns, the huge one took {took} ns: {run}");
     });

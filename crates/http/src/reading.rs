@@ -97,7 +97,8 @@ mod tests {
         reading.look(&clock);
         let (now, unix_ns) = (clock.now(), clock::unix_ns());
         let stamp_ns = stamped.and_then(|before| NonZeroU64::new(unix_ns - before * 1_000));
-        let chunk = Chunk { length: 1, stamp_ns, not_before: now.saturating_sub(micros(1_000)), more, crowded: more };
+        let chunk =
+            Chunk { length: 1, stamp_ns, not_before: now.saturating_sub(micros(1_000)), more, crowded: more };
         reading.delay(&chunk, behind.map(|before| now.saturating_sub(micros(before))), now)
     }
 

@@ -440,7 +440,8 @@ const fn is_before_a_request(cause: Cause) -> bool {
         SendReset | SendTimeout | FirstByteReset | FirstByteClosed | FirstByteTimeout | BodyReset
         | BodyClosed | BodyTimeout | FramingHead | FramingHeadTooLarge | FramingLength | FramingChunk
         | FramingUnasked | BodyTruncated | PipelineClosed | ReuseClosed | ExpectStatus | ExpectBody
-        | ExpectChecksum | RedirectLimit | RedirectBad | RedirectTls | SocketOther | LinkDown | PortRefused | FrameTooLong => false,
+        | ExpectChecksum | RedirectLimit | RedirectBad | RedirectTls | SocketOther | LinkDown
+        | PortRefused | FrameTooLong => false,
     }
 }
 

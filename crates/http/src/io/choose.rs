@@ -34,9 +34,9 @@ pub fn choose(plan: &Plan) -> Choice {
     }
     match plan.engine.io {
         IoChoice::Epoll => Choice::epoll("asked for"),
-        IoChoice::Auto => {
-            Choice::epoll("its answers bring the kernel's stamps, so that it is known how long they lay unread")
-        }
+        IoChoice::Auto => Choice::epoll(
+            "its answers bring the kernel's stamps, so that it is known how long they lay unread",
+        ),
         IoChoice::IoUring => match usable() {
             Ok(()) => Choice { uring: true, reason: "asked for".to_owned() },
             Err(errno) => {

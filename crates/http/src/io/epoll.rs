@@ -4,7 +4,9 @@
 //! then one more read brings the end of file without another wait. A socket that fills the whole buffer goes behind the
 //! others that are ready, so that one huge answer delays nobody else's by more than one buffer.
 
-use super::{Chunk, Driver, Opening, Ready, Wait, begin, crowded_from, reset_on_close, stamped, syn_round_trip};
+use super::{
+    Chunk, Driver, Opening, Ready, Wait, begin, crowded_from, reset_on_close, stamped, syn_round_trip,
+};
 use rustix::event::epoll;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -179,7 +181,8 @@ impl Epoll {
 }
 
 /// A read that a signal interrupted: to be tried again.
-const AGAIN: Ready = Ready::Data(Chunk { length: 0, stamp_ns: None, not_before: Instant::EPOCH, more: true, crowded: true });
+const AGAIN: Ready =
+    Ready::Data(Chunk { length: 0, stamp_ns: None, not_before: Instant::EPOCH, more: true, crowded: true });
 
 impl Driver for Epoll {
     fn name(&self) -> &'static str {
@@ -197,8 +200,7 @@ impl Driver for Epoll {
         // A Unix socket has no stamps, nor has every kernel.
         let stamped = stamped::switch_on(&fd).is_ok();
         let crowded_from = crowded_from(&fd);
-        *socket =
-            Socket { fd: Some(fd), generation, connecting, stamped, crowded_from, ..Socket::default() };
+        *socket = Socket { fd: Some(fd), generation, connecting, stamped, crowded_from, ..Socket::default() };
         Ok(opening)
     }
 

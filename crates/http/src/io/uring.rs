@@ -372,8 +372,7 @@ impl Driver for Uring {
         // The memory of an earlier socket's buffer is used again.
         let sending = std::mem::take(&mut socket.sending);
         let crowded_from = crowded_from(&fd);
-        *socket =
-            Socket { fd: Some(fd), generation, connecting, sending, crowded_from, ..Socket::default() };
+        *socket = Socket { fd: Some(fd), generation, connecting, sending, crowded_from, ..Socket::default() };
         if !connecting {
             self.receive(slot);
         }

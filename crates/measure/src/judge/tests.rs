@@ -197,7 +197,10 @@ fn what_the_limit_on_connections_holds_back_is_the_targets_only_if_the_generator
     let verdict = held_back(crowded(5_600_000_000));
     // 200 of 10 200 are 2 %, over 1 %; 300 ms are far over a net of 1 ms. The gravest come first.
     let grave = ["departures.made", "lateness.p50", "lateness.p90", "lateness.p99"];
-    assert_eq!(failing(&verdict), [&grave[..], &["lateness.p99_9", "lateness.gap", "achieved.share"]].concat());
+    assert_eq!(
+        failing(&verdict),
+        [&grave[..], &["lateness.p99_9", "lateness.gap", "achieved.share"]].concat()
+    );
     assert!(verdict.failing()[..4].iter().all(|criterion| criterion.severity == Word::Invalid));
 }
 
