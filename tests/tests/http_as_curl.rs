@@ -382,7 +382,7 @@ fn templates_are_filled_once_for_a_chain_of_redirects() {
                 later.target.split_once('?'),
                 Some((
                     later.target.split('?').next().expect("a path"),
-                    &*chain[0].target.split_once('?').expect("a query").1
+                    chain[0].target.split_once('?').expect("a query").1
                 ))
             );
         }

@@ -118,8 +118,11 @@ fn with_tls_a_request_for_a_closed_connection_leaves_on_no_other() {
     assert_eq!(answered as u64, run.total("done"), "{run}");
 }
 
+/// Names and counts.
+type Counts = Vec<(String, u64)>;
+
 /// What is compared of a result: outcomes and rows.
-fn figures(run: &Run) -> (Vec<(String, u64)>, Vec<(String, u64)>) {
+fn figures(run: &Run) -> (Counts, Counts) {
     let outcomes = run.outcome_keys().into_iter().map(|key| (key.clone(), run.outcome(&key))).collect();
     let groups = run.at("groups").as_array().into_iter().flatten();
     let row = |group: &Value| {
@@ -173,7 +176,7 @@ fn a_plan_means_the_same_with_a_small_and_a_large_file_by_epoll_and_by_io_uring(
     for (number, (lines, flags)) in plans.into_iter().enumerate() {
         let small = file(folder.path(), &format!("small-{number}"), lines);
         let large = file(folder.path(), &format!("large-{number}"), &repeated(lines));
-        let mut first: Option<(Vec<String>, (Vec<(String, u64)>, Vec<(String, u64)>))> = None;
+        let mut first: Option<(Vec<String>, (Counts, Counts))> = None;
         for list in [&small, &large] {
             for way in WAYS {
                 let load = format!(

@@ -109,15 +109,16 @@ fn losses_of_our_own_ring_are_never_the_targets() {
         if !matches!(key, "latency" | "loss") {
             continue;
         }
-        for row in 0..rows.len() {
-            assert_eq!(cell(&run, key, row, "lost"), 0.0, "{key}: {}", rows[row]);
+        for (number, row) in rows.iter().enumerate() {
+            assert_eq!(cell(&run, key, number, "lost"), 0.0, "{key}: {row}");
         }
     }
     let trials = tables.iter().find(|table| table["key"] == "trials").unwrap()["rows"].as_array().unwrap();
-    let lossy = trials.iter().filter(|row| row[6].as_f64() > Some(0.0));
-    for row in lossy {
-        let counts = row[8].as_str().unwrap();
-        assert!(counts.starts_with("no: "), "{row}");
+    for number in 0..trials.len() {
+        if cell(&run, "trials", number, "loss").as_f64() > Some(0.0) {
+            let counts = cell(&run, "trials", number, "counts");
+            assert!(counts.as_str().unwrap().starts_with("no: "), "{}", trials[number]);
+        }
     }
 }
 
@@ -131,8 +132,8 @@ fn frames_that_come_later_than_is_waited_are_no_loss() {
          --bursts 0 --drain 20ms --min-rate 100 --no-latency"
     );
     let run = Tare::packets(&words).limit(Duration::from_secs(60)).start().finish_unchecked();
+    // Taken for lost, a tenth of them would leave no rate at all.
     assert_eq!(cell(&run, "sweep", 0, "NDR"), 2_000.0, "{run}");
-    assert!(run.remarks().contains("were waited for them (--drain)"), "{}", run.remarks());
 }
 
 #[test]

@@ -292,7 +292,7 @@ impl Writer {
 
     /// Whether `line` writes this URL: it has no placeholder and needs no field of its own.
     pub fn is_bare(&self, text: &str, url: &TargetUrl<'_>) -> bool {
-        !self.needs_own_fields(url) && !(self.templates && text.contains('{'))
+        !(self.needs_own_fields(url) || self.templates && text.contains('{'))
     }
 
     /// Appends the bytes of a request for a bare URL, as those of a prepared one. Does not allocate.

@@ -180,7 +180,7 @@ fn a_list_is_found_again_after_a_frame_that_is_missing_or_one_too_many() {
             let mut seen = sent.clone();
             seen.drain(at..at + lost);
             let mut meter = GapMeter::new(cycle(&list));
-            seen.iter().for_each(|stamp| drop(meter.arrived(*stamp)));
+            seen.iter().for_each(|stamp| _ = meter.arrived(*stamp));
             let error = meter.report(&Stamping::default()).error.unwrap();
             assert_eq!((error.count, error.max_ns), (400 - lost as u64, 0.0), "{lost} at {at}");
             assert_eq!(meter.slips(), u64::from(lost > 0), "{lost} at {at}");
@@ -196,7 +196,7 @@ fn a_list_is_found_again_after_a_frame_that_is_missing_or_one_too_many() {
     assert_eq!((errors.len(), told.count, told.max_ns, meter.slips()), (400, 400, 0.0, 1));
     // The list begins elsewhere than the capture.
     let mut meter = GapMeter::new(cycle(&list));
-    sent[3..].iter().for_each(|stamp| drop(meter.arrived(*stamp)));
+    sent[3..].iter().for_each(|stamp| _ = meter.arrived(*stamp));
     assert_eq!(meter.report(&Stamping::default()).error.unwrap().max_ns, 0.0);
 }
 
@@ -218,7 +218,7 @@ fn a_stall_is_an_error_and_no_loss() {
     gaps[100] += 80;
     gaps[101] -= 80;
     let mut meter = GapMeter::new(cycle(&list));
-    stamps(&gaps).iter().for_each(|stamp| drop(meter.arrived(*stamp)));
+    stamps(&gaps).iter().for_each(|stamp| _ = meter.arrived(*stamp));
     let error = meter.report(&Stamping::default()).error.unwrap();
     assert_eq!((error.max_ns, meter.slips()), (80.0, 0));
 }

@@ -220,7 +220,7 @@ pub fn by_percentile(result: &RunResult) -> Chart {
 /// A curve as far as it is known, and from the last percentile that is known on as lower bounds.
 fn parted(curve: &Curve, figures: &Distribution) -> (Curve, Curve) {
     let Some(from) = figures.bound_from else { return (curve.clone(), Curve::default()) };
-    let known = Distribution::SHARES.into_iter().filter(|share| *share < from).next_back().unwrap_or(0.0);
+    let known = Distribution::SHARES.into_iter().rfind(|share| *share < from).unwrap_or(0.0);
     let (known, least) = curve.0.iter().partition::<Vec<(f64, u64)>, _>(|(share, _)| *share <= known);
     (Curve(known), Curve(least))
 }

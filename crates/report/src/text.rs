@@ -196,7 +196,9 @@ fn totals(page: &mut Page, result: &RunResult) {
 }
 
 /// The percentiles of a row: the share of all values, and where it is kept.
-const PRINTED: [(f64, fn(&Distribution) -> u64); 5] = [
+type Percentile = (f64, fn(&Distribution) -> u64);
+
+const PRINTED: [Percentile; 5] = [
     (0.5, |figures| figures.p50),
     (0.9, |figures| figures.p90),
     (0.99, |figures| figures.p99),
@@ -275,8 +277,8 @@ fn sparklines(page: &mut Page, result: &RunResult) {
     if let (Some(low), Some(high @ 1..)) = (done.iter().min(), done.iter().max()) {
         draw("done/s", &done, u64::min, format!("{} … {}", count(*low), count(*high)));
     }
-    let times: [(&str, fn(&Interval) -> Option<u64>); 2] =
-        [("net max", |row| row.net_max_ns), ("latency max", |row| row.latency_max_ns)];
+    type Largest = (&'static str, fn(&Interval) -> Option<u64>);
+    let times: [Largest; 2] = [("net max", |row| row.net_max_ns), ("latency max", |row| row.latency_max_ns)];
     // Net tells of the target; of an older run, or of frames, there is none.
     let told = times.into_iter().find(|(_, of)| rows.iter().any(|row| of(row).is_some()));
     if let Some((label, of)) = told {
