@@ -8,6 +8,7 @@ use units::{Cause, Instant, Outcome, Phase, Picos, Record};
 use crate::connection::{Finished, Stage, Unserved};
 use crate::exchange::Exchange;
 use crate::io::Driver;
+use crate::pulse::SHORTEST;
 use crate::redirect::Chain;
 use crate::slots::Slot;
 use crate::worker::{Later, Worker};
@@ -28,7 +29,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
     pub(crate) fn settle_since(&mut self, slot: u32, now: Instant, since: Instant) {
         let mut finished = std::mem::take(&mut self.finished);
         let tare = finished.last().map_or(Picos::ZERO, |ended| ended.exchange.tare(now));
-        let since = since.min(now.saturating_sub(tare));
+        // Less than a pause is what handling an answer takes: over a long backlog it would add up to a lateness of its own.
+        let since = if tare >= SHORTEST { since.min(now.saturating_sub(tare)) } else { since };
         for ended in finished.drain(..) {
             self.end(slot, ended, now);
         }
