@@ -353,7 +353,7 @@ impl Known {
     }
 }
 
-/// Rows of the results: one for each name, or for each URL where there are few; the rest in «other».
+/// Rows of the results: one for each name, or for each URL where there are few; the rest in "other".
 #[derive(Debug, Default)]
 struct Groups {
     names: Vec<String>,
