@@ -291,7 +291,6 @@ impl<D: Driver, R: Record> Worker<D, R> {
             Ready::Data(chunk) => self.data(slot, chunk, now),
             Ready::Eof => self.eof(slot, now),
             Ready::Failed(errno) => self.failed(slot, errno, now),
-            Ready::NotSent(errno) => self.not_sent(slot, errno, now),
         }
         self.launch_again(now);
     }

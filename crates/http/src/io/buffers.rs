@@ -14,7 +14,8 @@ use io_uring::types::BufRingEntry;
 
 /// A power of two.
 const COUNT: u16 = 256;
-const SIZE: usize = 4096;
+/// A page of an answer, and what a receive writes in front of it.
+const SIZE: usize = 4096 + 256;
 /// Its number towards the kernel.
 pub const GROUP: u16 = 0;
 

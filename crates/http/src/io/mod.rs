@@ -29,8 +29,6 @@ pub enum Ready {
     Eof,
     /// The socket failed.
     Failed(Errno),
-    /// What `send` took did not leave; there may be something left to read.
-    NotSent(Errno),
 }
 
 /// Bytes that were read at once, and since when they could be.

@@ -50,6 +50,22 @@ pub fn read(socket: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Option<NonZer
     }
 }
 
+/// The header for receives that an io_uring makes: control messages as long as ours, no name. It points nowhere.
+pub(super) fn message_for_ring() -> libc::msghdr {
+    // SAFETY: as in `read`.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_controllen = CONTROL as _;
+    message
+}
+
+/// The software stamp among control messages that stand in memory of ours.
+pub(super) fn stamp_in(control: &[u8]) -> Option<NonZeroU64> {
+    let mut message = message_for_ring();
+    message.msg_control = control.as_ptr().cast_mut().cast();
+    message.msg_controllen = control.len() as _;
+    stamp(&message)
+}
+
 /// The software stamp among the control messages, in nanoseconds since 1970.
 pub(super) fn stamp(message: &libc::msghdr) -> Option<NonZeroU64> {
     // SAFETY: the kernel has set the control area's length; the macros stay within it.

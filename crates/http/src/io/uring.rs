@@ -1,25 +1,27 @@
-//! Sockets by io_uring: one multishot receive a connection, sends gathered and submitted with the next wait.
+//! Sockets by io_uring: one multishot receive a connection, which brings bytes and the kernel's stamp of them without a
+//! system call of its own (io_uring_prep_recvmsg_multishot(3)).
 //!
-//! Fewer system calls than epoll, at a price: bytes leave when the batch is submitted, a little after `send`
-//! returned. What is not worth a ring (connecting, the first send) uses plain system calls.
+//! Sends are plain system calls: a send that goes through the ring leaves with its batch, and when that was nobody knows.
+//! A departure leaves at its own time.
 //!
 //! An entry of the ring names its socket by a number that the kernel looks up when the entry is submitted, and a number
 //! is free for the next socket as soon as this one is closed. So nothing is written into the ring before it is
 //! submitted: until then it is a `Wish`, which dies with its socket.
 //!
 //! ```text
-//! send, watch, … ──► wishes ──(wait: those whose socket is still open)──► entries ──► the kernel, which holds the socket
+//! watch, close, … ──► wishes ──(wait: those whose socket is still open)──► entries ──► the kernel, which holds the socket
 //! ```
 
 use super::buffers::{Buffers, GROUP};
-use super::{Chunk, Driver, Opening, Ready, Wait, begin, crowded_from, reset_on_close, syn_round_trip};
+use super::{Chunk, Driver, Opening, Ready, Wait, begin, crowded_from, reset_on_close, stamped, syn_round_trip};
 use io_uring::squeue::Entry;
-use io_uring::types::{Fd, SubmitArgs, Timespec};
+use io_uring::types::{Fd, RecvMsgOut, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, Shutdown, SocketAddrAny, send, shutdown};
 use std::collections::VecDeque;
+use std::num::NonZeroU64;
 use units::{Instant, Picos};
 
 /// Entries of the submission ring.
@@ -31,8 +33,7 @@ const COMPLETIONS: u32 = 4 * ENTRIES;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Receive,
-    Send,
-    Connect,
+    Writable,
     Waker,
     Cancel,
 }
@@ -44,11 +45,10 @@ struct Socket {
     connecting: bool,
     receiving: bool,
     paused: bool,
-    /// Bytes to be sent; while they are with the kernel, their memory stays.
-    sending: Vec<u8>,
-    sent: usize,
-    with_kernel: bool,
+    /// The last send took less than it was given.
     wants_write: bool,
+    /// Whether the ring looks for room to write.
+    awaits_room: bool,
     /// See [`crowded_from`].
     crowded_from: usize,
 }
@@ -75,8 +75,20 @@ struct Came {
 
 #[derive(Clone, Copy, Debug)]
 enum What {
-    Bytes { id: u16, length: usize, taken: usize },
+    Bytes(Bytes),
     Other(Ready),
+}
+
+/// What one receive brought, in the buffer that the kernel chose.
+#[derive(Clone, Copy, Debug)]
+struct Bytes {
+    id: u16,
+    /// Where in the buffer the bytes that were not handed out begin and end.
+    from: usize,
+    to: usize,
+    /// As many as came at once.
+    length: usize,
+    stamp_ns: Option<NonZeroU64>,
 }
 
 /// See the module.
@@ -84,9 +96,9 @@ pub struct Uring {
     // Dropped before the buffers that it points to.
     ring: IoUring,
     buffers: Buffers,
+    /// What every receive asks for; the kernel reads it when one is submitted.
+    message: Box<libc::msghdr>,
     sockets: Vec<Socket>,
-    /// Sends whose socket was closed meanwhile: their memory, by user data.
-    orphans: Vec<(u64, Vec<u8>)>,
     came: VecDeque<Came>,
     waker: OwnedFd,
     wishes: Vec<Wish>,
@@ -117,8 +129,8 @@ impl Uring {
         Ok(Self {
             ring,
             buffers,
+            message: Box::new(stamped::message_for_ring()),
             sockets: Vec::new(),
-            orphans: Vec::new(),
             came: VecDeque::new(),
             waker,
             wishes: vec![Wish::WatchWaker],
@@ -133,8 +145,11 @@ impl Uring {
         self.wishes.push(Wish::For(Kind::Receive, slot, socket.generation));
     }
 
-    fn submit_send(&mut self, slot: u32) {
-        self.wishes.push(Wish::For(Kind::Send, slot, self.sockets[slot as usize].generation));
+    fn await_room(&mut self, slot: u32) {
+        let socket = &mut self.sockets[slot as usize];
+        if !std::mem::replace(&mut socket.awaits_room, true) {
+            self.wishes.push(Wish::For(Kind::Writable, slot, socket.generation));
+        }
     }
 
     /// Turns wishes into entries. None is closed between this and the submission.
@@ -161,13 +176,12 @@ impl Uring {
 
     fn push(&mut self, entry: &Entry) -> bool {
         // SAFETY: the descriptor is open: entries are made of open sockets only, and one that is closed while entries
-        // wait in the ring is kept in `closing`. The memory of a send stays in `sending`, or in `orphans`, until it
-        // completes.
+        // wait in the ring is kept in `closing`. The header of receives lives as long as the ring.
         unsafe { self.ring.submission().push(entry) }.is_ok()
     }
 
     /// `None` if the socket is gone.
-    fn entry(&mut self, wish: Wish) -> Option<Entry> {
+    fn entry(&self, wish: Wish) -> Option<Entry> {
         let (kind, slot, generation) = match wish {
             Wish::Cancel(data) => {
                 let cancel = opcode::AsyncCancel::new(data).build();
@@ -179,19 +193,14 @@ impl Uring {
             }
             Wish::For(kind, slot, generation) => (kind, slot, generation),
         };
-        let socket = &mut self.sockets[slot as usize];
+        let socket = &self.sockets[slot as usize];
         if socket.generation != generation {
             return None;
         }
         let fd = Fd(socket.fd.as_ref()?.as_raw_fd());
         let entry = match kind {
-            Kind::Receive => opcode::RecvMulti::new(fd, GROUP).build(),
-            Kind::Send => {
-                let rest = &socket.sending[socket.sent..];
-                socket.with_kernel = true;
-                opcode::Send::new(fd, rest.as_ptr(), rest.len() as u32).flags(libc::MSG_NOSIGNAL).build()
-            }
-            Kind::Connect => opcode::PollAdd::new(fd, libc::POLLOUT as u32).build(),
+            Kind::Receive => opcode::RecvMsgMulti::new(fd, &raw const *self.message, GROUP).build(),
+            Kind::Writable => opcode::PollAdd::new(fd, libc::POLLOUT as u32).build(),
             Kind::Waker | Kind::Cancel => unreachable!("they belong to no socket"),
         };
         Some(entry.user_data(user_data(kind, slot, generation)))
@@ -232,8 +241,7 @@ impl Uring {
             let (kind, slot, generation) = parts(data);
             match kind {
                 Kind::Receive => self.received(slot, generation, result, flags),
-                Kind::Send => self.sent(data, slot, generation, result),
-                Kind::Connect => self.connected(slot, generation),
+                Kind::Writable => self.writable(slot, generation),
                 Kind::Waker => {
                     let mut count = [0u8; 8];
                     // The count does not matter.
@@ -262,62 +270,50 @@ impl Uring {
         let more = cqueue::more(flags);
         self.sockets[slot as usize].receiving = more;
         let what = match (result, id) {
+            (length, Some(id)) if length >= 0 => match self.parse(id, length as usize) {
+                Some(bytes) => What::Bytes(bytes),
+                None => {
+                    self.buffers.give(id);
+                    What::Other(Ready::Eof)
+                }
+            },
             (0, _) => What::Other(Ready::Eof),
-            (length, Some(id)) if length > 0 => What::Bytes { id, length: length as usize, taken: 0 },
             // Out of buffers: go on when some have been given back.
             (length, _) if -length == libc::ENOBUFS => return self.receive(slot),
             (length, _) => What::Other(Ready::Failed(Errno::from_raw_os_error(-length))),
         };
         self.came.push_back(Came { slot, generation, what, not_before: self.not_before });
-        if !more && matches!(what, What::Bytes { .. }) {
+        if !more && matches!(what, What::Bytes(_)) {
             self.receive(slot);
         }
     }
 
-    fn sent(&mut self, data: u64, slot: u32, generation: u32, result: i32) {
-        if !self.is_current(slot, generation) {
-            self.orphans.retain(|(orphan, _)| *orphan != data);
-            return;
-        }
-        let socket = &mut self.sockets[slot as usize];
-        socket.with_kernel = false;
-        if result < 0 {
-            socket.sending.clear();
-            socket.sent = 0;
-            let failed = Ready::NotSent(Errno::from_raw_os_error(-result));
-            return self.came.push_back(Came {
-                slot,
-                generation,
-                what: What::Other(failed),
-                not_before: self.not_before,
-            });
-        }
-        socket.sent += result as usize;
-        if socket.sent < socket.sending.len() {
-            return self.submit_send(slot);
-        }
-        socket.sending.clear();
-        socket.sent = 0;
-        if std::mem::take(&mut socket.wants_write) {
-            self.came.push_back(Came {
-                slot,
-                generation,
-                what: What::Other(Ready::Writable),
-                not_before: self.not_before,
-            });
-        }
+    /// What stands in a buffer of which the kernel wrote so many bytes; `None` at the end of the stream.
+    fn parse(&self, id: u16, written: usize) -> Option<Bytes> {
+        let whole = self.buffers.bytes(id, written);
+        let parts = RecvMsgOut::parse(whole, &self.message).expect("a receive writes its head first");
+        let length = parts.payload_data().len();
+        let from = written - length;
+        (length > 0).then(|| Bytes { id, from, to: written, length, stamp_ns: stamped::stamp_in(parts.control_data()) })
     }
 
-    fn connected(&mut self, slot: u32, generation: u32) {
-        if !self.is_current(slot, generation) || !self.sockets[slot as usize].connecting {
+    fn writable(&mut self, slot: u32, generation: u32) {
+        if !self.is_current(slot, generation) {
             return;
         }
         let socket = &mut self.sockets[slot as usize];
-        socket.connecting = false;
+        socket.awaits_room = false;
         let Some(fd) = &socket.fd else { return };
-        let what = match rustix::net::sockopt::socket_error(fd) {
-            Ok(Ok(())) => Ready::Connected,
-            Ok(Err(errno)) | Err(errno) => Ready::Failed(errno),
+        let what = if std::mem::take(&mut socket.connecting) {
+            socket.wants_write = false;
+            match rustix::net::sockopt::socket_error(fd) {
+                Ok(Ok(())) => Ready::Connected,
+                Ok(Err(errno)) | Err(errno) => Ready::Failed(errno),
+            }
+        } else if std::mem::take(&mut socket.wants_write) {
+            Ready::Writable
+        } else {
+            return;
         };
         if what == Ready::Connected {
             self.receive(slot);
@@ -331,20 +327,19 @@ impl Uring {
         let current = self.is_current(came.slot, came.generation);
         let ready = match came.what {
             What::Other(ready) => ready,
-            What::Bytes { id, .. } if !current => {
+            What::Bytes(Bytes { id, .. }) if !current => {
                 self.buffers.give(id);
                 Ready::Eof
             }
-            What::Bytes { id, length, taken } => {
-                let rest = &self.buffers.bytes(id, length)[taken..];
+            What::Bytes(Bytes { id, from, to, length, stamp_ns }) => {
+                let rest = &self.buffers.bytes(id, to)[from..];
                 let count = rest.len().min(buffer.len());
                 buffer[..count].copy_from_slice(&rest[..count]);
                 let more = count < rest.len();
-                let (stamp_ns, not_before) = (None, came.not_before);
                 let crowded = more || length >= self.sockets[came.slot as usize].crowded_from;
-                let chunk = Chunk { length: count, stamp_ns, not_before, more, crowded };
+                let chunk = Chunk { length: count, stamp_ns, not_before: came.not_before, more, crowded };
                 if more {
-                    self.came[at].what = What::Bytes { id, length, taken: taken + count };
+                    self.came[at].what = What::Bytes(Bytes { id, from: from + count, to, length, stamp_ns });
                     return Some((came.slot, Ready::Data(chunk)));
                 }
                 self.buffers.give(id);
@@ -369,10 +364,10 @@ impl Driver for Uring {
         let socket = &mut self.sockets[slot as usize];
         let generation = socket.generation.wrapping_add(1);
         let connecting = opening == Opening::Started;
-        // The memory of an earlier socket's buffer is used again.
-        let sending = std::mem::take(&mut socket.sending);
+        // A Unix socket has no stamps, nor has every kernel.
+        let _ = stamped::switch_on(&fd);
         let crowded_from = crowded_from(&fd);
-        *socket = Socket { fd: Some(fd), generation, connecting, sending, crowded_from, ..Socket::default() };
+        *socket = Socket { fd: Some(fd), generation, connecting, crowded_from, ..Socket::default() };
         if !connecting {
             self.receive(slot);
         }
@@ -382,31 +377,26 @@ impl Driver for Uring {
     fn send(&mut self, slot: u32, bytes: &[u8]) -> Result<usize, Errno> {
         let socket = &mut self.sockets[slot as usize];
         let Some(fd) = &socket.fd else { return Err(Errno::BADF) };
-        if socket.connecting {
-            let count = send(fd, bytes, SendFlags::NOSIGNAL)?;
-            socket.connecting = false;
-            self.receive(slot);
-            if count < bytes.len() {
-                // The rest goes through the ring, which waits for room.
-                let socket = &mut self.sockets[slot as usize];
-                socket.sending.extend_from_slice(&bytes[count..]);
-                self.submit_send(slot);
+        let sent = loop {
+            match send(fd, bytes, SendFlags::NOSIGNAL) {
+                Err(Errno::INTR) => continue,
+                other => break other,
             }
-            return Ok(bytes.len());
+        };
+        let is_up = sent.is_ok() && std::mem::take(&mut socket.connecting);
+        if is_up {
+            self.receive(slot);
         }
-        if !socket.sending.is_empty() {
-            socket.wants_write = true;
-            return Err(Errno::AGAIN);
+        if sent.map_or_else(|errno| errno == Errno::AGAIN, |count| count < bytes.len()) {
+            self.sockets[slot as usize].wants_write = true;
+            self.await_room(slot);
         }
-        socket.sending.extend_from_slice(bytes);
-        self.submit_send(slot);
-        Ok(bytes.len())
+        sent
     }
 
     fn watch(&mut self, slot: u32) -> Result<(), Errno> {
-        let socket = &self.sockets[slot as usize];
-        if socket.connecting {
-            self.wishes.push(Wish::For(Kind::Connect, slot, socket.generation));
+        if self.sockets[slot as usize].connecting {
+            self.await_room(slot);
         }
         Ok(())
     }
@@ -426,16 +416,7 @@ impl Driver for Uring {
         let Some(fd) = socket.fd.take() else { return };
         let generation = socket.generation;
         socket.generation = generation.wrapping_add(1);
-        let in_ring = [
-            (Kind::Receive, socket.receiving),
-            (Kind::Connect, socket.connecting),
-            (Kind::Send, socket.with_kernel),
-        ];
-        if std::mem::take(&mut socket.with_kernel) {
-            let kept = std::mem::take(&mut socket.sending);
-            self.orphans.push((user_data(Kind::Send, slot, generation), kept));
-        }
-        socket.sending.clear();
+        let in_ring = [(Kind::Receive, socket.receiving), (Kind::Writable, socket.awaits_room)];
         // What is in the ring holds the socket open: ended by hand.
         let held = in_ring.iter().filter(|(_, is_in)| *is_in);
         let before = self.wishes.len();
@@ -490,9 +471,8 @@ const fn user_data(kind: Kind, slot: u32, generation: u32) -> u64 {
 const fn parts(data: u64) -> (Kind, u32, u32) {
     let kind = match data >> 56 {
         0 => Kind::Receive,
-        1 => Kind::Send,
-        2 => Kind::Connect,
-        3 => Kind::Waker,
+        1 => Kind::Writable,
+        2 => Kind::Waker,
         _ => Kind::Cancel,
     };
     (kind, data as u32, (data >> 32) as u32 & GENERATION)
