@@ -127,6 +127,29 @@ fn a_stop_is_in_no_valid_run_by_io_uring_either() {
     });
 }
 
+/// Over a Unix socket no stamp tells when an answer came. So what waits behind one that was read late may have waited for the
+/// generator, too, and nobody knows.
+#[test]
+fn what_waits_behind_an_answer_without_a_stamp_is_in_no_valid_run() {
+    let _alone = alone();
+    patiently(3, || {
+        let folder = scratch();
+        let socket = folder.path().join("target");
+        let _target = Target::start(&format!("--delay 5ms --unix {}", socket.display()));
+        let load = format!("--rate 300 --poisson --connections 2 --duration 3s --unix {}", socket.display());
+        let running = Tare::http(&format!("{load} http://localhost/")).ahead().start();
+        running.sleep_until(Duration::from_millis(1_000));
+        running.process.signal(Signal::STOP);
+        std::thread::sleep(Duration::from_millis(600));
+        running.process.signal(Signal::CONT);
+        let run = running.finish();
+        assert_eq!(run.at("generator.arrivals.by"), "bound", "{run}");
+        assert!(ns(&run, "net_ns.p90") > 100e6, "nobody knows better: {run}");
+        assert!(!holds(&run, "unread.p90"), "{run}");
+        assert_eq!(run.word(), "DEGRADED", "{run}");
+    });
+}
+
 /// Small answers at 400/s, and now and then one of 100 MB whose digest is computed. Were its socket read until it is
 /// empty, all others would wait for as long.
 #[test]

@@ -149,7 +149,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
     /// Begins the request on an open connection.
     fn begin(&mut self, slot: u32, pending: Pending, blocked: Picos) {
         let now = self.now();
-        let exchange = self.exchange(&pending, now, blocked);
+        let mut exchange = self.exchange(&pending, now, blocked);
+        let doubt = self.slots.peek(slot).map_or(Picos::ZERO, |place| place.doubt);
+        exchange.unread_bound = doubt.min(blocked);
         self.put(slot, exchange, pending.staged.body);
         // Behind others, it has its turn after them.
         if self.slots.peek(slot).is_some_and(|place| place.connection.in_flight() == 1) {
@@ -214,7 +216,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
     fn open(&mut self, pending: Pending, blocked: Picos) {
         let now = self.now();
         let endpoint = pending.staged.endpoint;
-        let exchange = self.exchange(&pending, now, blocked);
+        let mut exchange = self.exchange(&pending, now, blocked);
+        exchange.unread_bound = self.freed_doubt.min(blocked);
         let deadline = self.deadline_of(&exchange, now);
         self.open_with(endpoint, exchange, pending.staged.body, deadline, now);
     }

@@ -28,7 +28,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
     /// longer is its own lateness, also of the requests that wait behind.
     pub(crate) fn settle_since(&mut self, slot: u32, now: Instant, since: Instant) {
         let mut finished = std::mem::take(&mut self.finished);
-        let tare = finished.last().map_or(Picos::ZERO, |ended| ended.exchange.tare(now));
+        let last = finished.last().map(|ended| &ended.exchange);
+        let (tare, doubt) = last.map_or_else(Default::default, |last| (last.tare(now), last.unread_bound));
         // Less than a pause is what handling an answer takes: over a long backlog it would add up to a lateness of its own.
         let since = if tare >= SHORTEST { since.min(now.saturating_sub(tare)) } else { since };
         for ended in finished.drain(..) {
@@ -46,10 +47,11 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 }
                 self.close(slot, false);
                 self.freed_at = self.freed_at.min(since);
+                self.freed_doubt = doubt;
                 return;
             }
             _ if in_flight == 0 => {
-                place.idle_since = since;
+                (place.idle_since, place.doubt) = (since, doubt);
                 self.slots.clear_deadline(slot);
             }
             _ => {}

@@ -5,7 +5,7 @@
 //! where it belongs.
 
 use std::net::SocketAddr;
-use units::Instant;
+use units::{Instant, Picos};
 
 use crate::connection::Connection;
 use crate::endpoint::EndpointId;
@@ -21,6 +21,8 @@ pub struct Slot {
     pub generation: u32,
     /// When it last became free for a request.
     pub idle_since: Instant,
+    /// By how much earlier it may have been free, where no stamp tells when its last answer came.
+    pub doubt: Picos,
     /// Whether it stands in its endpoint's list of idle connections.
     pub listed: bool,
     /// When it may be read again, if reading is throttled.
@@ -82,6 +84,7 @@ impl Slots {
             endpoint,
             generation,
             idle_since: now,
+            doubt: Picos::ZERO,
             listed: false,
             read_at: Instant::EPOCH,
             behind_since: None,

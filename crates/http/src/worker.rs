@@ -132,6 +132,8 @@ pub struct Worker<D, R> {
     pub(crate) blocked: bool,
     /// When a place under the limit became free last.
     pub(crate) freed_at: Instant,
+    /// By how much earlier that may have been, where no stamp tells.
+    pub(crate) freed_doubt: Picos,
     pub(crate) next_open: Instant,
     /// Failures in a row, for the closed loop's pause.
     pub(crate) failures: u32,
@@ -171,6 +173,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             blocked_until: Instant::EPOCH,
             blocked: false,
             freed_at: setup.times.origin,
+            freed_doubt: Picos::ZERO,
             next_open: setup.times.origin,
             failures: 0,
             notes: Notes::default(),

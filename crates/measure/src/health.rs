@@ -94,6 +94,10 @@ pub struct HealthSample {
     pub tcp_timeouts: u64,
     pub listen_overflows: u64,
     pub listen_drops: u64,
+    /// Segments and packets of this host's that it dropped on their way up to a socket; packets of all namespaces.
+    pub dropped: u64,
+    /// Times that an interface which the run used lost its link.
+    pub links_lost: u64,
     /// Sockets in TIME_WAIT now.
     pub time_wait: u64,
     /// Ephemeral ports over all source addresses less our open connections; `None` if unknown. Connections to
@@ -129,6 +133,8 @@ pub struct HealthSummary {
     pub tcp_timeouts: u64,
     pub listen_overflows: u64,
     pub listen_drops: u64,
+    pub dropped: u64,
+    pub links_lost: u64,
     /// The most sockets in TIME_WAIT, the fewest ports and descriptors left, the most memory.
     pub time_wait_peak: u64,
     pub ports_left_least: Option<u64>,
@@ -158,6 +164,8 @@ impl HealthSummary {
         self.tcp_timeouts += sample.tcp_timeouts;
         self.listen_overflows += sample.listen_overflows;
         self.listen_drops += sample.listen_drops;
+        self.dropped += sample.dropped;
+        self.links_lost += sample.links_lost;
         self.time_wait_peak = self.time_wait_peak.max(sample.time_wait);
         self.ports_left_least = least(self.ports_left_least, sample.ports_left);
         self.descriptors_left_least = least(self.descriptors_left_least, sample.descriptors_left);

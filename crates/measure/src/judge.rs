@@ -43,6 +43,8 @@ pub const CRITERIA: &[&str] = &[
     "same_core",
     "steal",
     "throttled",
+    "dropped",
+    "links.lost",
     "clock",
     "clock.precision",
     "conservation",
@@ -184,6 +186,7 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
     criteria.extend(percentiles::unread(totals, &machine));
     criteria.push(contradicted(totals));
     criteria.extend(machine.criteria(behind));
+    criteria.extend([dropped(totals, health), links_lost(health)]);
     criteria.extend(of_every_load(totals, health, conditions));
     criteria.extend([ports_left(health), descriptors_left(health), samples(totals)]);
     criteria.extend(conditions.sinks.as_ref().map(sinks_lost));
@@ -325,6 +328,24 @@ fn clock_agreement(conditions: &Conditions) -> Criterion {
         "the clock jumped or the machine was suspended, so no time can be trusted: run again, and see \
          environment.json for the clock"
             .into()
+    })
+}
+
+/// Drops on this host's side, as a share of what was answered: each is answered later by a time-out of the target's.
+fn dropped(totals: &RunTotals, health: &HealthSummary) -> Criterion {
+    let share = share(health.dropped, totals.tally.done.max(health.dropped));
+    Criterion::new("dropped", "share", share, Sense::AtMost, 0.001).advise(|| {
+        format!(
+            "this host dropped {} packets that had arrived, and the target had to send them again: raise \
+             net.core.netdev_max_backlog and net.ipv4.tcp_rmem, or lower the load on this host",
+            health.dropped
+        )
+    })
+}
+
+fn links_lost(health: &HealthSummary) -> Criterion {
+    Criterion::new("links.lost", "count", health.links_lost as f64, Sense::AtMost, 0.0).advise(|| {
+        "an interface of this host lost its link, so requests waited for TCP to send them again: see the kernel's log for why".into()
     })
 }
 

@@ -20,6 +20,7 @@ pub mod gap_meter;
 mod gaps;
 mod health;
 mod interval;
+mod links;
 mod judge;
 mod moments;
 pub mod packets;

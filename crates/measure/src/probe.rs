@@ -1,12 +1,16 @@
 //! Looks at the generator itself once each interval: about twelve small files, well under a millisecond.
 
 use crate::health::{CoreHealth, HealthSample, ThreadHealth};
+use crate::links::Links;
 use crate::procfs::{self, CoreTicks, ThreadTimes};
 use std::path::{Path, PathBuf};
 use units::{Instant, Picos};
 
 /// /proc/stat counts in USER_HZ, which is 100 on every Linux ABI that Rust supports.
 const TICK_NS: u64 = 10_000_000;
+
+/// What the kernel counts of TCP segments that it received and threw away: the socket's backlog or its memory was full.
+const DROPS: [&str; 4] = ["TCPBacklogDrop", "TCPRcvQDrop", "RcvPruned", "OfoPruned"];
 
 /// What is known of an engine thread when a sample is taken.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,6 +38,7 @@ struct NetTotals {
     tcp_timeouts: u64,
     listen_overflows: u64,
     listen_drops: u64,
+    dropped: u64,
 }
 
 /// Remembers the last reading, so that each sample tells what was gained.
@@ -46,6 +51,7 @@ pub struct Probe {
     threads: Vec<Option<Reading>>,
     cores: Vec<CoreTicks>,
     net: NetTotals,
+    links: Links,
     throttled: (u64, u64),
 }
 
@@ -66,6 +72,7 @@ impl Probe {
             threads: Vec::new(),
             cores: Vec::new(),
             net: NetTotals::default(),
+            links: Links::new(root),
             throttled: (0, 0),
         };
         probe.cores = probe.read_cores();
@@ -96,6 +103,8 @@ impl Probe {
             tcp_timeouts: net.tcp_timeouts.saturating_sub(net_before.tcp_timeouts),
             listen_overflows: net.listen_overflows.saturating_sub(net_before.listen_overflows),
             listen_drops: net.listen_drops.saturating_sub(net_before.listen_drops),
+            dropped: net.dropped.saturating_sub(net_before.dropped),
+            links_lost: self.links.lost(),
             time_wait: sockstat.and_then(|text| procfs::time_wait(&text)).unwrap_or(0),
             ports_left: self.ports().map(|ports| ports.saturating_sub(open)),
             descriptors_left,
@@ -173,12 +182,14 @@ impl Probe {
     fn read_net(&self) -> NetTotals {
         let snmp = read(&self.root, "proc/net/snmp").unwrap_or_default();
         let netstat = read(&self.root, "proc/net/netstat").unwrap_or_default();
+        let softnet = read(&self.root, "proc/net/softnet_stat").map_or(0, |text| procfs::softnet_drops(&text));
         let extended = |name| procfs::net_counter(&netstat, "TcpExt", name).unwrap_or(0);
         NetTotals {
             retransmits: procfs::net_counter(&snmp, "Tcp", "RetransSegs").unwrap_or(0),
             tcp_timeouts: extended("TCPTimeouts"),
             listen_overflows: extended("ListenOverflows"),
             listen_drops: extended("ListenDrops"),
+            dropped: DROPS.iter().map(|name| extended(name)).sum::<u64>() + softnet,
         }
     }
 

@@ -100,6 +100,12 @@ pub(crate) fn net_counter(text: &str, table: &str, name: &str) -> Option<u64> {
     numbers.split_ascii_whitespace().nth(position)?.parse().ok()
 }
 
+/// Packets that CPUs dropped since their backlogs were full: the second column of `/proc/net/softnet_stat`, in hex.
+pub(crate) fn softnet_drops(text: &str) -> u64 {
+    let drops = |line: &str| u64::from_str_radix(line.split_ascii_whitespace().nth(1)?, 16).ok();
+    text.lines().filter_map(drops).sum()
+}
+
 /// Sockets in TIME_WAIT: `TCP: inuse 4 orphan 0 tw 0 …` of `/proc/net/sockstat`.
 pub(crate) fn time_wait(sockstat: &str) -> Option<u64> {
     let line = sockstat.lines().find_map(|line| line.strip_prefix("TCP:"))?;
@@ -217,6 +223,7 @@ mod tests {
             "TcpExt: TCPTimeouts ListenOverflows ListenDrops\nTcpExt: 3 14 15\nIpExt: InOctets\nIpExt: 9\n";
         assert_eq!(net_counter(netstat, "TcpExt", "ListenOverflows"), Some(14));
         assert_eq!(net_counter(netstat, "Tcp", "ListenOverflows"), None);
+        assert_eq!(softnet_drops("0002a1c4 0000000a 0000001f 0\n00000001 00000006 00000000 0\n"), 16);
     }
 
     #[test]

@@ -34,6 +34,11 @@ fn proc_files(ticks: u64, steal: u64, counter: u64) -> Vec<(&'static str, String
                 2 * counter
             ),
         ),
+        ("proc/net/softnet_stat", format!("0001 {counter:08x} 0\n0002 {counter:08x} 0\n")),
+        ("sys/class/net/used/carrier_down_count", format!("{counter}\n")),
+        ("sys/class/net/used/statistics/tx_packets", format!("{ticks}\n")),
+        ("sys/class/net/idle/carrier_down_count", format!("{counter}\n")),
+        ("sys/class/net/idle/statistics/tx_packets", "7\n".into()),
         ("proc/net/sockstat", "sockets: used 19\nTCP: inuse 4 orphan 0 tw 7 alloc 4 mem 0\n".into()),
         ("proc/sys/net/ipv4/ip_local_port_range", "1000\t1099\n".into()),
     ]
@@ -57,6 +62,8 @@ fn a_sample_tells_what_was_gained() {
     assert_eq!((sample.cores[0].busy_ns, sample.cores[0].steal_ns), (600_000_000, 30_000_000));
     assert_eq!((sample.retransmits, sample.listen_overflows, sample.listen_drops), (4, 4, 4));
     assert_eq!((sample.tcp_timeouts, sample.time_wait), (8, 7));
+    // On two CPUs; and the link of the interface alone that sent something.
+    assert_eq!((sample.dropped, sample.links_lost), (8, 4));
     assert_eq!((sample.throttled, sample.throttled_ns), (4, 4_000));
     // 100 ports on each of 2 addresses less 30 connections; 64 descriptors less 2.
     assert_eq!((sample.ports_left, sample.descriptors_left), (Some(170), Some(62)));

@@ -412,6 +412,8 @@ fn generator(page: &mut Page, result: &RunResult) {
     let troubles = [
         (health.retransmits, "retransmit"),
         (health.listen_overflows, "listen-queue overflow"),
+        (health.dropped, "dropped packet"),
+        (health.links_lost, "lost link"),
         (health.throttled, "CPU throttling"),
     ];
     parts.extend(troubles.iter().filter(|(number, _)| *number > 0).map(|(n, noun)| counted(*n, noun)));

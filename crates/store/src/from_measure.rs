@@ -258,6 +258,8 @@ impl Generator {
             tcp_timeouts: health.tcp_timeouts,
             listen_overflows: health.listen_overflows,
             listen_drops: health.listen_drops,
+            dropped: health.dropped,
+            links_lost: health.links_lost,
             throttled: health.throttled,
             throttled_ns: health.throttled_ns,
             late: totals.gauges.late,

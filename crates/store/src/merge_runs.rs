@@ -126,6 +126,8 @@ fn add_generator(into: &mut Generator, from: &Generator) {
         (&mut into.tcp_timeouts, from.tcp_timeouts),
         (&mut into.listen_overflows, from.listen_overflows),
         (&mut into.listen_drops, from.listen_drops),
+        (&mut into.dropped, from.dropped),
+        (&mut into.links_lost, from.links_lost),
         (&mut into.throttled, from.throttled),
         (&mut into.throttled_ns, from.throttled_ns),
         (&mut into.late, from.late),

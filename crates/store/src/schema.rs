@@ -333,6 +333,10 @@ pub struct Generator {
     pub tcp_timeouts: u64,
     pub listen_overflows: u64,
     pub listen_drops: u64,
+    /// Packets and segments that this host dropped after they had arrived.
+    pub dropped: u64,
+    /// Times that an interface which the run used lost its link.
+    pub links_lost: u64,
     /// Times and time for which the cgroup's CPU quota stopped the generator.
     pub throttled: u64,
     pub throttled_ns: u64,

@@ -148,12 +148,6 @@ impl Finding {
         self.word() == "VALID" && !self.off().is_empty()
     }
 
-    /// Whether it is known when answers could be read: of what comes through io_uring only a bound is, and the
-    /// verdict says so.
-    pub fn is_stamped(&self) -> bool {
-        self.judged.run.at("generator.arrivals.by") != "bound"
-    }
-
     /// Whether p50, p90 and p99 of net (or gross) are the target's.
     pub fn recovered(&self, told: &[Told]) -> bool {
         told.iter().filter(|told| told.key != "p99_9").all(|told| told.within(RECOVERED))

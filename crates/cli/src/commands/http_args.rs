@@ -287,7 +287,7 @@ pub struct GeneratorArgs {
     /// Priority of threads that spin: auto, normal or real-time [default: auto]
     #[arg(long, value_name = "WHICH")]
     pub priority: Option<String>,
-    /// How sockets are driven: epoll, uring (without receive stamps), or auto, which is epoll [default: auto]
+    /// How sockets are driven: epoll, uring, or auto, which is epoll [default: auto]
     #[arg(long, value_name = "WAY")]
     pub io: Option<String>,
 }

@@ -1,8 +1,8 @@
 //! Which kernel interface drives the sockets, and why.
 //!
-//! What a run reports comes before what it costs: epoll's reads bring the kernel's receive stamps, and its departures leave at
-//! their own stamps. io_uring saves system calls, but its answers have no stamps here and its departures leave with their
-//! batch. So it is used where it is asked for.
+//! Both tell the same: answers bring the kernel's receive stamps, departures leave at their own times. io_uring saves the
+//! system calls that read; how much that is worth changes from kernel to kernel, and many containers refuse it. So it is used
+//! where it is asked for.
 
 use super::uring::Uring;
 use super::waker;
@@ -34,9 +34,7 @@ pub fn choose(plan: &Plan) -> Choice {
     }
     match plan.engine.io {
         IoChoice::Epoll => Choice::epoll("asked for"),
-        IoChoice::Auto => Choice::epoll(
-            "its answers bring the kernel's stamps, so that it is known how long they lay unread",
-        ),
+        IoChoice::Auto => Choice::epoll("every kernel has it"),
         IoChoice::IoUring => match usable() {
             Ok(()) => Choice { uring: true, reason: "asked for".to_owned() },
             Err(errno) => {

@@ -29,6 +29,10 @@ const ENTRIES: u32 = 512;
 /// Completions are four times as many: multishot receives make many of one submission.
 const COMPLETIONS: u32 = 4 * ENTRIES;
 
+/// From so many completions on, the kernel may have left more for the next wait: it does the work of 20 sockets in one
+/// (IO_LOCAL_TW_DEFAULT_MAX).
+const AT_ONCE: usize = 20;
+
 /// What a completion belongs to: the top byte of its user data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -49,6 +53,9 @@ struct Socket {
     wants_write: bool,
     /// Whether the ring looks for room to write.
     awaits_room: bool,
+    /// How many bytes the last wait that had some for it brought, and which wait that was.
+    brought: usize,
+    brought_by: u64,
     /// See [`crowded_from`].
     crowded_from: usize,
 }
@@ -86,8 +93,6 @@ struct Bytes {
     /// Where in the buffer the bytes that were not handed out begin and end.
     from: usize,
     to: usize,
-    /// As many as came at once.
-    length: usize,
     stamp_ns: Option<NonZeroU64>,
 }
 
@@ -106,6 +111,10 @@ pub struct Uring {
     closing: Vec<OwnedFd>,
     /// What comes out of the ring next was not there before this.
     not_before: Instant,
+    /// Counts the waits.
+    waits: u64,
+    /// The last wait brought as much as one may: there may have been more.
+    full: bool,
 }
 
 impl Uring {
@@ -136,6 +145,8 @@ impl Uring {
             wishes: vec![Wish::WatchWaker],
             closing: Vec::new(),
             not_before: Instant::EPOCH,
+            waits: 0,
+            full: false,
         })
     }
 
@@ -237,6 +248,7 @@ impl Uring {
         // Taken out first: handling one may submit another.
         let completions: Vec<(u64, i32, u32)> =
             self.ring.completion().map(|entry| (entry.user_data(), entry.result(), entry.flags())).collect();
+        self.full = completions.len() >= AT_ONCE;
         for (data, result, flags) in completions {
             let (kind, slot, generation) = parts(data);
             match kind {
@@ -269,6 +281,11 @@ impl Uring {
         }
         let more = cqueue::more(flags);
         self.sockets[slot as usize].receiving = more;
+        if let Some(length) = id.and_then(|_| usize::try_from(result).ok()) {
+            let socket = &mut self.sockets[slot as usize];
+            socket.brought = if socket.brought_by == self.waits { socket.brought + length } else { length };
+            socket.brought_by = self.waits;
+        }
         let what = match (result, id) {
             (length, Some(id)) if length >= 0 => match self.parse(id, length as usize) {
                 Some(bytes) => What::Bytes(bytes),
@@ -294,7 +311,7 @@ impl Uring {
         let parts = RecvMsgOut::parse(whole, &self.message).expect("a receive writes its head first");
         let length = parts.payload_data().len();
         let from = written - length;
-        (length > 0).then(|| Bytes { id, from, to: written, length, stamp_ns: stamped::stamp_in(parts.control_data()) })
+        (length > 0).then(|| Bytes { id, from, to: written, stamp_ns: stamped::stamp_in(parts.control_data()) })
     }
 
     fn writable(&mut self, slot: u32, generation: u32) {
@@ -331,15 +348,16 @@ impl Uring {
                 self.buffers.give(id);
                 Ready::Eof
             }
-            What::Bytes(Bytes { id, from, to, length, stamp_ns }) => {
+            What::Bytes(Bytes { id, from, to, stamp_ns }) => {
                 let rest = &self.buffers.bytes(id, to)[from..];
                 let count = rest.len().min(buffer.len());
                 buffer[..count].copy_from_slice(&rest[..count]);
                 let more = count < rest.len();
-                let crowded = more || length >= self.sockets[came.slot as usize].crowded_from;
+                let socket = &self.sockets[came.slot as usize];
+                let crowded = more || socket.brought >= socket.crowded_from;
                 let chunk = Chunk { length: count, stamp_ns, not_before: came.not_before, more, crowded };
                 if more {
-                    self.came[at].what = What::Bytes(Bytes { id, from: from + count, to, length, stamp_ns });
+                    self.came[at].what = What::Bytes(Bytes { id, from: from + count, to, stamp_ns });
                     return Some((came.slot, Ready::Data(chunk)));
                 }
                 self.buffers.give(id);
@@ -437,7 +455,10 @@ impl Driver for Uring {
     }
 
     fn wait(&mut self, wait: Wait, looked: Instant) -> Result<usize, Errno> {
-        self.not_before = looked;
+        if !self.full {
+            self.not_before = looked;
+        }
+        self.waits += 1;
         self.write_entries()?;
         let held = self.came.iter().all(|came| self.sockets[came.slot as usize].paused);
         self.enter(if held && self.wishes.is_empty() { wait } else { Wait::Poll })?;

@@ -25,8 +25,11 @@ struct Printed {
     floor: Picos,
     /// Where a factor of two makes the run INVALID, and below which time it never does.
     invalid_floor: Option<Picos>,
-    /// With fewer requests it is one of the largest alone, and says what that one says.
+    /// With fewer answers it is not judged whether their net times are known.
     least: u64,
+    /// With fewer departures their lateness is not judged: less than ten are beyond, and one pause of the machine decides.
+    /// Late departures change the load, and so few change nothing that could be measured.
+    least_departures: u64,
 }
 
 const PRINTED: [Printed; 4] = [
@@ -38,6 +41,7 @@ const PRINTED: [Printed; 4] = [
         floor: Picos::from_micros(20),
         invalid_floor: Some(Picos::from_micros(200)),
         least: 1,
+        least_departures: 1,
     },
     Printed {
         lateness: "lateness.p90",
@@ -47,6 +51,7 @@ const PRINTED: [Printed; 4] = [
         floor: Picos::from_micros(20),
         invalid_floor: Some(Picos::from_micros(200)),
         least: 1,
+        least_departures: 1,
     },
     Printed {
         lateness: "lateness.p99",
@@ -56,6 +61,7 @@ const PRINTED: [Printed; 4] = [
         floor: Picos::from_micros(50),
         invalid_floor: Some(Picos::from_millis(1)),
         least: 1,
+        least_departures: 1,
     },
     Printed {
         lateness: "lateness.p99_9",
@@ -65,6 +71,7 @@ const PRINTED: [Printed; 4] = [
         floor: Picos::from_micros(50),
         invalid_floor: None,
         least: 1_000,
+        least_departures: 10_000,
     },
 ];
 
@@ -80,7 +87,9 @@ pub(super) fn lateness(
 ) -> Vec<Criterion> {
     let own = totals.series.of(series);
     let gap = mean_gap(totals, conditions);
-    printed(own.len())
+    PRINTED
+        .iter()
+        .filter(|printed| own.len() >= printed.least_departures)
         .map(|printed| {
             let late = own.value_at_quantile(printed.quantile) as f64;
             // Where all lateness counts, net still has the part that connections were busy; service has none of it.
@@ -106,7 +115,9 @@ pub(super) fn lateness(
 pub(super) fn unread(totals: &RunTotals, machine: &Machine<'_>) -> Vec<Criterion> {
     let answers = totals.series.of(Series::Net).len();
     let bounds = totals.series.of(Series::UnreadBound);
-    printed(answers)
+    PRINTED
+        .iter()
+        .filter(|printed| answers >= printed.least)
         .map(|printed| {
             let unread = with_zeros(bounds, answers, printed.quantile) as f64;
             let figure = net(totals, printed);
@@ -119,10 +130,6 @@ pub(super) fn unread(totals: &RunTotals, machine: &Machine<'_>) -> Vec<Criterion
             })
         })
         .collect()
-}
-
-fn printed(count: u64) -> impl Iterator<Item = &'static Printed> {
-    PRINTED.iter().filter(move |printed| count >= printed.least)
 }
 
 fn criterion(

@@ -104,6 +104,11 @@ fn totals(out: &mut String, result: &RunResult) -> Result {
         optional("when answers could be read is known by", health.arrivals.as_ref().map(arrivals)),
         Some(("TCP retransmits (whole network namespace)", count(health.retransmits))),
         Some(("listen-queue overflows (whole network namespace)", count(health.listen_overflows))),
+        optional(
+            "packets that this host dropped after they had arrived",
+            (health.dropped > 0).then(|| count(health.dropped)),
+        ),
+        optional("times that a used interface lost its link", (health.links_lost > 0).then(|| count(health.links_lost))),
         Some((
             "stopped by a CPU quota",
             if health.throttled == 0 { "never".to_owned() } else { words::time(health.throttled_ns) },
