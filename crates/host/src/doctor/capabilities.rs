@@ -92,7 +92,7 @@ fn finding(files: &Files, need: &Need, missing: &[&str]) -> Finding {
         None => Finding::unknown(id, format!("whether {name} is there, the kernel does not tell")),
         Some(true) => Finding::fine(id, format!("{name} is there")),
         Some(false) => Finding::fine(id, format!("no {name}"))
-            .why(need.without, "capabilities(7), docs/packets.md")
+            .why(need.without, "capabilities(7), docs/packets-reference.md")
             .weighs(need.weight)
             .mend(Mend::command(
                 format!("as root: setcap {}+ep $(command -v tare)", list(missing, need.name)),

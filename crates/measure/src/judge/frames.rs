@@ -143,7 +143,7 @@ fn gap_error(totals: &RunTotals, frames: &FrameConditions, machine: &Machine<'_>
     let limit = (requested / 2.0).max(GAP_FLOOR_NS);
     Some(Criterion::new("gap_error.p95", "ns", p95, Sense::AtMost, limit).advise(|| {
         format!(
-            "frames do not keep their gaps {place}: {}; docs/packets.md has the ladder of precision",
+            "frames do not keep their gaps {place}: {}; docs/packets-reference.md has the ladder of precision",
             machine.in_time()
         )
     }))
