@@ -181,15 +181,12 @@ impl Engine {
         if plan.connection.unix.is_some() {
             return ("bound", "the kernel stamps nothing on Unix sockets".to_owned());
         }
-        if self.io.uring {
-            return ("bound", "bytes that come through io_uring have no stamps here".to_owned());
-        }
         if plan.connection.throttle.is_some() {
             return ("none", "the plan itself lets answers lie unread (--throttle)".to_owned());
         }
         (
             "kernel stamps",
-            "every read has the kernel's software receive stamp, at no cost that can be measured".to_owned(),
+            "every read brings the kernel's software receive stamp".to_owned(),
         )
     }
 

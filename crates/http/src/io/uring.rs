@@ -29,8 +29,8 @@ const ENTRIES: u32 = 512;
 /// Completions are four times as many: multishot receives make many of one submission.
 const COMPLETIONS: u32 = 4 * ENTRIES;
 
-/// From so many completions on, the kernel may have left more for the next wait: it does the work of 20 sockets in one
-/// (IO_LOCAL_TW_DEFAULT_MAX).
+/// The kernel handles at most 20 sockets in one wait (IO_LOCAL_TW_DEFAULT_MAX), or as many as were waited for if it slept.
+/// The rest stays for the next wait.
 const AT_ONCE: usize = 20;
 
 /// What a completion belongs to: the top byte of its user data.
@@ -113,7 +113,7 @@ pub struct Uring {
     not_before: Instant,
     /// Counts the waits.
     waits: u64,
-    /// The last wait brought as much as one may: there may have been more.
+    /// The last wait brought as much as one may: more may have been there.
     full: bool,
 }
 
@@ -244,11 +244,12 @@ impl Uring {
         Ok(())
     }
 
-    fn collect(&mut self) {
+    /// The number of completions.
+    fn collect(&mut self) -> usize {
         // Taken out first: handling one may submit another.
         let completions: Vec<(u64, i32, u32)> =
             self.ring.completion().map(|entry| (entry.user_data(), entry.result(), entry.flags())).collect();
-        self.full = completions.len() >= AT_ONCE;
+        let count = completions.len();
         for (data, result, flags) in completions {
             let (kind, slot, generation) = parts(data);
             match kind {
@@ -265,6 +266,7 @@ impl Uring {
                 Kind::Cancel => {}
             }
         }
+        count
     }
 
     fn is_current(&self, slot: u32, generation: u32) -> bool {
@@ -461,8 +463,9 @@ impl Driver for Uring {
         self.waits += 1;
         self.write_entries()?;
         let held = self.came.iter().all(|came| self.sockets[came.slot as usize].paused);
-        self.enter(if held && self.wishes.is_empty() { wait } else { Wait::Poll })?;
-        self.collect();
+        let wait = if held && self.wishes.is_empty() { wait } else { Wait::Poll };
+        self.enter(wait)?;
+        self.full = self.collect() >= if wait == Wait::Poll { AT_ONCE } else { 1 };
         Ok(self.came.len())
     }
 
