@@ -10,7 +10,7 @@ use tare_system_tests::recipe::{Recipe, adds_up, path_with_tare, recipes, result
 use tare_system_tests::{Target, beside_others, need, scratch};
 
 /// Pages of docs/ with recipes.
-const PAGES: [&str; 5] = ["http.md", "runs.md", "compare.md", "statistics.md", "live.md"];
+const PAGES: [&str; 5] = ["http.md", "run-folder.md", "compare.md", "statistics.md", "live.md"];
 
 /// Servers for every recipe, and what is in the environment for them.
 struct Kitchen {

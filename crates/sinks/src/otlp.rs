@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Headers that the receiver wants come from `OTEL_EXPORTER_OTLP_HEADERS` (or `OTEL_EXPORTER_OTLP_METRICS_HEADERS`), as
-//! for every OpenTelemetry exporter. docs/otlp.md has the names.
+//! for every OpenTelemetry exporter. docs/sinks.md has the names.
 
 mod message;
 

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Only on loopback unless `?public=1`: whoever reaches it reads it. After the run it stays until the final figures were
-//! scraped, at most `?linger=15s`. docs/prometheus.md has the names and the buckets.
+//! scraped, at most `?linger=15s`. docs/sinks.md has the names and the buckets.
 
 mod names;
 mod native;

@@ -1,4 +1,4 @@
-//! `redis://…` and `rediss://…`: a run in Redis streams. Keys and fields: docs/redis.md.
+//! `redis://…` and `rediss://…`: a run in Redis streams. Keys and fields: docs/sinks.md.
 //!
 //! ```text
 //! tare:RUN:meta        hash     what the run is
@@ -417,7 +417,7 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-/// `XADD key [MAXLEN ~ n] id field value …`: fields in the order of docs/redis.md, absent where there is no value.
+/// `XADD key [MAXLEN ~ n] id field value …`: fields as in docs/samples.md, absent where there is no value.
 fn add_event(commands: &mut Commands, key: &str, trim: Option<Trim>, id: u64, event: &EventFields<'_>) {
     let optional = [
         ("sent_ns", event.sent_ns),
