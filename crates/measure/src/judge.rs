@@ -1,4 +1,4 @@
-//! From what a run came to, to its verdict. Every limit and its reason: docs/verdict.md.
+//! From what a run came to, to its verdict. docs/verdict.md has every limit.
 //!
 //! A verdict is about the generator: a slow or broken target never lowers it. Departures that the plan's own
 //! limit on connections held back or gave up are the target's slowness, and are not counted here, unless an engine

@@ -1,6 +1,7 @@
 //! How often intervals of 95 % hold the truth: of processes whose truth is known, 2 000 experiments each.
 //!
-//! The table of docs/statistics.md is what `cargo test --release -p tare-stats --test coverage -- --nocapture` prints.
+//! `cargo test --release -p tare-stats --test coverage -- --nocapture` prints a row for each method and process; the table in
+//! docs/statistics.md has how often the intervals hold.
 
 use stats::{Claim, batch, bootstrap, order, sequential, students, warmup};
 
@@ -313,7 +314,7 @@ fn batch_means_after_the_warm_up() {
     }
 }
 
-/// What no check of so few values sees; shown, not held against a limit (docs/statistics.md, «What nobody can see»).
+/// What no check of so few values sees; shown, not held against a limit (docs/statistics.md, "How often intervals hold").
 #[test]
 fn what_cannot_be_seen() {
     for trials in [10, 30, 100] {

@@ -1,4 +1,4 @@
-//! Criteria of loads that are made of frames. Every limit and its reason: docs/verdict.md.
+//! Criteria of loads that are made of frames. docs/verdict.md has every limit.
 
 use super::machine::Machine;
 use super::{Loop, own_lateness, share};
