@@ -29,6 +29,8 @@ const LEVEL: i32 = 1;
 const WATCHER: i32 = 2;
 /// How often a real-time thread is looked at.
 const WATCH: Duration = Duration::from_millis(100);
+/// The shortest slice that the kernel gives: an ordinary thread that answers wake runs before others' slices are over.
+const SLICE_NS: u64 = 100_000;
 /// The highest ordinary priority.
 const LEAST_NICE: i8 = -20;
 
@@ -217,6 +219,10 @@ impl Grant {
     /// # Errors
     /// Why the kernel refuses, although it allowed as much before.
     pub fn take(&self) -> Result<(), String> {
+        if self.level != Level::RealTime {
+            // A kernel that refuses gives the usual slices.
+            let _ = raw::set_slice(SLICE_NS);
+        }
         match self.level {
             Level::Normal => Ok(()),
             Level::Nice(nice) => set_nice(nice),

@@ -5,7 +5,7 @@
 //! | `ticks`, `ticks_ordered` | RDTSC is an intrinsic |
 //! | `libc_monotonic_ns` | rustix does not go through libc; the check wants the clock that other code sees |
 //! | `cpu_clock_ns` | rustix knows the clocks of the calling thread alone |
-//! | `set_policy`, `policy` | rustix has no scheduling policies |
+//! | `set_policy`, `policy`, `set_slice` | rustix has no scheduling policies |
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
@@ -65,6 +65,20 @@ pub fn set_policy(tid: libc::pid_t, policy: i32, level: i32) -> std::io::Result<
     let parameters = libc::sched_param { sched_priority: level };
     // SAFETY: the kernel reads the parameters during the call, and they live until it is over.
     let result = unsafe { libc::sched_setscheduler(tid, policy, &raw const parameters) };
+    if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+/// Gives the calling thread, an ordinary one, slices of the CPU of this length: it has no larger share, but once woken it goes
+/// before threads with longer ones (sched_setattr(2); since Linux 6.12, earlier kernels take no notice).
+pub fn set_slice(nanos: u64) -> std::io::Result<()> {
+    // SAFETY: zeroes are a valid sched_attr.
+    let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
+    attributes.size = size_of::<libc::sched_attr>() as u32;
+    attributes.sched_policy = libc::SCHED_OTHER as u32;
+    attributes.sched_nice = rustix::process::getpriority_process(None)?;
+    attributes.sched_runtime = nanos;
+    // SAFETY: the kernel reads as many bytes as `size` says, all of which live until the call is over.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 

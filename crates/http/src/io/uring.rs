@@ -33,6 +33,9 @@ const COMPLETIONS: u32 = 4 * ENTRIES;
 /// The rest stays for the next wait.
 const AT_ONCE: usize = 20;
 
+/// So much at once is crowded on every socket: where reads go into a buffer, they fill it.
+const CROWDED: usize = 64 * 1024;
+
 /// What a completion belongs to: the top byte of its user data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -56,6 +59,8 @@ struct Socket {
     /// How many bytes the last wait that had some for it brought, and which wait that was.
     brought: usize,
     brought_by: u64,
+    /// Receives that were not handed out whole.
+    queued: usize,
     /// See [`crowded_from`].
     crowded_from: usize,
 }
@@ -301,6 +306,7 @@ impl Uring {
             (length, _) if -length == libc::ENOBUFS => return self.receive(slot),
             (length, _) => What::Other(Ready::Failed(Errno::from_raw_os_error(-length))),
         };
+        self.sockets[slot as usize].queued += usize::from(matches!(what, What::Bytes(_)));
         self.came.push_back(Came { slot, generation, what, not_before: self.not_before });
         if !more && matches!(what, What::Bytes(_)) {
             self.receive(slot);
@@ -354,11 +360,13 @@ impl Uring {
                 let rest = &self.buffers.bytes(id, to)[from..];
                 let count = rest.len().min(buffer.len());
                 buffer[..count].copy_from_slice(&rest[..count]);
-                let more = count < rest.len();
-                let socket = &self.sockets[came.slot as usize];
-                let crowded = more || socket.brought >= socket.crowded_from;
+                let is_whole = count == rest.len();
+                let socket = &mut self.sockets[came.slot as usize];
+                socket.queued -= usize::from(is_whole);
+                let more = socket.queued > 0;
+                let crowded = socket.brought >= socket.crowded_from.min(CROWDED);
                 let chunk = Chunk { length: count, stamp_ns, not_before: came.not_before, more, crowded };
-                if more {
+                if !is_whole {
                     self.came[at].what = What::Bytes(Bytes { id, from: from + count, to, stamp_ns });
                     return Some((came.slot, Ready::Data(chunk)));
                 }
