@@ -126,7 +126,7 @@ module host_link_rules
   wire [31:0] detail = head[2][63:32];
   wire [63:0] value = head[3];
   wire ours = (head[0][47:0] == ModuleAddress || head[0][47:0] == '1) && type_ == LinkType;
-  // docs/fpga-link.md, errors 1, 2, 3, 4, 11.
+  // docs/fpga-reference.md, errors 1, 2, 3, 4, 11.
   wire frame_right = ours && version == 8'd1 && asked == Frame
       && length >= 16'd60 && length <= 16'd1518 && length <= 16'(bytes) - 16'd36
       && !(detail[1:0] != 0 && value >= 64'd1 << 62)

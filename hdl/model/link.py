@@ -1,4 +1,4 @@
-"""The language between host and module (docs/fpga-link.md), written from the page and not from the design."""
+"""The language between host and module (docs/fpga-reference.md), written from the page and not from the design."""
 
 import dataclasses
 import enum

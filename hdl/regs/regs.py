@@ -1,9 +1,11 @@
-"""Makes what follows from the description of the registers.
+"""Generates what follows from the description of the registers.
 
-    python regs.py            writes rtl/registers.sv, crates/port/src/module/registers.rs and the table in docs/fpga.md
-    python regs.py --check    says which of them is not as it would be made, and ends with status 1
+    python regs.py            writes rtl/registers.sv, crates/port/src/module/registers.rs and the table in
+                              docs/fpga-reference.md
+    python regs.py --check    lists those that are out of date, and exits with status 1 if there are any
 
-A generator of our own, as the module needs four kinds of fields, reads that take two cycles for the clock's sake, and nothing else.
+The generator is our own because the module needs only four kinds of fields, and reads that take two cycles so that
+the clock can be fast.
 """
 
 import hashlib
@@ -18,8 +20,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SV = HERE.parent / "rtl" / "registers.sv"
 RS = ROOT / "crates" / "port" / "src" / "module" / "registers.rs"
-PAGE = ROOT / "docs" / "fpga.md"
+PAGE = ROOT / "docs" / "fpga-reference.md"
 BEGIN, END = "<!-- registers -->\n", "<!-- /registers -->\n"
+PAGE_WIDTH = 112
 
 
 class Field:
@@ -49,6 +52,7 @@ class Field:
 class Reg:
     def __init__(self, node: RegNode):
         index = "".join(f"{i}" for i in node.current_idx or [])
+        self.array = node.inst_name
         self.name = node.inst_name + index
         self.title = node.get_property("name")
         self.desc = node.get_property("desc") or ""
@@ -311,17 +315,40 @@ def rust(regs):
     return "\n".join(out)
 
 
+def meaning(reg_desc, field):
+    """One description of a register and its field, with the unit. Things counted come first: "Frames that left"."""
+    text = "; ".join(part.rstrip(".") for part in (reg_desc, field.desc) if part)
+    if field.unit in ("frames", "bytes"):
+        text = f"{field.unit} {text[:1].lower()}{text[1:]}"
+    elif field.unit:
+        text += f" ({field.unit})"
+    return text[:1].upper() + text[1:]
+
+
+def row(address, bits, access, name, text):
+    head = f"{address:<9}{bits:<7}{access:<8}{name:<22}"
+    lines = textwrap.wrap(text, PAGE_WIDTH - len(head)) or [""]
+    return [(start + line).rstrip() for start, line in zip([head] + [" " * len(head)] * len(lines), lines)]
+
+
 def page(regs):
-    out = ["| address | register | bits | access | what |", "|---|---|---|---|---|"]
-    access = {"constant": "read", "value": "read", "setting": "write", "pulse": "write"}
+    """A row for each register, and below it one for each field if it has several. An array has one row."""
+    out = ["```text", *row("address", "bits", "access", "register", "meaning")]
+    access = {"constant": "r", "value": "r", "setting": "w", "pulse": "w"}
     for reg in regs:
-        for n, field in enumerate(reg.fields):
-            bits = f"{field.high}:{field.low}" if field.width > 1 else f"{field.low}"
-            words = [part.rstrip(".") for part in ([reg.title, reg.desc] if n == 0 else []) + [field.desc, field.unit] if part]
-            name = f"`{reg.name}`" if len(reg.fields) == 1 else f"`{reg.name}.{field.field_name.rstrip('_')}`"
-            address = f"`0x{reg.address:03x}`" if n == 0 else ""
-            out.append(f"| {address} | {name} | {bits} | {access[field.kind]} | {'; '.join(words)} |")
-    return "\n".join(out) + "\n"
+        elements = [other for other in regs if other.array == reg.array]
+        if reg is not elements[0]:
+            continue
+        name = reg.name if len(elements) == 1 else f"{reg.array}[{len(elements)}]"
+        address, may = f"0x{reg.address:03x}", access[reg.fields[0].kind]
+        bits = [f"{field.high}:{field.low}" if field.width > 1 else f"{field.low}" for field in reg.fields]
+        if len(reg.fields) == 1:
+            out += row(address, bits[0], may, name, meaning(reg.desc, reg.fields[0]))
+            continue
+        out += row(address, "", may, name, reg.desc.rstrip("."))
+        for bit, field in zip(bits, reg.fields):
+            out += row("", bit, "", f"  .{field.field_name.rstrip('_')}", meaning("", field))
+    return "\n".join([*out, "```", ""])
 
 
 def main():
@@ -333,7 +360,7 @@ def main():
     wrong = [path for path, content in made.items() if not path.exists() or path.read_text() != content]
     if "--check" in sys.argv[1:]:
         for path in wrong:
-            print(f"{path.relative_to(ROOT)} is not what hdl/regs/regs.py makes of module.rdl")
+            print(f"{path.relative_to(ROOT)} is out of date: run hdl/regs/regs.py")
         sys.exit(bool(wrong))
     for path in wrong:
         path.write_text(made[path])

@@ -1,4 +1,4 @@
-// Reads what the host asks, does it, and answers; and tells what nobody asked for. The language is in docs/fpga-link.md. One thing at a time, in
+// Reads what the host asks, does it, and answers; and tells what nobody asked for. The language is in docs/fpga-reference.md. One thing at a time, in
 // order: so a write has taken effect before the frame behind it is looked at, and a frame that waits for its turn needs no memory but the store in front.
 //
 //   store ──► header ──► judge ──┬─► registers ──────────► answer ──► host

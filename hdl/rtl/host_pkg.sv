@@ -1,4 +1,4 @@
-// The words of the language between host and module (docs/fpga-link.md).
+// The words of the language between host and module (docs/fpga-reference.md).
 package host_pkg;
   import tare_pkg::*;
 

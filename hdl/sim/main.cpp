@@ -55,7 +55,7 @@ struct Options {
 
 const char kUsage[] =
     "tare-module-sim --host-fd N [--wire-fd N | --loop] [--pcap FILE] [--rx-pcap FILE] [--seed N] [--idle-nap | --free]\n"
-    "  --host-fd N     SOCK_SEQPACKET socket; a packet is a frame of the link (docs/fpga-link.md) without FCS\n"
+    "  --host-fd N     SOCK_SEQPACKET socket; a packet is a frame of the link (docs/fpga-reference.md) without FCS\n"
     "  --wire-fd N     where a read and a write is one Ethernet frame without FCS: TAP, packet socket, socket of packets\n"
     "  --loop          a cable from the transmitter to the receiver\n"
     "  --pcap FILE     all frames on the wire, both ways, with simulated times\n"

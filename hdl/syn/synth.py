@@ -1,10 +1,11 @@
-"""What the module costs and how fast it can be clocked, read from synthesis and place-and-route.
+"""Size and clock of the module, from synthesis and place-and-route.
 
-    python synth.py [--seeds N] [--parts 25k-6:5,25k-7,85k-6] [--write]     a part with its own number of seeds behind a colon
+    python synth.py [--seeds N] [--parts 25k-6:5,25k-7,85k-6] [--write]     a number after a colon: seeds of that part
     python synth.py --check                                                one seed of the 25F at grade -6 alone
 
-Synthesises syn/fit_top.sv with yosys, places and routes it with nextpnr for each part, grade and seed, prints a table and how it differs from the one in
-docs/fpga.md, and with --write puts it there. Status 1 if a seed is below 125 MHz on the 25F at grade -6, or the size is above its bar.
+Synthesises syn/fit_top.sv with yosys, and places and routes it with nextpnr for each part, grade and seed. Prints a
+table of the parts, how it differs from the one in docs/fpga-reference.md, and a table of the modules. --write replaces
+the page's table. Status 1 if a seed is below 125 MHz on the 25F at grade -6, or the module is too large.
 """
 
 import argparse
@@ -23,7 +24,7 @@ import netlist
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BUILD = HERE.parent / "build" / "syn"
-PAGE = ROOT / "docs" / "fpga.md"
+PAGE = ROOT / "docs" / "fpga-reference.md"
 BEGIN, END = "<!-- synthesis -->\n", "<!-- /synthesis -->\n"
 BIN = pathlib.Path(sys.executable).parent
 CLOCK_MHZ, MOST_LUTS, MOST_EBR = 125, 9_000, 50
@@ -114,7 +115,7 @@ def route(part, grade, seed):
 
 
 def kept():
-    """{(part, grade): (LUT, EBR, [Fmax by seed])} from docs/fpga.md."""
+    """{(part, grade): (LUT, EBR, [Fmax by seed])} from docs/fpga-reference.md."""
     table = PAGE.read_text().split(BEGIN)[1].split(END)[0]
     rows = re.findall(r"^\| (LFE5U-\S+) \| -(\d) \| (\d+) \| \d+ \| (\d+) \| ([\d., ]+) \|", table, re.M)
     return {(part, grade): (int(luts), int(ebr), [float(mhz) for mhz in fmax.split(", ")]) for part, grade, luts, ebr, fmax in rows}
@@ -162,11 +163,14 @@ def main():
         if before:
             print(f"{PARTS[part][0]} -{grade}: {luts - before[0]:+} LUT, {ebr - before[1]:+} EBR, {min(fmax) - min(before[2][:len(fmax)]):+.1f} MHz since the last kept")
         wrong += judge(part, grade, luts, ebr, fmax)
-    if modules:
-        lines += ["", "By module, synthesised apart (what is inside of it counted with it):", "", "| module | LUT | FF | EBR |", "|---|---|---|---|"]
-        lines += [f"| `{name}` | {' | '.join(map(str, counts))} |" for name, counts in modules.items() if counts]
     table = "\n".join(lines) + "\n"
     print(table)
+    if modules:
+        print("By module, synthesised separately, with what it contains:\n\n| module | LUT | FF | EBR |\n|---|---|---|---|")
+        for name, counts in modules.items():
+            if counts:
+                print(f"| `{name}` | {' | '.join(map(str, counts))} |")
+        print()
     if options.write:
         text = PAGE.read_text()
         before, rest = text.split(BEGIN)

@@ -1,4 +1,4 @@
-"""Draws the timing diagram of docs/fpga.md from a trace of the simulated core.
+"""Draws the timing diagram of docs/fpga-reference.md from a trace of the simulated core.
 
     python timing.py FILE.svg      simulates (suite core, test as_the_page_draws_it), then draws
 

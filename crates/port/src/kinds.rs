@@ -102,7 +102,7 @@ kinds! {
         "address" "of that device: its own address and prefix, 198.18.0.1/24",
         "mac" "its MAC address",
         "mtu" "its MTU",
-        "traffic" "of a simulation: a capture file whose frames come in over and over, as close as a wire allows",
+        "traffic" "of a simulation: a capture file whose frames arrive over and over, with the gaps of the file",
         "pcap" "of a simulation: a pcapng file with all that is on its wire, in simulated time",
         "program" "of a simulation: where the simulator is",
         "seed" "of a simulation: the number that decides what its memories hold at first",

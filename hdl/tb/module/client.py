@@ -1,4 +1,4 @@
-"""A host for the simulation process: it speaks docs/fpga-link.md over a socket, and knows nothing of the design."""
+"""A host for the simulation process: it speaks docs/fpga-reference.md over a socket, and knows nothing of the design."""
 
 import dataclasses
 import json

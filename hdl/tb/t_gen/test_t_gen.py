@@ -1,12 +1,9 @@
-"""t_gen: how long the core takes from one frame to the next, at a MAC that never says no. Every departure is at once, so nothing waits but for the
-core itself. The gaps are those of the starts that it tells.
+"""t_gen: how long the core takes from one frame to the next, at a MAC that is always ready. Every departure is at once,
+so frames wait for nothing but the core. The gaps are those between the starts that the core reports.
 
-    make sim SIM=t_gen             measures, and holds mean and worst against the bars
-    T_GEN=write make sim SIM=t_gen       puts the table into docs/fpga.md, too
+docs/fpga-reference.md says that a frame takes as many cycles as it has beats; each test asserts that of mean and worst.
 """
 
-import os
-import pathlib
 from fractions import Fraction
 
 import cocotb
@@ -17,11 +14,8 @@ from model.ethernet import udp
 from model.generator import Field, Mode, Plan, Template
 from model.shapes import Departure, From, Stamp, beats
 
-PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "fpga.md"
-BEGIN, END = "<!-- t_gen -->\n", "<!-- /t_gen -->\n"
 # A beat of eight bytes in each cycle is the most there is; 64 bytes with FCS are eight of them.
 BAR = 8
-ROWS = {}
 
 
 class Core(CoreGmii):
@@ -39,7 +33,6 @@ class Core(CoreGmii):
         gaps = [b - a for a, b in zip(self.starts, self.starts[1:])]
         assert len(gaps) == frames - 1
         mean, worst = Fraction(sum(gaps), len(gaps)), max(gaps)
-        ROWS[what] = (frames, mean, worst)
         cocotb.log.info("t_gen, %s: mean %.3f, worst %d cycles, of %d gaps", what, mean, worst, len(gaps))
         assert worst == mean == least
         return mean
@@ -114,20 +107,3 @@ async def live(dut, size):
     mean = core.judge(f"{size} B, live, from a full queue", frames, -(-(size - 4) // 8))
     assert size > 64 or mean <= BAR
     assert await core.counter("underruns") == 0
-
-
-@cocotb.test()
-async def table(dut):
-    """What was measured, as the page has it."""
-    lines = ["| frames | gaps | mean, cycles | worst | frames/s at 125 MHz | at 156.25 MHz |", "|---|---|---|---|---|---|"]
-    for what, (frames, mean, worst) in ROWS.items():
-        each = [f"{int(mhz * 10**6 / mean):,}".replace(",", " ") for mhz in (125, Fraction(625, 4))]
-        lines.append(f"| {what} | {frames - 1} | {float(mean):g} | {worst} | {each[0]} | {each[1]} |")
-    made = "\n".join(lines) + "\n"
-    cocotb.log.info("\n%s", made)
-    before, rest = PAGE.read_text().split(BEGIN)
-    old, after = rest.split(END)
-    if os.environ.get("T_GEN") == "write":
-        PAGE.write_text(before + BEGIN + made + END + after)
-    elif len(ROWS) == len(CASES) + 2:
-        assert made == old, "docs/fpga.md has other numbers: T_GEN=write make sim SIM=t_gen"

@@ -23,7 +23,8 @@ Examples:
   tare fpga sim fpga,tap=tare0:sim  a simulated module whose wire is a device of this host
   tare fpga bench fpga:sim          gap errors at each rate to line rate
 
-Frames go through the module with the other commands: tare send fpga:sim …, tare pace, gaps, capture, sweep. docs/module.md tells how.";
+To send or receive frames with the module, give fpga:sim or fpga:INTERFACE to tare send, pace, gaps, capture
+or sweep. Guide: docs/fpga.md.";
 
 /// Look into the FPGA module, load it, simulate it, measure how exact it is
 #[derive(Args, Debug)]

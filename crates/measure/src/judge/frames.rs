@@ -201,7 +201,7 @@ fn links_kept(totals: &RunTotals) -> Criterion {
         .advise(|| {
             format!(
                 "{lost} of {} frames were due while the link was down or gone: see to cable, interface and whoever is at the \
-                 other end; if an FPGA module's PHY does not tell of its link, carrier=no (docs/module.md)",
+                 other end; if an FPGA module's PHY does not report its link, carrier=no (docs/fpga.md)",
                 totals.offered()
             )
         })

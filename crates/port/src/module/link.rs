@@ -1,4 +1,4 @@
-//! The language of the link between host and module (docs/fpga-link.md): frames of an EtherType of its own. Pure: bytes in, meaning out.
+//! The language of the link between host and module (docs/fpga-reference.md): frames of an EtherType of its own. Pure: bytes in, meaning out.
 //!
 //! ```text
 //!   0          6       12     14   15   16     18     20      24     32
@@ -244,7 +244,7 @@ impl Why {
         }
     }
 
-    /// What the page calls it (docs/fpga-link.md); one without a name has its number.
+    /// What the page calls it (docs/fpga-reference.md); one without a name has its number.
     pub const fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::Version => "version",
@@ -466,7 +466,7 @@ mod tests {
         assert_eq!((Why::Credit.number(), Why::Wire.number()), (5, 10));
         assert!(Why::Length.says(10_000).contains("10000"));
         // The page names them so, and the registers count them so.
-        let page = include_str!("../../../../docs/fpga-link.md");
+        let page = include_str!("../../../../docs/fpga-reference.md");
         for why in Why::NAMED {
             let (number, name) = (why.number(), why.name().unwrap());
             assert!(page.contains(&format!("\n| {number} | {name} |")), "{name}");

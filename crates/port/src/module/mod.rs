@@ -1,4 +1,4 @@
-//! `fpga`: the FPGA module, on a board or simulated (docs/fpga.md). Frames leave in the very cycle that was asked for.
+//! `fpga`: the FPGA module, on a board or simulated (docs/fpga.md). Frames leave in the exact cycle requested.
 //!
 //! ```text
 //!   port ─┐                  ┌ sign   signatures as the module writes them

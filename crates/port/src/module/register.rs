@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn fields_are_where_the_description_says() {
-        // docs/fpga.md: control.from is 4:3, status.forgetting 1.
+        // docs/fpga-reference.md: control.from is 4:3, status.forgetting 1.
         assert_eq!((CONTROL_FROM.low, CONTROL_FROM.width), (3, 2));
         assert_eq!(CONTROL_FROM.place(3), 0b1_1000);
         assert_eq!(CONTROL_FROM.of(0b11_0111), 0b10);

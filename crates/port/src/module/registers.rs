@@ -5,251 +5,251 @@ use super::register::{Access, Field, Register};
 /// What the register `layout` says if the module was made from this description.
 pub const LAYOUT_HASH: u32 = 0x6bfa7c40;
 
-/// Magic. The letters TARE: this is the module.
-pub const MAGIC: Register = Register { name: "magic", address: 0x000, bits: 32, about: "Magic. The letters TARE: this is the module", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Constant, unit: "", about: "" }] };
+/// Magic. The letters TARE.
+pub const MAGIC: Register = Register { name: "magic", address: 0x000, bits: 32, about: "Magic. The letters TARE", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Constant, unit: "", about: "" }] };
 
-/// Version. Of this description. Another major number is another language.
-pub const VERSION: Register = Register { name: "version", address: 0x004, bits: 32, about: "Version. Of this description. Another major number is another language", fields: &[VERSION_MINOR, VERSION_MAJOR] };
+/// Version. Version of this description.
+pub const VERSION: Register = Register { name: "version", address: 0x004, bits: 32, about: "Version. Version of this description", fields: &[VERSION_MINOR, VERSION_MAJOR] };
 pub const VERSION_MINOR: Field = Field { name: "minor", low: 0, width: 16, access: Access::Constant, unit: "", about: "" };
-pub const VERSION_MAJOR: Field = Field { name: "major", low: 16, width: 16, access: Access::Constant, unit: "", about: "" };
+pub const VERSION_MAJOR: Field = Field { name: "major", low: 16, width: 16, access: Access::Constant, unit: "", about: "a new one needs a new host" };
 
-/// Build. The first 32 bits of the hash of the sources it was built from.
-pub const BUILD: Register = Register { name: "build", address: 0x008, bits: 32, about: "Build. The first 32 bits of the hash of the sources it was built from", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "" }] };
+/// Build. First 32 bits of the hash of the sources.
+pub const BUILD: Register = Register { name: "build", address: 0x008, bits: 32, about: "Build. First 32 bits of the hash of the sources", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "" }] };
 
-/// Capabilities. How much there is of everything.
-pub const CAPABILITIES: Register = Register { name: "capabilities", address: 0x00c, bits: 32, about: "Capabilities. How much there is of everything", fields: &[CAPABILITIES_TEMPLATES, CAPABILITIES_FIELDS, CAPABILITIES_LIST_LOG2, CAPABILITIES_STREAMS] };
+/// Capabilities. What the module has.
+pub const CAPABILITIES: Register = Register { name: "capabilities", address: 0x00c, bits: 32, about: "Capabilities. What the module has", fields: &[CAPABILITIES_TEMPLATES, CAPABILITIES_FIELDS, CAPABILITIES_LIST_LOG2, CAPABILITIES_STREAMS] };
 pub const CAPABILITIES_TEMPLATES: Field = Field { name: "templates", low: 0, width: 8, access: Access::Constant, unit: "", about: "templates" };
-pub const CAPABILITIES_FIELDS: Field = Field { name: "fields", low: 8, width: 8, access: Access::Constant, unit: "", about: "fields that vary" };
-pub const CAPABILITIES_LIST_LOG2: Field = Field { name: "list_log2", low: 16, width: 8, access: Access::Constant, unit: "", about: "entries of the list, as a power of two" };
+pub const CAPABILITIES_FIELDS: Field = Field { name: "fields", low: 8, width: 8, access: Access::Constant, unit: "", about: "varying fields" };
+pub const CAPABILITIES_LIST_LOG2: Field = Field { name: "list_log2", low: 16, width: 8, access: Access::Constant, unit: "", about: "list entries, as a power of two" };
 pub const CAPABILITIES_STREAMS: Field = Field { name: "streams", low: 24, width: 8, access: Access::Constant, unit: "", about: "streams" };
 
 /// Control.
 pub const CONTROL: Register = Register { name: "control", address: 0x010, bits: 32, about: "Control", fields: &[CONTROL_LIVE, CONTROL_RUN, CONTROL_GAPS_FROM_LIST, CONTROL_FROM, CONTROL_FIRST_FROM] };
-pub const CONTROL_LIVE: Field = Field { name: "live", low: 0, width: 1, access: Access::Setting, unit: "", about: "frames are the host's; otherwise the generator's; a change is taken when what is queued has left" };
+pub const CONTROL_LIVE: Field = Field { name: "live", low: 0, width: 1, access: Access::Setting, unit: "", about: "frames come from the host (1) or the generator (0); a change waits until queued frames have left" };
 pub const CONTROL_RUN: Field = Field { name: "run", low: 1, width: 1, access: Access::Setting, unit: "", about: "the generator runs" };
-pub const CONTROL_GAPS_FROM_LIST: Field = Field { name: "gaps_from_list", low: 2, width: 1, access: Access::Setting, unit: "", about: "gaps are those of the list; otherwise the gap registers'" };
-pub const CONTROL_FROM: Field = Field { name: "from", low: 3, width: 2, access: Access::Setting, unit: "", about: "what gaps are reckoned from: 2 the start of the frame before, 3 the time at which it was due" };
-pub const CONTROL_FIRST_FROM: Field = Field { name: "first_from", low: 5, width: 2, access: Access::Setting, unit: "", about: "the first frame: 0 at once, 1 at first_time" };
+pub const CONTROL_GAPS_FROM_LIST: Field = Field { name: "gaps_from_list", low: 2, width: 1, access: Access::Setting, unit: "", about: "gaps come from the gap registers (0) or the list (1)" };
+pub const CONTROL_FROM: Field = Field { name: "from", low: 3, width: 2, access: Access::Setting, unit: "", about: "gaps count from the previous frame's start (2) or due time (3)" };
+pub const CONTROL_FIRST_FROM: Field = Field { name: "first_from", low: 5, width: 2, access: Access::Setting, unit: "", about: "the first frame leaves at once (0) or at first_time (1)" };
 
-/// Command. A 1 does it once.
-pub const COMMAND: Register = Register { name: "command", address: 0x014, bits: 32, about: "Command. A 1 does it once", fields: &[COMMAND_FORGET, COMMAND_GAP_SET, COMMAND_CLEAR, COMMAND_NS_SET, COMMAND_NS_STEP, COMMAND_CAPTURE] };
-pub const COMMAND_FORGET: Field = Field { name: "forget", low: 0, width: 1, access: Access::Command, unit: "", about: "forget what is queued, and say how many frames that were" };
-pub const COMMAND_GAP_SET: Field = Field { name: "gap_set", low: 1, width: 1, access: Access::Command, unit: "", about: "take the gap registers now, not when the generator starts; the remainder begins at 0" };
+/// Command. Writing 1 to a bit triggers it once.
+pub const COMMAND: Register = Register { name: "command", address: 0x014, bits: 32, about: "Command. Writing 1 to a bit triggers it once", fields: &[COMMAND_FORGET, COMMAND_GAP_SET, COMMAND_CLEAR, COMMAND_NS_SET, COMMAND_NS_STEP, COMMAND_CAPTURE] };
+pub const COMMAND_FORGET: Field = Field { name: "forget", low: 0, width: 1, access: Access::Command, unit: "", about: "discard queued frames and count them in forgotten" };
+pub const COMMAND_GAP_SET: Field = Field { name: "gap_set", low: 1, width: 1, access: Access::Command, unit: "", about: "load the gap registers now, not at the generator's start; the remainder becomes 0" };
 pub const COMMAND_CLEAR: Field = Field { name: "clear", low: 2, width: 1, access: Access::Command, unit: "", about: "set counters and histograms to 0" };
 pub const COMMAND_NS_SET: Field = Field { name: "ns_set", low: 4, width: 1, access: Access::Command, unit: "", about: "set the clock to ns_value" };
 pub const COMMAND_NS_STEP: Field = Field { name: "ns_step", low: 5, width: 1, access: Access::Command, unit: "", about: "add ns_value (signed) to the clock" };
-pub const COMMAND_CAPTURE: Field = Field { name: "capture", low: 6, width: 1, access: Access::Command, unit: "", about: "keep clock and tick of one cycle" };
+pub const COMMAND_CAPTURE: Field = Field { name: "capture", low: 6, width: 1, access: Access::Command, unit: "", about: "latch clock and tick of one cycle" };
 
 /// Status.
 pub const STATUS: Register = Register { name: "status", address: 0x018, bits: 32, about: "Status", fields: &[STATUS_IDLE, STATUS_FORGETTING, STATUS_WIRE] };
-pub const STATUS_IDLE: Field = Field { name: "idle", low: 0, width: 1, access: Access::Value, unit: "", about: "nothing is queued and nothing is being made" };
-pub const STATUS_FORGETTING: Field = Field { name: "forgetting", low: 1, width: 1, access: Access::Value, unit: "", about: "forgetting goes on" };
+pub const STATUS_IDLE: Field = Field { name: "idle", low: 0, width: 1, access: Access::Value, unit: "", about: "nothing is queued or being generated" };
+pub const STATUS_FORGETTING: Field = Field { name: "forgetting", low: 1, width: 1, access: Access::Value, unit: "", about: "frames are being discarded" };
 pub const STATUS_WIRE: Field = Field { name: "wire", low: 2, width: 1, access: Access::Value, unit: "", about: "the wire's link is up" };
 
-/// Forgotten. Frames that the last forget threw away.
-pub const FORGOTTEN: Register = Register { name: "forgotten", address: 0x01c, bits: 32, about: "Forgotten. Frames that the last forget threw away", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "frames", about: "" }] };
+/// Forgotten. Discarded by the last forget.
+pub const FORGOTTEN: Register = Register { name: "forgotten", address: 0x01c, bits: 32, about: "Forgotten. Discarded by the last forget", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "frames", about: "" }] };
 
 /// First time.
 pub const FIRST_TIME: Register = Register { name: "first_time", address: 0x020, bits: 64, about: "First time", fields: &[Field { name: "value", low: 0, width: 64, access: Access::Setting, unit: "ticks", about: "when the generator's first frame leaves" }] };
 
 /// Last entry.
-pub const LAST_ENTRY: Register = Register { name: "last_entry", address: 0x028, bits: 32, about: "Last entry", fields: &[Field { name: "value", low: 0, width: 12, access: Access::Setting, unit: "", about: "of the list; 0 = one entry, again and again" }] };
+pub const LAST_ENTRY: Register = Register { name: "last_entry", address: 0x028, bits: 32, about: "Last entry", fields: &[Field { name: "value", low: 0, width: 12, access: Access::Setting, unit: "", about: "index of the list's last entry; 0: one entry, repeated" }] };
 
 /// Frames.
-pub const FRAMES: Register = Register { name: "frames", address: 0x02c, bits: 32, about: "Frames", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "frames", about: "to make; 0 = no end" }] };
+pub const FRAMES: Register = Register { name: "frames", address: 0x02c, bits: 32, about: "Frames", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "frames", about: "to generate; 0: no limit" }] };
 
 /// Gap.
-pub const GAP_WHOLE: Register = Register { name: "gap_whole", address: 0x030, bits: 32, about: "Gap", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "ticks", about: "" }] };
+pub const GAP_WHOLE: Register = Register { name: "gap_whole", address: 0x030, bits: 32, about: "Gap", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "ticks", about: "whole part of the gap" }] };
 
 /// Gap numerator.
-pub const GAP_NUMERATOR: Register = Register { name: "gap_numerator", address: 0x034, bits: 32, about: "Gap numerator", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "", about: "below the denominator; not checked: the host does" }] };
+pub const GAP_NUMERATOR: Register = Register { name: "gap_numerator", address: 0x034, bits: 32, about: "Gap numerator", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "", about: "numerator of the gap's fraction, below the denominator" }] };
 
 /// Gap denominator.
-pub const GAP_DENOMINATOR: Register = Register { name: "gap_denominator", address: 0x038, bits: 32, about: "Gap denominator", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "", about: "a gap is whole + numerator / denominator; not 0; not checked: the host does" }] };
+pub const GAP_DENOMINATOR: Register = Register { name: "gap_denominator", address: 0x038, bits: 32, about: "Gap denominator", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "", about: "denominator of the gap's fraction, not 0" }] };
 
-/// Memory. Where memory_data goes. Written before the generator runs.
-pub const MEMORY: Register = Register { name: "memory", address: 0x040, bits: 32, about: "Memory. Where memory_data goes. Written before the generator runs", fields: &[MEMORY_WHICH] };
-pub const MEMORY_WHICH: Field = Field { name: "which", low: 0, width: 3, access: Access::Setting, unit: "", about: "0 beats, 1 table, 2 fields, 3 gaps, 4 sizes, 5 values, 6 streams (generator_pkg.sv). What is written is not checked: the host does" };
+/// Memory. Where memory_data goes, while the generator is stopped.
+pub const MEMORY: Register = Register { name: "memory", address: 0x040, bits: 32, about: "Memory. Where memory_data goes, while the generator is stopped", fields: &[MEMORY_WHICH] };
+pub const MEMORY_WHICH: Field = Field { name: "which", low: 0, width: 3, access: Access::Setting, unit: "", about: "0 beats, 1 table, 2 fields, 3 gaps, 4 sizes, 5 values, 6 streams (generator_pkg.sv)" };
 
-/// Memory address. Where the next word goes; grows by one with each.
-pub const MEMORY_ADDRESS: Register = Register { name: "memory_address", address: 0x044, bits: 32, about: "Memory address. Where the next word goes; grows by one with each", fields: &[Field { name: "value", low: 0, width: 16, access: Access::Command, unit: "", about: "" }] };
+/// Memory address. Address of the next word; each word increments it.
+pub const MEMORY_ADDRESS: Register = Register { name: "memory_address", address: 0x044, bits: 32, about: "Memory address. Address of the next word; each word increments it", fields: &[Field { name: "value", low: 0, width: 16, access: Access::Command, unit: "", about: "" }] };
 
 /// Memory data. Writes one word.
 pub const MEMORY_DATA: Register = Register { name: "memory_data", address: 0x048, bits: 32, about: "Memory data. Writes one word", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Command, unit: "", about: "" }] };
 
-/// Nanoseconds in a tick.
-pub const NS_WHOLE: Register = Register { name: "ns_whole", address: 0x050, bits: 32, about: "Nanoseconds in a tick", fields: &[Field { name: "value", low: 0, width: 8, access: Access::Setting, unit: "ns", about: "" }] };
+/// Nanoseconds per tick.
+pub const NS_WHOLE: Register = Register { name: "ns_whole", address: 0x050, bits: 32, about: "Nanoseconds per tick", fields: &[Field { name: "value", low: 0, width: 8, access: Access::Setting, unit: "ns", about: "duration of a tick, whole part" }] };
 
-/// Fraction of that.
-pub const NS_FRACTION: Register = Register { name: "ns_fraction", address: 0x054, bits: 32, about: "Fraction of that", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "2^-32 ns", about: "" }] };
+/// Fraction.
+pub const NS_FRACTION: Register = Register { name: "ns_fraction", address: 0x054, bits: 32, about: "Fraction", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "2^-32 ns", about: "fraction of that duration" }] };
 
 /// Nanoseconds.
-pub const NS_VALUE: Register = Register { name: "ns_value", address: 0x058, bits: 64, about: "Nanoseconds", fields: &[Field { name: "value", low: 0, width: 64, access: Access::Setting, unit: "ns", about: "for the commands ns_set and ns_step" }] };
+pub const NS_VALUE: Register = Register { name: "ns_value", address: 0x058, bits: 64, about: "Nanoseconds", fields: &[Field { name: "value", low: 0, width: 64, access: Access::Setting, unit: "ns", about: "operand of ns_set and ns_step" }] };
 
 /// Captured time.
-pub const CAPTURED_TIME: Register = Register { name: "captured_time", address: 0x060, bits: 64, about: "Captured time", fields: &[Field { name: "value", low: 0, width: 64, access: Access::Value, unit: "ns", about: "" }] };
+pub const CAPTURED_TIME: Register = Register { name: "captured_time", address: 0x060, bits: 64, about: "Captured time", fields: &[Field { name: "value", low: 0, width: 64, access: Access::Value, unit: "ns", about: "clock, latched by capture" }] };
 
-/// Captured tick. Of the same cycle.
-pub const CAPTURED_TICK: Register = Register { name: "captured_tick", address: 0x068, bits: 64, about: "Captured tick. Of the same cycle", fields: &[Field { name: "value", low: 0, width: 64, access: Access::Value, unit: "ticks", about: "" }] };
+/// Captured tick. Tick of the same cycle.
+pub const CAPTURED_TICK: Register = Register { name: "captured_tick", address: 0x068, bits: 64, about: "Captured tick. Tick of the same cycle", fields: &[Field { name: "value", low: 0, width: 64, access: Access::Value, unit: "ticks", about: "" }] };
 
-/// Listen.
-pub const LISTEN: Register = Register { name: "listen", address: 0x070, bits: 32, about: "Listen", fields: &[LISTEN_SIGNED, LISTEN_SIGNATURE_AT] };
-pub const LISTEN_SIGNED: Field = Field { name: "signed", low: 0, width: 1, access: Access::Setting, unit: "", about: "frames have a signature of version 0xb" };
+/// Listen. What received frames carry.
+pub const LISTEN: Register = Register { name: "listen", address: 0x070, bits: 32, about: "Listen. What received frames carry", fields: &[LISTEN_SIGNED, LISTEN_SIGNATURE_AT] };
+pub const LISTEN_SIGNED: Field = Field { name: "signed", low: 0, width: 1, access: Access::Setting, unit: "", about: "a signature of version 0xb" };
 pub const LISTEN_SIGNATURE_AT: Field = Field { name: "signature_at", low: 1, width: 8, access: Access::Setting, unit: "", about: "its place, in halfwords from the start" };
 
 /// Gap reference.
-pub const GAP_REFERENCE: Register = Register { name: "gap_reference", address: 0x074, bits: 32, about: "Gap reference", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "ticks", about: "the histogram of gaps counts how far they are from this" }] };
+pub const GAP_REFERENCE: Register = Register { name: "gap_reference", address: 0x074, bits: 32, about: "Gap reference", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "ticks", about: "the gap histogram counts distances from this" }] };
 
-/// Filter place.
-pub const RULE_PLACE0: Register = Register { name: "rule_place0", address: 0x080, bits: 32, about: "Filter place", fields: &[RULE_PLACE0_AT, RULE_PLACE0_ENABLE] };
-pub const RULE_PLACE0_AT: Field = Field { name: "at", low: 0, width: 8, access: Access::Setting, unit: "", about: "halfword from the start" };
+/// Filter place. Where a rule looks.
+pub const RULE_PLACE0: Register = Register { name: "rule_place0", address: 0x080, bits: 32, about: "Filter place. Where a rule looks", fields: &[RULE_PLACE0_AT, RULE_PLACE0_ENABLE] };
+pub const RULE_PLACE0_AT: Field = Field { name: "at", low: 0, width: 8, access: Access::Setting, unit: "", about: "halfword from the frame's start" };
 pub const RULE_PLACE0_ENABLE: Field = Field { name: "enable", low: 8, width: 1, access: Access::Setting, unit: "", about: "" };
 
-/// Filter place.
-pub const RULE_PLACE1: Register = Register { name: "rule_place1", address: 0x084, bits: 32, about: "Filter place", fields: &[RULE_PLACE1_AT, RULE_PLACE1_ENABLE] };
-pub const RULE_PLACE1_AT: Field = Field { name: "at", low: 0, width: 8, access: Access::Setting, unit: "", about: "halfword from the start" };
+/// Filter place. Where a rule looks.
+pub const RULE_PLACE1: Register = Register { name: "rule_place1", address: 0x084, bits: 32, about: "Filter place. Where a rule looks", fields: &[RULE_PLACE1_AT, RULE_PLACE1_ENABLE] };
+pub const RULE_PLACE1_AT: Field = Field { name: "at", low: 0, width: 8, access: Access::Setting, unit: "", about: "halfword from the frame's start" };
 pub const RULE_PLACE1_ENABLE: Field = Field { name: "enable", low: 8, width: 1, access: Access::Setting, unit: "", about: "" };
 
-/// Filter place.
-pub const RULE_PLACE2: Register = Register { name: "rule_place2", address: 0x088, bits: 32, about: "Filter place", fields: &[RULE_PLACE2_AT, RULE_PLACE2_ENABLE] };
-pub const RULE_PLACE2_AT: Field = Field { name: "at", low: 0, width: 8, access: Access::Setting, unit: "", about: "halfword from the start" };
+/// Filter place. Where a rule looks.
+pub const RULE_PLACE2: Register = Register { name: "rule_place2", address: 0x088, bits: 32, about: "Filter place. Where a rule looks", fields: &[RULE_PLACE2_AT, RULE_PLACE2_ENABLE] };
+pub const RULE_PLACE2_AT: Field = Field { name: "at", low: 0, width: 8, access: Access::Setting, unit: "", about: "halfword from the frame's start" };
 pub const RULE_PLACE2_ENABLE: Field = Field { name: "enable", low: 8, width: 1, access: Access::Setting, unit: "", about: "" };
 
-/// Filter place.
-pub const RULE_PLACE3: Register = Register { name: "rule_place3", address: 0x08c, bits: 32, about: "Filter place", fields: &[RULE_PLACE3_AT, RULE_PLACE3_ENABLE] };
-pub const RULE_PLACE3_AT: Field = Field { name: "at", low: 0, width: 8, access: Access::Setting, unit: "", about: "halfword from the start" };
+/// Filter place. Where a rule looks.
+pub const RULE_PLACE3: Register = Register { name: "rule_place3", address: 0x08c, bits: 32, about: "Filter place. Where a rule looks", fields: &[RULE_PLACE3_AT, RULE_PLACE3_ENABLE] };
+pub const RULE_PLACE3_AT: Field = Field { name: "at", low: 0, width: 8, access: Access::Setting, unit: "", about: "halfword from the frame's start" };
 pub const RULE_PLACE3_ENABLE: Field = Field { name: "enable", low: 8, width: 1, access: Access::Setting, unit: "", about: "" };
 
-/// Filter value.
-pub const RULE_VALUE0: Register = Register { name: "rule_value0", address: 0x090, bits: 32, about: "Filter value", fields: &[RULE_VALUE0_VALUE, RULE_VALUE0_MASK] };
+/// Filter value. What a rule expects there.
+pub const RULE_VALUE0: Register = Register { name: "rule_value0", address: 0x090, bits: 32, about: "Filter value. What a rule expects there", fields: &[RULE_VALUE0_VALUE, RULE_VALUE0_MASK] };
 pub const RULE_VALUE0_VALUE: Field = Field { name: "value", low: 0, width: 16, access: Access::Setting, unit: "", about: "" };
 pub const RULE_VALUE0_MASK: Field = Field { name: "mask", low: 16, width: 16, access: Access::Setting, unit: "", about: "" };
 
-/// Filter value.
-pub const RULE_VALUE1: Register = Register { name: "rule_value1", address: 0x094, bits: 32, about: "Filter value", fields: &[RULE_VALUE1_VALUE, RULE_VALUE1_MASK] };
+/// Filter value. What a rule expects there.
+pub const RULE_VALUE1: Register = Register { name: "rule_value1", address: 0x094, bits: 32, about: "Filter value. What a rule expects there", fields: &[RULE_VALUE1_VALUE, RULE_VALUE1_MASK] };
 pub const RULE_VALUE1_VALUE: Field = Field { name: "value", low: 0, width: 16, access: Access::Setting, unit: "", about: "" };
 pub const RULE_VALUE1_MASK: Field = Field { name: "mask", low: 16, width: 16, access: Access::Setting, unit: "", about: "" };
 
-/// Filter value.
-pub const RULE_VALUE2: Register = Register { name: "rule_value2", address: 0x098, bits: 32, about: "Filter value", fields: &[RULE_VALUE2_VALUE, RULE_VALUE2_MASK] };
+/// Filter value. What a rule expects there.
+pub const RULE_VALUE2: Register = Register { name: "rule_value2", address: 0x098, bits: 32, about: "Filter value. What a rule expects there", fields: &[RULE_VALUE2_VALUE, RULE_VALUE2_MASK] };
 pub const RULE_VALUE2_VALUE: Field = Field { name: "value", low: 0, width: 16, access: Access::Setting, unit: "", about: "" };
 pub const RULE_VALUE2_MASK: Field = Field { name: "mask", low: 16, width: 16, access: Access::Setting, unit: "", about: "" };
 
-/// Filter value.
-pub const RULE_VALUE3: Register = Register { name: "rule_value3", address: 0x09c, bits: 32, about: "Filter value", fields: &[RULE_VALUE3_VALUE, RULE_VALUE3_MASK] };
+/// Filter value. What a rule expects there.
+pub const RULE_VALUE3: Register = Register { name: "rule_value3", address: 0x09c, bits: 32, about: "Filter value. What a rule expects there", fields: &[RULE_VALUE3_VALUE, RULE_VALUE3_MASK] };
 pub const RULE_VALUE3_VALUE: Field = Field { name: "value", low: 0, width: 16, access: Access::Setting, unit: "", about: "" };
 pub const RULE_VALUE3_MASK: Field = Field { name: "mask", low: 16, width: 16, access: Access::Setting, unit: "", about: "" };
 
-/// Read. Asks for one word of what was received; read_data has it a few cycles later.
-pub const READ: Register = Register { name: "read", address: 0x0a0, bits: 32, about: "Read. Asks for one word of what was received; read_data has it a few cycles later", fields: &[READ_AT, READ_WHAT, READ_ASK] };
+/// Read. Requests one receive figure; read_data has it a few cycles later.
+pub const READ: Register = Register { name: "read", address: 0x0a0, bits: 32, about: "Read. Requests one receive figure; read_data has it a few cycles later", fields: &[READ_AT, READ_WHAT, READ_ASK] };
 pub const READ_AT: Field = Field { name: "at", low: 0, width: 10, access: Access::Setting, unit: "", about: "bin or stream" };
 pub const READ_WHAT: Field = Field { name: "what", low: 10, width: 2, access: Access::Setting, unit: "", about: "0 gaps, 1 latencies, 2 missing frames by stream" };
-pub const READ_ASK: Field = Field { name: "ask", low: 12, width: 1, access: Access::Command, unit: "", about: "1: ask" };
+pub const READ_ASK: Field = Field { name: "ask", low: 12, width: 1, access: Access::Command, unit: "", about: "starts the request" };
 
-/// Read data.
-pub const READ_DATA: Register = Register { name: "read_data", address: 0x0a4, bits: 32, about: "Read data", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "" }] };
+/// Read data. The requested figure.
+pub const READ_DATA: Register = Register { name: "read_data", address: 0x0a4, bits: 32, about: "Read data. The requested figure", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "" }] };
 
 /// Read state.
 pub const READ_STATE: Register = Register { name: "read_state", address: 0x0a8, bits: 32, about: "Read state", fields: &[READ_STATE_DONE] };
-pub const READ_STATE_DONE: Field = Field { name: "done", low: 0, width: 1, access: Access::Value, unit: "", about: "read_data is what was asked for last" };
+pub const READ_STATE_DONE: Field = Field { name: "done", low: 0, width: 1, access: Access::Value, unit: "", about: "the figure requested last is in read_data" };
 
-/// Layout. The first 32 bits of the hash of this description: who has another must not write.
-pub const LAYOUT: Register = Register { name: "layout", address: 0x0b0, bits: 32, about: "Layout. The first 32 bits of the hash of this description: who has another must not write", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Constant, unit: "", about: "" }] };
+/// Layout. First 32 bits of the hash of this description; a host that has another must not write.
+pub const LAYOUT: Register = Register { name: "layout", address: 0x0b0, bits: 32, about: "Layout. First 32 bits of the hash of this description; a host that has another must not write", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Constant, unit: "", about: "" }] };
 
-/// Link. What the host is told unasked.
-pub const LINK: Register = Register { name: "link", address: 0x0b4, bits: 32, about: "Link. What the host is told unasked", fields: &[LINK_DEPARTURES, LINK_RECEIVED] };
-pub const LINK_DEPARTURES: Field = Field { name: "departures", low: 0, width: 1, access: Access::Setting, unit: "", about: "each departure" };
-pub const LINK_RECEIVED: Field = Field { name: "received", low: 1, width: 1, access: Access::Setting, unit: "", about: "each received frame" };
+/// Link. Reports that the host does not ask for one by one.
+pub const LINK: Register = Register { name: "link", address: 0x0b4, bits: 32, about: "Link. Reports that the host does not ask for one by one", fields: &[LINK_DEPARTURES, LINK_RECEIVED] };
+pub const LINK_DEPARTURES: Field = Field { name: "departures", low: 0, width: 1, access: Access::Setting, unit: "", about: "of departures" };
+pub const LINK_RECEIVED: Field = Field { name: "received", low: 1, width: 1, access: Access::Setting, unit: "", about: "of received frames" };
 
 /// Link patience.
-pub const LINK_PATIENCE: Register = Register { name: "link_patience", address: 0x0b8, bits: 32, about: "Link patience", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "ticks", about: "without a word from the host, until nothing is told unasked; 0 = for ever" }] };
+pub const LINK_PATIENCE: Register = Register { name: "link_patience", address: 0x0b8, bits: 32, about: "Link patience", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Setting, unit: "ticks", about: "these reports stop after this long without a frame from the host; 0: never" }] };
 
 /// Sent.
-pub const SENT: Register = Register { name: "sent", address: 0x100, bits: 64, about: "Sent", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "48 bits, wraps after 6 years at 1 488 095/s" }] };
+pub const SENT: Register = Register { name: "sent", address: 0x100, bits: 64, about: "Sent", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "that left; 48 bits, 6 years" }] };
 
 /// Late.
-pub const LATE: Register = Register { name: "late", address: 0x108, bits: 64, about: "Late", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "48 bits, 6 years" }] };
+pub const LATE: Register = Register { name: "late", address: 0x108, bits: 64, about: "Late", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "that left after their time; 48 bits, 6 years" }] };
 
 /// Lateness, sum.
-pub const LATE_TICKS: Register = Register { name: "late_ticks", address: 0x110, bits: 64, about: "Lateness, sum", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "ticks", about: "48 bits; 1.7 seconds if all frames are due at once, since each is then later than the one before" }] };
+pub const LATE_TICKS: Register = Register { name: "late_ticks", address: 0x110, bits: 64, about: "Lateness, sum", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "ticks", about: "sum of lateness; 48 bits, 1.7 seconds if all frames are due at once" }] };
 
 /// Lateness, greatest.
-pub const LATEST: Register = Register { name: "latest", address: 0x118, bits: 64, about: "Lateness, greatest", fields: &[Field { name: "value", low: 0, width: 64, access: Access::Value, unit: "ticks", about: "64 bits, does not wrap" }] };
+pub const LATEST: Register = Register { name: "latest", address: 0x118, bits: 64, about: "Lateness, greatest", fields: &[Field { name: "value", low: 0, width: 64, access: Access::Value, unit: "ticks", about: "greatest lateness; 64 bits, does not wrap" }] };
 
 /// Underruns.
-pub const UNDERRUNS: Register = Register { name: "underruns", address: 0x120, bits: 64, about: "Underruns", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "broken by a missing beat: 0, or the module is wrong; 48 bits" }] };
+pub const UNDERRUNS: Register = Register { name: "underruns", address: 0x120, bits: 64, about: "Underruns", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "broken by a missing beat; must stay 0; 48 bits" }] };
 
 /// Good.
 pub const GOOD: Register = Register { name: "good", address: 0x128, bits: 64, about: "Good", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "received whole; 48 bits, 6 years" }] };
 
 /// Bad.
-pub const BAD: Register = Register { name: "bad", address: 0x130, bits: 64, about: "Bad", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "FCS wrong, cut off, too short or too long; 48 bits, 6 years" }] };
+pub const BAD: Register = Register { name: "bad", address: 0x130, bits: 64, about: "Bad", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "with a wrong FCS, cut off, too short or too long; 48 bits, 6 years" }] };
 
 /// Passed.
-pub const PASSED: Register = Register { name: "passed", address: 0x138, bits: 64, about: "Passed", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "good, and through the filter; 48 bits, 6 years" }] };
+pub const PASSED: Register = Register { name: "passed", address: 0x138, bits: 64, about: "Passed", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "that are good and pass the filter; 48 bits, 6 years" }] };
 
 /// Bytes.
 pub const BYTES: Register = Register { name: "bytes", address: 0x140, bits: 64, about: "Bytes", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "bytes", about: "of good frames, with FCS; 48 bits, 26 days at 1 Gb/s" }] };
 
 /// Noise.
-pub const NOISE: Register = Register { name: "noise", address: 0x148, bits: 64, about: "Noise", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "", about: "bytes that began no frame, times that it happened; 48 bits" }] };
+pub const NOISE: Register = Register { name: "noise", address: 0x148, bits: 64, about: "Noise", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "", about: "how often bytes came that begin no frame; 48 bits" }] };
 
 /// Missing.
-pub const MISSING: Register = Register { name: "missing", address: 0x150, bits: 64, about: "Missing", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "left out of sequences; 48 bits" }] };
+pub const MISSING: Register = Register { name: "missing", address: 0x150, bits: 64, about: "Missing", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "missing from sequences; 48 bits" }] };
 
 /// Stale.
-pub const STALE: Register = Register { name: "stale", address: 0x158, bits: 64, about: "Stale", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "out of order or twice; 48 bits, 6 years" }] };
+pub const STALE: Register = Register { name: "stale", address: 0x158, bits: 64, about: "Stale", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "frames", about: "out of order or duplicate; 48 bits, 6 years" }] };
 
 /// Uncounted.
-pub const UNCOUNTED: Register = Register { name: "uncounted", address: 0x160, bits: 64, about: "Uncounted", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "", about: "values that are in no bin of a histogram; 48 bits, 6 years" }] };
+pub const UNCOUNTED: Register = Register { name: "uncounted", address: 0x160, bits: 64, about: "Uncounted", fields: &[Field { name: "value", low: 0, width: 48, access: Access::Value, unit: "", about: "values outside all bins of a histogram; 48 bits, 6 years" }] };
 
 /// Link errors.
-pub const LINK_ERRORS0: Register = Register { name: "link_errors0", address: 0x200, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS0: Register = Register { name: "link_errors0", address: 0x200, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "by error number; 0: received frames too short or too long to report; 32 bits, 48 minutes" }] };
 
 /// Link errors.
-pub const LINK_ERRORS1: Register = Register { name: "link_errors1", address: 0x204, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS1: Register = Register { name: "link_errors1", address: 0x204, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "by error number; 0: received frames too short or too long to report; 32 bits, 48 minutes" }] };
 
 /// Link errors.
-pub const LINK_ERRORS2: Register = Register { name: "link_errors2", address: 0x208, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS2: Register = Register { name: "link_errors2", address: 0x208, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "by error number; 0: received frames too short or too long to report; 32 bits, 48 minutes" }] };
 
 /// Link errors.
-pub const LINK_ERRORS3: Register = Register { name: "link_errors3", address: 0x20c, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS3: Register = Register { name: "link_errors3", address: 0x20c, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "by error number; 0: received frames too short or too long to report; 32 bits, 48 minutes" }] };
 
 /// Link errors.
-pub const LINK_ERRORS4: Register = Register { name: "link_errors4", address: 0x210, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS4: Register = Register { name: "link_errors4", address: 0x210, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "by error number; 0: received frames too short or too long to report; 32 bits, 48 minutes" }] };
 
 /// Link errors.
-pub const LINK_ERRORS5: Register = Register { name: "link_errors5", address: 0x214, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS5: Register = Register { name: "link_errors5", address: 0x214, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "by error number; 0: received frames too short or too long to report; 32 bits, 48 minutes" }] };
 
 /// Link errors.
-pub const LINK_ERRORS6: Register = Register { name: "link_errors6", address: 0x218, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS6: Register = Register { name: "link_errors6", address: 0x218, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "by error number; 0: received frames too short or too long to report; 32 bits, 48 minutes" }] };
 
 /// Link errors.
-pub const LINK_ERRORS7: Register = Register { name: "link_errors7", address: 0x21c, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS7: Register = Register { name: "link_errors7", address: 0x21c, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "by error number; 0: received frames too short or too long to report; 32 bits, 48 minutes" }] };
 
 /// Link errors.
-pub const LINK_ERRORS8: Register = Register { name: "link_errors8", address: 0x220, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS8: Register = Register { name: "link_errors8", address: 0x220, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "by error number; 0: received frames too short or too long to report; 32 bits, 48 minutes" }] };
 
 /// Link errors.
-pub const LINK_ERRORS9: Register = Register { name: "link_errors9", address: 0x224, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS9: Register = Register { name: "link_errors9", address: 0x224, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "by error number; 0: received frames too short or too long to report; 32 bits, 48 minutes" }] };
 
 /// Link errors.
-pub const LINK_ERRORS10: Register = Register { name: "link_errors10", address: 0x228, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS10: Register = Register { name: "link_errors10", address: 0x228, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "by error number; 0: received frames too short or too long to report; 32 bits, 48 minutes" }] };
 
 /// Link errors.
-pub const LINK_ERRORS11: Register = Register { name: "link_errors11", address: 0x22c, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "told to the host, by what was wrong (docs/fpga-link.md); 0 counts received frames too short or too long to be told; 32 bits, 48 minutes at 1 488 095/s" }] };
+pub const LINK_ERRORS11: Register = Register { name: "link_errors11", address: 0x22c, bits: 32, about: "Link errors", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "by error number; 0: received frames too short or too long to report; 32 bits, 48 minutes" }] };
 
 /// Link bad.
-pub const LINK_BAD: Register = Register { name: "link_bad", address: 0x230, bits: 32, about: "Link bad", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "frames", about: "from the host: FCS wrong, cut off, too short or too long; 32 bits, 48 minutes" }] };
+pub const LINK_BAD: Register = Register { name: "link_bad", address: 0x230, bits: 32, about: "Link bad", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "frames", about: "from the host with a wrong FCS, cut off, too short or too long; 32 bits, 48 minutes" }] };
 
 /// Link full.
-pub const LINK_FULL: Register = Register { name: "link_full", address: 0x234, bits: 32, about: "Link full", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "frames", about: "from the host, for which there was no room; 32 bits, 48 minutes" }] };
+pub const LINK_FULL: Register = Register { name: "link_full", address: 0x234, bits: 32, about: "Link full", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "frames", about: "from the host without room; 32 bits, 48 minutes" }] };
 
 /// Departures left out.
-pub const DEPARTURES_LEFT_OUT: Register = Register { name: "departures_left_out", address: 0x238, bits: 32, about: "Departures left out", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "frames", about: "not told of, for want of room; 32 bits, 48 minutes" }] };
+pub const DEPARTURES_LEFT_OUT: Register = Register { name: "departures_left_out", address: 0x238, bits: 32, about: "Departures left out", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "frames", about: "whose departure report had no room; 32 bits, 48 minutes" }] };
 
 /// Received left out.
-pub const RECEIVED_LEFT_OUT: Register = Register { name: "received_left_out", address: 0x23c, bits: 32, about: "Received left out", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "frames", about: "not told of, for want of room; 32 bits, 48 minutes" }] };
+pub const RECEIVED_LEFT_OUT: Register = Register { name: "received_left_out", address: 0x23c, bits: 32, about: "Received left out", fields: &[Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "frames", about: "received whose report had no room; 32 bits, 48 minutes" }] };
 
 /// All of them, by address.
 pub const ALL: &[Register] = &[

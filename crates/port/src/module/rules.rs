@@ -1,11 +1,13 @@
-//! What the module must be told and does not check, as it has no room for that: here it is refused before anything is written (docs/module.md).
+//! Rules for what is written to the module. The module has no room to check its settings, so values that it would
+//! handle wrongly are refused here, before anything is written (docs/fpga-reference.md).
 //!
 //! ```text
 //!   write ─► does it fit its fields, and its own rule? ─► what is known ─┬─► the generator begins: all that it rests on is known, and fits together
 //!                                                                       └─► the last write: what is known fits together
 //! ```
 //!
-//! Settings and memories cannot be read back, so what others wrote before is not known, and the generator does not begin on it.
+//! Settings and memories cannot be read back. What other programs wrote is therefore unknown, and the generator is not
+//! started on it.
 
 use super::register::{Field, Register};
 use super::registers::{

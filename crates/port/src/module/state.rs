@@ -339,7 +339,7 @@ impl State {
     }
 }
 
-/// Whether the number is the module's own, not that of what it answers (docs/fpga-link.md).
+/// Whether the number is the module's own, not that of what it answers (docs/fpga-reference.md).
 fn is_unasked(said: &Said<'_>) -> bool {
     match said {
         Said::Hello { .. } | Said::Read(_) | Said::Written(_) => false,

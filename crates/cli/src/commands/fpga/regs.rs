@@ -117,7 +117,7 @@ fn unknown(name: &str) -> String {
     let like: Vec<&str> =
         ALL.iter().map(|register| register.name).filter(|known| known.contains(name)).take(8).collect();
     let hint = if like.is_empty() {
-        "see docs/fpga.md".to_owned()
+        "see docs/fpga-reference.md".to_owned()
     } else {
         format!("is it one of {}?", like.join(", "))
     };
@@ -179,7 +179,7 @@ mod tests {
     fn what_cannot_be_is_told_with_what_would_be_right() {
         for (typed, words) in [
             ("sen", "is it one of sent"),
-            ("zzz", "see docs/fpga.md"),
+            ("zzz", "see docs/fpga-reference.md"),
             ("sent=1", "it can only be read"),
             ("gap_whole", "it can only be written: give gap_whole=VALUE"),
             ("gap_whole=4294967296", "'4294967296' is no number from 0 to 4294967295"),
