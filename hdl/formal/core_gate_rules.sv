@@ -1,6 +1,8 @@
-// Rules of what stands between the sources and the MAC in core: a register for the next departure, one for beats, the gate, forgetting. The sources are
-// cut out, and so is the MAC: in their place is anything that keeps what is proved of the queue (paced_queue_rules) and of the generator
-// (generator_beats_rules), and a MAC that takes a beat whenever it likes. One departure and one beat, any, are followed from the sources to the gate.
+// Rules for what stands in core between the sources and the MAC: a register for the next departure, a register
+// for beats, the gate, and forgetting. The sources are cut out and replaced by anything that satisfies what is
+// proved of the queue (paced_queue_rules) and of the generator (generator_beats_rules). The MAC is cut out and
+// replaced by one that takes beats at any time. The solver chooses one departure and one beat, which are
+// followed from the sources to the gate.
 module core_gate_rules
   import tare_pkg::*;
 #(
@@ -32,10 +34,10 @@ module core_gate_rules
     input logic       gate_ready,
     input beat_t      gate_beat,
     input logic       start,
-    // Inside, for the induction.
+    // Internal state, for the induction.
     input logic       departure_valid,
     input departure_t departure,
-    // The gate's inputs, at its own pins.
+    // The gate's inputs, at the gate itself.
     input logic       gate_departure_valid,
     input logic       gate_departure_ready,
     input departure_t gate_departure,
@@ -74,13 +76,14 @@ module core_gate_rules
       .clk_i, .rst_ni, .valid_i(gate_valid), .ready_i(gate_ready), .data_i(gate_beat));
 
   logic begun_q = 1'b0;
-  // Departures that the queue gave and whose frames have not ended there; negative: frames that ended before their departure. The generator's likewise.
+  // Departures taken from the queue minus frames that have ended there; negative if frames ended before their
+  // departure. The same for the generator.
   logic signed [W-1:0] open, made_open;
-  logic made_between, queued_between;  // the generator's frame has begun and not ended; the queue's likewise
-  logic between;       // at the gate's output the same
-  logic took;          // a beat left the gate a cycle ago
+  logic made_between, queued_between;  // inside a frame of the generator; of the queue
+  logic between;       // the same at the gate's output
+  logic took;          // a beat left the gate one cycle ago
   logic [1:0] frames;
-  logic was_made_q;    // a frame of the generator's left before
+  logic was_made_q;    // a frame of the generator has left before
 
   always_ff @(posedge clk_i) begin
     begun_q     <= 1'b1;
@@ -104,10 +107,11 @@ module core_gate_rules
     end
   end
 
-  // Last beats in the register.
+  // Last beats in the register for beats.
   wire [W-1:0] lasts = W'(source_valid && source_beat.last) + W'(Xgmii && spare_valid && spare_beat.last);
 
-  // Departures and beats that the sources gave, and that the gate took, modulo 2^W. One of each, any one, is followed by its number.
+  // Departures and beats given by the sources and taken by the gate, modulo 2^W. One of each is followed by its
+  // number.
   wire queued_departs = queued_departure_valid && queued_departure_ready;
   wire made_departs = made_departure_valid && made_departure_ready;
   wire queued_comes = queued_valid && queued_ready;
@@ -152,23 +156,25 @@ module core_gate_rules
   end
 
   always_comb begin
-    // What is proved of the sources: nothing that is begun has a hole, and what says that it has nothing has given as many departures as frames.
+    // What is proved of the sources: a frame that has begun has no hole, and an empty source has given as many
+    // departures as frames.
     if (queue_empty) assume (!queued_valid && !queued_departure_valid && open == 0);
     if (made_idle) assume (!made_valid && !made_departure_valid && made_open == 0);
     if (open > 0) assume (queued_valid);
     if (made_between) assume (made_valid);
-    // As in the gate's own rules: no more frames fit into what is before it.
+    // As in the gate's own rules: no more frames fit into what precedes the gate.
     assume (owed_q > -(OwedWidth'(1) << (OwedWidth - 2)) && owed_q < (OwedWidth'(1) << (OwedWidth - 2)));
 
-    // Nor has the clock run for 2 339 years.
+    // The clock has run for less than 2 339 years.
     assume (!now[63]);
 
     if (begun_q) begin
-      // GMII's MAC takes a beat in eight cycles, and its register hands one over in every other.
+      // GMII's MAC takes a beat every eight cycles, and its register passes one on every other cycle.
       if (between && (Xgmii || !took)) rule_1_no_hole : assert (gate_valid);
       if (start) rule_2_its_departure : assert (held_q && !between);
 
-      // The n-th departure and the n-th beat that the sources gave are the n-th that the gate takes, unchanged; what leaves it is what it takes.
+      // The n-th departure and the n-th beat given by the sources are the n-th that the gate takes, unchanged.
+      // Beats leave the gate as they enter it.
       if (gate_departs) rule_3_each_once : assert (departures_taken != departures_given);
       if (departure_followed && gate_departs && departures_taken == followed_departure_n)
         rule_3_its_departure : assert (gate_departure == followed_departure);
@@ -178,12 +184,13 @@ module core_gate_rules
         if (gate_valid && gate_ready) rule_4_leaves : assert (gate_beat == followed_beat);
       end
       if (gate_valid && gate_ready) rule_4_none_between : assert (gate_comes);
-      // A source gives only while the other has given as many departures as frames, all of them whole: so the n-th departure of both together and
-      // the n-th frame of both together are the same source's, and of the same place in it.
+      // A source gives only while the other one has given as many departures as frames, all of them whole. So
+      // the n-th departure and the n-th frame of both sources together come from the same source, and from the
+      // same position in it.
       if (queued_departs || queued_comes) rule_5_in_turns : assert (!made_departs && !made_comes && made_open == 0 && !made_between);
       if (made_departs || made_comes) rule_5_in_turns_made : assert (!queued_departs && !queued_comes && open == 0 && !queued_between);
 
-      // What the registers mean.
+      // Meaning of the registers.
       assert (departures_given == departures_taken + W'(departure_valid));
       assert (beats_given == beats_taken + W'(source_valid) + W'(Xgmii && spare_valid));
       if (departure_followed) assert (departure_valid && departures_taken == followed_departure_n && departure == followed_departure);
@@ -208,14 +215,14 @@ module core_gate_rules
       end else begin
         assert (open == 0 && !queued_between);
         assert (made_open == W'(held_q) + W'(owed_q) + W'(departure_valid) + W'(inside_q) + W'(swallowing_q) - lasts);
-        // The youngest beat that is inside says whether its frame goes on.
+        // The youngest beat inside says whether its frame continues.
         if (Xgmii && spare_valid) assert (made_between == !spare_beat.last);
         else if (source_valid) assert (made_between == !source_beat.last);
         else assert (made_between == (inside_q || swallowing_q));
       end
     end
 
-    // One of the queue's that was followed, after one of the generator's.
+    // A followed departure or beat of the queue, after a frame of the generator.
     cover (begun_q && live_q && was_made_q && departure_followed && gate_departs);
     cover (begun_q && live_q && was_made_q && beat_followed && beats_taken == followed_beat_n && gate_comes && gate_valid);
     cover (begun_q && live_q && frames == 2 && between);

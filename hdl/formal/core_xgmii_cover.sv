@@ -1,5 +1,5 @@
-// What the proof of immunity would be empty without, at 10 Gb/s: a frame starts to leave while one is received, and a frame that was received is counted
-// while one leaves.
+// Covers without which the immunity proof could hold vacuously, at 10 Gb/s: a frame starts to leave while one
+// is received, and a received frame is counted while one leaves.
 module core_xgmii_cover
   import tare_pkg::*;
 (

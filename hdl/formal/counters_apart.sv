@@ -1,7 +1,8 @@
-// Counters twice, with the same on the transmitting side and anything on the other: what the host reads of the transmitting side's counters is the same,
-// though all are in one memory and take turns at one adder.
+// Two copies of the counters with equal events of the transmit side and arbitrary ones of the receive side. The
+// host reads the same values of the transmit side's counters from both, although all counters share one memory
+// and one adder.
 //
-// Both begin with the same in the memory and nothing on its way into it, as after power-on.
+// Both start with the same memory and an empty pipeline, as after power-on.
 module counters_apart
   import tare_pkg::*;
 (
@@ -14,7 +15,7 @@ module counters_apart
     input logic       read_i,
     input logic [3:0] at_i
 );
-  // Which events are whose.
+  // The side of each event.
   function automatic events_t events(events_t sent, events_t heard);
     events_t all;
     all            = heard;
@@ -25,7 +26,7 @@ module counters_apart
     return all;
   endfunction
 
-  // Which counters are the transmitting side's.
+  // The counters of the transmit side.
   function automatic logic own(logic [3:0] place);
     return place inside {CountedSent, CountedLate, CountedLateTicks, CountedUnderruns};
   endfunction
@@ -54,7 +55,7 @@ module counters_apart
 
   reset_rules reset (.*);
 
-  // What was read last is the transmitting side's.
+  // The last read was of a transmit counter.
   logic begun_q = 1'b0, own_q = 1'b0;
   always_ff @(posedge clk_i) begin
     begun_q <= 1'b1;
@@ -78,7 +79,7 @@ module counters_apart
     if (begun_q) rule_1_pending : assert (pending_same);
     if (begun_q && own_q) rule_1_value : assert (value == other_value);
 
-    // What the registers mean.
+    // Meaning of the registers.
     if (begun_q) begin
       assert (one.turn_q == other.turn_q && one.whose_q == other.whose_q && one.is_q == other.is_q && one.sweep_q == other.sweep_q);
       assert (one.is_q == 0 || one.is_q == 16'd1 << one.whose_q);
@@ -90,7 +91,7 @@ module counters_apart
       if (one.write2_q && own(one.place2_q) && !one.zero2_q) assert (one.amount2_q == other.amount2_q);
       if (one.write3_q) assert (one.place3_q == other.place3_q);
       if (one.write3_q && own(one.place3_q)) assert (one.value3_q == other.value3_q && one.amount3_q == other.amount3_q);
-      // The sides differ in what they count, and a frame that left is counted.
+      // The copies differ in what the receive side counts, and a frame that left is counted.
       cover (one.pending_q[CountedGood] != other.pending_q[CountedGood] && one.pending_q[CountedSent] != 0);
     end
   end

@@ -1,4 +1,5 @@
-// In place of crc_beats, where what a CRC is does not matter, only which beats it counts and where it goes: any value in each cycle.
+// Replaces crc_beats where the value of a CRC does not matter, only which beats it includes and where it goes:
+// any value in each cycle.
 module crc_beats (
     input  logic        clk_i,
     input  logic        step_i,

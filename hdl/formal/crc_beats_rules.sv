@@ -1,8 +1,9 @@
-// Rules of crc_beats: beside the polynomial as IEEE 802.3 writes it, not reflected, one bit after the other.
+// Rules of crc_beats, against the polynomial as IEEE 802.3 writes it: not reflected, bit by bit.
 //
-// What comes of a beat is a sum (exclusive or) of what comes of its bits and of those of the CRC before, in the module (a sum of columns of a table) and
-// here (a shift and a sum in each step). So it is right for all if it is right for each bit alone, and for none: that is what is proved, for each number of
-// bytes; for the first beat of a frame, with all ones before it.
+// The result for a beat is a sum (exclusive or) of the results for each bit of the beat and of the previous
+// CRC. That holds in the module, which adds columns of a table, and here, where each step is a shift and a sum.
+// So the result is right for all values if it is right for no bit and for each bit alone. That is what is
+// proved, for each number of bytes, and for the first beat of a frame, which follows all ones.
 module crc_beats_rules (
     input logic        clk_i,
     input logic        step_i,
@@ -36,7 +37,7 @@ module crc_beats_rules (
     final_q <= final_byte_i;
     data_q  <= data_i & mask;
     look_q  <= look && step_i;
-    // The beat that came one cycle ago.
+    // The beat of the previous cycle.
     look2_q    <= look_q;
     expected_q <= reversed(crc_bits(first_q ? '1 : reversed(crc_o), data_q, final_q));
     begun_q    <= 1'b1;
@@ -44,7 +45,7 @@ module crc_beats_rules (
     crc_q      <= crc_o;
   end
 
-  // One bit, or none, of the beat and of what was before.
+  // One bit, or none, of the beat and of the previous CRC.
   wire [95:0] bits = {first_q ? 32'b0 : crc_o, data_q};
   always_comb begin
     if (look_q) assume ((bits & (bits - 96'd1)) == 0);

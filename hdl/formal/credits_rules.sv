@@ -1,4 +1,4 @@
-// Rules of credits. What is held is counted here, from what comes in and what leaves.
+// Rules of credits. The held credits are counted here, from the beats that enter and leave.
 module credits_rules #(
     parameter int unsigned Capacity = 2048,
     localparam int unsigned Width = $clog2(Capacity + 1)
@@ -23,7 +23,7 @@ module credits_rules #(
   stream_rules #(.Assume(1'b0), .Width(Width)) grants (
       .clk_i, .rst_ni, .valid_i(grant_valid_o), .ready_i(grant_ready_i), .data_i(grant_o));
 
-  // What the host knows: granted and not used. What the queue has.
+  // The host's credits, granted and not used; and the queue's.
   logic [W-1:0] host, held;
   logic refused_seen, revoked_seen;
   logic past_q = 1'b0;

@@ -1,13 +1,15 @@
-// Rules of gap_accumulator. The sums are kept as they are defined, in numbers wide enough never to wrap within the horizon that matters:
-// the proof is by induction over one step, so it holds for any number of steps, 10^9 or more.
+// Rules of gap_accumulator. The sums are kept as they are defined, in numbers wide enough never to wrap within
+// the horizon that matters. The proof is by induction over one step, so it holds for any number of steps, 10^9
+// or more.
 //
-// sum * denominator + remainder = n * (whole * denominator + numerator). Both sides grow from step to step; what is kept is their
-// difference, debt = n * (whole * denominator + numerator) - sum * denominator, which must be the remainder, always. In each step it grows by
-// whole * denominator + numerator - gap * denominator, modulo 2^(2 * Width + 1): no smaller number can hide a difference, as the remainder is
-// below 2^Width.
+// sum * denominator + remainder = n * (whole * denominator + numerator). Both sides grow with each step. Their
+// difference is kept: debt = n * (whole * denominator + numerator) - sum * denominator. It must always equal
+// the remainder. Each step adds whole * denominator + numerator - gap * denominator to it, modulo 2^(2 * Width
+// + 1). That is wide enough not to hide a difference, as the remainder is below 2^Width.
 //
-// Multiplications are hard for a solver. With Multiply = 1 they are made as written, at a small width; with 0 the distributive law is used first
-// (a gap is whole + c with c = 0 or 1, so it grows by numerator - c * denominator), at the width that is built.
+// Multiplications are hard for a solver. With Multiply = 1 they are made as written, at a small width. With 0
+// the distributive law is applied first, at the width that is built: a gap is whole + c with c = 0 or 1, so
+// each step adds numerator - c * denominator.
 module gap_accumulator_rules #(
     parameter int unsigned Width = 32,
     localparam bit Multiply = Width < 8
@@ -30,7 +32,7 @@ module gap_accumulator_rules #(
 
   reset_rules reset (.*);
 
-  // What was asked for.
+  // The requested gap.
   logic [Width-1:0] whole, numerator, denominator;
   logic [W-1:0] debt;
   logic [3:0] carried, plain;
@@ -39,7 +41,7 @@ module gap_accumulator_rules #(
     if (set_i) begin
       assume (denominator_i != 0);
       assume (numerator_i < denominator_i);
-      assume (whole_i != '1);  // whole + 1 has to fit
+      assume (whole_i != '1);  // whole + 1 must fit
     end
   end
 
@@ -76,10 +78,10 @@ module gap_accumulator_rules #(
       rule_1 : assert (remainder_q < denominator);
       rule_2 : assert (debt == W'(remainder_q));
       rule_3 : assert (gap_o == whole || (gap_o == whole + 1'b1 && numerator != 0));
-      // What the registers mean; without it the induction would start from impossible states.
+      // Meaning of the registers; without it the induction would start from impossible states.
       assert (whole_q == whole && longer_q == whole + 1'b1 && whole != '1);
       assert (numerator_q == numerator && numerator < denominator && rest_q == denominator - numerator);
-      // At work: three gaps in seven of one more tick.
+      // Three gaps out of seven have one tick more.
       cover (denominator == 7 && numerator == 3 && carried == 3 && plain == 4 && remainder_q == 0);
     end
   end

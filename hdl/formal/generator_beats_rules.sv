@@ -1,5 +1,6 @@
-// Rules of generator_beats. One plan, any one, is followed: when those before it have left, its frame must come, beat by beat, without a hole, each halfword
-// as the plan and the memory of beats have it. Memories are written while nothing is made, so they stay as they are here.
+// Rules of generator_beats. The solver chooses one plan, which is followed. When the plans before it have left,
+// its frame must come beat by beat, without a hole, each halfword as the plan and the memory of beats define
+// it. Memories are written only while nothing is generated, so they are constant here.
 module generator_beats_rules
   import tare_pkg::*;
   import generator_pkg::*;
@@ -19,7 +20,7 @@ module generator_beats_rules
     input beat_t              beat_o,
     input logic [31:0]        low[StoredBeats],
     input logic [31:0]        high[StoredBeats],
-    // Inside, for the induction.
+    // Internal state, for the induction.
     input logic               go,
     input logic               load,
     input plan_t              plan_q,
@@ -60,8 +61,8 @@ module generator_beats_rules
   (* anyseq *) logic follow_any;
   logic followed;
   plan_t plan;
-  logic [2:0] held, ahead;  // frames that have not left; those before the followed one
-  logic [10:0] count;         // its beats that have left
+  logic [2:0] held, ahead;  // frames that have not left; those before the followed frame
+  logic [10:0] count;         // beats of the followed frame that have left
   logic between;              // a frame is between its first and last beat at the output
   wire taken = plan_valid_i && plan_ready_o;
   wire follow = follow_any && taken && !followed;
@@ -69,7 +70,8 @@ module generator_beats_rules
   wire ended = left && beat_o.last;
   wire its = followed && ahead == 0;
 
-  // Which halfwords of a beat a patch replaces: with its first or only one, or with its second. The third of a signature has the place of its first.
+  // The halfwords of a beat that a patch replaces with its first or only halfword, or with its second. The
+  // third halfword of a signature has the place of its first.
   function automatic logic [3:0] replaced(patch_t patch, logic third, logic [10:0] beat);
     for (int unsigned lane = 0; lane < 4; lane++) begin
       automatic logic [12:0] at = {beat, 2'b0} + 13'(lane);
@@ -78,7 +80,8 @@ module generator_beats_rules
     end
   endfunction
 
-  // A beat of the followed frame. The values of all patches that replace a halfword are put together; a plan has one for each.
+  // A beat of the followed frame. The values of all patches for a halfword are combined; a plan has at most
+  // one.
   function automatic logic [63:0] beat_of(plan_t of_, logic [Patches-1:0][3:0] with_, logic in_memory, logic [63:0] stored);
     for (int unsigned lane = 0; lane < 4; lane++) begin
       automatic logic [15:0] value = '0;
@@ -93,7 +96,7 @@ module generator_beats_rules
     end
   endfunction
 
-  // Its beats on their way, each with its number and what it must be.
+  // Its beats in the pipeline, each with its number and expected contents.
   logic in_plan, in0, in1, in2, in3;
   logic [10:0] number0, number1, number2, number3;
   logic first2, first3;
@@ -145,7 +148,7 @@ module generator_beats_rules
     end
   end
 
-  // Of what is in the stages, the last beats.
+  // Last beats in the stages.
   wire last1 = valid1_q && last1_q;
   wire last2 = valid2_q && last2_q;
   wire last3 = valid_o && beat_o.last;
@@ -159,7 +162,7 @@ module generator_beats_rules
       if (places_q[i].enable != plan.patches[i].enable || places_q[i].wide != plan.patches[i].wide || places_q[i].at != plan.patches[i].at)
         places_right = 1'b0;
       if (even_q[i] != plan.patches[i].even || odd_q[i] != plan.patches[i].odd) values_right = 1'b0;
-      // What goes on from the beat before.
+      // What continues from the previous beat.
       if (spill_q[i] != (number1 != 0 && plan.patches[i].enable && number1 - 1'b1 == 11'(plan.patches[i].at[7:2])
                          && (i == ThirdHalfword ? plan.patches[i].at[1] : plan.patches[i].wide && plan.patches[i].at[1:0] == 2'd3)))
         spills_right = 1'b0;
@@ -168,7 +171,7 @@ module generator_beats_rules
 
   always_comb begin
     assume (!write_i);
-    // A frame has a byte at least.
+    // A frame has at least one byte.
     if (plan_valid_i) assume (plan_i.beats != 0);
 
     if (begun_q) begin
@@ -181,7 +184,7 @@ module generator_beats_rules
       if (between) rule_2_no_hole : assert (valid_o);
       rule_4_idle : assert (idle_o == (held == 0));
 
-      // What the registers mean.
+      // Meaning of the registers.
       assert (3'(plan_valid_q && !begun_plan) + 3'(busy0_q) + 3'(last1) + 3'(last2) + 3'(last3) == held);
       if (begun_plan) assert (plan_valid_q && (busy0_q && first0_q || valid1_q && first1_q));
       if (busy0_q) assert (last0_q == (left0_q == 1));
@@ -196,7 +199,7 @@ module generator_beats_rules
       if (valid_o) assert (between == !first3);
       if (plan_valid_q) assert (plan_q.beats != 0);
 
-      // And where the followed frame is.
+      // The position of the followed frame.
       if (followed) begin
         assert (plan.beats != 0 && (in_plan || in0 || in1 || in2 || in3));
         assert (ahead == (in3 ? 3'd0 : 3'(last3) + (in2 ? 3'd0 : 3'(last2) + (in1 ? 3'd0 : 3'(last1) + (in0 ? 3'd0 : 3'(busy0_q))))));
@@ -236,9 +239,9 @@ module generator_beats_rules
       end
     end
 
-    // A frame that was followed ends in its third beat, with the next one behind it.
+    // A followed frame ends in its third beat, with the next frame behind it.
     cover (begun_q && its && ended && count == 2 && plan.final_byte != 7 && held == 3);
-    // Two halfwords over the border of two beats.
+    // Two halfwords across the boundary of two beats.
     cover (begun_q && its && left && count == 1 && plan.patches[0].enable && plan.patches[0].wide && plan.patches[0].at == 8'd3);
   end
 endmodule

@@ -1,8 +1,9 @@
-// Rules of the generator: which frames it makes, in which order, how many, and when they are due. Runs may begin and end; what the generator is told stays
-// as it is while one goes on, and memories are written while none does.
+// Rules of the generator: which frames it makes, in which order, how many, and when they are due. Runs may
+// start and end. Settings are constant during a run, and memories are written only between runs.
 //
-// What the n-th frame of a run is to be is reckoned here when it is begun, from the list, its number and the accumulator's formula, and goes beside it up to
-// the output. What its beats are is another proof (generator_beats_rules), so they are cut out: something takes plans when it likes.
+// What the n-th frame of a run must be is computed here when its plan starts, from the list, its number and the
+// accumulator's formula, and travels beside the plan to the output. The beats are proved elsewhere
+// (generator_beats_rules), so that module is cut out and replaced by one that takes plans at any time.
 module generator_rules
   import tare_pkg::*;
   import generator_pkg::*;
@@ -24,17 +25,17 @@ module generator_rules
     input logic        departure_valid_o,
     input logic        departure_ready_i,
     input departure_t  departure_o,
-    // Between its parts.
+    // Signals between the generator's parts.
     input logic        plan_valid,
     input logic        plan_taken,
-    input logic        begins,      // the plan of a frame
+    input logic        begins,      // the plan of a frame starts
     input logic [4:0]  number,      // of its template
     input logic [LengthBits-1:0] length,
-    // The list at the place where the generator is.
+    // The list at the generator's position.
     input logic [31:0] listed_gap,
     input size_t       listed_low,
     input size_t       listed_high,
-    // Inside, for the induction.
+    // Internal state, for the induction.
     input logic        early_q,
     input logic        late_q,
     input logic        at_end,
@@ -71,7 +72,8 @@ module generator_rules
     ticks_t value;
   } due_t;
 
-  // The next frame of the run: how many were before it, its place in the list, the remainder that is left of the gaps so far.
+  // The next frame of the run: the number of frames before it, its position in the list, and the remainder of
+  // the gaps so far.
   logic [31:0] nth;
   logic first;
   logic [11:0] entry;
@@ -87,12 +89,12 @@ module generator_rules
     if (first) due = '{from: first_from_i, value: first_time_i};
   end
 
-  // Those that are begun, beside them.
+  // Expected values of the plans in progress.
   due_t due_early, due_late, due_out;
   logic [31:0] nth_early, nth_late, nth_out;
   size_t size_early;
   logic [31:0] begun, gone;
-  logic [4:0] still;  // cycles of a run in which nothing is begun, up to 31
+  logic [4:0] still;  // cycles of a run without a new plan, up to 31
   wire taken = departure_valid_o && departure_ready_i;
 
   logic begun_q = 1'b0;
@@ -143,7 +145,7 @@ module generator_rules
 
   always_comb begin
     assume (!write_i && !gap_set_i);
-    // As the registers have it: after reset it does not run.
+    // Initial values of the registers: not running, as after reset.
     if (!rst_ni) assume (!run_i);
     if (begun_q && run_i) assume (told == told_q);
 
@@ -154,10 +156,10 @@ module generator_rules
       if (begins) rule_3_no_more : assert (frames_i == 0 || nth != frames_i);
       if (run_i && !early_q && still >= 17) rule_3_no_fewer : assert (frames_i != 0 && nth == frames_i);
       rule_4_none_lost : assert (begun - gone == 32'(early_q) + 32'(late_q) + 32'(departure_valid_o));
-      // A departure comes with the plan that its beats are made by.
+      // A departure comes with the plan that its beats are made from.
       rule_4_with_its_beats : assert (departure_valid_o == (loads_q || stays_q));
 
-      // What the registers mean.
+      // Meaning of the registers.
       if (run_i) begin
         assert (first_q == first && entry_q == entry && left_q == frames_i - nth && endless_q == (frames_i == 0));
         assert (first == (nth == 0) || endless_q);
@@ -186,7 +188,7 @@ module generator_rules
       if (run_i && !early_q && 32'(still) > 32'(cycle_q) + 8) assert (!endless_q && left_q == 0);
     end
 
-    // The last of three frames, with a gap that is longer for what was left of those before.
+    // The last of three frames, with a gap that is longer because of the remainder.
     cover (begun_q && taken && nth_out == 2 && frames_i == 3 && !gaps_from_list_i && departure_o.value == {32'b0, gap_whole_i + 1'b1}
            && gap_numerator_i == 1 && gap_denominator_i == 2 && departure_o.from == AfterDue);
   end

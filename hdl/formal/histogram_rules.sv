@@ -1,8 +1,9 @@
-// Rules of histogram. One bin, any one, is watched: it holds as many values as fell in it since it was cleared, but for those that were told as missed. So
-// no value is lost: each is in the one bin that is its own, or told.
+// Rules of histogram. The solver chooses one bin, which is watched. It holds as many values as fell into it
+// since it was cleared, except those reported as missed. So no value is lost: each is in its own bin, or
+// reported.
 //
-// It begins when all bins are cleared after a reset, which takes 2 048 cycles; there may be more resets later. Fewer than 255 * 2^24 values, where a bin
-// stops.
+// The proof starts when all bins have been cleared after a reset, which takes 2 048 cycles. Further resets may
+// follow. Fewer than 254 * 2^24 values are assumed; a bin stops at 255 * 2^24.
 module histogram_rules (
     input logic        clk_i,
     input logic        rst_ni,
@@ -36,13 +37,13 @@ module histogram_rules (
   always_ff @(posedge clk_i) watched <= watched;
   wire [31:0] counted = one.counts[watched];
 
-  // The bin of a value, as the page says it.
+  // The bin of a value, by the formula in histogram.sv.
   function automatic logic [9:0] bin_of(logic [31:0] value);
     bin_of = 10'(value);
     for (int unsigned e = 5; e < 32; e++) if (32'(value >> e) == 1) bin_of = 10'((e - 4) * 32) + 10'(5'(value >> (e - 5)));
   endfunction
 
-  // Values that fell in the bin, and which of the last eight did.
+  // Values that fell into the bin, and which of the last seven did.
   wire falls = valid_i && !missed && {set_i, bin_of(value_i)} == watched;
   logic [31:0] want;
   logic [7:1] came, any;
@@ -66,7 +67,7 @@ module histogram_rules (
     end
   end
 
-  // What the bin is when a write that is under way has been done.
+  // The bin's value after a write in progress.
   wire writes = one.write_q && one.write_place_q == watched;
   wire [31:0] soon = writes && !one.most_q ? one.write_data_q : counted;
   logic [2:0] pending;
@@ -90,7 +91,7 @@ module histogram_rules (
       if (!one.clearing_q && !one.write_q && any == 0) rule_1_none_lost : assert (counted == want);
       if (asked[2] && rst_ni) rule_2_read : assert (read_valid && read == counted_then[2]);
 
-      // What the registers mean.
+      // Meaning of the registers.
       assert (one.at_q == any[6:1] && spaced && (came & ~any) == 0);
       if (!one.clearing_q) assert (soon + 32'(pending) == want && soon <= want);
       if (one.clearing_q) assert (want == 0 && any[6:1] == 0);

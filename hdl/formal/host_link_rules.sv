@@ -1,5 +1,5 @@
-// Rules of host_link: which frames reach the queue, that they are paid for, and that what is wrong changes nothing. What a request asks is read here
-// a second time, from the words as they come.
+// Rules of host_link: which frames reach the queue, that their credits were taken, and that a refused request
+// changes nothing. The request is decoded here a second time, from its words.
 module host_link_rules
   import tare_pkg::*;
   import host_pkg::*;
@@ -31,7 +31,7 @@ module host_link_rules
     input logic [15:0] mark_o,
     input logic        hello,
     input logic        revoke_o,
-    // Inside, for the induction.
+    // Internal state, for the induction.
     input logic [5:0]  state,
     input logic [2:0]  then_,
     input logic [2:0]  value_from_,
@@ -74,7 +74,7 @@ module host_link_rules
     input logic [CreditWidth-1:0] granted_q,
     input logic [47:0] total_q
 );
-  // The states by their numbers.
+  // The states by number.
   localparam logic [5:0] Size = 6'h01, Head0 = 6'h02, Head1 = 6'h03, Head2 = 6'h04, Head3 = 6'h05, Measure = 6'h06, Judge = 6'h07, Act = 6'h08,
       UseCredits = 6'h09, Push = 6'h0a, WriteWord = 6'h0b, Writing = 6'h0c, Wrote = 6'h0d, ReadWord = 6'h0e, Reading = 6'h0f,
       Rest = 6'h00, Drain = 6'h10, Finish = 6'h11, Tell = 6'h12, TakeSize = 6'h13, DropFcs = 6'h14, Used = 6'h15, PutHost = 6'h20,
@@ -83,7 +83,7 @@ module host_link_rules
 
   localparam logic [2:0] TellWire = 3'd1, TellReceived = 3'd6;
 
-  // Where the header of a frame to the host leads.
+  // What may follow the header of a frame to the host.
   logic [5:0] after, value_from;
   always_comb begin
     unique case (then_)
@@ -113,7 +113,7 @@ module host_link_rules
 
   logic begun_q = 1'b0;
 
-  // A frame of the link, from its words: how many are to come, how many came, its size, and its header.
+  // A link frame, from its words: words still to come, words that came, its size, and its header.
   wire word = word_valid_i && word_ready_o;
   logic [8:0] to_come;
   logic [2:0] place;  // of the next word: 0 size, 1 … 4 header, 5 body
@@ -134,7 +134,7 @@ module host_link_rules
       && !(detail[8] && 32'(detail[31:16]) * 2 + 18 > 32'(length));
   wire words_right = ours && version == 8'd1 && length != 0 && length[2:0] == 0 && length <= 16'd1440 && length <= 16'(bytes) - 16'd36;
 
-  // Credits that were taken for beats that are not yet in the queue; and those granted since hello.
+  // Credits taken for beats that are not yet in the queue, and credits granted since hello.
   logic [CreditWidth-1:0] paid;
   logic [47:0] granted;
   wire used = use_valid_o && !use_refused_i;
@@ -172,13 +172,14 @@ module host_link_rules
   wire in_header = state inside {Measure, Judge, Act, UseCredits, Used};
 
   always_comb begin
-    // What host_store gives: a word in every other cycle, the size of a frame that fits, and as many words as it has.
+    // What host_store gives: at most one word every other cycle, the size of a frame that fits, and as many
+    // words as it has.
     if (taken_q) assume (!word_valid_i);
     if (word && to_come == 0) begin
       assume (word_i[11:0] >= 12'd36 && word_i[11:0] <= 12'd2052);
       assume (word_i[24:16] == 9'((word_i[11:0] + 12'd7) >> 3));
     end
-    // What credits gives (its rule 1): not more in all than there is.
+    // What credits gives (its rule 1): never more than the capacity.
     assume (32'(granted_q) + 32'(grant_i) < 2 ** CreditWidth);
     if (use_refused_i) assume (use_valid_o);
 
@@ -202,7 +203,7 @@ module host_link_rules
       if (mark_valid_o) rule_5_marks_asked : assert (ours && version == 1 && asked == Mark && mark_o == value[15:0]);
       rule_6_no_grant_lost : assert (total_q + 48'(granted_q) == granted);
 
-      // What the registers mean.
+      // Meaning of the registers.
       assert (state <= Used || (state >= PutHost && state <= PutDeparted) || state == PutStamp || state == PutReceived);
       assert (left_q == to_come && none_left_q == (to_come == 0));
       assert (eager_q == (state inside {Size, Head0, Head1, Head2, Head3, WriteWord, ReadWord}));
@@ -268,10 +269,10 @@ module host_link_rules
       end
       if (state == PutDeparted) assert (after == PutDeparted);
       if (state inside {PutReceived, DropFcs}) assert (after == PutReceived);
-      // Nothing is left of a frame of the link when another may come.
+      // Nothing of a link frame is left when the next may come.
       if (state inside {Rest, Finish, Tell, TakeSize, DropFcs, PutDeparted, PutReceived}) assert (to_come == 0);
       if (state[5] && state != PutRead && !(after inside {Drain, ReadWord})) assert (to_come == 0);
-      // Where it goes when the header of a frame to the host is out.
+      // The state after the header of a frame to the host.
       if (state[5] && !(state inside {PutRead, PutDeparted, PutReceived}))
         assert (after inside {Rest, Drain, Finish, ReadWord, PutDeparted, PutReceived});
       if (state inside {PutHost, PutKind, PutHeader}) assert (value_from inside {PutHello, PutSmall, PutTotal, PutNow, PutStamp});

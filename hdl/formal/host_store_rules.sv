@@ -1,4 +1,5 @@
-// Rules of host_store. One word of one frame, any of any, is followed from where it came in to where it is read: `ahead_q` words are read before it.
+// Rules of host_store. The solver chooses one word of one frame, which is followed from input to output:
+// `ahead_q` words are read before it.
 module host_store_rules
   import tare_pkg::*;
 #(
@@ -23,7 +24,7 @@ module host_store_rules
     input logic   ready_i,
     input logic [63:0] word_o,
     input logic   empty_o,
-    // Inside, for the induction.
+    // Internal state, for the induction.
     input logic [Width:0] start_q,
     input logic [Width:0] write_q,
     input logic [Width:0] read_q,
@@ -64,7 +65,7 @@ module host_store_rules
   wire begins = valid_i && !inside_q;
   wire left = valid_o && ready_i;
 
-  // The frame that comes, or came last, by what can be seen from the outside.
+  // The frame that is arriving or arrived last, from external signals only.
   logic taken_q, bad_q, ended1_q, ended2_q, ended3_q;
   logic [3:0] beats_q;
   logic [2:0] end_q;
@@ -73,16 +74,16 @@ module host_store_rules
   wire wrong = bytes < MinBytes || bytes > MaxBytes || (bad_q && !KeepBad);
   wire kept = ended3_q && taken_q && !wrong;
 
-  // Whole frames that were kept and not yet read, in words; `adding` is the ghost's own commit.
+  // Whole frames stored and not yet read, in words. `adding` is this model's own commit.
   words_t held, adding_q;
   logic kept_q, committed_q, left_q;
   wire words_t adds = words_t'(beats_q) + words_t'(Slots);
   wire adding = Tagged ? kept_q : kept;
   wire words_t added = Tagged ? adding_q : adds;
 
-  // The word that is followed.
+  // The followed word.
   (* anyseq *) logic [3:0] nth_any;
-  logic [3:0] nth_q;  // of its frame, whose header comes first
+  logic [3:0] nth_q;  // its index in the frame, whose header is first
   (* anyseq *) logic follow_any;
   logic coming_q, pending_q, following_q;
   words_t ahead_q;
@@ -143,7 +144,7 @@ module host_store_rules
     end
   end
 
-  // Where it is.
+  // Position of the followed word.
   wire words_t in_front = words_t'(fetched_valid_q) + words_t'(out_valid_q);
   wire [Width-1:0] slot = read_q[Width-1:0] + Width'(ahead_q - in_front);
   wire [Width:0] filled = write_q - read_q;
@@ -158,12 +159,13 @@ module host_store_rules
     filled1_q   <= rst_ni ? filled : '0;
     filled2_q   <= rst_ni ? filled1_q : '0;
   end
-  // Of the frame in question, what has been seen of it: while it comes, and until it is judged.
+  // A frame is arriving or not yet judged.
   wire open = inside_q || ended1_q || ended2_q || ended3_q;
 
   always_comb begin
     assume (nth_any < 4'(Slots + MostBeats));
-    // A sender that waits for `ready_o` has this of itself; one that cannot wait sends at least sixteen bytes' time between frames.
+    // A sender that waits for `ready_o` satisfies this. One that cannot wait leaves at least sixteen byte times
+    // between frames.
     if (ended1_q || ended2_q || (Tagged && ended3_q)) assume (!valid_i);
 
     if (past_q) begin
@@ -174,7 +176,7 @@ module host_store_rules
       if (empty_o && !committed_q) rule_3_empty : assert (held == 0);
       if (left_q) rule_4_rests : assert (!valid_o);
 
-      // What registers mean.
+      // Meaning of the registers.
       assert (ended_q == ended1_q && measured_q == ended2_q && finish_q == ended3_q && commit == adding && tag_q == (Tagged && kept_q));
       assert (4'(ended_q) + 4'(measured_q) + 4'(finish_q) <= 4'd1 && !(inside_q && (ended_q || measured_q)));
       assert (!(Tagged && inside_q && finish_q) && !(tag_q && (ended_q || measured_q || finish_q || inside_q)));
@@ -221,7 +223,7 @@ module host_store_rules
         else if (ahead_q < in_front) assert (((fetched_q ^ watched_q) & mask) == 0);
         else assert (((memory[slot] ^ watched_q) & mask) == 0);
       end
-      // The last word of the longest frame behind another; and all outcomes.
+      // The last word of the longest frame, after another frame; and each outcome.
       cover (following_q && left && ahead_q == 0 && nth == 4'(Slots + MostBeats - 1) && wrapped_q);
       cover (bad_o && held != 0);
       cover (full_o && held != 0);

@@ -1,5 +1,6 @@
-// Credits and queue as core joins them, with any sender that keeps to its credits: host_link is one, its rule 3 says so. For each frame it asks once
-// for as many credits as the frame has beats, and if that is not refused sends the frame.
+// Credits and queue as core connects them, with any sender that stays within its credits; host_link is one by
+// its rule 3. For each frame the sender asks once for as many credits as the frame has beats. If they are not
+// refused, it sends the frame.
 module live_path
   import tare_pkg::*;
 #(
@@ -43,7 +44,8 @@ module live_path
       .free_i       (valid_o && ready_i)
   );
 
-  // A frame may be one beat here. Frames of the link have eight or more, so the queue that is built has a place for the departure of each frame, too.
+  // A frame may have a single beat here. Frames of the link have eight or more, so the real queue also has a
+  // place for each frame's departure.
   paced_queue #(
       .Beats     (Beats),
       .Departures(Beats)
@@ -63,7 +65,7 @@ module live_path
       .empty_o
   );
 
-  // Beats that are paid for and not yet sent.
+  // Beats whose credits were taken and which were not yet sent.
   logic [Width-1:0] paid;
   logic begun_q = 1'b0;
   logic refused_q;

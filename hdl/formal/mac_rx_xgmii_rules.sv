@@ -1,8 +1,10 @@
-// Rules of mac_rx_xgmii. One frame, any one, is followed: from a start with a whole preamble, octet by octet, to the first control octet that is no
-// error. What must come out, and when, is worked out from these octets. The value of the CRC does not matter here (crc_beats has rules of its own), but that
-// it counts the octets of the frame, and what becomes of it.
+// Rules of mac_rx_xgmii. The solver chooses one frame, which is followed octet by octet from a start with a
+// whole preamble to the first control octet that is not an error. What must come out, and when, is computed
+// from these octets. The value of the CRC does not matter here (crc_beats has its own rules), but it must
+// include the octets of the frame, and its result must be used.
 //
-// It may be any frame of any stream of octets, so what holds of it holds of all; and whatever comes out belongs to such a start.
+// The frame may be any frame in any stream of octets, so the rules hold for all frames; and whatever comes out
+// belongs to such a start.
 module mac_rx_xgmii_rules
   import tare_pkg::*;
 #(
@@ -24,7 +26,7 @@ module mac_rx_xgmii_rules
     input logic        counted_first,
     input logic [2:0]  counted_final,
     input logic [63:0] counted_data,
-    // Inside, for the induction.
+    // Internal state, for the induction.
     input logic [63:0] young_data,
     input logic [7:0]  young_control,
     input logic [63:0] old_data,
@@ -51,7 +53,7 @@ module mac_rx_xgmii_rules
 
   reset_rules reset (.*);
 
-  // An octet with its control bit; those of two columns, the older first.
+  // An octet with its control bit; the octets of two columns, the older first.
   typedef logic [8:0] octet_t;
   octet_t [15:0] octets;
   logic [63:0] in1, in2;
@@ -62,7 +64,7 @@ module mac_rx_xgmii_rules
     octets[i + 8] = {control1[i], in1[8*i+:8]};
   end
 
-  // A start with a whole preamble behind it, in lane 0 or 4 of the older column.
+  // A start with a whole preamble after it, in lane 0 or 4 of the older column.
   function automatic logic whole(octet_t [15:0] from, int unsigned lane);
     whole = from[lane] == {1'b1, Start} && from[lane + 7] == {1'b0, 8'hd5};
     for (int unsigned i = 1; i < 7; i++) if (from[lane + i] != {1'b0, 8'h55}) whole = 1'b0;
@@ -71,18 +73,18 @@ module mac_rx_xgmii_rules
   assign whole0 = whole(octets, 0);
   assign whole4 = whole(octets, 4);
 
-  // The frame.
+  // The followed frame.
   (* anyseq *) logic follow_any;
-  logic going;           // its octets come
-  logic ended, well;     // it has ended, with terminate
+  logic going;           // its octets are arriving
+  logic ended, well;     // it has ended; with terminate
   logic lane4, none, spoilt;
   logic [15:0] length;   // modulo 2^16
-  logic above, enough;   // more than MaxBytes, at least 64
+  logic above, enough;   // more than MaxBytes; at least 64
   logic [124:0] when_;
 
   octet_t [7:0] column;
   assign column = lane4 ? octets[11:4] : octets[7:0];
-  logic [3:0] bytes;     // of it in this column
+  logic [3:0] bytes;     // bytes of it in this column
   logic wrong;
   always_comb begin
     bytes = 4'd8;
@@ -94,7 +96,7 @@ module mac_rx_xgmii_rules
   wire ends = bytes != 8;
   wire [15:0] to = length + 16'(bytes);
 
-  // Its beats on their way.
+  // Its beats in the pipeline.
   typedef struct packed {
     logic        is;
     logic        first;
@@ -172,20 +174,21 @@ module mac_rx_xgmii_rules
     end
   end
 
-  // The part of the older column that a frame in lane 4 has had already: an end there is no end of what goes on.
+  // The part of the older column that a frame in lane 4 has already used: an end there does not end what
+  // follows.
   logic early_end;
   always_comb begin
     early_end = 1'b0;
     for (int unsigned i = 0; i < 4; i++) if (octets[i][8] && octets[i][7:0] != Error) early_end = 1'b1;
   end
 
-  // A frame of more bytes than it can have, or whose end is not known, has no right length.
+  // A frame that is longer than a frame can be, or whose end is not known, has no valid length.
   function automatic logic counts(logic [13:0] is_, logic [15:0] must, logic more, logic least);
     return more ? is_ > 14'(MaxBytes) && least : 16'(is_) == must && least == (is_ >= 64);
   endfunction
 
   always_comb begin
-    // Nobody follows a second frame while the first is on its way.
+    // No second frame is followed while the first is in the pipeline.
     if (follow_any) assume (!going && !now.is && !past[1].is && !past[2].is && !past[3].is);
 
     if (begun_q) begin
@@ -201,12 +204,13 @@ module mac_rx_xgmii_rules
         rule_3_counted : assert (counted == (bytes != 0));
         if (counted) rule_3_counted_right : assert (counted_first == none && counted_final == 3'(bytes - 4'd1) && counted_data == now.data);
       end
-      // Nothing else comes out: each first beat belongs to a start with a whole preamble, each other to the one before.
+      // Nothing else comes out: each first beat belongs to a start with a whole preamble, each other beat to
+      // the one before.
       if (valid_o && beat_o.first) rule_4_by_a_start : assert (whole_past[4] && (!valid_before || last_before));
       if (valid_o && !beat_o.first) rule_4_in_line : assert (valid_before && !last_before);
       if (valid_before && !last_before) rule_4_to_the_last : assert (valid_o && !beat_o.first);
 
-      // What the registers mean: what is on its way, of whatever frame.
+      // Meaning of the registers, for any frame in the pipeline.
       assert ({in1, control1, in2, control2} == {young_data, young_control, old_data, old_control});
       assert (tick1 == now1_q && (tick2 == now2_q || !begun2_q));
       if (!begun2_q) assert ({in2, control2} == '0);
@@ -223,7 +227,7 @@ module mac_rx_xgmii_rules
       if (handed_q && beat_q.first) assert (whole_past[3]);
       if (valid_o && beat_o.first) assert (whole_past[4]);
 
-      // And of the followed frame.
+      // The same for the followed frame.
       assert (!going || !ended);
       if (going || past[1].is || past[2].is || past[3].is) begin
         assert (above || length <= 16'(MaxBytes));

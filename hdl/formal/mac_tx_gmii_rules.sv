@@ -1,5 +1,6 @@
-// Rules of mac_tx_gmii: when it does what, and which bytes it sends. The FCS is computed here a second time, bit by bit and with the polynomial
-// as IEEE 802.3 writes it, not reflected; that it is the CRC-32 that others compute is simulated, too.
+// Rules of mac_tx_gmii: its timing, and the bytes that it sends. The FCS is computed here a second time, bit by
+// bit and with the polynomial as IEEE 802.3 writes it, not reflected. That it is the usual CRC-32 is simulated,
+// too.
 module mac_tx_gmii_rules
   import tare_pkg::*;
 (
@@ -27,7 +28,7 @@ module mac_tx_gmii_rules
     input logic       long_enough_q,
     input logic [7:0] now_q
 );
-  // The states by their numbers.
+  // The states by number.
   localparam logic [2:0] Idle = 3'd0, Preamble = 3'd1, Data = 3'd2, Pad = 3'd3, Fcs = 3'd4, Gap = 3'd5, Broken = 3'd6;
 
   reset_rules reset (.*);
@@ -35,26 +36,28 @@ module mac_tx_gmii_rules
       .clk_i, .rst_ni, .valid_i, .ready_i(ready_o), .data_i(beat_i));
 
   wire taken = valid_i && ready_o;
-  logic between;  // a frame is between its first and last beat at the input
+  logic between;  // inside a frame at the input
   wire first = taken && !between;
 
-  // A hole: the frame's next beat is not there when it is wanted. A source that keeps the rules of frames has none.
+  // A hole: the frame's next beat is not available when needed. A source that keeps the rules of frames has
+  // none.
   wire hole = between && ready_o && !valid_i;
 
   logic begun_q = 1'b0;
   logic first_q, taken_q, tx_en_q, tx_er_q, sent_q;
-  logic broken;  // a hole, and no frame since
-  logic [3:0] silent_before, silent;  // silent cycles in a row, up to 15: before this one, and with it
+  logic broken;  // a hole occurred, and no frame began since
+  logic [3:0] silent_before, silent;  // consecutive silent cycles, up to 15: before this one, and with it
   assign silent = tx_en_o ? '0 : silent_before + 4'(silent_before != '1);
 
-  // The frame on the wire: bytes before the one that is there now, up to 8; bytes between delimiter and FCS, up to 60; bytes of FCS.
+  // The frame on the wire: bytes before the current one, up to 8; bytes between delimiter and FCS, up to 60;
+  // bytes of FCS.
   logic [3:0] ahead;
   logic [5:0] long;
   logic [2:0] checks;
   logic step_q;
-  logic [7:0] loaded, byte_before_q;  // the byte whose turn it is, as it was given at byte_i; the one before
-  beat_t source;         // the beat whose bytes are sent
-  logic [3:0] sent;      // how many of them were
+  logic [7:0] loaded, byte_before_q;  // the current byte, as given at byte_i; the previous one
+  beat_t source;         // the beat that is being sent
+  logic [3:0] sent;      // how many of its bytes were sent
   logic [31:0] crc;      // not reflected: bit 31 is the first on the wire
 
   function automatic logic [31:0] crc_bits(logic [31:0] value, logic [7:0] data);
@@ -137,20 +140,20 @@ module mac_tx_gmii_rules
           rule_4_fcs : assert (txd_o == 8'(~reversed(crc) >> {checks[1:0], 3'b0}));
         end
       end
-      // The bytes of each beat in their order, then zeros: each is shown a cycle before its turn.
+      // The bytes of each beat in order, then zeros. Each is shown one cycle before it is sent.
       if (first) rule_4_first_shown : assert (byte_o == beat_i.data[7:0]);
       else if (step_o && !hole)
         rule_4_shown : assert (byte_o == (taken ? beat_i.data[7:0] : sent + 1 < all ? 8'(source.data >> {3'(sent + 1), 3'b0}) : 8'h00));
       if (step_o) begin
         rule_4_padded : assert (sent < all || long < 60);
       end
-      // A beat is exchanged for the next when all its bytes were sent.
+      // The next beat replaces a beat when all of its bytes were sent.
       if (taken && !first && !broken) rule_4_no_byte_left_out : assert (step_o && sent == 7);
-      // So a source may need a cycle from one beat to the next.
+      // So a source may need a cycle between two beats.
       if (taken_q && between && !broken) rule_4_not_at_once : assert (!ready_o);
       if (sent_o) rule_4_whole_fcs : assert (checks == 3 && !between);
 
-      // What the registers mean.
+      // Meaning of the registers.
       assert (state_q != 3'd7 && ahead <= 8 && long <= 60);
       if (state_q == Idle) assert (silent >= 12 && !tx_en_o && !between && !sent_o && !first_q);
       if (state_q inside {Preamble, Data, Pad, Fcs}) assert (tx_en_o && !tx_er_o && !broken && !sent_o && !underrun_o);
@@ -168,7 +171,7 @@ module mac_tx_gmii_rules
       if (state_q == Data) begin
         assert (sent == 4'(byte_q) && sent < all);
         assert (beat_q.last == source.last && beat_q.final_byte == source.final_byte);
-        // What is shifted in above means nothing.
+        // Bytes shifted in at the top have no meaning.
         assert (((beat_q.data ^ (source.data >> {byte_q, 3'b0})) & ('1 >> {byte_q, 3'b0})) == 64'd0);
       end
       if (state_q == Pad) assert (sent >= all && sent <= 8 && long < 60);

@@ -1,8 +1,10 @@
-// Rules of mac_tx_xgmii: where on the wire a frame starts, and every octet of every lane. What must be on the wire is worked out here from what was taken,
-// with places counted in bytes as clause 46 has them; the module counts halves of cycles.
+// Rules of mac_tx_xgmii: where a frame starts on the wire, and every octet of every lane. What must be on the
+// wire is computed here from what was taken, with positions counted in bytes as in clause 46; the module counts
+// half cycles.
 //
-// In bytes, a cycle is 8. Places are counted as if a frame started in the cycle in which its first beat is taken; all is StartDelay cycles later in
-// truth. What the FCS is does not matter here (crc_beats has rules of its own), but that it counts the beats that leave, and goes where it belongs.
+// A cycle is 8 bytes. Positions are counted as if a frame started in the cycle in which its first beat is
+// taken; in fact everything is StartDelay cycles later. The value of the FCS does not matter here (crc_beats
+// has its own rules), but it must include the beats that leave, and be sent where it belongs.
 module mac_tx_xgmii_rules
   import tare_pkg::*;
 #(
@@ -36,7 +38,7 @@ module mac_tx_xgmii_rules
     input logic        late_q,
     input logic [1:0]  deficit_q
 );
-  // The states by their numbers.
+  // The states by number.
   localparam logic [2:0] Open = 3'd0, Body = 3'd1, Pad = 3'd2, Gap = 3'd3, Broken = 3'd4;
   localparam logic [7:0] Idle = 8'h07, Start = 8'hfb, Terminate = 8'hfd, Error = 8'hfe;
   localparam int unsigned D = StartDelay;
@@ -50,19 +52,20 @@ module mac_tx_xgmii_rules
   // The frame at the input.
   logic between;         // first beat taken, last one not
   logic padding;         // last beat taken, fewer than eight
-  logic broken;          // a hole, and no frame since
-  logic [3:0] beats;     // so many were taken or padded, up to 8
+  logic broken;          // a hole occurred, and no frame began since
+  logic [3:0] beats;     // beats taken or padded, up to 8
   logic lane4;
-  place_t since;         // bytes from the last terminate to a start in lane 0, were a frame taken in this cycle; up to 64
+  // Bytes from the last terminate to a start in lane 0, if a frame were taken in this cycle; up to 64.
+  place_t since;
   logic [1:0] deficit;
 
   wire taken = valid_i && ready_o;
-  logic broken_rest;     // of a broken frame the last beat has not come
+  logic broken_rest;     // the last beat of a broken frame has not come
   wire first = taken && !between;
   wire hole = between && !broken_rest && !valid_i;
   wire more = between && !broken_rest && taken;
 
-  // How short a gap is that ends in this lane, with what was short before.
+  // How many bytes the gap before this lane is too short, including the deficit so far.
   function automatic place_t short_(logic four);
     return place_t'(8'sd12) + place_t'({6'b0, deficit}) - since - (four ? place_t'(8'sd4) : place_t'(8'sd0));
   endfunction
@@ -79,7 +82,7 @@ module mac_tx_xgmii_rules
   } event_t;
 
   event_t ev;
-  event_t [D+3:1] past;  // so many cycles ago
+  event_t [D+3:1] past;  // index: cycles ago
   wire eighth = beats >= 7;
   always_comb begin
     ev            = '0;
@@ -92,7 +95,7 @@ module mac_tx_xgmii_rules
     if (ev.last && padding) ev.final_byte = 3'd3;
     if (ev.last && more) ev.final_byte = beats == 7 && beat_i.final_byte < 3 ? 3'd3 : beat_i.final_byte;
   end
-  // The terminate is five bytes behind the last one, and the start's column before that of the first beat.
+  // The terminate is five bytes after the last byte, and the start one column before the first beat.
   wire place_t after_end = -place_t'(8'sd5) - (ev.lane4 ? place_t'(8'sd4) : place_t'(8'sd0)) - place_t'({5'b0, ev.final_byte});
 
   logic begun_q = 1'b0;
@@ -100,7 +103,7 @@ module mac_tx_xgmii_rules
   logic [2:1][31:0] crc_past;
   logic [63:0] shown, shown_mask;
   always_comb for (int i = 0; i < 8; i++) shown_mask[8*i+:8] = !beat_i.last || i <= 32'(beat_i.final_byte) ? 8'hff : 8'h00;
-  logic shift, shift_before;  // the last start was in lane 4; and one column ago
+  logic shift, shift_before;  // the last start was in lane 4; the same one column ago
 
   always_ff @(posedge clk_i) begin
     begun_q   <= 1'b1;
@@ -143,10 +146,10 @@ module mac_tx_xgmii_rules
     end
   end
 
-  // The octet of a lane, control above it, as it is without a shift: `start` is the event of which the first column may be this, `now` that of a column of
-  // data, `end_` that of the column before.
+  // The octet of a lane with its control bit on top, without a shift. `start` is the event whose first column
+  // this may be, `now` that of a data column, `end_` that of the previous column.
   function automatic logic [8:0] behind(event_t e, logic [4:0] n, logic [31:0] check);
-    // n octets behind the last one: 0 is the first of the FCS.
+    // n octets after the last one; 0 is the first of the FCS.
     if (n < 4) return e.broken ? {1'b1, Error} : {1'b0, 8'(~check >> {n[1:0], 3'b0})};
     return {1'b1, n == 4 ? Terminate : Idle};
   endfunction
@@ -188,7 +191,7 @@ module mac_tx_xgmii_rules
       if (padding) rule_2_one_frame : assert (!ready_o);
       rule_3_broken_by_a_hole_alone : assert (!underrun_o || broken);
       rule_4_shown : assert (step_o == past[1].valid && (!step_o || data_o == shown));
-      // The stamper takes this for granted: no beat of another frame with a first one.
+      // The stamper relies on this: a frame's first beat never coincides with another frame's beat.
       if (first) rule_4_apart : assert (!step_o);
       rule_4_counted : assert (counted == past[1+Turn].valid);
       if (counted) rule_4_counted_right : assert (counted_first == past[1+Turn].first && counted_final == past[1+Turn].final_byte);
@@ -197,7 +200,7 @@ module mac_tx_xgmii_rules
       // What was to come later has come.
       if (shift_before && !shift) rule_4_nothing_cut_off : assert (column_before[7:4] == quiet[7:4]);
 
-      // What the registers mean.
+      // Meaning of the registers.
       assert (state_q <= Broken && beats <= 8 && since <= 64 && since >= -16 && late_q == shift);
       assert (broken_rest == (state_q == Broken) && (between == (state_q inside {Body, Broken})) && padding == (state_q == Pad));
       if (broken_rest) assert (broken);

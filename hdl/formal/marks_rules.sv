@@ -1,4 +1,5 @@
-// Rules of marks. One mark, any one, is followed: how many marks are before it, and how many frames, is counted here.
+// Rules of marks. The solver chooses one mark, which is followed: the marks and the frames before it are
+// counted here.
 module marks_rules #(
     parameter int unsigned Bits  = 16,
     localparam type        Id    = logic [Bits-1:0],
@@ -36,9 +37,9 @@ module marks_rules #(
   wire left = valid_o && ready_i;
 
   logic following_q, reported_q;
-  logic [Width+1:0] marks_inside, before_q;  // marks inside; marks before the one that is followed
-  logic [CountWidth-1:0] frames_inside, frames_before_q;  // frames inside; of them, those before the followed mark
-  logic [2:0] free_q;  // cycles since nothing has been before it
+  logic [Width+1:0] marks_inside, before_q;  // marks inside; those before the followed mark
+  logic [CountWidth-1:0] frames_inside, frames_before_q;  // frames inside; those before the followed mark
+  logic [2:0] free_q;  // cycles since nothing is before it
   Id watched_q;
   (* anyseq *) logic follow_any;
   wire follow = follow_any && entered && !following_q;
@@ -68,18 +69,21 @@ module marks_rules #(
   end
 
   wire [Width:0] stored = write_q - read_q;
-  wire [CountWidth-1:0] stale = until_[read_q[Width-1:0]] - gone_q;  // of the oldest; not below -2^(CountWidth - 2)
-  // Where the mark that is followed stands, and how many frames are to go until its turn; below 0 if it waits for older marks alone.
+  // Of the oldest mark; at least -2^(CountWidth - 2).
+  wire [CountWidth-1:0] stale = until_[read_q[Width-1:0]] - gone_q;
+  // The place of the followed mark, and the number of frames to go before its turn; negative if it only waits
+  // for older marks.
   wire [Width:0] place = read_q + (Width + 1)'(before_q) - (Width + 1)'(valid_q);
   wire [CountWidth-1:0] to_go = until_[place[Width-1:0]] - gone_q;
 
-  // What holds after a cycle of reset is what holds always, so one step of induction is enough.
+  // The state after one cycle of reset satisfies all invariants, so one step of induction is enough.
   logic begun_q = 1'b0;
   always_ff @(posedge clk_i) begun_q <= 1'b1;
 
   always_comb begin
     if (begun_q) begin
-      // Who counts frames: none leaves that did not come, and fewer than half the counter's range are inside.
+      // Assumed of the user: no frame leaves that did not come, and fewer than a quarter of the counter's range
+      // are inside.
       if (gone_i) assume (frames_inside != 0);
       assume (frames_inside[CountWidth-1-:2] == 0);
       if (stored != 0) assume (stale[CountWidth-1-:2] inside {2'b00, 2'b11});
@@ -93,8 +97,9 @@ module marks_rules #(
       assert (frames_inside == accepted_q - gone_q);
       assert (stored <= (Width + 1)'(Depth));
       assert (marks_inside == (Width + 2)'(stored) + (Width + 2)'(valid_q));
-      // What the registers mean. Marks stand in the order of their frames: of each, as many frames came after it as after the one behind it, or
-      // more; and of the oldest not more than the counter can tell from none.
+      // Meaning of the registers. Marks are stored in the order of their frames: at least as many frames came
+      // after a mark as after the next one. For the oldest mark that number is small enough for the counter to
+      // tell it from 0.
       for (int unsigned i = 0; i < Depth; i++) begin
         automatic logic [Width-1:0] nth = Width'(i) - read_q[Width-1:0];
         automatic logic [CountWidth-1:0] newer = accepted_q - until_[i];

@@ -1,10 +1,13 @@
-// Rules of paced_queue: a frame has no hole, and departures and frames stay together. One beat of one frame, any one, is followed to the output, and
-// so is the departure of that frame: if it is the n-th frame that came, it leaves as the n-th, and its departure as the n-th departure, both unchanged.
+// Rules of paced_queue: a frame has no hole, and departures and frames stay together. The solver chooses one
+// beat of one frame. It and the frame's departure are followed to the output. If the frame was the n-th to
+// come, it leaves as the n-th, and its departure as the n-th departure, both unchanged.
 //
-// Of departures it is assumed what the link's rules give: values below 2^62, but for frames that are due at no time, whose values mean nothing and lose
-// their two upper bits; and no signature at place 0. The departure of a frame is the one beside its last beat.
+// Departures are assumed to satisfy the link's rules: values are below 2^62, except for frames that are due at
+// no time, whose values have no meaning and lose their two upper bits; and no signature is at place 0. The
+// departure of a frame is the one beside its last beat.
 //
-// The sink is any: it may take beats before their departure, as the gate does while it forgets, and departures however far ahead.
+// The sink is arbitrary: it may take beats before their departure, as the gate does while it forgets, and
+// departures any distance ahead.
 module paced_queue_rules
   import tare_pkg::*;
 #(
@@ -26,7 +29,7 @@ module paced_queue_rules
     input logic       ready_i,
     input beat_t      beat_o,
     input logic       empty_o,
-    // Inside, for the induction.
+    // Internal state, for the induction.
     input beat_t      beats_memory[Beats],
     input logic [BeatWidth-1:0] beats_write,
     input logic [BeatWidth-1:0] beats_read,
@@ -38,7 +41,7 @@ module paced_queue_rules
     input logic [DepartureWidth-1:0] departures_write,
     input logic [DepartureWidth-1:0] departures_read,
     input logic [DepartureWidth:0] departures_stored,
-    input logic [71:0] departures_memory[Departures],  // as they are kept
+    input logic [71:0] departures_memory[Departures],  // in their stored form
     input logic [71:0] departures_fetched,
     input logic       departures_fetched_valid,
     input logic       departures_some,
@@ -55,8 +58,8 @@ module paced_queue_rules
       .clk_i, .rst_ni, .valid_i(valid_o), .ready_i, .data_i(beat_o));
 
   logic begun_q = 1'b0;
-  // Whole frames whose departure was not taken; departures taken whose frames have not ended, or, negative, frames that ended before their departure
-  // was taken: while the gate forgets it takes what comes.
+  // Whole frames whose departure was not taken; and departures taken minus frames that have ended, which is
+  // negative if frames ended before their departure was taken, as the gate takes everything while it forgets.
   logic [W-1:0] unseen;
   logic signed [W:0] open;
   logic [1:0] ended;
@@ -76,9 +79,11 @@ module paced_queue_rules
     end
   end
 
-  // Frames that came whole, departures taken, and frames that left whole, modulo 2^W: the number of the one that is next at each border.
+  // Frames that came whole, departures taken, and frames that left whole, modulo 2^W: the number of the next
+  // one at each boundary.
   logic [W-1:0] frame_in_n, departure_n, frame_out_n;
-  // The beat that is followed: beats before it, the number of its frame, and that frame's departure once its last beat came.
+  // The followed beat: the beats before it, the number of its frame, and the frame's departure once its last
+  // beat came.
   (* anyseq *) logic follow_any;
   logic beat_followed, departure_followed, departure_known;
   logic [W-1:0] ahead, followed_n;
@@ -120,7 +125,7 @@ module paced_queue_rules
     end
   end
 
-  // What is inside, oldest first. Last beats among it, all and those before the one that is followed.
+  // What is inside, oldest first, with the number of last beats: all, and those before the followed beat.
   beat_t nth_beat[Beats + 2];
   logic [W-1:0] lasts, lasts_ahead;
   always_comb begin
@@ -137,7 +142,7 @@ module paced_queue_rules
     end
   end
 
-  // Where the departure is that is followed.
+  // The position of the followed departure.
   wire [W-1:0] departure_at = followed_n - departure_n;
   wire [71:0] followed_kept = {followed_departure.from, followed_departure.value[61:0], followed_departure.stamp.place};
   wire [W-1:0] before_departures = W'(departure_valid_o) + W'(departures_fetched_valid);
@@ -161,7 +166,7 @@ module paced_queue_rules
         rule_7_its_frame : assert (frame_out_n == followed_n);
       end
 
-      // What the registers mean.
+      // Meaning of the registers.
       assert (frame_in_n == departure_n + unseen && (W + 1)'(lasts) == (W + 1)'(W'(frame_in_n - frame_out_n)));
       if (beat_followed) begin
         assert (ahead < held && nth_beat[$clog2(Beats + 2)'(ahead)] == followed_beat);
@@ -184,7 +189,7 @@ module paced_queue_rules
       assert (beats_write == beats_read + BeatWidth'(beats_stored));
       assert (departures_write == departures_read + DepartureWidth'(departures_stored));
 
-      // A departure and a beat that were followed leave, of a frame that came after another.
+      // A followed departure and beat leave, of a frame that came after another.
       cover (departure_followed && taken && departure_n == followed_n && followed_n == 1);
       cover (beat_followed && leaves && ahead == 0 && followed_n == 1);
       // The third frame has begun to leave, and the departure of the fourth is taken.

@@ -1,4 +1,5 @@
-// Rules of release_gate. What a departure means is computed here a second time, from nothing but what crosses the gate's borders.
+// Rules of release_gate. The meaning of a departure is computed here a second time, only from signals at the
+// gate's boundary.
 module release_gate_rules
   import tare_pkg::*;
 #(
@@ -23,7 +24,7 @@ module release_gate_rules
     input logic       release_valid_o,
     input release_t   release_o,
     input logic       forgotten_o,
-    // Inside, for the induction.
+    // Internal state, for the induction.
     input logic       held_q,
     input logic       checked_q,
     input logic       reached_q,
@@ -51,7 +52,7 @@ module release_gate_rules
   stream_rules #(.Assume(1'b0), .Width($bits(beat_t))) out (
       .clk_i, .rst_ni, .valid_i(valid_o), .ready_i, .data_i(beat_o));
 
-  // The clock, as tick_counter gives it; it has not run for 2 339 years.
+  // The clock, as tick_counter gives it; it has run for less than 2 339 years.
   logic past_q = 1'b0;
   ticks_t next_q;
   always_ff @(posedge clk_i) begin
@@ -70,18 +71,19 @@ module release_gate_rules
   wire comes = valid_i && ready_o;
   wire leaves = valid_o && ready_i;
 
-  // The departure that was taken last, and when it is due.
+  // The departure taken last, and when it is due.
   logic   waiting;            // its frame has not left
   logic [1:0] age;            // cycles since it was taken, 3 = more
   logic   timed;
   ticks_t due;
   stamp_t stamp;
-  logic   earlier, between;    // a frame left since reset or forget; a frame is between its first and last beat at the output
+  logic   earlier, between;    // a frame left since reset or forget; inside a frame at the output
   ticks_t earlier_start, earlier_due;
-  logic   eaten_q;            // a frame is between its first and last beat, and did not go to the output
+  logic   eaten_q;            // inside a frame that does not go to the output
   wire    first_out = leaves && !between;
 
-  // The number of departures taken and of frames begun at the input, modulo 2^CountWidth, and the number of the departure that is held.
+  // The number of departures taken and of frames begun at the input, modulo 2^CountWidth, and the number of the
+  // held departure.
   logic [CountWidth-1:0] departures_n, frames_n, held_n;
   logic [CountWidth-1:0] started_n, forgotten_n;
 
@@ -128,7 +130,7 @@ module release_gate_rules
     end
   end
 
-  // The cycle before, for the rules about what was told.
+  // The previous cycle, for the rules about reports.
   logic   first_out_q, timed_q;
   ticks_t now_q, ghost_due_q;
   always_ff @(posedge clk_i) begin
@@ -139,7 +141,7 @@ module release_gate_rules
   end
 
   always_comb begin
-    // The counter of what is owed has room: no more frames fit into what is before the gate.
+    // owed_q does not overflow: no more frames fit into what precedes the gate.
     assume (owed_q > -(OwedWidth'(1) << (OwedWidth - 2)) && owed_q < (OwedWidth'(1) << (OwedWidth - 2)));
 
     if (past_q) begin
@@ -161,7 +163,7 @@ module release_gate_rules
       end
       rule_6_all_told : assert (frames_n == started_n + forgotten_n);
 
-      // What the registers mean.
+      // Meaning of the registers.
       assert (waiting == held_q);
       assert (between == inside_q && eaten_q == swallowing_q && earlier == previous_q);
       assert (!(between && eaten_q));
@@ -183,7 +185,7 @@ module release_gate_rules
       end
       assert (departures_n == frames_n + CountWidth'(held_q) + CountWidth'(owed_q));
 
-      // At work: a frame that waited for its tick, one late frame, one forgotten.
+      // A frame that waited for its tick, a late one, and a forgotten one.
       cover (first_out && timed && now_i == due && age == 3);
       cover (release_valid_o && release_o.late == 2);
       cover (forgotten_o && started_n == 1 && !forget_i);

@@ -1,4 +1,4 @@
-// A run begins with one cycle of reset, and may have more later.
+// A run starts with one cycle of reset and may have more later.
 module reset_rules (
     input logic clk_i,
     input logic rst_ni

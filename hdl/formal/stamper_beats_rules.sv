@@ -1,6 +1,7 @@
-// Rules of stamper_beats. One frame, any one, is followed from its start until the next begins: its halfwords are counted as they come, and what leaves
-// four cycles later is worked out from them, from the stamp and from what was told two cycles after the start. The check is not computed here: it is
-// asked whether all nine halfwords sum up as stamper.sv says, which only two values do, and only one of those is allowed.
+// Rules of stamper_beats. The solver chooses one frame, which is followed from its start until the next one
+// starts. Its halfwords are counted as they come. What leaves four cycles later is computed from them, from the
+// stamp, and from the lateness and time given two cycles after the start. The check is not computed here. The
+// rule is that all nine halfwords add up as stamper.sv says; two values do that, of which only one is allowed.
 module stamper_beats_rules
   import tare_pkg::*;
 #(
@@ -15,7 +16,7 @@ module stamper_beats_rules
     input logic        step_i,
     input logic [63:0] data_i,
     input logic [63:0] data_o,
-    // Inside, for the induction.
+    // Internal state, for the induction.
     input stamp_t      stamp_q,
     input logic        start_q,
     input logic [6:0]  index_q,
@@ -43,17 +44,17 @@ module stamper_beats_rules
 
   reset_rules reset (.*);
 
-  // The frame that is followed.
+  // The followed frame.
   (* anyseq *) logic follow_any;
   wire follow = start_i && follow_any;
-  logic followed;           // it is this one's turn
+  logic followed;           // the current frame is the followed one
   stamp_t stamp;
-  logic [6:0] beat;         // of it that comes next; 127 = that or more
+  logic [6:0] beat;         // index of its next beat; 127 = that or more
   logic [2:0] age;          // cycles since its start, up to 7
   logic [4:0][15:0] words;  // lateness and time
-  logic [17:0] head;        // sum of its sequence and stream, as far as they have come
+  logic [17:0] head;        // sum of its sequence and stream so far
 
-  // A halfword of beat n, counted from the signature.
+  // A halfword of beat n, as an index into the signature.
   function automatic logic signed [11:0] place(logic [6:0] n, int unsigned lane, stamp_t at);
     return 12'({3'b0, n, 2'b0}) + 12'(lane) - 12'({4'b0, at.place});
   endfunction
@@ -64,12 +65,12 @@ module stamper_beats_rules
       if (place(n, lane, at) >= 0 && place(n, lane, at) < 12'(First)) sum += 18'(swap16(data[16*lane+:16]));
     return sum;
   endfunction
-  // Which of the beats with a signature it is, one bit each.
+  // The part of the signature in this beat, one-hot.
   function automatic logic [Parts-1:0] part(logic [6:0] n, stamp_t at);
     for (int unsigned i = 0; i < Parts; i++) part[i] = at.enable && n == 7'(at.place[7:2]) + 7'(i);
   endfunction
 
-  // Its beats on their way, and the sum as it was so many cycles ago.
+  // Its beats in the pipeline, and the sum some cycles ago.
   typedef struct packed {
     logic        is;
     logic [6:0]  beat;
@@ -78,7 +79,7 @@ module stamper_beats_rules
   beat_in_t now;
   beat_in_t [Turn:1] past;
   logic [4:1][17:0] heads;
-  logic [3:1] parted;       // so many cycles ago the first beat of its signature had come
+  logic [3:1] parted;       // whether the first beat of its signature had come, by cycles ago
   assign now = '{is: followed && step_i, beat: beat, data: data_i};
 
   wire has_part = beat > 7'(stamp.place[7:2]);
@@ -120,7 +121,7 @@ module stamper_beats_rules
     end
   end
 
-  // What of the frame is on its way, or comes.
+  // The part of the frame in the pipeline or arriving.
   logic [Turn:1] is;
   logic [Turn:1][2:0] younger;
   always_comb begin
@@ -132,18 +133,19 @@ module stamper_beats_rules
   wire any = followed || is != 0;
   wire beat_in_t out = past[Turn];
 
-  // All nine, as who reads them adds them up (RFC 1071).
+  // All nine, added up as a reader does (RFC 1071).
   function automatic logic [15:0] folded(logic [19:0] sum);
     return ones_add(ones_add(sum[15:0], {12'b0, sum[19:16]}), 16'h0);
   endfunction
   wire [18:0] told_sum = 19'(words[0]) + 19'(words[1]) + 19'(words[2]) + 19'(words[3]) + 19'(words[4]);
   wire [18:0] five = told_sum + {3'b0, ~SignatureSum};
   wire [19:0] eight = 20'(heads[4]) + 20'(told_sum);
-  // The sum of which the check was made.
+  // The sum from which the check was made.
   logic [19:0] all_before;
   always_ff @(posedge clk_i) all_before <= all_q;
 
-  // Of the beat that leaves: what is outside of the ten bytes and the check is as it came; the ten are what was told; the check.
+  // The beat that leaves: bytes outside the ten and the check are unchanged, the ten are as given, and the
+  // check is right.
   logic same, told, sums_up, never_ones, checked, has_lateness;
   logic [15:0] check;
   always_comb begin
@@ -172,12 +174,13 @@ module stamper_beats_rules
   end
 
   always_comb begin
-    // As mac_tx_xgmii has it (rule 4 there): the first beat a cycle after the start, and none of another frame with that.
+    // As mac_tx_xgmii ensures (its rule 4): the first beat comes a cycle after the start, and no beat of
+    // another frame with it.
     if (start_i) assume (!step_i && rst_ni);
     if (start_before) assume (step_i);
     if (!ever) assume (!step_i);
     if (!rst_ni) assume (!step_i);
-    // Nobody follows a second frame while the first is on its way.
+    // No second frame is followed while the first is in the pipeline.
     if (follow_any) assume (is == 0);
 
     if (begun_q) begin
@@ -188,7 +191,7 @@ module stamper_beats_rules
         rule_2_one_of_two : assert (never_ones);
       end
 
-      // What the registers mean.
+      // Meaning of the registers.
       assert (start_q == start_before && started_q[1] == start_before);
       if (!ever) assert (!stamp_q.enable && !any);
       if (any) begin

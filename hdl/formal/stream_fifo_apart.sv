@@ -1,7 +1,8 @@
-// Two queues that were given the same up to some cycle, any one, and from then on anything, each its own: what is in them by then leaves both in the same
-// cycles, for the same sink. So nothing that the host sends later, or does not send, or is kept from sending, moves what is queued.
+// Two queues with the same input up to an arbitrary cycle, and different input from then on. What is in them at
+// that cycle leaves both in the same cycles, for the same sink. So nothing that the host sends later, or fails
+// to send, moves what is queued.
 //
-// paced_queue is two such queues, one of beats and one of departures, and its outputs are theirs.
+// paced_queue consists of two such queues, one for beats and one for departures, and its outputs are theirs.
 module stream_fifo_apart #(
     parameter int unsigned Depth = 4,
     parameter bit          Rests = 1'b0,
@@ -53,7 +54,7 @@ module stream_fifo_apart #(
 
   reset_rules reset (.*);
 
-  // What both were given and has not left: stored, fetched, at the output.
+  // Input that both received and that has not left: stored, fetched, at the output.
   logic [Width:0] stored;
   logic fetched, out;
   wire [Width+1:0] common = (Width + 2)'(stored) + (Width + 2)'(fetched) + (Width + 2)'(out);
@@ -88,7 +89,7 @@ module stream_fifo_apart #(
       if (common != 0) rule_1_same_cycles : assert (valid == other_valid);
       if (common != 0 && valid) rule_1_same : assert (data == other_data);
 
-      // What the registers mean.
+      // Meaning of the registers.
       assert (one.stored_q <= (Width + 1)'(Depth) && other.stored_q <= (Width + 1)'(Depth));
       assert (one.some_q == (one.stored_q != 0) && other.some_q == (other.stored_q != 0));
       assert (one.full_q == (one.stored_q == (Width + 1)'(Depth)) && other.full_q == (other.stored_q == (Width + 1)'(Depth)));
@@ -106,7 +107,7 @@ module stream_fifo_apart #(
       if (out) assert (one.out_valid_q && other.out_valid_q && one.out_q == other.out_q);
     end
 
-    // One is full behind what both have, the other has nothing else.
+    // One is full behind the common input, the other has nothing else.
     cover (begun_q && split_q && common == 2 && one.full_q && other.stored_q == stored && valid && ready_i);
   end
 endmodule

@@ -1,4 +1,5 @@
-// Rules of stream_fifo. One transfer, any one, is followed from input to output: it is `place` transfers behind the output.
+// Rules of stream_fifo. The solver chooses one transfer, which is followed from input to output: it is `place`
+// transfers behind the output.
 module stream_fifo_rules #(
     parameter int unsigned Bits  = 8,
     localparam type        T     = logic [Bits-1:0],
@@ -39,7 +40,7 @@ module stream_fifo_rules #(
   logic following_q;
   logic [Width+1:0] ahead_q;
   T watched_q;
-  logic [3:0] run_q;  // one after another: with Rests, in every other cycle
+  logic [3:0] run_q;  // consecutive transfers; with Rests, in every other cycle
   logic left_q;
   (* anyseq *) logic follow_any;
   wire follow = follow_any && entered && !following_q;
@@ -65,7 +66,7 @@ module stream_fifo_rules #(
     end
   end
 
-  // Where the watched transfer is.
+  // The position of the watched transfer.
   wire [Width+1:0] in_front = (Width + 2)'(fetched_valid_q) + (Width + 2)'(out_valid_q);
   wire [Width-1:0] slot = read_q + Width'(ahead_q - in_front);
 
@@ -86,7 +87,7 @@ module stream_fifo_rules #(
         else if (ahead_q < in_front) assert (fetched_q == watched_q);
         else assert (memory[slot] == watched_q);
       end
-      // At the rate there is, longer than the memory; and full.
+      // Full rate for longer than the memory, and a full queue.
       cover (run_q == 7);
       cover (following_q && left && ahead_q == 0 && run_q == 2);
       cover (full_q && out_valid_q && fetched_valid_q);

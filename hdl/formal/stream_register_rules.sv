@@ -1,5 +1,6 @@
-// Rules of stream_register: what goes in comes out, once and in order. One transfer, any one, is followed: `watched` is chosen by
-// the solver. When it goes in, `ahead` transfers are inside; it must come out after exactly so many, with the same data.
+// Rules of stream_register: what goes in comes out, once and in order. One transfer, `watched`, is chosen by
+// the solver and followed. When it goes in, `ahead` transfers are inside; it must come out after exactly that
+// many, with the same data.
 module stream_register_rules #(
     parameter int unsigned Width = 8,
     parameter bit Full = 1'b1,
@@ -69,7 +70,7 @@ module stream_register_rules #(
       end
       // Full rate, through a wait.
       if (Full) cover (count_q == 5 && spare_valid_q);
-      // One that is followed is seen to leave, from behind another.
+      // A followed transfer leaves, after another.
       if (Full) cover (following_q && left && ahead_q == 1);
       cover (following_q && left && ahead_q == 0 && count_q == 3);
     end

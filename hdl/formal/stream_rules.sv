@@ -1,12 +1,12 @@
 // The four rules of every stream, written once:
 //
-//   1 a transfer happens when valid and ready are both high (this is what the word means in every other file);
+//   1 a transfer happens when valid and ready are both high (the meaning of the word in every other file);
 //   2 once valid is high, valid and payload hold until the transfer;
 //   3 valid never waits for ready: it comes while ready has never been high (a cover);
 //   4 ready is free: it may be high before valid, and may fall again without a transfer (a cover).
 //
-// Assume = 1 at inputs (rules 2), 0 at outputs. Covers are asked for at outputs only; FreeReady = 0 leaves out that of rule 4, where the sink is
-// known to wait for valid.
+// Assume = 1 assumes rule 2 at inputs, 0 asserts it at outputs. Covers are checked at outputs only. FreeReady =
+// 0 omits that of rule 4, where the sink is known to wait for valid.
 module stream_rules #(
     parameter bit          Assume = 1'b0,
     parameter int unsigned Width  = 1,

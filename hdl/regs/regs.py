@@ -165,12 +165,13 @@ def sv(regs):
     strobes = [f"    {field.name}_write_o <= write_i && word == 11'h{field.reg.address >> 2:03x};\n    {field.name}_o <= data_i{'' if field.width == 32 else f'[{field.width - 1}:0]'};" for field in data_field]
     strobe_ports = [f"    output logic {field.name}_write_o" for field in data_field]
     reset = [line for line in reset if not any(f"{field.name}_o " in line for field in data_field)]
-    return f"""// Made from regs/module.rdl by regs/regs.py; changes belong there.
+    return f"""// Generated from regs/module.rdl by regs/regs.py; make changes there.
 //
-// A write takes effect two cycles later. An answer to a read comes three cycles after it; one read at a time. Of registers with 64 bits that the core writes, reading
-// the low half keeps the high half for the next read.
+// A write takes effect two cycles later. The answer to a read comes three cycles after it, one read at a time.
+// For 64-bit registers that the core writes, reading the low half latches the high half for the next read.
 //
-// `unknown_o` comes one cycle after a read or a write, and stays until the next: nothing can be read, or written, there.
+// `unknown_o` is valid one cycle after a read or a write and holds until the next. It is high if the address
+// cannot be read, or written.
 module registers (
     input  logic clk_i,
     input  logic rst_ni,
@@ -181,18 +182,18 @@ module registers (
     output logic read_valid_o,
     output logic [31:0] data_o,
     output logic unknown_o,
-    // Constants that the host is told when it says hello.
+    // Constants for the answer to hello.
     output logic [31:0] magic_o,
     output logic [31:0] layout_o,
 {("," + chr(10)).join(ports + strobe_ports)}
 );
   wire [10:0] word = address_i[12:2];
-  logic [10:0] word_q;  // what is read
+  logic [10:0] word_q;  // the word to read
   logic [2:0] reading_q;
   logic [31:0] high_q;
   logic [{len(groups) - 1}:0][31:0] group_q;
   logic [31:0] any_group;
-  // What is written, a cycle before it is: no register waits for an address to be decoded.
+  // Writes are decoded a cycle early, so that no register waits for the decoding of an address.
   logic [{len(by_item) - 1}:0] hit_q;
   logic [31:0] data_q;
   always_comb begin
@@ -227,7 +228,7 @@ module registers (
     endcase
   end
 
-  // The address stands until it is answered.
+  // The address is stable until the answer.
   logic readable_q, writable_q, wrote_q;
   assign unknown_o = wrote_q ? !writable_q : !readable_q;
   always_ff @(posedge clk_i) begin
@@ -236,7 +237,7 @@ module registers (
     wrote_q    <= write_i || (wrote_q && !read_i);
   end
 
-  // Reading: first within groups of eight words, then all groups together.
+  // Reading: select within groups of eight words first, then combine the groups.
   always_ff @(posedge clk_i) begin
     word_q <= word;
     if (reading_q[0]) begin

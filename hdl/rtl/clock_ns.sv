@@ -1,17 +1,21 @@
-// The time of day of the module: nanoseconds with 32 bits of fraction, which the host sets and holds against its own clock. It stamps what is
-// told to the host and moves no departure: those go by ticks, which nobody sets.
+// The module's time of day: nanoseconds with a 32-bit fraction. The host sets and adjusts it against its own
+// clock. It stamps what is reported to the host. It moves no departure, as departures use ticks, which cannot
+// be set.
 //
-// In each cycle the time grows by `increment`, 8.0 ns at 125 MHz; one unit of its fraction is 2^-32 ns a cycle, 29 in 10^12. `set` puts it to a
-// value, `step` adds a signed number of nanoseconds once. `capture` keeps time and tick of one and the same cycle, so that the host can
-// say what tick belongs to what time; it does that by asking twice and taking the middle of its own clock.
+// Each cycle adds `increment`, which is 8.0 ns at 125 MHz; one unit of its fraction is 2^-32 ns per cycle, or
+// 29 in 10^12. `set` sets the time to a value; `step` adds a signed number of nanoseconds once. `capture`
+// latches time and tick of the same cycle. The host reads its own clock before and after a capture and takes
+// the middle, which tells it which tick belongs to which time.
 //
-//   time (64.32) ◄── + increment (8.32)        low half, with the carry to the high half one cycle later
+//   time (64.32) ◄── + increment (8.32)        low half; the carry reaches the high half one cycle later
 //
-// The sum is made in two halves so that the clock of the core need not wait for 96 bits of carry: `time_o` is two
-// cycles old, always, and a captured tick is as old as the time beside it. A step asked for in the cycle of a set, or in the one before, is lost.
+// The sum is computed in two halves, so that no cycle has to propagate a 96-bit carry. Therefore `time_o` is
+// always two cycles old, and so is a captured tick. A step requested in the cycle of a set, or in the one
+// before, is lost.
 //
-// Rules (simulated): 1 time grows by exactly the increment in each cycle that has no set and no step; 2 what is captured is the time and
-// the tick of one cycle.
+// Rules (simulated):
+//   1 time grows by exactly the increment in each cycle without a set or a step;
+//   2 a capture latches time and tick of one cycle.
 module clock_ns
   import tare_pkg::*;
 (
@@ -22,14 +26,14 @@ module clock_ns
     input  logic [31:0] fraction_i,  // 2^-32 nanoseconds
     input  logic        set_i,
     input  logic        step_i,
-    input  logic [63:0] value_i,     // what is set, or (signed) stepped by
+    input  logic [63:0] value_i,     // value to set, or signed value to add
     input  logic        capture_i,
     output logic [63:0] time_o,
     output logic [31:0] time_fraction_o,
     output logic [63:0] captured_time_o,
     output ticks_t      captured_tick_o
 );
-  // What is added: the increment, and a step in the cycle after it was asked for.
+  // The amount to add: the increment, plus a step in the cycle after it was requested.
   logic [63:0] add_low_q;
   logic [31:0] add_high_q;
   // The low half: 32 bits of nanoseconds and 32 of fraction.
@@ -51,7 +55,7 @@ module clock_ns
     set_q      <= set_i;
     set_high_q <= value_i[63:32];
     if (set_i) low_q <= {value_i[31:0], 32'b0};
-    // Second cycle: the high half, and the low half waits for it.
+    // Second cycle: the high half. The low half is delayed to match it.
     low_old_q <= low_q;
     high_q    <= set_q ? set_high_q : high_q + high_add_q + 32'(carry_q);
     now1_q    <= now_i;

@@ -8,8 +8,8 @@
 //
 //   wire ──► mac_rx_gmii ──► receive
 //
-// `live_i` chooses the source; a change is taken when what the source before it had made is gone. `forget_i` ends the generator's run, which begins anew
-// with the next rise of `run_i`.
+// `live_i` selects the source. A change takes effect when everything that the previous source produced has
+// gone. `forget_i` ends the generator's run; the next rising edge of `run_i` starts a new one.
 module core
   import tare_pkg::*;
   import generator_pkg::*;
@@ -24,7 +24,7 @@ module core
 ) (
     input  logic        clk_i,
     input  logic        rst_ni,
-    // Wire: txc and rxc are XGMII's, enable, valid and error GMII's.
+    // Wire. txc and rxc belong to XGMII; enable, valid and error belong to GMII.
     output logic [8*Lanes-1:0] txd_o,
     output logic [Lanes-1:0] txc_o,
     output logic        tx_en_o,
@@ -56,7 +56,7 @@ module core
     input  memory_e     memory_i,
     input  logic [15:0] address_i,
     input  logic [31:0] data_i,
-    // Live frames: each with its number of beats beside it, for the credits.
+    // Live frames, each with its number of beats, for the credits.
     input  logic        live_valid_i,
     output logic        live_ready_o,
     input  departure_t  live_departure_i,
@@ -75,12 +75,12 @@ module core
     output logic        marked_valid_o,
     input  logic        marked_ready_i,
     output logic [15:0] marked_o,
-    // What became of departures.
+    // Results of departures.
     output logic        release_valid_o,
     output release_t    release_o,
     input  logic        clear_i,
     output ticks_t      latest_o,  // the greatest lateness
-    // Counters: see there.
+    // Counters, see counters.sv.
     input  logic        count_read_i,
     input  logic [3:0]  count_at_i,
     output logic [47:0] count_o,
@@ -94,7 +94,7 @@ module core
     output logic        heard_valid_o,
     output heard_t      heard_o,
     output ticks_t      heard_stamp_o,
-    output logic        heard_half_o,  // and half a cycle (XGMII)
+    output logic        heard_half_o,  // plus half a cycle (XGMII)
     // Time.
     output ticks_t      now_o,
     input  logic [7:0]  ns_whole_i,
@@ -192,19 +192,20 @@ module core
       .empty_o          (queue_empty)
   );
 
-  // What is at the gate.
+  // Input of the gate.
   logic departure_valid, departure_ready, source_valid, source_ready;
   departure_t departure;
   beat_t source_beat;
-  // The source's, before the register.
+  // The selected source, before its register.
   logic chosen_valid, chosen_ready;
   beat_t chosen_beat;
 
-  logic midway_q;  // of a frame that the source has begun to give
+  logic midway_q;  // the source has begun a frame and not ended it
   wire left = !source_valid && !departure_valid && !midway_q && (live_q ? queue_empty : made_idle);
   always_ff @(posedge clk_i) begin
     if (chosen_valid && chosen_ready) midway_q <= !chosen_beat.last;
-    // While all is forgotten both have their turns: what the other had made has to go, too.
+    // While forgetting, the two sources alternate, so that frames left over from the other one are discarded,
+    // too.
     if (left) live_q <= forget_busy_o ? !live_q : live_i;
     ended_q <= run_i && (ended_q || forget_i);
     run_q   <= run_i && !forget_busy_o && !ended_q;
@@ -217,7 +218,7 @@ module core
   end
 
   logic accepted_q, gone_q, beat_left_q;
-  // Room is free when the gate has taken a beat.
+  // A beat's room is free again once the gate has taken the beat.
   wire beat_left = live_q && source_valid && source_ready;
 
   credits #(
@@ -236,7 +237,7 @@ module core
       .free_i   (beat_left_q)
   );
 
-  // What the MAC takes comes late in a cycle.
+  // `ready` from the MAC is on the critical path, so these are registered.
   always_ff @(posedge clk_i) begin
     beat_left_q <= beat_left;
     accepted_q <= live_valid_i && live_ready_o && live_beat_i.last;
@@ -261,9 +262,9 @@ module core
       .id_o      (marked_o)
   );
 
-  // The chosen one, at the gate.
+  // The selected source, at the gate.
 
-  // One place for the departure that is next: it comes long before the gate wants it.
+  // One place for the next departure is enough: it arrives long before the gate needs it.
   assign queued_departure_ready = live_q && !departure_valid;
   assign made_departure_ready = !live_q && !departure_valid;
   always_ff @(posedge clk_i) begin
@@ -280,10 +281,10 @@ module core
   assign queued_ready = live_q && chosen_ready;
   assign made_ready = !live_q && chosen_ready;
 
-  // Behind it a wait of the MAC's goes no further than this: the sources are far from it.
+  // This register cuts the path of `ready`, from the MAC to the sources, which are placed far from it.
   stream_register #(
       .T   (beat_t),
-      .Full(Xgmii)  // GMII takes a beat in eight cycles
+      .Full(Xgmii)  // GMII takes one beat every eight cycles
   ) chosen (
       .clk_i,
       .rst_ni,
@@ -338,7 +339,7 @@ module core
 
   ticks_t lateness_q;
 
-  // The wire. What is received takes the clock, and gives nothing back.
+  // The wire. The receiver gets the clock and sends nothing back.
   logic heard_valid, noise;
   heard_t heard;
   ticks_t heard_stamp;
@@ -413,7 +414,7 @@ module core
     assign heard_half_o = 1'b0;
   end
 
-  // What departures tell: lateness one cycle after the release, the greatest three cycles later.
+  // Events of departures. Lateness follows the release by one cycle, the greatest lateness by three more.
   logic released_q, released2_q, more2_q, some2_q, late3_q, upper2_q, equal2_q, lower2_q, greater3_q;
   ticks_t lateness2_q;
   events_t sent_events, heard_events;
@@ -428,12 +429,13 @@ module core
     released_q  <= release_valid_o;
     lateness_q  <= release_o.late;
     released2_q <= released_q;
-    // In two parts, of which the stamper asks for the first, too; the next frame is eight cycles later or more, so lateness2_q stands.
+    // Compared in two parts, the lower of which the stamper needs, too. The next frame is at least eight cycles
+    // away, so lateness2_q stays valid long enough.
     more2_q     <= lateness_q[63:16] != 0;
     some2_q     <= lateness_q[15:0] != 0;
     late3_q     <= released2_q && (more2_q || some2_q);
     lateness2_q <= lateness_q;
-    // By halves.
+    // Compared in halves.
     upper2_q    <= lateness_q[63:32] > latest_o[63:32];
     equal2_q    <= lateness_q[63:32] == latest_o[63:32];
     lower2_q    <= lateness_q[31:0] > latest_o[31:0];
@@ -458,12 +460,12 @@ module core
       .value_o (count_o)
   );
 
-  // What is received.
+  // Receiving.
   assign heard_valid_o = heard_valid;
   assign heard_o       = heard;
   assign heard_stamp_o = heard_stamp;
 
-  // Frames on XGMII may follow each other sooner than one pair of ears is done with them.
+  // On XGMII, frames may follow each other before one `listen` has finished with the previous frame.
   receive #(
       .Ears(Xgmii ? 4 : 1)
   ) receiving (

@@ -1,15 +1,18 @@
-// The counters of the core, 48 bits each, in one small memory with one adder: a register and an adder for each would be a sixth of all its LUTs.
+// The counters of the core: 48 bits each, in one small memory with one adder. A register and an adder per
+// counter would take a sixth of all the core's LUTs.
 //
 //   events ──► pending, a few bits each ─┐
-//   amounts ──► kept until their turn ───┴─► whose turn ──► what it has ──► both together ──► memory ──► host
+//   amounts ──► held until their turn ───┴─► whose turn ──► its pending value ──► added to memory ──► host
 //
-// Counters have their turns one after the other, in 16 cycles; those of amounts have two, eight cycles apart. So an event may come in each
-// cycle, if there are not more than 15 in 16 cycles, and an amount in every ninth. A cycle in which the host reads is nobody's turn.
+// The counters take turns in a round of 16 cycles. Counters of amounts have two turns, eight cycles apart. So
+// an event may occur in every cycle, with at most 15 in 16 cycles, and an amount in every ninth cycle. A cycle
+// in which the host reads is nobody's turn.
 //
-// 48 bits: frames wrap after 6 years at 1 488 095/s, bytes after 26 days at 125 MB/s.
+// 48 bits wrap after 6 years for frames at 1 488 095/s, and after 26 days for bytes at 125 MB/s.
 //
-// Rules: 1 what happened since `clear_i` is in the memory 20 cycles later (simulated); 2 what is read of the transmitting side's
-// counters does not depend on what else is counted (formal/counters_apart.sv).
+// Rules:
+//   1 every event since `clear_i` is in the memory 20 cycles later (simulated);
+//   2 the transmit side's counters read the same whatever else is counted (formal/counters_apart.sv).
 module counters
   import tare_pkg::*;
 (
@@ -17,7 +20,7 @@ module counters
     input  logic        rst_ni,
     input  logic        clear_i,
     input  events_t     events_i,
-    // `value_o` is the counter `at_i` (see count_e) three cycles after `read_i`, and stays.
+    // `value_o` shows counter `at_i` (see count_e) three cycles after `read_i`, and holds it.
     input  logic        read_i,
     input  logic [3:0]  at_i,
     output logic [47:0] value_o
@@ -27,7 +30,7 @@ module counters
   // Whose turn it is.
   logic [3:0] turn_q;
   count_e whose, whose_q;
-  logic [15:0] is_q;  // the same, one bit each
+  logic [15:0] is_q;  // the same, one-hot
   always_comb begin
     unique case (turn_q)
       4'd0: whose = CountedSent;
@@ -46,7 +49,7 @@ module counters
     endcase
   end
 
-  // What waits for its turn. These count events, the others amounts.
+  // What waits for its turn. The counters named here count events, the others amounts.
   localparam logic [15:0] OfEvents = 16'd1 << CountedSent | 16'd1 << CountedLate | 16'd1 << CountedUnderruns | 16'd1 << CountedGood
       | 16'd1 << CountedBad | 16'd1 << CountedPassed | 16'd1 << CountedNoise | 16'd1 << CountedStale | 16'd1 << CountedUncounted;
   logic [15:0] happens;
@@ -78,10 +81,11 @@ module counters
     for (int unsigned i = 0; i < 16; i++) if (OfEvents[i]) events |= is_q[i] ? pending_q[i] : '0;
   end
 
-  logic [4:0] sweep_q;  // sets all to 0, one in each cycle
+  logic [4:0] sweep_q;  // clears one counter per cycle
   wire sweeping = !sweep_q[4];
 
-  // What the host asks, and then the three cycles of a turn. The next turn of the same counter is at least eight cycles later.
+  // A host's read, then the three cycles of a turn. The same counter's next turn is at least eight cycles
+  // later.
   logic read1_q, read2_q, write2_q, write3_q, zero2_q;
   logic [3:0] at1_q, place2_q, place3_q;
   logic [47:0] amount2_q, amount3_q, value3_q;

@@ -1,16 +1,19 @@
-// CRC-32 of IEEE 802.3 over beats of one to eight bytes, one beat in each cycle. A register of 8 bytes that is shifted bit by bit is linear, so what
-// comes of a beat is the sum of what comes of each of its bits: a table of 64 columns, made here from the polynomial byte by byte.
+// CRC-32 of IEEE 802.3 over beats of one to eight bytes, one beat per cycle. Shifting eight bytes through the
+// CRC register is linear, so the result for a beat is the sum of the results for each of its bits: a table of
+// 64 columns, generated here from the polynomial byte by byte.
 //
-// One table does for every number of bytes: n bytes are what eight are with zeros before them, because zeros change nothing in a register that is
-// zero. So data and CRC are moved up by 8 - n bytes; what the CRC has above n bytes comes out as it is, n bytes lower.
+// One table serves every number of bytes. n bytes give the same result as eight bytes with zeros in front,
+// because zeros do not change a register that is zero. So data and CRC are shifted up by 8 - n bytes; the bytes
+// of the CRC above n come out unchanged, n bytes lower.
 //
-//   data ──► moved ──► table ──► part ─┐
-//            CRC ──► moved ──► table ──┴─► CRC          only the second half goes round
+//   data ──► shifted ──► table ──► part ─┐
+//            CRC ──► shifted ──► table ──┴─► CRC        only the second half is in the loop
 //
-// `crc_o` counts a beat two cycles after it came; the bytes of a beat above `final_byte_i` may be anything.
+// `crc_o` includes a beat two cycles after it came. Bytes of a beat above `final_byte_i` may have any value.
 //
-// Rules (formal/crc_beats_rules.sv): 1 after each beat the CRC is what the polynomial as IEEE 802.3 writes it makes of its bytes, one bit after the
-// other. Simulated beside zlib in both MACs.
+// Rules (formal/crc_beats_rules.sv):
+//   1 after each beat the CRC is what the polynomial of IEEE 802.3 gives for the bytes so far, bit by bit.
+// Simulated against zlib in both MACs.
 module crc_beats
   import tare_pkg::*;
 (
@@ -23,7 +26,7 @@ module crc_beats
 );
   typedef logic [63:0][31:0] columns_t;
 
-  // What is left of each bit after 64 steps.
+  // What remains of each bit after 64 steps.
   function automatic columns_t columns();
     columns_t table_;
     for (int unsigned bit_ = 0; bit_ < 64; bit_++) begin
@@ -44,7 +47,7 @@ module crc_beats
     return crc;
   endfunction
 
-  // By how many bits a beat is moved up, and what a CRC has above it.
+  // How many bytes a beat is shifted up, and the part of the CRC above it.
   wire [5:0] up = {3'd7 - final_byte_i, 3'b0};
 
   logic step_q, first_q;

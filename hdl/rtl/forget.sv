@@ -1,9 +1,12 @@
-// A reset of what is queued: stops the sources, has the gate swallow what has not been offered to the MAC, and says how many frames that
-// were. What is on the wire is finished.
+// Discards everything that is queued: stops the sources, makes the gate swallow every frame not yet offered to
+// the MAC, and counts these frames. The frame on the wire is completed.
 //
-// `busy_o` is high from `forget_i` until all is gone; then `done_o` for one cycle, with the number beside it.
+// `busy_o` is high from `forget_i` until everything is gone; then `done_o` is high for one cycle, with the
+// count.
 //
-// Rules (simulated): 1 done comes only when the sources are empty; 2 the number is that of frames the gate told.
+// Rules (simulated):
+//   1 `done_o` comes only when the sources are empty;
+//   2 the count is the number of frames that the gate reported.
 module forget (
     input  logic        clk_i,
     input  logic        rst_ni,
@@ -14,9 +17,9 @@ module forget (
     output logic        done_o,
     output logic [31:0] count_o
 );
-  logic [11:0] count_q;  // not more than can be queued
+  logic [11:0] count_q;  // at most as many as can be queued
   assign count_o = 32'(count_q);
-  logic [3:0] empty_q;  // for how many cycles: what a source hands over is not yet seen by the gate
+  logic [3:0] empty_q;  // the last cycles' `sources_empty_i`, as the gate sees frames later than the sources
 
   always_ff @(posedge clk_i) begin
     done_o  <= 1'b0;

@@ -1,12 +1,12 @@
-// Makes frames by itself: 32 templates, fields that vary, checksums, sequence numbers, lists of gaps and sizes. A frame of 64 bytes takes
-// 8 cycles, the next one the 8 after.
+// Generates frames: 32 templates, varying fields, checksums, sequence numbers, lists of gaps and sizes. Frames
+// of 64 bytes follow each other every 8 cycles.
 //
 //   list ──► generator_plan ──► generator_beats ──► frames
 //               │
 //               └──► departures, one frame ahead
 //
-// A departure is there before its frame's first beat, and no frame has a hole: generator_beats makes a beat in each cycle, and waits only
-// between frames.
+// A departure is available before its frame's first beat. Frames have no holes: generator_beats produces a beat
+// per cycle and waits only between frames.
 module generator
   import tare_pkg::*;
   import generator_pkg::*;
@@ -100,7 +100,7 @@ module generator
       .beat_o
   );
 
-  // One place is enough: a departure comes in eight cycles.
+  // One place is enough, as a departure comes every eight cycles.
   assign departure_ready = !departure_valid_o;
   always_ff @(posedge clk_i) begin
     if (departure_ready) departure_o <= departure;

@@ -1,12 +1,13 @@
-// Makes the beats of planned frames: what is stored, with halfwords replaced. One beat in each cycle, also across the border of two frames.
+// Produces the beats of planned frames: stored data with some halfwords replaced. One beat per cycle, also from
+// one frame to the next.
 //
 //   stage 0  address of the beat              the plan waits here
-//   stage 1  memory; which patch hits which halfword of this beat (places of the plan)
-//   stage 2  memory's output register; the values of the patches that hit (values of the plan)
+//   stage 1  memory; which patch applies to which halfword of this beat (places of the plan)
+//   stage 2  memory's output register; the values of these patches (values of the plan)
 //   stage 3  stored data or value
 //
-// Places and values are copied from the plan as its first beat passes stages 1 and 2, so the next plan can come while the last beats of
-// the frame before are still on their way.
+// Places and values are copied from the plan when its first beat passes stages 1 and 2. The next plan can
+// therefore arrive while the last beats of the previous frame are still in the pipeline.
 module generator_beats
   import tare_pkg::*;
   import generator_pkg::*;
@@ -31,16 +32,16 @@ module generator_beats
 
   wire go;  // every stage moves
 
-  // The plan that waits until its values are copied.
+  // The plan, which waits until its values have been copied.
   plan_t plan_q;
   logic plan_valid_q, begun_q;
 
-  // Stage 0: the beat whose address is on the memory.
+  // Stage 0: the beat whose address the memory has.
   logic busy0_q, first0_q, last0_q;
   logic [Width-1:0] address0_q;
   logic [10:0] left0_q;
   logic [7:0] stored0_q;
-  logic [6:0] index0_q;  // 64 = behind all places
+  logic [6:0] index0_q;  // 64: beyond all places
   logic [2:0] final0_q;
   wire load = go && plan_valid_q && !begun_q && (!busy0_q || last0_q);
 
@@ -112,7 +113,8 @@ module generator_beats
         if (first0_q) places_q[i] <= plan_q.patches[i];
         if (first1_q) even_q[i] <= plan_q.patches[i].even;
         if (first1_q) odd_q[i] <= plan_q.patches[i].odd;
-        // Of two halfwords the second is in the next lane, or in the next beat; the third of a signature is two lanes on.
+        // The second of two halfwords is in the next lane, or in the next beat. A signature's third is two
+        // lanes further.
         spill_q[i] <= valid1_q && !last1_q && here[i] && places_q[i].wide && places_q[i].at[1:0] == 2'd3;
         if (i == ThirdHalfword) spill_q[i] <= valid1_q && !last1_q && here[i] && places_q[i].at[1];
         for (int unsigned lane = 0; lane < 4; lane++) begin
@@ -152,7 +154,7 @@ module generator_beats
   always_comb begin
     for (int unsigned lane = 0; lane < 4; lane++) begin
       automatic logic [15:0] value = '0;
-      // A simulation looks for the value only where there is one.
+      // Only for simulation: index no value where there is none.
       if (hit_q[lane] != 0) for (int unsigned i = 0; i < Patches; i++) value |= !hit_q[lane][i] ? '0 : lane % 2 == 0 ? even_q[i] : odd_q[i];
       patched[16*lane+:16] = hit_q[lane] != 0 ? swap16(value) : zero2_q ? '0 : read2_q[16*lane+:16];
     end

@@ -1,40 +1,42 @@
-// Works out the next frame while the one before leaves: which template, how long, when, what its fields are, and its checksums. One plan each
-// 8 cycles, which is as long as a 64-byte frame takes on the stream.
+// Computes the next frame while the previous one leaves: template, length, time, fields and checksums. One plan
+// every 8 cycles, which is the time of a 64-byte frame on the stream.
 //
-// A plan takes 12 cycles, so two overlap: the one that begins (`cycle` 0 … 7) and the one that ends (8 … 12). Each register is written in one
-// cycle of the plan, and handed over in cycle 12, before the next plan's same cycle ends:
+// A plan takes 12 cycles, so two plans overlap: one that starts (`cycle` 0 … 7) and one that ends (8 … 12).
+// Each register is written in one cycle of the plan, and is handed over in cycle 12, before the next plan
+// writes it.
 //
 //   cycle   table memory         fields (one each cycle)          sums
-//   0       word 0 asked         0 read                           gap, length of the list are there
-//   1       word 1               0 goes on, 1 read
-//   2       word 0 here          …
+//   0       word 0 requested     0 read                           gap and length of the list are available
+//   1       word 1               0 in progress, 1 read
+//   2       word 0 available     …
 //   4       word 2: stream       0 has its value
-//   5       sequence number      1                                what does not vary; field 0 after 6
-//   8       word 6 here          …                                field 3
+//   5       sequence number      1                                fixed part; field 0 after 6
+//   8       word 6 available     …                                field 3
 //   10                                                            length
 //   11                                                            last carry
-//   12      handed over, or everything stands still until it is taken
+//   12      handed over, or everything stalls until it is taken
 //
-// Checksums are never computed over the payload: the host gives the sums of what does not vary, with zeros in place of what does, and
-// 0x5aa5 for a signature: whatever is written into that, its sum is the same (see stamper).
+// Checksums are never computed over the payload. The host supplies the sums of the bytes that do not vary, with
+// zeros for those that do, and 0x5aa5 for a signature, which sums to that whatever is written into it (see
+// stamper.sv).
 module generator_plan
   import tare_pkg::*;
   import generator_pkg::*;
 (
     input  logic        clk_i,
     input  logic        rst_ni,
-    // While run_i is low, nothing new begins; what has begun is finished.
+    // While run_i is low, no new plan starts; plans in progress are completed.
     input  logic        run_i,
     output logic        idle_o,
-    // How the frames are spread over time.
-    input  logic        gaps_from_list_i,  // otherwise the accumulator's
-    input  from_e       from_i,            // of all but the first
+    // Timing of the frames.
+    input  logic        gaps_from_list_i,  // otherwise from the accumulator
+    input  from_e       from_i,            // of all frames but the first
     input  from_e       first_from_i,
     input  ticks_t      first_time_i,
     input  logic [11:0] last_entry_i,
-    input  logic [31:0] frames_i,          // 0 = no end
+    input  logic [31:0] frames_i,          // 0 = no limit
     input  logic [31:0] gap_i,
-    output logic        gap_first_o,  // a run begins: so does its remainder
+    output logic        gap_first_o,  // a run starts, and the remainder restarts with it
     output logic        gap_step_o,
     // Memories.
     input  logic        write_i,
@@ -47,23 +49,23 @@ module generator_plan
     output plan_t       plan_o,
     output departure_t  departure_o
 );
-  logic go;  // everything moves
+  logic go;  // the pipeline moves
 
   // The two plans that overlap: `early` is in cycles 0 … 7, `late` in 8 … 12.
   logic [2:0] cycle_q;
   logic early_q, late_q, ran_q, first_q, endless_q, more_q;
   logic [31:0] left_q;  // frames still to plan
 
-  // In these two cycles nothing stands still, see hand_over.
+  // The pipeline never stalls in these two cycles, see hand_over.
   wire at_end = cycle_q == 3'd7;
-  // Lists and counts are there eight cycles after run_i at the earliest.
+  // Lists and counts are valid eight cycles after run_i at the earliest.
   wire begin_plan = at_end && run_i && ran_q && more_q;
   wire hand_over = late_q && cycle_q == 3'd4;
 
   assign plan_valid_o = hand_over;
   assign go = !hand_over || plan_ready_i;
   assign idle_o = !early_q && !late_q;
-  // The first frame has no gap before it. The next gap is wanted eight cycles later.
+  // The first frame has no gap before it. The next gap is needed eight cycles later.
   always_ff @(posedge clk_i) begin
     gap_first_o <= begin_plan && first_q;
     gap_step_o  <= begin_plan && !first_q;
@@ -73,9 +75,9 @@ module generator_plan
     end
   end
 
-  // The list: which frame is next.
+  // The list of frames.
   (* no_rw_check *) logic [31:0] gaps[ListEntries];
-  // Sizes in two halves: 18 bits fill the blocks of 2 048 nine bits that a half is made of, and none of 4 096 times four.
+  // Two memories of 2 048 sizes, as 18 bits by 2 048 fill whole block RAMs, unlike 18 by 4 096.
   (* no_rw_check *) size_t sizes_low[ListEntries / 2];
   (* no_rw_check *) size_t sizes_high[ListEntries / 2];
   logic [31:0] gap_read_q, gap_list_q;
@@ -101,7 +103,7 @@ module generator_plan
 
   always_ff @(posedge clk_i) begin
     if (go) cycle_q <= cycle_q + 1'b1;
-    // It stands for some cycles before it is wanted.
+    // Stable for some cycles before it is used.
     upcoming_q <= first_q ? first_time_i : {32'b0, gaps_from_list_i ? gap_list_q : gap_i};
     more_q <= endless_q || left_q != 0;
     if (hand_over && go) late_q <= 1'b0;
@@ -136,7 +138,7 @@ module generator_plan
     end
   end
 
-  // The table of templates: word k is asked for in cycle k, and here in cycle k + 2.
+  // The table of templates: word k is requested in cycle k and available in cycle k + 2.
   (* no_rw_check *) logic [31:0] table_words[8 * Templates];
   logic [31:0] word_read_q, word_q;
   always_ff @(posedge clk_i) begin
@@ -234,7 +236,7 @@ module generator_plan
     if (!rst_ni) write_sequence_q <= 1'b0;
   end
 
-  // What becomes of the words, and the sums.
+  // The words' contents, and the sums.
   logic [LengthBits-1:0] length_q;
   length_t ip_length_q, l4_length_q;
   logic pseudo_q;
@@ -246,20 +248,21 @@ module generator_plan
   logic ip_carry_q, l4_carry_q;
   patch_t [Fields-1:0] field_patches_q;
 
-  // Sums of ones' complement: one addition in each cycle from 4 to 11, the carry of one being the next one's. A field is there in cycle k + 6, with
-  // its own halves added, the length in cycle 10. What is added after the fields is below 2^15, so nothing is carried after the last cycle.
+  // Ones' complement sums: one addition in each cycle from 4 to 11, each with the carry of the previous one.
+  // Field k is added in cycle k + 6, with its two halves summed, the length in cycle 10. The terms after the
+  // fields are below 2^15, so the last cycle leaves no carry.
   logic [16:0] field_sum_q;
   logic in_ip5_q, in_l4_5_q;
   wire [15:0] field_sum = field_sum_q[15:0] + 16'(field_sum_q[16]);
   wire fixed = cycle_q == 3'd4;
-  wire lengths = cycle_q == 3'd1;  // of the next cycle
+  wire lengths = cycle_q == 3'd1;  // one cycle early
   wire [15:0] l4_count = !(pseudo_q && l4_length_q.enable) ? l4_length_q.value : {l4_length_q.value[14:0], 1'b0};
   logic [15:0] to_ip_q, to_l4_q;
 
   always_ff @(posedge clk_i) begin
     if (go) begin
       field_sum_q <= 17'(flags4_q.wide ? value4_q[31:16] : 16'b0) + 17'(value4_q[15:0]);
-      // Field k is in stage 4 in cycle k + 4; otherwise nothing is added.
+      // Field k is in stage 4 in cycle k + 4. In other cycles nothing is added.
       in_ip5_q  <= active4_q && flags4_q.in_ip && cycle_q[2];
       in_l4_5_q <= active4_q && flags4_q.in_l4 && cycle_q[2];
       to_ip_q <= in_ip5_q ? field_sum : lengths && ip_length_q.enable ? ip_length_q.value : '0;
@@ -303,7 +306,7 @@ module generator_plan
         default: ;
       endcase
 
-      // Field k has its value in cycle k + 4.
+      // The value of field k is available in cycle k + 4.
       if (cycle_q[2]) begin
         field_patches_q[field] <= flags4_q.wide ? wide(active4_q, flags4_q.at, value4_q[31:16], value4_q[15:0])
                                                 : narrow(active4_q, flags4_q.at, value4_q[15:0]);

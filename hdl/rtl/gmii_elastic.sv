@@ -1,13 +1,18 @@
-// From the clock of the PHY to the core's: both are 125 MHz, and neither knows of the other. Bytes of a frame are kept back until some are there; then
-// they leave one in each cycle, so that a frame has no hole although the PHY's clock is slower, and none is lost although it is faster.
+// Moves bytes from the PHY's clock to the core's. Both are 125 MHz and independent. The bytes of a frame are
+// held back until a few are stored; then one leaves in each cycle. A frame therefore has no hole if the PHY's
+// clock is slower, and loses no byte if it is faster.
 //
 //   PHY ──► memory of 16 ──► core
 //        its clock        core's clock
 //
-// A frame of 1 530 bytes slips by 0.3 bytes at most if the clocks differ by 200 in a million (IEEE 802.3 allows 100 for each); it may slip by Fill. A frame
-// comes out Fill + 3 to Fill + 5 cycles after it went in, and its stamp is by so much later than the frame.
+// If the clocks differ by 200 ppm (IEEE 802.3 allows 100 for each), a frame of 1 530 bytes slips by at most 0.3
+// bytes; it may slip by Fill. A frame comes out Fill + 3 to Fill + 5 cycles after it went in, and its stamp is
+// late by that.
 //
-// Rules: 1 a frame that slips less comes out whole and without a hole; 2 one that slips more has an error; 3 between frames at least 8 cycles are silent.
+// Rules:
+//   1 a frame that slips less comes out whole and without a hole;
+//   2 one that slips more has an error;
+//   3 at least 8 cycles between frames are silent.
 module gmii_elastic #(
     parameter int unsigned Fill = 4  // at most 8
 ) (
@@ -22,13 +27,13 @@ module gmii_elastic #(
     output logic       rx_er_o
 );
   typedef struct packed {
-    logic       last;  // nothing: the frame has ended
+    logic       last;  // no byte: the frame has ended
     logic       error;
     logic [7:0] data;
   } item_t;
 
   item_t memory[16];
-  // Places, modulo 32, as Gray code where they cross: one bit changes at a time.
+  // Positions, modulo 32. They cross as Gray code, so only one bit changes at a time.
   logic [4:0] write_q, write_gray_q, read_q;
   logic inside_q;
   logic [2:0][4:0] crossing_q;
@@ -40,8 +45,9 @@ module gmii_elastic #(
     return value;
   endfunction
 
-  // The PHY's clock. Each frame is followed by one item that says so. It stands still until the PHY has one, so nothing here needs a reset: the places may
-  // begin anywhere, as the reader begins where the writer is.
+  // The PHY's clock. Each frame is followed by one item that marks its end. The clock stands still until the
+  // PHY provides it. No reset is needed: positions may start anywhere, as the reader starts where the writer
+  // is.
   wire put = rx_dv_i || inside_q;
   wire [4:0] write_d = write_q + 5'(put);
   always_ff @(posedge rx_clk_i) begin
@@ -54,7 +60,7 @@ module gmii_elastic #(
   // The core's clock.
   logic [4:0] there_q;
   logic running_q;
-  logic [2:0] kept_q;  // for how many cycles something has been there
+  logic [2:0] kept_q;  // cycles since the memory became non-empty
   item_t item;
   assign item = memory[read_q[3:0]];
   wire some = there_q != read_q;
@@ -69,10 +75,10 @@ module gmii_elastic #(
       if (some) read_q <= read_q + 1'b1;
       running_q <= !(some && item.last);
       rx_dv_o   <= !(some && item.last);
-      // Nothing there: the clocks are further apart than they may be.
+      // Empty inside a frame: the clocks differ by more than they may.
       rx_er_o   <= !some || item.error;
     end else begin
-      // By time, not by how many are there: a frame may have one byte.
+      // Decided by time and not by the number of stored bytes, as a frame may have a single byte.
       running_q <= some && kept_q == 3'(Fill - 1);
     end
     kept_q <= some && !running_q ? kept_q + 1'b1 : '0;

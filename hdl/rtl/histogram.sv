@@ -1,5 +1,5 @@
-// Counts values in block RAM, so that a run of any length takes the same room: bins as wide as 1/32 of their values. Two sets of 1 024 bins
-// share what works out the bin.
+// Counts values in block RAM, so that a run of any length takes the same room. The width of a bin is 1/32 of
+// its values. Two sets of 1 024 bins share the logic that computes the bin.
 //
 //   value      bin                        width
 //   0 … 31     the value                  1
@@ -8,17 +8,20 @@
 //   …
 //   2^31 …     864 + …                    2^26
 //
-// That is, of a value with its highest bit at e >= 5, bin (e - 4) * 32 + the five bits after the highest. Who asks makes 2^32 - 1 of all that is
-// more.
+// For a value whose highest bit is at e >= 5, the bin is (e - 4) * 32 + the five bits below the highest. The
+// user limits values to 2^32 - 1.
 //
-// A bin is read, made one larger, and written: eight cycles from value to memory, one value in four cycles. A value that comes sooner is not
-// counted in a bin, and `missed_o` tells: frames are eight cycles apart or more, so that does not happen on a wire. A bin stops at
-// 255 * 2^24.
+// A bin is read, incremented and written. That takes eight cycles, and a value can enter every four cycles. A
+// value that comes sooner is counted in no bin, and `missed_o` reports it; frames on a wire are at least eight
+// cycles apart. A bin stops at 255 * 2^24.
 //
-// Reading and clearing are the host's: `read_i` has its answer when `read_valid_o` is high; it waits for values, and values do not wait for it.
-// `clear_i` empties all bins in 2 048 cycles; values that come meanwhile are told by `missed_o`.
+// The host reads and clears. The answer to `read_i` comes with `read_valid_o`; reads wait for values, values
+// never wait for reads. `clear_i` empties all bins in 2 048 cycles; `missed_o` reports values that come
+// meanwhile.
 //
-// Rules (formal/histogram_rules.sv): 1 a bin holds as many values as fell in it since the last clear, but for those told as missed; 2 what is read is that.
+// Rules (formal/histogram_rules.sv):
+//   1 a bin holds as many values as fell into it since the last clear, except those reported as missed;
+//   2 a read returns that.
 module histogram (
     input  logic        clk_i,
     input  logic        rst_ni,
@@ -35,7 +38,7 @@ module histogram (
 );
   (* no_rw_check *) logic [31:0] counts[2048];
 
-  // Where values are on their way.
+  // Pipeline stages that hold a value.
   logic [6:1] at_q;
   logic clearing_q, want_clear_q;
   logic [10:0] clear_bin_q;
@@ -44,7 +47,8 @@ module histogram (
   wire accept = valid_i && at_q[3:1] == 0 && !clearing_q && !want_clear_q;
   assign missed_o = valid_i && !accept;
 
-  // The highest bit is found by halves: where the upper half is zeros, the lower takes its place. Only what can still come to the top is kept.
+  // Binary search for the highest bit: where the upper half is zero, the lower half replaces it. Only bits that
+  // can still become part of the result are kept.
   logic [31:0] value_q;
   logic [20:0] upper_q;
   logic [8:0] part_q;
@@ -64,11 +68,11 @@ module histogram (
   wire [4:0] behind = part2[6] ? part2[5:1] : part2[4:0];
   wire [4:0] high = {not16_q[1], not8_q, not4_q, not2, part2[6]};
 
-  // The memory's read port belongs to the value on its way; the host has it otherwise.
+  // A value in the pipeline has priority at the memory's read port.
   wire start_read = read_i && !at_q[4] && reading_q == 0;
   wire [10:0] read_address = at_q[4] ? {set_q[4], bin_q} : {read_set_i, read_bin_i};
   logic [31:0] read1_q, read2_q;
-  logic write_q, most_q;  // most_q: the bin stays as it is
+  logic write_q, most_q;  // most_q: the bin has reached its limit
   logic [10:0] place5_q, place6_q, write_place_q;
   logic [31:0] write_data_q;
 
@@ -103,7 +107,7 @@ module histogram (
     place5_q <= read_address;
     place6_q <= place5_q;
 
-    // A value that comes after a read began needs the port later than that.
+    // A value that comes after a read has begun needs the port only later.
     reading_q <= {reading_q[0], start_read};
 
     write_q       <= at_q[6] || clearing_q;

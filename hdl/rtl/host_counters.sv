@@ -1,10 +1,13 @@
-// Sixteen counters in one small memory: an adder and a register for each would cost eight hundred LUTs, and what is counted here happens at
-// most once in a frame. An event waits in a bit of its own until its counter's turn comes, within 32 cycles; the same event twice in that time
-// counts once, so who counts waits for `waiting_o`, or has events that are further apart.
+// Sixteen counters in one small memory; an adder and a register for each would cost 800 LUTs. Events come at
+// most once per frame. Each waits in a bit of its own until its counter's turn, within 32 cycles. The same
+// event twice in that time counts once, so the user waits for `waiting_o`, unless its events are further apart.
 //
-// `value_o` is the counter `at_i` two cycles after `read_i`, and stays. 32 bits: an event in each frame of 64 bytes at 1 Gb/s wraps after 48 minutes.
+// `value_o` shows counter `at_i` two cycles after `read_i`, and holds it. 32 bits wrap after 48 minutes if each
+// frame of 64 bytes at 1 Gb/s has an event.
 //
-// Rules: 1 each event counts once if it comes when its bit is not waiting; 2 after `clear_i` all are 0.
+// Rules:
+//   1 an event counts once if it comes while its bit is not waiting;
+//   2 after `clear_i` all counters are 0.
 module host_counters (
     input  logic        clk_i,
     input  logic        rst_ni,
@@ -18,8 +21,8 @@ module host_counters (
   logic [31:0] counts[16];
   logic [15:0] waiting_q;
   logic [3:0] turn_q;
-  logic [4:0] sweep_q;  // clears all, one in each cycle
-  // Three cycles: whose turn it is, what it has, what it gets. A turn comes again after 16 cycles at the earliest.
+  logic [4:0] sweep_q;  // clears one counter per cycle
+  // Three cycles: select, read, write. A counter's next turn is at least 16 cycles later.
   logic [3:0] place_q, place2_q;
   logic read_q, counts_q, counts2_q, sweep1_q, sweep2_q;
   logic [31:0] value_q;

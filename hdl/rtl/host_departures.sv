@@ -1,12 +1,15 @@
-// Keeps what became of departures until the host is told, many at once: one report each would be a frame of the link for every frame that leaves.
+// Collects the results of departures, so that one report covers many. A report for each would be one link frame
+// for every frame that leaves.
 //
 //   departure ──► word: tick of its start                             ┐
-//                 word: 63:40 its number since hello, 39:0 how late   ┘ ──► memory ──► the link
+//                 word: 63:40 its number since hello, 39:0 lateness   ┘ ──► memory ──► the link
 //
-// `due_o` is high if a report is to be made: 32 wait, or the oldest has waited 4 096 cycles. A departure for which there is no room is counted
-// in `left_out_o` (32 bits) and told by `left_out_pulse_o`.
+// `due_o` asks for a report: 32 departures wait, or the oldest has waited 4 096 cycles. A departure without
+// room is counted in `left_out_o` (32 bits) and reported by `left_out_pulse_o`.
 //
-// Rules: 1 each departure is told once, in order, or counted as left out; 2 the rules of streams at the output.
+// Rules:
+//   1 each departure is reported once, in order, or counted as left out;
+//   2 the rules of streams at the output.
 module host_departures
   import tare_pkg::*;
 #(
@@ -15,11 +18,12 @@ module host_departures
     input  logic        clk_i,
     input  logic        rst_ni,
     input  logic        enable_i,
-    input  logic        hello_i,      // a new session: what waits is thrown away; numbers, and what was left out, begin at 0
-    input  logic        valid_i,      // 4 cycles apart at least; release_i stays until the next
+    // A new session: discards what waits, and restarts the numbers and `left_out_o` at 0.
+    input  logic        hello_i,
+    input  logic        valid_i,      // at least 4 cycles apart; release_i holds until the next
     input  release_t    release_i,
     output logic        due_o,
-    output logic [5:0]  count_o,      // how many go into a report now, at most 32
+    output logic [5:0]  count_o,      // departures that a report made now would hold, at most 32
     output logic [31:0] left_out_o,
     output logic        left_out_pulse_o,
     output logic        valid_o,
@@ -43,7 +47,7 @@ module host_departures
   stream_fifo #(
       .T(logic [63:0]),
       .Depth(Words),
-      .Rests(1'b1)  // the link takes one of a frame's words when the host's MAC does
+      .Rests(1'b1)  // the link takes words at the pace of the host's MAC
   ) words (
       .clk_i,
       .rst_ni (rst_ni && !hello_i),
@@ -60,7 +64,7 @@ module host_departures
     first_q  <= valid_i && enable_i;
     second_q <= first_q && fits_q;
     late_q   <= release_q.late[63:40] != 0 ? '1 : release_q.late[39:0];
-    // The queue holds Words and the registers behind it; two words fit if half as many departures wait.
+    // The queue holds Words plus its output registers. Two words fit if at most half as many departures wait.
     fits_q   <= below(16'(waiting_q), Words / 2 - 2);
     left_out_pulse_o <= first_q && !fits_q;
     release_q <= release_i;
@@ -73,7 +77,7 @@ module host_departures
     if (valid_o && ready_i) odd_q <= !odd_q;
     told_q <= told;
     age_q <= waiting_q == 0 || told_q ? '0 : age_q[12] ? age_q : age_q + 1'b1;
-    // Not while one is told, and not yet counted: the last of a report would be asked for once more.
+    // Not while a report is made and not yet subtracted: its last departure would be requested again.
     due_o <= waiting_q != 0 && !told && !told_q && (enough || age_q[12]);
     if (hello_i || !rst_ni) begin
       first_q    <= 1'b0;
@@ -89,7 +93,7 @@ module host_departures
     end
   end
 
-  // Waiting departures are counted, so the queue is never full when there is one more.
+  // Waiting departures are counted, so the queue always has room for another one.
   logic unused;
   assign unused = ready & empty;
 endmodule

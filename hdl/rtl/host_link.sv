@@ -1,28 +1,35 @@
-// Reads what the host asks, does it, and answers; and tells what nobody asked for. The language is in docs/fpga-reference.md. One thing at a time, in
-// order: so a write has taken effect before the frame behind it is looked at, and a frame that waits for its turn needs no memory but the store in front.
+// Handles the host's requests and answers them, and sends reports that no request asked for. The protocol is in
+// docs/fpga-reference.md. It does one thing at a time, in order. So a write has taken effect before the next
+// frame is looked at, and a frame that waits for its turn needs no memory besides the store in front of this
+// module.
 //
 //   store ──► header ──► judge ──┬─► registers ──────────► answer ──► host
 //                                ├─► credits, paced queue    ▲
 //                                └─► marks                   │
 //   credits, marks, departures, received frames, the wire ───┘
 //
-// A frame of the link is whole when it is seen here, and what it asks is judged before anything of it is done: what is refused changes nothing. Nothing
-// here waits for long: frames have credits, and a mark for which there is no place is refused. Only while the queue is being
-// forgotten does a frame wait, so that it is not forgotten with those before it.
+// A link frame arrives here whole. It is judged before any of it takes effect, so a refused frame changes
+// nothing. Nothing here waits for long: frames have credits, and a mark without a free place is refused. Only
+// while the queue is being forgotten does a frame wait, so that it is not forgotten with the frames before it.
 //
-// Rules (1 and 3 formal/host_link_rules.sv; 2 and 4 simulated): 1 the rules of streams at the output; 2 a request is answered at most once; 3 what is
-// pushed into the queue is a whole frame, and its credits were taken before; 4 in `ready_i` high, at most 8 cycles are between the beats of an answer, so a MAC at 1 Gb/s has no hole.
+// Rules (1 and 3: formal/host_link_rules.sv; 2 and 4: simulated):
+//   1 the rules of streams at the output;
+//   2 a request is answered at most once;
+//   3 what is pushed into the queue is a whole frame whose credits were taken before;
+//   4 while `ready_i` is high, the beats of an answer are at most 8 cycles apart, so that a MAC at 1 Gb/s has
+//     no hole.
 module host_link
   import tare_pkg::*;
   import host_pkg::*;
 #(
     parameter int unsigned CreditWidth = 12,
-    // Beats that are worth a message of credits, as a power of two; fewer wait for 1 024 cycles since the last.
+    // A credit message is sent for at least 2^CreditBatchLog2 beats; fewer wait until 1 024 cycles after the
+    // last message.
     parameter int unsigned CreditBatchLog2 = 7
 ) (
     input  logic        clk_i,
     input  logic        rst_ni,
-    // From the store: for each frame a word with its bytes (and FCS) and its beats, then the beats.
+    // From the store: for each frame a word with its bytes (with FCS) and its number of beats, then the beats.
     input  logic        word_valid_i,
     output logic        word_ready_o,
     input  logic [63:0] word_i,
@@ -39,7 +46,7 @@ module host_link
     output logic [12:0] address_o,
     output logic [31:0] data_o,
     input  logic        read_valid_i,
-    input  logic [31:0] data_i,     // stays until the next
+    input  logic [31:0] data_i,     // holds until the next
     input  logic        unknown_i,  // one cycle after a write, and when a read is answered
     // Live frames, credits, marks.
     input  logic        live_i,
@@ -52,7 +59,7 @@ module host_link
     output logic [CreditWidth-1:0] use_o,
     input  logic        use_refused_i,
     input  logic [CreditWidth-1:0] outstanding_i,
-    output logic        revoke_o,  // one cycle after hello was seen: a new session
+    output logic        revoke_o,  // one cycle after hello: a new session
     input  logic        grant_valid_i,
     output logic        grant_ready_o,
     input  logic [CreditWidth-1:0] grant_i,
@@ -62,7 +69,7 @@ module host_link
     input  logic        marked_valid_i,
     output logic        marked_ready_o,
     input  logic [15:0] marked_i,
-    // What is told unasked.
+    // Sources of unsolicited reports.
     input  ticks_t      now_i,
     input  logic        wire_up_i,
     input  logic [31:0] patience_i,
@@ -75,12 +82,14 @@ module host_link
     input  logic        received_valid_i,
     output logic        received_ready_o,
     input  logic [63:0] received_i,
-    // What happened: an error of a kind, for its counter; it waits for `counting_i`.
+    // Events: an error, for the counter of its kind. An event waits while `counting_i` says that one is
+    // pending.
     output logic [15:0] count_o,
     input  logic [15:0] counting_i,
-    output logic        quiet_o  // nothing is being done, and nothing waits to be told
+    output logic        quiet_o  // idle, and nothing to report
 );
-  // One bit for each in synthesis: decoding a number would be a third of the longest paths. So a state goes only to states that are named.
+  // One-hot in synthesis: decoding a number would be a third of the longest paths. Therefore every next state
+  // is a named constant.
   typedef enum logic [5:0] {
     Rest       = 6'h00,
     // A request.
@@ -101,13 +110,13 @@ module host_link
     Reading    = 6'h0f,
     Drain      = 6'h10,
     Finish     = 6'h11,
-    // What is told unasked.
+    // Unsolicited reports.
     Tell       = 6'h12,
     TakeSize   = 6'h13,
     DropFcs    = 6'h14,
-    // Whether credits were enough is known a cycle after they were asked for: the sum is half a cycle long.
+    // Whether credits were enough is known a cycle after the question, as the sum takes half a cycle.
     Used       = 6'h15,
-    // A frame to the host: three words, the value by one of five, and its body by one of three.
+    // A frame to the host: three header words, one of five values, and one of three bodies.
     PutHost    = 6'h20,
     PutKind    = 6'h21,
     PutHeader  = 6'h22,
@@ -124,7 +133,7 @@ module host_link
   (* fsm_encoding = "one-hot" *)
   state_e state_q;
 
-  // Which value a frame to the host has, and what comes behind it.
+  // The value of a frame to the host, and what follows it.
   typedef enum logic [2:0] {
     ValueHello,
     ValueSmall,
@@ -142,7 +151,7 @@ module host_link
     ThenReceived
   } then_e;
 
-  // The header: the request's, and when that has been read, that of what is told.
+  // The header: first the request's, then that of the answer or report.
   logic [63:0] value_q;
   logic [47:0] source_q;
   logic [31:0] detail_q;
@@ -150,25 +159,25 @@ module host_link
   logic [7:0] version_q;
   kind_e kind_q;
   logic [11:0] came_q;
-  logic [8:0] left_q;   // words of it in the store
-  logic [8:0] body_q;   // beats of the body that are not done
-  // Of what it was a cycle ago: beats are two cycles apart at least, as what is in front rests behind each.
+  logic [8:0] left_q;   // words of the frame still in the store
+  logic [8:0] body_q;   // remaining beats of the body
+  // As of the previous cycle. Beats are at least two cycles apart, because the store rests after each.
   logic body_last_q, body_none_q;
   logic length_none_q;
   logic [CreditWidth-1:0] beats_q;
-  logic [2:0] own_parts_q, all_parts_q;  // halfwords of the address that are the module's, or all's
+  logic [2:0] own_parts_q, all_parts_q;  // halfwords of the address equal to the module's, or to broadcast
   logic mine_q, typed_q, longer_q, frame_length_q, words_length_q, place_q, jump_q, right_q, none_left_q;
   logic is_hello_q, is_read_q, is_write_q, is_frame_q, is_mark_q;
-  logic [8:0] reach_q;  // halfwords up to the signature's end
+  logic [8:0] reach_q;  // end of the signature, in halfwords
   logic [31:0] address_q;
-  logic [31:0] small_q;  // a value to tell that has no more bits
-  logic outside_q;  // of the addresses that registers have
-  // What is told behind the answer: numbers were left out; the first address where nothing is.
+  logic [31:0] small_q;  // 32-bit value of a frame to the host
+  logic outside_q;  // not an address of registers
+  // Errors sent after the answer: missing numbers, and the first address without a register.
   logic lost_q, astray_q;
   logic [31:0] astray_at_q;
   why_e why_q;
 
-  // What its detail is; the others have it before. Of an error, what was wrong.
+  // The source of the detail of a frame to the host: unchanged, an error, or the build.
   typedef enum logic [1:0] {
     DetailKept,
     DetailError,
@@ -177,7 +186,7 @@ module host_link
 
   // The frame to the host.
   detail_e detail_from_q;
-  logic bare_q;  // it has no body: its length becomes 0
+  logic bare_q;  // the frame has no body, so its length becomes 0
   why_e code_q;
   value_e value_from_q;
   then_e then_q;
@@ -187,14 +196,14 @@ module host_link
   logic valid_q;
   beat_t beat_q;
 
-  // What waits to be told.
+  // Pending reports.
   logic known_q, turn_q, silent_q, silent_due_q, wire_q, wire_told_q, credit_due_q, retell_q;
   logic [CreditWidth-1:0] granted_q;
   logic [47:0] total_q;
   logic [16:0] since_q;
   logic since_new_q;
   logic [15:0] unit_q;
-  logic [16:0] patience_q;  // below 0: units of 65 536 ticks
+  logic [16:0] patience_q;  // counts up to 0 in units of 65 536 ticks
   logic patient_q;
   logic unit_ends_q;
   logic short_received_q;
@@ -212,7 +221,7 @@ module host_link
 
   wire move = !valid_q || ready_i;
 
-  // What is told next. Nothing before the first hello; nothing but the silence itself after patience has ended.
+  // The next report. None before the first hello; after the host fell silent, only the report of that.
   always_comb begin
     tell = TellNothing;
     if (silent_due_q) tell = TellSilent;
@@ -225,13 +234,13 @@ module host_link
     end
   end
 
-  // In Size, the heads, WriteWord and ReadWord: in a register of its own, as a long way begins here.
+  // High in Size, the heads, WriteWord and ReadWord. A register of its own, as it starts a long path.
   logic eager_q;
   wire take_word = eager_q || (state_q == Push && live_ready_i) || (state_q == Drain && !none_left_q);
   assign word_ready_o = take_word;
   wire word = word_valid_i && take_word;
 
-  // The body of a frame goes straight on.
+  // The body of a frame is passed straight on.
   assign live_valid_o = state_q == Push && word_valid_i;
   logic [2:0] final_byte_q;  // of a live frame's last beat
   assign live_beat_o = '{last: body_last_q, final_byte: body_last_q ? final_byte_q : 3'd7, data: word_i};
@@ -253,7 +262,8 @@ module host_link
   assign mark_valid_o = state_q == Act && is_mark_q && right_q && mark_ready_i;
   assign mark_o = value_q[15:0];
   wire hello = state_q == Act && is_hello_q && right_q;
-  assign grant_ready_o = known_q && !(state_q == UseCredits);  // yosys takes no state for one-hot that is asked for otherwise
+  // Written like this so that yosys keeps the state one-hot.
+  assign grant_ready_o = known_q && !(state_q == UseCredits);
   assign marked_ready_o = state_q == Tell && tell_q == TellMark;
   assign departed_ready_o = state_q == PutDeparted && move;
   assign address_o = address_q[12:0];
@@ -285,10 +295,10 @@ module host_link
       default: putting = 1'b0;
     endcase
   end
-  // What is in the memories may come a cycle later.
+  // Words from a memory may come a cycle later.
   wire there = state_q == PutDeparted ? departed_valid_i : !(state_q == PutStamp || state_q == PutReceived) || received_valid_i;
   wire put = putting && there;
-  // The header's last word is the frame's if nothing follows.
+  // The value is the frame's last word if no body follows.
   wire is_value = state_q == PutHello || state_q == PutSmall || state_q == PutTotal || state_q == PutNow || state_q == PutStamp;
   wire is_body = state_q == PutRead || state_q == PutDeparted || state_q == PutReceived;
   wire out_last = (is_value && length_none_q) || (is_body && body_last_q);
@@ -303,14 +313,16 @@ module host_link
     if (!rst_ni) valid_q <= 1'b0;
   end
 
-  // An address that is no register's, or not one to be read, or written. It is asked of the register, as words come late.
+  // An address that belongs to no register, or to none that can be read or written. `registers` decides that,
+  // as words arrive late in a cycle.
   wire outside = address_q[31:13] != 0 || address_q[1:0] != 0;
   logic writes_q, reads_q, waited_q;
-  // Where nothing is, is read as any other, but nothing of it is told: so a read waits for no address to be decoded.
+  // An address without a register is read like any other and its value replaced by 0, so that a read does not
+  // wait for the address to be decoded.
   assign read_o = reads_q;
   wire asked = state_q == Wrote || (state_q == Reading && read_valid_i);
 
-  // What is wrong with a request, by what was measured of it.
+  // What is wrong with a request, from the measurements above.
   why_e judged;
   always_comb begin
     judged = Nothing;
@@ -329,7 +341,8 @@ module host_link
       endcase
   end
 
-  // What an error says of it: known three cycles after Act began, as choosing and judging what to choose would be a long way in one.
+  // The value of an error. It is known three cycles after Act began; choosing the error and its value in one
+  // cycle would be a long path.
   typedef enum logic [2:0] {
     SaysLength,
     SaysVersion,
@@ -365,7 +378,7 @@ module host_link
   wire wrong = state_q == Act && !right_q && acted_q;
   logic refused_q;
   wire refused = state_q == Used && refused_q;
-  // Errors that are told behind the request that showed them.
+  // Errors that are sent after the answer of the request that caused them.
   wire tell_lost = state_q == Finish && lost_q;
   wire tell_astray = state_q == Finish && !lost_q && astray_q;
   logic calm_q;
@@ -380,7 +393,8 @@ module host_link
     if (state_q == Tell && tell_q == TellWire) count_o[WireChanged] = 1'b1;
   end
 
-  // An error waits until those before it have been counted. It is more than three cycles behind them, so this may be two cycles old.
+  // An error waits until the counter has taken those before it. Errors are more than three cycles apart, so
+  // this value may be two cycles old.
   always_ff @(posedge clk_i) calm_q <= counting_i[WrongPlace:WrongVersion] == 0;
 
   always_ff @(posedge clk_i) begin
@@ -403,7 +417,7 @@ module host_link
         else if (tell != TellNothing) state_q <= Tell;
       end
 
-      // The header: 48 bits of address each, then type, version and kind, number, length, detail and value.
+      // The header: two addresses of 48 bits, then type, version and kind, number, length, detail and value.
       Size: begin
         eager_q <= 1'b1;
         if (word) begin
@@ -413,7 +427,7 @@ module host_link
           state_q <= Head0;
         end
       end
-      // Words are taken in each cycle that waits for one: the last is the right one.
+      // The registers load in every cycle of a waiting state; the last load is the right one.
       Head0: begin
         for (int unsigned i = 0; i < 3; i++) begin
           own_parts_q[i] <= word_i[16*i+:16] == ModuleAddress[16*i+:16];
@@ -446,7 +460,7 @@ module host_link
         longer_q       <= length_q > 16'(came_q);
         frame_length_q <= below(length_q, MinFrameBytes) || !below(length_q, MaxFrameBytes + 1);
         words_length_q <= length_q == 0 || !below(length_q, 8 * MaxBodyBeats + 1) || length_q[2:0] != 0;
-        // The signature has nine halfwords. Of a length above 2 047 the length is wrong.
+        // The signature has nine halfwords. A length above 2 047 is refused as wrong anyway.
         place_q        <= detail_q[8] && (detail_q[31:24] != 0 || detail_q[23:18] == 0 || {1'b0, reach_q} > length_q[10:1]);
         jump_q         <= number_q != expected_q;
         beats_q        <= CreditWidth'((length_q + 16'd7) >> 3);
@@ -459,7 +473,7 @@ module host_link
         right_q        <= judged == Nothing;
         body_q         <= 9'(beats_q);
         was_expected_q <= expected_q;
-        // Numbers of another version are not ours to judge, and hello begins anew.
+        // Frames of another version do not count for the numbers, and hello restarts them.
         if (version_q == LinkVersion) expected_q <= number_q + 1'b1;
         lost_q         <= jump_q && known_q && version_q == LinkVersion && !is_hello_q;
         state_q        <= Act;
@@ -538,7 +552,7 @@ module host_link
           state_q <= body_last_q ? Drain : ReadWord;
         end
 
-      // Padding, FCS, and all of what is not for the module.
+      // Padding, FCS, and everything not addressed to the module.
       Drain: if (none_left_q) state_q <= Finish;
       Finish: begin
         state_q <= tell_lost || tell_astray ? (calm_q ? PutHost : Finish) : Rest;
@@ -546,7 +560,7 @@ module host_link
         if (lost_q) lost_q <= !calm_q;
       end
 
-      // Unasked.
+      // Unsolicited reports.
       Tell: begin
         number_q <= own_q;
         own_q <= own_q + 1'b1;
@@ -576,7 +590,8 @@ module host_link
           if (body_last_q) state_q <= Rest;
         end
 
-      // A received frame: its bytes with FCS, its stamp, its beats. The FCS stays here: it may fill a beat of its own.
+      // A received frame: its size with FCS, its stamp, its beats. The FCS is dropped here; it may fill a beat
+      // of its own.
       TakeSize:
         if (received_valid_i) begin
           detail_q[0]  <= received_i[12];
@@ -644,7 +659,7 @@ module host_link
     end
   end
 
-  // What is asked again and again of the header, once: it stands for more than a cycle before.
+  // Decoded once here because it is used often. The header is stable for more than a cycle before it is needed.
   always_ff @(posedge clk_i) begin
     is_hello_q <= kind_q == Hello;
     is_read_q  <= kind_q == Read;
@@ -659,7 +674,8 @@ module host_link
     reach_q    <= 9'(detail_q[23:16]) + 9'd9;
   end
 
-  // The first address of a request where nothing is; a cycle later, when the address still stands.
+  // The first address of a request without a register. Registered a cycle later, while the address is still
+  // stable.
   logic stray_q;
   always_ff @(posedge clk_i) begin
     stray_q <= asked && (outside_q || unknown_i);
@@ -668,8 +684,8 @@ module host_link
     if (!rst_ni) stray_q <= 1'b0;
   end
 
-  // Of a frame to the host: its kind, which value, and what comes behind its header. By the state alone, as the conditions inside of states would make
-  // the longest path; where no frame follows it is of no use.
+  // Kind, value and body of a frame to the host. They depend on the state alone, as the conditions inside the
+  // states would make the longest path; if no frame follows, they are not used.
   always_ff @(posedge clk_i) begin
     unique case (state_q)
       Act: begin
@@ -719,13 +735,14 @@ module host_link
       end
       default: ;
     endcase
-    // A frame to the host that has no body, but for one that is told or read. Its length is 0 two cycles later, and that is known in the third: as early as
-    // each is asked for.
+    // A frame to the host without a body, unless it is a report or the answer to a read. Its length becomes 0
+    // two cycles later, in time for its use in the third.
     bare_q <= (state_q == Act && is_write_q && right_q) || state_q == Finish || (state_q == Tell && tell_q != TellDeparted && tell_q != TellReceived)
         || (state_q == PutHost && detail_from_q != DetailKept);
   end
 
-  // Credits: taken as they come, told many at once. Hello takes all back a cycle after it was seen: it comes late in its own.
+  // Credits are taken as they come and reported in batches. Hello revokes them a cycle later, as it is known
+  // late in its own cycle.
   wire granted = grant_valid_i && grant_ready_o;
   wire credit_told = state_q == Tell && tell_q == TellCredit;
   always_ff @(posedge clk_i) begin
@@ -745,7 +762,7 @@ module host_link
     end
   end
 
-  // Who is there: the host, since hello, until its patience has ended without a word; and the wire.
+  // Presence of the host (since hello, until it was silent for too long) and of the wire's link.
   wire heard = state_q == Finish && mine_q && typed_q;
   always_ff @(posedge clk_i) begin
     unit_q      <= unit_q + 1'b1;
@@ -762,7 +779,7 @@ module host_link
       silent_due_q <= 1'b0;
     end
     if (heard) begin
-      // Never too early: the unit that has begun is none, and the one that patience ends in is a whole one.
+      // Never too early: the current unit does not count, and the last one counts only when complete.
       patience_q   <= {1'b1, ~patience_i[31:16]};
       patient_q    <= patience_i != 0;
       silent_q     <= 1'b0;

@@ -1,17 +1,17 @@
-// The words of the language between host and module (docs/fpga-reference.md).
+// Constants of the protocol between host and module (docs/fpga-reference.md).
 package host_pkg;
   import tare_pkg::*;
 
   localparam logic [7:0] LinkVersion = 8'd1;
-  // As they stand in beats: the byte that comes first has the lower place.
+  // In the byte order of a beat: the first byte is the lowest.
   localparam logic [47:0] ModuleAddress = 48'h00_45_52_41_54_02;  // 02:54:41:52:45:00
   localparam logic [15:0] LinkType = 16'hb588;                    // 0x88b5
 
   localparam int unsigned HeaderBytes = 32;
   localparam int unsigned FcsBytes = 4;
-  localparam int unsigned MaxLinkBytes = 2048;       // of a frame of the link, without FCS
+  localparam int unsigned MaxLinkBytes = 2048;       // of a link frame, without FCS
   localparam int unsigned MaxBodyBeats = 180;        // of reads and writes
-  localparam int unsigned MaxFrameBytes = 1518;      // of a frame that is to leave, without FCS; with one VLAN tag
+  localparam int unsigned MaxFrameBytes = 1518;      // of a live frame without FCS, with one VLAN tag
 
   typedef enum logic [7:0] {
     Hello     = 8'h01,
@@ -29,7 +29,7 @@ package host_pkg;
     Departed  = 8'h93
   } kind_e;
 
-  // What is wrong. Each has a counter.
+  // Errors. Each has a counter.
   typedef enum logic [3:0] {
     Nothing,
     WrongVersion,
@@ -45,7 +45,7 @@ package host_pkg;
     WrongPlace
   } why_e;
 
-  // Counters beside those of errors. The first has the place of `Nothing`, which is no error.
+  // The other counters. The first one takes the place of `Nothing`, which is no error.
   localparam int unsigned CountReceivedLength = 0;
   localparam int unsigned CountBad = 12;
   localparam int unsigned CountFull = 13;

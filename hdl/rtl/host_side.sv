@@ -1,5 +1,5 @@
-// The side of the module that the host sees: the link with what it needs around it. What comes from the host is stored until it is whole; what is
-// received from the wire is stored until the link has time for it; departures are collected.
+// The host's side of the module: the link and what it needs. Frames from the host are stored until they are
+// whole, received frames until the link has time for them, and departures until they are reported.
 //
 //   host ──► host_store ──► host_link ◄──► registers, live frames, credits, marks
 //                           │   ▲  ▲
@@ -16,7 +16,7 @@ module host_side
 ) (
     input  logic        clk_i,
     input  logic        rst_ni,
-    // The host. What comes is a MAC's, with FCS; `host_ready_o` is for a sender that can wait.
+    // The host. Input comes from a MAC, with FCS; `host_ready_o` is for a sender that can wait.
     input  logic        host_valid_i,
     output logic        host_ready_o,
     input  heard_t      host_beat_i,
@@ -56,7 +56,7 @@ module host_side
     input  logic        marked_valid_i,
     output logic        marked_ready_o,
     input  logic [15:0] marked_i,
-    // What is told unasked.
+    // Sources of unsolicited reports.
     input  ticks_t      now_i,
     input  logic        wire_up_i,
     input  logic [31:0] patience_i,
@@ -115,7 +115,7 @@ module host_side
       .word_o          (departed)
   );
 
-  // A frame is told from its first beat on, or not at all.
+  // A frame is stored from its first beat on, or not at all.
   logic tells_q, received_valid, received_ready, received_empty, received_full, received_bad;
   logic [63:0] received;
   logic heard_valid_q;
@@ -146,7 +146,7 @@ module host_side
       .ready_o(),
       .beat_i (heard_q),
       .tag_i  (heard_stamp_q),
-      .bad_o  (received_bad),  // a length that no frame of the link can carry: one whose FCS is wrong is told
+      .bad_o  (received_bad),  // a length that no link frame can carry; frames with a wrong FCS are reported
       .full_o (received_full),
       .valid_o(received_valid),
       .ready_i(received_ready),
@@ -154,10 +154,10 @@ module host_side
       .empty_o(received_empty)
   );
 
-  // Registers, but for the counters of the link at 0x200 … 0x23f.
+  // Registers, except the counters of the link at 0x200 … 0x23f.
   logic [15:0] happened, happened_q;
   logic [31:0] counted;
-  logic of_link_q, read_q;  // the address stands until the answer
+  logic of_link_q, read_q;  // the address is stable until the answer
   always_ff @(posedge clk_i) begin
     of_link_q <= address_o[12:6] == 7'h08;
     read_q    <= read_o;
@@ -186,16 +186,16 @@ module host_side
       .value_o  (counted)
   );
 
-  // Answers come two cycles after the registers have them: so they are chosen far from the link.
+  // Answers come two cycles after the registers have them, so that they are selected away from the link.
   logic [2:1] answered_q;
   logic [31:0] counted_q, answer_q;
   logic unknown1_q, unknown2_q;
   always_ff @(posedge clk_i) begin
     answered_q <= {answered_q[1], read_valid_i};
-    // Who was not asked says 0.
+    // The source that was not asked gives 0.
     counted_q  <= of_link_q ? counted : '0;
     answer_q   <= counted_q | data_i;
-    // The counters can be read, and not be written.
+    // Counters can be read but not written.
     unknown1_q <= unknown_i && !of_link_q;
     unknown2_q <= unknown1_q;
     if (!rst_ni) answered_q <= '0;

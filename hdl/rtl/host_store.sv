@@ -1,19 +1,25 @@
-// Keeps a frame until it is whole, so that who reads never sees one that is bad or cut off, and never waits inside of one. It stands behind a
-// receiver that cannot be made to wait: what does not fit is dropped whole, and told.
+// Stores a frame until it is whole, so that the reader never sees a bad or truncated frame and never waits
+// inside one. Its source is a receiver that cannot wait: a frame that does not fit is dropped whole, and
+// reported.
 //
-// In the memory, each frame has one word before its beats, and with Tagged two:
+// In the memory, one word precedes the beats of each frame, or two with Tagged:
 //
 //   11:0 bytes, 12 bad, 24:16 beats   (with its FCS, if it has one)
-//   tag                       (what came beside its first beat)
+//   tag                       (given with its first beat)
 //   beats …
 //
-// They are written when the last beat has come, into places that were left free, and only then does the reader see them.
+// These words are written after the last beat, into slots left free for them. Only then can the reader see the
+// frame.
 //
-// `ready_o` is for a sender that can wait: it is high between frames if the longest frame fits, and always inside of one, but for the cycles
-// after a last beat in which the words before it are written. A frame that comes although it is low is dropped.
+// `ready_o` is for a sender that can wait. Between frames, it is high if the longest frame fits. Inside a frame
+// it is always high. It is low in the cycles after a last beat in which the slots are written. A frame that
+// starts while it is low is dropped.
 //
-// Rules (formal/host_store_rules.sv): 1 the rules of streams at the output; 2 each frame is read whole, told as bad, or told as not fitting; 3 order is
-// kept; 4 behind each word that is read comes a cycle with none.
+// Rules (formal/host_store_rules.sv):
+//   1 the rules of streams at the output;
+//   2 each frame is read whole, reported as bad, or reported as not fitting;
+//   3 order is kept;
+//   4 a cycle without a word follows each word that is read.
 module host_store
   import tare_pkg::*;
 #(
@@ -42,12 +48,13 @@ module host_store
 
   (* no_rw_check *) logic [63:0] memory[Words];
 
-  // Writing. `count_q` is of the frame's words with its slots; a frame that is too long stops counting, and stops being written.
+  // Writing. `count_q` counts the beats of a frame. It stops at a frame that is too long, and so does the
+  // writing.
   logic [Width:0] start_q, write_q, read_q, used_q;
-  logic [Width:0] frame_q;        // where a frame's beats begin: behind its slots
-  logic [Width-1:0] tag_place_q;  // behind start_q
+  logic [Width:0] frame_q;        // start of a frame's beats, after its slots
+  logic [Width-1:0] tag_place_q;  // start_q + 1
   logic [8:0] count_q;
-  logic most_q;  // count_q is as much as there may be
+  logic most_q;  // count_q has reached its limit
   logic inside_q, room_q, can_q, fits_q, broken_q, long_q, ended_q, measured_q, finish_q, tag_q, wrong_q;
   logic [2:0] final_q;
   logic [11:0] bytes_q;
@@ -55,10 +62,10 @@ module host_store
 
   wire last = valid_i && beat_i.last;
   wire begins = valid_i && !inside_q;
-  // After the last beat, a cycle each to count the bytes, to judge them, and to write each of the words before the frame. What comes in these cannot be
-  // written; a sender that cannot wait has silence between frames.
+  // After the last beat there is a cycle each to count the bytes, to judge them, and to write each slot. Beats
+  // cannot be written in these cycles; a sender that cannot wait is silent between frames.
   wire busy = ended_q || measured_q || finish_q || tag_q;
-  // A beat that comes now can be written: known a cycle ahead, as beats come late in theirs.
+  // Whether a beat can be written is known a cycle ahead, as beats arrive late in a cycle.
   wire write = valid_i && can_q;
 
   wire keep = finish_q && fits_q && !wrong_q;
@@ -85,13 +92,14 @@ module host_store
     if (write || finish_q || tag_q) memory[place] <= word;
   end
 
-  // The words that the reader may see are those before `start_q`.
-  logic [Width:0] next_q;  // the place behind read_q
+  // The reader sees the words before `start_q`.
+  logic [Width:0] next_q;  // read_q + 1
   logic some_q, fetched_valid_q, out_valid_q;
   logic [63:0] fetched_q, out_q;
 
   wire commit = Tagged ? tag_q : keep;
-  // The reader says late in the cycle what it takes: the output is filled when it was seen empty, so after each word that is taken comes a cycle with nothing.
+  // `ready` of the reader is late in the cycle. So the output is refilled only after it was seen empty, and a
+  // cycle without a word follows each word.
   wire move_out = !out_valid_q;
   wire move_fetched = !fetched_valid_q || move_out;
   wire read = some_q && move_fetched;
@@ -120,7 +128,8 @@ module host_store
     bytes_q    <= {count_q, final_q} - 12'd7;
     if (measured_q) wrong_q <= below(16'(bytes_q), MinBytes) || !below(16'(bytes_q), MaxBytes + 1) || long_q || (broken_q && !KeepBad);
     used_q   <= write_q - read_q;
-    // Three cycles old in `can_q`: the eight words are the slots, and what may have been written since.
+    // Three cycles old when `can_q` uses it: the eight words are the slots, and what may have been written
+    // since.
     room_q   <= below(16'(used_q), Words - MostBeats - 8);
     if (valid_i) can_q <= can_q && !beat_i.last && (begins || count_q != 9'(MostBeats - 1));
     else if (!inside_q) can_q <= room_q && !(ended_q || measured_q || (finish_q && Tagged));

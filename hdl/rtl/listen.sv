@@ -1,16 +1,18 @@
-// Reads what matters out of received frames as they pass: whether the rules of the filter hold, and the signature (version 0xb, see stamper). A
-// signature counts only if its version and its check are right.
+// Extracts from received frames as they pass: whether the rules of the filter hold, and the signature (version
+// 0xb, see stamper.sv). A signature counts only if its version and its check are right.
 //
-// A signature of nine halfwords begins in any lane. Lanes are turned, so that lane 0 always has the first, fifth and ninth of them, and so on;
-// a lane that was before the place has its halfword one beat later.
+// A signature of nine halfwords starts in any lane. The lanes are rotated, so that lane 0 always has its first,
+// fifth and ninth halfword, and so on. Lanes before the start of the signature get their halfwords one beat
+// later.
 //
-//   beat ──► turned ──► kept
+//   beat ──► rotated ──► held
 //               └─────► sums of pairs ──► sum of the beat ──► sum of the signature ──► folded ──► 0x5aa5?
 //
-// `valid_o` is high for one cycle for each frame, six cycles after its last beat. Frames of another signature may begin meanwhile if their
-// signatures come five beats or more after.
+// `valid_o` is high for one cycle per frame, six cycles after its last beat. The next frame may start before
+// that if its signature comes at least five beats later.
 //
-// Rules (simulated): 1 one arrival for each last beat, none else.
+// Rules (simulated):
+//   1 exactly one arrival for each last beat.
 module listen
   import tare_pkg::*;
   import receive_pkg::*;
@@ -27,23 +29,23 @@ module listen
 );
   localparam int unsigned Delay = 5;
 
-  // Of the beat that comes next.
+  // Of the next beat.
   logic [10:0] beats_q;
   logic [Rules-1:0] held_q;
 
   wire [10:0] beats = beat_i.first ? '0 : beats_q;
-  // 64 and more = behind all places.
+  // 64 and above: beyond all places.
   wire [6:0] index = {beats[10:6] != 0, beats[5:0]};
 
   logic [3:0][15:0] lanes;
   always_comb for (int unsigned l = 0; l < 4; l++) lanes[l] = swap16(beat_i.data[16*l+:16]);
 
-  // How many halfwords of this beat count.
+  // Number of valid halfwords in this beat.
   wire [2:0] whole = 3'((4'(beat_i.final_byte) + 4'd1) >> 1);
 
-  // A rule's halfword is picked in one cycle, compared in the next, and in a third what has held so far is kept.
+  // A rule takes three cycles: select its halfword, compare it, and update the rule's result.
   logic [Rules-1:0] here_q, equal_q, held;
-  logic [Rules-1:0][1:0][15:0] picked_q;  // of the lower and of the upper two lanes: one of them is zeros
+  logic [Rules-1:0][1:0][15:0] picked_q;  // from the lower and the upper two lanes; one of them is 0
   logic [6:0] index1_q;
   logic [2:0] whole1_q;
   logic first1_q, first2_q;
@@ -55,7 +57,7 @@ module listen
     end
   end
 
-  // Where the signature is: this is its first, second, third beat.
+  // Position of the signature: this is its first, second or third beat.
   wire [1:0] turn = config_i.signature_at[1:0];
   logic [2:1] in_before_q;
   logic [2:0] in;
@@ -68,7 +70,7 @@ module listen
 
   logic [3:0][15:0] turned_q;
   logic [2:0] in_q;
-  logic [3:0] early;  // lanes that have their halfword in the beat itself, not in the next
+  logic [3:0] early;  // lanes whose halfword is in the beat itself and not in the next
   always_comb for (int unsigned l = 0; l < 4; l++) early[l] = {1'b0, turn} + 3'(l) < 3'd4;
 
   logic [3:0] counts;
@@ -100,7 +102,7 @@ module listen
       arrival_o.time_ <= time_i;
     end
 
-    // First stage: halfwords of the rules picked, all turned.
+    // First stage: halfwords of the rules selected, all rotated.
     first1_q <= beat_i.first;
     index1_q <= index;
     whole1_q <= whole;
@@ -119,7 +121,7 @@ module listen
       turned_q[l] <= lanes[2'(l)+turn];
     end
 
-    // Second stage: kept, and summed up in pairs.
+    // Second stage: held, and summed in pairs.
     if (moved_q[0]) begin
       for (int unsigned l = 0; l < 3; l++) if (early[l] ? in_q[0] : in_q[1]) head_q[l] <= turned_q[l];
       for (int unsigned l = 0; l < 4; l++) if (early[l] ? in_q[1] : in_q[2]) tail_q[l] <= turned_q[l];
@@ -133,7 +135,7 @@ module listen
     if (!rst_ni) last_q <= '0;
   end
 
-  // The last carry makes one more.
+  // The last carry adds one.
   wire sum_right = folded_q == {1'b0, SignatureSum} || folded_q == {1'b1, SignatureSum - 16'd1};
 
   assign valid_o = last_q[Delay];

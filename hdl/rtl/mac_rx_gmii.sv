@@ -1,14 +1,17 @@
-// From the bytes of GMII to frames with their FCS, and the tick at which each came.
+// Converts the bytes of GMII into frames with their FCS, and stamps each with the tick of its arrival.
 //
-// The stamp is taken at the delimiter (0xd5), the one place that every frame has: preambles are shortened on their way. It is the delimiter's
-// tick minus 7, which is when a whole preamble began: on a wire of no length it is the transmitter's start plus StartDelay (1).
+// The stamp is taken at the delimiter (0xd5), which every frame has; preambles may be shortened on their way.
+// It is the delimiter's tick minus 7, the start of a whole preamble. On a wire of no length that is the
+// transmitter's start plus StartDelay (1).
 //
-// A frame is bad if its FCS is wrong, the PHY saw an error in it, or it has fewer than 64 or more than MaxBytes bytes. Bytes that come with no
-// delimiter before them are no frame; they are told by `noise_o`.
+// A frame is bad if its FCS is wrong, the PHY saw an error in it, or it has fewer than 64 or more than MaxBytes
+// bytes. Bytes without a delimiter before them are no frame; `noise_o` reports them.
 //
-// A received frame cannot wait: there is no ready.
+// A received frame cannot wait, so there is no ready.
 //
-// Rules (simulated): 1 each frame has one first and one last beat, in turns; 2 the stamp does not change inside a frame.
+// Rules (simulated):
+//   1 each frame has one first and one last beat, alternately;
+//   2 the stamp does not change inside a frame.
 module mac_rx_gmii
   import tare_pkg::*;
 #(
@@ -17,24 +20,24 @@ module mac_rx_gmii
     input  logic       clk_i,
     input  logic       rst_ni,
     input  ticks_t     now_i,
-    input  logic [59:0] time_i,  // ns, of the cycle before the last (see clock_ns)
+    input  logic [59:0] time_i,  // ns, as of two cycles ago (see clock_ns)
     input  logic [7:0] rxd_i,
     input  logic       rx_dv_i,
     input  logic       rx_er_i,
     output logic       valid_o,
     output heard_t     beat_o,
-    output ticks_t     stamp_o,  // of the frame that the beat belongs to
-    output logic [59:0] time_o,  // the nanoseconds of that tick
+    output ticks_t     stamp_o,  // of the beat's frame
+    output logic [59:0] time_o,  // the same time in nanoseconds
     output logic       noise_o
 );
   logic [7:0] rxd_q;
   logic rx_dv_q, rx_er_q;
-  logic preamble_q, delimiter_q;  // what rxd_q looks like
+  logic preamble_q, delimiter_q;  // the value of rxd_q
 
   logic inside_q, ignore_q;
   logic [63:0] data_q;
-  logic [2:0] byte_q;  // bytes in data_q, 0 = none or eight
-  logic some_q;  // data_q has bytes that were not handed on
+  logic [2:0] byte_q;  // bytes in data_q; 0 = none or eight
+  logic some_q;  // data_q has bytes that were not passed on
   logic first_q, wrong_q;
   logic [31:0] crc_q;
   logic [13:0] bytes_q;
@@ -43,7 +46,8 @@ module mac_rx_gmii
   wire odd = rx_dv_q && !inside_q && !ignore_q && !preamble_q && !delimiter_q;
   wire byte_in = rx_dv_q && inside_q;
   wire frame_end = !rx_dv_q && inside_q;
-  // A beat is handed on when the byte after it comes, or none: only then it is known whether it is the last.
+  // A beat is passed on when the next byte comes, or the frame ends. Only then is it known whether it is the
+  // last beat.
   wire full = some_q && byte_q == 0;
 
   always_ff @(posedge clk_i) begin
@@ -90,7 +94,7 @@ module mac_rx_gmii
 
     if (!rst_ni) begin
       inside_q <= 1'b0;
-      // What is under way when the reset ends is no frame.
+      // A frame in progress when the reset ends is ignored.
       ignore_q <= 1'b1;
       rx_dv_q  <= 1'b1;
       rxd_q    <= 8'h55;
@@ -102,11 +106,12 @@ module mac_rx_gmii
     end
   end
 
-  // The stamp of a frame may come while the last beat of the frame before is handed on.
+  // The stamp of a frame may be taken while the previous frame's last beat is passed on.
   ticks_t stamp_q;
   ticks_t [7:0] ticks_q;  // of the last cycles
   logic [59:0] stamp_time_q;
-  logic [5:0][59:0] times_q;  // of the last cycles: the clock cannot be asked what it was, and its step may be anything
+  // Of the last cycles, as the time's step may vary and old times cannot be computed.
+  logic [5:0][59:0] times_q;
   always_ff @(posedge clk_i) begin
     ticks_q <= {ticks_q[6:0], now_i};
     times_q <= {times_q[4:0], time_i};
@@ -114,7 +119,7 @@ module mac_rx_gmii
       stamp_q      <= ticks_q[7];
       stamp_time_q <= times_q[5];
     end
-    // A beat is handed on in the cycle after; and eight bytes at least come behind a delimiter before one is.
+    // A beat is passed on a cycle later, and at least eight bytes after a delimiter.
     stamp_o <= stamp_q;
     time_o  <= stamp_time_q;
   end

@@ -1,19 +1,23 @@
-// From the columns of XGMII, eight lanes wide, to frames with their FCS, and the tick at which each came.
+// Converts the columns of XGMII, eight lanes wide, into frames with their FCS, and stamps each with the tick of
+// its arrival.
 //
-// A frame starts in lane 0 or 4 and ends with a terminate in any lane; after it the next may start at any distance. The stamp is the tick in
-// which its start is there; `half_o` says that it came half a cycle after, in lane 4. On a wire of no length that is the transmitter's start plus its
-// StartDelay.
+// A frame starts in lane 0 or 4 and ends with a terminate in any lane. The next may start at any distance. The
+// stamp is the tick in which the start arrives; `half_o` says that it was in lane 4, half a cycle later. On a
+// wire of no length that is the transmitter's start plus its StartDelay.
 //
-//   lanes ──► two cycles of them ──► turned, so that a start is in lane 0 ──► one beat held back ──► FCS ──► beats
+//   lanes ──► two cycles of them ──► rotated: start in lane 0 ──► one beat held back ──► FCS ──► beats
 //
-// A frame is bad if its FCS is wrong, an error came in it, it did not end with terminate, or it has fewer than 64 or more than MaxBytes bytes.
-// A start without a whole preamble, or with nothing behind it, and bytes that have no start, are no frame; they are told by `noise_o`. Sequence
-// ordered sets (of a link fault) and idle are neither.
+// A frame is bad if its FCS is wrong, it contains an error, it did not end with terminate, or it has fewer than
+// 64 or more than MaxBytes bytes. A start without a whole preamble or without data, and bytes without a start,
+// are no frame; `noise_o` reports them. Ordered sets (of a link fault) and idle are neither frame nor noise.
 //
-// A received frame cannot wait: there is no ready.
+// A received frame cannot wait, so there is no ready.
 //
-// Rules (formal/mac_rx_xgmii_rules.sv): 1 a frame comes out whole, from its start to the first control octet that is no error; 2 the stamp is that of its
-// start; 3 it is bad for the reasons above, and no others; 4 nothing else comes out, and each frame has one first and one last beat, in turns.
+// Rules (formal/mac_rx_xgmii_rules.sv):
+//   1 a frame comes out whole, from its start to the first control octet that is not an error;
+//   2 its stamp is that of its start;
+//   3 it is bad for the reasons above, and no others;
+//   4 nothing else comes out, and each frame has one first and one last beat, alternately.
 module mac_rx_xgmii
   import tare_pkg::*;
 #(
@@ -22,14 +26,14 @@ module mac_rx_xgmii
     input  logic        clk_i,
     input  logic        rst_ni,
     input  ticks_t      now_i,
-    input  logic [59:0] time_i,  // ns, of the cycle before the last (see clock_ns)
+    input  logic [59:0] time_i,  // ns, as of two cycles ago (see clock_ns)
     input  logic [63:0] rxd_i,
     input  logic [7:0]  rxc_i,
     output logic        valid_o,
     output heard_t      beat_o,
-    output ticks_t      stamp_o,  // of the frame that the beat belongs to
+    output ticks_t      stamp_o,  // of the beat's frame
     output logic        half_o,
-    output logic [59:0] time_o,   // the nanoseconds of that tick
+    output logic [59:0] time_o,   // the same time in nanoseconds
     output logic        noise_o
 );
   localparam logic [7:0] Start = 8'hfb, Terminate = 8'hfd, Error = 8'hfe, Sequence = 8'h9c;
@@ -56,16 +60,16 @@ module mac_rx_xgmii
     now1_q  <= now_i;
     now2_q  <= now1_q;
     if (!rst_ni) begin
-      // Bytes of a frame that nobody saw begin.
+      // Bytes of a frame whose start was not seen.
       young_q <= '0;
       old_q   <= '0;
     end
   end
 
-  // A start, and the column that begins with it.
+  // A start, and the column that starts with it.
   wire start0 = old_q.control[0] && old_q.data[0] == Start;
   wire start4 = old_q.control[4] && old_q.data[4] == Start;
-  // Of two starts in one column the second counts.
+  // Of two starts in one column, the second counts.
   wire start = start0 || start4;
   function automatic column_t turn(column_t earlier, column_t later, logic by4);
     return by4 ? column_t'({later.data[3:0], earlier.data[7:4], later.control[3:0], earlier.control[7:4]}) : earlier;
@@ -75,7 +79,7 @@ module mac_rx_xgmii
   assign turned    = turn(old_q, young_q, half_q);
   wire begins = start && beginning.control == 8'h01 && beginning.data[7:1] == Preamble;
 
-  // Inside: how many bytes of the frame are in this column, and whether it ends here.
+  // Inside a frame: how many of its bytes are in this column, and whether it ends here.
   logic inside_q, ignore_q;
   logic ends, ends_well, wrong;
   logic [3:0] bytes;
@@ -99,13 +103,13 @@ module mac_rx_xgmii
   wire frame_end = inside_q && ends;
   wire ends_before = frame_end && bytes == 0;
 
-  // Bytes outside of a frame, but for those of ordered sets.
+  // Bytes outside frames, except those of ordered sets.
   wire set0 = old_q.control[0] && old_q.data[0] == Sequence;
   wire set4 = old_q.control[4] && old_q.data[4] == Sequence;
   wire stray = (old_q.control[3:0] != 4'hf && !set0) || (old_q.control[7:4] != 4'hf && !set4);
   wire odd = !inside_q && !ignore_q && !start && stray;
 
-  // Held back: a beat is handed on when it is known whether it is the last.
+  // Held back: a beat is passed on once it is known whether it is the last.
   logic some_q, first_q, final_q, wrong_q;
   heard_t held_q;
   logic [13:0] length_q, held_length_q;
@@ -115,7 +119,7 @@ module mac_rx_xgmii
   wire nothing = ends_before && (!some_q || final_q);
   wire [13:0] length = length_q[13:4] == '1 ? length_q : length_q + 14'(bytes);
 
-  // And kept until its FCS is known.
+  // Held until the FCS of the beat is known.
   logic handed_q;
   heard_t beat_q;
   logic [13:0] handed_length_q;
@@ -150,7 +154,7 @@ module mac_rx_xgmii
     end
     if (frame_end) begin
       inside_q <= 1'b0;
-      // What is left of this column is the frame's.
+      // The rest of this column belongs to the frame.
       ignore_q <= 1'b1;
     end
     if (start) begin
@@ -187,7 +191,7 @@ module mac_rx_xgmii
 
     if (!rst_ni) begin
       inside_q <= 1'b0;
-      // What is under way when the reset ends is no frame.
+      // A frame in progress when the reset ends is ignored.
       ignore_q <= 1'b1;
       some_q   <= 1'b0;
       final_q  <= 1'b0;

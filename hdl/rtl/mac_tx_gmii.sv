@@ -1,16 +1,21 @@
-// From frames to the bytes of GMII (IEEE 802.3 clause 35): preamble, frame, padding to 60 bytes, FCS, and 12 bytes of silence.
+// Converts frames into the bytes of GMII (IEEE 802.3 clause 35): preamble, frame, padding to 60 bytes, FCS, and
+// 12 bytes of silence.
 //
-// `ready_o` is high outside of a frame only when a preamble can start at once: the first byte of the preamble is on the wire StartDelay = 1
-// cycle after the first beat was taken, always. So who decides when the first beat is taken decides when the preamble starts.
+// Outside a frame, `ready_o` is high only when a preamble can start at once. The first byte of the preamble is
+// always on the wire StartDelay = 1 cycle after the first beat was taken. So the time of the first beat
+// determines the start of the preamble.
 //
-// Inside a frame the next beat must be there when its turn comes (paced_queue and generator see to it). Were it not, the frame is ended with an
-// error on the wire, what is left of it is taken and thrown away, and `underrun_o` tells.
+// Inside a frame the next beat must be available when it is needed; paced_queue and generator ensure that.
+// Otherwise the frame ends with an error on the wire, the rest of it is discarded, and `underrun_o` reports it.
 //
-// Each byte of a frame and its padding is shown at `byte_o` one cycle before its turn, and `byte_i` is what leaves in its place (see stamper): the first
-// with the first beat, the others in cycles with `step_o`. So no choice is left for the cycle in which the FCS counts it.
+// Each byte of a frame and its padding appears at `byte_o` one cycle before its turn, and `byte_i` is sent in
+// its place (see stamper). The first appears with the first beat, the others in cycles with `step_o`. So the
+// cycle in which the FCS includes the byte has no selection left to make.
 //
-// Rules (formal/mac_tx_gmii_rules.sv): 1 the preamble starts one cycle after the first beat was taken, and at no other time; 2 between two frames at
-// least 12 cycles are silent, and after exactly 12 the next may start; 3 a frame is never broken by silence.
+// Rules (formal/mac_tx_gmii_rules.sv):
+//   1 the preamble starts one cycle after the first beat was taken, and at no other time;
+//   2 at least 12 cycles between two frames are silent, and the next may start after exactly 12;
+//   3 a frame is never interrupted by silence.
 module mac_tx_gmii
   import tare_pkg::*;
 (
@@ -39,27 +44,28 @@ module mac_tx_gmii
   } state_e;
 
   state_e state_q;
-  logic [3:0] count_q;  // in the state
+  logic [3:0] count_q;  // cycles in the state
   beat_t beat_q;
-  logic [2:0] byte_q;  // of the beat
-  logic [5:0] bytes_q;  // of the frame, up to 59
-  logic long_enough_q;  // with the byte whose turn it is, it has 60
+  logic [2:0] byte_q;  // index in the beat
+  logic [5:0] bytes_q;  // bytes of the frame, up to 59
+  logic long_enough_q;  // the current byte is the 60th or later
   logic [31:0] crc_q;
 
   wire take = valid_i && ready_o;
-  logic wants_q;  // the last byte of a beat that is not the last
+  logic wants_q;  // the last byte of a beat other than the last one
   logic [7:0] now_q;
 
-  logic end_of_frame_q;  // the byte whose turn it is in Data is the frame's last
+  logic end_of_frame_q;  // the current byte in Data is the frame's last
 
   assign step_o = state_q == Data || state_q == Pad;
-  // By what is wanted, not by what comes: if it does not come, this frame is broken, and no byte counts.
+  // Depends on whether a beat is wanted, not on whether one comes. If none comes, the frame is broken and its
+  // bytes do not matter.
   assign byte_o = state_q == Idle || wants_q ? beat_i.data[7:0] : state_q == Pad || end_of_frame_q ? 8'h00 : beat_q.data[15:8];
 
   assign ready_o = state_q == Idle || wants_q || (state_q == Broken && !beat_q.last);
 
   always_ff @(posedge clk_i) begin
-    // Means nothing while tx_en_o is low.
+    // Has no meaning while tx_en_o is low.
     txd_o      <= ~crc_q[7:0];
     tx_en_o    <= !(state_q == Gap || (state_q == Idle && !valid_i) || (state_q == Broken && count_q != 0));
     tx_er_o    <= 1'b0;
@@ -90,7 +96,7 @@ module mac_tx_gmii
           bytes_q       <= bytes_q + 1'b1;
           long_enough_q <= bytes_q == 6'(MinFrameBytes - 2);
         end
-        // What comes in above is never shown.
+        // Bytes shifted in at the top are never sent.
         if (state_q == Data) beat_q.data[55:0] <= beat_q.data[63:8];
         if (state_q == Pad) begin
           if (long_enough_q) state_q <= Fcs;
@@ -112,10 +118,11 @@ module mac_tx_gmii
           count_q <= 4'd1;
         end
       end
-      // The first cycle of this state still has the last byte on the wire, the cycle in which a frame is taken the last silence.
+      // In the first cycle of this state the last byte is still on the wire. The cycle that takes the next
+      // frame is the last silent one.
       Gap: if (count_q == 4'(GapBytes)) state_q <= Idle;
       Broken: begin
-        // One byte that is marked as wrong, then silence, until the last beat has come and gone.
+        // One byte marked as wrong, then silence until the last beat has passed.
         tx_er_o <= count_q == 0;
         if (count_q == '1) count_q <= '1;
         if (beat_q.last) begin
@@ -128,7 +135,8 @@ module mac_tx_gmii
 
     wants_q <= state_q == Data && byte_q == 3'd6 && !beat_q.last;
     if (state_q == Idle || step_o) now_q <= byte_i;
-    // Whether there is a beat comes late in a cycle. Without one this frame is broken, or none has begun: the data is never shown.
+    // valid_i is late in a cycle, so it is not used here. Without a beat the frame is broken, or none has
+    // begun, and the data is never sent.
     if (state_q == Idle || wants_q) {beat_q.final_byte, beat_q.data} <= {beat_i.final_byte, beat_i.data};
     if (take) beat_q.last <= beat_i.last;
     if (state_q == Idle || wants_q) end_of_frame_q <= beat_i.last && beat_i.final_byte == 0;

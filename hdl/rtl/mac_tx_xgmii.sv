@@ -1,26 +1,33 @@
-// From frames to the columns of XGMII (IEEE 802.3 clause 46), eight lanes wide: start, preamble, frame, padding to 60 bytes, FCS, terminate, idle.
+// Converts frames into the columns of XGMII (IEEE 802.3 clause 46), eight lanes wide: start, preamble, frame,
+// padding to 60 bytes, FCS, terminate, idle.
 //
-// A frame whose first beat is taken starts StartDelay cycles later, always: in lane 0; or in lane 4, half a cycle after that, if and only if the
-// gap before lane 0 would be too short. So who decides when the first beat is taken decides when the preamble starts; and 64-byte frames
-// at line rate start every 10.5 cycles, as exactly as the standard knows.
+// A frame always starts StartDelay cycles after its first beat was taken. It starts in lane 0; if and only if
+// the gap would then be too short, it starts in lane 4, half a cycle later. So the time of the first beat
+// determines the start of the preamble, and 64-byte frames at line rate start every 10.5 cycles, as exactly as
+// the standard allows.
 //
-// A gap has 12 bytes, terminate included, less what the deficit allows: starts are in lanes 0 and 4 only, so a gap is up to three bytes shorter or longer
-// than asked. The deficit is how much shorter, in sum; it is at most 3, and a longer gap takes from it (clause 46.3.1.4):
+// A gap has 12 bytes, including terminate, give or take three: starts are in lanes 0 and 4 only. The deficit is
+// the total number of bytes by which gaps were too short. It never exceeds 3, and a longer gap reduces it
+// (clause 46.3.1.4):
 //
 //   deficit = max(0, deficit + 12 - gap)
 //
-// `ready_o` is high outside of a frame only when one can start, and inside for each beat. Inside of a frame a beat must be there in each cycle
-// (paced_queue and generator see to it). Were it not, the frame is ended with an error on the wire, what is left of it is taken and
-// thrown away, and `underrun_o` tells.
+// Outside a frame, `ready_o` is high only when one can start; inside, for each beat. Inside a frame a beat must
+// be available in each cycle; paced_queue and generator ensure that. Otherwise the frame ends with an error on
+// the wire, the rest of it is discarded, and `underrun_o` reports it.
 //
-//   beats ──► shown at data_o ──► (stamper: Turn cycles) ──► data_i ──► FCS, two cycles ──► start, terminate, idle ──► lanes ──► wire
+//   beats ──► data_o ──► (stamper: Turn cycles) ──► data_i ──► FCS: 2 cycles ─► start, terminate, idle ──► wire
 //
-// Each beat of a frame and its padding is shown at `data_o` in the one cycle in which `step_o` is high; what leaves in its place is `data_i` Turn cycles
-// later.
+// Each beat of a frame and its padding appears at `data_o` in the one cycle in which `step_o` is high; `data_i`
+// is sent in its place Turn cycles later.
 //
-// Rules (formal/mac_tx_xgmii_rules.sv): 1 a start StartDelay cycles after a first beat was taken, and at no other time, in the lane as above; 2 the
-// deficit, counted on the wire, is never above 3, and a frame waits no longer than that asks for; 3 a frame is never broken but by a hole in
-// its source; 4 preamble, each beat once in its order, zeros up to 60 bytes, FCS, terminate, and idle up to the next start.
+// Rules (formal/mac_tx_xgmii_rules.sv):
+//   1 a start comes StartDelay cycles after a first beat was taken, at no other time, and in the lane given
+//     above;
+//   2 the deficit, counted on the wire, never exceeds 3, and no frame waits longer than that requires;
+//   3 a frame is broken only by a hole in its source;
+//   4 preamble, each beat once and in order, zeros up to 60 bytes, FCS, terminate, and idle until the next
+//     start.
 module mac_tx_xgmii
   import tare_pkg::*;
 #(
@@ -50,7 +57,7 @@ module mac_tx_xgmii
     Broken
   } state_e;
 
-  // What is known of a beat on its way.
+  // Properties of a beat in the pipeline.
   typedef struct packed {
     logic       valid;
     logic       first;
@@ -62,11 +69,11 @@ module mac_tx_xgmii
 
   state_e state_q;
   logic [1:0] count_q;
-  logic [2:0] beats_q;  // of the frame, before this one, up to 7
+  logic [2:0] beats_q;  // beats of the frame before this one, up to 7
   logic long_q;         // there were eight
   logic fresh_q;        // the first cycle in which a frame can start
-  logic half_q;         // and that in lane 4
-  logic [1:0] rest_q;   // with this deficit
+  logic half_q;         // a frame that starts then starts in lane 4
+  logic [1:0] rest_q;   // and leaves this deficit
   logic lane4_q;
   logic [1:0] deficit_q;
 
@@ -91,7 +98,7 @@ module mac_tx_xgmii
     if (mark.last && !hole) mark.final_byte = state_q == Body && (long_q || beat_i.final_byte > 3'd3) ? beat_i.final_byte : 3'd3;
   end
 
-  // How much further than six halves of a cycle after its last beat the next frame may start, and with which deficit.
+  // How much further than six half cycles after its last beat the next frame may start, and with which deficit.
   wire [3:0] further = 4'(mark.final_byte) + 4'd1 + 4'(deficit_q);
   wire [1:0] halves = 2'(mark.lane4) + further[3:2];
 
@@ -129,7 +136,7 @@ module mac_tx_xgmii
         end
       end
       Broken: begin
-        // As much of a gap as any frame may need.
+        // The longest gap that a frame may need.
         count_q <= 2'd2;
         half_q  <= 1'b0;
         rest_q  <= '0;
@@ -145,7 +152,7 @@ module mac_tx_xgmii
     end
   end
 
-  // Shown, with zeros behind the last byte of a frame.
+  // Output to the stamper, with zeros after the last byte of a frame.
   mark_t shown_q;
   assign step_o = shown_q.valid;
   always_ff @(posedge clk_i) begin
@@ -156,7 +163,7 @@ module mac_tx_xgmii
     if (!rst_ni) shown_q <= '0;
   end
 
-  // And back.
+  // Input from the stamper.
   mark_t [Turn:0] turn_q;
   assign turn_q[0] = shown_q;
   for (genvar i = 1; i <= Turn; i++) begin : gen_turn
@@ -179,7 +186,7 @@ module mac_tx_xgmii
       .crc_o       (crc)
   );
 
-  // The beat for which `crc` holds, and the one behind it.
+  // The beat for which `crc` is valid, and the one after it.
   mark_t next_q, now_q;
   logic [63:0] next_data_q, data_q;
   always_ff @(posedge clk_i) begin
@@ -193,7 +200,7 @@ module mac_tx_xgmii
     end
   end
 
-  // A beat with what comes behind its last byte: eight lanes now, eight in the cycle after.
+  // A beat with what follows its last byte: eight lanes now, eight in the next cycle.
   logic [15:0][7:0] lanes;
   logic [15:0] control;
   logic [7:0][7:0] tail_q;
@@ -201,7 +208,7 @@ module mac_tx_xgmii
   wire [31:0] check = ~crc;
   always_comb begin
     for (int unsigned i = 0; i < 16; i++) begin
-      automatic logic [4:0] behind = 5'(i) - 5'(now_q.final_byte) - 5'd1;  // negative in the frame
+      automatic logic [4:0] behind = 5'(i) - 5'(now_q.final_byte) - 5'd1;  // negative inside the frame
       lanes[i]   = Idle;
       control[i] = 1'b1;
       if (now_q.broken) begin
@@ -221,7 +228,7 @@ module mac_tx_xgmii
     end
   end
 
-  // As it is with a start in lane 0.
+  // The column for a start in lane 0.
   logic [63:0] plain;
   logic [7:0] plain_control;
   always_comb begin
@@ -236,7 +243,7 @@ module mac_tx_xgmii
     end
   end
 
-  // In lane 4 everything comes four lanes later.
+  // After a start in lane 4, everything is four lanes later.
   logic late_q;
   logic [31:0] upper_q;
   logic [3:0] upper_control_q;

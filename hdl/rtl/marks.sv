@@ -1,11 +1,14 @@
-// Tells a sender when everything it sent before a point has left. A mark is a number of the sender's; it is reported when every frame that
-// was accepted before it is gone: sent, or forgotten.
+// Tells a sender when everything that it sent before a certain point has left. A mark is a number chosen by the
+// sender. It is reported when all frames accepted before it are gone: sent, or forgotten.
 //
-// Frames are counted modulo 2^16; older and newer are never mistaken as long as fewer than 2^14 are inside, and a report is taken within
-// 2^14 frames (11 ms at 1 488 095 frames a second).
+// Frames are counted modulo 2^16. Older and newer are not confused as long as fewer than 2^14 frames are
+// inside, and a report is taken within 2^14 frames (11 ms at 1 488 095 frames a second).
 //
-// Rules (formal/marks_rules.sv): 1 no mark is reported before all frames accepted before it are gone; 2 it is reported two cycles after at the
-// latest, unless older marks wait; 3 each once, in order; 4 the rules of streams at the output.
+// Rules (formal/marks_rules.sv):
+//   1 no mark is reported before all frames accepted before it are gone;
+//   2 it is reported at most two cycles after that, unless older marks wait;
+//   3 each is reported once, in order;
+//   4 the rules of streams at the output.
 module marks #(
     parameter type         Id    = logic [15:0],
     parameter int unsigned Depth = 16,            // a power of two; a 17th mark waits
@@ -33,10 +36,10 @@ module marks #(
 
   wire full = write_q == {~read_q[Width], read_q[Width-1:0]};
   wire some = write_q != read_q;
-  // Frames that have not gone, less one: below 0 if there are none.
+  // Number of frames to wait for, minus one; negative if there are none.
   wire [CountWidth-1:0] less = until_[read_q[Width-1:0]] + ~gone_q;
   wire due = some && less[CountWidth-1];
-  // Compared in one cycle, reported in the next: what is due stays so until it is.
+  // Compared in one cycle and reported in the next. A mark that is due remains due until then.
   wire move = due_q && (!valid_q || ready_i);
 
   assign ready_o = !full;

@@ -1,13 +1,18 @@
-// Where live frames wait for their time. Whole frames are stored before their departure is shown, so that a frame that has begun never
-// has a hole: who waits for the host waits here, not on the wire.
+// Holds live frames until their time. A departure becomes visible only when its frame is stored whole, so a
+// frame that has begun never has a hole: waiting for the host happens here and not on the wire.
 //
-// A frame comes with its departure beside it, the same in all of its beats. Both leave separately: the departure as soon as the gate
-// takes one, which is while the frame before is still leaving.
+// A frame comes with its departure beside it, the same in all of its beats. Both leave separately: the
+// departure as soon as the gate takes one, which is while the previous frame is still leaving.
 //
-// The capacity is Beats beats and Departures frames, and what is in the registers behind. Who sends here knows by credits that there is room.
+// The capacity is Beats beats and Departures frames, plus the output registers. The sender's credits guarantee
+// room.
 //
-// Rules (formal/paced_queue_rules.sv): 1 the rules of streams at both outputs; 2 from the moment in which a departure is taken until the last beat
-// of its frame, the frame's stream is valid; 3 no departure shows before its frame is whole; 4 as many departures as frames.
+// Rules (formal/paced_queue_rules.sv):
+//   1 the rules of streams at both outputs;
+//   2 from the cycle in which a departure is taken until the last beat of its frame, the frame's stream is
+//     valid;
+//   3 no departure shows before its frame is whole;
+//   4 as many departures as frames.
 module paced_queue
   import tare_pkg::*;
 #(
@@ -29,7 +34,7 @@ module paced_queue
     // High when nothing is inside.
     output logic       empty_o
 );
-  // As a departure is kept: 72 bits, two block RAMs. A frame without a signature has the place 0.
+  // The stored form of a departure: 72 bits, two block RAMs. Place 0 means no signature.
   typedef struct packed {
     from_e       from;
     logic [61:0] value;
@@ -41,7 +46,7 @@ module paced_queue
   assign keep = '{from: departure_i.from, value: departure_i.value[61:0], place: departure_i.stamp.enable ? departure_i.stamp.place : '0};
   assign departure_o = '{from: kept.from, value: {2'b0, kept.value}, stamp: '{enable: kept.place != 0, place: kept.place}};
 
-  // Who sends refuses values of 2^62 or more.
+  // The sender refuses values of 2^62 or more.
   logic unused;
   assign unused = |departure_i.value[63:62];
 
@@ -63,11 +68,12 @@ module paced_queue
       .empty_o(beats_empty)
   );
 
-  // Written with the last beat, and as long on its way as that: when a departure shows, its frame is whole.
+  // Written with the last beat and through the same number of stages, so a departure shows only when its frame
+  // is whole.
   stream_fifo #(
       .T(kept_t),
       .Depth(Departures),
-      .Rests(1'b1)  // frames are longer than two cycles
+      .Rests(1'b1)  // frames take more than two cycles
   ) departures (
       .clk_i,
       .rst_ni,

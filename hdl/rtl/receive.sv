@@ -1,17 +1,18 @@
-// The receiving side: what came, what was wrong with it, what is missing, and how gaps and latencies are spread. It only listens: nothing here
-// leads to the transmitting side (`make formal` shows that, see immunity).
+// The receive side: counts what arrives, what is wrong with it and what is missing, and collects histograms of
+// gaps and latencies. It only listens: no path leads from here to the transmit side (proved by `make formal`,
+// see immunity).
 //
 //   frames ──► listen ──► counters
 //                 ├─────► sequence_check ──► missing, stale, by stream
-//                 ├─────► gap to the frame before ──► histogram of |gap - reference|, in ticks
-//                 └─────► time - sent ──────────────► histogram of latencies, in nanoseconds; a negative one is in the last bin
+//                 ├─────► gap to the previous frame ──► histogram of |gap - reference|, in ticks
+//                 └─────► time - sent ────────────────► histogram of latencies, in ns; negative: last bin
 //
-// Frames that are bad or do not pass the filter are counted, and are in nothing else.
+// Frames that are bad or do not pass the filter are counted and otherwise ignored.
 module receive
   import tare_pkg::*;
   import receive_pkg::*;
 #(
-    // Frames go to so many `listen` in turns: one needs six cycles after a frame's last beat.
+    // Number of `listen` units, which take frames in turn: one needs six cycles after a frame's last beat.
     parameter int unsigned Ears = 1
 ) (
     input  logic        clk_i,
@@ -25,7 +26,7 @@ module receive
     input  logic        noise_i,
     output logic        arrival_valid_o,
     output arrival_t    arrival_o,
-    output events_t     events_o,        // of the receiving side; the others are 0
+    output events_t     events_o,        // of the receive side; the others are 0
     // Reading: 0 gaps, 1 latencies, 2 missing by stream.
     input  logic        read_i,
     input  logic [1:0]  read_what_i,
@@ -41,7 +42,7 @@ module receive
 
   localparam int unsigned TurnWidth = Ears > 1 ? $clog2(Ears) : 1;
   logic [TurnWidth-1:0] turn_q;
-  wire [TurnWidth-1:0] turn = Ears > 1 ? turn_q : '0;  // one has nobody to take turns with
+  wire [TurnWidth-1:0] turn = Ears > 1 ? turn_q : '0;  // a single unit takes all frames
   logic [Ears-1:0] ear_valid;
   arrival_t [Ears-1:0] ear_arrival;
 
@@ -64,15 +65,15 @@ module receive
     );
   end
 
-  // All take as long, so no two have an arrival in the same cycle.
+  // All have the same delay, so no two arrivals are in the same cycle.
   always_comb begin
     valid   = ear_valid != 0;
     arrival = ear_arrival[0];
     for (int unsigned i = 1; i < Ears; i++) if (ear_valid[i]) arrival = ear_arrival[i];
   end
 
-  // Gaps and latencies: the latency one cycle after the frame, the gap's error five, as the histogram takes a value in four cycles. What is 2^32 or
-  // more is 2^32 - 1 there.
+  // Gaps and latencies. The latency comes one cycle after the frame and the gap's error five, as the histogram
+  // accepts a value every four cycles. Values are limited to 2^32 - 1.
   logic before_q;
   logic [5:1] gap_q;
   logic [1:1] latency_q;
@@ -140,15 +141,15 @@ module receive
       .sweep_o   (sweep)
   );
 
-  // Missing by stream, 32 bits each, with a sweep that clears.
+  // Missing frames by stream, 32 bits each, cleared by a sweep.
   logic [31:0] missing_by[32];
   logic stream_read_q;
   logic checked_q, sweep1_q;
-  logic [4:0] stream_q;  // the place that is written
+  logic [4:0] stream_q;  // the place to write
   logic [31:0] by_q, frames_q;
   wire sweeping = !sweep[5];
   always_ff @(posedge clk_i) begin
-    // Read, added to and written in three cycles: frames are further apart.
+    // Read, add and write take three cycles; frames are further apart.
     checked_q  <= checked;
     by_q       <= missing_by[checked ? checked_stream : read_at_i[4:0]];
     sweep1_q   <= sweeping;
@@ -156,7 +157,7 @@ module receive
     frames_q   <= missing[31:0];
     if (sweeping) {by_q, frames_q} <= '0;
     if (sweep1_q || checked_q) missing_by[stream_q] <= by_q + frames_q;
-    // The host reads when no frame does; it asks until it has an answer.
+    // The host reads when no frame does. It repeats the request until it has an answer.
     stream_read_q <= read_i && read_what_i == 2'd2 && !checked;
   end
 

@@ -1,10 +1,11 @@
-// What the receiving side is told, and what it knows of a frame.
+// Settings of the receive side, and the properties of a received frame.
 package receive_pkg;
   import tare_pkg::*;
 
   localparam int unsigned Rules = 4;
 
-  // A halfword of a frame that must be as given. A frame passes if all rules that are enabled hold; without one, all pass.
+  // A halfword of a frame that must have a given value. A frame passes if all enabled rules hold; without any,
+  // all pass.
   typedef struct packed {
     logic        enable;
     logic [7:0]  at;     // halfwords from the start

@@ -1,9 +1,10 @@
-// Made from regs/module.rdl by regs/regs.py; changes belong there.
+// Generated from regs/module.rdl by regs/regs.py; make changes there.
 //
-// A write takes effect two cycles later. An answer to a read comes three cycles after it; one read at a time. Of registers with 64 bits that the core writes, reading
-// the low half keeps the high half for the next read.
+// A write takes effect two cycles later. The answer to a read comes three cycles after it, one read at a time.
+// For 64-bit registers that the core writes, reading the low half latches the high half for the next read.
 //
-// `unknown_o` comes one cycle after a read or a write, and stays until the next: nothing can be read, or written, there.
+// `unknown_o` is valid one cycle after a read or a write and holds until the next. It is high if the address
+// cannot be read, or written.
 module registers (
     input  logic clk_i,
     input  logic rst_ni,
@@ -14,7 +15,7 @@ module registers (
     output logic read_valid_o,
     output logic [31:0] data_o,
     output logic unknown_o,
-    // Constants that the host is told when it says hello.
+    // Constants for the answer to hello.
     output logic [31:0] magic_o,
     output logic [31:0] layout_o,
     input  logic [31:0] build_i,
@@ -79,12 +80,12 @@ module registers (
     output logic memory_data_write_o
 );
   wire [10:0] word = address_i[12:2];
-  logic [10:0] word_q;  // what is read
+  logic [10:0] word_q;  // the word to read
   logic [2:0] reading_q;
   logic [31:0] high_q;
   logic [3:0][31:0] group_q;
   logic [31:0] any_group;
-  // What is written, a cycle before it is: no register waits for an address to be decoded.
+  // Writes are decoded a cycle early, so that no register waits for the decoding of an address.
   logic [26:0] hit_q;
   logic [31:0] data_q;
   always_comb begin
@@ -275,7 +276,7 @@ module registers (
     endcase
   end
 
-  // The address stands until it is answered.
+  // The address is stable until the answer.
   logic readable_q, writable_q, wrote_q;
   assign unknown_o = wrote_q ? !writable_q : !readable_q;
   always_ff @(posedge clk_i) begin
@@ -284,7 +285,7 @@ module registers (
     wrote_q    <= write_i || (wrote_q && !read_i);
   end
 
-  // Reading: first within groups of eight words, then all groups together.
+  // Reading: select within groups of eight words first, then combine the groups.
   always_ff @(posedge clk_i) begin
     word_q <= word;
     if (reading_q[0]) begin

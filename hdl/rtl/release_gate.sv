@@ -1,31 +1,37 @@
-// The last stage before the MAC. A frame leaves in the very cycle asked, because nothing but this gate decides when: the departure is
-// known while the frame before is still leaving, is turned into a tick, and compared with the clock one cycle ahead. Fetching the
-// payload ends before that (see paced_queue), so it never moves a departure.
+// The last stage before the MAC. A frame leaves in the exact cycle requested, because this gate alone decides
+// when. The departure arrives while the previous frame is still leaving, is converted into a tick, and is
+// compared with the clock one cycle ahead. The payload has been fetched before that (see paced_queue), so
+// fetching never moves a departure.
 //
-// What is timed is the transfer of a frame's first beat. The MAC takes it only if it can begin at once, and its preamble starts a fixed
-// number of cycles after.
+// The time that counts is the transfer of a frame's first beat. The MAC takes it only if it can start at once,
+// and its preamble starts a fixed number of cycles later.
 //
 //   departure ──► due ──► reached? ─┐
 //                                   ▼
 //   frame ────────────────────────► gate ──► MAC
 //
-// A frame that is late (the frame before, or the MAC, was not done, or the departure came too late) leaves at once, and `release_o` says
-// how late. The first relative departure after reset or `forget_i` has nothing before it, and leaves at once.
+// A late frame leaves at once, and `release_o` says how late it is. It is late if the previous frame or the MAC
+// was not ready, or if the departure came too late. The first relative departure after reset or `forget_i` has
+// no previous frame and leaves at once.
 //
-// `forget_i`: as long as it is high, departures and frames that have not been offered to the MAC are swallowed. Departures and frames
-// may be swallowed at different times; `owed_q` is by how many they differ, and what is missing is swallowed as it comes, so the n-th
-// departure always belongs to the n-th frame.
+// While `forget_i` is high, departures and frames that have not been offered to the MAC are swallowed, possibly
+// at different times. `owed_q` is the difference of their numbers. The missing ones are swallowed as they come,
+// so the n-th departure always belongs to the n-th frame.
 //
-// A value is at most 2^63 - 1 where it is relative: who makes departures refuses others.
+// Relative values are at most 2^63 - 1; the sources of departures refuse others.
 //
-// Rules (formal/release_gate_rules.sv): 1 never early; 2 exact: if a departure came two ticks before it is due, the frame is there, no frame is
-// under way and the sink is ready, it leaves in the tick in which it is due; 3 order: the n-th frame leaves by the n-th departure, whole and
-// unchanged, none twice, none between; 4 late counted: each start is told, with exactly start - due; 5 the rules of streams at the output, also
-// under forget; 6 each frame is started or told as forgotten.
+// Rules (formal/release_gate_rules.sv):
+//   1 never early;
+//   2 exact: if a departure came two ticks before it is due, its frame is available, no other frame is in
+//     progress and the sink is ready, it leaves in the tick in which it is due;
+//   3 order: the n-th frame leaves by the n-th departure, whole and unchanged, none twice, none between;
+//   4 lateness: each start is reported, with exactly start - due;
+//   5 the rules of streams at the output, also while forgetting;
+//   6 each frame is started or reported as forgotten.
 module release_gate
   import tare_pkg::*;
 #(
-    // How far departures and frames may be apart while they are forgotten, as a power of two.
+    // Maximum difference between departures and frames while they are forgotten, as a power of two.
     parameter int unsigned OwedWidth = 12
 ) (
     input  logic       clk_i,
@@ -42,7 +48,7 @@ module release_gate
     output logic       valid_o,
     input  logic       ready_i,
     output beat_t      beat_o,
-    // High in the cycle in which a frame leaves, with where it is to be stamped.
+    // High in the cycle in which a frame leaves, with the place of its signature.
     output logic       start_o,
     output stamp_t     stamp_o,
     // One cycle later.
@@ -51,21 +57,22 @@ module release_gate
     // High for one cycle for each frame that was forgotten.
     output logic       forgotten_o
 );
-  // The departure that waits, and what is known of it.
+  // The departure that waits, and its properties.
   logic held_q, checked_q, reached_q, untimed_q;
   ticks_t due_q;
   stamp_t stamp_q;
-  // The frame that leaves, or is swallowed.
+  // A frame is leaving, or is being swallowed.
   logic inside_q, swallowing_q;
-  // The frame before.
+  // The previous frame.
   logic previous_q;
-  ticks_t previous_start_q, previous_due_q;  // without a time it was due when it left
+  ticks_t previous_start_q, previous_due_q;  // a frame without a time was due when it left
 
   logic signed [OwedWidth-1:0] owed_q;
-  // What it was and still is; for one cycle after it changed, none of them: so no sum is on the way to `ready_o`.
+  // The sign of owed_q one cycle ago, if it still holds. In the cycle after a change none of them is high. This
+  // keeps the sum off the path to `ready_o`.
   logic positive_q, negative_q, settled_q;
 
-  // What is checked is held.
+  // A departure that is checked is also held.
   wire open = checked_q && reached_q && !inside_q && !swallowing_q;
   wire pass = inside_q || open;
   wire swallow = swallowing_q || (!inside_q && !held_q && (forget_i || positive_q));
@@ -80,11 +87,11 @@ module release_gate
 
   // Departures.
   wire drop = forget_i || negative_q;
-  // Not before what is owed has been swallowed: so a departure that is held belongs to the next frame.
+  // Only when nothing is owed, so that a held departure belongs to the next frame.
   assign departure_ready_o = drop || (!held_q && settled_q);
   wire taken = departure_valid_i && departure_ready_o;
   wire load = taken && !drop;
-  // What is offered to the MAC stays offered.
+  // A beat that was offered to the MAC remains offered.
   wire drop_held = forget_i && held_q && !(open && valid_i);
 
   wire relative = departure_i.from == AfterStart || departure_i.from == AfterDue;
@@ -98,7 +105,7 @@ module release_gate
     endcase
   end
 
-  // By how much what is owed changes, -1 to 2: one sum, not three.
+  // The change of owed_q, -1 to 2, as a single sum instead of three.
   wire dropped = taken && drop;
   logic signed [2:0] owes;
   assign owes[0] = dropped ^ drop_held ^ begin_swallow;
@@ -147,7 +154,7 @@ module release_gate
     end
   end
 
-  // The frame that started in the last cycle is the one before now.
+  // The frame that started in the last cycle is now the previous one.
   assign release_o.start = previous_start_q;
   assign release_o.late  = previous_start_q - previous_due_q;
 endmodule

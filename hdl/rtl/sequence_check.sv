@@ -1,17 +1,20 @@
-// What sequence numbers tell of each of 32 streams: how many frames are missing, and how many came out of order or twice.
+// Derives from the sequence numbers of each of 32 streams how many frames are missing, and how many came out of
+// order or twice.
 //
-//   number        means
-//   as expected   fine
-//   greater       as many are missing as are left out; one greater is expected next
-//   smaller       this one was missing before, or comes a second time: counted as `stale`, and nothing is expected anew
+//   number        meaning
+//   as expected   no error
+//   greater       the skipped frames are missing; the next number is expected after it
+//   smaller       this frame was missing before, or is a duplicate: counted as `stale`, nothing else changes
 //
-// So missing - stale is the loss of a network that may change the order but makes no copies. The first frame of a stream after `clear_i`
-// is fine whatever its number; so are those in the 32 cycles after it.
+// So missing - stale is the loss of a network that may reorder frames but does not duplicate them. The first
+// frame of a stream after `clear_i` is correct whatever its number, and so are the frames in the 32 cycles
+// after it.
 //
-// One frame in three cycles or more. A stream's number is compared modulo 2^40 (8 days at 1 488 095/s); a jump of more than half of that counts
-// as smaller.
+// At most one frame every three cycles. Numbers are compared modulo 2^40 (8 days at 1 488 095/s); a jump of
+// more than half of that counts as smaller.
 //
-// Rules (simulated): 1 what is told is as in the table.
+// Rules (simulated):
+//   1 the output is that of the table.
 module sequence_check (
     input  logic        clk_i,
     input  logic        rst_ni,
@@ -19,15 +22,15 @@ module sequence_check (
     input  logic        valid_i,
     input  logic [4:0]  stream_i,
     input  logic [39:0] sequence_i,
-    // Three cycles later, for one cycle.
+    // Valid three cycles later, for one cycle.
     output logic        valid_o,
     output logic [4:0]  stream_o,
     output logic        stale_o,
     output logic [39:0] missing_o,
-    // The place that is swept after a clear; bit 5: none.
+    // The place cleared by the sweep after `clear_i`; bit 5: none.
     output logic [5:0]  sweep_o
 );
-  // With a bit that says that the stream is known; a sweep sets all of them to 0.
+  // The top bit says that the stream is known; a sweep clears all of them.
   logic [40:0] expected[32];
   logic [5:0] sweep_q;
   wire sweeping = !sweep_q[5];

@@ -1,24 +1,25 @@
-// Writes into a frame that is leaving when it left, and how late that was. It stands behind the gate, where the bytes leave the MAC, so what it
-// writes is true, also of a frame that was late, and it moves no departure.
+// Writes the departure time and the lateness into a frame as it leaves. It works on the bytes inside the MAC,
+// after the gate, so what it writes is true also for a late frame, and it moves no departure.
 //
 // A signature of version 0xb, 18 bytes, big-endian, at an even place:
 //
-//   bytes 0–4    sequence number           as they come; the sum takes them as they pass
+//   bytes 0–4    sequence number           unchanged, and summed as they pass
 //         5      stream
 //         6–7    lateness in ticks; 65 535 = that or more
-//         8–15   4 bits 0xb, 60 bits nanoseconds since 2020-01-01 UTC, as the module's clock counts them
-//         16–17  check: the inverted sum of ones' complement (RFC 1071) of the eight halfwords before and of 0xa55a
+//         8–15   4 bits 0xb, 60 bits nanoseconds of the module's clock since 2020-01-01 UTC
+//         16–17  check: the inverted ones' complement sum (RFC 1071) of the eight halfwords before and 0xa55a
 //
-// So the sum of all nine is 0x5aa5, whatever is written: a UDP or TCP checksum that counts 0x5aa5 for the signature holds, and nobody corrects
-// it. That sum is never 0, so a check of 0xffff is never written; 0 is.
+// So the sum of all nine is 0x5aa5, whatever is written. A UDP or TCP checksum that counts 0x5aa5 for the
+// signature therefore stays valid. The check's sum is never 0, so 0xffff is never written, but 0 is.
 //
-//   start ──► two cycles: time and lateness are there ──► ten cycles: their bytes are added ──► bytes pass, or are replaced
+//   start ──► 2 cycles: time, lateness known ──► 10 cycles: their bytes are added ──► bytes pass or change
 //
-// The sum is made of bytes, by one adder of eight bits: the upper and the lower half in turns, each with the carry of the other. Ten bytes
-// after the last one that counts no carry is on its way any more.
+// One 8-bit adder sums bytes. It alternates between the lower and the upper half, each with the carry of the
+// other. Ten bytes after the last summed byte no carry is left.
 //
-// Rules: 1 bytes outside of the ten and the two pass as they are; 2 the signature is as above for every place of 4 halfwords or more. Both
-// are simulated.
+// Rules (simulated):
+//   1 bytes other than the ten and the check pass unchanged;
+//   2 the signature is as above for every place of 4 halfwords or more.
 module stamper
   import tare_pkg::*;
 (
@@ -38,24 +39,26 @@ module stamper
 
   logic [3:1] started_q;
   stamp_t stamp_q;
-  // Of the byte that comes next, counted from the signature: negative before it; stays at End.
+  // Position of the next byte relative to the signature: negative before it, stops at End.
   logic [9:0] position_q;
-  logic first_next_q, check_next_q, end_next_q;  // the byte behind it is at First, Check, End
-  logic summed_q, replaced_q, check_q;  // what is done with that byte
+  logic first_next_q, check_next_q, end_next_q;  // the byte after it is at First, Check, End
+  logic summed_q, replaced_q, check_q;  // what happens to that byte
   logic [9:0][7:0] written_q;           // bytes 6 … 15
   logic [15:0] late_q;
-  logic more_late_q;  // than that can say
+  logic more_late_q;  // lateness exceeds its field
   logic written_now_q;
-  logic adding_q;                       // they are being added
-  logic [3:0] next_q;                   // which of them is picked next
+  logic adding_q;                       // these bytes are being added
+  logic [3:0] next_q;                   // the one to select next
   logic [7:0] sum_q, other_q;
   logic carry_q;
 
   logic [7:0] picked_q;
   logic ended_q;
-  // What is loaded at the start is two short, which the cycles after make good: so no sum is needed to negate.
+  // The value loaded at the start is two too small. The following two cycles correct that, which saves the sum
+  // of a negation.
   wire move = (started_q[2] || started_q[3] || step_i) && !ended_q;
-  // What is added, a cycle later: so the half that is complete when a byte of the check passes is the one that was added last.
+  // Added a cycle later. When a byte of the check passes, the half that is complete is therefore the one added
+  // last.
   logic add_q;
   logic [7:0] addend_q;
 
@@ -91,7 +94,7 @@ module stamper
       check_q    <= 1'b0;
     end
     if (started_q[2]) begin
-      // The first byte at the lowest place.
+      // The first byte is the lowest.
       {written_q[2], written_q[3], written_q[4], written_q[5], written_q[6], written_q[7], written_q[8], written_q[9]} <=
           {SignatureVersion, time_i};
     end
@@ -99,7 +102,7 @@ module stamper
     more_late_q   <= late_i[63:16] != 0;
     late_q        <= late_i[15:0];
     written_now_q <= started_q[3];
-    // After the tenth the first is picked again.
+    // After the tenth byte, the first is selected again.
     adding_q <= written_now_q || adding_q && next_q != 0;
     if (pick) begin
       next_q   <= next_q == 4'd9 ? '0 : next_q + 1'b1;

@@ -1,13 +1,15 @@
-// The stamper for a MAC that takes a beat in each cycle: writes into a frame that is leaving when it left, and how late that was. What is written is in
-// stamper.sv, with why its sum is known before.
+// The stamper for a MAC that takes a beat per cycle: writes the departure time and the lateness into a frame as
+// it leaves. stamper.sv describes the signature, and why its sum is known in advance.
 //
-// A signature of nine halfwords begins in any lane and is spread over three beats. In the part j of it (0, 1, 2) lane l has the halfword 4j + l - turn,
-// where turn is the lane in which it begins.
+// A signature of nine halfwords starts in any lane and is spread over up to three beats. In part j (0, 1, 2),
+// lane l has halfword 4j + l - turn, where turn is the lane of its start.
 //
 //   data_i ──► 1: sequence and stream are added ──► 2 ──► 3: written ──► data_o, Turn = 4 cycles after data_i
-//   time, lateness, two cycles after the start ──► added: both sums are there when the check is wanted
+//   time, lateness, two cycles after the start ──► added: both sums are ready when the check is needed
 //
-// Rules (formal/stamper_beats_rules.sv): 1 halfwords but lateness, time and check pass as they are; 2 the signature is as in stamper.sv for every place.
+// Rules (formal/stamper_beats_rules.sv):
+//   1 halfwords other than lateness, time and check pass unchanged;
+//   2 the signature is as in stamper.sv for every place.
 module stamper_beats
   import tare_pkg::*;
 (
@@ -18,16 +20,16 @@ module stamper_beats
     // Of the start two cycles ago.
     input  logic [59:0] time_i,
     input  ticks_t      late_i,
-    // The beats of the frame, the first one cycle after its start, one in each cycle with step_i.
+    // The beats of the frame: the first a cycle after its start, then one in each cycle with step_i.
     input  logic        step_i,
     input  logic [63:0] data_i,
     output logic [63:0] data_o
 );
   localparam int unsigned Parts = 3;
-  // Halfwords of the signature that are written.
+  // Indices of the halfwords that are written.
   localparam int unsigned Lateness = 3, Check = 8;
 
-  // Of a beat: which part of a signature it is, one bit each, and in which lane that begins.
+  // The part of a signature in a beat, one-hot, and the lane of the signature's start.
   typedef struct packed {
     logic [Parts-1:0] part;
     logic [1:0]       turn;
@@ -35,7 +37,7 @@ module stamper_beats
 
   stamp_t stamp_q;
   logic start_q;
-  logic [6:0] index_q;  // of the next beat; 64 = behind all places
+  logic [6:0] index_q;  // of the next beat; 64 = beyond all places
   logic [2:1] before_q;
   wire [6:0] index = start_q ? '0 : index_q;
   where_t where;
@@ -46,7 +48,7 @@ module stamper_beats
   where_t where1_q, where2_q, where3_q;
   logic [63:0] data1_q, data2_q, data3_q;
 
-  // Which halfword of the signature a lane has: 16 and more where it has none.
+  // The halfword of the signature in a lane; 16 or above: none.
   function automatic logic [4:0] place(where_t at, int unsigned lane);
     logic [4:0] j;
     j = at.part[0] ? 5'd0 : at.part[1] ? 5'd4 : 5'd8;
@@ -103,7 +105,7 @@ module stamper_beats
       automatic logic [4:0] at = place(where3_q, lane);
       data_o[16*lane+:16] <= data3_q[16*lane+:16];
       for (int unsigned i = 0; i < 5; i++) if (at == 5'(Lateness + i)) data_o[16*lane+:16] <= swap16(written_q[i]);
-      // The last carry makes one more.
+      // The last carry adds one.
       if (at == 5'(Check)) data_o[16*lane+:16] <= swap16(~(folded[15:0] + 16'(folded[16])));
     end
     if (!rst_ni) begin

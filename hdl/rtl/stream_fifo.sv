@@ -1,12 +1,17 @@
-// A queue in block RAM. The output of an ECP5 block RAM is slow (5.8 ns of an 8 ns cycle at grade -6), so it goes straight into
-// registers: three places after the memory, each of which moves on when the next is free. At full rate nothing waits; what is written
-// can be read three cycles later. Where who takes says so late in the cycle, and never takes twice in two cycles' time, `Rests` keeps that way short:
-// the output is filled only when it was seen empty, so after each that is taken comes a cycle with nothing.
+// A queue in block RAM. The output of an ECP5 block RAM is slow (5.8 ns of an 8 ns cycle at grade -6), so it
+// goes straight into registers. Three stages follow the memory, each of which moves on when the next is free.
+// At full rate nothing waits; written data can be read three cycles later.
+//
+// `Rests` is for a sink whose ready is late in the cycle, and which never takes twice within two cycles. The
+// output is then filled only after it was seen empty, which keeps that path short; an empty cycle follows each
+// transfer.
 //
 //   write ──► memory ──► memory's own register ──► output register ──► sink
 //
-// Rules (formal/stream_fifo_rules.sv): 1 the rules of streams at the output; 2 what goes in comes out, once, in order; 3 `empty_o` is high if
-// and only if nothing is inside.
+// Rules (formal/stream_fifo_rules.sv):
+//   1 the rules of streams at the output;
+//   2 what goes in comes out, once, in order;
+//   3 `empty_o` is high if and only if nothing is inside.
 module stream_fifo #(
     parameter type         T     = logic [7:0],
     parameter int unsigned Depth = 512,          // a power of two
@@ -27,14 +32,14 @@ module stream_fifo #(
   (* no_rw_check *)
   T memory[Depth];
   logic [Width-1:0] write_q, read_q;
-  logic [Width:0] stored_q;  // written, and not yet read
+  logic [Width:0] stored_q;  // written and not yet read
   T fetched_q, out_q;
   logic fetched_valid_q, out_valid_q, full_q, some_q;
 
   wire write = valid_i && ready_o;
   wire move_out = !out_valid_q || (ready_i && !Rests);
   wire move_fetched = !fetched_valid_q || move_out;
-  // Only what was written in an earlier cycle is read, so no read meets a write of the same place.
+  // Only data written in an earlier cycle is read, so a read never meets a write of the same place.
   wire read = some_q && move_fetched;
 
   assign ready_o = !full_q;
@@ -51,9 +56,9 @@ module stream_fifo #(
   always_ff @(posedge clk_i) begin
     if (write) write_q <= write_q + 1'b1;
     if (read) read_q <= read_q + 1'b1;
-    // One more, or one less (all ones).
+    // Plus one, or minus one (all ones).
     if (read != write) stored_q <= stored_q + {{Width{!write}}, 1'b1};
-    // The same as asking the sum, but `read` comes late.
+    // Equivalent to testing the sum, but `read` arrives late.
     some_q   <= write || (stored_q != 0 && !(stored_q == (Width + 1)'(1) && read));
     full_q   <= !read && (stored_q[Width] || (stored_q == (Width + 1)'(Depth - 1) && write));
     if (move_fetched) fetched_valid_q <= read;

@@ -1,13 +1,16 @@
-// Cuts every combinational path of a stream, valid, payload and ready, at full rate: without it a `ready` that begins in the MAC ends
-// in the address of a block RAM, and the clock falls with each module on the way.
+// Registers every combinational path of a stream, valid, payload and ready, at full rate. Without it, a `ready`
+// that starts in the MAC ends in the address of a block RAM, and every module on the way lowers the clock rate.
 //
-// Two places: `front` is what the sink sees; `spare` takes the one transfer that happens before the source learns that the sink waits.
+// Two places: `front` is what the sink sees; `spare` takes the one transfer that happens before the source
+// learns that the sink waits.
 //
-// Rules (formal/stream_register_rules.sv): 1 the four rules of streams at the output; 2 what goes in comes out, once, in order;
-// 3 at most two are inside, one if there is no spare place.
+// Rules (formal/stream_register_rules.sv):
+//   1 the four rules of streams at the output;
+//   2 what goes in comes out, once, in order;
+//   3 at most two are inside, or one without a spare place.
 module stream_register #(
     parameter type T    = logic [7:0],
-    // Otherwise there is no spare place, and a transfer in every other cycle.
+    // Without it there is no spare place, and at most one transfer every other cycle.
     parameter bit  Full = 1'b1
 ) (
     input  logic clk_i,
@@ -29,7 +32,7 @@ module stream_register #(
   wire move = !front_valid_q || ready_i;
 
   always_ff @(posedge clk_i) begin
-    // Without a spare place what comes finds it empty: whether the sink takes need not be known.
+    // Without a spare place, input is accepted only when front is empty, so ready_i is not needed.
     if (Full ? move : !front_valid_q) front_q <= spare_valid_q ? spare_q : data_i;
     if (move) begin
       front_valid_q <= spare_valid_q || valid_i && ready_o;

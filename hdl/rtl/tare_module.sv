@@ -1,4 +1,5 @@
-// The module as a board sees it: two streams of whole frames to and from the host, and the pins of one gigabit port.
+// The module as a board sees it: two streams of whole frames, from and to the host, and the pins of one gigabit
+// port.
 //
 //   host ◄──► host_side ◄──► registers ◄──► core ◄──► wire
 //                 ▲                          ▲
@@ -11,7 +12,7 @@ module tare_module
     parameter logic [31:0] Build = '0,
     parameter int unsigned StoredBeats = 4096,
     parameter int unsigned QueueBeats = 2048,
-    parameter int unsigned QueueFrames = 256,  // a frame has 8 beats at least
+    parameter int unsigned QueueFrames = 256,  // a frame has at least 8 beats
     localparam int unsigned CreditWidth = $clog2(QueueBeats + 1)
 ) (
     input  logic        clk_i,
@@ -22,7 +23,8 @@ module tare_module
     input  logic [7:0]  rxd_i,
     input  logic        rx_dv_i,
     input  logic        rx_er_i,
-    // The host's side: what comes is a MAC's, with FCS; what leaves is without. `host_ready_o` is for a sender that can wait.
+    // The host's side. Input comes from a MAC, with FCS; output has none. `host_ready_o` is for a sender that
+    // can wait.
     input  logic        host_valid_i,
     output logic        host_ready_o,
     input  heard_t      host_beat_i,
@@ -31,7 +33,8 @@ module tare_module
     output beat_t       host_beat_o,
     // The wire's link is up.
     input  logic        wire_up_i,
-    // Nothing moved in the cycle before, and nothing will until somebody else does something: a simulation may stop its clock.
+    // Nothing moved in the last cycle, and nothing will until an input changes, so a simulation may stop its
+    // clock.
     output logic        quiet_o
 );
   logic control_live, control_run, control_gaps_from_list;
@@ -59,9 +62,10 @@ module tare_module
   logic [31:0] register_data, register_answer, magic, layout, link_patience;
   logic wire_up_q;
   logic [47:0] counted;
-  // The counters of the core, but not the greatest lateness. Reading the low half keeps the high half for the next read.
+  // The counters of the core except the greatest lateness. Reading the low half latches the high half for the
+  // next read.
   wire of_counters = register_address[12:7] == 6'h02 && register_address[6:3] != 4'(CountedLatest);
-  logic of_counters_q;  // the address stands until the answer
+  logic of_counters_q;  // the address is stable until the answer
   always_ff @(posedge clk_i) of_counters_q <= of_counters;
 
   registers regs (
@@ -170,7 +174,7 @@ module tare_module
       .data_o           (register_data),
       .read_valid_i     (register_valid),
       .data_i           (register_answer | (!of_counters_q ? '0 : register_address[2] ? 32'(counted[47:32]) : counted[31:0])),
-      // The counters can be read, and not be written.
+      // Counters can be read but not written.
       .unknown_i        (register_unknown && !(of_counters_q && register_valid)),
       .clear_i          (clear),
       .live_i           (control_live),
@@ -205,16 +209,16 @@ module tare_module
       .heard_stamp_i    (heard_stamp),
       .quiet_o          (side_quiet)
   );
-  // Receiving goes on for some cycles behind the pins.
+  // Receiving continues for some cycles after the pins.
   always_ff @(posedge clk_i) quiet_o <= side_quiet && idle && !forgetting && !reading_q && !rx_dv_i && !tx_en_o;
 
-  // Memories of the generator: the address grows with each word.
+  // Memories of the generator: each word increments the address.
   always_ff @(posedge clk_i) begin
     if (memory_data_write) next_address_q <= next_address_q + 1'b1;
     if (memory_address_write) next_address_q <= memory_address;
   end
 
-  // One read of what was received, until it is answered.
+  // One read of a receive figure, until it is answered.
   always_ff @(posedge clk_i) begin
     if (read_valid) begin
       reading_q   <= 1'b0;

@@ -1,26 +1,28 @@
-// What crosses the borders between modules. Each is one packed struct, so that a module that hands one on cannot forget a field.
+// Types that pass between modules. Each is one packed struct, so that a module that passes one on cannot omit a
+// field.
 package tare_pkg;
 
-  // Cycles of the core clock since reset. Never set and never adjusted: nothing that is done to the clock of nanoseconds moves a
+  // Cycles of the core clock since reset. Never set or adjusted, so changes of the nanosecond clock move no
   // departure. 64 bits at 125 MHz wrap after 4 676 years.
   typedef logic [63:0] ticks_t;
 
-  // Eight bytes of a frame, from the destination address on and without FCS. Byte 0 is bits 7:0 and the first on the wire.
+  // Eight bytes of a frame, from the destination address on, without FCS. Byte 0 is bits 7:0 and the first on
+  // the wire.
   typedef struct packed {
     logic        last;
-    logic [2:0]  final_byte;  // index of the last byte that counts; 7 in every beat but the last
+    logic [2:0]  final_byte;  // index of the last valid byte; 7 in every beat but the last
     logic [63:0] data;
   } beat_t;
 
-  // What a departure is reckoned from.
+  // The reference of a departure's time.
   typedef enum logic [1:0] {
-    AtOnce,      // as soon as the frame before has left
+    AtOnce,      // as soon as the previous frame has left
     AtTime,      // value is the tick itself
-    AfterStart,  // value is ticks after the start of the frame before, whenever that was: a frame that was late moves those after it
-    AfterDue     // value is ticks after the time at which the frame before was due: a late frame moves nothing
+    AfterStart,  // value is ticks after the start of the previous frame; a late frame delays those after it
+    AfterDue     // value is ticks after the due time of the previous frame; a late frame delays no other
   } from_e;
 
-  // Where a frame has a signature (see stamper) into which it is written when it left.
+  // The place of a frame's signature (see stamper), into which the departure is written.
   typedef struct packed {
     logic       enable;
     logic [7:0] place;   // halfwords (pairs of bytes) from the start of the frame, 4 or more
@@ -35,13 +37,13 @@ package tare_pkg;
     stamp_t stamp;
   } departure_t;
 
-  // What became of a departure.
+  // The result of a departure.
   typedef struct packed {
     ticks_t start;
-    ticks_t late;  // start - due; 0 of frames that were due at no time
+    ticks_t late;  // start - due; 0 for frames without a due time
   } release_t;
 
-  // A beat of a received frame, FCS included. It cannot be made to wait.
+  // A beat of a received frame, with FCS. It cannot wait.
   typedef struct packed {
     logic        first;
     logic        last;
@@ -50,12 +52,12 @@ package tare_pkg;
     logic [63:0] data;
   } heard_t;
 
-  // What is counted (see counters), by the order of the registers.
+  // The counters (see counters.sv), in the order of the registers.
   typedef enum logic [3:0] {
     CountedSent,
     CountedLate,
     CountedLateTicks,
-    CountedLatest,     // not one of them: the greatest lateness has that place
+    CountedLatest,     // not a counter: this place belongs to the greatest lateness
     CountedUnderruns,
     CountedGood,
     CountedBad,
@@ -68,18 +70,18 @@ package tare_pkg;
     CountedNothing
   } count_e;
 
-  // Each for one cycle, amounts beside them.
+  // Each is high for one cycle, with its amount.
   typedef struct packed {
     logic        sent;
     logic        late;
-    logic [47:0] late_ticks;      // of one that is late
+    logic [47:0] late_ticks;      // with late
     logic        underrun;
     logic        good;
-    logic [13:0] bytes;           // of a good one
+    logic [13:0] bytes;           // with good
     logic        bad;
     logic        passed;
     logic        noise;
-    logic        missing;         // it is told how many are missing
+    logic        missing;         // missing_frames is valid
     logic [39:0] missing_frames;
     logic        stale;
     logic        uncounted;
@@ -89,7 +91,8 @@ package tare_pkg;
   localparam int unsigned MinFrameBytes = 60;  // without FCS
   localparam int unsigned GapBytes = 12;       // between frames, IEEE 802.3 clause 4.4.2
 
-  // CRC-32 of IEEE 802.3 clause 3.2.9, one byte, reflected; starts as all ones, goes out inverted, least significant byte first.
+  // CRC-32 of IEEE 802.3 clause 3.2.9, one byte, reflected; initially all ones, sent inverted, least
+  // significant byte first.
   function automatic logic [31:0] crc_byte(logic [31:0] crc, logic [7:0] data);
     logic [31:0] c;
     c = crc ^ {24'b0, data};
@@ -97,7 +100,7 @@ package tare_pkg;
     return c;
   endfunction
 
-  // x < limit for a limit that is a constant: a few LUTs, where `<` would take an adder.
+  // x < limit for a constant limit: a few LUTs, where `<` would use an adder.
   function automatic logic below(logic [15:0] x, int unsigned limit);
     logic less;
     less = 1'b0;
@@ -105,17 +108,17 @@ package tare_pkg;
     return less;
   endfunction
 
-  // What the CRC is after a whole frame with its FCS.
+  // The CRC after a whole frame with its FCS.
   localparam logic [31:0] CrcResidue = 32'hdebb_20e3;
 
-  // Sum of ones' complement (RFC 1071) of two halfwords.
+  // Ones' complement sum (RFC 1071) of two halfwords.
   function automatic logic [15:0] ones_add(logic [15:0] a, logic [15:0] b);
     logic [16:0] s;
     s = {1'b0, a} + {1'b0, b};
     return s[15:0] + {15'b0, s[16]};
   endfunction
 
-  // Two bytes as they follow each other on the wire are a big-endian number; in a beat the first has the lower place.
+  // Two consecutive bytes on the wire form a big-endian number; in a beat the first byte is the lower one.
   function automatic logic [15:0] swap16(logic [15:0] x);
     return {x[7:0], x[15:8]};
   endfunction

@@ -1,7 +1,9 @@
-// The time by which frames leave. `next_o` is known one cycle ahead, so that comparing with it can take a whole cycle.
+// The time that departures refer to. `next_o` is known one cycle ahead, so that a comparison with it can take a
+// whole cycle.
 //
-// Rules (formal/release_gate_rules.sv assumes them of its inputs, formal/tick_counter_rules.sv proves them): 1 next = now + 1; 2 now grows by one
-// in each cycle.
+// Rules (formal/release_gate_rules.sv assumes them at its inputs, formal/tick_counter_rules.sv proves them):
+//   1 next = now + 1;
+//   2 now increments in each cycle.
 module tick_counter
   import tare_pkg::*;
 (

@@ -1,5 +1,6 @@
-// From the gate to the wire: the MAC, and the stamper that looks at its bytes. What is stamped is known only when a frame has begun, so the
-// stamper cannot stand before the MAC; and the FCS counts what it writes, so it cannot stand behind.
+// From the gate to the wire: the MAC, and the stamper that sees its bytes. What is stamped is known only after
+// a frame has begun, so the stamper cannot precede the MAC. The FCS includes what it writes, so it cannot
+// follow it either.
 //
 //   gate ──► mac_tx_gmii ──► wire
 //              byte │ ▲

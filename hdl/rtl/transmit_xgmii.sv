@@ -1,4 +1,5 @@
-// From the gate to the wire at 10 Gb/s: the MAC, and the stamper through which its beats go. Like transmit_gmii, with a beat where that has a byte.
+// From the gate to the wire at 10 Gb/s: the MAC, and the stamper through which its beats pass. Like
+// transmit_gmii, with beats instead of bytes.
 //
 //   gate ──► mac_tx_xgmii ──► wire
 //              beat │ ▲ four cycles later
