@@ -11,8 +11,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use port::module::fuzzed::Conversation;
-use port::module::link::{Head, MODULE, kind};
+use port::fpga::fuzzed::Conversation;
+use port::fpga::link::{Head, MODULE, kind};
 
 /// All kinds of what a module says, and one that is none.
 const KINDS: [u8; 9] =

@@ -1,6 +1,6 @@
 """Generates what follows from the description of the registers.
 
-    python regs.py            writes rtl/registers.sv, crates/port/src/module/registers.rs and the table in
+    python regs.py            writes rtl/registers.sv, crates/port/src/fpga/registers.rs and the table in
                               docs/fpga-reference.md
     python regs.py --check    lists those that are out of date, and exits with status 1 if there are any
 
@@ -19,7 +19,7 @@ from systemrdl.node import RegNode
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SV = HERE.parent / "rtl" / "registers.sv"
-RS = ROOT / "crates" / "port" / "src" / "module" / "registers.rs"
+RS = ROOT / "crates" / "port" / "src" / "fpga" / "registers.rs"
 PAGE = ROOT / "docs" / "fpga-reference.md"
 BEGIN, END = "<!-- registers -->\n", "<!-- /registers -->\n"
 PAGE_WIDTH = 112

@@ -184,10 +184,7 @@ impl Engine {
         if plan.connection.throttle.is_some() {
             return ("none", "the plan itself lets answers lie unread (--throttle)".to_owned());
         }
-        (
-            "kernel stamps",
-            "every read brings the kernel's software receive stamp".to_owned(),
-        )
+        ("kernel stamps", "every read brings the kernel's software receive stamp".to_owned())
     }
 
     /// Whether a closed loop may sleep while answers gather.

@@ -182,7 +182,8 @@ impl Probe {
     fn read_net(&self) -> NetTotals {
         let snmp = read(&self.root, "proc/net/snmp").unwrap_or_default();
         let netstat = read(&self.root, "proc/net/netstat").unwrap_or_default();
-        let softnet = read(&self.root, "proc/net/softnet_stat").map_or(0, |text| procfs::softnet_drops(&text));
+        let softnet =
+            read(&self.root, "proc/net/softnet_stat").map_or(0, |text| procfs::softnet_drops(&text));
         let extended = |name| procfs::net_counter(&netstat, "TcpExt", name).unwrap_or(0);
         NetTotals {
             retransmits: procfs::net_counter(&snmp, "Tcp", "RetransSegs").unwrap_or(0),

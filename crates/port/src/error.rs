@@ -32,7 +32,7 @@ pub enum PortError {
     Device { port: String, problem: String },
     /// The module would not do what this says, and does not check it.
     #[error("register {0}")]
-    Register(#[from] crate::module::rules::Refused),
+    Register(#[from] crate::fpga::rules::Refused),
     #[error("{port} cannot {what}")]
     Unable { port: String, what: &'static str },
     #[error("{file}: {problem}")]

@@ -16,26 +16,26 @@
 
 mod about;
 mod address;
+mod af_packet;
+mod af_xdp;
 mod auto;
 mod counters;
 mod error;
 mod fault;
+pub mod fpga;
 pub mod interface;
 mod kinds;
 mod live;
 pub mod mem;
-pub mod module;
 mod namespace;
 mod open;
 mod own_time;
-mod packet;
 pub mod pcap;
 mod record;
 mod tap;
 mod trace;
 mod udp;
 mod witness;
-mod xdp;
 
 pub use about::{Abilities, About, Choice, StampedBy};
 pub use address::Address;

@@ -100,13 +100,13 @@ fn open_here(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, PortError>
         Kind::Pcap => crate::pcap::open(address, wish),
         Kind::Udp => crate::udp::open(address, wish),
         Kind::Tap => crate::tap::open(address, wish),
-        Kind::Fpga => crate::module::open(address, wish),
+        Kind::Fpga => crate::fpga::open(address, wish),
         Kind::Fault => crate::fault::wrap(address, wish, behind(address, wish)?),
         Kind::Record => crate::record::wrap(address, wish, behind(address, wish)?),
         Kind::Trace => crate::trace::wrap(address, wish, behind(address, wish)?),
         Kind::Auto => crate::auto::open(address, wish),
-        Kind::Packet => crate::packet::open(address, wish),
-        Kind::Xdp => crate::xdp::open(address, wish),
+        Kind::Packet => crate::af_packet::open(address, wish),
+        Kind::Xdp => crate::af_xdp::open(address, wish),
         Kind::Live => crate::live::open(address, wish),
     }
 }

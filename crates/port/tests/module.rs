@@ -2,8 +2,8 @@
 //! and the simulator (`make module-sim`).
 
 use lab::bed::{Bed, Topology};
-use port::module::link::{self, Head, Leaves, MODULE, Said, Why, kind};
-use port::module::registers::{CONTROL, CONTROL_LIVE, MAGIC, SENT};
+use port::fpga::link::{self, Head, Leaves, MODULE, Said, Why, kind};
+use port::fpga::registers::{CONTROL, CONTROL_LIVE, MAGIC, SENT};
 use port::{Address, For, PortError, Wish};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
@@ -114,7 +114,7 @@ impl Host {
     #[track_caller]
     fn check(&mut self, why: Why, count: u32) {
         assert_eq!(self.read(MAGIC.address), 0x5441_5245, "after {why:?}");
-        let counter = port::module::register::Register::named(&format!("link_errors{}", why.number()));
+        let counter = port::fpga::register::Register::named(&format!("link_errors{}", why.number()));
         assert_eq!(self.read(counter.expect("a counter for each").address), count, "{why:?}");
     }
 }
@@ -201,7 +201,7 @@ fn a_host_that_ignores_credits_is_refused_and_nothing_is_overrun() {
     }
     host.check(Why::Credit, 3);
     // Those that fit are forgotten, one by one.
-    use port::module::registers::{COMMAND, COMMAND_FORGET, FORGOTTEN};
+    use port::fpga::registers::{COMMAND, COMMAND_FORGET, FORGOTTEN};
     host.write(COMMAND.address, COMMAND_FORGET.place(1) as u32);
     let until = Instant::now() + LIMIT;
     while u64::from(host.read(FORGOTTEN.address)) < fit {
@@ -305,7 +305,7 @@ fn a_module_behind_an_interface_is_spoken_with_in_raw_frames() {
 
 fn by_interface() {
     let address: Address = "fpga:gen0".parse().unwrap();
-    let module = port::module::connect(&address).unwrap();
+    let module = port::fpga::connect(&address).unwrap();
     assert!(!module.is_simulated() && module.process_id().is_none());
     assert_eq!(module.read(&MAGIC).unwrap(), 0x5441_5245);
     let wish = Wish { departures: true, ..Wish::default() };
@@ -344,7 +344,7 @@ fn by_interface() {
     }
     assert_eq!((came as u64, module.errors()), (frames, Vec::new()));
     // Who comes by another way says hello once more, which would end this session: it may not.
-    let second = port::module::connect(&"fpga,carrier=no:gen0".parse().unwrap()).map(drop).unwrap_err();
+    let second = port::fpga::connect(&"fpga,carrier=no:gen0".parse().unwrap()).map(drop).unwrap_err();
     let own = format!("process {} speaks with it", std::process::id());
     assert!(second.is_users() && second.to_string().contains(&own), "{second}");
     assert_eq!(module.read(&MAGIC).unwrap(), 0x5441_5245);

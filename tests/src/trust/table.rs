@@ -78,9 +78,7 @@ impl Table {
                 sabotaged.off[0] == 0,
             ),
             (
-                format!(
-                    "{doubted} of {quiet} clean runs are not VALID (2 % allowed)"
-                ),
+                format!("{doubted} of {quiet} clean runs are not VALID (2 % allowed)"),
                 share(doubted, quiet) <= DOUBTED,
             ),
             (

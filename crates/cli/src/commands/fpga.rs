@@ -10,7 +10,7 @@ use crate::status::{Failure, Status};
 use crate::terminal::print_all;
 use clap::{Args, Subcommand};
 use port::Address;
-use port::module::{self, Module};
+use port::fpga::{self, Module};
 use std::sync::Arc;
 
 const EXAMPLES: &str = "\
@@ -56,7 +56,7 @@ pub fn run(args: &FpgaArgs) -> Result<Status, Failure> {
 /// The module that an argument names.
 fn connect(typed: &str) -> Result<Arc<Module>, Failure> {
     let address: Address = typed.parse().map_err(Failure::wrong)?;
-    module::connect(&address).map_err(Failure::wrong)
+    fpga::connect(&address).map_err(Failure::wrong)
 }
 
 fn print_json(value: &serde_json::Value) -> Result<(), Failure> {

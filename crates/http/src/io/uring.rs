@@ -13,7 +13,9 @@
 //! ```
 
 use super::buffers::{Buffers, GROUP};
-use super::{Chunk, Driver, Opening, Ready, Wait, begin, crowded_from, reset_on_close, stamped, syn_round_trip};
+use super::{
+    Chunk, Driver, Opening, Ready, Wait, begin, crowded_from, reset_on_close, stamped, syn_round_trip,
+};
 use io_uring::squeue::Entry;
 use io_uring::types::{Fd, RecvMsgOut, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode};
@@ -319,7 +321,12 @@ impl Uring {
         let parts = RecvMsgOut::parse(whole, &self.message).expect("a receive writes its head first");
         let length = parts.payload_data().len();
         let from = written - length;
-        (length > 0).then(|| Bytes { id, from, to: written, stamp_ns: stamped::stamp_in(parts.control_data()) })
+        (length > 0).then(|| Bytes {
+            id,
+            from,
+            to: written,
+            stamp_ns: stamped::stamp_in(parts.control_data()),
+        })
     }
 
     fn writable(&mut self, slot: u32, generation: u32) {

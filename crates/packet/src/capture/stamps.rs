@@ -4,7 +4,7 @@
 //! kernel takes are readings of its clock, and what a reading costs, and how much that varies, can be measured here.
 
 use measure::gap_meter::Stamping;
-use port::module::time::TICK;
+use port::fpga::time::TICK;
 use port::{About, Kind, Stamp, StampedBy};
 
 /// Readings of the clock.

@@ -19,9 +19,9 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use crate::af_xdp::explain;
 use crate::interface::{Interface, Link, features};
 use crate::namespace::{Home, Visit};
-use crate::xdp::explain;
 use crate::{
     Abilities, About, Address, Choice, Counters, DropPlace, For, Frame, Made, Next, Offload, Order, Port,
     PortError, Slot, Stamp, Wish,

@@ -108,7 +108,10 @@ fn totals(out: &mut String, result: &RunResult) -> Result {
             "packets that this host dropped after they had arrived",
             (health.dropped > 0).then(|| count(health.dropped)),
         ),
-        optional("times that a used interface lost its link", (health.links_lost > 0).then(|| count(health.links_lost))),
+        optional(
+            "times that a used interface lost its link",
+            (health.links_lost > 0).then(|| count(health.links_lost)),
+        ),
         Some((
             "stopped by a CPU quota",
             if health.throttled == 0 { "never".to_owned() } else { words::time(health.throttled_ns) },

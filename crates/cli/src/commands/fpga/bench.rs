@@ -8,10 +8,10 @@ use crate::status::{Failure, Status};
 use crate::terminal::print_all;
 use anyhow::anyhow;
 use clap::Args;
-use port::module::generator::{self, Bin, Even, Gap};
-use port::module::registers::{BAD, GOOD, LATE, SENT};
-use port::module::time::TICK_NS;
-use port::module::{self, Module, SIMULATION};
+use port::fpga::generator::{self, Bin, Even, Gap};
+use port::fpga::registers::{BAD, GOOD, LATE, SENT};
+use port::fpga::time::TICK_NS;
+use port::fpga::{self, Module, SIMULATION};
 use port::{Address, PortError};
 use report::count;
 use serde_json::{Value, json};
@@ -162,7 +162,7 @@ impl Bench {
 
     /// Sends the frames; the module is given back, and a simulation has ended, when this returns.
     fn measure(&self, address: &Address, gap: Gap, row: &mut Row) -> Result<(), Failure> {
-        let module = module::connect(address).map_err(Failure::wrong)?;
+        let module = fpga::connect(address).map_err(Failure::wrong)?;
         module.stop().map_err(Failure::wrong)?;
         Even { size: self.size, frames: self.frames, gap }.begin(&module).map_err(Failure::wrong)?;
         while !generator::is_done(&module).map_err(Failure::wrong)? {

@@ -4,7 +4,7 @@ use crate::status::{Failure, Status};
 use crate::terminal::print_all;
 use anyhow::anyhow;
 use clap::Args;
-use port::module::bitstream::{self, Checked};
+use port::fpga::bitstream::{self, Checked};
 use report::count;
 use std::io::ErrorKind;
 use std::path::PathBuf;

@@ -6,10 +6,10 @@ use crate::status::{Failure, Status};
 use crate::terminal::print_all;
 use anyhow::anyhow;
 use clap::Args;
-use port::module::Module;
-use port::module::register::{Field, Register};
-use port::module::registers::ALL;
-use port::module::rules::Rules;
+use port::fpga::Module;
+use port::fpga::register::{Field, Register};
+use port::fpga::registers::ALL;
+use port::fpga::rules::Rules;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -155,7 +155,7 @@ fn json_of((register, value): &(&Register, u64)) -> (String, Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use port::module::registers::{CONTROL, FIRST_TIME, GAP_WHOLE, SENT};
+    use port::fpga::registers::{CONTROL, FIRST_TIME, GAP_WHOLE, SENT};
 
     #[test]
     fn what_is_typed_is_understood() {

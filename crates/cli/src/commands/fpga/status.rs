@@ -4,13 +4,13 @@ use super::{connect, print_json};
 use crate::status::{Failure, Status};
 use crate::terminal::print_all;
 use clap::Args;
-use port::module::Module;
-use port::module::link::Why;
-use port::module::register::{Access, Field, Register};
-use port::module::registers::{
+use port::fpga::Module;
+use port::fpga::link::Why;
+use port::fpga::register::{Access, Field, Register};
+use port::fpga::registers::{
     ALL, CAPABILITIES, LINK_ERRORS0 as RECEIVED_LENGTH, STATUS, STATUS_IDLE, STATUS_WIRE,
 };
-use port::module::time::{Offset, TICK};
+use port::fpga::time::{Offset, TICK};
 use report::count;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -198,7 +198,7 @@ fn words(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use port::module::registers::{BYTES, LATE_TICKS, LATEST, LINK_BAD, SENT};
+    use port::fpga::registers::{BYTES, LATE_TICKS, LATEST, LINK_BAD, SENT};
 
     #[test]
     fn counters_say_when_they_wrap() {

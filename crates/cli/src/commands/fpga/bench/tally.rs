@@ -1,7 +1,7 @@
 //! Gaps between frames on the wire, counted by their length: a few numbers, however many frames there were.
 
-use port::module::generator::{Bin, Gap};
-use port::module::time::TICK_NS;
+use port::fpga::generator::{Bin, Gap};
+use port::fpga::time::TICK_NS;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

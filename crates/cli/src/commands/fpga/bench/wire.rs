@@ -7,7 +7,7 @@
 use super::tally::Tally;
 use anyhow::{Context, anyhow};
 use port::Address;
-use port::module::generator::Gap;
+use port::fpga::generator::Gap;
 use port::pcap::Reader;
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use std::fs::{File, OpenOptions};

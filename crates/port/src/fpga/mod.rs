@@ -32,9 +32,9 @@ mod writes;
 pub use device::Module;
 pub use session::Hello;
 
+use crate::af_packet::socket::{EVERYTHING, Socket};
 use crate::interface::Interface;
 use crate::namespace::Home;
-use crate::packet::socket::{EVERYTHING, Socket};
 use crate::{Address, Kind, Port, PortError, Wish};
 use process::Setup;
 use std::collections::HashMap;

@@ -351,7 +351,7 @@ fn is_unasked(said: &Said<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::module::link::Report;
+    use crate::fpga::link::Report;
 
     fn state() -> State {
         let bell = Arc::new(Bell::new().unwrap());

@@ -3,8 +3,8 @@
 use super::claim::Claim;
 use super::link::{ETHERTYPE, MODULE};
 use crate::PortError;
+use crate::af_packet::socket::{Socket, statistics};
 use crate::interface::Interface;
-use crate::packet::socket::{Socket, statistics};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
