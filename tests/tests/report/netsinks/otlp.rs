@@ -1,6 +1,6 @@
 //! OpenTelemetry's own messages in Python decode what we send.
 
-use crate::servers::Otlp;
+use super::servers::Otlp;
 use serde_json::Value;
 use tare_system_tests::{Run, Tare, Target, beside_others};
 

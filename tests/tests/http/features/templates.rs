@@ -1,6 +1,6 @@
 //! Placeholders, as they arrive.
 
-use crate::write;
+use super::write;
 use std::collections::{BTreeSet, HashSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tare_system_tests::{Recorder, Tare, beside_others, scratch};

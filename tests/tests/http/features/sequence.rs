@@ -1,6 +1,6 @@
 //! Same plan and same seed, same sequence of requests; and what chooses the next one.
 
-use crate::write;
+use super::write;
 use std::collections::BTreeMap;
 use tare_system_tests::{Recorder, Tare, Target, beside_others, scratch};
 

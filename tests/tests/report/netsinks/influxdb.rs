@@ -1,6 +1,6 @@
 //! Debian's InfluxDB 1.6; of 2.x only the form of the requests, since Debian has none.
 
-use crate::servers::Influx;
+use super::servers::Influx;
 use std::time::Duration;
 use tare_system_tests::{Recorder, Tare, Target, beside_others};
 

@@ -1,7 +1,7 @@
 //! TLS: trust, identity, what is negotiated, what is resumed. The other end is `tare target`, or nginx with OpenSSL, which
 //! says in its answer what it negotiated.
 
-use crate::said;
+use super::said;
 use std::io::Read;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Servers that are down, mute, wrong or not willing: the run goes on, and the message says what to do.
 
-use crate::servers::{Mute, Otlp, Prometheus};
+use super::servers::{Mute, Otlp, Prometheus};
 use std::time::Duration;
 use tare_system_tests::nginx::free_port;
 use tare_system_tests::{Run, Tare, Target, beside_others, scratch};

@@ -1,6 +1,6 @@
 //! What is sent, and how the answer is judged.
 
-use crate::{digest, said, write};
+use super::{digest, said, write};
 use std::time::Duration;
 use tare_system_tests::recorder::Received;
 use tare_system_tests::{Nginx, Recorder, Run, Tare, Target, beside_others, scratch};

@@ -3,7 +3,7 @@
 //! Counts are equal. A quantile of Prometheus lies somewhere in the bucket of the true one: buckets are at most 28 % wide
 //! (classic) or 2.2 % (native), and `result.json` is itself up to 0.1 % above the truth.
 
-use crate::servers::{Prometheus, curl, eventually, number};
+use super::servers::{Prometheus, curl, eventually, number};
 use std::fs::File;
 use std::process::Command;
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! The packet commands through the simulated module: nothing about them is other than on any port, but that all times are the
-//! module's. The independent reader of what was on the wire is the simulator's own capture (`fpga.rs`); here it is what
+//! module's. The independent reader of what was on the wire is the simulator's own capture (`command.rs`); here it is what
 //! the commands themselves say, and who is at the other end: a real kernel, a real nginx, a real curl.
 
 use serde_json::Value;

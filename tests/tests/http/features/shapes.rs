@@ -1,7 +1,7 @@
 //! How many requests are due, and when. Counts are worked out by hand: a request is due at t when N(t), the integral of
 //! the rate, is a whole number, from 0; those due before the end are offered.
 
-use crate::write;
+use super::write;
 use std::time::Duration;
 use tare_system_tests::{Recorder, Run, Tare, Target, alone, beside_others, patiently, scratch};
 

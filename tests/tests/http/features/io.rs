@@ -1,6 +1,6 @@
 //! epoll and io_uring do the same: one scenario after another, with what the target saw.
 
-use crate::{digest, said, write};
+use super::{digest, said, write};
 use tare_system_tests::{Recorder, Run, Tare, Target, beside_others, scratch};
 
 const WAYS: [&str; 2] = ["epoll", "uring"];

@@ -1,0 +1,15 @@
+//! The packet commands, test beds and what this machine grants them: against tshark, tcpdump, iperf3 and the kernel.
+
+mod capture;
+mod captures;
+mod doctor;
+mod forward;
+mod frames_by_tshark;
+mod gaps;
+mod lab;
+mod namespaces;
+mod pace;
+mod recipes_packets;
+mod send;
+mod sweep;
+mod weigh;
