@@ -1,4 +1,4 @@
-//! Whole-system tests: the harness. The suites are the files in `tests/`, one for each theme.
+//! Whole-system tests: the harness. The suites are four programs in `tests/`, with a module for each theme.
 //!
 //! ```text
 //! test ─► Tare (arguments, limits, namespaces) ─► Run { status, result }  every one checked for conservation
@@ -17,7 +17,7 @@
 //! - Everything listens on loopback, or in a namespace that the test made; every process is ended by its pid,
 //!   also when a test panics.
 //! - A test that measures time takes [`alone`]; every other takes [`beside_others`]. So a measurement never
-//!   shares the machine with another test, not even of another binary.
+//!   shares the machine with another test, not even of another program.
 //! - A test that lacks a program or a privilege fails and says what is missing. One that the machine makes meaningless (its CPUs are with
 //!   others, no figure is the same twice) says so by [`skipped`], and is counted as that.
 
