@@ -10,7 +10,7 @@
 //! so an interval of 95 % holds the truth less often. Corrected in Pocock's way: every look has the same, higher level (S. J.
 //! Pocock, Biometrika 64 (1977), 191–199). Pocock's own levels guard any reason to stop, the size of the mean too; here only the
 //! width decides (Y. S. Chow and H. Robbins, Ann. Math. Stat. 36 (1965), 457–462), which costs less, so the level is the
-//! one that simulation finds to keep 95 % at the stop (docs/statistics.md, tests/coverage.rs).
+//! one that simulation finds to keep 95 % at the stop (docs/statistics.md, tests/all/coverage.rs).
 
 use crate::claim::{Claim, Interval, LEVEL};
 

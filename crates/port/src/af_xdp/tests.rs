@@ -1,6 +1,7 @@
 //! Metadata before frames, as the kernel itself takes it: on a veth in a namespace of the test.
 
-#[path = "../../tests/veth/mod.rs"]
+#[path = "../../tests/all/veth/mod.rs"]
+#[allow(dead_code, reason = "the tests of the ports use the rest")]
 mod veth;
 
 use super::launch::{HAS_METADATA, METADATA, lay_out};

@@ -1,7 +1,6 @@
 //! Live frames into a veth pair in a namespace of its own: needs root.
 
-mod veth;
-
+use crate::veth::{self, apart, ip, output, statistic};
 use bpf::{
     Assembler, License, Link, Map, MapSpec, Program, ProgramKind, Register::*, Shared, Size, XdpMode, context,
 };
@@ -13,7 +12,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use units::{Picos, Rate};
-use veth::{apart, ip, output, statistic};
 use wire::template::{By, Field, Layer, Mac, Sizes, Spec, StreamSpec, Values, Vary};
 use wire::{Signature, Template};
 

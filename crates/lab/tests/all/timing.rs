@@ -1,8 +1,6 @@
 //! The programmed times hold on the wire, and the truth says what they really were.
 
-mod common;
-
-use common::{ask, ask_once, connect, read_answer, request, start};
+use crate::common::{ask, ask_once, connect, read_answer, request, start};
 use lab::target::How;
 use std::collections::HashMap;
 use std::io::Write;

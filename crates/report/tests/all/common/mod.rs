@@ -1,7 +1,5 @@
 //! Results made by hand, one for each way that a run can end.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
-
 use hdrhistogram::Histogram;
 use measure::Series as Kind;
 use store::schema::*;

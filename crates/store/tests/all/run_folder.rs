@@ -1,11 +1,9 @@
 //! A run folder as the rest of the program uses it, with rows made by hand.
 
-mod rows;
-
+use crate::rows::{now, result, row};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-use rows::{now, result, row};
 use std::fs;
 use std::path::Path;
 use store::{NoFolder, RunFolder, RunResult, Sink, TimelineBuilder, load_run};

@@ -1,10 +1,8 @@
 //! AF_XDP on a veth pair in a namespace of its own: needs root.
 
-mod veth;
-
+use crate::veth::{self, apart, ip, statistic};
 use port::{Address, Counters, Direction, DropPlace, For, Port, PortError, StampedBy, Wish};
 use units::Picos;
-use veth::{apart, ip, statistic};
 
 fn try_open(address: &str, wish: &Wish) -> Result<Box<dyn Port>, PortError> {
     port::open(&address.parse::<Address>().unwrap(), wish)

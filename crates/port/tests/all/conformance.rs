@@ -1,7 +1,6 @@
 //! What every port does, whatever it is made of. A new kind is a line in the table at the end and its two ends in
 //! `conformance/ends.rs`. Needs root: each test makes its own namespaces.
 
-#[path = "conformance/ends.rs"]
 mod ends;
 
 use ends::{Ends, Kind, PATIENCE, frame, receive, send};

@@ -1,7 +1,6 @@
 //! The HTML report: what must hold of any, and files to look at (`TARE_SHOW=DIR` writes them).
 
-mod common;
-
+use crate::common;
 use report::{Documents, html, live_main, page_shell};
 use store::schema::{Criterion, GroupResult, Interval, SinkStatus, Word};
 use store::timeline::MAX_BINS;

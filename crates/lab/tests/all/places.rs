@@ -1,8 +1,6 @@
 //! Where the target listens, its proxy, and what curl makes of it.
 
-mod common;
-
-use common::{ask, ask_once, connect, read_answer, request, start};
+use crate::common::{ask, ask_once, connect, read_answer, request, start};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::Command;

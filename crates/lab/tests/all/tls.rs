@@ -1,8 +1,6 @@
 //! TLS: an independent use of rustls' blocking client, and curl, against the target's loop.
 
-mod common;
-
-use common::{ask, connect, start};
+use crate::common::{ask, connect, start};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};

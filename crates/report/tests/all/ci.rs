@@ -1,7 +1,6 @@
 //! What CI servers read: JUnit XML and Markdown of results made by hand.
 
-mod common;
-
+use crate::common;
 use store::RunResult;
 use store::schema::{Criterion, Threshold, Word};
 

@@ -1,5 +1,4 @@
 //! A client that is as plain as can be: it must not share the target's own mistakes.
-#![allow(dead_code)] // Each test program uses its own part of it.
 
 use lab::target::{Running, TargetConfig, spawn};
 use std::io::{Read, Write};

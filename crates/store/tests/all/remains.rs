@@ -1,9 +1,7 @@
 //! What is left of a run that never came to its end, and of results that were damaged.
 
-mod rows;
-
+use crate::rows::{now, result, row};
 use measure::Series;
-use rows::{now, result, row};
 use std::fs;
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! Text of the page can be read: WCAG 2.1 §1.4.3 asks for a contrast of 4.5 : 1, §1.4.11 for 3 : 1 of lines.
 
-const STYLE: &str = include_str!("../src/report.css");
+const STYLE: &str = include_str!("../../src/report.css");
 
 /// Value of `--name` in the light (first) or dark (second) theme.
 fn color(name: &str, dark: bool) -> [f64; 3] {

@@ -1,5 +1,4 @@
 //! A veth pair in a network namespace of its own thread: gone with the thread, whatever happens.
-#![allow(dead_code)]
 
 use std::process::Command;
 

@@ -1,8 +1,6 @@
 //! Each programmed fault looks to a client as it should, and is in the truth under its name.
 
-mod common;
-
-use common::{ask, ask_once, connect, read_answer, request, start};
+use crate::common::{ask, ask_once, connect, read_answer, request, start};
 use lab::target::How;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -1,8 +1,6 @@
 //! Runs added up.
 
-mod rows;
-
-use rows::{now, result, row};
+use crate::rows::{now, result, row};
 use std::path::Path;
 use store::schema::{Criterion, GroupResult, Rates, Totals, Verdict, Word};
 use store::{Distribution, RunFolder, RunResult, Sink, StoredRun, load_run, merge_runs, merged_timeline};

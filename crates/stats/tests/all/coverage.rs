@@ -1,6 +1,6 @@
 //! How often intervals of 95 % hold the truth: of processes whose truth is known, 2 000 experiments each.
 //!
-//! `cargo test --release -p tare-stats --test coverage -- --nocapture` prints a row for each method and process; the table in
+//! `cargo test --release -p tare-stats --test all coverage -- --nocapture` prints a row for each method and process; the table in
 //! docs/statistics.md has how often the intervals hold.
 
 use stats::{Claim, batch, bootstrap, order, sequential, students, warmup};

@@ -1,7 +1,6 @@
 //! The terminal summary's layout, against goldens (`TARE_BLESS=1` writes them anew), and what must hold of any.
 
-mod common;
-
+use crate::common;
 use report::{Style, summary, text_report};
 use std::fs;
 use std::path::PathBuf;

@@ -67,6 +67,6 @@ fn is_name(line: &str) -> bool {
 
 #[test]
 fn the_words_are_where_they_belong() {
-    let claim = include_str!("../src/claim.rs");
+    let claim = include_str!("../../src/claim.rs");
     assert_eq!(claim.matches("% confident: ").count() - claim.matches("(95 % confident: ").count(), 1);
 }

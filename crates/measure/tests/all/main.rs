@@ -1,0 +1,4 @@
+//! Recorders and the probe from outside.
+
+mod health;
+mod recording;

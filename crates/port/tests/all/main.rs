@@ -1,0 +1,11 @@
+//! Ports from outside. Those on interfaces need root.
+
+mod conformance;
+mod faults;
+mod interface;
+mod live;
+mod module;
+mod packet;
+mod pcap;
+mod veth;
+mod xdp;

@@ -1,0 +1,4 @@
+//! Intervals against processes whose truth is known.
+
+mod coverage;
+mod words;
