@@ -1,6 +1,6 @@
 """What duckdb and pyarrow find in the samples of a run, as JSON.
 
-    samples.py PARQUET [ARROW_STREAM]
+    samples.py PARQUET [JSON_LINES]
 
 Both count rows for each outcome, sum bytes and take percentiles (the value with so many others below or at it,
 by rank: no interpolation), of what is not warm-up.
@@ -88,6 +88,13 @@ def facts(table, path):
     }
 
 
+def events(path):
+    """Events of a file of JSON lines, as rows without nulls."""
+    with open(path, encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    return [{k: v for k, v in line.items() if k != "type"} for line in lines if line["type"] == "event"]
+
+
 def main():
     path = sys.argv[1]
     table = pq.read_table(path)
@@ -95,11 +102,9 @@ def main():
     named = pq.read_metadata(path).metadata
     found["metadata"] = {k.decode(): v.decode() for k, v in named.items() if k.startswith(b"tare.")}
     if len(sys.argv) > 2:
-        with open(sys.argv[2], "rb") as stream:
-            streamed = pa.ipc.open_stream(stream).read_all()
-        plain = lambda t: [t[name].to_pylist() for name in t.column_names]
-        found["stream_is_the_same"] = streamed.column_names == table.column_names and plain(streamed) == plain(table)
-        found["stream_metadata"] = {k.decode(): v.decode() for k, v in streamed.schema.metadata.items()}
+        lines = events(sys.argv[2])
+        rows = table.to_pylist()
+        found["lines_are_the_same"] = lines == [{k: v for k, v in row.items() if v is not None} for row in rows]
     json.dump(found, sys.stdout)
 
 

@@ -20,7 +20,7 @@ const HELP: &str = "bench-samples: a run with and without --samples, in turns
   --rate R       requests a second (default 100k)
   --seconds N    length of each run (default 60)
   --rounds N     runs of each kind (default 2)
-  --to URL       another sink instead of --samples: arrow:/tmp/x.arrows
+  --to URL       another sink instead of --samples: parquet:/tmp/x.parquet
   --tare FILE    the program (default: beside this one)
   --priority     go before the machine's other work (root)
 

@@ -27,7 +27,6 @@ const OWN_FILES: &[&str] = &[
     "latency.hlog",
     "report.html",
     "samples.parquet",
-    "samples.arrow",
     "tags.json",
 ];
 

@@ -1,7 +1,7 @@
 //! What a row of samples costs: CPU time and bytes for each event, for each place given.
 //!
 //! ```text
-//! cargo run --release -p tare-sinks --example sample_cost -- parquet:/tmp/a.parquet arrow:/tmp/a.arrows
+//! cargo run --release -p tare-sinks --example sample_cost -- parquet:/tmp/a.parquet 'jsonl:/tmp/a.jsonl?events=1'
 //! cargo run --release -p tare-sinks --example sample_cost -- /tmp/a.parquet    # that table, encoded in other ways
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! Every kind of sink there is: one line each.
 
 use crate::place::Kind;
-use crate::{arrow_ipc, csv, hdr, influx, jsonl, k6, otlp, parquet, prometheus, redis_streams, remote_write};
+use crate::{csv, hdr, influx, jsonl, k6, otlp, parquet, prometheus, redis_streams, remote_write};
 
 /// In the order of `tare http --help` and docs/sinks.md.
 pub const KINDS: &[Kind] = &[
@@ -11,7 +11,6 @@ pub const KINDS: &[Kind] = &[
     k6::KIND,
     redis_streams::KIND,
     parquet::KIND,
-    arrow_ipc::KIND,
     prometheus::KIND,
     remote_write::KIND,
     otlp::KIND,

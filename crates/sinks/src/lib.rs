@@ -10,7 +10,6 @@
 
 #![forbid(unsafe_code)]
 
-mod arrow_ipc;
 mod csv;
 mod event_fields;
 mod exporter;

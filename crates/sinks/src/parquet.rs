@@ -39,7 +39,7 @@ pub const KIND: Kind = Kind {
     address: Address::File,
     options: &[],
     open: |place| match place.is_stdout() {
-        true => Err(place.wrong("Parquet needs a file; arrow:- streams events to standard output")),
+        true => Err(place.wrong("Parquet needs a file; jsonl:-?events=1 streams events to standard output")),
         false => Ok(Box::new(Parquet::new(place.clone()))),
     },
 };

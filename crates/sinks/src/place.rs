@@ -48,6 +48,10 @@ pub struct Place {
 /// Options whose values are nobody's business.
 const SECRETS: &[&str] = &["password", "token", "p"];
 
+/// Arrow IPC was a kind once.
+const ARROW: &str = "there is no Arrow sink; parquet:FILE has the same table, and jsonl:FILE?events=1 has each event as \
+                     a line that is readable at once (FILE may be -)";
+
 impl Place {
     /// Reads what was typed.
     pub fn parse(text: &str) -> Result<Self, SinkError> {
@@ -228,6 +232,9 @@ fn kind_of(scheme: &str) -> Option<&'static Kind> {
 }
 
 fn unknown(scheme: &str) -> String {
+    if scheme.eq_ignore_ascii_case("arrow") {
+        return ARROW.to_owned();
+    }
     let all: Vec<&str> = KINDS.iter().flat_map(|kind| kind.schemes).copied().collect();
     let what =
         if scheme.is_empty() { "names no kind".to_owned() } else { format!("{scheme} is no kind of sink") };
@@ -302,6 +309,9 @@ mod tests {
     fn what_is_wrong_is_said_with_what_would_be_right() {
         assert!(problem("x.csv").contains("names no kind; there are "), "{}", problem("x.csv"));
         assert!(problem("kafka://host").contains("kafka is no kind of sink; there are "));
+        let arrow = problem("arrow:-");
+        assert!(arrow.starts_with("--to arrow:-: there is no Arrow sink; parquet:FILE "), "{arrow}");
+        assert!(arrow.contains("jsonl:FILE?events=1"), "{arrow}");
         assert!(problem("csv:").contains("names no file; write csv:FILE"));
         assert!(problem("csv:a.csv?event=1").contains("no option event"));
         let flag = Place::parse("jsonl:a?events=maybe").unwrap().flag("events").unwrap_err();

@@ -1,7 +1,7 @@
-//! Single events as a table, one row each: what Parquet and Arrow files hold.
+//! Single events as a table, one row each: what Parquet files hold.
 //!
 //! ```text
-//! [Event; ≤ 4096] ─► Table::batch ─► RecordBatch of 19 columns ─► parquet.rs, arrow_ipc.rs
+//! [Event; ≤ 4096] ─► Table::batch ─► RecordBatch of 19 columns ─► parquet.rs
 //! ```
 //!
 //! Rows come in the order in which batches do: within a thread in the order in which events ended, threads mixed.

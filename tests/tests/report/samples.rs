@@ -1,4 +1,4 @@
-//! `--samples`, `--to parquet:` and `--to arrow:`: one row for each request, read back by pyarrow and duckdb.
+//! `--samples` and `--to parquet:`: one row for each request, read back by pyarrow and duckdb.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -10,19 +10,14 @@ use tare_system_tests::{Run, Tare, Target, beside_others, need, need_root, scrat
 
 /// Runs a script of `tests/readers` with the project's own Python.
 #[track_caller]
-fn read(script: &str, arguments: &[&Path]) -> String {
+fn read_json(script: &str, arguments: &[&Path]) -> Value {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let python = tests.join("../.venv/bin/python");
     assert!(python.exists(), "there is no {}: scripts/python.sh makes it", python.display());
     let ran = Command::new(python).arg(tests.join("readers").join(script)).args(arguments).output();
     let ran = ran.expect("python runs");
     assert!(ran.status.success(), "{script}: {}", String::from_utf8_lossy(&ran.stderr));
-    String::from_utf8(ran.stdout).expect("it prints text")
-}
-
-#[track_caller]
-fn read_json(script: &str, arguments: &[&Path]) -> Value {
-    serde_json::from_str(&read(script, arguments)).expect("it prints JSON")
+    serde_json::from_slice(&ran.stdout).expect("it prints JSON")
 }
 
 /// Rows for each outcome, and their bytes, are the result's.
@@ -60,7 +55,7 @@ fn rows_counts_sums_and_percentiles_are_the_results() {
     let _shared = beside_others();
     let folder = scratch();
     let out = folder.path().join("run");
-    let stream = folder.path().join("a.arrows");
+    let lines = folder.path().join("a.jsonl");
     let urls = folder.path().join("urls.txt");
     let target = Target::start("--no-truth --delay exponential:2ms --error 503=5% --reset 2% --half 1%");
     let (url, line) =
@@ -70,10 +65,10 @@ fn rows_counts_sums_and_percentiles_are_the_results() {
     let load = format!("--rate 2000 --warmup 500ms --duration 2s --samples --out {}", out.display());
     let run = Tare::http(&load)
         .arg("--to")
-        .arg(format!("arrow:{}", stream.display()))
+        .arg(format!("jsonl:{}?events=1", lines.display()))
         .arg(urls.display().to_string())
         .run();
-    let found = read_json("samples.py", &[&out.join("samples.parquet"), &stream]);
+    let found = read_json("samples.py", &[&out.join("samples.parquet"), &lines]);
     for reader in ["duckdb", "pyarrow"] {
         outcomes_agree(&run, &found[reader]);
         percentiles_agree(&run, &found[reader]);
@@ -93,8 +88,7 @@ fn rows_counts_sums_and_percentiles_are_the_results() {
     assert_eq!(found["metadata"]["tare.run"], run.result["run"]);
     assert_eq!(found["metadata"]["tare.plan_hash"], run.result["plan_hash"]);
     assert_eq!(found["metadata"]["tare.warmup_ns"], "500000000");
-    assert_eq!(found["stream_is_the_same"], true);
-    assert_eq!(found["stream_metadata"], found["metadata"]);
+    assert_eq!(found["lines_are_the_same"], true);
     let sinks = run.result["sinks"].as_array().expect("two sinks");
     assert!(
         sinks.iter().all(|sink| sink["events"] == facts["rows"] && sink["events_lost"] == 0),
@@ -163,23 +157,27 @@ fn a_full_disk_costs_samples_and_is_told() {
     assert!(!copy.join("samples.parquet").exists() && !copy.join(".samples.parquet.part").exists());
 }
 
-/// SIGKILL: the stream is readable up to its last whole batch, the Parquet file is only a part.
+/// SIGKILL: JSON lines are readable up to the last, the Parquet file is only a part.
 #[test]
-fn a_killed_run_leaves_a_readable_stream() {
+fn a_killed_run_leaves_readable_lines() {
     let _shared = beside_others();
     let folder = scratch();
     let at = |name: &str| -> PathBuf { folder.path().join(name) };
     let target = Target::start("--no-truth");
     let load = format!("--rate 2000 --duration 60s {}", target.url());
-    let places =
-        [format!("arrow:{}", at("a.arrows").display()), format!("parquet:{}", at("a.parquet").display())];
-    let [arrow, parquet] = places;
-    let running = Tare::http(&load).arg("--to").arg(arrow).arg("--to").arg(parquet).start();
+    let lines = format!("jsonl:{}?events=1", at("a.jsonl").display());
+    let parquet = format!("parquet:{}", at("a.parquet").display());
+    let running = Tare::http(&load).arg("--to").arg(lines).arg("--to").arg(parquet).start();
     running.sleep_until(Duration::from_secs(2));
     running.process.signal(Signal::KILL);
     let run = running.finish_unchecked();
     assert_eq!(run.code, None, "{run}");
-    let rows: u64 = read("stream_rows.py", &[&at("a.arrows")]).trim().parse().unwrap();
+    let text = std::fs::read_to_string(at("a.jsonl")).unwrap();
+    let parsed = text
+        .split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'))
+        .map(|line| serde_json::from_str::<Value>(line).unwrap_or_else(|why| panic!("{why}: {line}")));
+    let rows = parsed.filter(|line| line["type"] == "event").count();
     // About 2 s at 2 000/s, but for what was still in buffers and the start of the program.
     assert!((1_000..=4_000).contains(&rows), "{rows}");
     assert!(!at("a.parquet").exists() && at(".a.parquet.part").exists());
@@ -211,7 +209,8 @@ fn places_that_can_not_be_are_refused_before_any_load() {
         assert!(words.iter().all(|word| run.stderr.contains(word)), "{words:?}: {run}");
     };
     refused("--samples --no-save", &["--samples", "--no-save"]);
-    refused("--no-save --to parquet:-", &["--to parquet:-", "arrow:-"]);
+    refused("--no-save --to parquet:-", &["--to parquet:-", "jsonl:-?events=1"]);
+    refused("--no-save --to arrow:-", &["--to arrow:-", "parquet:", "jsonl:"]);
     refused("--no-save --to parquet:/tmp", &["parquet:/tmp", "is a folder"]);
     refused("--no-save --to parquet:a.parquet?rows=7", &["no option rows"]);
 }

@@ -103,7 +103,10 @@ fn a_folder_that_goes_away_loses_everything_and_says_so() {
 fn places_that_can_not_be_are_refused_by_name() {
     let place = Place::parse("parquet:-").unwrap();
     let why = (KIND.open)(&place).err().unwrap().to_string();
-    assert_eq!(why, "--to parquet:-: Parquet needs a file; arrow:- streams events to standard output");
+    assert_eq!(
+        why,
+        "--to parquet:-: Parquet needs a file; jsonl:-?events=1 streams events to standard output"
+    );
     let mut parquet = Parquet::new(Place::parse("parquet:/nonexistent/a.parquet").unwrap());
     let why = parquet.begin(&RunInfo::default()).unwrap_err().to_string();
     assert!(why.starts_with("parquet:/nonexistent/a.parquet: No such file or directory"), "{why}");
