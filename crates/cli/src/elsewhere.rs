@@ -1,4 +1,4 @@
-//! `--to`: other places for a run's figures, between the flag and the hub.
+//! `--to`: sinks for a run's figures, between the flag and the hub.
 
 use crate::options::{Options, Output};
 use crate::status::{Failure, complain};
@@ -16,7 +16,7 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Every kind, for the help.
 pub fn kinds() -> String {
-    let mut text = "Other places (--to KIND:PLACE?OPTION=VALUE&…; what is sent: docs/sinks.md):".to_owned();
+    let mut text = "Sinks (--to KIND:PLACE?OPTION=VALUE&…; see docs/sinks.md):".to_owned();
     for kind in sinks::KINDS {
         let options = match kind.options.is_empty() {
             true => String::new(),
@@ -33,7 +33,7 @@ pub fn places(options: &Options) -> Result<Vec<Place>, Failure> {
         options.to.iter().map(|text| Place::parse(text)).collect::<Result<_, _>>().map_err(Failure::wrong)?;
     match places.iter().find(|place| place.is_stdout()) {
         Some(place) if options.output == Output::Json => Err(Failure::wrong(anyhow!(
-            "--to {} and --json both want standard output; name a file",
+            "--to {} and --json both write to standard output; name a file for one of them",
             place.shown()
         ))),
         _ => Ok(places),
@@ -43,12 +43,12 @@ pub fn places(options: &Options) -> Result<Vec<Place>, Failure> {
 /// `--samples`: a file in the run folder, if there is one.
 pub fn samples(folder: Option<String>) -> Option<Place> {
     if folder.is_none() {
-        complain("tare: there is no run folder to keep samples in; --to parquet:FILE names a file");
+        complain("tare: --samples needs a run folder, and there is none; use --to parquet:FILE");
     }
     folder.map(|folder| Place::of_file("parquet", &Path::new(&folder).join("samples.parquet")))
 }
 
-/// Opens all of them, and tells at once of those that can not be reached.
+/// Opens all of them, and warns at once about those that cannot be reached.
 pub fn open(places: &[Place], run: RunInfo) -> Result<Hub, Failure> {
     let hub = Hub::open(places, run).map_err(Failure::wrong)?;
     hub.warnings().iter().for_each(|warning| complain(&format!("tare: {warning}")));

@@ -29,7 +29,7 @@ impl Embedded {
         let says = BufReader::new(child.stdout.take().expect("standard output is a pipe"));
         let mut target = Self { child, says, url: String::new() };
         let mut line = String::new();
-        target.says.read_line(&mut line).context("the target could not be heard")?;
+        target.says.read_line(&mut line).context("cannot read the target's output")?;
         let url =
             line.trim().strip_prefix("listening on ").ok_or_else(|| anyhow!("the target did not start"))?;
         target.url = format!("{url}/");
@@ -48,7 +48,7 @@ impl Embedded {
     pub fn end(mut self) -> Result<String> {
         self.signal();
         let mut said = String::new();
-        self.says.read_to_string(&mut said).context("the target could not be heard")?;
+        self.says.read_to_string(&mut said).context("cannot read the target's output")?;
         Ok(said)
     }
 

@@ -91,14 +91,15 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
     }
 }
 
-/// The gross p99 is not the target's where answers lay unread: in one sentence, if that is more than a tenth of it.
+/// A note if responses lay unread for more than a tenth of the gross p99, which is then not the target's alone.
 fn unread_note(result: &RunResult) -> Option<String> {
     let (gross, unread, net) = (result.latency_ns.p99, result.unread_ns.p99, result.net_ns.p99);
     let matters = unread > gross / 10 && unread > 50_000;
     let time = |nanos| Picos::from_nanos(nanos);
     matters.then(|| {
         format!(
-            "gross p99 is {:#}: answers lay unread in this machine for up to {:#} at p99; net p99, without that, is {:#}",
+            "gross p99 is {:#}, but responses lay unread on this machine for up to {:#} at p99; \
+             net p99, without that time, is {:#}",
             time(gross),
             time(unread),
             time(net)
@@ -109,8 +110,8 @@ fn unread_note(result: &RunResult) -> Option<String> {
 /// What the connections did that is no outcome of a request.
 fn sent_again(notes: &Notes) -> impl Iterator<Item = String> {
     let sent = [
-        (notes.behind_last, "pipelined behind an answer with which the target closed the connection"),
-        (notes.behind_broken, "pipelined behind a request with which the connection broke"),
+        (notes.behind_last, "pipelined behind a response after which the target closed the connection"),
+        (notes.behind_broken, "pipelined behind a request whose connection broke"),
         (notes.reused, "sent on an idle connection that the target had just closed"),
     ];
     let was = |count| if count == 1 { "was" } else { "were" };
@@ -120,7 +121,7 @@ fn sent_again(notes: &Notes) -> impl Iterator<Item = String> {
     });
     let surplus = (notes.surplus > 0).then(|| {
         let closed = report::counted(notes.surplus, "connection");
-        format!("{closed} {} closed: bytes came that no request had asked for", was(notes.surplus))
+        format!("{closed} {} closed because bytes arrived that no request had asked for", was(notes.surplus))
     });
     again.collect::<Vec<_>>().into_iter().chain(surplus)
 }
@@ -218,9 +219,10 @@ impl Driven for Http {
             .map(|outcome| outcome.count)
             .sum();
         if timeouts > 0 {
-            let (counts, its) = if timeouts == 1 { ("counts", "its") } else { ("count", "their") };
+            let counts = if timeouts == 1 { "counts" } else { "count" };
             result.notes.push(format!(
-                "{} timed out after {} and {counts} with {its} time until then: percentiles that this could raise are marked ≥",
+                "{} timed out after {} and {counts} with at least that time; \
+                 percentiles that this could raise are marked ≥",
                 report::counted(timeouts, "request"),
                 self.plan.request.timeout
             ));
@@ -233,7 +235,8 @@ impl Driven for Http {
         result.notes.extend(unread_note(result));
         if let Some(nap) = gauges.napped.as_picos().checked_div(gauges.naps) {
             result.notes.push(format!(
-                "answers came thick and were gathered in naps of {:#} on average: service times may be longer by up to that (--spin never takes each as it comes)",
+                "responses came so fast that they were read in batches, after naps of {:#} on average; service \
+                 times may be too long by up to that (--spin never reads each as it comes)",
                 Picos::from_picos(nap)
             ));
         }

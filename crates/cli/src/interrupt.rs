@@ -20,7 +20,7 @@ pub fn heed(stop: &Arc<AtomicBool>, quits: Option<&Arc<AtomicBool>>) -> Result<(
         quits
             .map_or(Ok(()), |quits| flag::register_conditional_shutdown(signal, 130, quits.clone()).map(drop))
             .and_then(|()| flag::register(signal, stop.clone()).map(drop))
-            .map_err(|error| Failure::wrong(anyhow!("signals can not be handled: {error}")))?;
+            .map_err(|error| Failure::wrong(anyhow!("cannot handle signals: {error}")))?;
     }
     Ok(())
 }

@@ -112,17 +112,17 @@ impl Stored<'_> {
         let name = report::printable(name);
         match self.result.names_folded {
             true => format!(
-                "this run has no figures for the name '{name}', but for its first {} names and '{}', which has all others",
+                "this run has no figures for the name '{name}', only for its first {} names and '{}' (all others)",
                 Group::MOST_NAMES,
                 Group::OTHER
             ),
-            false => format!("this run has no requests with the name '{name}'"),
+            false => format!("this run has no requests named '{name}'"),
         }
     }
 
     fn window(&self, limit: &Limit, group: Option<&GroupResult>) -> Result<Threshold, String> {
         let [run] = self.runs else {
-            return Err("runs that are added up have no windows; hold the limit against each".to_owned());
+            return Err("merged runs have no windows; check the limit against each run".to_owned());
         };
         let times = match limit.figure {
             Figure::Time(time, _) => {
@@ -159,7 +159,9 @@ impl Stored<'_> {
                 _ => Some(rate.achieved_per_s),
             },
             Figure::Bytes(_) if group.is_some() => {
-                return Err("a stored run has no bytes by name; give the limit to the run itself".to_owned());
+                return Err(
+                    "a stored run has no bytes by name; give this limit when you run the load".to_owned()
+                );
             }
             Figure::Bytes(way) => {
                 let count = if way == Way::In { totals.bytes_in } else { totals.bytes_out };
@@ -198,7 +200,7 @@ impl Stored<'_> {
             (None, Some(value)) if figures.is_bound(quantile) => Ok(Some(Reading::at_least(value as f64))),
             (None, Some(value)) => Ok(Some(Reading::exact(value as f64))),
             (None, None) => {
-                Err(format!("{KEPT}; {wanted} would be in its latency.hlog, which is not there or not whole"))
+                Err(format!(" {KEPT}; {wanted} needs its latency.hlog, which is missing or incomplete"))
             }
         }
     }
@@ -245,7 +247,7 @@ fn figures(result: &RunResult, time: Time) -> &Distribution {
     }
 }
 
-const KEPT: &str = "of a stored run p50, p75, p90, p95, p99, p99.9 and p99.99 are known";
+const KEPT: &str = "a stored run has p50, p75, p90, p95, p99, p99.9 and p99.99";
 
 /// A statistic that is no percentile.
 fn read(figures: &Distribution, statistic: Statistic) -> f64 {

@@ -110,7 +110,7 @@ fn show(finished: Finished, papers: Papers, options: &Options) -> Result<Status,
 /// What could not be kept, where no summary says it.
 fn tell_of_losses(result: &RunResult) {
     for lost in &result.store.lost {
-        complain(&format!("tare: {} could not be kept: {}", lost.what, lost.why));
+        complain(&format!("tare: could not store {}: {}", lost.what, lost.why));
     }
 }
 
@@ -250,7 +250,7 @@ fn sink(options: &Options, engine: &str, started: SystemTime) -> Result<Box<dyn 
                 let _ = catalogue::register(folder.path());
             }
             if let Err(error) = catalogue::tag(folder.path(), &options.tags, &[]) {
-                complain(&format!("tare: the run has no tags: {error}"));
+                complain(&format!("tare: cannot tag the run: {error}"));
             }
             Ok(Box::new(folder))
         }
@@ -264,7 +264,7 @@ fn sink(options: &Options, engine: &str, started: SystemTime) -> Result<Box<dyn 
 fn in_outs_words(error: StoreError) -> Failure {
     match error.is_users() {
         true => Failure::wrong(error),
-        false => Failure::wrong(anyhow::anyhow!("--out: {error}; name a folder that can be written")),
+        false => Failure::wrong(anyhow::anyhow!("--out: {error}; expected a writable folder")),
     }
 }
 
@@ -407,7 +407,7 @@ fn so_far(
     let under_way = result.totals.offered.saturating_sub(ended);
     result.totals.offered = ended;
     result.labels =
-        vec![format!("so far: the run goes on, {} under way", report::counted(under_way, brief.unit))];
+        vec![format!("so far: the run is in progress, {} under way", report::counted(under_way, brief.unit))];
     result
 }
 

@@ -53,10 +53,11 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Make load, and weigh the generator first
+/// A load generator that measures itself
 ///
-/// Tare makes load from one precisely timed request to hundreds of thousands a second, and says for
-/// every run how far its own figures can be trusted: VALID, DEGRADED or INVALID.
+/// Tare sends HTTP requests, up to hundreds of thousands per second, and Ethernet frames, up to
+/// millions per second, each when it is due. Every run ends with a verdict on the generator: VALID,
+/// DEGRADED or INVALID.
 #[derive(Parser, Debug)]
 #[command(name = "tare", version, arg_required_else_help = true, max_term_width = 100)]
 struct Tare {
@@ -127,13 +128,13 @@ fn called_as_http_load() -> Option<(&'static str, Vec<OsString>)> {
     (words.next()? == "http_load").then(|| ("tare http_load", words.collect()))
 }
 
-/// An error with the advice that clap cannot know: what follows `--live` without `=` is no address to it.
+/// Adds advice that clap cannot give: an address after `--live` without `=` looks like another argument to it.
 fn explained(mut error: clap::Error) -> clap::Error {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(address) = watching::parted_address(&words)
     {
-        let advice = format!("the address belongs to its flag: '--live={address}'");
+        let advice = format!("write the address as part of the flag: '--live={address}'");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
     }
     if error.kind() == ErrorKind::UnknownArgument
@@ -141,7 +142,7 @@ fn explained(mut error: clap::Error) -> clap::Error {
         && doctor == "doctor"
         && GROUPS.iter().any(|(_, names)| names.contains(&command.as_str()))
     {
-        let advice = format!("a command line comes after --: 'tare doctor -- {command} …'");
+        let advice = format!("put -- before a command line: 'tare doctor -- {command} …'");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
     }
     error

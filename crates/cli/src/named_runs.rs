@@ -42,7 +42,7 @@ impl Scratch {
 
     fn fetch(&mut self, run: &str) -> Result<StoredRun, Failure> {
         let folder = tempfile::tempdir().map_err(|why| {
-            Failure::wrong(anyhow!("no folder for the run from Redis could be made: {why}; set TMPDIR"))
+            Failure::wrong(anyhow!("cannot make a folder for the run from Redis: {why}; set TMPDIR"))
         })?;
         sinks::fetch_redis(run, folder.path()).map_err(|why| {
             // A sink's words name the flag that names sinks.

@@ -125,7 +125,7 @@ fn brief(facts: &Facts, plan: &PacketPlan) -> Brief {
         cpus: Vec::new(),
         io: facts.target.clone(),
         choices: facts.choices.iter().map(choice).collect(),
-        steerable: Err("its rate is changed with tare ctl, or with + and -"),
+        steerable: Err("change its rate with tare ctl, or with + and -"),
         has_frames: true,
         simulated: facts.time.is_some_and(|time| time.simulated),
         weighed: weighed(plan),
@@ -149,7 +149,7 @@ impl Driven for Frames {
         if let Some(folder) = folder {
             match Server::start(Path::new(folder), self.control.clone(), self.clock) {
                 Ok(server) => self.server = Some(server),
-                Err(error) => complain(&format!("tare: tare ctl can not reach this run: {error}")),
+                Err(error) => complain(&format!("tare: tare ctl cannot reach this run: {error}")),
             }
         }
         if self.has_keys {

@@ -1,6 +1,6 @@
-//! What a CI server reads of a run: `--junit FILE`, `--markdown FILE`. The files are opened before the load, so that a
-//! name that cannot be written costs no run, and none of an earlier run is taken for this one's. In the folder that the run
-//! itself makes they come at the end.
+//! Reports for CI servers: `--junit FILE`, `--markdown FILE`. The files are opened before the load, so that a
+//! file that cannot be written costs no run, and a file of an earlier run is not taken for this one's. Files in
+//! the run folder are made at the end, because that folder must be empty when the run begins.
 
 use crate::elsewhere;
 use crate::options::{Options, Output};
@@ -58,7 +58,8 @@ impl Papers {
             [&papers.junit, &papers.markdown].into_iter().flatten().filter(|paper| paper.is_stdout());
         let json = options.output == Output::Json;
         if printed.count() + usize::from(json) + usize::from(elsewhere::takes_stdout(options)) > 1 {
-            let why = "standard output takes one of --json, --junit -, --markdown - and --to KIND:-; name a file for the others";
+            let why = "only one of --json, --junit -, --markdown - and --to KIND:- can use standard output; \
+                       name files for the others";
             return Err(Failure::wrong(anyhow!(why)));
         }
         Ok(papers)
@@ -69,7 +70,7 @@ impl Papers {
         [&self.junit, &self.markdown].into_iter().flatten().any(Paper::is_stdout)
     }
 
-    /// Writes what was asked for, each whatever became of the other; whether all is written. What is not is told.
+    /// Writes both files, even if one fails, and reports failures. Returns whether everything was written.
     pub fn write(self, result: &RunResult) -> bool {
         let junit = self.junit.is_none_or(|paper| told(paper.write(&report::junit(result))));
         let markdown = self.markdown.is_none_or(|paper| told(paper.write(&report::markdown(result))));
@@ -77,7 +78,7 @@ impl Papers {
     }
 }
 
-/// Complains of what went wrong after a run; whether nothing did.
+/// Reports an error that came up after a run; returns whether there was none.
 pub fn told(outcome: Result<(), Failure>) -> bool {
     let told = outcome.map_err(|failure| complain(&format!("tare: {}", said_once(&failure.into_error()))));
     told.is_ok()
@@ -85,7 +86,7 @@ pub fn told(outcome: Result<(), Failure>) -> bool {
 
 fn twice(path: &Path) -> Failure {
     Failure::wrong(anyhow!(
-        "--junit and --markdown both name {}: one would overwrite the other; give each a file of its own",
+        "--junit and --markdown both name {}: one would overwrite the other; name different files",
         path.display()
     ))
 }
@@ -102,7 +103,7 @@ impl Paper {
         let file = OpenOptions::new().create(true).write(true).append(adds).truncate(!adds).open(path);
         let file = file.map_err(|error| {
             let path = path.display();
-            Failure::wrong(anyhow!("{flag}: {path}: {error}; expected a file that can be written, or -"))
+            Failure::wrong(anyhow!("{flag}: {path}: {error}; expected a writable file, or -"))
         })?;
         Ok(Self::File { flag, path: path.to_owned(), file })
     }
@@ -131,9 +132,7 @@ impl Paper {
                 (flag, path, written)
             }
         };
-        written.map_err(|error| {
-            Failure::wrong(anyhow!("{flag}: {} could not be written: {error}", path.display()))
-        })
+        written.map_err(|error| Failure::wrong(anyhow!("{flag}: cannot write {}: {error}", path.display())))
     }
 }
 

@@ -12,16 +12,16 @@ use units::{Bytes, Cause, Fate, Gauges, Miss, Outcome, Picos};
 
 /// The log has whole milliseconds.
 const MS: Picos = Picos::from_millis(1);
-const ITSELF: &str = "give the limit to the run itself";
+const ITSELF: &str = "give this limit when you run the load";
 
 /// What became of a limit with a window. `times`: how many values the whole run has of the time that it limits.
 pub fn judge(run: &StoredRun, limit: &Limit, times: Option<u64>) -> Result<Judgement, String> {
     let is_latency = matches!(limit.figure, Figure::Time(Time::Latency, _));
     if limit.name.is_some() && !is_latency {
-        return Err(format!("of a stored run only the latency is known by name in windows; {ITSELF}"));
+        return Err(format!("in windows, a stored run has only the latency by name; {ITSELF}"));
     }
     if run.result.interval_rows_merged > 1 && matches!(run.intervals(), Intervals::Result(_)) {
-        return Err("its windows would be in its intervals.jsonl, which is not there".to_owned());
+        return Err("windows need the run's intervals.jsonl, which is missing".to_owned());
     }
     // The named group, and all others.
     let names: Vec<String> = limit.name.iter().flat_map(|name| [name.clone(), String::new()]).collect();
@@ -33,9 +33,7 @@ pub fn judge(run: &StoredRun, limit: &Limit, times: Option<u64>) -> Result<Judge
     for (index, interval) in run.intervals().enumerate() {
         let mut row = row(index, &interval, names.len(), limit)?;
         if end.is_some_and(|end| row.start > end + MS) {
-            return Err(
-                "intervals are missing in its intervals.jsonl, so its windows are not known".to_owned()
-            );
+            return Err("windows need all intervals, and the run's intervals.jsonl lacks some".to_owned());
         }
         log.add_to(&mut row);
         end = Some(row.start + row.length);
@@ -43,12 +41,12 @@ pub fn judge(run: &StoredRun, limit: &Limit, times: Option<u64>) -> Result<Judge
         thresholds.row(&row);
     }
     if times.is_some_and(|times| times != log.added) {
-        return Err("its windows would be in its latency.hlog, which is not there or not whole".to_owned());
+        return Err("windows need the run's latency.hlog, which is missing or incomplete".to_owned());
     }
     let whole = WholeRun::default();
     let judgement = thresholds.finish(&RunTotals::new(0), whole).pop().expect("there is one limit");
     match limit.window.filter(|window| judgement.value.is_none() && *window > covered) {
-        Some(_) => Err(format!("the run has no such window: it was measured for {covered:#}")),
+        Some(_) => Err(format!("the run has no window of this length: it was measured for {covered:#}")),
         None => Ok(judgement),
     }
 }
@@ -97,7 +95,7 @@ fn row(index: usize, stored: &Interval, groups: usize, limit: &Limit) -> Result<
         )
     );
     if one_by_one && told != done + failed + missed + cut_off {
-        return Err(format!("its intervals do not tell how each request ended; {ITSELF}"));
+        return Err(format!("its intervals do not record how each request ended; {ITSELF}"));
     }
     let tally = &mut data.tally;
     (tally.done, tally.failed, tally.missed, tally.cut_off) = (done, failed, missed, cut_off);

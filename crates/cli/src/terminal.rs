@@ -57,7 +57,7 @@ pub fn print_all(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::wrong(anyhow::anyhow!("standard output could not be written: {error}")))
+            Err(Failure::wrong(anyhow::anyhow!("cannot write to standard output: {error}")))
         }
         _ => Ok(()),
     }

@@ -28,16 +28,16 @@ const TOLD: usize = 8;
 /// How a run is shown while it goes on.
 #[derive(Args, Clone, Debug, Default)]
 pub struct LiveArgs {
-    /// Show the run on a web page while it goes on [default: 127.0.0.1:8273, or a free port]
+    /// Show the run on a web page while it runs [default: 127.0.0.1:8273, or a free port]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub live: Option<String>,
-    /// What a viewer must know, or @FILE; needed where others can reach the address
+    /// Token that viewers must give, or @FILE; required unless the address is a loopback address
     #[arg(long, value_name = "TOKEN | @FILE", requires = "live")]
     pub live_token: Option<String>,
-    /// How long the page stays after the run [default: until those who watch have the report]
+    /// How long to serve the page after the run [default: until every viewer has the report]
     #[arg(long, value_name = "TIME", requires = "live")]
     pub live_linger: Option<String>,
-    /// A line instead of the view that fills the terminal
+    /// Show a progress line instead of the full-screen view
     #[arg(long)]
     pub no_view: bool,
 }
@@ -120,7 +120,7 @@ impl Watching {
             is_over |= !press(&mut waiting, wish);
         }
         if let Some(message) = step(&mut waiting, begun, control, now) {
-            view.tell(if is_over { format!("{message}; some presses were too many") } else { message });
+            view.tell(if is_over { format!("{message}; some key presses were ignored") } else { message });
         }
         self.waiting.set(waiting);
     }

@@ -56,10 +56,7 @@ pub fn weigh(
     let _gate = stage.open_gate(way).map_err(|error| error.to_string())?;
     let run = |rate: Option<u64>| one(stage, way, &port, size, rate, trials.length, stop);
     let Some(saturated) = run(None)? else { return Ok(None) };
-    tell(&format!(
-        "{way} {size} B: `tare send` reaches {:.0}/s as fast as it goes",
-        saturated.point.achieved_per_s
-    ));
+    tell(&format!("{way} {size} B: `tare send --rate max` reaches {:.0}/s", saturated.point.achieved_per_s));
     let mut points = vec![saturated.point];
     let mut failed = None;
     let found =
@@ -78,7 +75,7 @@ pub fn weigh(
         return Err(why);
     }
     let peak = found.peak_per_s.unwrap_or(0.0);
-    let most = if peak > 0.0 { format!("kept up to {peak:.0}/s") } else { "no rate was kept".to_owned() };
+    let most = if peak > 0.0 { format!("VALID up to {peak:.0}/s") } else { "VALID at no rate".to_owned() };
     tell(&format!("{way} {size} B: {most}"));
     // What a load costs that the machine carries with ease.
     if let Some(trial) = run(Some((peak.max(saturated.point.achieved_per_s * 0.2) / 2.0) as u64))? {
@@ -156,7 +153,7 @@ fn one(
 fn whole(file: &mut std::fs::File) -> Result<String, String> {
     let mut text = String::new();
     let read = file.rewind().and_then(|()| file.read_to_string(&mut text));
-    read.map(|_| text).map_err(|error| format!("a trial's words are lost: {error}"))
+    read.map(|_| text).map_err(|error| format!("cannot read a trial's output: {error}"))
 }
 
 /// A child that is ended when this is dropped.
@@ -171,7 +168,7 @@ impl Watched {
                 Ok(Some(_)) => return Ok(!stop.load(Ordering::Relaxed)),
                 Ok(None) if stop.load(Ordering::Relaxed) => return Ok(false),
                 Ok(None) if begun.elapsed() > limit => {
-                    return Err("a run of tare send did not end".to_owned());
+                    return Err("a run of tare send did not end in time".to_owned());
                 }
                 Ok(None) => std::thread::sleep(Duration::from_millis(10)),
                 Err(error) => return Err(error.to_string()),

@@ -40,12 +40,12 @@ impl Weighed {
             return None;
         }
         if let Some(refused) = &self.refused {
-            return Some(format!("the profile does not count: {refused}"));
+            return Some(format!("this machine's profile is not used: {refused}"));
         }
         let load = self.load.as_ref().filter(|load| load.share() < FAR)?;
         Some(format!(
-            "the plan asks for {} of the {} that this machine was weighed at ({}), so it is not the rate that was too much: \
-             `tare doctor` says what else there is",
+            "the plan asks for only {} of the {} that this machine was weighed at ({}), so the rate was not \
+             the problem; `tare doctor` lists other causes",
             report::share(load.share()),
             report::rate(load.peak_per_s.round()),
             load.basis

@@ -63,7 +63,7 @@ fn status_says_what_the_module_is_and_when_its_counters_wrap() {
     let text = said("status fpga:sim");
     assert!(text.contains("link_errors3 length") && text.contains("48 minutes"), "{text}");
     assert!(said("regs fpga:sim link_errors9").contains("link_errors9 silent"));
-    assert!(text.contains("simulated, in steps of 8.00 ns: it says nothing of wall time"), "{text}");
+    assert!(text.contains("simulated, in steps of 8.00 ns; not wall-clock time"), "{text}");
 }
 
 #[test]
@@ -88,8 +88,8 @@ fn registers_are_read_and_written_by_name() {
 fn what_cannot_be_is_refused_before_anything_is_done() {
     let _shared = beside_others();
     for (words, expected) in [
-        ("regs fpga:sim gap_whole=4294967296", "'4294967296' is no number from 0 to 4294967295"),
-        ("regs fpga:sim last_entry=4096", "'4096' is no number from 0 to 4095"),
+        ("regs fpga:sim gap_whole=4294967296", "'4294967296' is not a number from 0 to 4294967295"),
+        ("regs fpga:sim last_entry=4096", "'4096' is not a number from 0 to 4095"),
         ("regs fpga:sim gap_numerator=7 gap_denominator=5", "register gap_numerator = 7: allowed are 0 to 4"),
         ("regs fpga:sim gap_denominator=0", "register gap_denominator = 0: allowed are 1 to 4294967295"),
         (
@@ -115,9 +115,9 @@ fn what_cannot_be_is_refused_before_anything_is_done() {
         ),
         ("regs fpga:sim control=0x12", "the generator rests on «sizes, word 0»"),
         ("regs fpga:sim command=8", "allowed are the bits of its fields, 0x77"),
-        ("regs fpga:sim sent=0", "it can only be read"),
-        ("regs fpga:sim gap_whole", "it can only be written"),
-        ("regs fpga:sim gaps", "there is no such register"),
+        ("regs fpga:sim sent=0", "it is read-only"),
+        ("regs fpga:sim gap_whole", "it is write-only"),
+        ("regs fpga:sim gaps", "no such register"),
         ("status fpga:no-such0", "no-such0"),
         ("status packet:lo", "is no module; write fpga:"),
         ("status fpga,tap=a,wire=b:sim", "has both a wire and a tap"),
@@ -125,15 +125,15 @@ fn what_cannot_be_is_refused_before_anything_is_done() {
         ("status fpga,pcap=x:lo", "pcap is for a simulation"),
         ("status fpga,seed=x:sim", "'x' is no value for seed"),
         ("status fpga,program=/dev/null:sim", "/dev/null is no program"),
-        ("sim fpga:lo", "is no simulation"),
+        ("sim fpga:lo", "is not a simulated module"),
         ("bench fpga:sim --rates 0", "0"),
         ("bench fpga:sim --rates 1001", "1001"),
         ("bench fpga:sim --size 10000", "10000"),
-        ("bench fpga:sim --frames 1", "--frames: 1 cannot be"),
-        ("bench fpga,pcap=x:sim", "the bench has a wire of its own, so pcap= cannot be"),
-        ("bench fpga,traffic=x:sim", "so traffic= cannot be"),
-        ("bench fpga,wire=x:sim", "so wire= cannot be"),
-        ("bench fpga:lo --backload", "only a simulation brings its own incoming traffic"),
+        ("bench fpga:sim --frames 1", "--frames: 1 is out of range"),
+        ("bench fpga,pcap=x:sim", "the benchmark uses its own wire; leave out pcap="),
+        ("bench fpga,traffic=x:sim", "leave out traffic="),
+        ("bench fpga,wire=x:sim", "leave out wire="),
+        ("bench fpga:lo --backload", "only a simulation has its own incoming traffic"),
     ] {
         refused(words, expected);
     }

@@ -126,7 +126,7 @@ fn settings_are_made_and_taken_back_in_a_namespace() {
     assert_eq!(ports(generator), before);
     assert!(!state.path().join("tare/mended.json").exists());
     let nothing = inside(generator, state.path(), "--undo --yes");
-    assert!(nothing.code == Some(0) && nothing.stdout.contains("Nothing to take back"), "{nothing}");
+    assert!(nothing.code == Some(0) && nothing.stdout.contains("There is nothing to undo"), "{nothing}");
 }
 
 #[test]
@@ -156,12 +156,12 @@ fn at_a_terminal_it_asks_and_no_is_no() {
         binary().display()
     );
     tmux.run(&call);
-    tmux.wait_for("Make 1 setting? [y/N]");
+    tmux.wait_for("Change 1 setting? [y/N]");
     tmux.run("n");
     tmux.wait_for("Nothing was changed.");
     assert_eq!(ports(bed.generator()), before);
     tmux.run(&format!("clear; {call}"));
-    tmux.wait_for("Make 1 setting? [y/N]");
+    tmux.wait_for("Change 1 setting? [y/N]");
     tmux.run("y");
     tmux.wait_for("1 of 1 setting made");
     assert_eq!(ports(bed.generator()), "1024 65535");

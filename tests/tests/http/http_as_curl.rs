@@ -489,7 +489,7 @@ fn what_was_pipelined_behind_the_last_answer_is_sent_again() {
         let run = Tare::http(&load).run();
         assert_eq!(run.outcome_keys(), ["200"], "{run}");
         assert_eq!(sorted(&answered), all, "each once: {run}");
-        assert!(run.remarks().contains("pipelined behind an answer with which"), "{run}");
+        assert!(run.remarks().contains("pipelined behind a response after which"), "{run}");
         assert!(run.int("connections.open_peak") <= 2, "{run}");
     }
     // The plan's own limit on a connection loses nothing either.
@@ -547,7 +547,8 @@ fn bytes_behind_an_answer_are_told() {
     let run = Tare::http(&format!("-n 5 -c 1 {}", wire.url())).run();
     assert_eq!(run.outcome_keys(), ["200"], "{run}");
     assert!(
-        run.remarks().contains("5 connections were closed: bytes came that no request had asked for"),
+        run.remarks()
+            .contains("5 connections were closed because bytes arrived that no request had asked for"),
         "{run}"
     );
 }

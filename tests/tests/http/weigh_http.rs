@@ -114,7 +114,7 @@ fn a_named_target_is_weighed_by_its_scheme() {
     assert!(!state.path().join("tare/profile.json").exists(), "nothing is kept");
     let wrong = weigh(&format!("--only tls {}", target.url()), state.path());
     assert_eq!(wrong.code, Some(2), "{wrong}");
-    assert!(wrong.stderr.contains("--only tls: the URL's scheme is another"), "{wrong}");
+    assert!(wrong.stderr.contains("--only tls: does not fit the URL's scheme"), "{wrong}");
 }
 
 #[test]
@@ -124,7 +124,10 @@ fn what_is_wrong_is_said_and_nothing_is_sent() {
     for (words, said) in [
         ("--time 1ms", "--time: 1ms is not between 200ms and 600s"),
         ("--trials 0", "--trials: 0 is not between 1 and 100"),
-        ("--only https", "is no kind of load; expected keep-alive, new-connection, tls, tls-new-connection"),
+        (
+            "--only https",
+            "is not a kind of load; expected keep-alive, new-connection, tls, tls-new-connection",
+        ),
         ("ftp://h/", "URL ftp://h/"),
     ] {
         let run = weigh(words, state.path());
@@ -187,6 +190,6 @@ fn a_run_says_how_much_of_what_was_weighed_it_asked_for() {
     let other = run(peak / 4.0);
     assert!(other.criteria().iter().all(|criterion| criterion.name != "capability.share"), "{other}");
     if other.word() != "VALID" {
-        assert!(other.remarks().contains("the profile does not count"), "{other}");
+        assert!(other.remarks().contains("profile is not used"), "{other}");
     }
 }

@@ -102,7 +102,7 @@ fn viewers_see_each_second_late_ones_the_past_and_all_the_report() {
     assert!(rows_of(&data, "rate") >= shown[2], "the past is in it");
     let (head, page) = get(&address, "/", "");
     assert!(head.starts_with("HTTP/1.0 200") && head.contains("content-security-policy"), "{head}");
-    assert!(rows_of(&page, "rate") >= shown[2] && page.contains("so far: the run goes on"));
+    assert!(rows_of(&page, "rate") >= shown[2] && page.contains("so far: the run is in progress"));
     for viewer in [&mut first, &mut second] {
         let names: Vec<String> = std::iter::from_fn(|| next_event(viewer)).map(|(name, _)| name).collect();
         assert_eq!(names.iter().position(|name| name == "end"), Some(names.len() - 1), "{names:?}");
@@ -229,7 +229,7 @@ fn a_browser_shows_the_run_and_then_its_report() {
     assert_eq!(tab.eval("document.documentElement.scrollWidth <= innerWidth"), true);
     tab.wait_for("document.querySelector('.live-bar b').textContent === 'ended'");
     assert_eq!(
-        tab.eval("document.querySelector('main').textContent.includes('so far: the run goes on')"),
+        tab.eval("document.querySelector('main').textContent.includes('so far: the run is in progress')"),
         false
     );
     assert_eq!(tab.eval("Boolean(document.querySelector('.live-bar a[download]'))"), true);

@@ -59,7 +59,7 @@ impl Home {
 fn what_was_kept_is_found_tagged_and_removed() {
     let _guard = beside_others();
     let (home, target) = (Home::new(), Target::start(""));
-    assert!(home.says("runs").starts_with("No run is kept yet"), "{}", home.says("runs"));
+    assert!(home.says("runs").starts_with("There are no runs yet"), "{}", home.says("runs"));
     assert!(home.refuses("runs show last").contains("there is no run yet"));
     for _ in 0..3 {
         home.load(&target, "");
@@ -77,13 +77,13 @@ fn what_was_kept_is_found_tagged_and_removed() {
     }
     let list = home.says("runs --tag before");
     assert!(list.contains("before") && list.lines().count() == 2, "{list}");
-    assert_eq!(home.says("runs --match no-such-thing"), "None of 3 runs is such.\n");
+    assert_eq!(home.says("runs --match no-such-thing"), "None of 3 runs matches.\n");
     // Without its index everything is as before.
     std::fs::remove_file(home.0.path().join("tare/index.sqlite")).unwrap();
     assert_eq!(home.list().len(), 3);
     // The tagged one is spared.
-    assert!(home.says("runs prune --keep 1 --dry-run").contains(&format!("would remove {}", name(2))));
-    assert!(home.says("runs prune --keep 1").contains("removed"));
+    assert!(home.says("runs prune --keep 1 --dry-run").contains(&format!("would delete {}", name(2))));
+    assert!(home.says("runs prune --keep 1").contains("deleted"));
     assert_eq!(home.list().len(), 2);
     assert!(home.refuses("runs rm befor").contains("did you mean before?"));
     home.says("runs rm before");
@@ -122,7 +122,7 @@ fn a_run_that_goes_on_is_not_removed_and_a_killed_one_says_so() {
     let mut running: Running = home.command(&command).start();
     wait_until("the run's entry", || home.list().iter().any(|run| run["state"] == "running"));
     assert!(home.refuses("runs rm last").contains("is still running"), "it must not be removed");
-    assert_eq!(home.says("runs prune --keep 0"), "There is nothing to remove.\n");
+    assert_eq!(home.says("runs prune --keep 0"), "There is nothing to delete.\n");
     running.process.kill();
     let list = home.list();
     assert_eq!(list[0]["state"], "killed", "{list:?}");

@@ -343,7 +343,7 @@ fn ci_servers_read_junit_and_markdown() {
         run.stderr
     );
     let both = Tare::http(&format!("--markdown - {}", target.url())).run();
-    assert!(both.code == Some(2) && both.stderr.contains("standard output takes one of"), "{both}");
+    assert!(both.code == Some(2) && both.stderr.contains("can use standard output"), "{both}");
     let nowhere = Tare::http(&format!("--junit /nowhere/j.xml {}", target.url())).run();
     assert!(
         nowhere.code == Some(2) && nowhere.stderr.contains("--junit: /nowhere/j.xml: No such"),
@@ -468,7 +468,7 @@ fn windows_of_a_name_are_in_a_stored_run() {
     assert_eq!(all[0], all[1], "the same value and the same window");
     let counts = report("errors for \"buy it\" > 1 in any 1s");
     assert!(
-        counts.code == Some(2) && counts.stderr.contains("only the latency is known by name"),
+        counts.code == Some(2) && counts.stderr.contains("a stored run has only the latency by name"),
         "{}",
         counts.stderr
     );

@@ -189,8 +189,8 @@ fn frames_have_trials_too() {
 fn what_is_wrong_is_said_once_and_nothing_is_sent() {
     for (arguments, said) in [
         ("http --trials 3 --rate 10 nonsense", "neither a URL"),
-        ("http --rate 10 --until latency.p98±2% http://127.0.0.1:9/", "there is no figure 'latency.p98'"),
-        ("http --rate 10 --trials 3 --junit x.xml http://127.0.0.1:9/", "--junit is of one run"),
+        ("http --rate 10 --until latency.p98±2% http://127.0.0.1:9/", "no figure is called 'latency.p98'"),
+        ("http --rate 10 --trials 3 --junit x.xml http://127.0.0.1:9/", "--junit applies to a single run"),
         ("http --rate 10 --until latency.p99±2% --max-trials 4 http://127.0.0.1:9/", "at least 8"),
         ("trials -n 3 -- report last", "'report' makes no run"),
         ("trials -n 3 -- http --out x http://127.0.0.1:9/", "--out of 'http'"),

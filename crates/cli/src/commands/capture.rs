@@ -14,59 +14,59 @@ use port::pcap::Rotation;
 
 const EXAMPLES: &str = "\
 Examples:
-  tare capture packet:veth0 -t 10                       count for 10 s: rates, sizes, flows, drops by place
-  tare capture packet:veth0 -w in.pcapng -n 100000      keep 100 000 frames
+  tare capture packet:veth0 -t 10                     10 s: rates, sizes, flows, drops by place
+  tare capture packet:veth0 -w in.pcapng -n 100000    keep 100 000 frames
   tare capture packet:veth0 -w in.pcapng --rotate 100MB --keep 5 udp port 9
   tare capture packet:veth0 --queues 2 -s 96 -w in.pcapng
 
-A filter is written as for tcpdump (pcap-filter(7)). Signatures that tare send --sign leaves are read: loss, duplicates,
-order and one-way times are then in the result.";
+Filters have tcpdump's syntax, see pcap-filter(7). For frames of tare send --sign, the result also has loss,
+duplicates, order and one-way times.";
 
-/// Receive, count and keep frames
+/// Receive frames, count them and keep them
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct CaptureArgs {
-    /// Where frames arrive: packet:veth0, xdp:veth0, an interface, or a capture file
+    /// Port to receive from: packet:veth0, xdp:veth0, an interface, or a capture file
     #[arg(value_name = "PORT")]
     place: Option<String>,
-    /// The same as PORT, of which there is then none: all words are FILTER
+    /// Same as PORT; all positional arguments then belong to FILTER
     #[arg(long, value_name = "PORT")]
     port: Option<String>,
-    /// Only these frames, as for tcpdump: udp port 9
+    /// Only frames that match this filter, in tcpdump's syntax, e.g. udp port 9
     #[arg(value_name = "FILTER", num_args = 0..)]
     filter: Vec<String>,
 
-    /// End after this many frames
-    #[arg(short = 'n', long, value_name = "COUNT", help_heading = "When it ends")]
+    /// Stop after this many frames
+    #[arg(short = 'n', long, value_name = "COUNT", help_heading = "Stop")]
     frames: Option<String>,
-    /// End after this long; without it, at Ctrl-C
-    #[arg(short = 't', long, value_name = "DURATION", help_heading = "When it ends")]
+    /// Stop after this time [default: at Ctrl-C]
+    #[arg(short = 't', long, value_name = "DURATION", help_heading = "Stop")]
     duration: Option<String>,
 
-    /// Keep frames in this file: pcapng with nanoseconds, or pcap if its name ends with .pcap
-    #[arg(short = 'w', long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "What is kept")]
+    /// Write frames to this file: pcapng with nanoseconds, or pcap if the name ends in .pcap
+    #[arg(short = 'w', long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "File")]
     write: Option<String>,
-    /// Keep only this many bytes of each frame
-    #[arg(short = 's', long, value_name = "BYTES", help_heading = "What is kept")]
+    /// Keep at most this many bytes of each frame
+    #[arg(short = 's', long, value_name = "BYTES", help_heading = "File")]
     snap: Option<String>,
-    /// Begin the next file after 100MB, 60s or 1M (frames)
-    #[arg(long, value_name = "WHEN", help_heading = "What is kept")]
+    /// Start a new file after this size, time or number of frames: 100MB, 60s, 1M
+    #[arg(long, value_name = "WHEN", help_heading = "File")]
     rotate: Option<String>,
-    /// Keep the last files only, this many
-    #[arg(long, value_name = "FILES", help_heading = "What is kept")]
+    /// With --rotate: keep only the newest N files
+    #[arg(long, value_name = "FILES", help_heading = "File")]
     keep: Option<String>,
-    /// Memory for frames that wait for the disk [default: 64MB]
-    #[arg(long, value_name = "BYTES", help_heading = "What is kept")]
+    /// Memory for frames that are not yet on disk [default: 64MB]
+    #[arg(long, value_name = "BYTES", help_heading = "File")]
     buffer: Option<String>,
 
-    /// Queues to receive from, each with a thread of its own [default: 1]
-    #[arg(long, value_name = "N", help_heading = "How")]
+    /// Queues to receive from, each with its own thread [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Receiver")]
     queues: Option<String>,
     /// Do not count flows
-    #[arg(long, help_heading = "How")]
+    #[arg(long, help_heading = "Receiver")]
     no_flows: bool,
     /// Do not look for signatures
-    #[arg(long, help_heading = "How")]
+    #[arg(long, help_heading = "Receiver")]
     no_signatures: bool,
 
     #[command(flatten)]

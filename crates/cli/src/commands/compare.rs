@@ -19,41 +19,41 @@ use units::Fraction;
 const COLORS: usize = 8;
 
 const EXAMPLES: &str = "\
-A SIDE is one run (also redis://HOST/RUN), several with commas between them, or a tag, which stands for all its runs.
-Several trials on each side give a difference its confidence; with one there is none. Run them
-by turns: A, B, A, B…
+SIDE is one run (also redis://HOST/RUN), several runs separated by commas, or a tag, which stands for all
+runs with that tag. Confidence intervals need several trials on each side. Alternate the sides' trials:
+A, B, A, B…
 
 Examples:
   tare compare last~1 last
   tare compare before after --html compared.html
   tare compare 7f3a,19c0,77b2 01fe,9c11,d00d --fail-if-slower 5%";
 
-/// Set runs, or sets of trials, beside each other: what differs, and how sure that is
+/// Compare runs or sets of trials: what differs, and with what confidence
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
-    /// What is compared; each against the first
+    /// Sides to compare; each is compared with the first
     #[arg(value_name = "SIDE", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
     sides: Vec<String>,
-    /// Exit with status 3 if a side is shown slower than the first by more than this share, e.g. 5%
+    /// Exit with status 3 if a side is significantly slower than the first, by more than this share, e.g. 5%
     #[arg(long, value_name = "SHARE", help_heading = "Judge")]
     fail_if_slower: Option<Fraction>,
-    /// The figures that --fail-if-slower looks at [default: latency.mean,latency.p99]
+    /// Figures that --fail-if-slower checks [default: latency.mean,latency.p99]
     #[arg(long, value_name = "FIGURE,…", value_delimiter = ',', requires = "fail_if_slower", value_parser = named, help_heading = "Judge")]
     by: Vec<Named>,
-    /// Compare although the plans differ or a run is INVALID; what differs is said
+    /// Compare even if plans differ or a run is INVALID; the output names the differences
     #[arg(long, help_heading = "Judge")]
     anyway: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long, conflicts_with = "csv", help_heading = "Output")]
     json: bool,
-    /// One line for each figure
+    /// Print one CSV line per figure
     #[arg(long, help_heading = "Output")]
     csv: bool,
-    /// Also write a page with the runs drawn over each other
+    /// Also write an HTML page with the runs' charts overlaid
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     html: Option<PathBuf>,
-    /// In that page, one curve a side for latency by percentile: its trials' histograms added up
+    /// On that page, draw one latency curve per side, from the sum of its trials' histograms
     #[arg(long, requires = "html", help_heading = "Output")]
     merge: bool,
 }
@@ -65,7 +65,7 @@ struct Named(&'static Figure);
 fn named(name: &str) -> Result<Named, String> {
     compare::figure(name).map(Named).ok_or_else(|| {
         let names: Vec<&str> = FIGURES.iter().map(|figure| figure.name).collect();
-        format!("there is no such figure; there are {}", names.join(", "))
+        format!("no such figure; expected one of {}", names.join(", "))
     })
 }
 
@@ -75,11 +75,13 @@ pub fn run(args: &CompareArgs) -> Result<Status, Failure> {
     let sides = sides(&runs);
     let doubts = compare::doubts(&sides);
     if let Some(why) = doubts.never {
-        return Err(Failure::wrong(anyhow!("these can not be compared: {why}")));
+        return Err(Failure::wrong(anyhow!("cannot compare these: {why}")));
     }
     if !doubts.refusals.is_empty() && !args.anyway {
         let reasons = doubts.refusals.join("\n  ");
-        return Err(Failure::wrong(anyhow!("these should not be compared (--anyway does):\n  {reasons}")));
+        return Err(Failure::wrong(anyhow!(
+            "these should not be compared (--anyway compares them):\n  {reasons}"
+        )));
     }
     let mut comparison = compare::compare(&sides, doubts.refusals, doubts.warnings);
     if let Some(limit) = args.fail_if_slower {
@@ -161,9 +163,8 @@ fn page(comparison: &Comparison, runs: &[Vec<StoredRun>], merge: bool) -> String
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|why| {
-        Failure::wrong(anyhow!("--html {}: {why}; name a file that can be written", path.display()))
-    })
+    std::fs::write(path, text)
+        .map_err(|why| Failure::wrong(anyhow!("--html {}: {why}; expected a writable file", path.display())))
 }
 
 #[cfg(test)]

@@ -10,27 +10,28 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  tare ctl last show                what the youngest run that goes on is doing
-  tare ctl last set rate 2M         another rate, 50 ms later, at the same time on all threads
-  tare ctl last set size 512        another frame size
-  tare ctl last pause               no departures; resume goes on
-  tare ctl last mark                answers when all that was due up to now has left; of tare pace it sets a mark, and
-  tare ctl last mark 1              tells whether all that came before mark 1 has gone
-  tare ctl last reload              rules of a firewall, read again
-  tare ctl last stop                the run ends with a complete result
-  tare ctl last help                what this run understands
+  tare ctl last show             show what the newest run in progress is doing
+  tare ctl last set rate 2M      change the rate, 50 ms later, on all threads at once
+  tare ctl last set size 512     change the frame size
+  tare ctl last pause            stop sending; resume continues
+  tare ctl last mark             return when all frames due up to now have left
+  tare ctl last mark             with tare pace: set a mark, and return its number
+  tare ctl last mark 1           with tare pace: say whether all frames before mark 1 have left
+  tare ctl last reload           read a firewall's rules again
+  tare ctl last stop             end the run, with a complete result
+  tare ctl last help             list the commands that this run accepts
 
-RUN is a run's name, the beginning of its name, a path of its folder, or last. The socket is control.sock in that folder and takes
-the same words: echo show | nc -U RUN/control.sock";
+RUN is a run's name, the beginning of its name, the path of its folder, or last. Programs can use the
+socket control.sock in that folder: echo show | nc -U RUN/control.sock";
 
-/// Look into a run that goes on, or change it.
+/// Inspect or change a run in progress
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct CtlArgs {
-    /// Name of the run, its beginning, its folder, or last
+    /// Name of the run, the beginning of its name, its folder, or last
     #[arg(value_name = "RUN")]
     pub run: String,
-    /// show, set rate RATE, set size BYTES, pause, resume, mark, reload, stop, help
+    /// One of: show, set rate RATE, set size BYTES, pause, resume, mark, reload, stop, help
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<String>,
 }
@@ -54,7 +55,8 @@ fn folder_of(typed: &str) -> Result<PathBuf, Failure> {
     let asked = all.filter(|entry| entry.folder.join(SOCKET).exists());
     let youngest = asked.max_by_key(|entry| entry.begun_ns);
     let youngest = youngest.map(|entry| entry.folder.clone());
-    youngest.ok_or_else(|| Failure::wrong(anyhow!("no run goes on that could be asked; see: tare runs")))
+    youngest
+        .ok_or_else(|| Failure::wrong(anyhow!("no run is in progress that accepts commands; see: tare runs")))
 }
 
 /// What `show` says is one line of JSON: for people it is a line each.

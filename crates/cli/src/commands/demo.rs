@@ -29,7 +29,7 @@ const STALL: Picos = Picos::from_secs(1);
 /// The target ends by itself after this long, should nobody be left to end it.
 const TARGET_LIFE: &str = "60s";
 
-/// Load a target that stalls for 1 s, and see what the figures make of it
+/// Load a target that stalls for 1 s, and explain the figures
 #[derive(Args, Debug)]
 pub struct DemoArgs {
     /// Keep the run in this folder
@@ -42,8 +42,8 @@ pub fn run(args: DemoArgs) -> Result<Status, Failure> {
     let stall = format!("{STALL_AT},{STALL}");
     let target = Embedded::start(&["--stall", &stall, "--for", TARGET_LIFE, "--summary", "/dev/stdout"])?;
     print_all(&format!(
-        "tare target answers at {}; {STALL_AT} after the first request it stands still for {STALL}.\n\
-         tare http sends it {RATE} requests a second for {DURATION} over {CONNECTIONS} connections.\n",
+        "tare target answers at {}; {STALL_AT} after the first request it stalls for {STALL}.\n\
+         tare http sends {RATE} requests per second for {DURATION} over {CONNECTIONS} connections.\n",
         target.url()
     ))?;
     let (plan, notes) = plan_file(target.url()).resolve_with_notes().map_err(Failure::wrong)?;
@@ -62,8 +62,8 @@ pub fn run(args: DemoArgs) -> Result<Status, Failure> {
 /// A JSON object, followed by lines for people.
 fn truth(said: &str) -> Result<Truth> {
     let mut documents = serde_json::Deserializer::from_str(said).into_iter::<Truth>();
-    let truth = documents.next().ok_or_else(|| anyhow!("the target ended without a word"))?;
-    truth.context("the target's truth cannot be read")
+    let truth = documents.next().ok_or_else(|| anyhow!("the target ended without output"))?;
+    truth.context("cannot read the target's record of requests")
 }
 
 fn plan_file(url: &str) -> PlanFile {
@@ -123,14 +123,15 @@ fn explained(finished: &Finished, truth: &Truth) -> String {
     write!(
         text,
         "
-  The target took no request for {truly:.3} s, by its own stamps. {due_in_stall} of the {offered} requests fell due in
-  that time and waited for its end. Counted from when they were due, the 99th percentile shows it: {p99}.
-  Counted from when they were sent, it is gone: {service}. Only {CONNECTIONS} requests were on their way, one for each
-  connection; the rest had not left yet, and a tool that counts from there reports a target without fault.
+  By its own timestamps, the target accepted no request for {truly:.3} s. {due_in_stall} of the {offered}
+  requests were due in that time and had to wait. Counted from when they were due, the 99th percentile shows
+  the stall: {p99}.
+  Counted from when they were sent, it hides it: {service}. Only {CONNECTIONS} requests were in flight, one per
+  connection. The others had not left yet, so a tool that counts from sending reports a target without fault.
   {verdict}
 
   Result       {place}
-  To look at   {page}
+  Report       {page}
 ",
         p99 = nanos(result.latency_ns.p99),
         service = nanos(result.service_ns.p99),
@@ -147,13 +148,13 @@ const NONE: &str = "–";
 fn verdict_explained(result: &RunResult) -> &'static str {
     match result.verdict.word {
         store::schema::Word::Valid => {
-            "VALID: the generator kept its schedule all the while, so the second is the target's, not its own."
+            "VALID: the generator kept its schedule throughout, so the stall is the target's, not its own."
         }
         store::schema::Word::Degraded => {
-            "DEGRADED: the figures hold, with the doubt stated above; other work on this machine is the usual reason."
+            "DEGRADED: the figures hold, with the doubt stated above; often the cause is other work here."
         }
         store::schema::Word::Invalid => {
-            "INVALID: this machine was too busy to keep the schedule; stop other work on it and try again."
+            "INVALID: this machine was too busy to keep the schedule; stop its other work and try again."
         }
     }
 }

@@ -24,46 +24,46 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  tare doctor                                    what this machine lacks, the worst first
-  tare doctor plan.toml                          whether it can carry that plan
+  tare doctor                       what is wrong with this machine, the worst first
+  tare doctor plan.toml             whether this machine can run that plan
   tare doctor -- http --rate 20k http://10.0.0.2/
-                                                 the same of a command line
-  tare doctor --only net.ports                   one finding in full: why, how to mend it, how to undo that
-  tare doctor --fix                              makes the settings that can be taken back; asks first
-  tare doctor --undo                             takes them back
+                                    whether it can run that command
+  tare doctor --only net.ports      one finding in full: why it matters, how to fix it and undo the fix
+  tare doctor --fix                 apply the fixes that can be undone; asks first
+  tare doctor --undo                undo them
 
-Only --fix and --undo change anything. What was before is written down in mended.json in Tare's state folder.
+Only --fix and --undo change anything. The previous settings are kept in mended.json in Tare's state folder.
 
 Exit status:
-  0 examined; 1 a setting could not be made or taken back; 2 bad input;
-  4 the plan is forecast INVALID, or cannot be carried out here at all";
+  0 examined; 1 a fix could not be applied or undone; 2 bad input;
+  4 the plan is forecast INVALID, or cannot run on this machine";
 
-/// Say what this machine lacks, and whether a plan fits it
+/// Check this machine's settings, and whether it can run a plan
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct DoctorArgs {
-    /// A plan, such as `--print-plan` prints and every run folder has
+    /// Plan file, as printed by `--print-plan` or found in a run folder
     #[arg(value_name = "PLAN.toml", value_hint = ValueHint::FilePath)]
     pub plan: Option<PathBuf>,
-    /// A command line of tare, after --
+    /// A tare command, after --
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "plan")]
     pub command: Vec<String>,
-    /// Everything that was looked at, in full
+    /// Show all findings in full, also those with nothing to fix
     #[arg(long)]
     pub all: bool,
-    /// These findings only, in full, by their names; several with commas
+    /// Show only these findings, in full; separate names by commas
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub only: Vec<String>,
     /// Print everything as JSON (tare.doctor/1)
     #[arg(long)]
     pub json: bool,
-    /// Make the settings that can be taken back; each is printed before it is made
+    /// Apply the fixes that can be undone; each is printed first
     #[arg(long, conflicts_with = "json")]
     pub fix: bool,
-    /// Take back what --fix made
+    /// Undo what --fix changed
     #[arg(long, conflicts_with_all = ["json", "plan", "command", "only"])]
     pub undo: bool,
-    /// Do not ask
+    /// Do not ask before changing anything
     #[arg(long)]
     pub yes: bool,
 }
@@ -159,7 +159,7 @@ impl Examination {
                 let near: Vec<&str> = ids.iter().filter(|id| id.starts_with(stem)).copied().collect();
                 let near = if near.is_empty() { ids } else { near };
                 Err(Failure::wrong(anyhow!(
-                    "--only {name}: there is no such finding; there are: {}",
+                    "--only {name}: no such finding; expected one of {}",
                     near.join(", ")
                 )))
             }

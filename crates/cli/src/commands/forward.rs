@@ -17,74 +17,76 @@ use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
-  tare forward packet:veth0 packet:veth1                       every frame, both ways
-  tare forward packet:veth0 packet:veth1 --rules rules.txt     a firewall from IN to OUT; answers go back
-  tare forward veth0 veth1 --rules rules.txt --xdp             the same rules as a program in the kernel
-  tare forward packet:veth0 -t 10                              receive, count, free
-  tare forward --table --rules rules.txt                       frames/s of threads and frame sizes, in memory
+  tare forward packet:veth0 packet:veth1                     all frames, both ways
+  tare forward packet:veth0 packet:veth1 --rules rules.txt   firewall from IN to OUT; replies pass
+  tare forward veth0 veth1 --rules rules.txt --xdp           the same rules, in the kernel
+  tare forward packet:veth0 -t 10                            receive and count for 10 s
+  tare forward --table --rules rules.txt                     frames/s in memory, by threads and size
 
-A rule a line, the first that matches decides:
+Rules are one per line; the first that matches decides:
   drop from 198.18.0.0/24 proto udp dport 53
   pass from fd00::/8 to 2001:db8::/32 proto tcp sport 1024-65535
   drop all
-  default pass     for packets that no rule matches, and for frames in which rules cannot look (MPLS, PPPoE, a third tag)
-  other pass       for frames that are neither IPv4 nor IPv6
-Rules are read again at SIGHUP, at 'tare ctl RUN reload', and with --reload-every if the file has changed.";
+  default pass     packets that no rule matches, and frames that rules cannot parse (MPLS, PPPoE,
+                   a third VLAN tag)
+  other pass       frames that are neither IPv4 nor IPv6
+Rules are read again on SIGHUP, on 'tare ctl RUN reload', and with --reload-every when the file has changed.";
 
-/// Be a middlebox between two ports: forward, filter by rules, or count
+/// Act as a middlebox between two ports: forward, filter by rules, or count
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ForwardArgs {
-    /// Where frames come in: packet:veth0, xdp:veth0, pcap:in.pcapng, mem:a or an interface
+    /// Port where frames come in: packet:veth0, xdp:veth0, pcap:in.pcapng, mem:a or an interface
     #[arg(value_name = "IN")]
     input: Option<String>,
-    /// Where they leave; without it they are counted and freed
+    /// Port where frames leave; without it frames are only counted
     #[arg(value_name = "OUT")]
     output: Option<String>,
 
-    /// Judge frames by the rules in FILE
+    /// Filter frames by the rules in FILE
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Rules")]
     rules: Option<String>,
-    /// Look this often whether FILE has changed, and read it again
+    /// Check FILE for changes at this interval, and read it again
     #[arg(long, value_name = "TIME", help_heading = "Rules")]
     reload_every: Option<String>,
-    /// Frames from OUT: pass (go back untouched, the default), rules (are judged, too) or none
+    /// Frames that arrive at OUT: pass (return to IN untouched, the default), rules (are filtered too) or
+    /// none (stay there)
     #[arg(long, value_name = "HOW", help_heading = "Rules")]
     back: Option<String>,
 
-    /// Do it in the kernel, by an XDP program made of the rules; IN and OUT are interfaces
-    #[arg(long, help_heading = "How")]
+    /// Forward in the kernel, by an XDP program made from the rules; IN and OUT are interfaces
+    #[arg(long, help_heading = "Forwarding")]
     xdp: bool,
-    /// Threads, each with a queue of both ports; with --table a list
-    #[arg(long, value_name = "N", help_heading = "How")]
+    /// Threads, each with its own queue of both ports; a list with --table
+    #[arg(long, value_name = "N", help_heading = "Forwarding")]
     threads: Option<String>,
-    /// Where OUT has no room: wait (the default; what is too much is then lost at IN), or drop after so many tries
-    #[arg(long, value_name = "HOW", help_heading = "How")]
+    /// If OUT is full: wait (the default; frames are then lost at IN), or drop after a number of tries
+    #[arg(long, value_name = "HOW", help_heading = "Forwarding")]
     full: Option<String>,
-    /// Longest frame, FCS included (1518)
-    #[arg(long, value_name = "BYTES", help_heading = "How")]
+    /// Longest frame, with FCS [default: 1518]
+    #[arg(long, value_name = "BYTES", help_heading = "Forwarding")]
     longest: Option<String>,
-    /// Never sleep
-    #[arg(long, help_heading = "How")]
+    /// Poll all the time instead of sleeping
+    #[arg(long, help_heading = "Forwarding")]
     busy: bool,
 
-    /// End after this long; without it, at Ctrl-C
-    #[arg(short = 't', long, value_name = "DURATION", help_heading = "When")]
+    /// Stop after this time [default: at Ctrl-C]
+    #[arg(short = 't', long, value_name = "DURATION", help_heading = "Stop")]
     duration: Option<String>,
-    /// End after so many frames have come in (with --xdp: or some more)
-    #[arg(short = 'n', long, value_name = "N", help_heading = "When")]
+    /// Stop after N frames have come in (with --xdp: or slightly more)
+    #[arg(short = 'n', long, value_name = "N", help_heading = "Stop")]
     frames: Option<String>,
 
-    /// Measure lanes alone, over ports in memory: a table of threads and frame sizes
+    /// Measure forwarding alone, between ports in memory, by threads and frame size
     #[arg(long, help_heading = "Table")]
     table: bool,
-    /// Frame sizes, FCS included (64,128,256,512,1024,1280,1518)
+    /// Frame sizes, with FCS [default: 64,128,256,512,1024,1280,1518]
     #[arg(long, value_name = "LIST", help_heading = "Table")]
     sizes: Option<String>,
-    /// Trials of each cell (5)
+    /// Trials of each combination [default: 5]
     #[arg(long, value_name = "N", help_heading = "Table")]
     trials: Option<String>,
-    /// Length of a trial (100ms)
+    /// Duration of a trial [default: 100ms]
     #[arg(long, value_name = "TIME", help_heading = "Table")]
     trial: Option<String>,
 
@@ -121,7 +123,7 @@ pub fn carry_out_file(file: &ForwardPlanFile, options: &Options) -> Result<Statu
 fn read_rules(path: &Path) -> Result<Rules, Failure> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::wrong(anyhow!("--rules: {name}: {error}; expected a file with one rule a line"))
+        Failure::wrong(anyhow!("--rules: {name}: {error}; expected a file with one rule per line"))
     })?;
     Rules::parse(&text, &name).map_err(Failure::wrong)
 }

@@ -15,18 +15,18 @@ use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 Examples:
-  tare fpga status fpga:sim         a simulated module, started for this: version, clock, counters
-  tare fpga status fpga:eth1        a board behind an interface
-  tare fpga regs fpga:eth1          all registers that can be read
+  tare fpga status fpga:sim         simulate a module; show its version, clock and counters
+  tare fpga status fpga:eth1        the same of a board behind an interface
+  tare fpga regs fpga:eth1          print all readable registers
   tare fpga regs fpga:eth1 sent late gap_whole=1538
   tare fpga load --board ecpix5 FILE
-  tare fpga sim fpga,tap=tare0:sim  a simulated module whose wire is a device of this host
-  tare fpga bench fpga:sim          gap errors at each rate to line rate
+  tare fpga sim fpga,tap=tare0:sim  simulate a module whose wire is a device of this host
+  tare fpga bench fpga:sim          measure gap errors at each rate up to line rate
 
 To send or receive frames with the module, give fpga:sim or fpga:INTERFACE to tare send, pace, gaps, capture
 or sweep. Guide: docs/fpga.md.";
 
-/// Look into the FPGA module, load it, simulate it, measure how exact it is
+/// Inspect, load, simulate and benchmark the FPGA module
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct FpgaArgs {

@@ -12,10 +12,10 @@ pub struct FrameArgs {
     /// Frame size with FCS: 64, or 64,594,1518, 64..1518, random(64..1518), 64x7,594x4,1518, imix [default: 64]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub size: Option<String>,
-    /// Of each twelve frames seven of 64 bytes, four of 594 and one of 1518
+    /// Internet mix: of every 12 frames, 7 have 64 bytes, 4 have 594 and 1 has 1518
     #[arg(long, conflicts_with = "size")]
     pub imix: bool,
-    /// udp, tcp, icmp, arp, ip or raw [default: udp]
+    /// Protocol: udp, tcp, icmp, arp, ip or raw [default: udp]
     #[arg(long, value_name = "PROTOCOL")]
     pub proto: Option<String>,
     /// Source address; IPv6 if it has colons [default: 198.18.0.1]
@@ -30,52 +30,55 @@ pub struct FrameArgs {
     /// Destination port [default: 9]
     #[arg(long, value_name = "PORT")]
     pub dport: Option<String>,
-    /// Destination's hardware address [default: asked for by ARP or neighbour discovery]
+    /// Destination MAC address [default: looked up by ARP or neighbour discovery]
     #[arg(short = 'm', long = "dst-mac", value_name = "MAC")]
     pub dst_mac: Option<String>,
-    /// Source's hardware address [default: the interface's]
+    /// Source MAC address [default: the interface's]
     #[arg(long, value_name = "MAC")]
     pub src_mac: Option<String>,
-    /// VLAN tag, or outer and inner tag: 200,100
+    /// VLAN ID, or outer and inner VLAN ID: 200,100
     #[arg(long, value_name = "ID")]
     pub vlan: Option<String>,
-    /// Priority of the tag
+    /// Priority (PCP) in the VLAN tag
     #[arg(long, value_name = "0-7")]
     pub pcp: Option<String>,
-    /// Of raw frames
+    /// EtherType of raw frames
     #[arg(long, value_name = "TYPE")]
     pub ethertype: Option<String>,
     /// Time to live, or hop limit [default: 64]
     #[arg(long, value_name = "N")]
     pub ttl: Option<String>,
+    /// Differentiated services code point
     #[arg(long, value_name = "0-63")]
     pub dscp: Option<String>,
+    /// Explicit congestion notification bits
     #[arg(long, value_name = "0-3")]
     pub ecn: Option<String>,
+    /// IPv6 flow label
     #[arg(long, value_name = "N")]
     pub flow_label: Option<String>,
     /// TCP flags: S, SA, FPU or 0x12
     #[arg(long, value_name = "FLAGS")]
     pub tcp_flags: Option<String>,
-    /// TCP options in this order: mss=1460,sackok,ts=1:0,nop,wscale=7
+    /// TCP options in the given order, e.g. mss=1460,sackok,ts=1:0,nop,wscale=7
     #[arg(long, value_name = "OPTIONS")]
     pub tcp_options: Option<String>,
-    /// zeros, increment, random, 0xdeadbeef, or a text: text:hello; it repeats to the end of the frame
+    /// Payload: zeros, increment, random, 0xdeadbeef or text:hello; repeated up to the end of the frame
     #[arg(long, value_name = "BYTES")]
     pub payload: Option<String>,
-    /// How many different 5-tuples follow each other in turn
+    /// Number of flows (different 5-tuples), used in turn
     #[arg(long, value_name = "N")]
     pub flows: Option<String>,
-    /// A field that changes: src=198.18.0.1..198.18.0.254, dport=9,53,80, sport=random(1024..65535); may be given again
+    /// Vary a field: src=198.18.0.1..198.18.0.254, dport=9,53,80, sport=random(1024..65535) (repeatable)
     #[arg(long, value_name = "FIELD=VALUES", action = ArgAction::Append)]
     pub vary: Vec<String>,
-    /// Put a signature into each payload, by which a receiver tells loss, order, times and gaps
+    /// Put a signature into each payload, from which a receiver knows loss, order, times and gaps
     #[arg(long)]
     pub sign: bool,
-    /// Frames of a capture file instead
+    /// Send the frames of a capture file instead
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub pcap: Option<String>,
-    /// What random values grow from [default: 1]
+    /// Seed of every random value [default: 1]
     #[arg(long, value_name = "N")]
     pub seed: Option<String>,
 }

@@ -19,44 +19,45 @@ use std::path::Path;
 
 const EXAMPLES: &str = "\
 Examples:
-  tare gaps in.pcapng                          mean, variance, percentiles and a histogram
-  tare gaps in.pcap -d 13560                   and how far from 13 560 ns each gap is
-  tare gaps pcap,interface=out:wire.pcapng     one interface of a file that has several
+  tare gaps in.pcapng                        mean, variance, percentiles and a histogram
+  tare gaps in.pcap -d 13560                 also the error of each gap against 13 560 ns
+  tare gaps pcap,interface=out:wire.pcapng   one interface of a file with several
   tcpdump -i veth0 --nano -w - | tare gaps - -D gaps.txt
-  tare gaps packet:veth0 --signed -t 10        against the due times that tare send --sign writes into frames
+  tare gaps packet:veth0 --signed -t 10      errors against the due times in signed frames
 
-Among the notes is the line that Caliper prints: mean of the gaps, mean square of (measured − requested), mean of
-|measured − requested|, in ns.";
+One of the notes is the line that Caliper prints: the mean gap, the mean square of (measured − requested),
+and the mean of |measured − requested|, in ns.";
 
-/// Measure the gaps between frames, of a capture or live
+/// Measure the gaps between frames, in a capture file or live
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct GapsArgs {
     /// A capture file (pcap, pcapng), - for standard input, or a port: packet:veth0
     #[arg(value_name = "FILE or PORT")]
     place: Option<String>,
-    /// The same as FILE or PORT, of which there is then none: all words are FILTER
+    /// Same as FILE or PORT; all positional arguments then belong to FILTER
     #[arg(long, value_name = "PORT")]
     port: Option<String>,
-    /// Only these frames, as for tcpdump: udp port 9
+    /// Only frames that match this filter, in tcpdump's syntax, e.g. udp port 9
     #[arg(value_name = "FILTER", num_args = 0..)]
     filter: Vec<String>,
 
-    /// The gap that was asked for: nanoseconds, or a time such as 100us
-    #[arg(short = 'd', long, value_name = "NS", help_heading = "Asked for")]
+    /// The requested gap: nanoseconds, or a time such as 100us
+    #[arg(short = 'd', long, value_name = "NS", help_heading = "Requested gaps")]
     gap: Option<String>,
-    /// Gaps that were asked for, in a file: nanoseconds, one a line; from the beginning again at its end
-    #[arg(short = 'D', long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Asked for")]
+    /// File of requested gaps in nanoseconds, one per line; starts again at its end
+    #[arg(short = 'D', long, value_name = "FILE", value_hint = ValueHint::FilePath,
+          help_heading = "Requested gaps")]
     gaps: Option<String>,
-    /// Signatures in the frames say when each was due
-    #[arg(long, help_heading = "Asked for")]
+    /// Compare with the due times in the frames' signatures (tare send --sign)
+    #[arg(long, help_heading = "Requested gaps")]
     signed: bool,
 
-    /// End after this many frames
-    #[arg(short = 'n', long, value_name = "COUNT", help_heading = "When it ends")]
+    /// Stop after this many frames
+    #[arg(short = 'n', long, value_name = "COUNT", help_heading = "Stop")]
     frames: Option<String>,
-    /// End after this long; a live port ends at Ctrl-C without it
-    #[arg(short = 't', long, value_name = "DURATION", help_heading = "When it ends")]
+    /// Stop after this time [default: a live port stops at Ctrl-C]
+    #[arg(short = 't', long, value_name = "DURATION", help_heading = "Stop")]
     duration: Option<String>,
 
     #[command(flatten)]

@@ -34,7 +34,7 @@ Examples:
   tare completions zsh > ~/.zfunc/_tare
   tare completions fish > ~/.config/fish/completions/tare.fish")]
 pub struct CompletionsArgs {
-    /// Which shell
+    /// Name of the shell
     #[arg(value_name = "SHELL", value_enum)]
     shell: ShellName,
 }
@@ -74,7 +74,10 @@ pub fn man(args: &ManArgs, tare: Command) -> Result<ExitCode, Failure> {
     let Some(page) = pages.iter().find(|page| page.get_name() == wanted) else {
         let names = pages.iter().filter_map(|page| page.get_name().strip_prefix("tare-"));
         let names = names.collect::<Vec<_>>().join(", ");
-        return Err(Failure::wrong(anyhow!("no page about '{}'; expected one of {names}", &wanted[5..])));
+        return Err(Failure::wrong(anyhow!(
+            "no manual page about '{}'; expected one of {names}",
+            &wanted[5..]
+        )));
     };
     print_all(&rendered(page)?)?;
     Ok(ExitCode::SUCCESS)
@@ -107,7 +110,7 @@ fn pages(tare: Command) -> Vec<Command> {
 fn rendered(page: &Command) -> Result<String> {
     let mut text = Vec::new();
     let title = page.get_name().to_uppercase();
-    Man::new(page.clone()).title(title).render(&mut text).context("a manual page could not be made")?;
+    Man::new(page.clone()).title(title).render(&mut text).context("cannot make a manual page")?;
     let text = String::from_utf8(text).context("a manual page is text")?;
     Ok(unfilled(&text))
 }

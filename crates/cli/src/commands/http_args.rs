@@ -12,29 +12,29 @@ use std::path::{Path, PathBuf};
 const EXAMPLES: &str = "\
 Examples:
   tare http http://localhost:8080/                      10 connections for 10 s
-  tare http --rate 20k --duration 30s urls.txt          20 000/s, each a random line
+  tare http --rate 20k --duration 30s urls.txt          20 000/s, each to a random URL of the file
   tare http --parallel 64 --requests 1M http://host/    64 connections, a million requests
-  tare http --parallel 64 --rate 5k http://host/        what 64 cannot carry counts as missed
+  tare http --parallel 64 --rate 5k http://host/        5 000/s over at most 64 connections
   tare http --ramp 100..5k:30s http://host/             from 100/s to 5 000/s in 30 s
   tare http -H 'Accept: text/html' -d '{\"n\":{seq}}' http://host/
   tare http --rate 1k --no-resumption --no-keep-alive https://host/
 
 Quantities:
-  rates 400, 20k, 30/min, 1/7s; times 10s, 250ms, 1.5m; sizes 600, 64KiB; counts 10k, 5M
+  rates: 400, 20k, 30/min, 1/7s; times: 10s, 250ms, 1.5m; sizes: 600, 64KiB; counts: 10k, 5M
 
 Placeholders in URL, headers and body:
   {seq} {random:hex:16} {random:dec:8} {random:alnum:12} {uuid} {now_ms} {line:FILE}
-  {{seq}} is the text {seq}
+  {{seq}} stands for the text {seq}
 
 Exit status:
   0 valid; 2 bad input, nothing sent; 3 a threshold failed; 4 INVALID: the generator was the limit;
   5 target unreachable; 130 interrupted";
 
-/// Load an HTTP or HTTPS target, and weigh the load itself.
+/// Send HTTP or HTTPS requests to a target, and judge the generator too
 #[derive(Args, Clone, Debug, Default)]
 #[command(after_help = format!("{EXAMPLES}\n\n{}", crate::elsewhere::kinds()))]
 pub struct HttpArgs {
-    /// A URL, or a file with one URL or one JSON object ({"url":…}) a line
+    /// A URL, or a file with one URL or one JSON object ({"url":…}) per line
     #[arg(value_name = "URL | FILE", value_hint = ValueHint::Url)]
     pub target: String,
 
@@ -62,37 +62,37 @@ pub struct HttpArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Load")]
 pub struct LoadArgs {
-    /// Open loop: requests are due at this rate, whatever the target does
+    /// Open loop: send requests at this rate, whatever the target does
     #[arg(short = 'r', long, value_name = "RATE", allow_hyphen_values = true, value_parser = quantity)]
     pub rate: Option<String>,
-    /// Closed loop over N connections; with a rate, the most connections that may be open
+    /// Closed loop over N connections; with a rate, at most N connections
     #[arg(short = 'c', long, visible_alias = "connections", value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
     pub parallel: Option<String>,
-    /// Exponential gaps with the mean that --rate gives
+    /// Poisson arrivals: exponential gaps with the mean that --rate gives
     #[arg(long)]
     pub poisson: bool,
-    /// From one rate to another in a straight line, e.g. 100..5k:30s
+    /// Change the rate linearly from one to another, e.g. 100..5k:30s
     #[arg(long, value_name = "FROM..TO:OVER", allow_hyphen_values = true, value_parser = quantity)]
     pub ramp: Option<String>,
-    /// A higher rate after each step, e.g. 1k+500:10s..5k
+    /// Raise the rate in steps, e.g. 1k+500:10s..5k
     #[arg(long, value_name = "FROM+BY:EVERY..TO", allow_hyphen_values = true, value_parser = quantity)]
     pub step: Option<String>,
-    /// One target rate after another, each reached in a straight line, e.g. 100:10s,1k:30s,0:5s
+    /// Change the rate linearly to each of these rates in turn, e.g. 100:10s,1k:30s,0:5s
     #[arg(long, value_name = "RATE:OVER,…", allow_hyphen_values = true, value_parser = quantity)]
     pub stages: Option<String>,
-    /// A rate that swings around its mean, e.g. 1k±500:60s or 1k+-500:60s
+    /// Vary the rate as a sine around a mean, e.g. 1k±500:60s or 1k+-500:60s
     #[arg(long, value_name = "MEAN±AMPLITUDE:PERIOD", allow_hyphen_values = true, value_parser = quantity)]
     pub sine: Option<String>,
-    /// So many requests at once, again and again, e.g. 100:1s
+    /// Send SIZE requests at once, every EVERY, e.g. 100:1s
     #[arg(long, value_name = "SIZE:EVERY", allow_hyphen_values = true, value_parser = quantity)]
     pub burst: Option<String>,
-    /// Recorded times: a file with one offset in seconds a line
+    /// Send at recorded times: a file with one offset in seconds per line
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub at: Option<String>,
-    /// Each due time moves by up to ± this share of the gap, e.g. 10%
+    /// Move each due time at random by up to ± this share of the gap, e.g. 10%
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = quantity)]
     pub jitter: Option<String>,
-    /// Which line of a file is next: random, sequential or shuffle [default: random]
+    /// Order of the lines of a file: random, sequential or shuffle [default: random]
     #[arg(long, value_name = "ORDER")]
     pub order: Option<String>,
     /// Seed of every random choice [default: 1]
@@ -110,10 +110,10 @@ pub struct StopArgs {
     /// Requests in the measured part
     #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
     pub requests: Option<String>,
-    /// How long stragglers may take after the last departure [default: the timeout, at most 5s]
+    /// How long to wait for responses after the last departure [default: the timeout, at most 5s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = quantity)]
     pub grace: Option<String>,
-    /// First part that is sent but is not in the figures
+    /// Warm up for this long first; its requests are in no figure
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = quantity)]
     pub warmup: Option<String>,
 }
@@ -125,10 +125,10 @@ pub struct RequestArgs {
     /// Method [default: GET, or POST with a body]
     #[arg(short = 'X', long, value_name = "METHOD")]
     pub method: Option<String>,
-    /// A header; may be given again
+    /// Request header (repeatable)
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", action = ArgAction::Append)]
     pub headers: Vec<String>,
-    /// A body, or @FILE: read once and sent with its length; placeholders are filled in both
+    /// Request body, or @FILE to read it from a file once; placeholders are filled in both
     #[arg(
         short = 'd',
         long,
@@ -137,46 +137,46 @@ pub struct RequestArgs {
         allow_hyphen_values = true
     )]
     pub body: Option<String>,
-    /// A body that is read while it is sent, in chunks
+    /// Read the body from FILE while sending it, with chunked encoding
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub body_stream: Option<String>,
-    /// Basic auth
+    /// Basic authentication
     #[arg(short = 'u', long, value_name = "NAME:PASSWORD")]
     pub user: Option<String>,
-    /// Host header instead of the URL's
+    /// Host header, instead of the URL's host
     #[arg(long, value_name = "NAME")]
     pub host: Option<String>,
     /// HTTP version: 1.1 or 1.0 [default: 1.1]
     #[arg(long, value_name = "VERSION")]
     pub http: Option<String>,
-    /// Send Expect: 100-continue, and the body after the 100
+    /// Send Expect: 100-continue, and the body after the 100 response
     #[arg(long)]
     pub expect_continue: bool,
     /// Follow up to N redirects [default: 0]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
     pub follow: Option<String>,
-    /// A request without its answer by then has failed [default: 30s]
+    /// Fail a request that has no complete response after this time [default: 30s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = quantity)]
     pub timeout: Option<String>,
-    /// The timeout starts again with every byte that arrives
+    /// Restart the timeout with every byte that arrives
     #[arg(long)]
     pub idle_timeout: bool,
-    /// Acceptable statuses, e.g. 2xx,304,400-404; any other fails
+    /// Fail a response with any status other than these, e.g. 2xx,304,400-404
     #[arg(long, value_name = "STATUS,…", value_delimiter = ',', action = ArgAction::Append)]
     pub expect_status: Vec<String>,
-    /// Text that each body must contain
+    /// Fail a response whose body does not contain this text
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub expect_body: Option<String>,
-    /// MD5 that each body must have
+    /// Fail a response whose body has another MD5
     #[arg(long, value_name = "HEX")]
     pub expect_md5: Option<String>,
-    /// SHA-256 that each body must have
+    /// Fail a response whose body has another SHA-256
     #[arg(long, value_name = "HEX")]
     pub expect_sha256: Option<String>,
-    /// Each URL's body must stay what it was the first time
+    /// Fail a response whose body differs from the URL's first one
     #[arg(long)]
     pub same_checksum: bool,
-    /// Send {…} as it is
+    /// Send {…} literally; fill in no placeholders
     #[arg(long)]
     pub no_templates: bool,
 }
@@ -185,34 +185,34 @@ pub struct RequestArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Connection")]
 pub struct ConnectionArgs {
-    /// A new connection for each request
+    /// Open a new connection for each request
     #[arg(long, visible_alias = "disable-keepalive")]
     pub no_keep_alive: bool,
     /// Close a connection after N requests
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
     pub requests_per_connection: Option<String>,
-    /// Requests on their way on one connection at once [default: 1]
+    /// Requests in flight at once on one connection [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
     pub pipeline: Option<String>,
-    /// Open connections no faster than this
+    /// Open connections at no more than this rate
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = quantity)]
     pub ramp_connections: Option<String>,
-    /// Most open connections of an open loop without --parallel [default: 10000]
+    /// Maximum number of connections in an open loop without --parallel [default: 10000]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
     pub max_open: Option<String>,
-    /// Local addresses, used in turn; may be given again
+    /// Local addresses, used in turn (repeatable)
     #[arg(long = "source-ip", value_name = "ADDRESS,…", value_delimiter = ',', action = ArgAction::Append)]
     pub source_ips: Vec<String>,
-    /// HTTP proxy, perhaps as http://USER:PASSWORD@HOST:PORT; https goes through CONNECT
+    /// HTTP proxy, also as http://USER:PASSWORD@HOST:PORT; https goes through CONNECT
     #[arg(long, value_name = "HOST:PORT")]
     pub proxy: Option<String>,
-    /// Connect to this Unix socket, whatever the URL says
+    /// Connect to this Unix socket instead of the URL's host
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub unix: Option<String>,
-    /// Leave Nagle's algorithm on (no TCP_NODELAY)
+    /// Leave Nagle's algorithm on (do not set TCP_NODELAY)
     #[arg(long)]
     pub nagle: bool,
-    /// Most bytes a second read from one connection
+    /// Read at most this many bytes per second from each connection
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = quantity)]
     pub throttle: Option<String>,
 }
@@ -221,7 +221,7 @@ pub struct ConnectionArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "TLS")]
 pub struct TlsArgs {
-    /// Trust these authorities (PEM) as well as the host's own
+    /// Trust these certificate authorities (PEM) besides the host's own
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub ca: Option<String>,
     /// Client certificate chain (PEM); needs --key
@@ -242,13 +242,13 @@ pub struct TlsArgs {
     /// Cipher suites by their IANA names
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', action = ArgAction::Append)]
     pub ciphers: Vec<String>,
-    /// Make every handshake a full one
+    /// Do not resume TLS sessions: every handshake is a full one
     #[arg(long)]
     pub no_resumption: bool,
-    /// Name to send as SNI and to check in the certificate
+    /// Name to send as SNI and to verify in the certificate
     #[arg(long, value_name = "NAME")]
     pub sni: Option<String>,
-    /// Protocols to offer, in order; an empty text offers none [default: http/1.1]
+    /// Protocols to offer by ALPN, in order; '' offers none [default: http/1.1]
     #[arg(long, value_name = "NAME,…")]
     pub alpn: Option<String>,
 }
@@ -257,16 +257,16 @@ pub struct TlsArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Names")]
 pub struct NameArgs {
-    /// Take these addresses for HOST:PORT instead of asking; may be given again
+    /// Use these addresses for HOST:PORT instead of a DNS look-up (repeatable)
     #[arg(long, value_name = "HOST:PORT:ADDRESS,…", action = ArgAction::Append)]
     pub resolve: Vec<String>,
-    /// Ask again after this long [default: ask once]
+    /// Resolve names again at this interval [default: only once]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = quantity)]
     pub resolve_every: Option<String>,
-    /// IPv4 only
+    /// Use IPv4 only
     #[arg(short = '4', long, conflicts_with = "ipv6")]
     pub ipv4: bool,
-    /// IPv6 only
+    /// Use IPv6 only
     #[arg(short = '6', long)]
     pub ipv6: bool,
 }
@@ -275,19 +275,19 @@ pub struct NameArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Generator")]
 pub struct GeneratorArgs {
-    /// Threads that send [default: one for each CPU but one]
+    /// Engine threads [default: the number of CPUs minus one]
     #[arg(short = 't', long, value_name = "N", allow_hyphen_values = true, value_parser = quantity)]
     pub threads: Option<String>,
     /// CPUs to run on, e.g. 0,2-3
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
-    /// Spin the last stretch to a due time: auto, never or always [default: auto]
+    /// Busy-wait just before a due time: auto, never or always [default: auto]
     #[arg(long, value_name = "WHEN")]
     pub spin: Option<String>,
     /// Priority of threads that spin: auto, normal or real-time [default: auto]
     #[arg(long, value_name = "WHICH")]
     pub priority: Option<String>,
-    /// How sockets are driven: epoll, uring, or auto, which is epoll [default: auto]
+    /// Socket I/O: epoll, uring, or auto, which means epoll [default: auto]
     #[arg(long, value_name = "WAY")]
     pub io: Option<String>,
 }
@@ -296,10 +296,10 @@ pub struct GeneratorArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Thresholds")]
 pub struct LimitArgs {
-    /// The run has failed (status 3) if this comes true, e.g. 'latency.p99 > 50ms'; may be given again
+    /// Fail the run (exit status 3) if this condition is true, e.g. 'latency.p99 > 50ms' (repeatable)
     #[arg(long, value_name = "CONDITION", allow_hyphen_values = true, value_parser = quantity, action = ArgAction::Append)]
     pub fail_if: Vec<String>,
-    /// As --fail-if, and end the run as soon as it comes true
+    /// Like --fail-if, and stop the run as soon as the condition is true (repeatable)
     #[arg(long, value_name = "CONDITION", allow_hyphen_values = true, value_parser = quantity, action = ArgAction::Append)]
     pub abort_if: Vec<String>,
 }
@@ -317,31 +317,31 @@ pub struct OutputArgs {
     /// Keep nothing
     #[arg(long)]
     pub no_save: bool,
-    /// Give the run this tag: tare runs and tare compare then find it by it (repeatable)
+    /// Tag the run; tare runs and tare compare can find it by its tag (repeatable)
     #[arg(long = "tag", value_name = "WORD", conflicts_with = "no_save")]
     pub tags: Vec<catalogue::Tag>,
-    /// Keep every single request, too: samples.parquet in the run folder
+    /// Also keep every single request, in samples.parquet in the run folder
     #[arg(long, conflicts_with = "no_save")]
     pub samples: bool,
-    /// Send the figures there, too; may be given again (kinds are below, and in docs/sinks.md)
+    /// Also send the figures to this sink (repeatable; for the kinds see docs/sinks.md)
     #[arg(long, value_name = "KIND:PLACE", action = ArgAction::Append)]
     pub to: Vec<String>,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
-    /// Write verdict and thresholds as JUnit XML into FILE; - is standard output
+    /// Write verdict and thresholds to FILE as JUnit XML; - is standard output
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub junit: Option<PathBuf>,
-    /// Write a summary as Markdown into FILE; - is standard output
+    /// Write a summary to FILE as Markdown; - is standard output
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub markdown: Option<PathBuf>,
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(short = 'q', long)]
     pub quiet: bool,
-    /// No progress line
+    /// Show no progress line
     #[arg(long)]
     pub no_progress: bool,
-    /// Exit with status 0 even if the verdict is INVALID; the word stays
+    /// Exit with status 0 even if the verdict is INVALID; the verdict itself does not change
     #[arg(long)]
     pub accept_invalid: bool,
     #[command(flatten)]

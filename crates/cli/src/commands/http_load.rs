@@ -34,40 +34,40 @@ usage:  http_load [-checksum] [-throttle] [-proxy host:port] [-verbose] [-timeou
 One start specifier, either -parallel or -rate, is required.
 One end specifier, either -fetches or -seconds, is required.
 
-What starts fetches, each on a connection of its own:
-  -parallel N       keep N connections busy, a new one for each that closes
-  -rate N           start exactly N a second, on as many connections as that takes
-  -jitter           vary each start by up to ±10 % of the interval (with -rate)
-What ends the run:
-  -fetches N        after N fetches
-  -seconds N        after N seconds; what is still on its way is cut off
-What is fetched:
-  url_file          one http:// or https:// URL a line; each fetch takes one at random
-  -proxy host:port  through this HTTP proxy (https by CONNECT); port 80 unless given
-  -sip file         from these local addresses in turn, one a line
-  -throttle         read at most 3360 bytes a second from each connection, as a 33.6 kbit/s modem
-  -timeout secs     give a connection up when nothing has come for so long [default: 60]
-  -cipher str       TLS cipher suites, OpenSSL's or IANA's names with ':' between; or fastsec, highsec, paranoid
-What is told:
-  -checksum         compare each URL's body with its first one
-  -verbose          progress on standard error each minute
+Start (each fetch has its own connection):
+  -parallel N       keep N connections busy, and open a new one when one closes
+  -rate N           start exactly N fetches per second, on as many connections as necessary
+  -jitter           with -rate: vary each start by up to ±10 % of the interval
+End:
+  -fetches N        stop after N fetches
+  -seconds N        stop after N seconds; fetches in progress are cut off
+Fetches:
+  url_file          one http:// or https:// URL per line; each fetch takes one at random
+  -proxy host:port  HTTP proxy (https by CONNECT); the port is 80 unless given
+  -sip file         local addresses to use in turn, one per line
+  -throttle         read at most 3360 bytes per second from each connection, like a 33.6 kbit/s modem
+  -timeout secs     close a connection on which nothing arrives for this long [default: 60]
+  -cipher str       TLS cipher suites by OpenSSL or IANA names, separated by ':'; or fastsec, highsec, paranoid
+Output:
+  -checksum         compare each body with the first one of the same URL
+  -verbose          print progress to standard error every minute
 
-Any unambiguous beginning of an option will do: -p 5 -s 10. Figures go to standard output in http_load's format;
-what they are worth goes to standard error, and into the exit status:
+Options may be shortened as long as they stay unambiguous: -p 5 -s 10. Figures go to standard output, in
+http_load's format. The verdict on them goes to standard error, and into the exit status:
   0 valid; 2 bad input, nothing sent; 4 INVALID: the generator was the limit; 5 target unreachable; 130 interrupted
 
 Example:
   http_load -rate 400 -seconds 10 urls.txt
   http_load -parallel 5 -fetches 1000 urls.txt
 
-`tare http` does all this and more: percentiles, a report, keep-alive. What was wrong with http_load, and what
-has changed: docs/http_load.md.";
+`tare http` does all this and more: percentiles, a report, keep-alive. docs/http_load.md lists http_load's
+faults and what has changed.";
 
 /// http_load's command line and output, with its faults corrected
 #[derive(Args, Debug)]
 #[command(override_help = HELP, after_help = HELP, disable_help_flag = true)]
 pub struct HttpLoadWords {
-    /// Options as http_load has them, then the file of URLs
+    /// http_load's options, then the file of URLs
     #[arg(value_name = "OPTIONS… url_file", allow_hyphen_values = true, trailing_var_arg = true)]
     pub words: Vec<OsString>,
 }
@@ -114,7 +114,7 @@ fn run(program: &str, args: &HttpLoadArgs) -> Result<ExitCode> {
     }
     if let Some(text) = args.cipher.as_deref().filter(|text| cipher::is_alias(text)) {
         let suites = plan.tls.ciphers.join(", ");
-        eprintln!("{program}: -cipher {text} stands for {suites}: the cipher that it was is no longer safe");
+        eprintln!("{program}: -cipher {text} means {suites} here: its original cipher is no longer secure");
     }
     let options = Options {
         output: Output::Nothing,
@@ -133,7 +133,7 @@ fn run(program: &str, args: &HttpLoadArgs) -> Result<ExitCode> {
 /// http_load verified no certificate, and what was tested with it often has none that would do.
 fn warn_of_certificates(program: &str) {
     eprintln!(
-        "{program}: WARNING: certificates are NOT verified, as http_load never did: anyone could answer; \
+        "{program}: WARNING: certificates are NOT verified, as in http_load, so anyone could respond; \
          tare http verifies them"
     );
 }
@@ -209,7 +209,7 @@ fn source_addresses(path: &Path) -> Result<Vec<String>> {
         }
     }
     if all.is_empty() {
-        bail!("-sip {name}: no address; expected one a line");
+        bail!("-sip {name}: no address; expected one per line");
     }
     Ok(all.iter().map(ToString::to_string).collect())
 }

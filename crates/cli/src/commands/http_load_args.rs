@@ -147,16 +147,16 @@ fn value_of<'a>(name: &str, value_name: &str, word: Option<&'a str>) -> Result<&
 fn url_file(words: &[String], at: usize) -> Result<String> {
     match words.get(at..).unwrap_or_default() {
         [file] => Ok(file.clone()),
-        [] => bail!("no url_file: the last word must be a file with one URL a line"),
+        [] => bail!("no url_file: the last argument must be a file with one URL per line"),
         [file, word, ..] if is_option(word) => {
-            bail!("{word} after {file}: options come first, the url_file is the last word")
+            bail!("{word} after {file}: options come first, and url_file is the last argument")
         }
         [file, word, ..] => {
             let throttle = match file.parse::<f64>() {
                 Ok(_) => "; -t and -c are short for -throttle and -checksum, which take no value",
                 Err(_) => "",
             };
-            bail!("'{file}' and '{word}' are both left over: the url_file is the one last word{throttle}")
+            bail!("'{file}' and '{word}' are both left over: only url_file follows the options{throttle}")
         }
     }
 }
@@ -183,21 +183,21 @@ impl Read {
 
     fn finish(self, url_file: String) -> Result<HttpLoadArgs> {
         let start = match (self.parallel, self.rate) {
-            (Some(_), Some(_)) => bail!("-parallel contradicts -rate: give one of them"),
+            (Some(_), Some(_)) => bail!("-parallel contradicts -rate: give only one of them"),
             (Some(connections), None) => Start::Parallel(connections),
             (None, Some(rate)) => Start::Rate(rate),
             (None, None) => bail!(
-                "no start specifier: give -parallel N (connections at once) or -rate N (requests a second)"
+                "no start specifier: give -parallel N (connections at once) or -rate N (requests per second)"
             ),
         };
         let stop = match (self.fetches, self.seconds) {
-            (Some(_), Some(_)) => bail!("-fetches contradicts -seconds: give one of them"),
+            (Some(_), Some(_)) => bail!("-fetches contradicts -seconds: give only one of them"),
             (Some(count), None) => Stop::Fetches(count),
             (None, Some(time)) => Stop::Seconds(time),
             (None, None) => bail!("no stop rule: give -fetches N or -seconds N"),
         };
         if self.jitter && !matches!(start, Start::Rate(_)) {
-            bail!("-jitter needs -rate: connections kept busy have no interval to vary");
+            bail!("-jitter needs -rate: with -parallel there is no interval to vary");
         }
         Ok(HttpLoadArgs {
             checksum: self.checksum,
@@ -235,7 +235,7 @@ fn parallel(name: &str, value: &str) -> Result<u32> {
 fn time(name: &str, value: &str) -> Result<Picos> {
     let time: Picos = value.parse().map_err(|error| wrong(name, error, "10 (seconds)"))?;
     if time.is_zero() {
-        bail!("{name}: '{value}' is zero; expected something above zero, e.g. 10 (seconds)");
+        bail!("{name}: '{value}' is zero; expected more than zero, e.g. 10 (seconds)");
     }
     Ok(time)
 }
@@ -249,7 +249,7 @@ fn proxy(value: &str) -> Result<String> {
         _ => (value, "80"),
     };
     if host.is_empty() || host.contains("://") || host.contains('/') {
-        bail!("-proxy: '{value}' has no plain host; {EXPECTED}");
+        bail!("-proxy: '{value}' has no host; {EXPECTED}");
     }
     match port.parse::<u16>() {
         Ok(port) if port > 0 => Ok(format!("{host}:{port}")),

@@ -69,7 +69,7 @@ fn meaning(name: &str) -> Result<Vec<&'static str>> {
     let by_openssl = NAMES.iter().find(|(openssl, iana)| is(openssl) || is(iana)).map(|(_, iana)| *iana);
     match by_openssl.or_else(|| TLS13.into_iter().find(|suite| is(suite))) {
         Some(suite) => Ok(vec![suite]),
-        None => bail!("-cipher: '{name}' is not a cipher that can be had; expected one of {}", known()),
+        None => bail!("-cipher: '{name}' is not a supported cipher; expected one of {}", known()),
     }
 }
 

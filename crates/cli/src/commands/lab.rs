@@ -11,17 +11,17 @@ const NAME: &str = "lab";
 
 const EXAMPLES: &str = "\
 Examples:
-  tare lab up                                  generator and sink, joined by a veth pair
-  tare lab up --name wire --middlebox          with a middlebox for `tare forward` between them
+  tare lab up                            generator and sink, joined by a veth pair
+  tare lab up --name wire --middlebox    with a middlebox between them for `tare forward`
   tare lab up --name mq --queues 4 --mtu 9000
-  tare lab up --gro --middlebox                for live: and `tare forward --xdp`
+  tare lab up --gro --middlebox          for live: ports and `tare forward --xdp`
   tare lab show
-  tare lab down                                takes away what `up` made, and nothing else
+  tare lab down                          remove what `up` made, and nothing else
 
 Interfaces: gen0 in tare-NAME-generator, sink0 in tare-NAME-sink, mid0 and mid1 in tare-NAME-middlebox.
 Needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN) and iproute2.";
 
-/// Make test beds of namespaces and veth pairs, show them, take them away
+/// Make, show and remove test beds of network namespaces and veth pairs
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct LabArgs {
@@ -39,32 +39,32 @@ enum Action {
 /// Make a test bed
 #[derive(Args, Debug)]
 struct UpArgs {
-    /// What to call it
+    /// Name of the bed
     #[arg(long, value_name = "NAME", default_value = NAME)]
     name: String,
-    /// Queues of each interface, both ways
+    /// Transmit and receive queues of each interface
     #[arg(long, value_name = "N", default_value_t = 1)]
     queues: u32,
-    /// Longest IP packet
+    /// MTU: longest IP packet
     #[arg(long, value_name = "BYTES", default_value_t = 1_500)]
     mtu: u32,
-    /// A namespace between the two: a wire for a program that forwards frames, or a router
+    /// Add a middlebox between the two: a wire for a program that forwards frames, or a router
     #[arg(long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "wire")]
     middlebox: Option<Between>,
-    /// IPv6 addresses too (fd00:18::/64)
+    /// Also use IPv6 addresses (fd00:18::/64)
     #[arg(long)]
     ipv6: bool,
-    /// Neighbours are unknown: they have to be asked for by ARP or ND
+    /// Set no neighbour entries, so that ARP or neighbour discovery is needed
     #[arg(long)]
     no_neighbours: bool,
     /// Leave checksum and segmentation offloads on
     #[arg(long)]
     offloads: bool,
-    /// Switch generic receive offload on at every end: without it a veth takes no frames of XDP programs
-    /// (live:, `tare forward --xdp`). The hosts' own TCP may then see segments glued together
+    /// Turn on generic receive offload at every end. A veth accepts frames of XDP programs (live:,
+    /// `tare forward --xdp`) only with it. TCP may then see merged segments
     #[arg(long)]
     gro: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -77,24 +77,24 @@ enum Between {
     Router,
 }
 
-/// Take a test bed away
+/// Remove a test bed
 #[derive(Args, Debug)]
 struct DownArgs {
-    /// Which
+    /// Name of the bed
     #[arg(long, value_name = "NAME", default_value = NAME)]
     name: String,
-    /// All of them
+    /// Remove all beds
     #[arg(long, conflicts_with = "name")]
     all: bool,
 }
 
-/// Show the test beds there are, and what to try in them
+/// List the test beds, with commands to try in them
 #[derive(Args, Debug)]
 struct ShowArgs {
-    /// Only this one
+    /// Show only this bed
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -142,7 +142,7 @@ impl UpArgs {
 fn down(args: &DownArgs) -> Result<Status, Failure> {
     if !args.all {
         bed::down(&args.name).map_err(Failure::wrong)?;
-        print_all(&format!("{} is gone\n", args.name))?;
+        print_all(&format!("{} is removed\n", args.name))?;
         return Ok(Status::Done);
     }
     let mut failed = None;
@@ -151,7 +151,7 @@ fn down(args: &DownArgs) -> Result<Status, Failure> {
         match bed::down(&state.name) {
             Ok(_) => {
                 gone += 1;
-                print_all(&format!("{} is gone\n", state.name))?;
+                print_all(&format!("{} is removed\n", state.name))?;
             }
             // Somebody else was quicker.
             Err(BedError::Unknown { .. }) => {}
@@ -161,7 +161,7 @@ fn down(args: &DownArgs) -> Result<Status, Failure> {
         }
     }
     if gone == 0 && failed.is_none() {
-        print_all("there was nothing to take away\n")?;
+        print_all("there was nothing to remove\n")?;
     }
     failed.map_or(Ok(Status::Done), |error| Err(Failure::wrong(error)))
 }
@@ -175,7 +175,7 @@ fn show(args: &ShowArgs) -> Result<Status, Failure> {
     if args.json {
         print_json(&beds)?;
     } else if beds.is_empty() {
-        print_all("there is no test bed: make one with 'tare lab up'\n")?;
+        print_all("there is no test bed; make one with 'tare lab up'\n")?;
     } else {
         let texts: Vec<String> = beds.iter().map(described).collect();
         print_all(&texts.join("\n"))?;
@@ -196,7 +196,7 @@ fn described(state: &State) -> String {
         counted(state.queues.into(), "queue"),
         state.mtu,
         if state.gro { ", GRO on" } else { "" },
-        if state.ready { "" } else { ", half made: take it away with 'tare lab down'" }
+        if state.ready { "" } else { ", incomplete; remove it with 'tare lab down'" }
     );
     let width = state.namespaces.iter().map(|namespace| namespace.name.len()).max().unwrap_or(0);
     for namespace in &state.namespaces {
@@ -214,7 +214,7 @@ fn described(state: &State) -> String {
         }
     }
     if !state.gro {
-        text += "  For live: and `tare forward --xdp` its ends would need GRO: tare lab up --gro\n";
+        text += "  live: and `tare forward --xdp` need GRO at both ends: tare lab up --gro\n";
     }
     text += "\nTry:\n";
     for command in commands(state) {

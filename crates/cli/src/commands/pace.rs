@@ -17,55 +17,56 @@ const EXAMPLES: &str = "\
 Examples:
   tare pace tap:tare0 packet:veth0 --rate 50mbit
       then: ip addr add 198.18.0.1/24 dev tare0; ip link set tare0 up; iperf3 -c 198.18.0.2
-  tare pace tap:tare0 packet:veth0 -d 13560 -t 10      a gap of 13 560 ns between all frames
-  tare pace tap:tare0 packet:veth0 -D gaps.txt         gaps from a file, again and again
-  tare pace --port fpga:eth1 -d 13560                  from tap:tare0, through an FPGA module
-  tare ctl last mark                                   'all up to here has gone', while it runs
+  tare pace tap:tare0 packet:veth0 -d 13560 -t 10    a gap of 13 560 ns between any two frames
+  tare pace tap:tare0 packet:veth0 -D gaps.txt       gaps from a file, repeated
+  tare pace --port fpga:eth1 -d 13560                from tap:tare0, through an FPGA module
+  tare ctl last mark                                 report when all frames up to now have left
 
-Before a tap this host's sockets are kept back, so that nothing is dropped on the way. Other ports take frames as they come.
-Bits count the frame with FCS, preamble and the gap of Ethernet; 50mbit:l2 counts the frame with its FCS alone.";
+If IN is a tap, its senders are throttled, so that nothing is dropped on the way. On other ports frames
+arrive as fast as they are sent.
+Rates in bits count preamble, frame with FCS, and Ethernet's gap; 50mbit:l2 counts only the frame with FCS.";
 
-/// Let what this host sends leave at exact times, TCP and all
+/// Pace this host's outgoing traffic, TCP included, at exact times
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct PaceArgs {
-    /// What this host sends into: tap:NAME, or the far end of a pair of veth
+    /// Port where this host's traffic comes in: tap:NAME, or the far end of a veth pair
     #[arg(value_name = "IN")]
     input: Option<String>,
-    /// Where it leaves, and answers come from
+    /// Port where the paced frames leave; replies come back through it
     #[arg(value_name = "OUT")]
     output: Option<String>,
-    /// The same as OUT; IN is tap:tare0 then, if it is not given
+    /// Same as OUT; IN defaults to tap:tare0
     #[arg(long, value_name = "PORT", conflicts_with = "output")]
     port: Option<String>,
 
-    /// Frames a second (20k), bits a second (50mbit) or a share of the line rate (50%)
-    #[arg(long, value_name = "RATE", help_heading = "When")]
+    /// Frames per second (20k), bits per second (50mbit) or a share of the line rate (50%)
+    #[arg(long, value_name = "RATE", help_heading = "Schedule")]
     rate: Option<String>,
     /// Gap between frames: nanoseconds, or a time such as 100us
-    #[arg(short = 'd', long, value_name = "NS", help_heading = "When")]
+    #[arg(short = 'd', long, value_name = "NS", help_heading = "Schedule")]
     gap: Option<String>,
-    /// Gaps from a file, nanoseconds, one a line; from the beginning again at its end
-    #[arg(short = 'D', long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "When")]
+    /// File of gaps in nanoseconds, one per line; starts again at its end
+    #[arg(short = 'D', long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Schedule")]
     gaps: Option<String>,
-    /// Gaps count from when the frame before left, not from when it was due
-    #[arg(long, help_heading = "When")]
+    /// Count each gap from the previous frame's actual departure, not from its due time
+    #[arg(long, help_heading = "Schedule")]
     relative: bool,
-    /// End after this long; without it, at Ctrl-C
-    #[arg(short = 't', long, value_name = "DURATION", help_heading = "When")]
+    /// Stop after this time [default: at Ctrl-C]
+    #[arg(short = 't', long, value_name = "DURATION", help_heading = "Schedule")]
     duration: Option<String>,
-    /// Speed of the link, where its driver does not tell it
-    #[arg(long, value_name = "BITS", help_heading = "When")]
+    /// Link speed in bits per second, e.g. 10G, if the driver does not report it
+    #[arg(long, value_name = "BITS", help_heading = "Schedule")]
     line: Option<String>,
 
-    /// CPUs for the thread that paces and the one that hands answers back
-    #[arg(long, value_name = "LIST", help_heading = "How")]
+    /// CPUs for the pacing thread and for the thread that returns replies
+    #[arg(long, value_name = "LIST", help_heading = "Generator")]
     cpus: Option<String>,
-    /// Priority of the thread that paces: auto, normal or real-time [default: auto]
-    #[arg(long, value_name = "WHICH", help_heading = "How")]
+    /// Priority of the pacing thread: auto, normal or real-time [default: auto]
+    #[arg(long, value_name = "WHICH", help_heading = "Generator")]
     priority: Option<String>,
-    /// Do not keep this host's sockets back before a tap; its queue is long instead
-    #[arg(long, help_heading = "How")]
+    /// Do not throttle senders into a tap; queue their frames instead
+    #[arg(long, help_heading = "Generator")]
     no_valve: bool,
 
     #[command(flatten)]

@@ -16,31 +16,31 @@ use store::schema::Word;
 use store::timeline::MAX_BINS;
 use store::{RunResult, StoredRun, Timeline};
 
-/// Draw a stored run again: as text, HTML, JSON or CSV
+/// Report on a stored run: as text, HTML, JSON or CSV
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// A run: its name or the end of it, `last`, `last~1`, a tag, its folder, or redis://HOST/RUN
+    /// Name of the run, the end of its name, `last`, `last~1`, a tag, its folder, or redis://HOST/RUN
     #[arg(value_name = "RUN", required = true, value_hint = ValueHint::AnyPath)]
     runs: Vec<String>,
-    /// Add several runs up as if they were one: histograms add their buckets, no percentile is averaged
+    /// Merge several runs into one; histograms are added, percentiles are not averaged
     #[arg(long)]
     merge: bool,
     #[command(flatten)]
     form: Form,
-    /// Write to this file; `-` is standard output
+    /// Write the report to this file; `-` is standard output
     #[arg(short = 'o', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
     /// Also write thresholds and verdict as JUnit XML
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     junit: Option<PathBuf>,
-    /// Also write a summary in Markdown
+    /// Also write a summary as Markdown
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     markdown: Option<PathBuf>,
-    /// Hold this against the run, as if it had been judged by it; status 3 if it fails, 4 if the run is INVALID, 5 if its
-    /// target was unreachable; may be given again
+    /// Judge the run by this condition (repeatable). Exit with status 3 if it is true, 4 if the run is
+    /// INVALID, 5 if its target was unreachable
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<String>,
-    /// Let --fail-if decide the status even if the verdict is INVALID
+    /// Let --fail-if decide the exit status even if the verdict is INVALID
     #[arg(long, requires = "fail_if")]
     accept_invalid: bool,
 }
@@ -48,16 +48,16 @@ pub struct ReportArgs {
 #[derive(Args, Debug)]
 #[group(multiple = false)]
 struct Form {
-    /// The summary and the charts, as text (this is the default)
+    /// Print summary and charts as text (the default)
     #[arg(long)]
     text: bool,
-    /// One HTML file for a browser; to NAME.html when standard output is a terminal
+    /// Write one HTML file for a browser; to NAME.html if standard output is a terminal
     #[arg(long)]
     html: bool,
-    /// The result, as result.json has it
+    /// Print the result, as in result.json
     #[arg(long)]
     json: bool,
-    /// One line for each interval
+    /// Print one line per interval
     #[arg(long)]
     csv: bool,
 }
@@ -75,7 +75,7 @@ struct Subject {
 pub fn run(args: &ReportArgs) -> Result<Status, Failure> {
     if args.junit.is_some() && args.junit == args.markdown {
         return Err(Failure::wrong(anyhow!(
-            "--junit and --markdown name the same file; name another for one of them"
+            "--junit and --markdown name the same file; name different files"
         )));
     }
     let mut subject = subject(args)?;
@@ -127,7 +127,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
         return print_all(text);
     }
     fs::write(path, text)
-        .map_err(|why| Failure::wrong(anyhow!("{}: {why}; name a file that can be written", path.display())))
+        .map_err(|why| Failure::wrong(anyhow!("{}: {why}; expected a writable file", path.display())))
 }
 
 fn subject(args: &ReportArgs) -> Result<Subject, Failure> {
@@ -147,7 +147,7 @@ fn subject(args: &ReportArgs) -> Result<Subject, Failure> {
         }
         several => {
             return Err(Failure::wrong(anyhow!(
-                "{} runs were named: --merge adds them up; tare compare sets them beside each other",
+                "{} runs were named; --merge merges them into one report, and tare compare compares them",
                 several.len()
             )));
         }
@@ -168,7 +168,7 @@ fn each_once(runs: &[StoredRun]) -> Result<(), Failure> {
     match again {
         None => Ok(()),
         Some((_, run)) => Err(Failure::wrong(anyhow!(
-            "--merge: {} was named twice, and would count twice; name each run once",
+            "--merge: {} is named twice and would count twice; name each run once",
             run.result.run
         ))),
     }
@@ -181,7 +181,7 @@ fn same_plan(runs: &[StoredRun]) -> Result<(), Failure> {
     match results.find(|other| other.plan_hash != first.plan_hash) {
         None => Ok(()),
         Some(other) => Err(Failure::wrong(anyhow!(
-            "--merge: {} and {} have different plans, so they are not trials of one load; tare compare says what differs",
+            "--merge: {} and {} have different plans, so they are not trials of one load; use tare compare",
             first.run,
             other.run
         ))),

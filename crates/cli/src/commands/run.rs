@@ -10,10 +10,10 @@ use plan::{PlanError, PlanFile, packets};
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-/// Run the load that a plan describes
+/// Run the load that a plan file describes
 #[derive(Args, Debug)]
 pub struct RunArgs {
-    /// A plan, such as `--print-plan` prints and every run folder has
+    /// Plan file, as printed by `--print-plan` or found in a run folder
     #[arg(value_name = "PLAN.toml", value_hint = ValueHint::FilePath)]
     pub plan: PathBuf,
     #[command(flatten)]

@@ -17,7 +17,7 @@ const LIMIT: usize = 20;
 const NARROWEST_TARGET: usize = 16;
 
 const EXAMPLES: &str = "\
-A RUN is its name, a unique beginning or end of it (7f3a), last, last~1 (the one before), a tag,
+RUN is a run's name, a unique beginning or end of its name (7f3a), last, last~1 (the one before), a tag,
 or a path (./out).
 
 Examples:
@@ -26,7 +26,7 @@ Examples:
   tare runs tag last +before -draft
   tare runs prune --keep 20 --dry-run";
 
-/// List the runs that were kept; show, tag and remove them
+/// List, show, tag and remove stored runs
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct RunsArgs {
@@ -46,19 +46,19 @@ enum Action {
 
 #[derive(Args, Debug)]
 struct ListArgs {
-    /// Only runs with this tag (repeatable: with all of them)
+    /// List only runs with this tag (repeatable: runs with all of these tags)
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
-    /// Only runs that ended, or stand, so (repeatable, or a list with commas)
+    /// List only runs with this verdict or state (repeatable, or separated by commas)
     #[arg(long, value_name = "WORD", value_delimiter = ',', ignore_case = true)]
     verdict: Vec<Wanted>,
-    /// Only runs with this text in their name, target, load or command
+    /// List only runs with this text in their name, target, load or command
     #[arg(long = "match", value_name = "TEXT")]
     text: Option<String>,
-    /// At most so many, the newest; 0 lists all [default: 20, with --json all]
+    /// List at most the N newest runs; 0 lists all [default: 20, with --json all]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -73,51 +73,51 @@ enum Wanted {
     Unreadable,
 }
 
-/// Print the summary of a kept run
+/// Print the summary of a run
 #[derive(Args, Debug)]
 struct ShowArgs {
-    /// Its name, the end of it, last, last~1, a tag, or a path
+    /// Name of the run, the end of its name, last, last~1, a tag, or a path
     #[arg(value_name = "RUN")]
     run: String,
-    /// Print its result as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Give words to a run, or take them away
+/// Add tags to a run, or remove them
 #[derive(Args, Debug)]
 struct TagArgs {
-    /// Its name, the end of it, last, last~1, a tag, or a path
+    /// Name of the run, the end of its name, last, last~1, a tag, or a path
     #[arg(value_name = "RUN")]
     run: String,
-    /// +WORD or WORD adds it, -WORD takes it away; without any, its tags are printed
+    /// +WORD or WORD adds a tag, -WORD removes it; without any, print the run's tags
     #[arg(value_name = "±WORD", allow_hyphen_values = true, trailing_var_arg = true)]
     words: Vec<String>,
 }
 
-/// Remove runs for good
+/// Delete runs
 #[derive(Args, Debug)]
 struct RmArgs {
-    /// Its name, the end of it, last, last~1, a tag, or a path
+    /// Name of the run, the end of its name, last, last~1, a tag, or a path
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
 }
 
-/// Remove all but the newest runs; runs with a tag are left alone
+/// Delete all but the newest runs; tagged runs are kept
 ///
-/// Removes runs that have ended from the folder in which runs are kept; never those that --out put elsewhere.
+/// Deletes only runs that have ended and are in Tare's folder of runs, never those that --out put elsewhere.
 #[derive(Args, Debug)]
 struct PruneArgs {
-    /// How many to keep
+    /// Number of runs to keep
     #[arg(long, value_name = "N")]
     keep: usize,
-    /// Look only at runs with this tag
+    /// Consider only runs with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<Tag>,
-    /// Runs with a tag count and go like the others
+    /// Treat tagged runs like the others
     #[arg(long, conflicts_with = "tag")]
     tagged: bool,
-    /// Say what would be removed, and remove nothing
+    /// Print what would be deleted, and delete nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -146,11 +146,11 @@ fn list(args: &ListArgs) -> Result<Status, Failure> {
         print_all(&as_json(shown))?;
     } else if catalogue.entries().is_empty() {
         print_all(&format!(
-            "No run is kept yet: tare http URL makes one. They are kept in {}\n",
+            "There are no runs yet; tare http URL makes one. Runs are stored in {}\n",
             catalogue.runs_folder().display()
         ))?;
     } else if shown.is_empty() {
-        print_all(&format!("None of {} is such.\n", counted(catalogue.entries().len() as u64, "run")))?;
+        print_all(&format!("None of {} matches.\n", counted(catalogue.entries().len() as u64, "run")))?;
     } else {
         let names = short_names(catalogue.entries());
         let rows: Vec<Row> = shown.iter().map(|entry| Row::of(entry, names.of(entry))).collect();
@@ -335,11 +335,11 @@ fn prune(args: &PruneArgs) -> Result<Status, Failure> {
     let catalogue = Catalogue::open().map_err(Failure::wrong)?;
     let prunable = catalogue.prunable(args.keep, args.tag.as_ref(), args.tagged);
     if prunable.is_empty() {
-        print_all("There is nothing to remove.\n")?;
+        print_all("There is nothing to delete.\n")?;
         return Ok(Status::Done);
     }
     if args.dry_run {
-        let names = prunable.iter().map(|entry| format!("would remove {}\n", report::printable(&entry.name)));
+        let names = prunable.iter().map(|entry| format!("would delete {}\n", report::printable(&entry.name)));
         print_all(&names.collect::<String>())?;
         return Ok(Status::Done);
     }
@@ -354,10 +354,13 @@ fn remove(catalogue: &Catalogue, folders: &[std::path::PathBuf]) -> Result<Statu
         match catalogue.remove(folder) {
             Ok(removed) => {
                 let bytes = Bytes::new(removed.bytes);
-                print_all(&format!("removed {} ({bytes:#})\n", folder.display()))?;
+                print_all(&format!("deleted {} ({bytes:#})\n", folder.display()))?;
                 if removed.left > 0 {
                     let files = counted(removed.left as u64, "file");
-                    complain(&format!("tare: {} stays: {files} in it are not Tare's", folder.display()));
+                    complain(&format!(
+                        "tare: {} stays, because {files} in it are not Tare's",
+                        folder.display()
+                    ));
                 }
             }
             Err(error) => {
@@ -368,7 +371,7 @@ fn remove(catalogue: &Catalogue, folders: &[std::path::PathBuf]) -> Result<Statu
     }
     match failed {
         0 => Ok(Status::Done),
-        _ => Err(Failure::wrong(anyhow!("{} could not be removed", counted(failed, "run")))),
+        _ => Err(Failure::wrong(anyhow!("could not delete {}", counted(failed, "run")))),
     }
 }
 

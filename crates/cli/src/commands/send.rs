@@ -13,30 +13,35 @@ use plan::packets::send::SendPlanFile;
 
 const EXAMPLES: &str = "\
 Examples:
-  tare send veth0 --rate 1M --size 64                 a million frames a second for 10 s
-  tare send packet:eth0 -d 13560 -l 1476 -n 100000    one each 13 560 ns, as Caliper is told
-  tare send xdp:eth0 --rate 50% --imix --queues 2     half the line rate, sizes mixed
-  tare send live:eth0 --rate max                      as fast as an XDP program makes them
-  tare send veth0 --rate 10k --sign --receive veth1   what arrived: loss, order, one-way times, gaps
-  tare send veth0 --replay trace.pcapng --speed 2     at its own times, twice as fast
-  tare ctl last set rate 2M                           while it runs; or the keys + and -, space, m, q
+  tare send veth0 --rate 1M --size 64                 one million frames per second for 10 s
+  tare send packet:eth0 -d 13560 -l 1476 -n 100000    one frame every 13 560 ns (Caliper's flags)
+  tare send xdp:eth0 --rate 50% --imix --queues 2     half the line rate, mixed sizes
+  tare send live:eth0 --rate max                      as fast as an XDP program can make frames
+  tare send veth0 --rate 10k --sign --receive veth1   also report loss, order, one-way times, gaps
+  tare send veth0 --replay trace.pcapng --speed 2     replay a capture at twice its speed
+  tare ctl last set rate 2M                           change the rate of the run in progress
 
 Quantities:
-  rates 2M, 400/s (frames), 1gbit (bits on the wire, with preamble, gap and FCS), 1gbit:l2 (frames alone), 50% (of the line), max
-  sizes are frame sizes with FCS; -l is bytes of payload
+  rates: 2M or 400/s (frames), 1gbit (bits on the wire: preamble, frame with FCS, gap),
+  1gbit:l2 (bits of the frames alone), 50% (of the line rate), max
+  sizes: bytes of the frame with FCS; -l counts bytes of payload
+
+Keys during a run:
+  + and - change the rate, space pauses, m sets a mark, q stops
 
 Exit status:
   0 valid; 2 bad input, nothing sent; 3 a threshold failed; 4 INVALID: the generator was the limit;
-  5 nobody answers for the destination's hardware address; 130 interrupted";
+  5 destination's MAC address not found (ARP, neighbour discovery); 130 interrupted";
 
-/// Send frames at given times, or as fast as a port takes them.
+/// Send Ethernet frames at given times, or as fast as a port accepts them
 #[derive(Args, Clone, Debug, Default)]
 #[command(after_help = EXAMPLES)]
 pub struct SendArgs {
-    /// Where frames leave: an interface, or KIND:PLACE (packet:veth0, xdp:veth0, live:veth0, udp:198.18.0.2:9, tap:tare0, pcap:out.pcap)
+    /// Port to send from: an interface, or KIND:PLACE (packet:veth0, xdp:veth0, live:veth0,
+    /// udp:198.18.0.2:9, tap:tare0, pcap:out.pcap)
     #[arg(value_name = "PORT")]
     pub place: Option<String>,
-    /// The same as PORT
+    /// Same as PORT
     #[arg(long, value_name = "PORT", conflicts_with = "place")]
     pub port: Option<String>,
 
@@ -56,37 +61,37 @@ pub struct SendArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Load")]
 pub struct WhenArgs {
-    /// Frames a second, bits a second, a share of the line rate, or max [default: 1k]
+    /// Frames per second, bits per second, a share of the line rate, or max [default: 1k]
     #[arg(short = 'r', long, value_name = "RATE", allow_hyphen_values = true)]
     pub rate: Option<String>,
     /// Gap between departures in nanoseconds
     #[arg(short = 'd', long, value_name = "NS", allow_hyphen_values = true)]
     pub gap: Option<String>,
-    /// A file with one gap in nanoseconds a line; it repeats
+    /// File of gaps in nanoseconds, one per line; starts again at its end
     #[arg(short = 'D', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub gaps: Option<String>,
-    /// Frames of a capture file at its own times
+    /// Replay a capture file with its recorded gaps
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub replay: Option<String>,
-    /// How much faster a replay is, e.g. 2 or 0.5 [default: 1]
+    /// Speed of a replay relative to the recording, e.g. 2 or 0.5 [default: 1]
     #[arg(long, value_name = "TIMES", allow_hyphen_values = true)]
     pub speed: Option<String>,
-    /// So many frames back to back, each so many gaps
+    /// Send N frames back to back, once every N gaps
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub burst: Option<String>,
-    /// Count each gap from the last departure as it was, not as it was due
+    /// Count each gap from the previous frame's actual departure, not from its due time
     #[arg(long)]
     pub relative: bool,
-    /// Bytes of payload; a frame below 64 bytes is filled up behind the packet
+    /// Bytes of payload; frames shorter than 64 bytes are padded
     #[arg(short = 'l', long, value_name = "BYTES", allow_hyphen_values = true)]
     pub length: Option<String>,
-    /// A file with one length of payload a line; it repeats
+    /// File of payload lengths in bytes, one per line; starts again at its end
     #[arg(short = 'L', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub lengths: Option<String>,
-    /// End after so many frames
+    /// Stop after N frames
     #[arg(short = 'n', long = "frames", value_name = "N", allow_hyphen_values = true)]
     pub count: Option<String>,
-    /// End after so long [default: 10s if nothing else ends the run]
+    /// Stop after this time [default: 10s if nothing else ends the run]
     #[arg(short = 't', long, value_name = "TIME", allow_hyphen_values = true)]
     pub duration: Option<String>,
 }
@@ -95,28 +100,29 @@ pub struct WhenArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Generator")]
 pub struct HowArgs {
-    /// Receive on this port what was sent, and say what arrived
+    /// Receive the frames on this port, and report what arrived
     #[arg(long, value_name = "PORT")]
     pub receive: Option<String>,
-    /// Threads, each with a queue of the port; together they keep one schedule [default: 1]
+    /// Threads, each with its own queue of the port; they share one schedule [default: 1]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub queues: Option<String>,
     /// CPUs to run on, e.g. 0,2-3
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
-    /// Spin the last stretch to a due time: auto, never or always [default: auto]
+    /// Busy-wait just before a due time: auto, never or always [default: auto]
     #[arg(long, value_name = "WHEN")]
     pub spin: Option<String>,
     /// Priority of threads that wait for due times: auto, normal or real-time [default: auto]
     #[arg(long, value_name = "WHICH")]
     pub priority: Option<String>,
-    /// With --receive: wait so long for frames that are on their way when the last has left [default: 2s from the last that came, longer on a slow way]
+    /// With --receive: how long to wait for frames in transit after the last departure
+    /// [default: 2s after the last arrival, longer on a slow path]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub drain: Option<String>,
     /// Answer ARP and neighbour discovery for the source addresses
     #[arg(long)]
     pub answer_arp: bool,
-    /// Speed of the link in bits a second, where its driver does not tell it, e.g. 10G
+    /// Link speed in bits per second, e.g. 10G, if the driver does not report it
     #[arg(long, value_name = "BITS")]
     pub line: Option<String>,
 }

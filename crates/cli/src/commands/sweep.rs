@@ -13,21 +13,25 @@ use plan::packets::sweep::{SweepFile, SweepPlanFile};
 
 const EXAMPLES: &str = "\
 Examples:
-  tare sweep --send packet:veth0 --receive packet:veth3               NDR and PDR of the seven sizes of RFC 2544
+  # NDR and PDR at the seven frame sizes of RFC 2544
+  tare sweep --send packet:veth0 --receive packet:veth3
+  # no loss and 0.1 % loss at two sizes, ten searches each
   tare sweep --send xdp:eth0 --receive xdp:eth1 --sizes 64,1518 --goal ndr,0.1% --trials 10
-  tare sweep --send packet:veth0 --receive packet:veth3 --rfc2544     throughput, latency, loss, bursts as RFC 2544 has them
+  # throughput, latency, loss and bursts as in RFC 2544
+  tare sweep --send packet:veth0 --receive packet:veth3 --rfc2544
 
-The search is MLRsearch (RFC 9971). A trial in which the generator or the receiver was the limit never counts as the target's
-loss: it is made again, at last at a lower load, and the result says 'at least'.";
+The search is MLRsearch (RFC 9971). If the generator or the receiver limited a trial, its loss is not
+counted against the target: the trial is repeated, in the end at a lower load, and the result says
+'at least'.";
 
-/// Find the highest load that a target takes without loss, over frame sizes
+/// Find the highest load that a device forwards without loss, by frame size
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, mut_arg("size", |arg| arg.hide(true)), mut_arg("imix", |arg| arg.hide(true)))]
 pub struct SweepArgs {
     /// Port that sends
     #[arg(long, value_name = "PORT")]
     send: Option<String>,
-    /// Port that does both, where the target sends frames back to who sent them
+    /// Port that sends and receives, if the target returns frames to their sender
     #[arg(long, value_name = "PORT", conflicts_with_all = ["send", "receive"])]
     port: Option<String>,
     /// Port that receives what the target forwards
@@ -35,71 +39,72 @@ pub struct SweepArgs {
     receive: Option<String>,
 
     /// Frame sizes with FCS [default: 64,128,256,512,1024,1280,1518]
-    #[arg(long, value_name = "LIST", help_heading = "What is looked for")]
+    #[arg(long, value_name = "LIST", help_heading = "Measurement")]
     sizes: Option<String>,
     /// ndr (no loss), pdr (0.5%), or loss ratios such as 0.1% [default: ndr,pdr]
-    #[arg(long, value_name = "LIST", help_heading = "What is looked for")]
+    #[arg(long, value_name = "LIST", help_heading = "Measurement")]
     goal: Option<String>,
-    /// Search so often: means with 0.95 intervals [default: 1]
-    #[arg(long, value_name = "N", help_heading = "What is looked for")]
+    /// Number of searches; several give means with 95 % confidence intervals [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Measurement")]
     trials: Option<String>,
-    /// Searches for the longest burst without loss; 0 makes none [default: 50]
-    #[arg(long, value_name = "N", help_heading = "What is looked for")]
+    /// Number of searches for the longest burst without loss; 0 for none [default: 50]
+    #[arg(long, value_name = "N", help_heading = "Measurement")]
     bursts: Option<String>,
-    /// No latency at shares of the load that was found
-    #[arg(long, help_heading = "What is looked for")]
+    /// Do not measure latency
+    #[arg(long, help_heading = "Measurement")]
     no_latency: bool,
-    /// Shares of the load that was found at which latency is measured [default: 10%,50%,90%,100%]
-    #[arg(long, value_name = "LIST", help_heading = "What is looked for")]
+    /// Measure latency at these shares of the highest load found [default: 10%,50%,90%,100%]
+    #[arg(long, value_name = "LIST", help_heading = "Measurement")]
     latency_at: Option<String>,
-    /// Trials at each of them [default: 1]
-    #[arg(long, value_name = "N", help_heading = "What is looked for")]
+    /// Latency trials at each share [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Measurement")]
     latency_trials: Option<String>,
-    /// Length of each [default: --trial-time]
-    #[arg(long, value_name = "DURATION", help_heading = "What is looked for")]
+    /// Duration of a latency trial [default: --trial-time]
+    #[arg(long, value_name = "DURATION", help_heading = "Measurement")]
     latency_time: Option<String>,
-    /// Loss at 100, 90, 80 % of the highest load and so on, until two trials in a row lose nothing
-    #[arg(long, help_heading = "What is looked for")]
+    /// Measure loss at 100 %, 90 %, 80 % … of the highest load, until two trials in a row lose nothing
+    #[arg(long, help_heading = "Measurement")]
     frame_loss: bool,
 
-    /// Length of the trials that decide [default: 1s]
-    #[arg(long, value_name = "DURATION", help_heading = "How surely")]
+    /// Duration of a trial that counts [default: 1s]
+    #[arg(long, value_name = "DURATION", help_heading = "Search")]
     trial_time: Option<String>,
-    /// Length of the first, coarse trials [default: a quarter of that]
-    #[arg(long, value_name = "DURATION", help_heading = "How surely")]
+    /// Duration of the first, coarse trials [default: a quarter of --trial-time]
+    #[arg(long, value_name = "DURATION", help_heading = "Search")]
     first_trial_time: Option<String>,
-    /// Time of trials at one load that decides [default: three trials]
-    #[arg(long, value_name = "DURATION", help_heading = "How surely")]
+    /// Total time of the trials that decide about one load [default: three trials]
+    #[arg(long, value_name = "DURATION", help_heading = "Search")]
     sum_time: Option<String>,
-    /// Share of that time which may lose more than the goal [default: 50%]
-    #[arg(long, value_name = "SHARE", help_heading = "How surely")]
+    /// Share of that total time in which loss may exceed the goal [default: 50%]
+    #[arg(long, value_name = "SHARE", help_heading = "Search")]
     exceed: Option<String>,
-    /// Distance of the bounds at the end [default: 0.5%]
-    #[arg(long, value_name = "SHARE", help_heading = "How surely")]
+    /// Stop a search when its lower and upper bounds are this close [default: 0.5%]
+    #[arg(long, value_name = "SHARE", help_heading = "Search")]
     width: Option<String>,
-    /// Lowest load [default: 1]
-    #[arg(long, value_name = "RATE", help_heading = "How surely")]
+    /// Lowest load to try [default: 1]
+    #[arg(long, value_name = "RATE", help_heading = "Search")]
     min_rate: Option<String>,
-    /// Highest load: frames a second, bits a second or a share of the line rate [default: 100%]
-    #[arg(long, value_name = "RATE", help_heading = "How surely")]
+    /// Highest load to try: frames per second, bits per second or a share of the line rate [default: 100%]
+    #[arg(long, value_name = "RATE", help_heading = "Search")]
     max_rate: Option<String>,
-    /// After a trial, wait so long for what is on its way, longer where the way takes longer [default: 200ms]
-    #[arg(long, value_name = "DURATION", help_heading = "How surely")]
+    /// How long to wait after a trial for frames in transit; longer on a slow path [default: 200ms]
+    #[arg(long, value_name = "DURATION", help_heading = "Search")]
     drain: Option<String>,
-    /// Wait so long between two trials [default: 0]
-    #[arg(long, value_name = "DURATION", help_heading = "How surely")]
+    /// Pause between two trials [default: 0]
+    #[arg(long, value_name = "DURATION", help_heading = "Search")]
     rest: Option<String>,
-    /// RFC 2544's throughput (26.1), latency (26.2), frame loss rate (26.3) and back-to-back frames (26.4)
-    #[arg(long, help_heading = "How surely")]
+    /// Run the tests of RFC 2544: throughput (26.1), latency (26.2), frame loss rate (26.3), back-to-back
+    /// frames (26.4)
+    #[arg(long, help_heading = "Search")]
     rfc2544: bool,
-    /// Speed of the link, where its driver does not tell it
-    #[arg(long, value_name = "BITS", help_heading = "How surely")]
+    /// Link speed in bits per second, e.g. 10G, if the driver does not report it
+    #[arg(long, value_name = "BITS", help_heading = "Search")]
     line: Option<String>,
-    /// CPUs for the thread that sends and the one that receives
-    #[arg(long, value_name = "LIST", help_heading = "How surely")]
+    /// CPUs for the sending and the receiving thread
+    #[arg(long, value_name = "LIST", help_heading = "Search")]
     cpus: Option<String>,
-    /// Priority of the thread that sends: auto, normal or real-time [default: auto]
-    #[arg(long, value_name = "WHICH", help_heading = "How surely")]
+    /// Priority of the sending thread: auto, normal or real-time [default: auto]
+    #[arg(long, value_name = "WHICH", help_heading = "Search")]
     priority: Option<String>,
 
     #[command(flatten)]

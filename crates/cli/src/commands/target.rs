@@ -12,128 +12,128 @@ use units::{Bytes, Count, Fraction, Picos, Rate};
 
 const EXAMPLES: &str = "\
 Examples:
-  tare target                                        a free port of 127.0.0.1, 600 bytes at once
+  tare target            a free port of 127.0.0.1; 600-byte responses without delay
   tare target --listen 8080 --delay lognormal:5ms,0.5 --size uniform:200,4KiB
   tare target --listen 8080 --stall 3s,1s --truth truth.csv --expect-rate 2000
   tare target --tls --tls-write-cert ca.pem --error 503=5% --reset 0.1%
   curl 'http://127.0.0.1:8080/?delay=20ms&size=1MB&status=404'
 
 Distributions: 5ms, uniform:1ms,5ms, exponential:5ms, lognormal:MEDIAN,SIGMA, file:PATH, file-random:PATH.
-A request's query overrides: delay size status chunked chunk trickle gap close seq, and
-fault=reset|reset-mid|half|silent|garbage. Paths with a meaning: /echo, /redirect/N, /.tare/stats, /.tare/reset.";
+A request's query string overrides: delay, size, status, chunked, chunk, trickle, gap, close, seq, and
+fault=reset|reset-mid|half|silent|garbage. Special paths: /echo, /redirect/N, /.tare/stats, /.tare/reset.";
 
-/// Serve HTTP with a programmed behaviour, and write down what really happened
+/// Serve HTTP with programmed behaviour, and record what really happened
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct TargetArgs {
-    /// Settings from a TOML file; flags override it
+    /// Read settings from a TOML file; flags override them
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// End after this long
+    /// Stop after this time
     #[arg(long = "for", value_name = "DURATION")]
     duration: Option<Picos>,
     /// Seed of every random choice
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Address to listen on; a bare port is one of 127.0.0.1, port 0 is a free one (repeatable)
+    /// Address to listen on (repeatable); a port alone means 127.0.0.1, port 0 any free port
     #[arg(long, value_name = "ADDR", value_parser = address, help_heading = "Where")]
     listen: Vec<SocketAddr>,
-    /// Listen on a Unix socket (alone, unless --listen is given too)
+    /// Listen on this Unix socket; on TCP too only with --listen
     #[arg(long, value_name = "PATH", help_heading = "Where")]
     unix: Option<PathBuf>,
-    /// Write the port here when ready
+    /// Write the port number to this file when ready
     #[arg(long, value_name = "FILE", help_heading = "Where")]
     port_file: Option<PathBuf>,
-    /// Threads that serve
+    /// Number of serving threads
     #[arg(long, value_name = "N", help_heading = "Where")]
     workers: Option<Count>,
-    /// Pin workers to these CPUs in turn
+    /// Pin the serving threads to these CPUs, in turn
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Where")]
     cpus: Vec<u32>,
-    /// Length of the listen queue
+    /// Length of the listen queue (backlog)
     #[arg(long, value_name = "N", help_heading = "Where")]
     backlog: Option<u32>,
-    /// Poll without sleeping: a CPU for each worker, stamps and delays exact to a microsecond
+    /// Busy-poll: uses one CPU per worker; timestamps and delays are exact to a microsecond
     #[arg(long, help_heading = "Where")]
     spin: bool,
 
-    /// Time from a complete request to the first byte of its answer
+    /// Time from a complete request to the first byte of its response
     #[arg(long, value_name = "DIST", help_heading = "Answers")]
     delay: Option<Distribution<Picos>>,
-    /// Size of the body
+    /// Size of response bodies
     #[arg(long, value_name = "DIST", help_heading = "Answers")]
     size: Option<Distribution<Bytes>>,
-    /// Text repeated to fill the body
+    /// Text to fill the body with, repeated
     #[arg(long, value_name = "TEXT", help_heading = "Answers")]
     body: Option<String>,
-    /// Status code
+    /// Status code of responses
     #[arg(long, value_name = "CODE", help_heading = "Answers")]
     status: Option<u16>,
-    /// Chunked answers, in chunks of this size
+    /// Use chunked encoding, with chunks of this size
     #[arg(long, value_name = "SIZE", help_heading = "Answers")]
     chunk: Option<Bytes>,
-    /// Write answers in pieces of this size
+    /// Write responses in pieces of this size
     #[arg(long, value_name = "SIZE", help_heading = "Answers")]
     trickle: Option<Bytes>,
     /// Time between trickled pieces
     #[arg(long, value_name = "DURATION", help_heading = "Answers")]
     trickle_gap: Option<Picos>,
-    /// Serve this many requests a second; the rest wait in order
+    /// Serve at most this many requests per second; the others wait in a queue
     #[arg(long, value_name = "RATE", help_heading = "Answers")]
     rate: Option<Rate>,
-    /// Close a connection after this many answers
+    /// Close a connection after this many responses
     #[arg(long, value_name = "N", help_heading = "Answers")]
     close_after: Option<Count>,
-    /// Close without saying so in the last answer
+    /// Close connections without announcing it in the last response
     #[arg(long, requires = "close_after", help_heading = "Answers")]
     close_quietly: bool,
-    /// Answer 401 without this basic authentication
+    /// Respond with 401 to requests without this basic authentication
     #[arg(long, value_name = "USER:PASSWORD", help_heading = "Answers")]
     require_auth: Option<String>,
-    /// Be a forward proxy: CONNECT (to loopback only) and absolute-form
+    /// Act as a forward proxy: CONNECT (to loopback only) and absolute-form requests
     #[arg(long, help_heading = "Answers")]
     proxy_mode: bool,
 
-    /// Answer this share with another status (repeatable)
+    /// Respond with this status (repeatable)
     #[arg(long, value_name = "CODE=SHARE", help_heading = "Faults, by share of the requests")]
     error: Vec<ErrorShare>,
-    /// Reset instead of an answer
+    /// Reset the connection instead of responding
     #[arg(long, value_name = "SHARE", help_heading = "Faults, by share of the requests")]
     reset: Option<Fraction>,
-    /// Reset in the middle of the body
+    /// Reset the connection in the middle of the body
     #[arg(long, value_name = "SHARE", help_heading = "Faults, by share of the requests")]
     reset_mid: Option<Fraction>,
-    /// Half of the promised body, then close
+    /// Send half of the announced body, then close
     #[arg(long, value_name = "SHARE", help_heading = "Faults, by share of the requests")]
     half: Option<Fraction>,
-    /// Never answer
+    /// Never respond
     #[arg(long, value_name = "SHARE", help_heading = "Faults, by share of the requests")]
     silent: Option<Fraction>,
-    /// Answer with bad framing, then close
+    /// Respond with invalid framing, then close
     #[arg(long, value_name = "SHARE", help_heading = "Faults, by share of the requests")]
     garbage: Option<Fraction>,
 
-    /// Accept, read and answer nothing from AT, for so long (repeatable)
+    /// Stall from AT on, FOR this long: accept, read and write nothing (repeatable)
     #[arg(long, value_name = "AT,FOR", help_heading = "Programmed times")]
     stall: Vec<Window>,
-    /// What programmed times count from
+    /// Start of programmed times
     #[arg(long, value_name = "WHAT", help_heading = "Programmed times")]
     origin: Option<OriginArg>,
-    /// Serve a connection only this long after it was accepted
+    /// Wait this long after accepting a connection before serving it
     #[arg(long, value_name = "DURATION", help_heading = "Programmed times")]
     accept_delay: Option<Picos>,
     /// Stop listening after this many connections
     #[arg(long, value_name = "N", help_heading = "Programmed times")]
     refuse_after: Option<Count>,
-    /// Stop listening at this time; open connections go on
+    /// Stop listening at this time; open connections stay open
     #[arg(long, value_name = "AT", help_heading = "Programmed times")]
     stop_listening: Option<Picos>,
     /// Stop listening and reset every connection at this time
     #[arg(long, value_name = "AT", help_heading = "Programmed times")]
     die: Option<Picos>,
 
-    /// Serve HTTPS, with a certificate made on the spot unless --cert is given
+    /// Serve HTTPS, with a self-made certificate unless --cert is given
     #[arg(long, help_heading = "TLS")]
     tls: bool,
     /// Certificate chain (PEM); implies --tls
@@ -142,44 +142,44 @@ pub struct TargetArgs {
     /// Private key (PEM)
     #[arg(long, value_name = "FILE", requires = "cert", help_heading = "TLS")]
     key: Option<PathBuf>,
-    /// Write what clients must trust (PEM); implies --tls
+    /// Write the certificate that clients must trust (PEM); implies --tls
     #[arg(long, value_name = "FILE", conflicts_with = "cert", help_heading = "TLS")]
     tls_write_cert: Option<PathBuf>,
-    /// Demand client certificates of this authority (PEM); implies --tls
+    /// Require client certificates issued by this authority (PEM); implies --tls
     #[arg(long, value_name = "FILE", help_heading = "TLS")]
     client_ca: Option<PathBuf>,
-    /// No session tickets: every handshake is a full one
+    /// Issue no session tickets: every handshake is a full one
     #[arg(long, help_heading = "TLS")]
     no_tickets: bool,
-    /// Versions
+    /// TLS versions to accept
     #[arg(long, value_name = "VERSIONS", help_heading = "TLS")]
     tls_versions: Option<VersionsArg>,
-    /// Answer handshakes only after this long; implies --tls
+    /// Delay handshakes by this time; implies --tls
     #[arg(long, value_name = "DURATION", help_heading = "TLS")]
     slow_handshake: Option<Picos>,
-    /// The share of handshakes that is slow; all unless given
+    /// Share of handshakes to delay [default: all]
     #[arg(long, value_name = "SHARE", requires = "slow_handshake", help_heading = "TLS")]
     slow_share: Option<Fraction>,
 
-    /// Write one CSV line for each request
+    /// Write one CSV line per request to this file
     #[arg(long, value_name = "FILE", help_heading = "Truth")]
     truth: Option<PathBuf>,
-    /// Write the summary as JSON
+    /// Write the summary to this file as JSON
     #[arg(long, value_name = "FILE", help_heading = "Truth")]
     summary: Option<PathBuf>,
-    /// Compare arrivals with this rate
+    /// Compare arrivals with this rate in the summary
     #[arg(long, value_name = "RATE", help_heading = "Truth")]
     expect_rate: Option<Rate>,
-    /// Stamp nothing, only count
+    /// Take no timestamps; only count
     #[arg(long, conflicts_with_all = ["truth", "expect_rate"], help_heading = "Truth")]
     no_truth: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum OriginArg {
-    /// The first request's arrival
+    /// When the first request arrives
     FirstRequest,
-    /// The target being ready
+    /// When the target is ready
     Start,
 }
 

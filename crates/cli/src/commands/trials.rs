@@ -10,8 +10,9 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const EXAMPLES: &str = "\
-Each trial is a run of its own, in a process of its own; INVALID ones are counted and left out. For each figure the
-trials say where it lies, or why they cannot say. Several commands are parted by --against and take turns.
+Each trial is a separate run in a separate process. INVALID trials are counted and left out. Each figure
+gets a confidence interval, or the reason why there is none. Separate several commands by --against; their
+trials alternate.
 
 Examples:
   tare trials -n 10 -- http --rate 1k http://127.0.0.1:8080/
@@ -20,26 +21,26 @@ Examples:
 
 The same for one command: tare http --rate 1k --trials 10 $URL";
 
-/// Run a command several times, or several by turns, and say where each figure lies
+/// Repeat a command, or alternate several, and give a confidence interval for each figure
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, override_usage = "tare trials [OPTIONS] -- COMMAND… [--against COMMAND…]…")]
 pub struct TrialsArgs {
-    /// Trials of each command; with --until at least so many [default: 10]
+    /// Trials of each command; with --until, the least number of trials [default: 10]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     trials: Option<u32>,
-    /// In which order several commands take turns
+    /// Order in which several commands alternate
     #[arg(long, value_enum, default_value_t)]
     order: Order,
-    /// What a random order is drawn from [default: the time]
+    /// Seed of a random order [default: the time]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Run trials until a figure is so sure, e.g. 'latency.p99 ±2%'
+    /// Repeat until the interval of a figure is this narrow, e.g. 'latency.p99 ±2%'
     #[arg(long, value_name = "FIGURE ±SHARE")]
     until: Option<trials::Wanted>,
-    /// With --until, end after so many trials of each all the same [default: 30]
+    /// With --until: stop after N trials of each command in any case [default: 30]
     #[arg(long, value_name = "N", requires = "until", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     max_trials: Option<u32>,
-    /// Wait so long between two trials [default: 0s]
+    /// Pause between two trials [default: 0s]
     #[arg(long, value_name = "TIME")]
     cool_down: Option<units::Picos>,
     /// Keep the group in this folder
@@ -48,13 +49,13 @@ pub struct TrialsArgs {
     /// Keep nothing
     #[arg(long)]
     no_save: bool,
-    /// Print trials.json
+    /// Print trials.json to standard output
     #[arg(long)]
     json: bool,
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(short = 'q', long)]
     quiet: bool,
-    /// A command of tare with its flags; several are parted by --against
+    /// A tare command with its flags; separate several by --against
     #[arg(value_name = "COMMAND", required = true, last = true, num_args = 1..)]
     words: Vec<OsString>,
 }
@@ -89,12 +90,12 @@ pub fn run(args: &TrialsArgs) -> Result<ExitCode, Failure> {
 
 fn check(side: &[OsString]) -> Result<(), Failure> {
     let Some(command) = side.first().map(|word| word.to_string_lossy()) else {
-        return Err(Failure::wrong(anyhow!("{AGAINST}: there is no command on one side of it")));
+        return Err(Failure::wrong(anyhow!("{AGAINST}: a command is missing on one side of it")));
     };
     if !LOADS.contains(&command.as_ref()) {
         let loads = LOADS.join(", ");
         return Err(Failure::wrong(anyhow!(
-            "'{command}' makes no run that can be tried again; there are {loads}"
+            "'{command}' makes no run that can be repeated; expected one of {loads}"
         )));
     }
     let own = |flag: &str| {
@@ -105,7 +106,7 @@ fn check(side: &[OsString]) -> Result<(), Failure> {
     };
     for flag in ["--out", "-o", "--no-save", "--trials", "--until"] {
         if own(flag) {
-            let advice = "it belongs to the group: give it before the --, to tare trials itself";
+            let advice = "it applies to the whole group; give it to tare trials, before the --";
             return Err(Failure::wrong(anyhow!("{flag} of '{command}': {advice}")));
         }
     }
@@ -121,7 +122,7 @@ fn of_one_run(is_there: impl Fn(&str) -> bool) -> Option<&'static str> {
 }
 
 fn only_of_one_run(flag: &str) -> Failure {
-    Failure::wrong(anyhow!("{flag} is of one run, and there are several trials: leave it out"))
+    Failure::wrong(anyhow!("{flag} applies to a single run, not to several trials; leave it out"))
 }
 
 fn seed() -> u64 {
@@ -170,9 +171,9 @@ mod tests {
     fn what_can_not_be_tried_again_is_refused_with_what_can() {
         assert!(check(&words("http --rate 1k http://127.0.0.1/")).is_ok());
         for (typed, said) in [
-            ("report last", "'report' makes no run"),
+            ("report last", "'report' makes no run that can be repeated"),
             ("http --out x http://127.0.0.1/", "--out of 'http'"),
-            ("send veth0 --junit=x.xml", "--junit is of one run"),
+            ("send veth0 --junit=x.xml", "--junit applies to a single run"),
         ] {
             let failure = check(&words(typed)).unwrap_err().into_error().to_string();
             assert!(failure.contains(said), "{failure}");

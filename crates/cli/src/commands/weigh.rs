@@ -25,18 +25,19 @@ use store::weighing::{self, Rated, SCHEMA, Skipped, Weighing};
 
 const EXAMPLES: &str = "\
 Examples:
-  tare weigh                                      packets, backload and requests, in under two minutes
-  tare weigh packets --port all --sizes 64,1518   every port, ten trials of a million packets each
+  tare weigh                                      packets, backload and requests in under 2 minutes
+  tare weigh packets --port all --sizes 64,1518   every port, ten trials of one million packets
   tare weigh packets --port udp --stamp capture --like-study
   tare weigh backload --port udp,packet --kind udp-closed,tcp-syn
   tare weigh packets --port packet --interface eth1 --to 192.0.2.7:9
 
-Beds are namespaces of their own (root); without privilege UDP over the loopback interface and mem are weighed.
+Tare sends between network namespaces that it makes for this, which needs root. Without privileges it weighs
+only UDP over the loopback interface, and mem.
 
 Exit status:
-  0 weighed; 2 bad input, or nothing could be weighed; 130 interrupted: what was weighed by then is kept";
+  0 weighed; 2 bad input, or nothing could be weighed; 130 interrupted (results so far are kept)";
 
-/// Say how much load this machine can create
+/// Measure how much load this machine can create
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct WeighArgs {
@@ -66,13 +67,13 @@ pub struct WeighOutput {
     /// Print the weighing as JSON
     #[arg(long)]
     json: bool,
-    /// Print the tables of the study of load capability
+    /// Print tables like those of the study of load capability
     #[arg(long, conflicts_with = "json")]
     like_study: bool,
-    /// Print the map as Markdown
+    /// Print the capability map as Markdown
     #[arg(long, conflicts_with_all = ["json", "like_study"])]
     markdown: bool,
-    /// Say nothing while it runs
+    /// Show no progress
     #[arg(long)]
     no_progress: bool,
 }
@@ -123,7 +124,7 @@ impl Session {
 
     pub fn skip(&mut self, what: String, why: &HostError) {
         let why = why.to_string();
-        self.tell()(&format!("{what} is skipped: {why}"));
+        self.tell()(&format!("skipping {what}: {why}"));
         self.weighing.skipped.push(Skipped { what, why });
     }
 
@@ -160,7 +161,7 @@ pub fn run(args: &WeighArgs) -> Result<Status, Failure> {
             let plan = args.plan()?;
             let mut session = Session::begin(&args.output)?;
             weigh_packets::weigh(&plan, &mut session)?;
-            finish(session, &args.output, "tare weigh backload    what incoming traffic takes away from this")
+            finish(session, &args.output, "tare weigh backload    how much incoming traffic reduces this")
         }
         Some(What::Backload(args)) => {
             let plan = args.plan()?;
@@ -169,7 +170,7 @@ pub fn run(args: &WeighArgs) -> Result<Status, Failure> {
             finish(
                 session,
                 &args.output,
-                "tare weigh packets     the time of a packet, by port and frame size",
+                "tare weigh packets     the time per packet, by port and frame size",
             )
         }
     }
@@ -190,10 +191,8 @@ fn everything(output: &WeighOutput) -> Result<Status, Failure> {
         }
     }
     let next = match session.capabilities.iter().any(|one| one.peak_per_s > 0.0) {
-        true => {
-            "tare weigh packets --port all --trials 10    the same with intervals; or load something: its verdict now knows this machine"
-        }
-        false => "tare doctor    what keeps this machine from any rate that could be weighed",
+        true => "tare weigh packets --port all --trials 10    with intervals; verdicts now use this profile",
+        false => "tare doctor    why no rate could be weighed on this machine",
     };
     finish(session, output, next)
 }
@@ -207,12 +206,12 @@ fn finish(mut session: Session, output: &WeighOutput, next: &str) -> Result<Stat
     if is_empty && !is_partial {
         let why: Vec<String> =
             weighing.skipped.iter().map(|skipped| format!("{}: {}", skipped.what, skipped.why)).collect();
-        return Err(Failure::wrong(anyhow!("nothing could be weighed here: {}", why.join("; "))));
+        return Err(Failure::wrong(anyhow!("nothing could be weighed on this machine: {}", why.join("; "))));
     }
     let mut kept = None;
     if !output.no_save {
         if let Err(error) = keep_profile(&session.capabilities) {
-            weighing.notes.push(format!("the profile is not kept: {error}"));
+            weighing.notes.push(format!("cannot store the profile: {error}"));
         }
         match weighing::keep(weighing, output.out.as_deref(), report::weighing::html, report::weighing::svg) {
             Ok(folder) => kept = Some(folder),
@@ -248,7 +247,7 @@ fn keep_profile(capabilities: &[Capability]) -> anyhow::Result<()> {
     let (machine, home) = (Machine::read(), store::state_dir()?.join("tare"));
     let mut profile = Profile::of(&machine, &home).unwrap_or_else(|refused| {
         if refused != Refused::None {
-            complain(&format!("tare: the old profile is put away: {refused}"));
+            complain(&format!("tare: the old profile is set aside: {refused}"));
         }
         Profile::new(machine, env!("CARGO_PKG_VERSION"))
     });

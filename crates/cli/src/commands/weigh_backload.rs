@@ -9,31 +9,31 @@ use host::weigh::Way;
 use host::weigh::backload::{Kind, Options, weigh as weigh_one};
 use units::{Count, Picos};
 
-/// What incoming traffic takes away from the load that this machine creates
+/// Measure how much incoming traffic reduces the load that this machine can create
 #[derive(Args, Clone, Debug)]
 pub struct WeighBackloadArgs {
-    /// Incoming frames a second, from and to; max is as many as the other end can send
+    /// Lowest and highest rate of incoming frames per second; max is as fast as the other end can send
     #[arg(short = 'b', long, value_name = "LOW..HIGH", default_value = "0..max")]
     backload: String,
     /// Ports: udp, packet, xdp, live, mem, or all
     #[arg(short = 'p', long, value_name = "PORT,…", value_delimiter = ',', default_value = "all")]
     port: Vec<String>,
-    /// Frame sizes, with FCS, of both directions
+    /// Frame sizes with FCS, for both directions
     #[arg(short = 's', long, value_name = "BYTES,…", value_delimiter = ',', default_value = "64,1518")]
     sizes: Vec<usize>,
-    /// What comes in: udp-closed, udp-open, tcp-syn, answers, or all
+    /// Incoming traffic: udp-closed, udp-open, tcp-syn, answers, or all
     #[arg(short = 'k', long, value_name = "KIND,…", value_delimiter = ',', default_value = "udp-closed")]
     kind: Vec<String>,
-    /// Rising steps
+    /// Number of steps from the lowest to the highest incoming rate
     #[arg(long, value_name = "N", default_value_t = 4)]
     steps: usize,
-    /// Length of each step
+    /// Duration of a step
     #[arg(long, value_name = "TIME", default_value = "500ms")]
     step: Picos,
-    /// Trials of each; the intervals are between them
+    /// Trials of each combination, for confidence intervals
     #[arg(short = 'n', long, value_name = "N", default_value = "5")]
     trials: Count,
-    /// Packets of one call
+    /// Packets per system call
     #[arg(long, value_name = "N", default_value_t = 1)]
     batch: usize,
     #[command(flatten)]
@@ -79,7 +79,7 @@ impl WeighBackloadArgs {
             return Err(wrong("--trials", format!("{} is not between 1 and 1000", self.trials)));
         }
         if !(1..=64).contains(&self.batch) {
-            return Err(wrong("--batch", "it is not between 1 and 64".into()));
+            return Err(wrong("--batch", " expected a number from 1 to 64".into()));
         }
         let kinds = match self.kind.iter().any(|word| word == "all") {
             true => Kind::ALL.to_vec(),
@@ -110,13 +110,13 @@ fn range(text: &str) -> Result<(f64, Option<f64>), String> {
         let count: Result<Count, _> = word.trim().parse();
         count
             .map(|count| count.get() as f64)
-            .map_err(|_| format!("'{word}' is no number of frames; {expected}"))
+            .map_err(|_| format!("'{word}' is not a number of frames; {expected}"))
     };
     let (low, high) = text.split_once("..").unwrap_or(("0", text));
     let high = if high.trim() == "max" { None } else { Some(number(high)?) };
     let low = number(low)?;
     match high {
-        Some(high) if high <= low => Err(format!("'{text}' does not rise; {expected}")),
+        Some(high) if high <= low => Err(format!("the range '{text}' does not rise; {expected}")),
         high => Ok((low, high)),
     }
 }
@@ -129,7 +129,7 @@ pub fn weigh(plan: &Plan, session: &mut Session) -> Result<(), Failure> {
         // Nothing of a network is in the ring: there is one kind of frames.
         let kinds: &[Kind] = if *way == Way::Mem { &[Kind::Answers] } else { &plan.options.kinds };
         if *way == Way::Mem && !plan.options.kinds.contains(&Kind::Answers) {
-            let note = "mem: no kind of datagram is in the ring; the other thread's frames come back by it (answers)";
+            let note = "mem: ignores --kind: the other thread returns the frames through the ring (answers)";
             session.weighing.notes.push(note.into());
         }
         for size in &plan.options.sizes {
@@ -149,10 +149,9 @@ pub fn weigh(plan: &Plan, session: &mut Session) -> Result<(), Failure> {
         }
     }
     if plan.is_quick {
-        session
-            .weighing
-            .notes
-            .push("the backload is a short one: tare weigh backload has all ports, sizes and kinds".into());
+        session.weighing.notes.push(
+            "this is a short backload test; tare weigh backload tests all ports, sizes and kinds".into(),
+        );
     }
     Ok(())
 }

@@ -26,45 +26,46 @@ const MOST_SEARCHES: u64 = 100;
 
 const EXAMPLES: &str = "\
 Examples:
-  tare weigh http                             against a target of its own, a few minutes
-  tare weigh http --quick                     half a minute, without intervals
-  tare weigh http http://198.18.0.2:8080/     against that one, which is loaded as fast as it goes
+  tare weigh http                           against an embedded target; takes a few minutes
+  tare weigh http --quick                   half a minute, without confidence intervals
+  tare weigh http http://198.18.0.2:8080/   against this target, which gets the highest load possible
   tare weigh http --only keep-alive,tls --trials 5
 
-Each trial is a run of `tare http`. The peak is the highest rate at which its verdict stays VALID.
+Each trial is a run of `tare http`. The peak is the highest rate whose verdict is still VALID.
 
 Exit status:
-  0 weighed; 2 bad input; 5 the target could not be reached; 130 interrupted: what is known by then is kept";
+  0 weighed; 2 bad input; 5 target unreachable; 130 interrupted (results so far are kept)";
 
-/// How many requests a second this machine can send
+/// Measure how many requests per second this machine can send
 #[derive(Args, Clone, Debug, Default)]
 #[command(after_help = EXAMPLES)]
 pub struct WeighHttpArgs {
-    /// What to load [default: a target of its own, in a process of its own on another CPU]
+    /// Target [default: an embedded one, in a separate process on another CPU]
     #[arg(value_name = "URL")]
     url: Option<String>,
-    /// Short trials, one search for each peak, no intervals
+    /// Short runs, one search for each peak, no confidence intervals
     #[arg(long)]
     quick: bool,
-    /// Searches for each peak; intervals are between them [default: 3, with --quick 1]
+    /// Searches for each peak, for confidence intervals [default: 3, with --quick 1]
     #[arg(long, value_name = "N")]
     trials: Option<Count>,
-    /// Length of each run [default: 2s, with --quick 500ms]
+    /// Duration of a run [default: 2s, with --quick 500ms]
     #[arg(long, value_name = "TIME")]
     time: Option<Picos>,
-    /// Kinds of load, of keep-alive, new-connection, tls, tls-new-connection [default: all that the URL's scheme allows]
+    /// Kinds of load: keep-alive, new-connection, tls, tls-new-connection [default: all that the URL's
+    /// scheme allows]
     #[arg(long, value_name = "KIND,…", value_delimiter = ',', action = ArgAction::Append)]
     only: Vec<Kind>,
     /// Connections [default: 64]
     #[arg(short = 'c', long, value_name = "N")]
     parallel: Option<Count>,
-    /// Engine threads [default: 1; more carry more as far as there are CPUs]
+    /// Engine threads; more send more if there are enough CPUs [default: 1]
     #[arg(short = 't', long, value_name = "N")]
     threads: Option<Count>,
-    /// CPUs of the engine threads [default: the first ones, the target has the others]
+    /// CPUs of the engine threads [default: the first ones; the target gets the others]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     cpus: Vec<u32>,
-    /// Accept any certificate of the URL
+    /// Accept any certificate
     #[arg(short = 'k', long)]
     insecure: bool,
     /// Print the figures as JSON
@@ -156,7 +157,7 @@ impl WeighHttpArgs {
         };
         let allowed = |kind: &Kind| scheme.is_none_or(|scheme| (scheme == Scheme::Https) == kind.is_tls());
         if let Some(kind) = self.only.iter().find(|kind| !allowed(kind)) {
-            return Err(Failure::wrong(anyhow!("--only {}: the URL's scheme is another", kind.name())));
+            return Err(Failure::wrong(anyhow!("--only {}: does not fit the URL's scheme", kind.name())));
         }
         let wanted = |kind: &Kind| self.only.is_empty() || self.only.contains(kind);
         Ok(Kind::ALL.into_iter().filter(allowed).filter(wanted).collect())
@@ -234,16 +235,14 @@ fn conditions(url: Option<&str>, setup: &Setup) -> String {
     let listed = |cpus: &[u32]| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     let threads = report::counted(u64::from(setup.threads), "engine thread");
     let generator = match setup.cpus.as_slice() {
-        [] => format!("{threads} wherever the kernel put it"),
+        [] => format!("{threads} on any CPU"),
         cpus => format!("{threads} on CPU {}", listed(cpus)),
     };
     let target = match (url, target_cpus(setup).as_slice()) {
         (Some(url), _) => url.to_owned(),
-        (None, []) => format!(
-            "embedded target ({ANSWER} bytes), a process of its own on the same CPUs: both share them"
-        ),
+        (None, []) => format!("embedded target ({ANSWER} bytes), a separate process on the same CPUs"),
         (None, cpus) => {
-            format!("embedded target ({ANSWER} bytes), a process of its own on CPU {}", listed(cpus))
+            format!("embedded target ({ANSWER} bytes), a separate process on CPU {}", listed(cpus))
         }
     };
     format!("{target}; {generator}, {} connections", setup.connections)
@@ -254,14 +253,14 @@ fn keep(weighing: &Weighing) -> Option<PathBuf> {
     let home = match store::state_dir() {
         Ok(state) => state.join("tare"),
         Err(error) => {
-            complain(&format!("tare: nothing is kept: {error}"));
+            complain(&format!("tare: cannot store anything: {error}"));
             return None;
         }
     };
     let machine = Machine::read();
     let mut profile = Profile::of(&machine, &home).unwrap_or_else(|refused| {
         if refused != Refused::None {
-            complain(&format!("tare: the old profile is put away: {refused}"));
+            complain(&format!("tare: the old profile is set aside: {refused}"));
         }
         Profile::new(machine, env!("CARGO_PKG_VERSION"))
     });
@@ -271,7 +270,7 @@ fn keep(weighing: &Weighing) -> Option<PathBuf> {
     profile.made_unix_s = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
     profile.tare = env!("CARGO_PKG_VERSION").to_owned();
     if let Err(error) = profile.save(&home) {
-        complain(&format!("tare: the profile could not be kept: {error}"));
+        complain(&format!("tare: cannot store the profile: {error}"));
     }
     let folder = home.join("weighings").join(store::run_name("weigh-http", now));
     let written = std::fs::create_dir_all(&folder)
@@ -350,14 +349,14 @@ impl Weighing {
             &mut text,
             &format!(
                 "{:<20} {:>12} {:>12}  {:>25}  {}",
-                "", "highest with", "as fast as", "CPU µs for each request", "limited"
+                "", "highest with", "highest", "CPU µs per request", "limited"
             ),
         );
         line(
             &mut text,
             &format!(
                 "{:<20} {:>12} {:>12}  {:>7} {:>8} {:>8}  {}",
-                "Requests", "VALID", "it goes", "user", "system", "softirq", "by"
+                "Requests", "VALID", "at all", "user", "system", "softirq", "by"
             ),
         );
         for weighed in &self.kinds {
@@ -383,7 +382,7 @@ impl Weighing {
                 (capability.memory_bytes, capability.memory_per_connection_bytes)
             {
                 let said = format!(
-                    "Memory       {:.1} MiB, and {:.1} KiB for each connection ({})\n",
+                    "Memory       {:.1} MiB, and {:.1} KiB per connection ({})\n",
                     base as f64 / 1_048_576.0,
                     each / 1_024.0,
                     weighed.kind.words()
@@ -398,8 +397,8 @@ impl Weighing {
         if disturbed > 0 {
             let trials = report::counted(u64::from(disturbed), "trial");
             text.push_str(&format!(
-                "Disturbed    {trials} in which other work, or the hypervisor, had the CPU; a rate that kept up and was\n             \
-                 spoiled by that alone counts as VALID\n"
+                "Disturbed    {trials} in which other work, or the hypervisor, took CPU time;\n             \
+                 a rate that was kept and was DEGRADED only for that reason counts as VALID\n"
             ));
         }
         let cost_known = self
@@ -407,21 +406,20 @@ impl Weighing {
             .iter()
             .any(|weighed| peak_point(weighed).is_some_and(|point| point.softirq_ns.is_none()));
         if cost_known {
-            text.push_str("Softirq      – where others' work on the generator's CPU hides whose it was: it is in system\n");
+            text.push_str(
+                "Softirq      – where it cannot be separated from other work on the same CPU; it is in system\n",
+            );
         }
         if self.is_partial {
-            text.push_str("Partial      interrupted: kinds that are missing were not weighed\n");
+            text.push_str("Partial      interrupted; missing kinds were not weighed\n");
         }
     }
 
     fn next(&self) -> String {
         let peak = self.kinds.first().map_or(0.0, |weighed| weighed.capability.peak_per_s);
         match peak > 0.0 {
-            true => format!(
-                "tare doctor tells what a plan will meet: tare doctor -- http --rate {:.0} URL",
-                peak / 2.0
-            ),
-            false => "nothing was VALID: tare doctor tells what disturbs this machine".to_owned(),
+            true => format!("forecast a plan with tare doctor -- http --rate {:.0} URL", peak / 2.0),
+            false => "nothing was VALID; tare doctor lists what disturbs this machine".to_owned(),
         }
     }
 }

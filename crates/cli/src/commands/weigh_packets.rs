@@ -13,49 +13,49 @@ use units::{Count, Picos};
 const MOST_TRIALS: u64 = 1_000;
 const SIZES: std::ops::RangeInclusive<usize> = 64..=1_518;
 
-/// The time that the system takes for a packet, and how many a second it sends
+/// Measure the system's time per packet, and the highest packet rates
 #[derive(Args, Clone, Debug)]
 pub struct WeighPacketsArgs {
     /// Ports: udp, packet, xdp, live, mem, or all
     #[arg(short = 'p', long, value_name = "PORT,…", value_delimiter = ',', default_value = "udp")]
     port: Vec<String>,
-    /// Frame sizes, with FCS
+    /// Frame sizes with FCS
     #[arg(short = 's', long, value_name = "BYTES,…", value_delimiter = ',', default_value = "64")]
     sizes: Vec<usize>,
-    /// Trials of each; the interval is between them
+    /// Trials of each combination, for confidence intervals
     #[arg(short = 'n', long, value_name = "N", default_value = "10")]
     trials: Count,
-    /// Packets of each trial, about
+    /// Approximate number of packets per trial
     #[arg(long, value_name = "N", default_value = "1M")]
     packets: Count,
-    /// No trial is longer
+    /// Longest duration of a trial
     #[arg(short = 't', long, value_name = "TIME", default_value = "20s")]
     time: Picos,
-    /// Who says when a packet left: the driver (tx), or a capture on the same machine
+    /// Source of transmit timestamps: the driver (tx), or a capture on the same machine
     #[arg(long, value_name = "WHO", default_value = "tx")]
     stamp: Stamp,
-    /// Generator threads [default: those that send most with less than 5 % of the stamps lost]
+    /// Generator threads [default: the number that sends most while losing under 5 % of the timestamps]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Packets of one call [default: 1; mem 64]
+    /// Packets per system call [default: 1; mem 64]
     #[arg(long, value_name = "N")]
     batch: Option<usize>,
-    /// Stamp one of N packets, a power of two up to 256 [default: 1; live 64]
+    /// Timestamp one in N packets; N is a power of two up to 256 [default: 1; live 64]
     #[arg(long, value_name = "N")]
     each: Option<u64>,
-    /// Do not look for the rates that runs of `tare send` keep
+    /// Do not search for the highest rate of `tare send` with a VALID verdict
     #[arg(long)]
     no_rates: bool,
-    /// A wrapper in front of the port, for tests of the weighing itself: fault,delay=100%,hold=1ms
+    /// Put a wrapper in front of the port, to test the weighing itself: fault,delay=100%,hold=1ms
     #[arg(long, value_name = "WRAPPER")]
     through: Option<String>,
-    /// This interface instead of a bed of its own
+    /// Send through this interface, not between namespaces made for the weighing
     #[arg(long, value_name = "INTERFACE", requires = "to")]
     interface: Option<String>,
-    /// Whom to send to over the interface
+    /// Destination to send to through the interface
     #[arg(long, value_name = "ADDRESS:PORT", requires = "interface")]
     to: Option<SocketAddrV4>,
-    /// The hardware address of that, or of the router to it
+    /// MAC address of the destination, or of the router towards it
     #[arg(long, value_name = "MAC", requires = "to")]
     to_mac: Option<String>,
     #[command(flatten)]
@@ -64,9 +64,9 @@ pub struct WeighPacketsArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Stamp {
-    /// The driver, into the socket's error queue (SO_TIMESTAMPING)
+    /// The driver's timestamps, from the socket's error queue (SO_TIMESTAMPING)
     Tx,
-    /// A capture, as the study did
+    /// A capture, as in the study
     Capture,
 }
 
@@ -118,17 +118,17 @@ impl WeighPacketsArgs {
             return Err(wrong("--time", format!("{} is not between 200ms and 1h", self.time)));
         }
         if self.threads.is_some_and(|threads| !(1..=64).contains(&threads)) {
-            return Err(wrong("--threads", "it is not between 1 and 64".into()));
+            return Err(wrong("--threads", "expected a number from 1 to 64".into()));
         }
         if self.batch.is_some_and(|batch| !(1..=64).contains(&batch)) {
-            return Err(wrong("--batch", "it is not between 1 and 64".into()));
+            return Err(wrong("--batch", "expected a number from 1 to 64".into()));
         }
         if self.each.is_some_and(|each| !each.is_power_of_two() || each > 256) {
-            return Err(wrong("--each", "it is no power of two up to 256".into()));
+            return Err(wrong("--each", "expected a power of two up to 256".into()));
         }
         let to_mac = self.to_mac.as_deref().map(|text| {
             parse_mac(text).ok_or_else(|| {
-                wrong("--to-mac", format!("'{text}' is no MAC address; write 02:18:00:00:00:01"))
+                wrong("--to-mac", format!("'{text}' is not a MAC address; expected e.g. 02:18:00:00:00:01"))
             })
         });
         let to_mac = to_mac.transpose()?;
@@ -139,7 +139,7 @@ impl WeighPacketsArgs {
         if let Place::Named { to, .. } = &place
             && (to.port() == 0 || *to.ip() == Ipv4Addr::UNSPECIFIED)
         {
-            return Err(wrong("--to", format!("{to} is no address to send to")));
+            return Err(wrong("--to", format!("cannot send to {to}")));
         }
         let options = Options {
             ways,
@@ -186,7 +186,8 @@ pub fn stage(session: &mut Session) -> Result<Stage, Failure> {
     match Stage::bed() {
         Ok(stage) => Ok(stage),
         Err(error) => {
-            let note = format!("no bed of its own ({error}): UDP goes over the loopback interface");
+            let note =
+                format!("cannot make network namespaces ({error}), so UDP goes over the loopback interface");
             session.tell()(&note);
             session.weighing.notes.push(note);
             Stage::loopback().map_err(Failure::wrong)

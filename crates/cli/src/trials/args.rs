@@ -10,16 +10,16 @@ use units::{Fraction, Picos};
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Trials")]
 pub struct TrialArgs {
-    /// Run it so many times, each in a process of its own, and say where every figure lies
+    /// Repeat the run N times, each in a separate process, and give a confidence interval for each figure
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub trials: Option<u32>,
-    /// Run trials until a figure is so sure, e.g. 'latency.p99 ±2%'
+    /// Repeat until the interval of a figure is this narrow, e.g. 'latency.p99 ±2%'
     #[arg(long, value_name = "FIGURE ±SHARE")]
     pub until: Option<Wanted>,
-    /// With --until, end after so many trials all the same [default: 30]
+    /// With --until: stop after N trials in any case [default: 30]
     #[arg(long, value_name = "N", requires = "until", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub max_trials: Option<u32>,
-    /// Wait so long between two trials [default: 0s]
+    /// Pause between two trials [default: 0s]
     #[arg(long, value_name = "TIME")]
     pub cool_down: Option<Picos>,
 }
@@ -46,7 +46,7 @@ impl FromStr for Wanted {
         let [name, share] = words[..] else { return Err(EXPECTED.to_owned()) };
         let figure = compare::named(name).ok_or_else(|| {
             let names: Vec<&str> = HEADLINES.iter().map(|figure| figure.name).collect();
-            format!("there is no figure '{name}'; there are {}", names.join(", "))
+            format!("no figure is called '{name}'; expected one of {}", names.join(", "))
         })?;
         let share: Fraction = share.parse().map_err(|error| format!("{error}; {EXPECTED}"))?;
         match share.as_f64() {
@@ -74,10 +74,12 @@ impl TrialArgs {
             let why = if self.trials.is_some_and(|trials| trials as usize == least) {
                 "--trials asks for"
             } else {
-                "its interval takes"
+                "its interval needs"
             };
             let name = wanted.figure.name;
-            return Err(anyhow!("--max-trials {most}: {why} at least {least} for {name}; raise it"));
+            return Err(anyhow!(
+                "--max-trials {most}: {why} at least {least} for {name}; raise --max-trials"
+            ));
         }
         Ok((least, most))
     }

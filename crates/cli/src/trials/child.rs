@@ -60,16 +60,14 @@ pub fn run(
     stopped: &mut bool,
 ) -> Result<ExitStatus, Failure> {
     let program =
-        std::env::current_exe().map_err(|why| anyhow!("this program can not find itself: {why}"))?;
+        std::env::current_exe().map_err(|why| anyhow!("cannot find the path of this program: {why}"))?;
     let mut command = Command::new(program);
     command.args(words).env(FOLDER, folder).envs(tag.map(|tag| (TAG, tag)));
     command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
-    let child = command.spawn().map_err(|why| anyhow!("a trial can not be started: {why}"))?;
+    let child = command.spawn().map_err(|why| anyhow!("cannot start a trial: {why}"))?;
     let mut running = Running(child);
     loop {
-        if let Some(status) =
-            running.0.try_wait().map_err(|why| anyhow!("a trial can not be watched: {why}"))?
-        {
+        if let Some(status) = running.0.try_wait().map_err(|why| anyhow!("cannot wait for a trial: {why}"))? {
             return Ok(status);
         }
         if stop.swap(false, Ordering::Relaxed) {

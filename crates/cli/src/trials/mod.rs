@@ -102,7 +102,7 @@ fn no_file_twice(words: &[OsString]) -> anyhow::Result<()> {
     };
     match (0..words.len()).filter_map(named).find(is_file) {
         Some(text) => Err(anyhow!(
-            "--to {text}: each trial would write this file anew; leave it out: every trial is kept in a folder of its own"
+            "--to {text}: each trial would overwrite this file; leave it out, as every trial has its own folder"
         )),
         None => Ok(()),
     }
@@ -120,7 +120,7 @@ impl Place {
         if !asked.save {
             let scratch = TempDir::with_prefix("tare-trials-");
             return Ok(Self::Scratch(
-                scratch.map_err(|why| anyhow!("a scratch folder can not be made: {why}"))?,
+                scratch.map_err(|why| anyhow!("cannot make a temporary folder: {why}"))?,
             ));
         }
         let folder = match &asked.out {
@@ -325,7 +325,7 @@ impl Work<'_> {
         if matches!(self.place, Place::Kept(_)) {
             for (name, text) in [("trials.json", &json), ("report.html", &report::trials_html(group))] {
                 if let Err(why) = std::fs::write(self.place.path().join(name), text) {
-                    complain(&format!("tare: {name} could not be kept: {why}"));
+                    complain(&format!("tare: could not store {name}: {why}"));
                     self.worst = worse(self.worst, 1);
                 }
             }
@@ -338,7 +338,7 @@ impl Work<'_> {
         }
         let mut text = report::trials(group, style(std::io::stdout().is_terminal()));
         if let Place::Kept(folder) = &self.place {
-            text += &format!("  kept in {}; its runs have the tag {}\n", folder.display(), self.name);
+            text += &format!("  kept in {}; its runs are tagged {}\n", folder.display(), self.name);
         }
         print_all(&text)
     }
@@ -362,7 +362,7 @@ mod tests {
             no_file_twice(&words).err().map(|error| error.to_string())
         };
         for words in ["http --to csv:a.csv u", "http --to=jsonl:a u"] {
-            assert!(said(words).is_some_and(|said| said.contains("each trial would write")), "{words}");
+            assert!(said(words).is_some_and(|said| said.contains("each trial would overwrite")), "{words}");
         }
         for words in ["http --to redis://h/ u", "http u --to", "http --to nonsense u", "http u"] {
             assert_eq!(said(words), None, "{words}");

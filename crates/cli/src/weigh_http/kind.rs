@@ -57,6 +57,6 @@ impl std::str::FromStr for Kind {
     fn from_str(text: &str) -> Result<Self, String> {
         let names = Self::ALL.map(Self::name).join(", ");
         let found = Self::ALL.into_iter().find(|kind| kind.name() == text.trim());
-        found.ok_or_else(|| format!("is no kind of load; expected {names}"))
+        found.ok_or_else(|| format!("is not a kind of load; expected {names}"))
     }
 }

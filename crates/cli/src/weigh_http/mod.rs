@@ -211,7 +211,7 @@ impl Book<'_> {
         let trial = trial::run(self.kind, self.url, self.setup, None, connections, self.stop)?;
         if let Some(trial) = trial.as_ref().filter(|_| connections > 1) {
             let rate = report::rate(trial.achieved_per_s.round());
-            (self.progress)(&format!("{}: {rate} as fast as it goes", self.kind.words()));
+            (self.progress)(&format!("{}: {rate} at most", self.kind.words()));
         }
         Ok(trial)
     }

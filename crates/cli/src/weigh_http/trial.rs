@@ -119,15 +119,15 @@ pub fn run(
         return Ok(None);
     }
     let program = std::env::current_exe().context("the tare program cannot be found")?;
-    let mut stdout = tempfile::tempfile().context("a trial has nowhere to write to")?;
-    let mut stderr = tempfile::tempfile().context("a trial has nowhere to write to")?;
+    let mut stdout = tempfile::tempfile().context("cannot make a file for a trial's output")?;
+    let mut stderr = tempfile::tempfile().context("cannot make a file for a trial's output")?;
     let child = Command::new(program)
         .args(arguments(kind, url, setup, rate, connections))
         .stdin(Stdio::null())
-        .stdout(stdout.try_clone().context("a trial has nowhere to write to")?)
-        .stderr(stderr.try_clone().context("a trial has nowhere to write to")?)
+        .stdout(stdout.try_clone().context("cannot make a file for a trial's output")?)
+        .stderr(stderr.try_clone().context("cannot make a file for a trial's output")?)
         .spawn()
-        .context("a trial could not be started")?;
+        .context("cannot start a trial")?;
     let limit = setup.length + setup.warmup + OVERTIME;
     let Some(status) = Watched(child).wait(limit, stop)? else { return Ok(None) };
     let said = whole(&mut stdout)?;
@@ -136,12 +136,12 @@ pub fn run(
         // Also one that the signal found before it could handle signals.
         _ if stop.is_set() => return Ok(None),
         Some(UNREACHABLE) => {
-            return Err(Trouble::Unreachable(Failure::wrong(anyhow!("{url} could not be reached"))));
+            return Err(Trouble::Unreachable(Failure::wrong(anyhow!("cannot reach {url}"))));
         }
         Some(WRONG) | None => return Err(anyhow!("a trial failed: {}", complaint.trim()).into()),
         Some(_) => {}
     }
-    let result: RunResult = serde_json::from_str(&said).context("the result of a trial cannot be read")?;
+    let result: RunResult = serde_json::from_str(&said).context("cannot read the result of a trial")?;
     Ok(Some(trial(&result, rate.unwrap_or(0))))
 }
 
@@ -174,7 +174,7 @@ impl Watched {
         let mut left = limit;
         let mut is_told = false;
         loop {
-            if let Some(status) = self.0.try_wait().context("a trial cannot be waited for")? {
+            if let Some(status) = self.0.try_wait().context("cannot wait for a trial")? {
                 return Ok(Some(status));
             }
             if stop.is_set() && !is_told {
@@ -203,8 +203,8 @@ impl Drop for Watched {
 
 fn whole(file: &mut std::fs::File) -> Result<String, Failure> {
     let mut text = String::new();
-    file.rewind().context("a trial's words are lost")?;
-    file.read_to_string(&mut text).context("a trial's words are lost")?;
+    file.rewind().context("cannot read a trial's output")?;
+    file.read_to_string(&mut text).context("cannot read a trial's output")?;
     Ok(text)
 }
 

@@ -54,7 +54,7 @@ impl Asked {
             Command::Run(args) => return Self::of_plan(&args.plan),
             _ => {
                 return Err(Failure::wrong(anyhow!(
-                    "'{typed}' makes no load to examine the machine for; http, send, pace, sweep, capture, gaps, forward and run do"
+                    "'{typed}' makes no load; expected http, send, pace, sweep, capture, gaps, forward or run"
                 )));
             }
         };
@@ -95,7 +95,7 @@ impl Asked {
 fn unreadable(name: &str, error: &std::io::Error) -> Failure {
     let names: Vec<&str> = crate::GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
     if names.contains(&name) {
-        return Failure::wrong(anyhow!("a command line comes after --: tare doctor -- {name} …"));
+        return Failure::wrong(anyhow!("put -- before a command line: tare doctor -- {name} …"));
     }
     let expected = "expected a plan in TOML, such as tare http --print-plan prints";
     Failure::wrong(anyhow!("{name}: {error}; {expected}"))

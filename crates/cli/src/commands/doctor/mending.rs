@@ -13,7 +13,7 @@ pub fn may_ask(yes: bool, flag: &str) -> Result<(), Failure> {
     match yes || isatty(std::io::stdin()) {
         true => Ok(()),
         false => Err(Failure::wrong(anyhow!(
-            "{flag} asks before it changes anything, and there is no terminal to ask at: add --yes"
+            "{flag} asks before it changes anything, and there is no terminal; add --yes"
         ))),
     }
 }
@@ -27,7 +27,7 @@ fn open() -> Result<Mender, Failure> {
 pub fn fix(examination: &Examination, only: &[String], yes: bool) -> Result<Status, Failure> {
     let steps = steps(&examination.findings, examination.load(), only);
     if steps.is_empty() {
-        print_all("Nothing to set: what is left to mend takes other commands (tare doctor --all).\n")?;
+        print_all("There is nothing to set; remaining fixes need other commands (see tare doctor --all).\n")?;
         return Ok(Status::Done);
     }
     let mut mender = open()?;
@@ -35,8 +35,8 @@ pub fn fix(examination: &Examination, only: &[String], yes: bool) -> Result<Stat
         .iter()
         .map(|step| format!("  {}   # {}, was {}\n", step.change.command(), step.id, step.change.before))
         .collect();
-    print_all(&format!("Settings to make, until the next reboot or --undo:\n{list}"))?;
-    if !(yes || agreed(&format!("Make {}?", counted(steps.len())))?) {
+    print_all(&format!("Settings to change, until the next reboot or --undo:\n{list}"))?;
+    if !(yes || agreed(&format!("Change {}?", counted(steps.len())))?) {
         print_all("Nothing was changed.\n")?;
         return Ok(Status::Done);
     }
@@ -52,7 +52,7 @@ pub fn fix(examination: &Examination, only: &[String], yes: bool) -> Result<Stat
     let written = mender.path().display();
     if made > 0 {
         print_all(&format!(
-            "{made} of {} made; tare doctor --undo takes them back ({written})\n",
+            "{made} of {} changed; tare doctor --undo restores the old values ({written})\n",
             counted(steps.len())
         ))?;
     }
@@ -63,10 +63,10 @@ pub fn fix(examination: &Examination, only: &[String], yes: bool) -> Result<Stat
 pub fn undo(yes: bool) -> Result<Status, Failure> {
     let mut mender = open()?;
     if mender.made() == 0 {
-        print_all("Nothing to take back.\n")?;
+        print_all("There is nothing to undo.\n")?;
         return Ok(Status::Done);
     }
-    if !(yes || agreed(&format!("Take {} back?", counted(mender.made())))?) {
+    if !(yes || agreed(&format!("Restore {}?", counted(mender.made())))?) {
         print_all("Nothing was changed.\n")?;
         return Ok(Status::Done);
     }
@@ -76,15 +76,15 @@ pub fn undo(yes: bool) -> Result<Status, Failure> {
         print_all(&format!("+ {}\n", change.undo()))?;
         match undone {
             Undone::Restored => {}
-            Undone::Already => print_all("  it is so already\n")?,
-            Undone::Rebooted => print_all("  not needed: the machine was started again since\n")?,
+            Undone::Already => print_all("  already restored\n")?,
+            Undone::Rebooted => print_all("  not needed: the machine has rebooted since\n")?,
             Undone::Changed { now } => {
-                print_all(&format!("  left alone: it is {now} by now, which is not what was set\n"))?
+                print_all(&format!("  left alone: it is {now} now, which --fix did not set\n"))?
             }
             Undone::Elsewhere { namespace } => {
                 failed = true;
                 complain(&format!(
-                    "tare: /{} was set in the network namespace {namespace}: undo it there",
+                    "tare: /{} was set in the network namespace {namespace}; undo it there",
                     change.path
                 ));
             }

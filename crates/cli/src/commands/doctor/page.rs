@@ -71,9 +71,9 @@ impl Page {
         let (looked, load) = (examination.findings.len(), examination.load());
         let whom = load.map_or(String::new(), |load| format!(" to {}", load.word()));
         let shown = match texts.len() {
-            0 => format!("nothing that matters{whom}, of {looked} things looked at"),
-            n if n > most => format!("{n} of {looked} matter{whom}; the {most} worst are"),
-            n => format!("{n} of {looked} matter{whom}, the worst first"),
+            0 => format!("{looked} things checked; none of them matters{whom}"),
+            n if n > most => format!("{n} of {looked} things checked matter{whom}; the {most} worst:"),
+            n => format!("{n} of {looked} things checked matter{whom}, the worst first:"),
         };
         self.labelled("Findings", &shown, 1);
         texts[..most].iter().for_each(|text| self.text.push_str(text));
@@ -100,7 +100,7 @@ impl Page {
         self.rest(lines.get(1..).unwrap_or_default());
     }
 
-    /// Everything about one: why, where from, how to mend it, how to take that back.
+    /// Everything about one: why it matters, the source of that claim, how to fix it, how to undo the fix.
     fn full(&mut self, examination: &Examination, finding: &Finding) {
         let whom = if finding.matters(None) { format!(" ({})", whom(finding)) } else { String::new() };
         self.finding(examination, finding, &whom);
@@ -108,9 +108,9 @@ impl Page {
             self.labelled("  why", &format!("{} [{}]", finding.why, finding.source), usize::MAX);
         }
         match &finding.mend {
-            Some(Mend::Advice { text }) => self.labelled("  mend", text, usize::MAX),
+            Some(Mend::Advice { text }) => self.labelled("  fix", text, usize::MAX),
             Some(mend) => {
-                mend.commands().iter().for_each(|command| self.typed("  mend", command));
+                mend.commands().iter().for_each(|command| self.typed("  fix", command));
                 mend.undoing().iter().for_each(|command| self.typed("  undo", command));
             }
             None => {}
@@ -122,14 +122,14 @@ impl Page {
         let settings = host::doctor::fix::steps(&examination.findings, examination.load(), &[]).len();
         let mut next = Vec::new();
         if !is_all && examination.matters().count() > 0 {
-            next.push("--all: everything; --only NAME: one in full, why and how to undo it".to_owned());
+            next.push("--all: everything; --only NAME: one in full, with reasons and undo".to_owned());
         }
         if settings > 0 {
             let words = if settings == 1 { "1 setting".to_owned() } else { format!("{settings} settings") };
-            next.push(format!("--fix makes {words} that --undo takes back; it asks first"));
+            next.push(format!("--fix changes {words}, after asking; --undo restores them"));
         }
         if examination.profile.is_err() {
-            next.push("tare weigh: how much load this machine makes, for forecasts".to_owned());
+            next.push("tare weigh: measure how much load this machine can make, for forecasts".to_owned());
         }
         for (n, line) in next.iter().enumerate() {
             self.labelled(if n == 0 { "Next" } else { "" }, line, usize::MAX);

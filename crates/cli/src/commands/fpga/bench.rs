@@ -30,17 +30,18 @@ const LOOK: Duration = Duration::from_millis(20);
 const LAST: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
-A rate counts all that a frame needs on the wire, preamble and least gap too: 1000 is line rate, 81 274 frames/s of 1518 bytes.
-The gap error is |measured - requested|, in cycles of 8 ns, of every gap. It is measured where the cable ends: by the module's own histogram, and,
-simulated, by a capture of the wire, whose times are simulated too.
+Rates count everything that a frame occupies on the wire, including preamble and minimum gap: 1000 is line
+rate, 81 274 frames/s of 1518 bytes. The gap error of every gap is |measured - requested|, in cycles of
+8 ns. It is measured at the far end of the cable, by the module's own histogram. For a simulated module, a
+capture of the wire in simulated time measures it too.
 
 Examples:
-  tare fpga bench fpga:sim                      10 000 frames at each rate: some minutes
-  tare fpga bench fpga:sim --frames 1500000     as in Caliper's experiment: hours
+  tare fpga bench fpga:sim                    10 000 frames at each rate: takes a few minutes
+  tare fpga bench fpga:sim --frames 1500000   as in Caliper's experiment: takes hours
   tare fpga bench fpga:sim --rates 1000 --frames 2000 --backload
-  tare fpga bench fpga:eth1                     a board, with a cable from its wire side to itself";
+  tare fpga bench fpga:eth1                   a board whose wire side is looped back by a cable";
 
-/// Measure how exact the module's gaps are, at each rate to line rate
+/// Measure how exact the module's gaps are, at each rate up to line rate
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct BenchArgs {
@@ -50,17 +51,17 @@ pub struct BenchArgs {
     /// Frames at each rate
     #[arg(long, short = 'n', value_name = "N", default_value = "10k")]
     frames: Count,
-    /// Their size, with FCS
+    /// Frame size, with FCS
     #[arg(long, value_name = "BYTES", default_value_t = 1_518, value_parser = clap::value_parser!(u16).range(64..=1_518))]
     size: u16,
-    /// In Mb/s, up to 1000, which is line rate
+    /// Rates in Mb/s, up to 1000 (line rate)
     #[arg(long, value_name = "MBPS", value_delimiter = ',', default_value = "100,200,300,400,500,600,700,800,900,1000",
           value_parser = clap::value_parser!(u64).range(1..=LINE_MBPS))]
     rates: Vec<u64>,
-    /// 64-byte frames come in at line rate meanwhile (simulated only)
+    /// Receive 64-byte frames at line rate meanwhile (simulated module only)
     #[arg(long)]
     backload: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -112,7 +113,11 @@ impl Bench {
         let is_simulated = address.place() == SIMULATION;
         let frames = u32::try_from(args.frames.get()).ok().filter(|frames| *frames >= 2);
         let frames = frames.ok_or_else(|| {
-            Failure::wrong(anyhow!("--frames: {} cannot be; give 2 to {}", args.frames.get(), u32::MAX))
+            Failure::wrong(anyhow!(
+                "--frames: {} is out of range; expected 2 to {}",
+                args.frames.get(),
+                u32::MAX
+            ))
         })?;
         // The bench reads the wire itself, and puts a cable or its own traffic there.
         if let Some(option) = ["pcap", "traffic", "wire", "tap"]
@@ -120,12 +125,12 @@ impl Bench {
             .find(|option| is_simulated && address.option(option).is_some())
         {
             return Err(Failure::wrong(anyhow!(
-                "{address}: the bench has a wire of its own, so {option}= cannot be; leave it away (--backload: frames come in meanwhile)"
+                "{address}: the benchmark uses its own wire; leave out {option}= (incoming frames: --backload)"
             )));
         }
         if args.backload && !is_simulated {
             return Err(Failure::wrong(anyhow!(
-                "--backload: only a simulation brings its own incoming traffic; give fpga:sim"
+                "--backload: only a simulation has its own incoming traffic; use fpga:sim"
             )));
         }
         let size = usize::from(args.size);
@@ -135,8 +140,9 @@ impl Bench {
     /// A byte takes a tick, so that gap is what line rate needs, stretched.
     fn gap(&self, mbps: u64) -> Result<Gap, Failure> {
         let line = (self.size as u64 + BETWEEN) * TICKS_PER_BYTE;
-        Gap::of(line * LINE_MBPS, mbps)
-            .ok_or_else(|| Failure::wrong(anyhow!("--rates: {mbps} Mb/s is too slow for a gap")))
+        Gap::of(line * LINE_MBPS, mbps).ok_or_else(|| {
+            Failure::wrong(anyhow!("--rates: {mbps} Mb/s needs a longer gap than the module has"))
+        })
     }
 
     fn rate(&self, mbps: u64) -> Result<Row, Failure> {
@@ -171,13 +177,18 @@ impl Bench {
         let received = self.received(&module).map_err(Failure::wrong)?;
         let values = module.read_all(&[&SENT, &LATE, &BAD]).map_err(Failure::wrong)?;
         if values[0] < u64::from(self.frames) {
-            return Err(Failure::wrong(anyhow!("{address}: {} of {} frames left", values[0], self.frames)));
+            return Err(Failure::wrong(anyhow!(
+                "{address}: only {} of {} frames left the module",
+                values[0],
+                self.frames
+            )));
         }
         row.late = values[1];
         if !self.backload {
             if received < u64::from(self.frames) {
                 return Err(Failure::wrong(anyhow!(
-                    "{address}: {received} of {} frames came back, {} of them bad: is there a cable from its wire side to itself?",
+                    "{address}: {received} of {} frames came back, {} of them bad; connect its wire side to \
+                     itself by a cable",
                     self.frames,
                     values[2]
                 )));
@@ -202,9 +213,10 @@ impl Bench {
 
     fn head(&self) -> String {
         let time = if self.is_simulated { ", simulated time" } else { "" };
-        let also = if self.backload { ", 64-byte frames coming in at line rate" } else { "" };
+        let also = if self.backload { ", with 64-byte frames coming in at line rate" } else { "" };
         format!(
-            "{}: {} frames of {} bytes at each rate{also}{time}\n\n  Mb/s     gap asked   gap error p95   max, in cycles   off schedule  late  where\n",
+            "{}: {} frames of {} bytes at each rate{also}{time}\n\n  \
+             Mb/s     requested   gap error p95   max, in cycles   off schedule  late  where\n",
             self.address,
             count(self.frames.into()),
             self.size

@@ -22,22 +22,22 @@ const BOARDS: &[(&str, &[&str])] = &[
     ("ecpix5_r03", &["LFE5UM5G-45F", "LFE5UM5G-85F"]),
 ];
 
-/// Check a bitstream for a Lattice ECP5 and load it into a board by openFPGALoader
+/// Check a bitstream for a Lattice ECP5, and load it into a board with openFPGALoader
 #[derive(Args, Debug)]
 pub struct LoadArgs {
-    /// The bitstream, as `make bitstream` leaves it
+    /// Bitstream, as made by `make bitstream`
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Name of the board, for openFPGALoader: ecpix5; colorlight is a 5A-75B, which needs a cable, too
+    /// openFPGALoader's name of the board: ecpix5, or colorlight (5A-75B), which also needs --cable
     #[arg(long, value_name = "NAME")]
     board: Option<String>,
-    /// Name of the cable to the board, for openFPGALoader
+    /// openFPGALoader's name of the cable to the board
     #[arg(long, value_name = "NAME")]
     cable: Option<String>,
-    /// Into the flash memory, so that it is there after power was off
+    /// Write to flash memory, so that the bitstream survives a power cycle
     #[arg(long)]
     flash: bool,
-    /// Only check the file and show the command
+    /// Only check the file and print the command
     #[arg(long)]
     check: bool,
 }
@@ -48,7 +48,7 @@ pub fn run(args: &LoadArgs) -> Result<Status, Failure> {
     let command = args.command();
     let shown = shown(&command);
     print_all(&format!(
-        "{}: a whole bitstream for {}, {} {kind}, each with the right CRC\n{shown}\n",
+        "{}: a complete bitstream for {}, {} {kind}, all CRCs correct\n{shown}\n",
         args.file.display(),
         checked.part.name,
         count(checked.frames as u64)
@@ -65,11 +65,11 @@ impl LoadArgs {
         let name = self.file.display();
         let size = std::fs::metadata(&self.file).map_err(|error| anyhow!("{name}: {error}"))?.len();
         if size > MOST_BYTES {
-            return Err(anyhow!("{name}: {size} bytes are more than any bitstream of an ECP5 has"));
+            return Err(anyhow!("{name}: {size} bytes are more than any bitstream for an ECP5 has"));
         }
         let bytes = std::fs::read(&self.file).map_err(|error| anyhow!("{name}: {error}"))?;
         let checked = bitstream::check(&bytes).map_err(|broken| {
-            anyhow!("{name}: {broken}; nothing was loaded: give a file that 'make bitstream' made")
+            anyhow!("{name}: {broken}; nothing was loaded; give a file made by 'make bitstream'")
         })?;
         self.fits(checked.part.name).map(|()| checked)
     }
@@ -79,7 +79,8 @@ impl LoadArgs {
         let parts = BOARDS.iter().find(|(name, _)| self.board.as_deref() == Some(*name));
         match parts {
             Some((board, parts)) if !parts.contains(&part) => Err(anyhow!(
-                "{}: it is for {part}, and the board {board} has {}; nothing was loaded: give the board's own file",
+                "{}: it is for {part}, but the board {board} has {}; nothing was loaded; \
+                 give a bitstream for this board",
                 self.file.display(),
                 parts.join(" or ")
             )),
@@ -112,9 +113,9 @@ fn shown(command: &Command) -> String {
 fn load(mut command: Command, shown: &str) -> Result<(), anyhow::Error> {
     match command.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(anyhow!("'{shown}' failed ({status}): what it said stands above")),
+        Ok(status) => Err(anyhow!("'{shown}' failed ({status}); its output is above")),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(anyhow!(
-            "{LOADER} is not installed, so nothing was loaded: apt-get install openfpgaloader, and the same again"
+            "{LOADER} is not installed, so nothing was loaded; run apt-get install openfpgaloader and try again"
         )),
         Err(error) => Err(anyhow!("'{shown}': {error}")),
     }
@@ -135,7 +136,7 @@ mod tests {
         args(Some("ecpix5")).fits("LFE5UM5G-85F").unwrap();
         let error = args(Some("ecpix5")).fits("LFE5U-25F").unwrap_err().to_string();
         assert!(
-            error.contains("for LFE5U-25F, and the board ecpix5 has LFE5UM5G-45F or LFE5UM5G-85F"),
+            error.contains("for LFE5U-25F, but the board ecpix5 has LFE5UM5G-45F or LFE5UM5G-85F"),
             "{error}"
         );
         // Nothing is known of these.

@@ -13,20 +13,20 @@ use port::fpga::rules::Rules;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// Read and write registers; without names, all that can be read
+/// Read and write registers; without names, print all readable registers
 #[derive(Args, Debug)]
 pub struct RegsArgs {
     /// fpga:INTERFACE or fpga:sim
     #[arg(value_name = "PORT")]
     port: String,
-    /// NAME reads one, NAME=VALUE writes it, NAME.FIELD=VALUE writes it with 0 in all other fields; 0x before hexadecimal digits. In the
-    /// order in which they stand
+    /// Accesses, in this order: NAME reads, NAME=VALUE writes, NAME.FIELD=VALUE writes that field and sets the
+    /// other fields to 0; VALUE is decimal, or hexadecimal after 0x
     #[arg(value_name = "NAME[=VALUE]")]
     names: Vec<String>,
-    /// Write also what the module does not check and would do wrong
+    /// Also write values that the module does not check and would handle wrongly
     #[arg(long)]
     anyway: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -65,9 +65,9 @@ fn writes(wanted: &[Wanted]) -> Vec<(&'static Register, u64)> {
 /// What is written must fit together, beside what is known: a simulation was started for this, and a board may have been set by anybody.
 fn check(module: &Module, wanted: &[Wanted]) -> Result<(), anyhow::Error> {
     let rules = if module.is_simulated() { Rules::after_reset() } else { Rules::unknown() };
-    rules.check(writes(wanted)).map_err(|refused| {
-        anyhow!("register {refused} (--anyway writes it all the same; nothing was written)")
-    })
+    rules
+        .check(writes(wanted))
+        .map_err(|refused| anyhow!("register {refused}; nothing was written (--anyway writes it)"))
 }
 
 /// What is to be done with a register.
@@ -91,12 +91,12 @@ impl Wanted {
         let field = field.map(|field| find(register, field).ok_or_else(|| wrong(no_field(register))));
         let field = field.transpose()?;
         match value {
-            None if register.is_written() => Err(wrong(format!("it can only be written: give {name}=VALUE"))),
+            None if register.is_written() => Err(wrong(format!("it is write-only: use {name}=VALUE"))),
             None => Ok(Self::Read(register)),
-            Some(_) if !register.is_written() => Err(wrong("it can only be read".to_owned())),
+            Some(_) if !register.is_written() => Err(wrong("it is read-only".to_owned())),
             Some(text) => {
                 let greatest = field.map_or(register.greatest(), |field| field.of(u64::MAX));
-                let expected = || wrong(format!("'{text}' is no number from 0 to {greatest}"));
+                let expected = || wrong(format!("'{text}' is not a number from 0 to {greatest}"));
                 let value = number(text).filter(|value| *value <= greatest).ok_or_else(expected)?;
                 Ok(Self::Write(register, field.map_or(value, |field| field.place(value))))
             }
@@ -119,9 +119,9 @@ fn unknown(name: &str) -> String {
     let hint = if like.is_empty() {
         "see docs/fpga-reference.md".to_owned()
     } else {
-        format!("is it one of {}?", like.join(", "))
+        format!("did you mean one of {}?", like.join(", "))
     };
-    format!("there is no such register; {hint}")
+    format!("no such register; {hint}")
 }
 
 fn number(text: &str) -> Option<u64> {
@@ -178,13 +178,13 @@ mod tests {
     #[test]
     fn what_cannot_be_is_told_with_what_would_be_right() {
         for (typed, words) in [
-            ("sen", "is it one of sent"),
+            ("sen", "did you mean one of sent"),
             ("zzz", "see docs/fpga-reference.md"),
-            ("sent=1", "it can only be read"),
-            ("gap_whole", "it can only be written: give gap_whole=VALUE"),
-            ("gap_whole=4294967296", "'4294967296' is no number from 0 to 4294967295"),
-            ("gap_whole=x", "'x' is no number"),
-            ("control.from=4", "'4' is no number from 0 to 3"),
+            ("sent=1", "it is read-only"),
+            ("gap_whole", "it is write-only: use gap_whole=VALUE"),
+            ("gap_whole=4294967296", "'4294967296' is not a number from 0 to 4294967295"),
+            ("gap_whole=x", "'x' is not a number"),
+            ("control.from=4", "'4' is not a number from 0 to 3"),
             ("control.form=1", "its fields are live, run"),
         ] {
             let said = Wanted::read(typed).unwrap_err().into_error().to_string();

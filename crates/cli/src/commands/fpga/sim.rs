@@ -15,10 +15,11 @@ use std::time::Duration;
 
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Run a simulated module until Ctrl-C, its wire at an interface or a tap, and say what arrives there
+/// Simulate a module until Ctrl-C, with its wire connected to an interface or a tap
 #[derive(Args, Debug)]
 pub struct SimArgs {
-    /// With its options: fpga,tap=tare0,address=198.18.0.1/24:sim, fpga,wire=veth0,pcap=wire.pcapng:sim
+    /// Port with options, e.g. fpga,tap=tare0,address=198.18.0.1/24:sim or
+    /// fpga,wire=veth0,pcap=wire.pcapng:sim
     #[arg(value_name = "PORT", default_value = "fpga:sim")]
     port: String,
 }
@@ -27,7 +28,7 @@ pub fn run(args: &SimArgs) -> Result<Status, Failure> {
     let address: port::Address = args.port.parse().map_err(Failure::wrong)?;
     if address.place() != SIMULATION {
         return Err(Failure::wrong(anyhow!(
-            "{address} is no simulation; write fpga:sim, or fpga,tap=NAME:sim"
+            "{address} is not a simulated module; use fpga:sim, or fpga,tap=NAME:sim"
         )));
     }
     let stop = Arc::new(AtomicBool::new(false));
@@ -54,7 +55,8 @@ fn described(module: &Module) -> String {
     let (major, minor) = module.version();
     let process = module.process_id().map_or_else(String::new, |id| format!(", process {id}"));
     format!(
-        "{}: Tare module {major}.{minor}, build {:08x}{process}\nIts time is simulated: cycles of 8 ns, which stand still while nothing moves. Ctrl-C ends it.\n",
+        "{}: Tare module {major}.{minor}, build {:08x}{process}\n\
+         Time is simulated, in cycles of 8 ns, and stands still while the module is idle. Stop with Ctrl-C.\n",
         module.name(),
         module.hello().build
     )

@@ -24,13 +24,13 @@ const TICKS_PER_S: f64 = 125e6;
 /// Farther from the host's clock than this is a clock that nobody set.
 const SET_WITHIN_NS: u64 = 3_600 * 1_000_000_000;
 
-/// Say what the module is, how its link and its clock are, and what it counted
+/// Show the module's version, link, clock and counters
 #[derive(Args, Debug)]
 pub struct StatusArgs {
     /// fpga:INTERFACE or fpga:sim
     #[arg(value_name = "PORT")]
     port: String,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -111,13 +111,13 @@ impl Seen {
     fn clock(&self, module: &Module) -> String {
         let (ahead, bound) = (self.offset.ahead_ns, self.offset.bound);
         if module.is_simulated() {
-            return format!("simulated, in steps of {TICK:#}: it says nothing of wall time");
+            return format!("simulated, in steps of {TICK:#}; not wall-clock time");
         }
         if ahead.unsigned_abs() > SET_WITHIN_NS {
-            return "not set: opening a port sets it to the host's".to_owned();
+            return "not set; opening a port sets it to the host's clock".to_owned();
         }
         let way = if ahead < 0 { "behind" } else { "ahead of" };
-        format!("{} ns {way} the host's, to within {} ns", ahead.unsigned_abs(), bound.as_nanos())
+        format!("{} ns {way} the host's clock, to within {} ns", ahead.unsigned_abs(), bound.as_nanos())
     }
 
     fn json(&self, module: &Module) -> Value {
