@@ -17,10 +17,11 @@ pub enum HostError {
     System { what: String, source: std::io::Error },
     #[error("{}: not a profile of this program: {why}", path.display())]
     NotAProfile { path: PathBuf, why: String },
-    #[error("{}: not a record of settings that were made: {why}; move it away, and look yourself at what it names", path.display())]
+    #[error("{}: not a record of changed settings: {why}; move the file away, and check the settings in it \
+             yourself", path.display())]
     NotARecord { path: PathBuf, why: String },
     #[error(
-        "/{path} is no setting of the kernel that is changed here: only those below /proc/sys and /sys are"
+        "/{path} is not a kernel setting that doctor changes; only settings below /proc/sys and /sys are"
     )]
     NotASetting { path: String },
 }

@@ -74,16 +74,16 @@ pub enum Refused {
 impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::None => write!(f, "this machine was not weighed yet: `tare weigh`"),
+            Self::None => write!(f, "this machine was not weighed yet; run `tare weigh`"),
             Self::Changed(changes) => {
-                write!(f, "this machine was weighed, but is another one now: ")?;
+                write!(f, "this machine has changed since it was weighed: ")?;
                 for (i, (what, then, now)) in changes.iter().enumerate() {
                     write!(f, "{}{what} was {then}, is {now}", if i > 0 { "; " } else { "" })?;
                 }
-                write!(f, ". `tare weigh` makes a new profile")
+                write!(f, "; `tare weigh` makes a new profile")
             }
             Self::Unreadable(why) => {
-                write!(f, "the profile cannot be read ({why}): `tare weigh` makes a new one")
+                write!(f, "cannot read the profile ({why}); `tare weigh` makes a new one")
             }
         }
     }

@@ -189,7 +189,7 @@ fn where_the_driver_does_not_stamp_a_capture_does_and_it_says_so() {
     let found = done(packets(words).through(&format!("ip netns exec {}", bed.0)));
     assert_eq!(text(&found, "/packets/0/stamps/method"), "capture", "{found:#}");
     let why = text(&found, "/packets/0/stamps/why");
-    assert!(why.contains("quiet0") && why.contains("does not stamp what leaves"), "{why}");
+    assert!(why.contains("quiet0") && why.contains("does not timestamp what it sends"), "{why}");
     assert!(float(&found, "/packets/0/overall/mean_ns/estimate") > 0.0);
 }
 
@@ -264,7 +264,7 @@ fn a_busy_loop_on_the_same_core_is_seen_and_named() {
         let noise = Noise::on(0);
         let found = done(packets("--port udp --threads 1 --trials 2"));
         let remarks = found["packets"][0]["trials"][0]["remarks"].to_string();
-        assert!(remarks.contains("a noisy neighbour") && remarks.contains("'noisy'"), "{remarks}");
+        assert!(remarks.contains("noisy neighbour") && remarks.contains("'noisy'"), "{remarks}");
         assert!(float(&found, "/packets/0/trials/0/waited") > 0.05);
         noise.0.signal(Signal::KILL);
         let _ = noise.1.path();
@@ -298,15 +298,15 @@ fn incoming_traffic_takes_from_udp_and_nothing_from_mem() {
 fn what_is_wrong_is_named_before_anything_is_sent() {
     let _beside = beside_others();
     for (words, said) in [
-        ("packets --port pcap", "'pcap' is no port that is weighed"),
+        ("packets --port pcap", "'pcap' is not a port to weigh"),
         ("packets --sizes 63", "--sizes: 63 is not between 64 and 1518"),
         ("packets --trials 0", "--trials: 0 is not between 1 and 1000"),
         ("packets --packets 10", "--packets: 10 is not between 1k and 1G"),
         ("packets --each 3", "--each: expected a power of two"),
-        ("packets --interface nowhere0 --to 198.18.0.2:9", "there is no interface 'nowhere0'"),
+        ("packets --interface nowhere0 --to 198.18.0.2:9", "there is not an interface 'nowhere0'"),
         ("packets --interface lo", "--to"),
         ("backload --backload 9..1", "'9..1' does not rise"),
-        ("backload --kind icmp", "'icmp' is no kind of incoming traffic"),
+        ("backload --kind icmp", "'icmp' is not a kind of incoming traffic"),
         ("backload --step 1ms", "--step: "),
     ] {
         let done = Command::new(binary()).arg("weigh").args(words.split(' ')).output().unwrap();

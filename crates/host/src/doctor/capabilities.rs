@@ -40,37 +40,40 @@ const NEEDS: [Need; 7] = [
     Need {
         bit: NET_ADMIN,
         name: "net_admin",
-        without: "no tap:, xdp: and live: ports (up to 10 times the rate of packet:), buffers up to net.core.rmem_max only, no promiscuous captures",
+        without: "no tap:, xdp: and live: ports (up to 10 times the rate of packet:), no buffers above \
+                  net.core.rmem_max, no promiscuous captures",
         weight: Weight { http: Severity::Fine, packets: Severity::Serious, gaps: Severity::Minor },
     },
     Need {
         bit: BPF,
         name: "bpf",
-        without: "no XDP program can be loaded: xdp: cannot receive, live: and forward --xdp do not work (15 million frames a second against 1.5)",
+        without: "no XDP program can be loaded: xdp: cannot receive, and live: and forward --xdp do not work \
+                  (15 million frames per second instead of 1.5)",
         weight: Weight::packets(Severity::Serious),
     },
     Need {
         bit: SYS_ADMIN,
         name: "sys_admin",
-        without: "tare lab makes no namespaces, and ports of other namespaces (netns=) cannot be opened: 0 test beds",
+        without: "tare lab cannot make namespaces (0 test beds), and ports in other namespaces (netns=) \
+                  cannot be opened",
         weight: Weight::packets(Severity::Minor),
     },
     Need {
         bit: SYS_RESOURCE,
         name: "sys_resource",
-        without: "hard limits cannot be raised: descriptors and locked memory end where limit.descriptors and limit.locked say",
+        without: "hard limits cannot be raised: limit.descriptors and limit.locked apply",
         weight: Weight::http(Severity::Fine),
     },
     Need {
         bit: SYS_NICE,
         name: "sys_nice",
-        without: "no higher priority (nice below 0, chrt): a thread waits up to 3 ms behind others on a busy CPU",
+        without: "no higher priority (nice below 0, chrt): on a busy CPU a thread waits up to 3 ms for others",
         weight: Weight::gaps(Severity::Minor),
     },
     Need {
         bit: IPC_LOCK,
         name: "ipc_lock",
-        without: "locked memory ends where limit.locked says, 16 MiB for each queue of xdp:",
+        without: "locked memory is limited as in limit.locked; each queue of xdp: needs 16 MiB",
         weight: Weight::packets(Severity::Fine),
     },
 ];
@@ -89,8 +92,8 @@ fn finding(files: &Files, need: &Need, missing: &[&str]) -> Finding {
     let id = format!("cap.{}", need.name);
     let name = format!("CAP_{}", need.name.to_ascii_uppercase());
     match has(files, need.bit) {
-        None => Finding::unknown(id, format!("whether {name} is there, the kernel does not tell")),
-        Some(true) => Finding::fine(id, format!("{name} is there")),
+        None => Finding::unknown(id, format!("the kernel does not report whether {name} is set")),
+        Some(true) => Finding::fine(id, format!("{name} is set")),
         Some(false) => Finding::fine(id, format!("no {name}"))
             .why(need.without, "capabilities(7), docs/packets-reference.md")
             .weighs(need.weight)

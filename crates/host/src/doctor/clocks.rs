@@ -13,9 +13,9 @@ pub(super) fn examine(subject: &Subject) -> Vec<Finding> {
 fn kernels(subject: &Subject) -> Finding {
     let (id, files) = ("clock.source", &subject.files);
     let Some(source) = files.line(&format!("{SOURCES}/current_clocksource")) else {
-        return Finding::unknown(id, "the kernel does not say which clock it uses");
+        return Finding::unknown(id, "the kernel does not report its clock source");
     };
-    let found = format!("the kernel's clock is {source}");
+    let found = format!("the kernel's clock source is {source}");
     let is_slow = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"].contains(&source.as_str());
     if !is_slow {
         return Finding::fine(id, found);
@@ -24,19 +24,22 @@ fn kernels(subject: &Subject) -> Finding {
     let mend = match available.split(' ').any(|name| name == "tsc") {
         true => Mend::file(files, &format!("{SOURCES}/current_clocksource"), "tsc"),
         false => Some(Mend::advice(
-            "the kernel found no better one at boot: its log says why (dmesg | grep -i -e tsc -e clocksource)",
+            "the kernel found no better clock source at boot; for the reason see dmesg | grep -i -e tsc -e \
+             clocksource",
         )),
     };
     let (why, source) = match &subject.measured.clock {
         Some(clock) => (
             format!(
-                "a reading takes {:.0} ns, for it leaves the CPU; a counter of the CPU takes 20 to 50, and the kernel reads it for every stamp",
+                "a reading takes {:.0} ns, because it leaves the CPU; a CPU's counter takes 20 to 50 ns. The \
+                 kernel reads it for every timestamp",
                 clock.kernel_overhead_ns
             ),
             MEASURED,
         ),
         None => (
-            "a reading leaves the CPU for a device, and the kernel needs 1 for every stamp".to_owned(),
+            "a reading accesses a device outside the CPU, and the kernel needs 1 for every timestamp"
+                .to_owned(),
             "Linux, Documentation/timers/timekeeping.rst",
         ),
     };
@@ -50,7 +53,7 @@ fn own(subject: &Subject) -> Finding {
         return Finding::unknown(id, "Tare's own clock was not measured");
     };
     let found = format!(
-        "Tare reads {}: steps of {:.0} ns, {:.0} ns a reading, {:.2} ppm off CLOCK_MONOTONIC",
+        "Tare reads {}: steps of {:.0} ns, {:.0} ns per reading, {:.2} ppm off CLOCK_MONOTONIC",
         clock.source,
         clock.precision_ns,
         clock.overhead_ns,
@@ -68,12 +71,12 @@ fn own(subject: &Subject) -> Finding {
         (_, true) => return finding,
         (Some(refused), _) => format!("{refused}; a reading costs {:.0} ns", clock.overhead_ns),
         (None, _) => {
-            format!("rates would be wrong by {:.0} ppm; a verdict allows 100", clock.error_ppm.abs())
+            format!("rates would be wrong by {:.0} ppm; a verdict allows 100 ppm", clock.error_ppm.abs())
         }
     };
     finding
         .why(why, MEASURED)
-        .mend(Mend::advice("nothing to type: the CPU, or the host of a guest, decides what its counter is"))
+        .mend(Mend::advice("no setting changes this: it depends on the CPU, or on the host of a guest"))
 }
 
 /// How late a sleeper wakes. Tare sets its own threads' slack, so that this is for comparison.
@@ -82,13 +85,14 @@ fn slack(subject: &Subject) -> Finding {
     let slack = subject.files.number("proc/self/timerslack_ns");
     let Some(sleeps) = &subject.measured.sleeps else {
         return match slack {
-            Some(ns) => Finding::fine(id, format!("timer slack {ns} ns; Tare gives its own threads 1 ns")),
-            None => Finding::unknown(id, "the kernel does not tell the timer slack"),
+            Some(ns) => Finding::fine(id, format!("timer slack is {ns} ns; Tare's threads use 1 ns")),
+            None => Finding::unknown(id, "the kernel does not report the timer slack"),
         };
     };
     let micros = |ns: u64| ns as f64 / 1e3;
     let found = format!(
-        "a sleeper wakes {:.0} µs late (p99 {:.0}) with Tare's slack of 1 ns, {:.0} µs (p99 {:.0}) with the usual 50 µs",
+        "a sleeping thread wakes {:.0} µs late (p99 {:.0}) with Tare's slack of 1 ns, {:.0} µs (p99 {:.0}) \
+         with the default 50 µs",
         micros(sleeps.tight_p50_ns),
         micros(sleeps.tight_p99_ns),
         micros(sleeps.default_p50_ns),
@@ -105,10 +109,10 @@ fn slack(subject: &Subject) -> Finding {
         return finding;
     }
     let why = format!(
-        "one departure in a hundred is {:.1} ms late unless a thread spins towards it",
+        "one departure in a hundred is {:.1} ms late unless a thread busy-waits for it",
         sleeps.tight_p99_ns as f64 / 1e6
     );
     finding
         .why(why, MEASURED)
-        .mend(Mend::advice("give Tare a CPU of its own (--cpus), and spin (--spin always)"))
+        .mend(Mend::advice("give Tare its own CPU (--cpus), and busy-wait (--spin always)"))
 }

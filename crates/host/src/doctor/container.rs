@@ -69,7 +69,7 @@ fn cpu(files: &Files) -> Finding {
     let id = "cgroup.cpu";
     let folders = folders(files, "cpu");
     if folders.is_empty() {
-        return Finding::unknown(id, "no control group of ours is to be seen");
+        return Finding::unknown(id, "this process's control group is not visible");
     }
     let tightest = folders
         .iter()
@@ -84,17 +84,18 @@ fn cpu(files: &Files) -> Finding {
     let stopped_ms = count("throttled_usec ")
         .map(|us| us / 1_000)
         .or_else(|| count("throttled_time ").map(|ns| ns / 1_000_000));
-    let found = format!("a quota of {cpus:.2} CPUs, which stopped us in {stopped} of {periods} periods");
+    let found =
+        format!("a quota of {cpus:.2} CPUs, which stopped this process in {stopped} of {periods} periods");
     let before = files.line(&file).unwrap_or_default();
     let value = if file.ends_with("cpu.max") { "max" } else { "-1" };
     let severity = if stopped > 0 || cpus < 1.0 { Severity::Serious } else { Severity::Minor };
     let why = match (stopped, stopped_ms) {
-        (1.., Some(ms)) => format!(
-            "stopped for {:.0} ms each time, and nothing leaves meanwhile",
-            ms as f64 / stopped as f64
-        ),
+        (1.., Some(ms)) => {
+            format!("stopped for {:.0} ms each time, in which nothing is sent", ms as f64 / stopped as f64)
+        }
         _ => format!(
-            "{cpus:.2} CPUs used up early in a period of 100 ms leave nothing for the rest of it: up to {:.0} ms of silence",
+            "if {cpus:.2} CPUs are used up early in a period of 100 ms, nothing is sent for the rest: up to \
+             {:.0} ms",
             100.0 * (1.0 - cpus.min(1.0)).max(0.01)
         ),
     };
@@ -116,12 +117,12 @@ fn memory(files: &Files) -> Finding {
     };
     let folders = folders(files, "memory");
     if folders.is_empty() {
-        return Finding::unknown(id, "no control group of ours is to be seen");
+        return Finding::unknown(id, "this process's control group is not visible");
     }
     let Some(bytes) = folders.iter().filter_map(limit).filter(|bytes| *bytes < UNLIMITED).min() else {
-        return Finding::fine(id, "no limit of memory but the machine's");
+        return Finding::fine(id, "no memory limit except the machine's");
     };
-    let found = format!("{} MiB of memory at most", bytes >> 20);
+    let found = format!("memory limit of {} MiB", bytes >> 20);
     if bytes >= SMALL_MEMORY {
         return Finding::fine(id, found);
     }
@@ -130,9 +131,16 @@ fn memory(files: &Files) -> Finding {
     let each = buffer("net.ipv4.tcp_rmem").unwrap_or(131_072) + buffer("net.ipv4.tcp_wmem").unwrap_or(16_384);
     Finding::fine(id, found)
         .why(
-            format!("{} connections with full buffers ({} KiB each) are all of it, and then the kernel ends the run", bytes / each.max(1), each >> 10),
+            format!(
+                "{} connections with full buffers ({} KiB each) use all of it; then the kernel kills the run",
+                bytes / each.max(1),
+                each >> 10
+            ),
             "computed from net.ipv4.tcp_rmem and tcp_wmem",
         )
         .weighs(Weight { http: Severity::Serious, ..Weight::all(Severity::Minor) })
-        .mend(Mend::command("on the host: docker update --memory 2g CONTAINER", format!("docker update --memory {}m CONTAINER", bytes >> 20)))
+        .mend(Mend::command(
+            "on the host: docker update --memory 2g CONTAINER",
+            format!("docker update --memory {}m CONTAINER", bytes >> 20),
+        ))
 }

@@ -29,21 +29,19 @@ fn online(files: &Files) -> Option<Vec<u32>> {
 fn allowed(files: &Files) -> Finding {
     let id = "cpu.allowed";
     let (Some(online), Some(allowed)) = (online(files), may_use(files)) else {
-        return Finding::unknown(id, "the kernel does not tell which CPUs this process may use");
+        return Finding::unknown(id, "the kernel does not report which CPUs this process may use");
     };
     let usable: Vec<u32> = allowed.into_iter().filter(|cpu| online.contains(cpu)).collect();
-    let found = format!("{} of {} CPUs are ours ({})", usable.len(), online.len(), as_list(&usable));
+    let found =
+        format!("this process may use {} of {} CPUs ({})", usable.len(), online.len(), as_list(&usable));
     match (usable.len(), online.len()) {
         (1, _) => Finding::fine(id, found)
-            .why(
-                "1 CPU for generator, interrupts and whatever else runs: each waits for the others",
-                MEASURED,
-            )
+            .why("generator, interrupts and all other work share 1 CPU and wait for each other", MEASURED)
             .weighs(Weight::all(Severity::Serious))
             .mend(widen(&usable, &online)),
         (ours, all) if ours < all => Finding::fine(id, found)
             .why(
-                format!("{} CPUs are out of reach; that may be meant (taskset, cpuset)", all - ours),
+                format!("{} CPUs are out of reach; this may be intended (taskset, cpuset)", all - ours),
                 MEASURED,
             )
             .weighs(Weight::all(Severity::Minor))
@@ -58,7 +56,7 @@ fn widen(usable: &[u32], online: &[u32]) -> Mend {
             format!("taskset -cp {} $$", as_list(online)),
             format!("taskset -cp {} $$", as_list(usable)),
         ),
-        false => Mend::advice("a machine, or a guest, with two CPUs or more"),
+        false => Mend::advice("use a machine or guest with at least two CPUs"),
     }
 }
 
@@ -66,10 +64,10 @@ fn widen(usable: &[u32], online: &[u32]) -> Mend {
 fn siblings(files: &Files) -> Finding {
     let id = "cpu.smt";
     let Some(active) = files.number(&format!("{CPUS}/smt/active")) else {
-        return Finding::unknown(id, "the kernel does not tell whether cores have several threads");
+        return Finding::unknown(id, "the kernel does not report whether cores have several threads");
     };
     if active == 0 {
-        return Finding::fine(id, "one thread on each core");
+        return Finding::fine(id, "one thread per core");
     }
     let of = |cpu: &String| {
         files.line(&format!("{CPUS}/{cpu}/topology/thread_siblings_list")).map(|l| cpu_list(&l))
@@ -81,14 +79,21 @@ fn siblings(files: &Files) -> Finding {
     let shown = groups.first().map(|group| as_list(group)).unwrap_or_default();
     Finding::fine(id, format!("{} cores with several threads each (CPUs {shown} are one core)", groups.len()))
         .why(
-            "two busy threads of one core did 16 to 28 % more than one, not twice as much: what runs beside the generator makes it late",
+            "two busy threads on one core do 16 to 28 % more work than one, not twice as much; work next to \
+             the generator makes it late",
             "Marr et al., Hyper-Threading Technology Architecture, Intel Technology Journal 6(1), 2002",
         )
         .weighs(Weight { gaps: Severity::Serious, ..Weight::all(Severity::Minor) })
         .mend(match firsts.is_empty() {
-            true => Mend::command(format!("echo off > /{CPUS}/smt/control"), format!("echo on > /{CPUS}/smt/control")),
+            true => Mend::command(
+                format!("echo off > /{CPUS}/smt/control"),
+                format!("echo on > /{CPUS}/smt/control"),
+            ),
             false => Mend::command(
-                format!("tare … --cpus {} (one of each core), or: echo off > /{CPUS}/smt/control", as_list(&firsts)),
+                format!(
+                    "tare … --cpus {} (one of each core), or: echo off > /{CPUS}/smt/control",
+                    as_list(&firsts)
+                ),
                 format!("echo on > /{CPUS}/smt/control"),
             ),
         })
@@ -99,18 +104,18 @@ fn steal(subject: &Subject) -> Finding {
     let id = "cpu.steal";
     let text = subject.files.text("proc/stat").unwrap_or_default();
     let Some((busy, stolen)) = text.lines().next().and_then(ticks) else {
-        return Finding::unknown(id, "the kernel does not tell stolen time");
+        return Finding::unknown(id, "the kernel does not report stolen time");
     };
     let since_boot = if busy + stolen == 0 { 0.0 } else { stolen as f64 / (busy + stolen) as f64 };
     let now = subject.measured.shares.as_ref().map(|shares| shares.steal);
     let worst = now.unwrap_or(0.0).max(since_boot);
     let found = match now {
         Some(now) => format!(
-            "stolen by the host: {:.1} % just now, {:.2} % of all work since boot",
+            "time stolen by the hypervisor: {:.1} % now, {:.2} % of all work since boot",
             now * 100.0,
             since_boot * 100.0
         ),
-        None => format!("stolen by the host: {:.2} % of all work since boot", since_boot * 100.0),
+        None => format!("time stolen by the hypervisor: {:.2} % of all work since boot", since_boot * 100.0),
     };
     let severity = match worst {
         share if share > 0.05 => Severity::Serious,
@@ -118,13 +123,13 @@ fn steal(subject: &Subject) -> Finding {
         _ => return Finding::fine(id, found),
     };
     let why = format!(
-        "{:.0} ms of each second's work wait for other guests, and all that is due then is late",
+        "{:.0} ms of each second's work wait for other guests; everything due in that time is late",
         worst * 1e3
     );
     Finding::fine(id, found)
         .why(why, MEASURED)
         .weighs(Weight { gaps: severity, ..Weight::all(Severity::Minor) })
-        .mend(Mend::advice("CPUs of its own for this guest: the host's to give"))
+        .mend(Mend::advice("give this guest dedicated CPUs (on the host)"))
 }
 
 fn isolated(subject: &Subject) -> Finding {
@@ -132,7 +137,7 @@ fn isolated(subject: &Subject) -> Finding {
     let files = &subject.files;
     let list = |name: &str| files.line(&format!("{CPUS}/{name}")).filter(|list| list != "(null)");
     if !files.exists(&format!("{CPUS}/isolated")) {
-        return Finding::unknown(id, "the kernel does not tell which CPUs are isolated");
+        return Finding::unknown(id, "the kernel does not report which CPUs are isolated");
     }
     if let Some(isolated) = list("isolated") {
         let tickless = list("nohz_full").unwrap_or_else(|| "none".into());
@@ -142,8 +147,12 @@ fn isolated(subject: &Subject) -> Finding {
         );
     }
     let timers = subject.measured.shares.as_ref().and_then(|shares| shares.timer_interrupts_per_s);
-    let why = timers.map_or("the tick interrupts each busy CPU 100 to 1000 times a second (CONFIG_HZ)".to_owned(), |rate| {
-        format!("{rate:.0} timer interrupts a second on each CPU while this was measured, and anything may be scheduled beside the load")
+    let known = "the tick interrupts each busy CPU 100 to 1000 times per second (CONFIG_HZ)";
+    let why = timers.map_or(known.to_owned(), |rate| {
+        format!(
+            "{rate:.0} timer interrupts per second on each CPU while this was measured; other work may be \
+             scheduled there too"
+        )
     });
     let source = if timers.is_some() { MEASURED } else { "Linux, kernel/Kconfig.hz" };
     let count = online(files).map_or(0, |cpus| cpus.len());
@@ -151,12 +160,12 @@ fn isolated(subject: &Subject) -> Finding {
         Finding::fine(id, "no CPU is kept free of other work (isolcpus, nohz_full)").why(why, source);
     let finding = finding.weighs(Weight::gaps(Severity::Minor));
     if count < 2 {
-        return finding.mend(Mend::advice("needs a second CPU: one has to do the rest"));
+        return finding.mend(Mend::advice("needs a second CPU for all other work"));
     }
     let rest = if count == 2 { "1".to_owned() } else { format!("1-{}", count - 1) };
     finding.mend(Mend::command(
         format!("add to the kernel's command line and reboot: isolcpus=managed_irq,domain,{rest} nohz_full={rest} rcu_nocbs={rest}"),
-        "take these words away again and reboot",
+        "remove these parameters and reboot",
     ))
 }
 
@@ -165,15 +174,15 @@ fn mitigations(subject: &Subject) -> Finding {
     let folder = format!("{CPUS}/vulnerabilities");
     let names = subject.files.names(&folder);
     if names.is_empty() {
-        return Finding::unknown(id, "the kernel does not tell its mitigations");
+        return Finding::unknown(id, "the kernel does not report its mitigations");
     }
     let is_on = |name: &&String| {
         subject.files.line(&format!("{folder}/{name}")).is_some_and(|line| line.contains("Mitigation"))
     };
     let on: Vec<&String> = names.iter().filter(is_on).collect();
     let found = match on.len() {
-        0 => "no mitigation of a CPU's faults is on".to_owned(),
-        n => format!("{n} mitigations of the CPU's faults are on"),
+        0 => "no mitigation of CPU vulnerabilities is on".to_owned(),
+        n => format!("{n} mitigations of CPU vulnerabilities are on"),
     };
     let Some(ns) = subject.measured.system_call_ns else { return Finding::fine(id, found) };
     let found = format!("{found}; an empty system call takes {ns:.0} ns");
@@ -182,14 +191,15 @@ fn mitigations(subject: &Subject) -> Finding {
         return Finding::fine(id, found);
     }
     let why = format!(
-        "{ns:.0} ns for each system call, where about 80 are usual: a request over a socket needs four or more"
+        "{ns:.0} ns per system call, where about 80 is usual; a request over a socket needs at least four"
     );
     Finding::fine(id, found)
         .why(why, MEASURED)
         .weighs(Weight { gaps: Severity::Fine, ..Weight::all(Severity::Minor) })
         .mend(Mend::command(
-            "on a machine that runs nothing untrusted, add to the kernel's command line and reboot: mitigations=off",
-            "take the word away again and reboot",
+            "if this machine runs only trusted code, add to the kernel's command line and reboot: \
+             mitigations=off",
+            "remove the parameter and reboot",
         ))
 }
 
@@ -197,7 +207,7 @@ fn mitigations(subject: &Subject) -> Finding {
 fn pauses(subject: &Subject) -> Option<Finding> {
     let pauses = subject.measured.pauses.as_ref()?;
     let found = format!(
-        "a spinning thread was interrupted {} times in {} ms, for {:.0} µs at the longest ({:.2} % of the time)",
+        "a spinning thread was interrupted {} times in {} ms, for at most {:.0} µs ({:.2} % of the time)",
         pauses.count,
         pauses.span_ns / 1_000_000,
         pauses.longest_ns as f64 / 1e3,
@@ -211,21 +221,24 @@ fn pauses(subject: &Subject) -> Option<Finding> {
         _ => return Some(Finding::fine("cpu.pauses", found)),
     };
     let why = format!(
-        "at 100 000 a second the longest alone makes {:.0} departures late",
+        "at 100 000 per second, the longest pause alone makes {:.0} departures late",
         (pauses.longest_ns as f64 / 1e4).max(1.0)
     );
     Some(
         Finding::fine("cpu.pauses", found)
             .why(why, MEASURED)
             .weighs(Weight { gaps: severity, ..Weight::all(Severity::Minor) })
-            .mend(Mend::advice("a quiet CPU: end what else runs, isolate one (cpu.isolated), or ask the host for CPUs of your own")),
+            .mend(Mend::advice(
+                "free a CPU: stop other programs, isolate a CPU (cpu.isolated), or get \
+                                dedicated CPUs from the host",
+            )),
     )
 }
 
 /// Work of others on the same CPUs.
 fn others(subject: &Subject) -> Option<Finding> {
     let shares = subject.measured.shares.as_ref()?;
-    let found = format!("others use {:.0} % of all CPUs just now", shares.others * 100.0);
+    let found = format!("other programs use {:.0} % of all CPUs now", shares.others * 100.0);
     let severity = match shares.others {
         share if share > 0.25 => Severity::Serious,
         share if share > 0.05 => Severity::Minor,
@@ -235,12 +248,12 @@ fn others(subject: &Subject) -> Option<Finding> {
         Finding::fine("cpu.others", found)
             .why(
                 format!(
-                    "{:.0} % of the machine are not there for the load, and it waits while they run",
+                    "{:.0} % of the machine is not available to the load, which waits while they run",
                     shares.others * 100.0
                 ),
                 MEASURED,
             )
             .weighs(Weight::all(severity))
-            .mend(Mend::advice("see who: ps -eo pcpu,pid,comm --sort=-pcpu | head")),
+            .mend(Mend::advice("list them: ps -eo pcpu,pid,comm --sort=-pcpu | head")),
     )
 }

@@ -70,7 +70,7 @@ impl Device {
 
 pub(super) fn examine(subject: &Subject) -> Vec<Finding> {
     if subject.devices.is_empty() {
-        return vec![Finding::unknown("nic", "no interface is up here but the loopback one")];
+        return vec![Finding::unknown("nic", "no interface except loopback is up")];
     }
     let of = |device: &Device| {
         let mut findings = vec![
@@ -90,12 +90,12 @@ fn offloads(device: &Device) -> Finding {
     let id = format!("nic.offloads.{}", device.name);
     let name = &device.name;
     if device.setup.offloads.is_empty() {
-        return Finding::unknown(id, format!("{name} does not tell its offloads"));
+        return Finding::unknown(id, format!("{name} does not report its offloads"));
     }
     let on: Vec<&str> =
         ["lro", "gro", "gso", "tso"].into_iter().filter(|offload| device.is_on(offload)).collect();
     if on.is_empty() {
-        return Finding::fine(id, format!("{name}: nothing merges or splits frames"));
+        return Finding::fine(id, format!("{name}: no offload merges or splits frames"));
     }
     let switches =
         |word: &str| on.iter().map(|offload| format!("{offload} {word}")).collect::<Vec<_>>().join(" ");
@@ -103,21 +103,25 @@ fn offloads(device: &Device) -> Finding {
     let severity = if device.is_on("lro") { Severity::Serious } else { Severity::Minor };
     Finding::fine(id, format!("{name}: {} on", on.join(", ")))
         .why(
-            "what is captured, or sent by a stack, is up to 64 KiB in one piece: 45 frames of 1500 with one time; right for HTTP, wrong where frames are counted or timed",
+            "captured or sent packets are up to 64 KiB long: 45 frames of 1500 with one timestamp; fine for \
+             HTTP, wrong for counting or timing frames",
             "Linux, Documentation/networking/segmentation-offloads.rst",
         )
         .weighs(Weight { http: Severity::Fine, packets: severity, gaps: severity })
-        .mend(Mend::command(format!("ethtool -K {name} {}", switches("off")), format!("ethtool -K {name} {}", switches("on"))))
+        .mend(Mend::command(
+            format!("ethtool -K {name} {}", switches("off")),
+            format!("ethtool -K {name} {}", switches("on")),
+        ))
 }
 
 fn rings(device: &Device) -> Finding {
     let id = format!("nic.rings.{}", device.name);
     let name = &device.name;
     let Some(rings) = device.setup.rings else {
-        return Finding::unknown(id, format!("{name} has no rings to set ({})", driver(device)));
+        return Finding::unknown(id, format!("{name} has no configurable rings ({})", driver(device)));
     };
     let found = format!(
-        "{name}: rings of {} received and {} sent frames (at most {} and {})",
+        "{name}: rings of {} receive and {} transmit frames (at most {} and {})",
         rings.receive, rings.transmit, rings.receive_most, rings.transmit_most
     );
     let could_be = rings.receive_most.max(rings.receive).min(4_096);
@@ -126,10 +130,12 @@ fn rings(device: &Device) -> Finding {
     }
     let rate = device.speed_bps.map_or(1e6, |bps| bps as f64 / SMALL_FRAME_BITS);
     let why = format!(
-        "{} frames of 64 bytes arrive in {:.0} µs at {}: a pause that long loses frames",
+        "{} frames of 64 bytes arrive in {:.0} µs at {}; a longer pause loses frames",
         rings.receive,
         f64::from(rings.receive) / rate * 1e6,
-        device.speed_bps.map_or("a million a second".to_owned(), |bps| format!("{} Gb/s", bps as f64 / 1e9))
+        device
+            .speed_bps
+            .map_or("one million per second".to_owned(), |bps| format!("{} Gb/s", bps as f64 / 1e9))
     );
     Finding::fine(id, found)
         .why(why, COMPUTED)
@@ -146,22 +152,32 @@ fn coalescing(device: &Device) -> Finding {
     let Some(set) = device.setup.coalescing else {
         return Finding::unknown(
             id,
-            format!("{name} does not gather interrupts, or does not tell ({})", driver(device)),
+            format!("{name} does not coalesce interrupts, or does not report it ({})", driver(device)),
         );
     };
-    let adaptive = if set.is_adaptive { ", adapting itself" } else { "" };
-    let found =
-        format!("{name}: gathers for {} µs or {} frames{adaptive}", set.receive_us, set.receive_frames);
+    let adaptive = if set.is_adaptive { ", adaptive" } else { "" };
+    let found = format!(
+        "{name}: interrupts are coalesced for {} µs or {} frames{adaptive}",
+        set.receive_us, set.receive_frames
+    );
     if set.receive_us == 0 && !set.is_adaptive {
         return Finding::fine(id, found);
     }
     let words = |is_on: bool| if is_on { "on" } else { "off" };
     let why = match set.is_adaptive {
-        true => "answers are seen later by a time that changes with the load: 1 to 256 µs with the kernel's own algorithm (lib/dim/net_dim.c)".to_owned(),
-        false => format!("an answer is seen up to {} µs after it arrived; stamps of the driver are as late", set.receive_us),
+        true => {
+            "responses are seen late by a time that changes with the load: 1 to 256 µs with the kernel's \
+                 algorithm (lib/dim/net_dim.c)"
+                .to_owned()
+        }
+        false => format!(
+            "a response is seen up to {} µs after it arrived, and the driver's timestamps are as \
+                          late",
+            set.receive_us
+        ),
     };
     Finding::fine(id, found)
-        .why(why, "the driver's own settings (ethtool -c)")
+        .why(why, "the driver's settings (ethtool -c)")
         .weighs(Weight { gaps: Severity::Serious, http: Severity::Minor, packets: Severity::Fine })
         .mend(Mend::command(
             format!("ethtool -C {name} adaptive-rx off rx-usecs 0"),
@@ -174,15 +190,16 @@ fn queue(device: &Device) -> Finding {
     let id = format!("nic.queue.{}", device.name);
     let name = &device.name;
     let (Some(length), Some(kind)) = (device.setup.queue_length, &device.setup.qdisc) else {
-        return Finding::unknown(id, format!("{name} does not tell its queue"));
+        return Finding::unknown(id, format!("{name} does not report its transmit queue"));
     };
-    let found = format!("{name}: queue {kind} of {length} frames");
+    let found = format!("{name}: transmit queue {kind} of {length} frames");
     if kind == "noqueue" || length >= 500 {
         return Finding::fine(id, found);
     }
     let rate = device.speed_bps.map_or(1e6, |bps| bps as f64 / FULL_FRAME_BITS);
     let why = format!(
-        "a burst of {length} frames, {:.1} ms of full ones, is all that fits; what is more is dropped before it leaves",
+        "only a burst of {length} frames, {:.1} ms at full size, fits; the rest of a longer one is dropped \
+         before it leaves",
         f64::from(length) / rate * 1e3
     );
     Finding::fine(id, found)
@@ -204,10 +221,19 @@ fn queues(files: &Files, device: &Device) -> Finding {
         return Finding::fine(id, found);
     }
     Finding::fine(id, found)
-        .why(format!("all that arrives is taken by 1 CPU of {ours}: about 1.2 million frames a second with the kernel's stack"), "measured: forwarding by the kernel on one core of a guest")
+        .why(
+            format!(
+                "1 CPU of {ours} processes everything that arrives: about 1.2 million frames per second \
+                      with the kernel's stack"
+            ),
+            "measured: kernel forwarding on one core of a guest",
+        )
         .weighs(Weight { packets: Severity::Minor, http: Severity::Minor, gaps: Severity::Fine })
         // How many a card may have is not in any file.
-        .mend(Mend::advice(format!("if ethtool -l {name} tells of more: ethtool -L {name} combined {ours}, or as many as it may have")))
+        .mend(Mend::advice(format!(
+            "if ethtool -l {name} shows more: ethtool -L {name} combined {ours}, or \
+                                    its maximum"
+        )))
 }
 
 fn speed(device: &Device) -> Finding {
@@ -215,10 +241,10 @@ fn speed(device: &Device) -> Finding {
     let name = &device.name;
     match device.speed_bps {
         Some(bps) => Finding::fine(id, format!("{name}: {} Gb/s ({})", bps as f64 / 1e9, driver(device))),
-        None => Finding::fine(id, format!("{name} does not tell its speed ({})", driver(device)))
-            .why("a rate of 50% is refused: there is no line to be a share of, and 1 and 100 Gb/s differ by a factor of 100", "docs/packets.md")
+        None => Finding::fine(id, format!("{name} does not report its speed ({})", driver(device)))
+            .why("a rate such as 50% is refused, because the line rate is unknown", "docs/packets.md")
             .weighs(Weight::packets(Severity::Minor))
-            .mend(Mend::advice("say it with each plan: --line 10G")),
+            .mend(Mend::advice("set it in each plan, or on the command line: --line 10G")),
     }
 }
 
@@ -226,29 +252,30 @@ fn stamping(subject: &Subject, device: &Device) -> Finding {
     let id = format!("nic.stamps.{}", device.name);
     let name = &device.name;
     if device.stamps_in_hardware {
-        return Finding::fine(id, format!("{name} stamps every received frame itself"));
+        return Finding::fine(id, format!("{name} timestamps every received frame in hardware"));
     }
-    let finding = Finding::fine(id, format!("{name}: the kernel stamps received frames, the card does not"));
+    let finding = Finding::fine(id, format!("{name}: the kernel timestamps received frames, not the card"));
     if device.is_virtual() {
         return finding;
     }
     let (why, source) = match &subject.measured.sleeps {
         Some(sleeps) => (
             format!(
-                "a stamp is as late as the interrupt; here a timer's takes {:.0} µs to wake a sleeper, and a card's own stamp waits for none",
+                "a kernel timestamp is as late as the interrupt; here a timer interrupt takes {:.0} µs to \
+                 wake a thread",
                 sleeps.tight_p50_ns as f64 / 1e3
             ),
             MEASURED,
         ),
         None => (
-            "a stamp is as late as the interrupt, by 1 µs and more".to_owned(),
+            "a kernel timestamp is as late as the interrupt, by 1 µs or more".to_owned(),
             "Linux, Documentation/networking/timestamping.rst",
         ),
     };
     finding
         .why(why, source)
         .weighs(Weight::gaps(Severity::Minor))
-        .mend(Mend::advice("a card with a clock of its own (ethtool -T shows hardware-receive)"))
+        .mend(Mend::advice("use a card with its own clock (ethtool -T shows hardware-receive)"))
 }
 
 /// The memory node that the card is at, beside the CPUs that may be used.
@@ -263,7 +290,7 @@ fn place(files: &Files, device: &Device) -> Finding {
         false => None,
     };
     let Some(node) = node.and_then(|node| node.parse::<u32>().ok()) else {
-        return Finding::unknown(id, format!("{} does not tell its memory node", device.name));
+        return Finding::unknown(id, format!("{} does not report its memory node", device.name));
     };
     let list = files.line(&format!("sys/devices/system/node/node{node}/cpulist")).unwrap_or_default();
     let near = cpu_list(&list);
@@ -279,16 +306,21 @@ fn place(files: &Files, device: &Device) -> Finding {
         distance.split_ascii_whitespace().filter_map(|word| word.parse::<u32>().ok()).max().unwrap_or(20);
     Finding::fine(id, found)
         .why(
-            format!("from CPUs {} each access to its rings costs {:.1} times as much (distance {most} against 10)", as_list(&far), f64::from(most) / 10.0),
-            "the firmware's own table (ACPI SLIT)",
+            format!(
+                "from CPUs {}, each access to its rings costs {:.1} times as much (distance {most} \
+                     instead of 10)",
+                as_list(&far),
+                f64::from(most) / 10.0
+            ),
+            "the firmware's table (ACPI SLIT)",
         )
         .weighs(Weight { packets: Severity::Minor, gaps: Severity::Minor, http: Severity::Minor })
         .mend(match both.is_empty() {
-            true => Mend::advice(format!("no CPU of ours is near: run on CPUs {list}")),
+            true => Mend::advice(format!("no usable CPU is near the card; run on CPUs {list}")),
             false => Mend::advice(format!("tare … --cpus {}", as_list(&both))),
         })
 }
 
 fn driver(device: &Device) -> &str {
-    device.driver.as_deref().unwrap_or("no driver named")
+    device.driver.as_deref().unwrap_or("unknown driver")
 }

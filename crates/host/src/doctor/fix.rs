@@ -195,7 +195,7 @@ impl Mender {
             return Undone::Failed { why: error.to_string() };
         }
         let Some(now) = self.current(&made.path) else {
-            return Undone::Failed { why: "it is not there any more".into() };
+            return Undone::Failed { why: "it does not exist any more".into() };
         };
         match now {
             now if now == made.before => Undone::Already,

@@ -30,11 +30,11 @@ fn balancer(files: &Files) -> Finding {
     let mut processes = files.names("proc").into_iter().filter(is_process).take(MOST_PROCESSES);
     let runs = processes.any(|pid| files.line(&format!("proc/{pid}/comm")).as_deref() == Some("irqbalance"));
     if !runs {
-        return Finding::fine(id, "no irqbalance runs: interrupts stay where they are");
+        return Finding::fine(id, "irqbalance is not running, so interrupts stay on their CPUs");
     }
-    Finding::fine(id, "irqbalance runs")
+    Finding::fine(id, "irqbalance is running")
         .why(
-            "interrupts move to other CPUs every 10 s, also onto the generator's",
+            "interrupts may move to other CPUs every 10 s, including the generator's",
             "irqbalance(1), --interval",
         )
         .weighs(Weight { gaps: Severity::Minor, packets: Severity::Minor, ..Weight::default() })
@@ -65,11 +65,11 @@ fn affinity(files: &Files, device: &Device) -> Option<Finding> {
     cpus.sort_unstable();
     cpus.dedup();
     if cpus.is_empty() {
-        return Some(Finding::unknown(id, format!("{} does not tell its interrupts", device.name)));
+        return Some(Finding::unknown(id, format!("{} does not report its interrupts", device.name)));
     }
     let ours = may_use(files).unwrap_or_default();
     let free: Vec<u32> = ours.iter().copied().filter(|cpu| !cpus.contains(cpu)).collect();
-    let found = format!("{}'s {} interrupts land on CPUs {}", device.name, irqs.len(), as_list(&cpus));
+    let found = format!("{}'s {} interrupts go to CPUs {}", device.name, irqs.len(), as_list(&cpus));
     if !free.is_empty() || ours.len() < 2 {
         let found = match free.is_empty() {
             true => found,
@@ -82,8 +82,12 @@ fn affinity(files: &Files, device: &Device) -> Option<Finding> {
     Some(
         Finding::fine(id, found)
             .why(
-                format!("there is no CPU of ours that its interrupts leave alone: each of {} is interrupted for every batch that arrives", as_list(&ours)),
-                "the kernel's own lists (/proc/irq)",
+                format!(
+                    "no usable CPU is free of its interrupts: each of {} is interrupted for every batch \
+                         that arrives",
+                    as_list(&ours)
+                ),
+                "the kernel's lists (/proc/irq)",
             )
             .weighs(Weight { gaps: Severity::Minor, packets: Severity::Minor, ..Weight::default() })
             .mend(Mend::command(command, undo)),
@@ -113,7 +117,7 @@ fn steering(files: &Files, device: &Device) -> Finding {
     };
     let ((rps, receive), (xps, transmit)) = (set("rx-", "rps_cpus"), set("tx-", "xps_cpus"));
     if receive + transmit == 0 {
-        return Finding::unknown(id, format!("{} does not tell its queues", device.name));
+        return Finding::unknown(id, format!("{} does not report its queues", device.name));
     }
     let found = format!(
         "{}: RPS on {rps} of {receive} receive queues, XPS on {xps} of {transmit} transmit queues",
@@ -124,7 +128,7 @@ fn steering(files: &Files, device: &Device) -> Finding {
     }
     Finding::fine(id, found)
         .why(
-            "each batch of received frames costs 1 interrupt more, from CPU to CPU, and is seen that much later",
+            "each batch of received frames costs 1 interrupt more, from CPU to CPU, and is seen later",
             "Linux, Documentation/networking/scaling.rst",
         )
         .weighs(Weight::gaps(Severity::Minor))

@@ -30,9 +30,9 @@ fn shown(value: u64) -> String {
 fn descriptors(files: &Files) -> Finding {
     let id = "limit.descriptors";
     let Some((soft, hard)) = limit(files, "Max open files") else {
-        return Finding::unknown(id, "the limit of descriptors is not shown here");
+        return Finding::unknown(id, "the limit of file descriptors is not visible");
     };
-    let found = format!("{} descriptors (the hard limit is {})", shown(soft), shown(hard));
+    let found = format!("{} file descriptors (the hard limit is {})", shown(soft), shown(hard));
     if soft >= 16_384 {
         return Finding::fine(id, found);
     }
@@ -40,7 +40,7 @@ fn descriptors(files: &Files) -> Finding {
     let finding = Finding::fine(id, found)
         .why(
             format!(
-                "{} connections at a time and thread; each takes one, and {OWN} are the program's",
+                "allows {} connections at once; each takes one descriptor, and the program itself {OWN}",
                 soft.saturating_sub(OWN)
             ),
             COMPUTED,
@@ -62,17 +62,20 @@ fn system_files(files: &Files) -> Finding {
     let numbers: Option<Vec<u64>> =
         files.sysctl("fs.file-nr").map(|line| line.split(' ').filter_map(|word| word.parse().ok()).collect());
     let Some([open, _, most]) = numbers.as_deref() else {
-        return Finding::unknown(id, "fs.file-nr is not shown here");
+        return Finding::unknown(id, "fs.file-nr is not visible");
     };
     let found = format!(
-        "{open} of {} open files on the whole machine",
+        "{open} of {} files are open on the whole machine",
         if *most > 1 << 60 { "endless".into() } else { most.to_string() }
     );
     if most.saturating_sub(*open) >= 65_536 {
         return Finding::fine(id, found);
     }
     Finding::fine(id, found)
-        .why(format!("{} sockets are left for everybody", most.saturating_sub(*open)), COMPUTED)
+        .why(
+            format!("all programs together can open only {} more sockets", most.saturating_sub(*open)),
+            COMPUTED,
+        )
         .weighs(Weight::http(Severity::Serious))
         .mend(Mend::sysctl(files, "fs.file-max", most.saturating_mul(4).max(1 << 20)))
 }
@@ -80,7 +83,7 @@ fn system_files(files: &Files) -> Finding {
 fn locked(files: &Files) -> Finding {
     let id = "limit.locked";
     let Some((soft, _)) = limit(files, "Max locked memory") else {
-        return Finding::unknown(id, "the limit of locked memory is not shown here");
+        return Finding::unknown(id, "the limit of locked memory is not visible");
     };
     let queues = soft / XDP_QUEUE;
     let found = match soft {
@@ -88,13 +91,16 @@ fn locked(files: &Files) -> Finding {
         _ => format!("{} KiB of memory may be locked", soft / 1_024),
     };
     if has(files, IPC_LOCK) == Some(true) {
-        return Finding::fine(id, format!("{found}; CAP_IPC_LOCK passes it by"));
+        return Finding::fine(id, format!("{found}; CAP_IPC_LOCK lifts the limit"));
     }
     if queues >= 4 {
         return Finding::fine(id, found);
     }
     Finding::fine(id, found)
-        .why(format!("a queue of xdp: locks {} MiB both ways, so {queues} fit", XDP_QUEUE >> 20), COMPUTED)
+        .why(
+            format!("a queue of xdp: locks {} MiB for both directions, so {queues} fit", XDP_QUEUE >> 20),
+            COMPUTED,
+        )
         .weighs(Weight::packets(if queues == 0 { Severity::Serious } else { Severity::Minor }))
         .mend(Mend::command(
             "ulimit -l unlimited (as root, or by /etc/security/limits.conf: memlock)",
@@ -105,7 +111,7 @@ fn locked(files: &Files) -> Finding {
 fn processes(files: &Files) -> Finding {
     let id = "limit.processes";
     let Some((soft, hard)) = limit(files, "Max processes") else {
-        return Finding::unknown(id, "the limit of processes is not shown here");
+        return Finding::unknown(id, "the limit of processes is not visible");
     };
     let found = format!("{} threads and processes of this user", shown(soft));
     if soft >= 1_024 {
@@ -113,7 +119,7 @@ fn processes(files: &Files) -> Finding {
     }
     Finding::fine(id, found)
         .why(
-            format!("all of this user's programs together have {soft}, and each engine thread is one"),
+            format!("all programs of this user together may have {soft}; each engine thread counts as one"),
             COMPUTED,
         )
         .weighs(Weight::all(Severity::Minor))
@@ -123,13 +129,20 @@ fn processes(files: &Files) -> Finding {
 fn priority(files: &Files) -> Finding {
     let id = "limit.priority";
     let Some((soft, _)) = limit(files, "Max realtime priority") else {
-        return Finding::unknown(id, "the limit of real-time priorities is not shown here");
+        return Finding::unknown(id, "the limit of real-time priorities is not visible");
     };
     if soft > 0 || has(files, SYS_NICE) == Some(true) {
         return Finding::fine(id, "chrt may give Tare a real-time priority");
     }
-    Finding::fine(id, "no real-time priority may be taken (rtprio 0, no CAP_SYS_NICE)")
-        .why("on a busy CPU an ordinary thread waits for its turn, up to 3 ms (base_slice_ns on 8 CPUs and more), a real-time one does not", "Linux, kernel/sched/fair.c")
+    Finding::fine(id, "no real-time priority is permitted (rtprio 0, no CAP_SYS_NICE)")
+        .why(
+            "on a busy CPU, an ordinary thread waits up to 3 ms for its turn (base_slice_ns with 8 CPUs or \
+              more); a real-time thread does not",
+            "Linux, kernel/sched/fair.c",
+        )
         .weighs(Weight::gaps(Severity::Minor))
-        .mend(Mend::command("as root: prlimit --pid $$ --rtprio=50:50, then chrt -f 50 tare …", "prlimit --pid $$ --rtprio=0:0"))
+        .mend(Mend::command(
+            "as root: prlimit --pid $$ --rtprio=50:50, then chrt -f 50 tare …",
+            "prlimit --pid $$ --rtprio=0:0",
+        ))
 }

@@ -16,7 +16,7 @@ fn available(files: &Files) -> Finding {
     let (Some(free), Some(all)) =
         (files.kib("proc/meminfo", "MemAvailable:"), files.kib("proc/meminfo", "MemTotal:"))
     else {
-        return Finding::unknown(id, "the kernel does not tell its memory");
+        return Finding::unknown(id, "the kernel does not report its memory");
     };
     let found = format!("{:.1} of {:.1} GiB of memory are free", gib(free), gib(all));
     if free >= LITTLE {
@@ -24,11 +24,11 @@ fn available(files: &Files) -> Finding {
     }
     Finding::fine(id, found)
         .why(
-            format!("{} MiB: a run of 10 000 connections with its report takes 100 to 200", free >> 20),
+            format!("{} MiB; a run with 10 000 connections and its report take 100 to 200 MiB", free >> 20),
             COMPUTED,
         )
         .weighs(Weight::all(Severity::Serious))
-        .mend(Mend::advice("end what needs the memory: ps -eo rss,pid,comm --sort=-rss | head"))
+        .mend(Mend::advice("stop programs that use much memory: ps -eo rss,pid,comm --sort=-rss | head"))
 }
 
 fn gib(bytes: u64) -> f64 {
@@ -39,7 +39,7 @@ fn gib(bytes: u64) -> f64 {
 fn huge(files: &Files) -> Finding {
     let id = "memory.huge";
     let Some(line) = files.line(THP) else {
-        return Finding::fine(id, "no transparent huge pages in this kernel");
+        return Finding::fine(id, "this kernel has no transparent huge pages");
     };
     let chosen = line.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(word, _)| word);
     let found = format!("transparent huge pages: {chosen}");
@@ -48,7 +48,11 @@ fn huge(files: &Files) -> Finding {
     }
     let change = super::Change { path: THP.into(), before: "always".into(), after: "madvise".into() };
     Finding::fine(id, found)
-        .why("a first touch may have to make room for 2 MiB and clear them: 200 µs at 10 GB/s, in the middle of a run", "Linux, Documentation/admin-guide/mm/transhuge.rst")
+        .why(
+            "the first access to a page may have to free and clear 2 MiB in the middle of a run: 200 µs at \
+              10 GB/s",
+            "Linux, Documentation/admin-guide/mm/transhuge.rst",
+        )
         .weighs(Weight::gaps(Severity::Minor))
         .mend(Mend::Settings { changes: vec![change] })
 }
@@ -59,7 +63,7 @@ fn reserved(files: &Files) -> Finding {
         (Some(all), Some(free)) => {
             Finding::fine(id, format!("{free} of {all} reserved huge pages are free; Tare needs none"))
         }
-        _ => Finding::fine(id, "no reserved huge pages in this kernel; Tare needs none"),
+        _ => Finding::fine(id, "this kernel has no reserved huge pages; Tare needs none"),
     }
 }
 
@@ -68,7 +72,7 @@ fn swap(files: &Files) -> Finding {
     let (Some(all), Some(free)) =
         (files.kib("proc/meminfo", "SwapTotal:"), files.kib("proc/meminfo", "SwapFree:"))
     else {
-        return Finding::unknown(id, "the kernel does not tell its swap");
+        return Finding::unknown(id, "the kernel does not report its swap");
     };
     let used = all.saturating_sub(free);
     let found = match all {
@@ -80,9 +84,13 @@ fn swap(files: &Files) -> Finding {
         return Finding::fine(id, found);
     }
     Finding::fine(id, found)
-        .why("memory is short already, and a page of the generator that was swapped out comes back in 0.1 ms from an SSD, 10 ms from a disk", "what a read of such a device takes")
+        .why(
+            "memory is short already; reading a swapped-out page of the generator takes 0.1 ms from an SSD, \
+              10 ms from a disk",
+            "typical read times of such devices",
+        )
         .weighs(Weight { gaps: Severity::Serious, ..Weight::all(Severity::Minor) })
-        .mend(Mend::command("swapoff -a (if memory suffices: free -m)", "swapon -a"))
+        .mend(Mend::command("swapoff -a (if there is enough memory: free -m)", "swapon -a"))
 }
 
 /// Pages that the kernel moves to where they are used, on machines with several memory nodes.
@@ -90,11 +98,18 @@ fn balancing(files: &Files) -> Finding {
     let id = "memory.balancing";
     let nodes = files.numbered("sys/devices/system/node", "node").len();
     match files.sysctl_number("kernel.numa_balancing") {
-        Some(1..) if nodes > 1 => Finding::fine(id, format!("memory is balanced over {nodes} nodes while programs run"))
-            .why("pages are unmapped to see who touches them: up to 65 536 faults for each scan of 256 MiB, in the middle of a run", "Linux, kernel/sched/fair.c (numa_balancing_scan_size)")
-            .weighs(Weight::gaps(Severity::Minor))
-            .mend(Mend::sysctl(files, "kernel.numa_balancing", 0)),
-        Some(_) => Finding::fine(id, "memory stays where it is"),
-        None => Finding::fine(id, "the kernel moves no memory between nodes"),
+        Some(1..) if nodes > 1 => Finding::fine(
+            id,
+            format!("automatic NUMA balancing over {nodes} nodes is on"),
+        )
+        .why(
+            "the kernel unmaps pages to see which CPU uses them: up to 65 536 page faults per scan of \
+                  256 MiB, in the middle of a run",
+            "Linux, kernel/sched/fair.c (numa_balancing_scan_size)",
+        )
+        .weighs(Weight::gaps(Severity::Minor))
+        .mend(Mend::sysctl(files, "kernel.numa_balancing", 0)),
+        Some(_) => Finding::fine(id, "the kernel does not move memory between nodes"),
+        None => Finding::fine(id, "this kernel has no automatic NUMA balancing"),
     }
 }

@@ -32,11 +32,12 @@ fn budget(files: &Files) -> Finding {
     let (Some(budget), Some(micros)) = (budget, micros) else {
         return Finding::unknown(
             id,
-            "the budget of receiving is not shown here (other namespaces than the first have no view of it)",
+            "the receive budget is not visible (only in the initial network namespace)",
         );
     };
     let weight = files.sysctl("net.core.dev_weight").unwrap_or_else(|| "?".into());
-    let found = format!("receiving may take {budget} frames or {micros} µs at a time, {weight} of one queue");
+    let found =
+        format!("the receive budget is {budget} frames or {micros} µs per round, {weight} frames per queue");
     let Some((frames, _, squeezed)) = softnet(files) else { return Finding::fine(id, found) };
     let found = format!("{found}; it ran out {squeezed} times in {frames} frames");
     // Once in 100 000 frames is nothing; a short-lived machine with few frames tells nothing either.
@@ -46,7 +47,7 @@ fn budget(files: &Files) -> Finding {
     Finding::fine(id, found)
         .why(
             format!(
-                "each time the rest waits for the next turn of ksoftirqd: once in {} frames since boot",
+                "each time, the remaining frames wait for ksoftirqd: once in {} frames since boot",
                 frames / squeezed
             ),
             "the kernel's counters (/proc/net/softnet_stat)",
@@ -58,18 +59,23 @@ fn budget(files: &Files) -> Finding {
 fn backlog(files: &Files) -> Finding {
     let id = "net.backlog";
     let Some(most) = files.sysctl_number("net.core.netdev_max_backlog") else {
-        return Finding::unknown(id, "net.core.netdev_max_backlog is not shown here");
+        return Finding::unknown(id, "net.core.netdev_max_backlog is not visible");
     };
     let dropped = softnet(files).map_or(0, |(_, dropped, _)| dropped);
-    let found = format!("{most} frames wait for a CPU at most; {dropped} were dropped for it since boot");
+    let found =
+        format!("at most {most} frames may wait for a CPU; {dropped} were dropped since boot because of it");
     if dropped == 0 && most >= 1_000 {
         return Finding::fine(id, found);
     }
     let severity = if dropped > 0 { Severity::Serious } else { Severity::Minor };
     Finding::fine(id, found)
         .why(
-            format!("at a million frames a second the queue of a CPU is full after {:.1} ms; veth without NAPI, loopback and RPS use it", most as f64 / 1e3),
-            "computed from the setting; drops by /proc/net/softnet_stat",
+            format!(
+                "at a million frames per second, a CPU's queue is full after {:.1} ms; loopback, RPS and \
+                     veth without NAPI use it",
+                most as f64 / 1e3
+            ),
+            "computed from the setting; drops from /proc/net/softnet_stat",
         )
         .weighs(Weight { packets: severity, ..Weight::default() })
         .mend(Mend::sysctl(files, "net.core.netdev_max_backlog", most.saturating_mul(4).max(4_000)))
@@ -78,12 +84,16 @@ fn backlog(files: &Files) -> Finding {
 fn stamps(files: &Files) -> Finding {
     let id = "net.stamps";
     match files.sysctl_number("net.core.netdev_tstamp_prequeue") {
-        None => Finding::unknown(id, "net.core.netdev_tstamp_prequeue is not shown here"),
-        Some(0) => Finding::fine(id, "received frames are stamped after RPS")
-            .why("a frame that waited for another CPU has the time after the wait: microseconds, and more under load", "Linux, Documentation/admin-guide/sysctl/net.rst")
+        None => Finding::unknown(id, "net.core.netdev_tstamp_prequeue is not visible"),
+        Some(0) => Finding::fine(id, "received frames get their timestamp after RPS")
+            .why(
+                "the timestamp of a frame that waited for another CPU is late by the wait: microseconds, and \
+                  more under load",
+                "Linux, Documentation/admin-guide/sysctl/net.rst",
+            )
             .weighs(Weight::gaps(Severity::Minor))
             .mend(Mend::sysctl(files, "net.core.netdev_tstamp_prequeue", 1)),
-        Some(_) => Finding::fine(id, "received frames are stamped before they are queued"),
+        Some(_) => Finding::fine(id, "received frames get their timestamp before they are queued"),
     }
 }
 
@@ -96,15 +106,15 @@ fn deferred(files: &Files, device: &Device) -> Finding {
     else {
         return Finding::unknown(
             id,
-            format!("{} does not tell whether its interrupts are put off", device.name),
+            format!("{} does not report whether its interrupts are deferred", device.name),
         );
     };
-    let found = format!("{}: interrupts put off {defer} times, for {} µs", device.name, timeout / 1_000);
+    let found = format!("{}: interrupts are deferred {defer} times, for {} µs", device.name, timeout / 1_000);
     if defer == 0 || timeout == 0 {
         return Finding::fine(id, found);
     }
     let why = format!(
-        "a frame that arrives may not be seen for {} µs: right for busy polling, wrong for stamps and gaps",
+        "a frame may be seen {} µs after it arrived: right for busy polling, wrong for timestamps and gaps",
         timeout / 1_000
     );
     Finding::fine(id, found)
@@ -116,15 +126,14 @@ fn deferred(files: &Files, device: &Device) -> Finding {
 fn threaded(files: &Files, device: &Device) -> Finding {
     let id = format!("napi.threaded.{}", device.name);
     match files.number(&format!("sys/class/net/{}/threaded", device.name)) {
-        None => Finding::unknown(id, format!("{} does not tell whether it receives in threads", device.name)),
-        Some(0) => Finding::fine(
-            id,
-            format!("{} receives in softirqs, on the CPU that was interrupted", device.name),
-        ),
+        None => {
+            Finding::unknown(id, format!("{} does not report whether it receives in threads", device.name))
+        }
+        Some(0) => Finding::fine(id, format!("{} receives in softirqs, on the interrupted CPU", device.name)),
         Some(_) => Finding::fine(
             id,
             format!(
-                "{} receives in threads of its own: their CPU time is theirs, and each batch costs a wake-up",
+                "{} receives in its own threads: their CPU time is visible, and each batch costs a wake-up",
                 device.name
             ),
         ),

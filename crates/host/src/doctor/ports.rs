@@ -59,7 +59,8 @@ fn trial() -> Vec<PortState> {
 
 /// Without a namespace to try it in: `packet` is harmless on loopback as long as nothing is sent; the rest is not tried.
 fn untried(error: &std::io::Error) -> Vec<PortState> {
-    let why = format!("not tried: no namespace of its own for a trial ({error}; CAP_SYS_ADMIN)");
+    let why =
+        format!("not tried: cannot make a network namespace for a trial ({error}; needs CAP_SYS_ADMIN)");
     let mut states = vec![state("packet", "packet:lo", &Wish::transmit())];
     states.extend(["xdp", "live", "tap"].map(|kind| PortState::new(kind, None, why.clone())));
     states
@@ -71,7 +72,7 @@ fn kinds() -> Vec<PortState> {
     let tap =
         opened.and_then(|address| port::open(&address, &Wish::default()).map_err(|error| error.to_string()));
     let (place, of_tap) = match &tap {
-        Ok(_) => (TRIAL, PortState::new("tap", Some(true), "a device of its own for each run")),
+        Ok(_) => (TRIAL, PortState::new("tap", Some(true), "creates its own device for each run")),
         Err(error) => ("lo", PortState::new("tap", Some(false), error.clone())),
     };
     let receive = Wish { direction: Direction::Both, ..Wish::default() };
@@ -86,10 +87,8 @@ fn kinds() -> Vec<PortState> {
 fn state(kind: &str, address: &str, wish: &Wish) -> PortState {
     let opened = address.parse::<Address>().and_then(|address| port::open(&address, wish));
     match opened {
-        Ok(_) => PortState::new(kind, Some(true), "tried on a device of its own"),
-        Err(error) => {
-            PortState::new(kind, Some(false), error.to_string().replace(TRIAL, "the trial's device"))
-        }
+        Ok(_) => PortState::new(kind, Some(true), "tried on a temporary device"),
+        Err(error) => PortState::new(kind, Some(false), error.to_string().replace(TRIAL, "the trial device")),
     }
 }
 
@@ -101,22 +100,24 @@ fn best(device: &Device) -> PortState {
         return PortState::new(
             port,
             None,
-            format!("the kernel does not tell what {driver} can do (Linux 6.3 does)"),
+            format!("the kernel does not report what {driver} supports (Linux 6.3 does)"),
         );
     };
     let taken = match device.is_used {
-        true => "packet receives, for the host's own stack needs its frames",
+        true => "packet receives, because this host's network stack uses the interface",
         false => "xdp receives",
     };
     // Where the host's own stack uses it, `auto` leaves its queues alone.
     let why = match (xdp.zero_copy() && !device.is_used, xdp.native()) {
-        (true, _) => format!("xdp sends without a copy ({driver}); {taken}"),
+        (true, _) => format!("xdp sends zero-copy ({driver}); {taken}"),
         (false, true) => format!(
-            "packet sends at exact times, xdp (a copy each) as much as goes: {driver} has XDP{}; {taken}",
-            if xdp.zero_copy() { ", and its queue stays the host's own" } else { " but no zero-copy" }
+            "packet sends at exact times, xdp (with copies) at the highest rate: {driver} supports XDP{}; \
+             {taken}",
+            if xdp.zero_copy() { ", but the host keeps its queue" } else { " but not zero-copy" }
         ),
         (false, false) => format!(
-            "packet sends at exact times, xdp (a copy each) as much as goes: {driver} has no XDP of its own; {taken}"
+            "packet sends at exact times, xdp (with copies) at the highest rate: {driver} has no native XDP; \
+             {taken}"
         ),
     };
     PortState::new(port, Some(true), why)
@@ -136,11 +137,11 @@ mod own_tests {
             setup: Setup { xdp: Some(XdpFeatures(bits)), ..Setup::default() },
             ..Device::default()
         };
-        assert!(best(&device(0b1111, false)).why.contains("without a copy (ice); xdp receives"));
+        assert!(best(&device(0b1111, false)).why.contains("zero-copy (ice); xdp receives"));
         let used = best(&device(0b1111, true)).why;
-        assert!(used.contains("its queue stays the host's own; packet receives"), "{used}");
-        assert!(best(&device(0b0111, true)).why.contains("no zero-copy; packet receives"));
-        assert!(best(&device(0, true)).why.contains("no XDP of its own"));
+        assert!(used.contains("the host keeps its queue; packet receives"), "{used}");
+        assert!(best(&device(0b0111, true)).why.contains("not zero-copy; packet receives"));
+        assert!(best(&device(0, true)).why.contains("no native XDP"));
         let silent = best(&Device { name: "eth0".into(), ..Device::default() });
         assert_eq!((silent.works, silent.port.as_str()), (None, "auto:eth0"));
     }

@@ -18,8 +18,8 @@ fn governor(files: &Files) -> Finding {
     let found: Vec<(String, String)> =
         cpus.iter().filter_map(|cpu| Some((path(cpu), files.line(&path(cpu))?))).collect();
     let Some((_, first)) = found.first() else {
-        let who = if is_guest(files) { "a guest: its host decides" } else { "no cpufreq driver" };
-        return Finding::unknown(id, format!("no frequency governor here ({who})"));
+        let who = if is_guest(files) { "a guest; its host decides" } else { "no cpufreq driver" };
+        return Finding::unknown(id, format!("no frequency governor ({who})"));
     };
     let slow: Vec<&(String, String)> =
         found.iter().filter(|(_, governor)| governor != "performance").collect();
@@ -34,7 +34,7 @@ fn governor(files: &Files) -> Finding {
     });
     let mend = match names.is_empty() || names.split(' ').any(|name| name == "performance") {
         true => Mend::Settings { changes: changes.collect() },
-        false => Mend::advice(format!("this kernel has no governor 'performance', only {names}")),
+        false => Mend::advice(format!("this kernel has only the governors {names}, not 'performance'")),
     };
     Finding::fine(id, format!("governor {} on {} of {} CPUs", slow[0].1, slow.len(), found.len()))
         .why(frequencies(files), COMPUTED)
@@ -46,12 +46,13 @@ fn frequencies(files: &Files) -> String {
     let khz = |name: &str| files.number(&format!("{CPUS}/cpu0/cpufreq/{name}"));
     match (khz("cpuinfo_min_freq"), khz("cpuinfo_max_freq")) {
         (Some(low), Some(high)) if low > 0 => format!(
-            "a CPU that was idle begins at {:.1} GHz of {:.1}: the same work takes up to {:.1} times as long until it has sped up",
+            "an idle CPU starts at {:.1} GHz of {:.1}: work takes up to {:.1} times as long until it has sped \
+             up",
             low as f64 / 1e6,
             high as f64 / 1e6,
             high as f64 / low as f64
         ),
-        _ => "the CPU's speed follows the load with a delay of about 10 ms, the governor's sampling time"
+        _ => "the CPU's frequency follows the load with a delay of about 10 ms, the governor's sampling time"
             .into(),
     }
 }
@@ -69,11 +70,13 @@ fn idle(files: &Files) -> Finding {
     let driver = files.line(&format!("{CPUS}/cpuidle/current_driver")).unwrap_or_else(|| "none".into());
     let states: Vec<State> = cpus.iter().flat_map(|cpu| enabled(files, cpu)).collect();
     let Some(deepest) = states.iter().max_by_key(|state| state.exit_us) else {
-        let who = if is_guest(files) { "a guest: its host decides" } else { "no cpuidle driver" };
-        return Finding::unknown(id, format!("no idle states here ({who})"));
+        let who = if is_guest(files) { "a guest; its host decides" } else { "no cpuidle driver" };
+        return Finding::unknown(id, format!("no idle states ({who})"));
     };
-    let found =
-        format!("deepest idle state {}, {} µs to leave it (driver {driver})", deepest.name, deepest.exit_us);
+    let found = format!(
+        "leaving the deepest idle state, {}, takes {} µs (driver {driver})",
+        deepest.name, deepest.exit_us
+    );
     if deepest.exit_us <= LONG_EXIT_US {
         return Finding::fine(id, found);
     }
@@ -85,11 +88,8 @@ fn idle(files: &Files) -> Finding {
     let severity = if deepest.exit_us > 50 { Severity::Serious } else { Severity::Minor };
     Finding::fine(id, found)
         .why(
-            format!(
-                "a thread that slept, or an interrupt, may find its CPU {} µs away from its first instruction",
-                deepest.exit_us
-            ),
-            "the kernel's own figure (cpuidle latency)",
+            format!("a thread that wakes up, or an interrupt, may start {} µs late", deepest.exit_us),
+            "the kernel's figure (cpuidle latency)",
         )
         .weighs(Weight { gaps: severity, ..Weight::all(Severity::Minor) })
         .mend(Mend::Settings { changes: changes.collect() })

@@ -42,7 +42,7 @@ fn ephemeral(files: &Files) -> Option<(u16, u16, u64)> {
 fn ports(files: &Files) -> Finding {
     let id = "net.ports";
     let Some((first, last, count)) = ephemeral(files) else {
-        return Finding::unknown(id, "the range of ephemeral ports is not shown here");
+        return Finding::unknown(id, "the range of ephemeral ports is not visible");
     };
     let found = format!("{count} ephemeral ports ({first} to {last})");
     let per_second = count / TIME_WAIT_S;
@@ -53,7 +53,10 @@ fn ports(files: &Files) -> Finding {
     let severity = if count < 10_000 { Severity::Serious } else { Severity::Minor };
     finding
         .why(
-            format!("at most {per_second} new connections a second to one target, as each port rests {TIME_WAIT_S} s in TIME_WAIT; and {count} connections at a time"),
+            format!(
+                "at most {per_second} new connections per second to one target, because each port stays \
+                     in TIME_WAIT for {TIME_WAIT_S} s; and {count} connections at a time"
+            ),
             COMPUTED,
         )
         .weighs(Weight::http(severity))
@@ -63,16 +66,16 @@ fn ports(files: &Files) -> Finding {
 fn reuse(files: &Files) -> Finding {
     let id = "net.tw_reuse";
     let found = match files.sysctl_number("net.ipv4.tcp_tw_reuse") {
-        None => return Finding::unknown(id, "net.ipv4.tcp_tw_reuse is not shown here"),
-        Some(1) => return Finding::fine(id, "ports in TIME_WAIT are used again after 1 s"),
-        Some(2) => "ports in TIME_WAIT are used again after 1 s on loopback, after 60 s elsewhere",
-        Some(_) => "ports in TIME_WAIT are used again after 60 s only",
+        None => return Finding::unknown(id, "net.ipv4.tcp_tw_reuse is not visible"),
+        Some(1) => return Finding::fine(id, "ports in TIME_WAIT are reused after 1 s"),
+        Some(2) => "ports in TIME_WAIT are reused after 1 s on loopback, after 60 s elsewhere",
+        Some(_) => "ports in TIME_WAIT are reused after 60 s only",
     };
     let count = ephemeral(files).map_or(0, |(_, _, count)| count);
     Finding::fine(id, found)
         .why(
             format!(
-                "{} new connections a second to one target, where 1 s would allow {count}",
+                "{} new connections per second to one target; reuse after 1 s would allow {count}",
                 count / TIME_WAIT_S
             ),
             IP_SYSCTL,
@@ -86,16 +89,16 @@ fn buckets(files: &Files) -> Finding {
     let (Some(most), Some((_, _, ports))) =
         (files.sysctl_number("net.ipv4.tcp_max_tw_buckets"), ephemeral(files))
     else {
-        return Finding::unknown(id, "net.ipv4.tcp_max_tw_buckets is not shown here");
+        return Finding::unknown(id, "net.ipv4.tcp_max_tw_buckets is not visible");
     };
-    let found = format!("{most} connections in TIME_WAIT at most");
+    let found = format!("at most {most} connections may be in TIME_WAIT");
     if u64::try_from(most).unwrap_or(0) >= ports {
         return Finding::fine(id, found);
     }
     Finding::fine(id, found)
         .why(
             format!(
-                "above {} closed connections a second the kernel cuts TIME_WAIT short and says so in its log",
+                "above {} closed connections per second, the kernel cuts TIME_WAIT short and logs it",
                 most.max(0) as u64 / TIME_WAIT_S
             ),
             IP_SYSCTL,
@@ -108,10 +111,18 @@ fn buckets(files: &Files) -> Finding {
 fn accept(files: &Files) -> Finding {
     let id = "net.somaxconn";
     match files.sysctl_number("net.core.somaxconn") {
-        None => Finding::unknown(id, "net.core.somaxconn is not shown here"),
-        Some(most) if most >= 4_096 => Finding::fine(id, format!("{most} connections may wait to be accepted")),
+        None => Finding::unknown(id, "net.core.somaxconn is not visible"),
+        Some(most) if most >= 4_096 => {
+            Finding::fine(id, format!("{most} connections may wait to be accepted"))
+        }
         Some(most) => Finding::fine(id, format!("{most} connections may wait to be accepted"))
-            .why(format!("a target on this machine loses what comes beyond {most} at once, and a lost SYN is sent again after 1 s"), NET_SYSCTL)
+            .why(
+                format!(
+                    "a target on this machine loses connections beyond {most} at once; a lost SYN is \
+                          retried after 1 s"
+                ),
+                NET_SYSCTL,
+            )
             .weighs(Weight::http(Severity::Minor))
             .mend(Mend::sysctl(files, "net.core.somaxconn", 4_096)),
     }
@@ -122,16 +133,20 @@ fn buffers(files: &Files) -> Finding {
     let (Some(receive), Some(send)) =
         (files.sysctl_number("net.core.rmem_max"), files.sysctl_number("net.core.wmem_max"))
     else {
-        return Finding::unknown(id, "net.core.rmem_max and wmem_max are not shown here");
+        return Finding::unknown(id, "net.core.rmem_max and wmem_max are not visible");
     };
-    let found = format!("sockets may hold {} KiB received, {} KiB to send", receive / 1_024, send / 1_024);
+    let found = format!(
+        "socket buffers may have {} KiB to receive and {} KiB to send",
+        receive / 1_024,
+        send / 1_024
+    );
     let wanted: i64 = 8 << 20;
     if receive >= wanted && send >= wanted {
         return Finding::fine(id, found);
     }
     // With CAP_NET_ADMIN sockets pass these limits by (SO_RCVBUFFORCE), and Tare does so.
     if super::capabilities::has(files, super::capabilities::NET_ADMIN) == Some(true) {
-        return Finding::fine(id, format!("{found}; CAP_NET_ADMIN lets Tare take 8 MiB nevertheless"));
+        return Finding::fine(id, format!("{found}; CAP_NET_ADMIN still lets Tare use 8 MiB"));
     }
     let frames = receive.max(0) as u64 / SMALL_FRAME_CHARGE;
     let changes = ["net.core.rmem_max", "net.core.wmem_max"].iter().filter_map(|name| {
@@ -144,7 +159,11 @@ fn buffers(files: &Files) -> Finding {
     });
     Finding::fine(id, found)
         .why(
-            format!("about {frames} small datagrams, {:.1} ms at 100 000 a second: a longer pause loses some (udp: ports ask for 8 MiB)", frames as f64 / 100.0),
+            format!(
+                "about {frames} small datagrams, {:.1} ms at 100 000 per second; a longer pause loses \
+                     some (udp: ports ask for 8 MiB)",
+                frames as f64 / 100.0
+            ),
             COMPUTED,
         )
         .weighs(Weight::packets(Severity::Minor))
@@ -156,15 +175,24 @@ fn compiler(files: &Files) -> Finding {
     let id = "bpf.jit";
     let harden = files.sysctl_number("net.core.bpf_jit_harden").unwrap_or(0);
     match files.sysctl_number("net.core.bpf_jit_enable") {
-        None => Finding::unknown(id, "net.core.bpf_jit_enable is not shown here"),
+        None => Finding::unknown(id, "net.core.bpf_jit_enable is not visible"),
         Some(0) => Finding::fine(id, "BPF programs are interpreted")
-            .why("an XDP program takes several times as long for each frame: live:, xdp: and forward live on it (0 = interpreter)", NET_SYSCTL)
+            .why(
+                "an XDP program takes several times as long per frame, which slows live:, xdp: and forward \
+                  (0 = interpreter)",
+                NET_SYSCTL,
+            )
             .weighs(Weight { packets: Severity::Serious, gaps: Severity::Minor, http: Severity::Fine })
             .mend(Mend::sysctl(files, "net.core.bpf_jit_enable", 1)),
-        Some(_) if harden == 2 => Finding::fine(id, "BPF programs are compiled, with hardening for all users (2)")
-            .why("constants are blinded: 3 instructions in the place of 1 that has one", "Linux, kernel/bpf/core.c (bpf_jit_blind_insn)")
-            .weighs(Weight::packets(Severity::Minor))
-            .mend(Mend::sysctl(files, "net.core.bpf_jit_harden", 0)),
+        Some(_) if harden == 2 => {
+            Finding::fine(id, "BPF programs are compiled, with hardening for all users (2)")
+                .why(
+                    "constants are blinded: 3 instructions instead of each 1 with a constant",
+                    "Linux, kernel/bpf/core.c (bpf_jit_blind_insn)",
+                )
+                .weighs(Weight::packets(Severity::Minor))
+                .mend(Mend::sysctl(files, "net.core.bpf_jit_harden", 0))
+        }
         Some(_) => Finding::fine(id, "BPF programs are compiled"),
     }
 }
@@ -174,10 +202,17 @@ fn ring(files: &Files) -> Finding {
     match files.sysctl_number("kernel.io_uring_disabled") {
         None => Finding::unknown(id, "the kernel has no switch for io_uring (before Linux 6.6)"),
         Some(0) => Finding::fine(id, "io_uring may be used"),
-        Some(how) => Finding::fine(id, format!("io_uring is switched off ({})", if how == 1 { "for other groups" } else { "for all" }))
-            .why("HTTP is driven by epoll alone; bare loops on one machine did 118 000 requests a second by io_uring, 115 000 by epoll", "measured on a guest with two CPUs")
-            .weighs(Weight::http(Severity::Minor))
-            .mend(Mend::sysctl(files, "kernel.io_uring_disabled", 0)),
+        Some(how) => Finding::fine(
+            id,
+            format!("io_uring is switched off ({})", if how == 1 { "for other groups" } else { "for all" }),
+        )
+        .why(
+            "HTTP can use only epoll; bare loops on one machine made 118 000 requests per second with \
+                  io_uring, 115 000 with epoll",
+            "measured on a guest with two CPUs",
+        )
+        .weighs(Weight::http(Severity::Minor))
+        .mend(Mend::sysctl(files, "kernel.io_uring_disabled", 0)),
     }
 }
 
@@ -185,7 +220,7 @@ fn ring(files: &Files) -> Finding {
 fn realtime(files: &Files) -> Finding {
     let id = "kernel.realtime";
     let Some(runtime) = files.sysctl_number("kernel.sched_rt_runtime_us") else {
-        return Finding::unknown(id, "kernel.sched_rt_runtime_us is not shown here");
+        return Finding::unknown(id, "kernel.sched_rt_runtime_us is not visible");
     };
     let period = files.sysctl_number("kernel.sched_rt_period_us").unwrap_or(1_000_000);
     // SCHED_FIFO is 1, SCHED_RR 2; field 41 of stat, counted after the name in brackets.
@@ -194,12 +229,12 @@ fn realtime(files: &Files) -> Finding {
     let is_real_time = matches!(after.split_ascii_whitespace().nth(41 - 3), Some("1" | "2"));
     let stopped_us = period.saturating_sub(runtime);
     if !is_real_time || runtime < 0 {
-        return Finding::fine(id, "this process is not scheduled in real time, or is not stopped for it");
+        return Finding::fine(id, "this process has no real-time priority, or is not throttled for it");
     }
     Finding::fine(id, format!("real-time threads run for {runtime} of each {period} µs"))
         .why(
             format!(
-                "a thread that spins in real time is stopped for {:.0} ms in a row, every {:.1} s",
+                "a busy-waiting real-time thread is stopped for {:.0} ms in a row, every {:.1} s",
                 stopped_us as f64 / 1e3,
                 period as f64 / 1e6
             ),

@@ -73,7 +73,7 @@ fn a_clock_that_is_read_from_a_device_is_serious() {
     const OTHERS: &str = "sys/devices/system/clocksource/clocksource0/available_clocksource";
     fine(&of(&[(SOURCE, "tsc\n")], "clock.source"), "tsc");
     let found = of(&[(SOURCE, "hpet\n"), (OTHERS, "hpet tsc acpi_pm\n")], "clock.source");
-    bad(&found, Load::Http, Severity::Serious, "1 for every stamp");
+    bad(&found, Load::Http, Severity::Serious, "1 for every timestamp");
     let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     assert_eq!(commands(&found), (vec![format!("echo tsc > {path}")], vec![format!("echo hpet > {path}")]));
     let found = of(&[(SOURCE, "acpi_pm"), (OTHERS, "acpi_pm")], "clock.source");
@@ -128,14 +128,14 @@ fn a_governor_that_saves_power_is_told_with_the_factor_and_mended_for_each_cpu()
     ];
     let found = of(&files, "cpu.governor");
     // 3.6 / 0.8
-    bad(&found, Load::Gaps, Severity::Serious, "0.8 GHz of 3.6: the same work takes up to 4.5 times");
+    bad(&found, Load::Gaps, Severity::Serious, "0.8 GHz of 3.6: work takes up to 4.5 times");
     assert_eq!(
         commands(&found).0,
         [format!("echo performance > /{CPU0}"), format!("echo performance > /{CPU10}")]
     );
     assert_eq!(commands(&found).1[1], format!("echo powersave > /{CPU10}"));
     let guest = of(&[("proc/cpuinfo", "flags\t\t: fpu hypervisor\n")], "cpu.governor");
-    assert!(guest.found.contains("a guest: its host decides"), "{guest:?}");
+    assert!(guest.found.contains("a guest; its host decides"), "{guest:?}");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn deep_idle_states_are_switched_off_one_by_one() {
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
         of(&files, "cpu.idle")
     };
-    fine(&of("1"), "C6, 1 µs");
+    fine(&of("1"), "C6, takes 1 µs");
     let found = of("133");
     bad(&found, Load::Gaps, Severity::Serious, "133 µs");
     assert_eq!(commands(&found).0, [format!("echo 1 > /{}", state(1, "disable"))]);
@@ -219,7 +219,7 @@ fn pauses_of_a_spinning_thread_are_counted_in_departures() {
     let span_ns = 300_000_000;
     fine(
         &with(Pauses { span_ns, lost_ns: 90_000, count: 3, longest_ns: 40_000 }),
-        "3 times in 300 ms, for 40 µs",
+        "3 times in 300 ms, for at most 40 µs",
     );
     // 2 ms are 200 departures at 100 000 a second.
     bad(
@@ -331,7 +331,7 @@ fn interrupts_of_a_card_leave_a_cpu_free_or_not() {
 
 #[test]
 fn irqbalance_is_found_by_its_name() {
-    fine(&of(&[("proc/12/comm", "bash\n")], "irq.balance"), "no irqbalance");
+    fine(&of(&[("proc/12/comm", "bash\n")], "irq.balance"), "irqbalance is not running");
     bad(&of(&[("proc/12/comm", "irqbalance\n")], "irq.balance"), Load::Gaps, Severity::Minor, "10 s");
 }
 
@@ -359,7 +359,7 @@ fn budgets_and_backlogs_are_judged_by_the_kernels_counters() {
     let calm = "00000010 00000000 00000000 0\n00000010 00000000 00000000 0\n";
     fine(
         &of(&files(calm), "net.budget"),
-        "300 frames or 2000 µs at a time, 64 of one queue; it ran out 0 times in 32 frames",
+        "300 frames or 2000 µs per round, 64 frames per queue; it ran out 0 times in 32 frames",
     );
     fine(&of(&files(calm), "net.backlog"), "1000 frames");
     // 0x186a0 = 100 000 frames, 5 dropped, 0x3e8 = 1 000 times out of budget.
@@ -399,7 +399,7 @@ fn interrupts_that_are_put_off_are_told_in_microseconds() {
     assert_eq!(commands(&found).1, ["echo 2 > /sys/class/net/eth0/napi_defer_hard_irqs"]);
     fine(
         &card_finding(card(), &[("sys/class/net/eth0/threaded", "1")], "napi.threaded.eth0"),
-        "threads of its own",
+        "its own threads",
     );
     fine(&card_finding(card(), &[("sys/class/net/eth0/threaded", "0")], "napi.threaded.eth0"), "softirqs");
 }
@@ -432,7 +432,7 @@ fn a_card_that_merges_gathers_and_queues_little_is_told_with_figures() {
         (vec!["ethtool -K eth0 lro off gro off".into()], vec!["ethtool -K eth0 lro on gro on".into()])
     );
     // 256 frames at a million a second.
-    bad(&found("rings"), Load::Packets, Severity::Minor, "256 µs at a million a second");
+    bad(&found("rings"), Load::Packets, Severity::Minor, "256 µs at one million per second");
     assert_eq!(
         commands(&found("rings")),
         (vec!["ethtool -G eth0 rx 4096".into()], vec!["ethtool -G eth0 rx 256".into()])
@@ -462,13 +462,13 @@ fn a_card_at_another_memory_node_is_told_with_the_distance() {
         ]
     };
     let found = card_finding(card(), &files("1"), "nic.numa.eth0");
-    bad(&found, Load::Packets, Severity::Minor, "from CPUs 0-1 each access to its rings costs 2.1 times");
+    bad(&found, Load::Packets, Severity::Minor, "from CPUs 0-1, each access to its rings costs 2.1 times");
     assert_eq!(found.mend, Some(Mend::advice("tare … --cpus 2-3")));
     unknown(&card_finding(card(), &files("-1"), "nic.numa.eth0"));
     let balancing = [("proc/sys/kernel/numa_balancing", "1")];
     let found = card_finding(card(), &[&files("1")[..], &balancing].concat(), "memory.balancing");
-    bad(&found, Load::Gaps, Severity::Minor, "65 536 faults");
-    fine(&of(&balancing, "memory.balancing"), "stays");
+    bad(&found, Load::Gaps, Severity::Minor, "65 536 page faults");
+    fine(&of(&balancing, "memory.balancing"), "does not move");
 }
 
 const RANGE: &str = "proc/sys/net/ipv4/ip_local_port_range";
@@ -478,7 +478,7 @@ fn ports_are_counted_without_reserved_ones_and_told_as_connections_a_second() {
     fine(&of(&[(RANGE, "1024\t65535\n")], "net.ports"), "64512 ephemeral ports");
     // 60999 − 32768 + 1 = 28232; a sixtieth is 470.
     let found = of(&[(RANGE, "32768\t60999\n")], "net.ports");
-    bad(&found, Load::Http, Severity::Minor, "470 new connections a second");
+    bad(&found, Load::Http, Severity::Minor, "470 new connections per second");
     assert_eq!(
         commands(&found),
         (
@@ -502,7 +502,7 @@ fn time_wait_is_reused_everywhere_on_loopback_or_not_at_all() {
             &found,
             Load::Http,
             Severity::Minor,
-            "470 new connections a second to one target, where 1 s would allow 28232",
+            "470 new connections per second to one target; reuse after 1 s would allow 28232",
         );
         assert!(found.found.contains(words), "{found:?}");
     }
@@ -560,7 +560,7 @@ fn io_uring_and_real_time_are_read_as_they_apply_to_this_process() {
         ];
         of(&[&files[..], &[("proc/self/stat", stat.as_str())]].concat(), "kernel.realtime")
     };
-    fine(&files(0), "not scheduled in real time");
+    fine(&files(0), "no real-time priority");
     let found = files(1);
     bad(&found, Load::Gaps, Severity::Serious, "stopped for 50 ms in a row, every 1.0 s");
     assert_eq!(commands(&found).0, ["sysctl -w kernel.sched_rt_runtime_us=-1"]);
@@ -578,7 +578,7 @@ fn connection_tracking_is_told_as_the_rate_that_fills_it() {
     fine(&of(&[], "conntrack"), "no connection tracking");
     fine(&of(&files("262144", "0"), "conntrack"), "0 of 262144");
     // 262144 / 120 = 2184.
-    bad(&of(&files("262144", "7"), "conntrack"), Load::Http, Severity::Minor, "2184 new ones a second");
+    bad(&of(&files("262144", "7"), "conntrack"), Load::Http, Severity::Minor, "2184 new ones per second");
     let found = of(&files("65536", "60000"), "conntrack");
     bad(&found, Load::Gaps, Severity::Serious, "320 MiB would hold 1048576");
     assert_eq!(commands(&found).0, ["sysctl -w net.netfilter.nf_conntrack_max=1048576"]);
@@ -608,7 +608,7 @@ fn limits_are_told_in_what_fits_into_them() {
         &of("Max locked memory", "8388608", "8388608", "limit.locked"),
         Load::Packets,
         Severity::Serious,
-        "16 MiB both ways, so 0 fit",
+        "16 MiB for both directions, so 0 fit",
     );
     bad(
         &of("Max locked memory", "33554432", "33554432", "limit.locked"),
@@ -639,7 +639,7 @@ fn open_files_of_the_whole_machine() {
         &of(&[("proc/sys/fs/file-nr", "60000 0 65536"), ("proc/sys/fs/file-max", "65536")], "limit.files"),
         Load::Http,
         Severity::Serious,
-        "5536 sockets",
+        "5536 more sockets",
     );
 }
 
@@ -656,7 +656,7 @@ fn quotas_of_both_versions_are_told_with_how_often_they_stopped_us() {
         ),
     ];
     let found = of(&two, "cgroup.cpu");
-    assert!(found.found.contains("0.50 CPUs, which stopped us in 40 of 200 periods"), "{found:?}");
+    assert!(found.found.contains("0.50 CPUs, which stopped this process in 40 of 200 periods"), "{found:?}");
     // 2 s over 40 times.
     bad(&found, Load::Http, Severity::Serious, "stopped for 50 ms each time");
     assert_eq!(commands(&found).1, ["echo '50000 100000' > /sys/fs/cgroup/a/cpu.max"]);
@@ -677,7 +677,7 @@ fn quotas_of_both_versions_are_told_with_how_often_they_stopped_us() {
 #[test]
 fn memory_limits_of_both_versions_are_told_in_connections() {
     let two = |most| [("proc/self/cgroup", "0::/a\n"), ("sys/fs/cgroup/a/memory.max", most)];
-    fine(&of(&two("max\n"), "cgroup.memory"), "no limit");
+    fine(&of(&two("max\n"), "cgroup.memory"), "no memory limit");
     fine(&of(&two("2147483648"), "cgroup.memory"), "2048 MiB");
     // 128 MiB / (131072 + 16384) = 910.
     bad(
@@ -690,7 +690,7 @@ fn memory_limits_of_both_versions_are_told_in_connections() {
         ("proc/self/cgroup", "4:memory:/m\n"),
         ("sys/fs/cgroup/memory/m/memory.limit_in_bytes", "9223372036854771712"),
     ];
-    fine(&of(&one, "cgroup.memory"), "no limit");
+    fine(&of(&one, "cgroup.memory"), "no memory limit");
 }
 
 #[test]
@@ -716,7 +716,7 @@ fn memory_swap_and_huge_pages() {
 #[test]
 fn privileges_that_are_missing_say_what_cannot_be_done_and_are_given_together() {
     let all = [("proc/self/status", "CapEff:\t000001ffffffffff\n")];
-    fine(&of(&all, "cap.net_raw"), "CAP_NET_RAW is there");
+    fine(&of(&all, "cap.net_raw"), "CAP_NET_RAW is set");
     let none = [("proc/self/status", "CapEff:\t0000000000000000\n")];
     let found = of(&none, "cap.net_raw");
     bad(&found, Load::Packets, Severity::Blocking, "0 frames");
@@ -864,7 +864,7 @@ fn what_cannot_be_written_leaves_no_record() {
     assert!(mender.apply(&step("proc/sys/net/absent")).is_err());
     for outside in ["etc/passwd", "proc/sys/../../etc/passwd", "proc/1/oom_score_adj"] {
         let error = mender.apply(&step(outside)).unwrap_err().to_string();
-        assert!(error.contains("no setting of the kernel"), "{error}");
+        assert!(error.contains("not a kernel setting"), "{error}");
     }
     assert!(!mender.path().exists());
 }

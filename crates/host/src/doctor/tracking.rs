@@ -17,12 +17,14 @@ fn table(files: &Files) -> Finding {
         files.sysctl_number(&format!("net.netfilter.{name}")).and_then(|n| u64::try_from(n).ok())
     };
     let Some(most) = number("nf_conntrack_max") else {
-        return Finding::fine(id, "no connection tracking here");
+        return Finding::fine(id, "no connection tracking");
     };
     let Some(count) = number("nf_conntrack_count") else {
         return Finding::unknown(
             id,
-            format!("connection tracking is there (at most {most}), but its count is not shown"),
+            format!(
+                "connection tracking is on (at most {most} entries), but the number of entries is not visible"
+            ),
         );
     };
     // The kernel's default, where it is not shown.
@@ -43,7 +45,8 @@ fn table(files: &Files) -> Finding {
     };
     let wanted = most.saturating_mul(4).max(1 << 20);
     let why = format!(
-        "each closed connection keeps its entry for {rest} s: {per_second} new ones a second fill it, and then packets are dropped without a word to the sender; {} MiB would hold {wanted}",
+        "each closed connection keeps its entry for {rest} s, so {per_second} new ones per second fill the \
+         table; then packets are dropped silently; {} MiB would hold {wanted}",
         wanted * ENTRY / (1 << 20)
     );
     Finding::fine(id, found).why(why, COMPUTED).weighs(weight).mend(Mend::sysctl(

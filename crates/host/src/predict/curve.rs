@@ -58,7 +58,7 @@ impl Estimate {
         let largest = wanted.iter().max_by(|a, b| a.0.total_cmp(&b.0));
         let key = largest.map_or_else(|| demand.command.to_owned(), |(_, key)| key.clone());
         let parts = match (profile, wanted.is_empty()) {
-            (_, true) => Err(format!("of tare {} nothing is weighed", demand.command)),
+            (_, true) => Err(format!("tare {} is not weighed", demand.command)),
             (Err(refused), _) => Err(refused.to_string()),
             (Ok(profile), _) => parts(&wanted, profile, demand),
         };
@@ -219,7 +219,7 @@ fn parts(
     let host = demand.requests.as_ref().and_then(|requests| requests.host.as_deref());
     let missing = |key: &str| {
         let what = if key.starts_with("http.") { "http" } else { "packets" };
-        format!("{key} was not weighed yet: `tare weigh {what}`")
+        format!("{key} was not weighed yet; run `tare weigh {what}`")
     };
     wanted
         .iter()

@@ -84,7 +84,7 @@ impl Demand {
     pub fn passive(command: &'static str, length_s: Option<f64>, threads: u32) -> Self {
         Self {
             command,
-            rate: Asked::NotKnown("it takes what comes".to_owned()),
+            rate: Asked::NotKnown("it receives at whatever rate frames arrive".to_owned()),
             length_s,
             threads: Some(threads),
             cpus: Vec::new(),

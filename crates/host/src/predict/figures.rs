@@ -76,7 +76,7 @@ fn rate(demand: &Demand, estimate: &Estimate) -> Figure {
         return unknown(format!("no rate is forecast: {refusal}"));
     }
     let Some(peak) = estimate.peak_per_s() else {
-        return unknown(format!("no rate is forecast: {} has no peak; weigh again", estimate.key));
+        return unknown(format!("no rate is forecast: {} has no peak; run tare weigh again", estimate.key));
     };
     let basis = estimate.basis();
     let asked = match &demand.rate {
@@ -87,7 +87,8 @@ fn rate(demand: &Demand, estimate: &Estimate) -> Figure {
         Asked::AsFastAsItGoes => {
             let fastest = estimate.saturated_per_s().unwrap_or(peak);
             let says = format!(
-                "as fast as it goes is at most {} here ({basis}): whether the target or this machine is the limit, the run tells",
+                "a closed loop reaches at most {} on this machine ({basis}); the run shows which of the two \
+                 is the limit",
                 per_second(fastest)
             );
             return Figure { has: Some(fastest), ..figure("rate", "/s", Outlook::Grey, says) };
@@ -103,14 +104,14 @@ fn rate(demand: &Demand, estimate: &Estimate) -> Figure {
     );
     if estimate.is_lower_bound() && outlook == Outlook::Invalid {
         outlook = Outlook::Grey;
-        says.push_str("; what was loaded then was the limit, so there may be more");
+        says.push_str("; that target was the limit, so this machine may reach more");
     }
     let beside = beside(demand);
     if !beside.is_empty() {
         says.push_str(&format!("; not weighed: {}", beside.join(", ")));
     }
     let advice = format!(
-        "lower the rate to {} or less, or add threads on CPUs of their own",
+        "lower the rate to {} or less, or add threads, each with its own CPU",
         per_second(peak * (1.0 - GREY))
     );
     figure("rate", "/s", outlook, says).of(asked, peak).advise(&advice)
@@ -134,7 +135,7 @@ fn cpu(demand: &Demand, estimate: &Estimate, supply: &Supply, of_rate: Outlook) 
         None => " (softirq not told apart)".to_owned(),
     };
     let says = format!(
-        "{needs:.2} of {has:.0} CPUs: {} for each (user {}, system {}{softirq})",
+        "{needs:.2} of {has:.0} CPUs: {} each (user {}, system {}{softirq})",
         micros(cost.total_ns()),
         micros(cost.user_ns),
         micros(cost.system_ns)
@@ -149,7 +150,7 @@ fn threads(demand: &Demand, supply: &Supply) -> Figure {
     let says = format!("{threads} on {places} of {} CPUs", supply.cpus);
     figure("threads", "count", outlook, says)
         .of(f64::from(threads), f64::from(places))
-        .advise("threads that share a CPU wait for each other: ask for fewer, or give them more CPUs")
+        .advise("threads that share a CPU wait for each other; use fewer threads or more CPUs")
 }
 
 /// The lateness that was met at that share of the peak.
@@ -157,7 +158,7 @@ fn lateness(demand: &Demand, estimate: &Estimate) -> Option<Figure> {
     let asked = demand.rate.per_second()?;
     estimate.peak_per_s()?;
     let Some(p99) = estimate.lateness_p99_ns(asked) else {
-        let says = "grows as long as the run lasts: the rate is beyond all that were weighed".to_owned();
+        let says = "grows throughout the run, because the rate is above all weighed rates".to_owned();
         return Some(figure("lateness", "ns", Outlook::Unknown, says));
     };
     let says = format!("p99 about {}", micros(p99));
@@ -191,11 +192,8 @@ fn descriptors(demand: &Demand, requests: &RequestDemand, supply: &Supply) -> Op
     let rate = demand.rate.per_second()?;
     let lasts = has.min(needs) / rate;
     let outlook = if lasts < 0.1 { Outlook::Grey } else { Outlook::Valid };
-    let says = format!(
-        "{} last while the target takes less than {} for an answer",
-        grouped(has.min(needs)),
-        seconds(lasts)
-    );
+    let says =
+        format!("{} are enough while the target responds within {}", grouped(has.min(needs)), seconds(lasts));
     Some(figure("descriptors", "count", outlook, says).of(needs, has).advise(advice))
 }
 
@@ -225,16 +223,16 @@ fn ports(demand: &Demand, requests: &RequestDemand, supply: &Supply) -> Option<F
     let needs = waiting + if requests.names_connections { open } else { 0.0 };
     // The target is asked to close, and then the port waits at its end: only one that leaves it to us takes ports from here.
     let outlook = if needs <= has { Outlook::Valid } else { Outlook::Grey };
-    let reused = if is_reused { ", taken again after 1 s" } else { "" };
+    let reused = if is_reused { ", reused after 1 s" } else { "" };
     let mut says = format!(
-        "{} of {} if this end closes first ({} new connections in TIME_WAIT for {}{reused})",
+        "{} of {} if this machine closes first ({} new connections in TIME_WAIT for {}{reused})",
         grouped(needs),
         grouped(has),
         per_second(opened),
         seconds(hold)
     );
     if outlook == Outlook::Grey {
-        says.push_str("; none where the target closes first, as it is asked to");
+        says.push_str("; none if the target closes first, as it is asked to");
     }
     Some(figure("ports", "count", outlook, says).of(needs, has).advise(advice))
 }
@@ -251,7 +249,7 @@ fn tracked_requests(demand: &Demand, requests: &RequestDemand, supply: &Supply) 
     let lasts = demand.length_s.unwrap_or(f64::MAX).min(table.time_wait_s as f64);
     let open = if requests.names_connections { f64::from(requests.connections) } else { 0.0 };
     let needs = open + opened * lasts;
-    let says = format!("{} entries of {} that are free", grouped(needs), grouped(has));
+    let says = format!("{} of {} free entries", grouped(needs), grouped(has));
     Some(conntrack(needs, has, table.count, says))
 }
 
@@ -259,8 +257,7 @@ fn tracked_frames(frames: &FrameDemand, supply: &Supply) -> Option<Figure> {
     // Frames of the other ports do not pass the host's stack.
     let table = supply.conntrack.filter(|_| frames.kinds == ["udp"])?;
     let (needs, has) = (frames.flows.max(1) as f64, table.max.saturating_sub(table.count) as f64);
-    let says =
-        format!("{} entries of {} that are free, each for {} s", grouped(needs), grouped(has), table.udp_s);
+    let says = format!("{} of {} free entries, each for {} s", grouped(needs), grouped(has), table.udp_s);
     Some(conntrack(needs, has, table.count, says))
 }
 
@@ -289,7 +286,7 @@ fn accept_queue(demand: &Demand, requests: &RequestDemand, supply: &Supply) -> O
     };
     let outlook = if at_once <= has { Outlook::Valid } else { Outlook::Grey };
     let says = format!(
-        "up to {} connections wait to be accepted; the kernel lets {} (the target may ask for fewer)",
+        "up to {} connections wait to be accepted; the kernel allows {} (the target may allow fewer)",
         grouped(at_once),
         grouped(has)
     );
@@ -311,7 +308,7 @@ fn queue(frames: &FrameDemand, supply: &Supply) -> Option<Figure> {
     let has = of_kind.into_iter().flatten().min()? as f64;
     let needs = frames.burst.max(1) as f64;
     let outlook = if needs <= has { Outlook::Valid } else { Outlook::Grey };
-    let says = format!("{} frames back to back into a queue of {}", grouped(needs), grouped(has));
+    let says = format!("{} frames back to back, into a queue of {}", grouped(needs), grouped(has));
     Some(
         figure("queue", "frames", outlook, says)
             .of(needs, has)
@@ -324,7 +321,7 @@ fn ring(demand: &Demand, frames: &FrameDemand, supply: &Supply) -> Option<Figure
     let has = [supply.ring, frames.slots].into_iter().flatten().min()? as f64;
     let lasts = has / demand.rate.per_second()?;
     let says = format!(
-        "{} slots are {} at this rate: who empties it may pause no longer",
+        "{} slots last {} at this rate; the reader must not pause longer",
         grouped(has),
         micros(lasts * 1e9)
     );

@@ -228,7 +228,7 @@ fn asked(pace: &Pace, mean_size: f64, line_bps: Option<u64>) -> Asked {
         let rate = bits / (8.0 * (mean_size + around));
         match rate.is_finite() {
             true => Asked::PerSecond(rate),
-            false => Asked::NotKnown("the sizes of the frames are not known beforehand".to_owned()),
+            false => Asked::NotKnown("frame sizes are not known in advance".to_owned()),
         }
     };
     match pace {
@@ -237,18 +237,18 @@ fn asked(pace: &Pace, mean_size: f64, line_bps: Option<u64>) -> Asked {
         Pace::Bits { per_second, on_wire } => of_bits(*per_second as f64, *on_wire),
         Pace::Line { millionths } => match line_bps {
             Some(bps) => of_bits(bps as f64 * *millionths as f64 / 1e6, true),
-            None => Asked::NotKnown("the speed of the link is not known (--line)".to_owned()),
+            None => Asked::NotKnown("the link speed is not known (--line)".to_owned()),
         },
         Pace::Gap(gap) => Asked::PerSecond(1.0 / gap.as_secs_f64()),
         Pace::Gaps(file) => {
             let (count, sum) = numbers(file).fold((0.0, 0.0), |(count, sum), gap| (count + 1.0, sum + gap));
             match sum > 0.0 {
                 true => Asked::PerSecond(count * 1e9 / sum),
-                false => Asked::NotKnown("the file of gaps could not be read".to_owned()),
+                false => Asked::NotKnown("the file of gaps cannot be read".to_owned()),
             }
         }
         Pace::Replay { .. } => {
-            Asked::NotKnown("the recording's own times are read only by the run".to_owned())
+            Asked::NotKnown("the times of a capture file are read only during the run".to_owned())
         }
     }
 }

@@ -100,7 +100,7 @@ fn highest(shape: &Shape, length: Option<Picos>) -> Asked {
         Shape::Burst { size, every } => size.get() as f64 / every.as_secs_f64(),
         Shape::At(path) => {
             return recorded(path).map_or_else(
-                || Asked::NotKnown("the file of times could not be read".to_owned()),
+                || Asked::NotKnown("the file of times cannot be read".to_owned()),
                 Asked::PerSecond,
             );
         }

@@ -126,7 +126,7 @@ fn without_a_profile_no_rate_is_forecast_but_limits_are() {
     let demand = http("load.rate = \"10k\"\nload.parallel = 30000");
     let found = Forecast::of(&demand, Err(&Refused::None), &supply());
     assert_eq!(found.figures[0].outlook, Outlook::Unknown);
-    assert!(found.figures[0].says.contains("was not weighed yet: `tare weigh`"), "{found}");
+    assert!(found.figures[0].says.contains("was not weighed yet; run `tare weigh`"), "{found}");
     // 30 000 connections + 32 + 16 of 20 000 descriptors.
     let descriptors = found.figure("descriptors").unwrap();
     assert_eq!((descriptors.needs, descriptors.outlook), (Some(30_048.0), Outlook::Invalid));
@@ -140,9 +140,9 @@ fn what_was_not_weighed_is_named() {
     let text = "url = \"https://127.0.0.1/\"\nload.rate = \"1k\"\n";
     let found = forecast(&Demand::of_file(text, "plan").unwrap());
     assert_eq!(found.outlook, Outlook::Unknown);
-    assert!(found.says.contains("http.tls was not weighed yet: `tare weigh http`"), "{found}");
+    assert!(found.says.contains("http.tls was not weighed yet; run `tare weigh http`"), "{found}");
     let passive = forecast(&Demand::of_file("[capture]\nport = \"packet:veth0\"\n", "plan").unwrap());
-    assert!(passive.says.contains("of tare capture nothing is weighed"), "{passive}");
+    assert!(passive.says.contains("tare capture is not weighed"), "{passive}");
 }
 
 #[test]

@@ -109,11 +109,11 @@ pub fn weigh(
     }
     if outcomes.is_empty() {
         return Err(HostError::Wrong(
-            notes.pop().unwrap_or_else(|| "cut short before the first trial was over".into()),
+            notes.pop().unwrap_or_else(|| "cut short before the end of the first trial".into()),
         ));
     }
     if way == Way::Live && kind == Kind::Answers {
-        notes.push("live receives nothing: what comes is the kernel's".into());
+        notes.push("live receives nothing; the kernel receives what arrives".into());
     }
     Ok(found(&outcomes, (way, size, kind), stage, &paces, notes))
 }
@@ -123,7 +123,7 @@ fn in_a_line(outcome: &Outcome) -> String {
     let rates: Vec<String> = own_rates(outcome).iter().map(|rate| format!("{:.0}k", rate / 1e3)).collect();
     let (last, first) =
         rates.split_last().map_or(("", [].as_slice()), |(last, first)| (last.as_str(), first));
-    format!("{} → {last} packets/s of its own", first.join(" "))
+    format!("{} → {last} packets/s sent", first.join(" "))
 }
 
 fn own_rates(outcome: &Outcome) -> Vec<f64> {

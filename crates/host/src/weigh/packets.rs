@@ -192,7 +192,7 @@ fn threads(
     let mut points: Vec<ByThreads> = Vec::new();
     let most = options.threads.unwrap_or_else(|| MOST_THREADS.min(2 * run::cpus(1).1 as usize + 2));
     let least = options.threads.unwrap_or(1);
-    let mut ended = format!("{most} were tried at most");
+    let mut ended = format!("at most {most} were tried");
     for threads in least..=most {
         let setup = Setup {
             wanted: options.wanted(way, size, threads),
@@ -205,7 +205,7 @@ fn threads(
             Ok(outcome) => outcome,
             Err(error) if points.is_empty() => return Err(error),
             Err(error) => {
-                ended = format!("there is no more than {}: {error}", threads - 1);
+                ended = format!("more than {} are not possible: {error}", threads - 1);
                 break;
             }
         };
@@ -221,7 +221,7 @@ fn threads(
         };
         points.push(point);
         tell(&format!(
-            "{way} {size} B, {threads} thread(s) at full speed: {:.0}/s, {:.1} % of the stamps lost",
+            "{way} {size} B, {threads} thread(s) at full speed: {:.0}/s, {:.1} % of the timestamps lost",
             point.sent_per_s,
             point.loss * 100.0
         ));
@@ -230,7 +230,7 @@ fn threads(
             break;
         }
         if point.loss >= ENOUGH_LOSS {
-            ended = format!("with {threads} half of the stamps are lost");
+            ended = format!("with {threads}, half of the timestamps are lost");
             break;
         }
     }
@@ -246,7 +246,7 @@ fn choose(points: Vec<ByThreads>, ended: &str) -> Curve {
             threads: best.threads,
             peak_per_s: best.sent_per_s,
             why: format!(
-                "{} sent most with less than 5 % of the stamps lost; {ended}",
+                "{} sent most with less than 5 % of the timestamps lost; {ended}",
                 if best.threads == 1 { "one thread".to_owned() } else { format!("{} threads", best.threads) }
             ),
             points,
@@ -257,7 +257,7 @@ fn choose(points: Vec<ByThreads>, ended: &str) -> Curve {
                 threads: first.threads.max(1),
                 peak_per_s: first.sent_per_s,
                 why: format!(
-                    "{} lose {:.1} % of the stamps at full speed: what is said of the peak rests on the rest",
+                    "{} lose {:.1} % of their timestamps at full speed; the peak is computed from the rest",
                     if first.threads == 1 {
                         "one thread's packets".to_owned()
                     } else {
@@ -329,29 +329,30 @@ pub(super) fn remarks(outcome: &Outcome) -> (Vec<String>, bool) {
     let (mut remarks, mut counts) = (Vec::new(), true);
     if let Some(step) = outcome.clock_step {
         remarks.push(format!(
-            "the wall clock was set by {:+.3} ms meanwhile: the trial does not count",
+            "the wall clock was set by {:+.3} ms during the trial, which does not count",
             step as f64 / 1e6
         ));
         counts = false;
     }
     if let Some(failure) = &outcome.sent.failure {
-        remarks.push(format!("sending ended early: {failure}; the trial does not count"));
+        remarks.push(format!("sending ended early ({failure}); the trial does not count"));
         counts = false;
     }
     if outcome.was_stopped {
-        remarks.push("cut short: the trial does not count".into());
+        remarks.push("cut short; the trial does not count".into());
         counts = false;
     }
     if outcome.tally.whole().count == 0 {
-        remarks.push("no packet was stamped: the trial does not count".into());
+        remarks.push("no packet got a timestamp; the trial does not count".into());
         counts = false;
     }
     if outcome.loss() >= MOST_LOSS {
-        remarks.push(format!("{:.1} % of the stamps were lost", outcome.loss() * 100.0));
+        remarks.push(format!("{:.1} % of the timestamps were lost", outcome.loss() * 100.0));
     }
     if let Some(neighbour) = noisy(outcome) {
         remarks.push(format!(
-            "a noisy neighbour: '{}' (process {}) ran for {:.2} s where the generator was to run (CPU {}), which waited {:.1} % of the time and was interrupted {} times",
+            "noisy neighbour: '{}' (process {}) ran for {:.2} s on the generator's CPU ({}); the generator \
+             waited {:.1} % of the time and was interrupted {} times",
             neighbour.name,
             neighbour.pid,
             seconds_of(neighbour),
@@ -379,7 +380,8 @@ fn own_waiting(outcome: &Outcome) -> Option<String> {
     let is_own = outcome.waited >= MUCH_WAITING && noisy(outcome).is_none();
     is_own.then(|| {
         format!(
-            "a sender waited {:.1} % of the time for CPU {}: for the other threads of this weighing, for the kernel, or for programs that ended meanwhile",
+            "a sender waited {:.1} % of the time for CPU {}, which ran other threads of this weighing, the \
+             kernel, or programs that have ended",
             outcome.waited * 100.0,
             cpus(outcome)
         )

@@ -81,7 +81,10 @@ impl std::str::FromStr for Kind {
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|kind| kind.name() == text);
         found.ok_or_else(|| {
-            format!("'{text}' is no kind of incoming traffic: udp-closed, udp-open, tcp-syn, answers or all")
+            format!(
+                "'{text}' is not a kind of incoming traffic; expected udp-closed, udp-open, tcp-syn, \
+                     answers or all"
+            )
         })
     }
 }
@@ -143,7 +146,7 @@ pub fn run(stage: &Stage, setup: &Setup<'_>) -> Result<Outcome, HostError> {
     let source = source.map(|incoming| Source::open(stage, incoming)).transpose()?;
     let steering = match (&setup.incoming, wanted.way) {
         (None, _) => String::new(),
-        (_, Way::Mem) => "by the other end of the ring, in this process: no kernel is passed".to_owned(),
+        (_, Way::Mem) => "by the other end of the ring, in this process, without the kernel".to_owned(),
         _ => steer(stage, senders_cpus[0]),
     };
     let shared_steps = |threads: usize| {
@@ -260,10 +263,8 @@ fn incoming_schedule(incoming: &Incoming, setup: &Setup<'_>, origin: u64) -> Sch
 
 fn steer(stage: &Stage, cpu: u32) -> String {
     match stage.steer(cpu) {
-        Ok(()) => format!(
-            "processed by CPU {cpu}, which the generator runs on, as a card's interrupts would be (RPS)"
-        ),
-        Err(error) => format!("processed by the CPU of its sender, not of the generator ({error})"),
+        Ok(()) => format!("processed by CPU {cpu}, the generator's, as with a card's interrupts (RPS)"),
+        Err(error) => format!("processed by the sender's CPU, not the generator's ({error})"),
     }
 }
 
@@ -332,7 +333,7 @@ struct Source {
 impl Source {
     fn open(stage: &Stage, incoming: &Incoming) -> Result<Self, HostError> {
         let Some((own_mac, own)) = stage.own else {
-            return Err(HostError::Wrong("incoming traffic needs a bed of its own".into()));
+            return Err(HostError::Wrong("incoming traffic needs namespaces made for the weighing".into()));
         };
         let interface = stage.peer_interface.clone().unwrap_or_default();
         let peer = stage.peer().map(|peer| peer.interface().clone());

@@ -83,7 +83,8 @@ impl Stage {
         let mac = Mac(found.mac.unwrap_or_default());
         let Some(to_mac) = to_mac.or_else(|| neighbour(interface, *to.ip())) else {
             return Err(HostError::Wrong(format!(
-                "--to {to}: the hardware address of {} is not known on {interface}; give it by --to-mac, or ping it once",
+                "--to {to}: {interface} does not know the MAC address of {}; give --to-mac, or ping the \
+                 address once",
                 to.ip()
             )));
         };
@@ -144,7 +145,7 @@ impl Stage {
     /// There is none, or it is gone.
     pub fn at_peer<T: Send>(&self, action: impl FnOnce() -> T + Send) -> Result<T, HostError> {
         match self.peer() {
-            None => Err(HostError::Wrong(format!("the other end of {} is not ours", self.interface))),
+            None => Err(HostError::Wrong(format!("Tare does not own the other end of {}", self.interface))),
             Some(peer) => within(Some(peer), action),
         }
     }
@@ -194,7 +195,7 @@ impl Stage {
     /// Why it is not.
     pub fn steer(&self, cpu: u32) -> Result<(), HostError> {
         let Some(namespace) = self.generator() else {
-            return Err(HostError::Wrong("only in a bed of its own".into()));
+            return Err(HostError::Wrong("this needs namespaces made for the weighing".into()));
         };
         let file = format!("/sys/class/net/{}/queues/rx-0/rps_cpus", self.interface);
         // Masks of more than 32 CPUs have commas between their words.

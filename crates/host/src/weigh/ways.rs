@@ -61,8 +61,9 @@ impl FromStr for Way {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|way| way.name() == text);
-        found
-            .ok_or_else(|| format!("'{text}' is no port that is weighed: udp, packet, xdp, live, mem or all"))
+        found.ok_or_else(|| {
+            format!("'{text}' is not a port to weigh; expected udp, packet, xdp, live, mem or all")
+        })
     }
 }
 
@@ -105,11 +106,11 @@ pub fn open(stage: &Stage, wanted: &Wanted) -> Result<Opened, HostError> {
         return open_mem(wanted);
     }
     if wanted.way.passes_no_tap() {
-        let why = format!("what {} sends passes no capture on its way out", wanted.way);
+        let why = format!("no capture sees what {} sends", wanted.way);
         return open_peer(stage, wanted, why);
     }
     if wanted.stamp == Method::Capture {
-        return open_capture(stage, wanted, "as asked".into());
+        return open_capture(stage, wanted, "as requested".into());
     }
     match open_tx(stage, wanted)? {
         Ok(opened) => Ok(opened),
@@ -162,7 +163,7 @@ fn open_tx(stage: &Stage, wanted: &Wanted) -> Result<Result<Opened, String>, Hos
     for (port, probe) in ports.iter_mut().zip(&mut probes) {
         let port = probe.as_mut().unwrap_or(port);
         let Some(socket) = port.outlet() else {
-            return Ok(Err(format!("{} has no socket that could be asked", port.about().name)));
+            return Ok(Err(format!("{} has no socket to get timestamps from", port.about().name)));
         };
         let mut queue = match ErrorQueue::open(socket) {
             Ok(queue) => queue,
@@ -172,7 +173,7 @@ fn open_tx(stage: &Stage, wanted: &Wanted) -> Result<Result<Opened, String>, Hos
             let driver = stage.at_generator(|| Interface::find(&stage.interface).ok()?.driver)?;
             let driver = driver.map_or(String::new(), |driver| format!(" (driver {driver})"));
             return Ok(Err(format!(
-                "{}{driver} does not stamp what leaves: no stamp came within {} ms of a packet",
+                "{}{driver} does not timestamp what it sends: no timestamp came within {} ms of a packet",
                 stage.interface,
                 TRY.as_millis()
             )));
@@ -186,7 +187,7 @@ fn open_tx(stage: &Stage, wanted: &Wanted) -> Result<Result<Opened, String>, Hos
         gate: None,
         method: Method::Tx,
         place: format!("driver of {}", stage.interface),
-        why: "SO_TIMESTAMPING: the driver stamps a packet when it takes it".into(),
+        why: "SO_TIMESTAMPING: the driver timestamps a packet when it accepts it".into(),
         address: address.to_string(),
     }))
 }
@@ -223,14 +224,15 @@ fn open_capture(stage: &Stage, wanted: &Wanted, why: String) -> Result<Opened, H
         return open_peer(
             stage,
             wanted,
-            format!("{why}; past the queueing discipline no capture sees what leaves"),
+            format!("{why}; no capture sees frames that bypass the queueing discipline"),
         );
     }
     let keeps_qdisc = wanted.way == Way::Packet;
     let address = address(stage, wanted, keeps_qdisc)?;
     let reader = stage.at_generator(|| Capture::open(&stage.interface, true, wanted.each))??;
     let ports = open_ports(stage, wanted, &address)?;
-    let more = if keeps_qdisc { "; through the queueing discipline, so that a capture sees it" } else { "" };
+    let more =
+        if keeps_qdisc { "; sent through the queueing discipline, so that a capture sees it" } else { "" };
     Ok(Opened {
         probes: ports.iter().map(|_| None).collect(),
         ports,
@@ -246,7 +248,10 @@ fn open_capture(stage: &Stage, wanted: &Wanted, why: String) -> Result<Opened, H
 /// By a capture at the other end of the pair.
 fn open_peer(stage: &Stage, wanted: &Wanted, why: String) -> Result<Opened, HostError> {
     let Some(peer) = stage.peer_interface.clone() else {
-        return Err(HostError::Wrong(format!("{why}, and the other end of {} is not ours", stage.interface)));
+        return Err(HostError::Wrong(format!(
+            "{why}, and Tare does not own the other end of {}",
+            stage.interface
+        )));
     };
     let gate = match wanted.way {
         Way::Live => Some(stage.at_peer(|| Gate::open(Interface::find(&peer)?.index, wanted.each))??),
@@ -276,7 +281,7 @@ fn open_mem(wanted: &Wanted) -> Result<Opened, HostError> {
         gate: None,
         method: Method::Port,
         place: "the ring between two threads of this process".into(),
-        why: "no kernel is passed: the port stamps a frame when it is in the ring".into(),
+        why: "the kernel is not involved: the port timestamps a frame when it is in the ring".into(),
         address: "mem".into(),
     };
     for _ in 0..wanted.threads {
@@ -285,7 +290,7 @@ fn open_mem(wanted: &Wanted) -> Result<Opened, HostError> {
         let one: Box<dyn Port> = Box::new(one);
         let one = match &wanted.through {
             Some(wrapper) => {
-                return Err(HostError::Wrong(format!("mem is weighed as it is, not through {wrapper}")));
+                return Err(HostError::Wrong(format!("mem cannot be weighed through {wrapper}")));
             }
             None => one,
         };
