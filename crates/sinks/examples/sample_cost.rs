@@ -8,12 +8,13 @@
 //! Events are like those of a run at 100 000/s: due times with even gaps, service times spread by a few
 //! microseconds, one status, two threads. Runs on one thread, so wall time is CPU time on a quiet machine.
 
-use arrow_array::RecordBatch;
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::{Compression, Encoding, Type as Physical, ZstdLevel};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_typed_column_reader};
+use parquet::data_type::{BoolType, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::schema::types::ColumnPath;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::{ColumnPath, SchemaDescriptor};
 use sinks::{Place, RunInfo};
 use std::fs::File;
 use std::time::Instant as Wall;
@@ -82,11 +83,17 @@ fn main() {
 /// Writes the table of a file into memory with each encoding of its whole numbers.
 fn other_ways(path: &str) {
     let file = File::open(path).expect("a Parquet file");
-    let reader =
-        ParquetRecordBatchReaderBuilder::try_new(file).expect("a Parquet file").with_batch_size(4_096);
-    let batches: Vec<RecordBatch> =
-        reader.build().expect("a table").map(|batch| batch.expect("rows")).collect();
-    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    let reader = SerializedFileReader::new(file).expect("a Parquet file");
+    let schema = reader.metadata().file_metadata().schema_descr();
+    let groups: Vec<Vec<Column>> = (0..reader.num_row_groups())
+        .map(|group| {
+            let group = reader.get_row_group(group).expect("a row group");
+            (0..schema.num_columns())
+                .map(|at| Column::read(group.get_column_reader(at).expect("a column"), schema, at))
+                .collect()
+        })
+        .collect();
+    let rows = reader.metadata().file_metadata().num_rows();
     let zstd = |level| Compression::ZSTD(ZstdLevel::try_new(level).expect("a level of zstd"));
     for (encoding, compression) in [
         (Some(Encoding::DELTA_BINARY_PACKED), zstd(1)),
@@ -101,20 +108,28 @@ fn other_ways(path: &str) {
         let mut properties = WriterProperties::builder()
             .set_compression(compression)
             .set_dictionary_enabled(false)
-            .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_max_row_group_row_count(Some(128 * 1024));
-        for field in batches[0].schema().fields() {
-            let column = ColumnPath::from(field.name().as_str());
-            properties = match (field.data_type().is_integer(), encoding) {
-                (true, Some(encoding)) => properties.set_column_encoding(column, encoding),
-                _ => properties.set_column_dictionary_enabled(column, true),
+            .set_statistics_enabled(EnabledStatistics::Chunk);
+        for column in schema.columns() {
+            let path = ColumnPath::from(column.name());
+            let is_number = matches!(column.physical_type(), Physical::INT32 | Physical::INT64);
+            properties = match (is_number, encoding) {
+                (true, Some(encoding)) => properties.set_column_encoding(path, encoding),
+                _ => properties.set_column_dictionary_enabled(path, true),
             };
         }
         let began = Wall::now();
         let mut bytes = Vec::new();
-        let mut writer = ArrowWriter::try_new(&mut bytes, batches[0].schema(), Some(properties.build()))
-            .expect("the properties fit the table");
-        batches.iter().for_each(|batch| writer.write(batch).expect("memory takes everything"));
+        let mut writer =
+            SerializedFileWriter::new(&mut bytes, schema.root_schema_ptr(), properties.build().into())
+                .expect("the properties fit the table");
+        for columns in &groups {
+            let mut group = writer.next_row_group().expect("memory takes everything");
+            for column in columns {
+                let to = group.next_column().expect("memory takes everything");
+                column.write(to.expect("as many columns as were read"));
+            }
+            group.close().expect("memory takes everything");
+        }
         writer.close().expect("memory takes everything");
         println!(
             "{:<40} {:>5.0} ns {:>6.1} bytes for each event",
@@ -122,5 +137,58 @@ fn other_ways(path: &str) {
             began.elapsed().as_nanos() as f64 / rows as f64,
             bytes.len() as f64 / rows as f64
         );
+    }
+}
+
+/// A column of a row group, as it was read.
+enum Column {
+    Booleans(Read<BoolType>),
+    Shorts(Read<Int32Type>),
+    Longs(Read<Int64Type>),
+    Texts(Read<ByteArrayType>),
+}
+
+/// Values that are not null, and for each row whether it has one (nothing, if the column is never null).
+struct Read<T: DataType> {
+    values: Vec<T::T>,
+    present: Option<Vec<i16>>,
+}
+
+impl Column {
+    fn read(reader: ColumnReader, schema: &SchemaDescriptor, at: usize) -> Self {
+        let nullable = schema.column(at).max_def_level() > 0;
+        match schema.column(at).physical_type() {
+            Physical::BOOLEAN => Self::Booleans(Read::new(get_typed_column_reader(reader), nullable)),
+            Physical::INT32 => Self::Shorts(Read::new(get_typed_column_reader(reader), nullable)),
+            Physical::INT64 => Self::Longs(Read::new(get_typed_column_reader(reader), nullable)),
+            Physical::BYTE_ARRAY => Self::Texts(Read::new(get_typed_column_reader(reader), nullable)),
+            other => panic!("samples have no column of {other}"),
+        }
+    }
+
+    fn write(&self, to: SerializedColumnWriter<'_>) {
+        match self {
+            Self::Booleans(read) => read.write(to),
+            Self::Shorts(read) => read.write(to),
+            Self::Longs(read) => read.write(to),
+            Self::Texts(read) => read.write(to),
+        }
+    }
+}
+
+impl<T: DataType> Read<T> {
+    fn new(mut reader: ColumnReaderImpl<T>, nullable: bool) -> Self {
+        let (mut values, mut present) = (Vec::new(), nullable.then(Vec::new));
+        while let (1.., ..) =
+            reader.read_records(usize::MAX, present.as_mut(), None, &mut values).expect("rows")
+        {}
+        Self { values, present }
+    }
+
+    fn write(&self, mut to: SerializedColumnWriter<'_>) {
+        to.typed::<T>()
+            .write_batch(&self.values, self.present.as_deref(), None)
+            .expect("memory takes everything");
+        to.close().expect("memory takes everything");
     }
 }

@@ -13,23 +13,24 @@
 
 use crate::exporter::{Exporter, Gone, RunInfo, SinkError, SinkRow};
 use crate::place::{Address, Kind, Place};
-use crate::samples::Table;
-use arrow_schema::{DataType, SchemaRef};
-use parquet::arrow::arrow_writer::ArrowWriter;
-use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowSchemaConverter, encode_arrow_schema};
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use crate::samples::{COLUMNS, Column, Holds, Table};
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData,
 };
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::schema::types::{ColumnPath, SchemaDescPtr};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type, TypePtr};
+use row_group::RowGroup;
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::RunResult;
 use units::Event;
+
+mod row_group;
 
 /// One line in the table of kinds.
 pub const KIND: Kind = Kind {
@@ -215,7 +216,9 @@ impl Drop for Parquet {
 /// The file, from its first event on.
 struct Writing {
     table: Table,
-    writer: ArrowWriter<File>,
+    writer: SerializedFileWriter<File>,
+    /// The one that is being made, unless it would be empty.
+    group: Option<RowGroup>,
     /// Another handle of the same file, to end it with.
     file: File,
     /// Whole row groups, and where the last of them ends.
@@ -227,14 +230,22 @@ struct Writing {
 impl Writing {
     fn new(file: File, table: Table) -> Result<Self, ParquetError> {
         let other = file.try_clone()?;
-        let properties = properties(table.schema())?;
-        let writer = ArrowWriter::try_new(file, table.schema().clone(), Some(properties))?;
+        let writer = SerializedFileWriter::new(file, schema()?, Arc::new(properties()?))?;
         let whole_bytes = writer.bytes_written() as u64;
-        Ok(Self { table, writer, file: other, whole: 0, whole_bytes, taken: 0 })
+        Ok(Self { table, writer, group: None, file: other, whole: 0, whole_bytes, taken: 0 })
     }
 
     fn write(&mut self, thread: u16, events: &[Event]) -> Result<(), ParquetError> {
-        self.writer.write(&self.table.batch(thread, events))?;
+        let mut rest = events;
+        while !rest.is_empty() {
+            let group = self.group.get_or_insert_with(|| RowGroup::new(&self.writer));
+            let (now, later) = rest.split_at(rest.len().min(ROW_GROUP - group.rows()));
+            group.write(&self.table.batch(thread, now))?;
+            if group.rows() == ROW_GROUP {
+                self.write_row_group()?;
+            }
+            rest = later;
+        }
         if self.writer.flushed_row_groups().len() > self.whole {
             self.settle()?;
         }
@@ -243,13 +254,17 @@ impl Writing {
     }
 
     fn end_row_group(&mut self) -> Result<(), ParquetError> {
-        self.writer.flush()?;
+        self.write_row_group()?;
         self.settle()
+    }
+
+    fn write_row_group(&mut self) -> Result<(), ParquetError> {
+        self.group.take().map_or(Ok(()), |group| group.end(&mut self.writer))
     }
 
     /// What is before here is whole.
     fn settle(&mut self) -> Result<(), ParquetError> {
-        self.writer.sync()?;
+        self.writer.flush()?;
         self.whole = self.writer.flushed_row_groups().len();
         self.whole_bytes = self.writer.bytes_written() as u64;
         Ok(())
@@ -261,10 +276,10 @@ impl Writing {
         // Whatever it still holds is of no row group that is whole.
         drop(self.writer);
         let rows: i64 = groups.iter().map(RowGroupMetaData::num_rows).sum();
-        let schema = self.table.schema();
-        let mut named = named(schema);
-        named.push(KeyValue::new(ARROW_SCHEMA_META_KEY.to_owned(), encode_arrow_schema(schema)));
-        let file = FileMetaData::new(2, rows, Some(created_by()), Some(named), columns(schema)?, None);
+        let named = self.table.metadata().iter();
+        let named = named.map(|(name, value)| KeyValue::new((*name).to_owned(), value.clone())).collect();
+        let schema = Arc::new(SchemaDescriptor::new(schema()?));
+        let file = FileMetaData::new(2, rows, Some(created_by()), Some(named), schema, None);
         let metadata = ParquetMetaData::new(file, groups);
         let mut to = self.file;
         to.set_len(self.whole_bytes)?;
@@ -281,39 +296,42 @@ fn created_by() -> String {
     format!("tare version {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// The table's metadata, for readers that know nothing of Arrow.
-fn named(schema: &SchemaRef) -> Vec<KeyValue> {
-    let mut named: Vec<KeyValue> =
-        schema.metadata().iter().map(|(name, value)| KeyValue::new(name.clone(), value.clone())).collect();
-    named.sort_by(|a, b| a.key.cmp(&b.key));
-    named
+fn schema() -> Result<TypePtr, ParquetError> {
+    let columns = COLUMNS.iter().map(|column| column_type(column).map(Arc::new)).collect::<Result<_, _>>()?;
+    Ok(Arc::new(Type::group_type_builder("schema").with_fields(columns).build()?))
 }
 
-fn columns(schema: &SchemaRef) -> Result<SchemaDescPtr, ParquetError> {
-    Ok(Arc::new(ArrowSchemaConverter::new().convert(schema)?))
+fn column_type(column: &Column) -> Result<Type, ParquetError> {
+    let (physical, logical) = match column.holds {
+        Holds::Boolean => (Physical::BOOLEAN, None),
+        Holds::Short => (Physical::INT32, Some(LogicalType::integer(16, false))),
+        Holds::Long => (Physical::INT64, None),
+        Holds::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+    };
+    let repetition = if column.nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+    Type::primitive_type_builder(column.name, physical)
+        .with_logical_type(logical)
+        .with_repetition(repetition)
+        .build()
 }
 
 /// Whole numbers as the differences between neighbours, texts by dictionary, everything through zstd.
-fn properties(schema: &SchemaRef) -> Result<WriterProperties, ParquetError> {
+fn properties() -> Result<WriterProperties, ParquetError> {
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
         .set_dictionary_enabled(false)
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_offset_index_disabled(true)
-        .set_max_row_group_row_count(Some(ROW_GROUP))
-        .set_max_row_group_bytes(None)
         .set_created_by(created_by());
-    for field in schema.fields() {
-        let column = ColumnPath::from(field.name().as_str());
-        builder = match field.data_type() {
+    for Column { name, holds, .. } in COLUMNS {
+        let column = ColumnPath::from(name);
+        builder = match holds {
             // Comparing texts for the least and the greatest took a tenth of the time.
-            DataType::Dictionary(..) => builder
+            Holds::Text => builder
                 .set_column_dictionary_enabled(column.clone(), true)
                 .set_column_statistics_enabled(column, EnabledStatistics::None),
-            DataType::Int64 | DataType::UInt16 => {
-                builder.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED)
-            }
-            _ => builder,
+            Holds::Long | Holds::Short => builder.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED),
+            Holds::Boolean => builder,
         };
     }
     Ok(builder.build())

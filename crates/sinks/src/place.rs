@@ -49,8 +49,8 @@ pub struct Place {
 const SECRETS: &[&str] = &["password", "token", "p"];
 
 /// Arrow IPC was a kind once.
-const ARROW: &str = "there is no Arrow sink; parquet:FILE has the same table, and jsonl:FILE?events=1 has each event as \
-                     a line that is readable at once (FILE may be -)";
+const ARROW: &str = "there is no Arrow sink; parquet:FILE has the same table, and jsonl:FILE?events=1 streams \
+                     events as lines (FILE may be -)";
 
 impl Place {
     /// Reads what was typed.

@@ -1,21 +1,13 @@
 //! Single events as a table, one row each: what Parquet files hold.
 //!
 //! ```text
-//! [Event; ≤ 4096] ─► Table::batch ─► RecordBatch of 19 columns ─► parquet.rs
+//! [Event; ≤ 4096] ─► Table::batch ─► Batch of 19 columns ─► parquet.rs
 //! ```
 //!
 //! Rows come in the order in which batches do: within a thread in the order in which events ended, threads mixed.
 //! What each column means is in docs/samples.md; a test there keeps names and order the same.
 
 use crate::exporter::RunInfo;
-use arrow_array::types::{ArrowDictionaryKeyType, UInt8Type, UInt16Type};
-use arrow_array::{
-    ArrayRef, BooleanArray, DictionaryArray, Int64Array, PrimitiveArray, RecordBatch, StringArray,
-    UInt16Array,
-};
-use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use std::collections::HashMap;
 use std::sync::Arc;
 use units::{Cause, Event, Fate, Instant, Miss, Outcome, Picos};
 
@@ -30,111 +22,161 @@ const FATES: usize = CUT_OFF + 1;
 
 const CLASSES: [&str; 5] = ["status", "error", "missed", "cut_off", "frame"];
 
-/// Makes record batches of events. All batches share the dictionaries of outcomes and groups.
+/// Name and type of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    pub name: &'static str,
+    pub holds: Holds,
+    /// Whether a row may have no value here.
+    pub nullable: bool,
+}
+
+/// Type of the values of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    Boolean,
+    /// 0 to 65 535
+    Short,
+    /// 64 bits, signed
+    Long,
+    /// One of the texts of a dictionary.
+    Text,
+}
+
+/// All columns, in their order.
+pub const COLUMNS: [Column; 19] = [
+    always("seq", Holds::Long),
+    always("thread", Holds::Short),
+    always("warmup", Holds::Boolean),
+    always("due_ns", Holds::Long),
+    sometimes("sent_ns", Holds::Long),
+    sometimes("first_byte_ns", Holds::Long),
+    always("done_ns", Holds::Long),
+    sometimes("latency_ns", Holds::Long),
+    sometimes("service_ns", Holds::Long),
+    sometimes("lateness_ns", Holds::Long),
+    always("blocked_ns", Holds::Long),
+    sometimes("unread_ns", Holds::Long),
+    sometimes("tare_ns", Holds::Long),
+    sometimes("net_ns", Holds::Long),
+    always("bytes_out", Holds::Long),
+    always("bytes_in", Holds::Long),
+    always("class", Holds::Text),
+    always("key", Holds::Text),
+    sometimes("group", Holds::Text),
+];
+
+const fn always(name: &'static str, holds: Holds) -> Column {
+    Column { name, holds, nullable: false }
+}
+
+const fn sometimes(name: &'static str, holds: Holds) -> Column {
+    Column { name, holds, nullable: true }
+}
+
+/// Some rows: the values of each of [`COLUMNS`].
+#[derive(Debug)]
+pub struct Batch {
+    pub rows: usize,
+    pub columns: Vec<Values>,
+}
+
+/// The values of a column.
+#[derive(Debug)]
+pub struct Values {
+    /// Which rows have a value; `None` for a column that is never null.
+    pub present: Option<Present>,
+    /// Of those rows only.
+    pub data: Data,
+}
+
+#[derive(Debug)]
+pub enum Data {
+    Booleans(Vec<bool>),
+    Shorts(Vec<u16>),
+    Longs(Vec<i64>),
+    /// Positions in a dictionary, which is the same in all batches of a table.
+    Texts(Vec<u16>, Dictionary),
+}
+
+pub type Dictionary = Arc<[String]>;
+
+/// For each row 1 if it has a value, 0 if it is null.
+pub type Present = Arc<[i16]>;
+
+/// Makes batches of events. All batches share the dictionaries of outcomes and groups.
 #[derive(Debug)]
 pub struct Table {
-    schema: SchemaRef,
+    metadata: Vec<(&'static str, String)>,
     /// When the warm-up ends, after the origin.
     measured_from: Instant,
-    classes: ArrayRef,
-    keys: ArrayRef,
-    groups: ArrayRef,
+    classes: Dictionary,
+    keys: Dictionary,
+    groups: Dictionary,
 }
 
 impl Table {
     /// The table of a run whose times count from `origin_unix_ns`, nanoseconds since 1970.
     pub fn new(run: &RunInfo, origin_unix_ns: u64) -> Self {
-        let texts = |texts: Vec<String>| Arc::new(StringArray::from(texts)) as ArrayRef;
         Self {
-            schema: Arc::new(Schema::new(fields()).with_metadata(metadata(run, origin_unix_ns))),
+            metadata: metadata(run, origin_unix_ns),
             measured_from: Instant::EPOCH + run.warmup,
-            classes: texts(CLASSES.map(str::to_owned).to_vec()),
-            keys: texts(keys()),
-            groups: texts(run.groups.clone()),
+            classes: CLASSES.map(str::to_owned).into(),
+            keys: keys().into(),
+            groups: run.groups.as_slice().into(),
         }
     }
 
-    /// Names and types of the columns, and the file's metadata.
-    pub fn schema(&self) -> &SchemaRef {
-        &self.schema
+    /// The file's metadata, sorted by name.
+    pub fn metadata(&self) -> &[(&'static str, String)] {
+        &self.metadata
     }
 
     /// One row for each event of a thread.
-    pub fn batch(&self, thread: u16, events: &[Event]) -> RecordBatch {
-        let left = NullBuffer::from_iter(events.iter().map(|event| event.sent != Instant::FAR));
-        let ended = NullBuffer::from_iter(events.iter().map(has_ended));
-        let served =
-            NullBuffer::from_iter(events.iter().map(|event| has_ended(event) && event.sent != Instant::FAR));
-        let answered = NullBuffer::from_iter(events.iter().map(|event| event.first_byte != Instant::FAR));
-        let all = |value: fn(&Event) -> u64| column(events, None, value);
-        let warmup = BooleanBuffer::from_iter(events.iter().map(|event| event.due < self.measured_from));
-        let columns: Vec<ArrayRef> = vec![
-            all(|event| event.seq),
-            Arc::new(UInt16Array::from_value(thread, events.len())),
-            Arc::new(BooleanArray::new(warmup, None)),
-            all(|event| at(event.due)),
-            column(events, Some(left.clone()), |event| at(event.sent)),
-            column(events, Some(answered), |event| at(event.first_byte)),
-            all(|event| at(event.done)),
-            column(events, Some(ended), |event| event.latency().as_nanos()),
-            column(events, Some(served.clone()), |event| event.service().as_nanos()),
-            column(events, Some(left), |event| event.lateness().unwrap_or(Picos::ZERO).as_nanos()),
-            all(|event| event.blocked.as_nanos()),
-            column(events, Some(served.clone()), |event| event.unread.as_nanos()),
-            column(events, Some(served.clone()), |event| event.tare().as_nanos()),
-            column(events, Some(served), |event| event.net().as_nanos()),
-            all(|event| event.bytes_out.get()),
-            all(|event| event.bytes_in.get()),
-            texts::<UInt8Type>(events, &self.classes, |event| class(event.outcome)),
-            texts::<UInt16Type>(events, &self.keys, |event| key(event.outcome)),
+    pub fn batch(&self, thread: u16, events: &[Event]) -> Batch {
+        let left = Rows::that(events, |event| event.sent != Instant::FAR);
+        let ended = Rows::that(events, has_ended);
+        let served = Rows::that(events, |event| has_ended(event) && event.sent != Instant::FAR);
+        let answered = Rows::that(events, |event| event.first_byte != Instant::FAR);
+        let columns = vec![
+            all(events, |event| event.seq),
+            never_null(Data::Shorts(vec![thread; events.len()])),
+            never_null(Data::Booleans(events.iter().map(|event| event.due < self.measured_from).collect())),
+            all(events, |event| at(event.due)),
+            left.column(|event| at(event.sent)),
+            answered.column(|event| at(event.first_byte)),
+            all(events, |event| at(event.done)),
+            ended.column(|event| event.latency().as_nanos()),
+            served.column(|event| event.service().as_nanos()),
+            left.column(|event| event.lateness().unwrap_or(Picos::ZERO).as_nanos()),
+            all(events, |event| event.blocked.as_nanos()),
+            served.column(|event| event.unread.as_nanos()),
+            served.column(|event| event.tare().as_nanos()),
+            served.column(|event| event.net().as_nanos()),
+            all(events, |event| event.bytes_out.get()),
+            all(events, |event| event.bytes_in.get()),
+            never_null(texts(events, &self.classes, |event| class(event.outcome))),
+            never_null(texts(events, &self.keys, |event| key(event.outcome))),
             self.group(events),
         ];
-        RecordBatch::try_new(self.schema.clone(), columns).expect("columns are made as the schema says")
+        Batch { rows: events.len(), columns }
     }
 
     /// Null where the run has no groups.
-    fn group(&self, events: &[Event]) -> ArrayRef {
+    fn group(&self, events: &[Event]) -> Values {
         let Some(last) = self.groups.len().checked_sub(1) else {
-            let nulls = NullBuffer::new_null(events.len());
-            let keys = UInt16Array::new(ScalarBuffer::from(vec![0; events.len()]), Some(nulls));
-            return dictionary(keys, &self.groups);
+            let present = Some(vec![0; events.len()].into());
+            return Values { present, data: Data::Texts(Vec::new(), self.groups.clone()) };
         };
         let last = u16::try_from(last).unwrap_or(u16::MAX);
-        let keys = events.iter().map(|event| event.group.0.min(last)).collect::<Vec<u16>>();
-        dictionary(UInt16Array::from(keys), &self.groups)
+        let present = Some(vec![1; events.len()].into());
+        Values { present, data: texts(events, &self.groups, |event| event.group.0.min(last)) }
     }
 }
 
-fn fields() -> Vec<Field> {
-    let number = |name: &str, nullable| Field::new(name, DataType::Int64, nullable);
-    let text = |name: &str, index: DataType, nullable| {
-        Field::new(name, DataType::Dictionary(Box::new(index), Box::new(DataType::Utf8)), nullable)
-    };
-    vec![
-        number("seq", false),
-        Field::new("thread", DataType::UInt16, false),
-        Field::new("warmup", DataType::Boolean, false),
-        number("due_ns", false),
-        number("sent_ns", true),
-        number("first_byte_ns", true),
-        number("done_ns", false),
-        number("latency_ns", true),
-        number("service_ns", true),
-        number("lateness_ns", true),
-        number("blocked_ns", false),
-        number("unread_ns", true),
-        number("tare_ns", true),
-        number("net_ns", true),
-        number("bytes_out", false),
-        number("bytes_in", false),
-        text("class", DataType::UInt8, false),
-        text("key", DataType::UInt16, false),
-        text("group", DataType::UInt16, true),
-    ]
-}
-
-fn metadata(run: &RunInfo, origin_unix_ns: u64) -> HashMap<String, String> {
-    [
+/// Sorted by name.
+fn metadata(run: &RunInfo, origin_unix_ns: u64) -> Vec<(&'static str, String)> {
+    let mut metadata = vec![
         ("tare.schema", SCHEMA.to_owned()),
         ("tare.version", run.version.clone()),
         ("tare.engine", run.engine.clone()),
@@ -144,9 +186,9 @@ fn metadata(run: &RunInfo, origin_unix_ns: u64) -> HashMap<String, String> {
         ("tare.started_at", run.started_at.clone()),
         ("tare.origin_unix_ns", origin_unix_ns.to_string()),
         ("tare.warmup_ns", run.warmup.as_nanos().to_string()),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into()
+    ];
+    metadata.sort_unstable();
+    metadata
 }
 
 /// The dictionary of `key`: as `outcomes` in result.json has them.
@@ -173,7 +215,7 @@ fn key(outcome: Outcome) -> u16 {
 }
 
 /// Position in [`CLASSES`].
-fn class(outcome: Outcome) -> u8 {
+fn class(outcome: Outcome) -> u16 {
     match outcome {
         Outcome::Status(_) => 0,
         Outcome::Failed(_) => 1,
@@ -193,23 +235,47 @@ fn at(at: Instant) -> u64 {
     at.since_epoch().as_nanos()
 }
 
-/// Numbers up to 2⁶³; those under a null are whatever they are.
-fn column(events: &[Event], valid: Option<NullBuffer>, value: impl Fn(&Event) -> u64) -> ArrayRef {
-    let values: Vec<i64> = events.iter().map(|event| value(event) as i64).collect();
-    Arc::new(Int64Array::new(ScalarBuffer::from(values), valid.filter(|valid| valid.null_count() > 0)))
+/// The events that have a value in some columns.
+struct Rows<'a> {
+    events: &'a [Event],
+    present: Present,
+    all: bool,
 }
 
-fn texts<K: ArrowDictionaryKeyType>(
-    events: &[Event],
-    values: &ArrayRef,
-    index: impl Fn(&Event) -> K::Native,
-) -> ArrayRef {
-    let keys: Vec<K::Native> = events.iter().map(index).collect();
-    dictionary(PrimitiveArray::<K>::new(ScalarBuffer::from(keys), None), values)
+impl<'a> Rows<'a> {
+    fn that(events: &'a [Event], has_value: impl Fn(&Event) -> bool) -> Self {
+        let present: Present = events.iter().map(|event| i16::from(has_value(event))).collect();
+        let all = present.iter().all(|present| *present == 1);
+        Self { events, present, all }
+    }
+
+    fn column(&self, value: impl Fn(&Event) -> u64) -> Values {
+        let data = match self.all {
+            true => longs(self.events, value),
+            false => {
+                let present = self.events.iter().zip(&*self.present).filter(|(_, present)| **present == 1);
+                Data::Longs(present.map(|(event, _)| value(event) as i64).collect())
+            }
+        };
+        Values { present: Some(self.present.clone()), data }
+    }
 }
 
-fn dictionary<K: ArrowDictionaryKeyType>(keys: PrimitiveArray<K>, values: &ArrayRef) -> ArrayRef {
-    Arc::new(DictionaryArray::new(keys, values.clone()))
+fn all(events: &[Event], value: impl Fn(&Event) -> u64) -> Values {
+    never_null(longs(events, value))
+}
+
+fn never_null(data: Data) -> Values {
+    Values { present: None, data }
+}
+
+/// Numbers up to 2⁶³.
+fn longs(events: &[Event], value: impl Fn(&Event) -> u64) -> Data {
+    Data::Longs(events.iter().map(|event| value(event) as i64).collect())
+}
+
+fn texts(events: &[Event], dictionary: &Dictionary, index: impl Fn(&Event) -> u16) -> Data {
+    Data::Texts(events.iter().map(index).collect(), dictionary.clone())
 }
 
 #[cfg(test)]

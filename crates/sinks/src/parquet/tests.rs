@@ -1,5 +1,6 @@
 use super::*;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Row, RowAccessor};
 use std::path::Path;
 use units::{Bytes, Group, Instant, Outcome, Picos};
 
@@ -29,11 +30,17 @@ fn opened(path: &Path) -> Parquet {
     parquet
 }
 
+fn reader(path: &Path) -> SerializedFileReader<File> {
+    SerializedFileReader::new(File::open(path).unwrap()).unwrap()
+}
+
+fn rows(path: &Path) -> Vec<Row> {
+    reader(path).into_iter().map(Result::unwrap).collect()
+}
+
+/// Rows that can be read, and row groups.
 fn rows_of(path: &Path) -> (u64, usize) {
-    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
-    let groups = reader.metadata().num_row_groups();
-    let rows = reader.build().unwrap().map(|batch| batch.unwrap().num_rows() as u64).sum();
-    (rows, groups)
+    (rows(path).len() as u64, reader(path).num_row_groups())
 }
 
 #[test]
@@ -51,12 +58,95 @@ fn rows_come_back_and_the_file_has_its_name_only_when_it_is_whole() {
     assert_eq!(rows_of(&path), (40 * 4_096 + 3, 2));
     assert_eq!(parquet.gone(), Gone::default());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap();
-    let named = reader.metadata().file_metadata().key_value_metadata().unwrap().clone();
+    let named = reader(&path).metadata().file_metadata().key_value_metadata().unwrap().clone();
     let value = |key: &str| named.iter().find(|pair| pair.key == key).and_then(|pair| pair.value.clone());
     assert_eq!(value("tare.run").as_deref(), Some("the run"));
     assert_eq!(value("tare.origin_unix_ns").as_deref(), Some("1795176000000000000"));
     assert_eq!(value("tare.schema").as_deref(), Some("tare.samples/1"));
+}
+
+/// Outcomes, nulls and lengths change from batch to batch, and a row group (131 072 rows) ends within one.
+#[test]
+fn nulls_and_texts_are_in_their_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    let mut parquet = opened(&path);
+    parquet.run.groups = vec!["buy".to_owned(), "look".to_owned()];
+    let kind = |seq: u64, event: Event| match seq % 7 {
+        0..4 => event,
+        4 => Event { outcome: Outcome::Status(503), group: Group(1), ..event },
+        5 => Event { outcome: Outcome::CutOff, first_byte: Instant::FAR, ..event },
+        _ => Event {
+            outcome: Outcome::Missed(units::Miss::NoPort),
+            sent: Instant::FAR,
+            first_byte: Instant::FAR,
+            ..event
+        },
+    };
+    let mut from = 0;
+    for count in (0..33).flat_map(|turn| [4_096, 1 + turn]) {
+        let mixed: Vec<Event> = events(from, count).into_iter().map(|event| kind(event.seq, event)).collect();
+        parquet.events(9, &mixed).unwrap();
+        from += count;
+    }
+    parquet.flush().unwrap();
+    // 33 · 4 096 and 1 + 2 + … + 33
+    assert_eq!(rows_of(&path), (135_168 + 561, 2));
+    let at = |name: &str| COLUMNS.iter().position(|column| column.name == name).unwrap();
+    let (first_byte, sent, latency, group) =
+        (at("first_byte_ns"), at("sent_ns"), at("latency_ns"), at("group"));
+    for (seq, row) in (0..).zip(rows(&path)) {
+        let rest = seq % 7;
+        let (key, class) = match rest {
+            0..4 => ("200", "status"),
+            4 => ("503", "status"),
+            5 => ("cut_off", "cut_off"),
+            _ => ("missed.no_port", "missed"),
+        };
+        assert_eq!(row.get_long(at("seq")).unwrap(), seq);
+        assert_eq!(row.get_ushort(at("thread")).unwrap(), 9);
+        assert_eq!(row.get_string(at("key")).unwrap(), key, "{seq}");
+        assert_eq!(row.get_string(at("class")).unwrap(), class, "{seq}");
+        assert_eq!(row.get_string(group).unwrap(), if rest == 4 { "look" } else { "buy" }, "{seq}");
+        assert_eq!(row.is_null(sent).unwrap(), rest == 6, "{seq}");
+        assert_eq!(row.is_null(first_byte).unwrap(), rest > 4, "{seq}");
+        assert_eq!(row.is_null(latency).unwrap(), rest > 4, "{seq}");
+        if rest < 5 {
+            // As `events` makes them: 70 µs and a little more after the due time.
+            assert_eq!(row.get_long(latency).unwrap(), 1_000 * (70 + seq % 13));
+            assert_eq!(row.get_long(first_byte).unwrap(), 1_000 * (10 * seq + 60 + seq % 13));
+        }
+    }
+}
+
+/// Readers know columns by these names and types.
+#[test]
+fn the_schema_is_this() {
+    let mut printed = Vec::new();
+    parquet::schema::printer::print_schema(&mut printed, &schema().unwrap());
+    let expected = "message schema {
+  REQUIRED INT64 seq;
+  REQUIRED INT32 thread (INTEGER(16,false));
+  REQUIRED BOOLEAN warmup;
+  REQUIRED INT64 due_ns;
+  OPTIONAL INT64 sent_ns;
+  OPTIONAL INT64 first_byte_ns;
+  REQUIRED INT64 done_ns;
+  OPTIONAL INT64 latency_ns;
+  OPTIONAL INT64 service_ns;
+  OPTIONAL INT64 lateness_ns;
+  REQUIRED INT64 blocked_ns;
+  OPTIONAL INT64 unread_ns;
+  OPTIONAL INT64 tare_ns;
+  OPTIONAL INT64 net_ns;
+  REQUIRED INT64 bytes_out;
+  REQUIRED INT64 bytes_in;
+  REQUIRED BYTE_ARRAY class (STRING);
+  REQUIRED BYTE_ARRAY key (STRING);
+  OPTIONAL BYTE_ARRAY group (STRING);
+}
+";
+    assert_eq!(String::from_utf8(printed).unwrap(), expected);
 }
 
 #[test]
