@@ -16,7 +16,7 @@ from model.ethernet import udp  # noqa: E402
 from model.generator import Plan, Template  # noqa: E402
 from model.link import Kind, Message, leaving, registers  # noqa: E402
 
-TABLE = HDL.parent / "crates" / "port" / "src" / "module" / "registers.rs"
+TABLE = HDL.parent / "crates" / "port" / "src" / "fpga" / "registers.rs"
 ADDRESS = {name: int(at, 16) for name, at in re.findall(r'Register \{ name: "(\w+)", address: (0x[0-9a-f]+)', TABLE.read_text())}
 SECONDS = 60
 

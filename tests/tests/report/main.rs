@@ -13,4 +13,5 @@ mod secrets;
 mod sinks;
 mod sinks_redis;
 mod thresholds;
+mod tidy;
 mod trials;

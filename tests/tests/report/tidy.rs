@@ -1,0 +1,241 @@
+//! What the house rules say of the sources, as far as a program can tell: the width of lines, the length of files, the arrows
+//! between crates, and that time comes from `clock` alone.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const WIDTH: usize = 112;
+const LENGTH: usize = 500;
+
+/// Crates from the bottom up. Each may use only those that stand before it; ARCHITECTURE.md draws the same.
+const LAYERS: [&str; 21] = [
+    "units",
+    "bpf",
+    "stats",
+    "clock",
+    "wire",
+    "filter",
+    "plan",
+    "schedule",
+    "port",
+    "lab",
+    "measure",
+    "http",
+    "packet",
+    "store",
+    "compare",
+    "report",
+    "catalogue",
+    "sinks",
+    "live",
+    "host",
+    "cli",
+];
+
+/// What no crate may use although it stands below it.
+const NEVER: [(&str, &[&str]); 4] = [
+    // An engine knows neither what is kept nor how it is shown.
+    ("http", &["store", "report", "sinks"]),
+    ("packet", &["store", "report", "sinks"]),
+    // It sees what is stored, and no engine.
+    ("report", &["measure", "http", "packet", "port"]),
+    // It never reads a clock.
+    ("schedule", &["clock"]),
+];
+
+/// Lines that are wider; most are comments. They may only become fewer.
+const WIDE: usize = 1465;
+
+/// Files of more than [`LENGTH`] lines, and the most that each may have. They may only shrink.
+const LONG: [(&str, usize); 30] = [
+    ("crates/cli/src/commands/http_args.rs", 600),
+    ("crates/cli/src/load.rs", 527),
+    ("crates/host/src/doctor/tests.rs", 890),
+    ("crates/http/src/connection/tests.rs", 509),
+    ("crates/http/src/engine.rs", 531),
+    ("crates/http/src/io/uring.rs", 525),
+    ("crates/http/src/launch.rs", 564),
+    ("crates/http/src/source.rs", 801),
+    ("crates/http/src/worker.rs", 671),
+    ("crates/lab/src/target/conn.rs", 502),
+    ("crates/measure/src/judge/tests.rs", 632),
+    ("crates/packet/src/send/job.rs", 684),
+    ("crates/packet/src/sweep/job.rs", 707),
+    ("crates/plan/src/packets/send.rs", 769),
+    ("crates/plan/src/packets/sweep.rs", 502),
+    ("crates/plan/src/template.rs", 540),
+    ("crates/plan/src/tests.rs", 546),
+    ("crates/port/src/fpga/link.rs", 521),
+    ("crates/port/src/fpga/state.rs", 556),
+    ("crates/port/src/live/mod.rs", 554),
+    ("crates/port/src/live/program.rs", 560),
+    ("crates/report/src/charts.rs", 534),
+    ("crates/report/src/text.rs", 577),
+    ("crates/sinks/tests/redis.rs", 512),
+    ("crates/store/src/schema.rs", 644),
+    ("crates/wire/src/template/tests.rs", 523),
+    ("tests/tests/frames/send.rs", 707),
+    ("tests/tests/http/http_as_curl.rs", 554),
+    ("tests/tests/http/http_load.rs", 543),
+    ("tests/tests/report/thresholds.rs", 524),
+];
+
+/// Places outside `clock` that read a clock of the standard library, by crate: how many lines do. They may only become fewer.
+const CLOCKS: [(&str, usize); 7] =
+    [("cli", 13), ("host", 3), ("http", 1), ("packet", 2), ("port", 12), ("sinks", 11), ("store", 1)];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").to_owned()
+}
+
+/// Files that git keeps, with these endings.
+fn sources(endings: &[&str]) -> Vec<(String, String)> {
+    let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output();
+    let listed = listed.expect("git lists files").stdout;
+    let names = listed.split(|byte| *byte == 0).map(|name| String::from_utf8_lossy(name).into_owned());
+    let wanted = names.filter(|name| endings.iter().any(|ending| name.ends_with(ending)));
+    wanted
+        .filter_map(|name| Some((name.clone(), std::fs::read_to_string(root().join(&name)).ok()?)))
+        .collect()
+}
+
+/// Made by a program from another file of the repository.
+fn is_generated(name: &str) -> bool {
+    name == "crates/port/src/fpga/registers.rs"
+}
+
+#[test]
+fn lines_are_not_wider_than_a_page() {
+    let is_wide = |line: &str| {
+        // A text that is shown, and a path or an address, cannot be broken.
+        let may_be =
+            line.contains('"') || line.trim_start_matches(['/', '!', '#', ' ']).split(' ').count() == 1;
+        line.chars().count() > WIDTH && !may_be
+    };
+    let wide: Vec<String> = sources(&[".rs"])
+        .iter()
+        .filter(|(name, _)| !is_generated(name))
+        .flat_map(|(name, text)| {
+            let lines = text.lines().enumerate().filter(|(_, line)| is_wide(line));
+            lines.map(|(number, line)| format!("{name}:{}: {line}", number + 1)).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(
+        wide.len() <= WIDE,
+        "{} lines of more than {WIDTH} characters, at most {WIDE}; the last:\n{}",
+        wide.len(),
+        wide[wide.len() - 20..].join("\n")
+    );
+}
+
+#[test]
+fn files_are_not_longer_than_a_reader_bears() {
+    let allowed: BTreeMap<&str, usize> = LONG.into_iter().collect();
+    let mut wrong = Vec::new();
+    for (name, text) in sources(&[".rs"]).iter().filter(|(name, _)| !is_generated(name)) {
+        let lines = text.lines().count();
+        match allowed.get(name.as_str()) {
+            Some(most) if lines > *most => wrong.push(format!("{name}: {lines} lines, at most {most}")),
+            Some(_) if lines <= LENGTH => {
+                wrong.push(format!("{name}: {lines} lines, so it needs no reason any more"))
+            }
+            None if lines > LENGTH => wrong.push(format!("{name}: {lines} lines, at most {LENGTH}")),
+            _ => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The crates of this workspace that each crate uses.
+fn arrows() -> Vec<(String, Vec<String>)> {
+    let crates = sources(&["Cargo.toml"]);
+    let of_crate = |name: &str| Some(name.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")?.to_owned());
+    let own = |line: &str| {
+        let name = line.split(['.', ' ', '=']).next()?;
+        LAYERS.contains(&name).then(|| name.to_owned())
+    };
+    crates
+        .iter()
+        .filter_map(|(name, text)| {
+            let used = text.split("[dependencies]").nth(1)?.split("\n[").next()?;
+            Some((of_crate(name)?, used.lines().filter_map(own).collect()))
+        })
+        .collect()
+}
+
+#[test]
+fn no_arrow_between_crates_points_back() {
+    let floor = |name: &str| LAYERS.iter().position(|layer| *layer == name);
+    let mut wrong = Vec::new();
+    for (name, used) in arrows() {
+        let Some(own) = floor(&name) else {
+            wrong.push(format!("{name} has no floor in LAYERS"));
+            continue;
+        };
+        let never = NEVER.iter().find(|(of, _)| *of == name).map_or(&[][..], |(_, never)| never);
+        for other in used {
+            if floor(&other).is_none_or(|floor| floor >= own) || never.contains(&other.as_str()) {
+                wrong.push(format!("{name} must not use {other}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_architecture_has_a_paragraph_for_each_crate() {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the page");
+    let missing: Vec<&str> =
+        LAYERS.iter().copied().filter(|name| page.matches(&format!("**`{name}`**")).count() != 1).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    assert!(page.lines().count() <= 140, "two screens are 140 lines, not {}", page.lines().count());
+}
+
+#[test]
+fn the_records_are_what_the_architecture_says() {
+    let records = std::fs::read_to_string(root().join("crates/units/src/record.rs")).expect("the records");
+    let of = |name: &str| {
+        let begun = records.split(&format!("pub struct {name} {{")).nth(1).expect("a record");
+        let fields = begun.split("\n}").next().expect("its end");
+        fields
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("pub ")?.split(':').next())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of("Departure"), ["seq", "due"]);
+    for name in ["Departure", "Event"] {
+        let before = records.split(&format!("pub struct {name} {{")).next().expect("what stands before it");
+        let derived = before.rsplit("#[derive(").next().expect("it derives something");
+        assert!(derived.split(')').next().is_some_and(|list| list.contains("Copy")), "{name} is not Copy");
+    }
+    let text = |field: &&str| ["String", "str"].contains(field);
+    assert!(!of("Event").iter().any(text));
+}
+
+#[test]
+fn time_comes_from_the_clock_alone() {
+    let allowed: BTreeMap<&str, usize> = CLOCKS.into_iter().collect();
+    let mut found: BTreeMap<String, usize> = BTreeMap::new();
+    for (name, text) in sources(&[".rs"]) {
+        let Some((of, rest)) = name.strip_prefix("crates/").and_then(|name| name.split_once("/src/")) else {
+            continue;
+        };
+        if of == "clock" || rest.contains("test") {
+            continue;
+        }
+        // What stands below the tests of a file is a test.
+        let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        let reads = code.lines().filter(|line| {
+            let line = line.trim_start();
+            !line.starts_with("//") && (line.contains("Instant::now()") || line.contains("SystemTime::now()"))
+        });
+        *found.entry(of.to_owned()).or_default() += reads.count();
+    }
+    let wrong: Vec<String> = found
+        .iter()
+        .filter(|(name, count)| **count != allowed.get(name.as_str()).copied().unwrap_or(0))
+        .map(|(name, count)| format!("{name}: {count}"))
+        .collect();
+    assert!(wrong.is_empty(), "reads of a clock outside `clock`: {}", wrong.join(", "));
+}
