@@ -163,7 +163,7 @@ fn at_a_terminal_it_asks_and_no_is_no() {
     tmux.run(&format!("clear; {call}"));
     tmux.wait_for("Change 1 setting? [y/N]");
     tmux.run("y");
-    tmux.wait_for("1 of 1 setting made");
+    tmux.wait_for("1 of 1 setting changed");
     assert_eq!(ports(bed.generator()), "1024 65535");
 }
 

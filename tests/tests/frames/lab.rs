@@ -70,7 +70,7 @@ fn what_up_made_works_and_down_leaves_nothing() {
     let sent = Command::new("ip").args(["netns", "exec", &generator, "python3", "-c", datagram]).status();
     assert!(sent.expect("`ip netns exec` runs").success());
 
-    assert_eq!(good(&format!("down --name {name}")), format!("{name} is gone\n"));
+    assert_eq!(good(&format!("down --name {name}")), format!("{name} is removed\n"));
     assert!(!namespaces().contains(&name), "{}", namespaces());
     assert!(!Path::new("/run/tare/lab").join(format!("{name}.json")).exists());
     let refused = wrong(&format!("down --name {name}"));

@@ -75,7 +75,7 @@ fn a_report_refuses_one_file_for_both_before_it_writes_anything() {
     for other in ["a", "./a"] {
         let run = tare(&format!("report {} --junit {} --markdown {}", at("run"), at("a"), at(other)));
         assert_eq!(run.code, Some(2), "{run}");
-        assert!(run.stderr.contains("name the same file; name another for one of them"), "{run}");
+        assert!(run.stderr.contains("name the same file; name different files"), "{run}");
         assert!(run.stdout.is_empty() && !folder.path().join("a").exists(), "{other}: {run}");
     }
     let run = tare(&format!("report {} --junit {} --markdown {}", at("run"), at("a"), at("c")));
