@@ -190,7 +190,7 @@ fn a_finding_in_full_has_its_reason_its_command_and_what_undoes_it() {
     let text = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
         "470 new connections per second",
-        "mend sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"",
+        "fix sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"",
         "undo sysctl -w",
     ] {
         assert!(text.contains(words), "{words}: {run}");

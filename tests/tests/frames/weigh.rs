@@ -303,7 +303,7 @@ fn what_is_wrong_is_named_before_anything_is_sent() {
         ("packets --trials 0", "--trials: 0 is not between 1 and 1000"),
         ("packets --packets 10", "--packets: 10 is not between 1k and 1G"),
         ("packets --each 3", "--each: expected a power of two"),
-        ("packets --interface nowhere0 --to 198.18.0.2:9", "there is not an interface 'nowhere0'"),
+        ("packets --interface nowhere0 --to 198.18.0.2:9", "there is no interface 'nowhere0'"),
         ("packets --interface lo", "--to"),
         ("backload --backload 9..1", "'9..1' does not rise"),
         ("backload --kind icmp", "'icmp' is not a kind of incoming traffic"),
