@@ -242,7 +242,7 @@ fn a_bitstream_is_checked_before_it_is_loaded() {
     let good = bitstream();
     let file = write("good.bit", &good);
     let text = said(&format!("load --check --board colorlight {file}"));
-    assert!(text.contains("a whole bitstream for LFE5U-25F, 7 562 compressed frames"), "{text}");
+    assert!(text.contains("a complete bitstream for LFE5U-25F, 7 562 compressed frames"), "{text}");
     assert!(text.contains(&format!("openFPGALoader --board colorlight {file}")), "{text}");
     refused(&format!("load --check --board ecpix5 {file}"), "the board ecpix5 has LFE5UM5G-45F");
     let mut bent = good.clone();
