@@ -194,7 +194,7 @@ impl Otlp {
         let tests = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
         let python = tests.join("../.venv/bin/python");
         assert!(python.is_file(), "no {}: run scripts/python.sh", python.display());
-        let script = tests.join("tests/netsinks/otlp_receiver.py");
+        let script = tests.join("tests/report/netsinks/otlp_receiver.py");
         let mut argv = vec![python.display().to_string(), script.display().to_string()];
         argv.push(folder.path().join("requests.jsonl").display().to_string());
         argv.extend(words(flags));

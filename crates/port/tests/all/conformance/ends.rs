@@ -287,7 +287,13 @@ pub fn receive(port: &mut dyn Port, count: usize) -> Vec<Vec<u8>> {
             Err(error) if error.is_end() => break,
             Err(error) => panic!("{error}"),
         }
-        let quiet = if frames.len() < count { Picos::from_millis(1_000) } else { Picos::from_millis(30) };
+        // The first may have to wait until the kernel has asked twice for an address, a second apart.
+        let quiet = match frames.len() {
+            0 if count > 0 => 3_000,
+            n if n < count => 1_000,
+            _ => 30,
+        };
+        let quiet = Picos::from_millis(quiet);
         if !port.wait(For::Receive, quiet).expect("it can be waited for") {
             break;
         }
