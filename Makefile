@@ -65,8 +65,6 @@ bench-live: need-build ## a run that is watched and one that is not, in turns
 bench-packet: need-build ## frames beside trafgen, tcpreplay, testpmd, tcpdump, xdp-filter, nftables, iperf3: half an hour
 	@scripts/need.sh $(NEEDS_PACKET_PEERS)
 	cargo build --release -p tare -p tare-benches
-	cargo build --release -p tare-port --example bare_live --example bare_sink --example bare_xdp --example bare_packet
-	cargo build --release -p tare-packet --example mem_rate --example forward_speed
 	$(TARGET)/release/bench-packet --json $(TARGET)/bench-packet.json $(BENCH_ARGS)
 
 bench-predict: need-build ## weighs this machine, then sets forecasts beside what really happens: a quarter of an hour, root

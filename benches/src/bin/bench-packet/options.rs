@@ -17,7 +17,7 @@ bench-packet: Tare's frames beside their peers, each pair in the same rounds ove
   --markdown FILE    the tables as Markdown
   --plain            no priority: without it, programs and the threads of the kernel that serve them run at niceness -19
   --tare FILE        the program [default: the one beside this]
-  --examples DIR     bare loops; may be given again [default: examples/ beside this]
+  --loops DIR        bare loops; may be given again [default: beside this]
   --disk DIR         where captures are written [default: the folder for temporary files]
 
 Needs root. Exit status: 0 all bars hold, 1 one falls short or could not be judged, 2 wrong input or no test bed.
@@ -33,7 +33,7 @@ pub struct Options {
     pub markdown: Option<PathBuf>,
     pub priority: bool,
     pub tare: PathBuf,
-    pub examples: Vec<PathBuf>,
+    pub loops: Vec<PathBuf>,
     pub disk: Option<PathBuf>,
 }
 
@@ -50,7 +50,7 @@ impl Options {
             markdown: None,
             priority: true,
             tare: beside.with_file_name("tare"),
-            examples: Vec::new(),
+            loops: Vec::new(),
             disk: None,
         };
         let mut words = words.into_iter();
@@ -68,8 +68,8 @@ impl Options {
         if options.sizes.is_empty() {
             options.sizes = vec![64, 1518];
         }
-        if options.examples.is_empty() {
-            options.examples.push(beside.with_file_name("examples"));
+        if options.loops.is_empty() {
+            options.loops.extend(beside.parent().map(PathBuf::from));
         }
         Ok(options)
     }
@@ -94,7 +94,7 @@ impl Options {
             "--json" => self.json = Some(value.into()),
             "--markdown" => self.markdown = Some(value.into()),
             "--tare" => self.tare = value.into(),
-            "--examples" => self.examples.push(value.into()),
+            "--loops" => self.loops.push(value.into()),
             "--disk" => self.disk = Some(value.into()),
             _ => bail!("no such option; --help lists them"),
         }

@@ -120,7 +120,7 @@ fn find(said: Option<&Path>) -> Result<PathBuf, PortError> {
 
 fn candidates(own: Option<&Path>, path: Option<&OsStr>) -> Vec<PathBuf> {
     let beside = own.and_then(Path::parent);
-    // Of target/release/tare, and of tests and examples in folders there.
+    // Of target/release/tare, and of tests in folders there.
     let built = beside.into_iter().flat_map(|folder| folder.ancestors().skip(1).take(2));
     let built = built.map(|target| target.join("module-sim"));
     let on_path = path.map(OsString::from).unwrap_or_default();

@@ -19,7 +19,7 @@ pub fn run(bench: &Bench) -> Result<Vec<Table>> {
     let mut frames = Table::new("mem: build, vary 3 fields, sign, hand over, receive, verify", &["M/s"]);
     let mut rules = Table::new("firewall in user space on mem, 64 B", &["M/s"]);
     for round in 0..bench.options.rounds {
-        match bench.example("mem_rate").and_then(|file| run_program(&[&file], bed.sink(), LIMIT)) {
+        match bench.bare_loop("mem_rate").and_then(|file| run_program(&[&file], bed.sink(), LIMIT)) {
             Ok(said) => {
                 for size in &bench.options.sizes {
                     let rate = between(&said.out, &format!("{size} bytes: "), " M/s");
@@ -29,7 +29,8 @@ pub fn run(bench: &Bench) -> Result<Vec<Table>> {
             }
             Err(error) => frames.not_run("tare, 64 B", format!("{error:#}")),
         }
-        match bench.example("forward_speed").and_then(|file| run_program(&[&file, "64"], bed.sink(), LIMIT)) {
+        match bench.bare_loop("forward_speed").and_then(|file| run_program(&[&file, "64"], bed.sink(), LIMIT))
+        {
             Ok(said) => read_rules(&said.out, round, &mut rules)?,
             Err(error) => rules.not_run("1000 rules", format!("{error:#}")),
         }

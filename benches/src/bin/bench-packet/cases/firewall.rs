@@ -68,7 +68,7 @@ pub fn run(bench: &Bench) -> Result<Vec<Table>> {
 
 fn of_size(bench: &Bench, size: usize) -> Result<Table> {
     let bed = TestBed::up(Middlebox::Router, bench.options.priority)?;
-    let _sink = bed.dropping_sink(&bench.example("bare_sink")?)?;
+    let _sink = bed.dropping_sink(&bench.bare_loop("bare_sink")?)?;
     bed.gro(bed.middle()?, "mid0")?;
     let threads = bed.threaded(bed.middle()?, "mid0")?;
     let rows: Vec<(Wall, Verdict)> =

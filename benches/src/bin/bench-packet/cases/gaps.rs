@@ -43,7 +43,7 @@ fn of_gap(bench: &Bench, size: usize, gap: u64) -> Result<Table> {
     peers::pcap(&pcap, size, count as usize)?;
     let pps = 1e9 / gap as f64;
     let rows = [
-        (BARE, format!("{} spin gen0 {size} {gap} {count}", bench.example("bare_packet")?)),
+        (BARE, format!("{} spin gen0 {size} {gap} {count}", bench.bare_loop("bare_packet")?)),
         (TARE, send(bench, &bed, size, gap, count)),
         (
             TCPREPLAY,

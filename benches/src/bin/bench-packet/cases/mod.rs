@@ -46,10 +46,10 @@ impl Bench {
         self.options.tare.to_string_lossy().into_owned()
     }
 
-    /// A bare loop: an example that was built.
-    pub fn example(&self, name: &str) -> Result<String> {
-        let found = self.options.examples.iter().map(|folder| folder.join(name)).find(|file| file.is_file());
-        let found = found.with_context(|| format!("no example {name}: make bench-packet builds it"))?;
+    /// The program of a bare loop.
+    pub fn bare_loop(&self, name: &str) -> Result<String> {
+        let found = self.options.loops.iter().map(|folder| folder.join(name)).find(|file| file.is_file());
+        let found = found.with_context(|| format!("no program {name}: make bench-packet builds it"))?;
         Ok(found.to_string_lossy().into_owned())
     }
 

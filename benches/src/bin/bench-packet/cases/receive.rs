@@ -40,12 +40,12 @@ fn of_size(bench: &Bench, size: usize) -> Result<Table> {
     };
     let rows = [
         (XDP, capture("xdp")),
-        (BARE_XDP, peers::words(&format!("{} receive sink0 {bare_s}", bench.example("bare_xdp")?))),
+        (BARE_XDP, peers::words(&format!("{} receive sink0 {bare_s}", bench.bare_loop("bare_xdp")?))),
         (PACKET, capture("packet")),
-        (BARE_PACKET, peers::words(&format!("{} count sink0 {bare_s}", bench.example("bare_packet")?))),
+        (BARE_PACKET, peers::words(&format!("{} count sink0 {bare_s}", bench.bare_loop("bare_packet")?))),
         (TCPDUMP, peers::words("tcpdump -i sink0 -n -B 32768 -w /dev/null")),
     ];
-    let sender = peers::words(&format!("{} gen0 {size} 4000000000", bench.example("bare_live")?));
+    let sender = peers::words(&format!("{} gen0 {size} 4000000000", bench.bare_loop("bare_live")?));
     for (round, at) in bench.turns(rows.len()) {
         let (name, words) = &rows[at];
         match rate(&bed, words, &sender, bench.length()) {

@@ -34,7 +34,7 @@ pub fn run(bench: &Bench) -> Result<Vec<Table>> {
 
 fn of_size(bench: &Bench, size: usize) -> Result<Table> {
     let bed = TestBed::up(Middlebox::None, bench.options.priority)?;
-    let _sink = bed.dropping_sink(&bench.example("bare_sink")?)?;
+    let _sink = bed.dropping_sink(&bench.bare_loop("bare_sink")?)?;
     let (conf, pcap) = (bench.scratch.join("trafgen.conf"), bench.scratch.join("frames.pcap"));
     peers::trafgen_file(&conf, size)?;
     peers::pcap(&pcap, size, 1_000)?;
@@ -45,7 +45,7 @@ fn of_size(bench: &Bench, size: usize) -> Result<Table> {
         peers::words(&format!("{} send {port} --rate max --size {size} {vary} {to}", bench.tare()))
     };
     let bare = |name: &str, rest: &str| {
-        Ok::<_, anyhow::Error>(peers::words(&format!("{} {rest}", bench.example(name)?)))
+        Ok::<_, anyhow::Error>(peers::words(&format!("{} {rest}", bench.bare_loop(name)?)))
     };
     let rows = [
         (BARE_LIVE, bare("bare_live", &format!("gen0 {size} 4000000000"))?),

@@ -1,7 +1,7 @@
 //! Frames a second of one lane over ports in memory (receive, read headers, decide, copy, transmit): no rules, 1, 1 000 and
 //! 100 000, in turns.
 //!
-//! `cargo run --release -p tare-packet --example forward_speed [FRAME SIZE]`
+//! `cargo run --release -p tare-benches --bin forward_speed [FRAME SIZE]`
 
 use clock::HostClock;
 use filter::{Firewall, Rules, Shared};

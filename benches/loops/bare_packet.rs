@@ -43,7 +43,7 @@ fn main() -> Outcome {
             port_spin(address, size.parse()?, gap.parse()?, count.parse()?)
         }
         ["port-gaps", address, gap, seconds] => port_gaps(address, gap.parse()?, seconds.parse()?),
-        _ => Err("see the top of crates/port/examples/bare_packet.rs".into()),
+        _ => Err("see the top of benches/loops/bare_packet.rs".into()),
     }
 }
 

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The sending is that of `tare send --rate max`, its thread and its records. Prints millions of frames per second of this process's
-//! own CPU time for each of some trials, and the median: `cargo run --release -p tare-packet --example mem_rate [FRAMES]`.
+//! own CPU time for each of some trials, and the median: `cargo run --release -p tare-benches --bin mem_rate [FRAMES]`.
 
 use clock::HostClock;
 use packet::send::SendJob;

@@ -1,4 +1,4 @@
-//! Runs a target from a TOML file: `cargo run --release -p tare-lab --example target -- target.toml`.
+//! Runs a target from a TOML file: `cargo run --release -p tare-benches --bin target_from_file -- target.toml`.
 
 use lab::target::{TargetConfig, run};
 

@@ -1,7 +1,7 @@
 //! What the kernel's program costs for each frame, by BPF_PROG_RUN: 1, 1 000 and 100 000 rules, in turns. The kernel runs the
 //! same frame again and again, so the tables are warm; different sources follow each other in blocks.
 //!
-//! `cargo run --release -p tare-filter --example xdp_cost`
+//! `cargo run --release -p tare-benches --bin xdp_cost`
 
 use filter::xdp::{Loaded, Onward};
 use filter::{Firewall, Rules};

@@ -1,6 +1,6 @@
 //! Loads a URL for some seconds and prints the rate: the engine alone, with next to no recording.
 //!
-//! `cargo run --release -p tare-http --example blast -- plan.toml`
+//! `cargo run --release -p tare-benches --bin blast -- plan.toml`
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 //! Prints what this machine's clock is worth: source, cost, and how far its rate is off after each
 //! calibration.
 //!
-//! `cargo run --release -p tare-clock --example weigh_clock`
+//! `cargo run --release -p tare-benches --bin weigh_clock`
 
 use clock::{Clock, HostClock};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! How long it takes to write a 64-byte frame that varies in three fields and is signed, to read its headers, and to find the signature.
 //!
 //! ```text
-//! cargo run --release -p tare-wire --example rate
+//! cargo run --release -p tare-benches --bin wire_rate
 //! ```
 
 use std::hint::black_box;
