@@ -39,9 +39,10 @@ run: need-build ## the tare command: make run ARGS='http http://127.0.0.1:8080/'
 build: need-build ## everything that can be compiled
 	cargo build --release --workspace
 
-lint: need-build lint-hdl ## formatting, lints, and what dependencies must keep to: licences, advisories, duplicates
+lint: need-build lint-hdl ## formatting, lints, and what dependencies must keep to: licences, advisories, duplicates, one set of features
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
+	@scripts/features.py
 	@scripts/deny.sh
 
 lint-hdl: ## lints of the hardware modules alone
