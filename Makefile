@@ -29,7 +29,7 @@ demo: need-build ## a load on a target with a known one-second stall, and what t
 	cargo build --release --bin tare
 	@$(TARE) demo
 
-test: need-build need-test module-sim ## install what the tests need, run them all, print the totals
+test: need-build ## install what the tests need, run them all, print the totals
 	@scripts/test.sh
 
 run: need-build ## the tare command: make run ARGS='http http://127.0.0.1:8080/'

@@ -1,31 +1,60 @@
 #!/bin/sh
-# Builds the workspace and runs all its tests, then those of the hardware, all of them even if some fail, and ends with one line of totals:
+# Builds the workspace and runs all its tests and those of the hardware, all of them even if some fail, and ends with one line of totals:
 #
-#   N passed, N failed[, N skipped]
+#   N passed, N failed[, N skipped][, N unchanged]
 #
-# A test binary that did not build, or that crashed, counts as one failure.
+# A test binary that did not build, or that crashed, counts as one failure. Unchanged are parts of the hardware's tests that have passed before with the
+# same sources and tools (scripts/hdl_test.sh).
+#
+#   cargo builds          tests of the crates      system tests
+#   tools, module-sim ─►  tests of the hardware, with the CPU time that nothing else wants; they stand still while a test measures time
 set -u
+cd "$(dirname "$0")/.."
 
+target=${CARGO_TARGET_DIR:-target}
 log=$(mktemp)
+prepared=$(mktemp)
+hardware=$(mktemp)
 status=$(mktemp)
 # What tests say that could not show what they are for: the words of a test that passes are not shown.
 TARE_SKIPPED=$(mktemp)
 export TARE_SKIPPED
 mark=
-trap 'rm -f "$log" "$status" "$TARE_SKIPPED"; [ -z "$mark" ] || kill "$mark" 2>/dev/null' EXIT
+beside=
+trap 'rm -f "$log" "$prepared" "$hardware" "$status" "$TARE_SKIPPED"; [ -z "$mark" ] || kill "$mark" 2>/dev/null; [ -z "$beside" ] || kill -- "-$beside" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 
 # What is said goes to a file, and is shown from there: a pipe would stay open, and be waited for, as long as any program that a test left behind.
+# That a system test has waited for its turn for a minute says nothing.
 sleep 7200 &
 mark=$!
-tail -n +1 -f --pid=$mark "$log" &
+tail -n +1 -f --pid=$mark "$log" | grep --line-buffered -v '^test .* has been running for over' &
 shown=$!
+
+# What the tests need is made while cargo compiles. The hardware's tests follow at once.
+setsid sh -c '
+    "${MAKE:-make}" --no-print-directory need-test module-sim >"$1" 2>&1 </dev/null && echo prepared >>"$1" || { echo failed >>"$1"; exit; }
+    exec scripts/hdl_test.sh "$3" >"$2" 2>&1 </dev/null' sh "$prepared" "$hardware" "$target" &
+beside=$!
 {
-    cargo build --release --workspace --bins &&
-        cargo test --release --workspace --no-fail-fast
+    # All at once, so that nothing is compiled for two sets of features.
+    cargo build --release --workspace --bin tare --tests
     echo $? >"$status"
-    scripts/hdl_test.sh "${CARGO_TARGET_DIR:-target}"
+    until tail -n 1 "$prepared" | grep -qxE 'prepared|failed'; do sleep 0.2; done
+    sed '$d' "$prepared"
+    if [ "$(cat "$status")" -eq 0 ] && tail -n 1 "$prepared" | grep -qx prepared; then
+        cargo test --release --workspace --exclude tare-system-tests --no-fail-fast
+        crates=$?
+        # Each test waits in a thread for its turn (tests/src/lock.rs).
+        RUST_TEST_THREADS=64 cargo test --release --package tare-system-tests --no-fail-fast
+        echo $((crates + $?)) >"$status"
+    else
+        echo 1 >"$status"
+    fi
+    wait $beside
+    cat "$hardware"
 } >"$log" 2>&1 </dev/null
+beside=
 kill $mark
 wait $mark $shown 2>/dev/null
 mark=
@@ -54,13 +83,14 @@ awk -v left="$left" -v status="$(cat "$status")" -v skipped="$(wc -l <"$TARE_SKI
             if ($i ~ /^passed/) passed += $(i - 1)
             if ($i ~ /^failed/) failed += $(i - 1)
             if ($i ~ /^ignored/) skipped += $(i - 1)
+            if ($i ~ /^unchanged/) unchanged += $(i - 1)
         }
     }
     / process didn.t exit successfully: .*\(signal: / { failed++ }
     END {
         failed += left
         if (status != 0 && failed == 0) failed = 1
-        printf "\n%d passed, %d failed%s\n", passed, failed, skipped ? ", " skipped " skipped" : ""
+        printf "\n%d passed, %d failed%s%s\n", passed, failed, skipped ? ", " skipped " skipped" : "", unchanged ? ", " unchanged " unchanged" : ""
         exit failed != 0
     }
 ' "$log"

@@ -4,6 +4,7 @@
 """
 
 import contextlib
+import fcntl
 import os
 import pathlib
 import random
@@ -579,6 +580,19 @@ def test_time_stands_still():
 TESTS = {name.removeprefix("test_"): test for name, test in list(globals().items()) if name.startswith("test_")}
 
 
+@contextlib.contextmanager
+def beside_others():
+    """While no system test measures time, if `TARE_TEST_LOCKS` says where those lock (tests/src/lock.rs)."""
+    if not (folder := os.environ.get("TARE_TEST_LOCKS")):
+        yield
+        return
+    with open(f"{folder}/system-tests.lock", "a") as lock:
+        with open(f"{folder}/system-tests.gate", "a") as gate:
+            fcntl.flock(gate, fcntl.LOCK_EX)
+            fcntl.flock(lock, fcntl.LOCK_SH)
+        yield
+
+
 def main():
     global PROGRAM
     PROGRAM, names = sys.argv[1], sys.argv[2:] or list(TESTS)
@@ -587,7 +601,8 @@ def main():
     for name in names:
         one = time.monotonic()
         try:
-            TESTS[name]()
+            with beside_others():
+                TESTS[name]()
             print(f"ok    {name:45} {time.monotonic() - one:6.1f} s", flush=True)
         except Exception:  # a test that breaks in any way has failed, and those behind it still run
             failed += 1

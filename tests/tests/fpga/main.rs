@@ -2,3 +2,4 @@
 
 mod command;
 mod loads;
+mod scripts;
