@@ -38,7 +38,7 @@ stamped() {
     scripts/stamped.sh "$stamp" "$tools" scripts/hdl_test.sh scripts/hdl_tools.sh scripts/beside.py "$@"
 }
 
-# judge STATUS: what a command said is in $log. It counts as one test, or as many as it says («N passed, N failed», or in cargo's words); with another
+# judge STATUS: what a command said is in $log. It counts as one test, or as many as it says ("N passed, N failed", or in cargo's words); with another
 # status than 0 it has failed.
 judge() {
     grep -v '^test result: ' "$log"

@@ -64,9 +64,9 @@ impl Facts {
             self.peers.iter().map(|(name, version)| format!("{name} {version}")).collect();
         let kind = if self.hypervisor {
             "A virtual machine, whose host and other guests are heard in every tail: trust the ratios of paired\n\
-             rounds, not single figures. «other CPU» says how many cores anything but the two programs took."
+             rounds, not single figures. 'other CPU' says how many cores anything but the two programs took."
         } else {
-            "«other CPU» says how many cores anything but the two programs took."
+            "'other CPU' says how many cores anything but the two programs took."
         };
         format!(
             "{} × {}, {:.0} GiB, Linux {}, governor: {}, load average {:.2} at the start\n{kind}\n{}; {}\n\

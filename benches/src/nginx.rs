@@ -173,7 +173,7 @@ pub fn free_port() -> Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-/// The third number of « accepts handled requests».
+/// The third number of " accepts handled requests".
 fn parse_status(text: &str) -> Option<u64> {
     let mut lines = text.lines().skip_while(|l| !l.starts_with("server accepts handled requests"));
     lines.nth(1)?.split_whitespace().nth(2)?.parse().ok()

@@ -14,7 +14,7 @@ pub fn cpu_ns(pid: u32) -> Option<u64> {
     )
 }
 
-/// A «key: n kB» line of /proc/PID/status, in KiB.
+/// A "key: n kB" line of /proc/PID/status, in KiB.
 pub fn status_kib(pid: u32, key: &str) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     first_number(text.lines().find_map(|l| l.strip_prefix(key))?)

@@ -23,7 +23,7 @@ static NICE: AtomicI32 = AtomicI32::new(0);
 /// How far ahead `--priority` puts them.
 const AHEAD: i32 = -19;
 
-/// Where the kernel keeps the niceness of a session against other sessions (sched(7), «The autogroup feature»): while that
+/// Where the kernel keeps the niceness of a session against other sessions (sched(7), "The autogroup feature"): while that
 /// feature is on, a process's own niceness counts within its session only.
 const AUTOGROUP: &str = "/proc/self/autogroup";
 

@@ -48,7 +48,7 @@ impl Server {
             command.stdout(std::fs::File::create(&said).expect("a scratch file"));
         });
         let mut url = String::new();
-        wait_until("the target's «listening on»", || {
+        wait_until("the target's 'listening on'", || {
             let text = text_of(&said);
             url = text.trim().strip_prefix("listening on ").map(|url| format!("{url}/")).unwrap_or_default();
             !url.is_empty() && text.ends_with('\n')

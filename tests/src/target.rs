@@ -63,7 +63,7 @@ impl Target {
             command.stdout(file("stdout")).stderr(file("stderr"));
         });
         let mut says = String::new();
-        wait_until("the target's «listening on»", || {
+        wait_until("the target's 'listening on'", || {
             says = text_of(&at("stdout"));
             assert!(process.is_running(), "{argv:?} ended: {}", text_of(&at("stderr")));
             says.contains("listening on") && says.ends_with('\n')

@@ -269,7 +269,7 @@ impl Drop for Target {
     }
 }
 
-/// What this program starts goes before other work: the niceness of its session (sched(7), «The autogroup feature»)
+/// What this program starts goes before other work: the niceness of its session (sched(7), "The autogroup feature")
 /// where that counts, else its own.
 fn go_ahead() -> Result<()> {
     const AUTOGROUP: &str = "/proc/self/autogroup";

@@ -505,7 +505,7 @@ mod tests {
 
     #[test]
     fn a_command_that_is_not_utf_8_is_shown_as_far_as_it_is() {
-        // «café» in ISO 8859-1.
+        // "café" in ISO 8859-1.
         let words: [&[u8]; 4] = [b"/usr/bin/tare", b"http", b"--junit", b"caf\xe9.xml"];
         assert_eq!(shown(&words), "tare http --junit caf\u{fffd}.xml");
         assert_eq!(shown(&[b"/opt/\xff/tare", b"demo"]), "tare demo");

@@ -110,7 +110,7 @@ pub fn ticks_ordered() -> u64 {
 }
 
 /// Whether the counter runs at one rate whatever the CPU's frequency and sleep state: CPUID leaf
-/// 0x8000_0007, EDX bit 8 (Intel SDM vol. 3, §18.17.1 «Invariant TSC»; AMD APM vol. 3, appendix E).
+/// 0x8000_0007, EDX bit 8 (Intel SDM vol. 3, §18.17.1 "Invariant TSC"; AMD APM vol. 3, appendix E).
 #[cfg(target_arch = "x86_64")]
 pub fn ticks_are_invariant() -> Option<bool> {
     use core::arch::x86_64::__cpuid;

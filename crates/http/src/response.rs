@@ -6,7 +6,7 @@
 //! ```
 //!
 //! However the bytes are split, the same items come out (`Data` pieces joined). Framing follows RFC 9112 §6:
-//! Transfer-Encoding wins over Content-Length, differing lengths are an error, no length means «until close».
+//! Transfer-Encoding wins over Content-Length, differing lengths are an error, no length means "until close".
 
 use units::Cause;
 

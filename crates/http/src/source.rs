@@ -20,7 +20,7 @@ use crate::lines::{CHECKED_FIRST, Draws, LineCursor, LineFile, LinesError, Shuff
 use crate::outgoing::Body;
 use crate::request::{BodyAfter, Meta, Prepared, RequestError, Writer};
 
-/// Rows of the per-name table, the last being «other».
+/// Rows of the per-name table, the last being "other".
 const GROUPS: usize = Group::MOST_NAMES + 1;
 /// URLs without names get a row each up to this many.
 const URL_GROUPS: usize = 32;

@@ -56,7 +56,7 @@ pub struct GroupData {
 }
 
 impl IntervalData {
-    /// Room for `groups` groups, the last of which is «other»; with 0 or 1 none is kept apart.
+    /// Room for `groups` groups, the last of which is "other"; with 0 or 1 none is kept apart.
     pub fn new(groups: u16) -> Self {
         let kept = if groups > 1 { usize::from(groups) } else { 0 };
         let group = || GroupData {
@@ -142,7 +142,7 @@ impl IntervalData {
         }
     }
 
-    /// Groups that are kept apart, in the order of their indices; the last is «other».
+    /// Groups that are kept apart, in the order of their indices; the last is "other".
     pub fn groups(&self) -> &[GroupData] {
         &self.groups
     }

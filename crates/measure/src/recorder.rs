@@ -30,7 +30,7 @@ pub struct Settings {
     pub measured_until: Instant,
     /// Length of an interval; greater than zero.
     pub interval: Picos,
-    /// Name or URL groups, the last of which is «other»; 0 or 1 keeps none apart.
+    /// Name or URL groups, the last of which is "other"; 0 or 1 keeps none apart.
     pub groups: u16,
     /// Engine threads, which are also the shares of the schedule.
     pub threads: u16,

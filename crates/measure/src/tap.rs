@@ -11,7 +11,7 @@
 //! none is left, events are counted as lost ([`Batches::lost`]); the recorder's figures have them all the same.
 //!
 //! Times in a tapped event are since the run's origin: `Instant::EPOCH` is the origin, and what is due before the
-//! end of the warm-up (an event of the warm-up passes too) is due before `EPOCH + warmup`. `Instant::FAR` stays «never».
+//! end of the warm-up (an event of the warm-up passes too) is due before `EPOCH + warmup`. `Instant::FAR` stays "never".
 //! Departures given up together ([`Record::missed`]) are a number, not events, and do not pass here.
 
 use std::ops::Deref;

@@ -57,7 +57,7 @@ pub struct RunTotals {
 }
 
 impl RunTotals {
-    /// Room for `groups` groups, the last of which is «other».
+    /// Room for `groups` groups, the last of which is "other".
     pub fn new(groups: u16) -> Self {
         let kept = if groups > 1 { usize::from(groups) } else { 0 };
         let group = || GroupTally {
@@ -160,7 +160,7 @@ impl RunTotals {
         self.groups.get(usize::from(group.0))
     }
 
-    /// All groups that are kept apart, in the order of their indices; the last is «other».
+    /// All groups that are kept apart, in the order of their indices; the last is "other".
     pub fn groups(&self) -> &[GroupTally] {
         &self.groups
     }

@@ -323,7 +323,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
 }
 
-/// A TOML basic string (TOML 1.0, «String»): quotes, backslashes and control characters escaped.
+/// A TOML basic string (TOML 1.0, "String"): quotes, backslashes and control characters escaped.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

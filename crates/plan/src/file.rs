@@ -317,7 +317,7 @@ fn suggestion_for(key: &str, path: &str, known: &[&str]) -> Option<String> {
     elsewhere.or_else(|| nearest(key, known.iter().copied()).map(|name| format!("{section}{name}")))
 }
 
-/// Takes serde's «unknown field `x`, expected one of `a`, `b`» apart.
+/// Takes serde's "unknown field `x`, expected one of `a`, `b`" apart.
 pub(crate) fn unknown_field(message: &str) -> Option<(&str, Vec<&str>)> {
     let rest = message.strip_prefix("unknown field `")?;
     let (key, rest) = rest.split_once('`')?;

@@ -112,7 +112,7 @@ fn headers(typed: &RequestFile, templates: bool) -> Result<Vec<(String, String)>
 pub(crate) fn checked_header(typed: &HeaderTyped, templates: bool) -> Result<(String, String), Problem> {
     let (name, value) = checks::header(typed)?;
     if let Some(instead) = checks::owned_by_plan(&name) {
-        return Err(Problem::new("is not for a plan to set", instead));
+        return Err(Problem::new("cannot be set by a plan", instead));
     }
     placeholder_problem(&value, templates).map_or(Ok((name, value)), Err)
 }

@@ -63,14 +63,14 @@ pub(crate) fn step(text: &str) -> Read<Shape> {
     let (every, to) = split(rest, "..", STEP)?;
     let (from, to): (Rate, Rate) = (part(from, STEP)?, part(to, STEP)?);
     if compare(from, to) != Ordering::Less {
-        return Err(wrong("ends no higher than it starts", STEP));
+        return Err(wrong("must end at a higher rate than it starts", STEP));
     }
     Ok(Shape::Step { from, by: part(by, STEP)?, every: time(every, STEP)?, to })
 }
 
 pub(crate) fn stages(text: &str) -> Read<Shape> {
     if text.trim().is_empty() {
-        return Err(wrong("has no stage", STAGES));
+        return Err(wrong("has no stages", STAGES));
     }
     let stages = text.split(',').map(stage).collect::<Read<Vec<_>>>()?;
     if stages.iter().all(|stage| stage.to.is_none()) {
@@ -197,8 +197,8 @@ mod tests {
             (ramp("100:30s"), "has no '..'"),
             (ramp("0..5k:30s"), "has a part '0' that is zero"),
             (ramp("1..5k:0s"), "has a time of zero"),
-            (step("5k+500:10s..1k"), "ends no higher than it starts"),
-            (stages(""), "has no stage"),
+            (step("5k+500:10s..1k"), "must end at a higher rate than it starts"),
+            (stages(""), "has no stages"),
             (stages("0:5s"), "has a rate of zero throughout"),
             (stages("5"), "has a stage '5' without ':'"),
             (stages("-5:1s"), "has a part '-5' that is negative"),

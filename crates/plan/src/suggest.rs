@@ -1,4 +1,4 @@
-//! «Did you mean …?»: the known name nearest to what was typed.
+//! "Did you mean …?": the known name nearest to what was typed.
 
 /// The candidate with the fewest edits from `typed`, if few enough to be a slip of the finger: at most a
 /// third of its length, and at least one is always allowed.

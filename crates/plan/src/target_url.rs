@@ -51,7 +51,7 @@ pub enum UrlProblem {
     UnknownScheme,
     #[error("has no host")]
     EmptyHost,
-    #[error("has a character at column {column} that no host may have")]
+    #[error("has a character at column {column} that is not allowed in a host")]
     HostCharacter { column: usize },
     #[error("has '[' without an IPv6 address and ']' after it")]
     BadIpv6,

@@ -24,7 +24,7 @@ pub trait TemplateContext {
     fn random(&mut self) -> u64;
     /// Milliseconds since 1970-01-01 UTC.
     fn now_ms(&mut self) -> u64;
-    /// Appends a line of the file with this number in the table given to `compile_with`; false if it can not be read.
+    /// Appends a line of the file with this number in the table given to `compile_with`; false if it cannot be read.
     fn line(&mut self, file: usize, out: &mut Vec<u8>) -> bool;
 }
 
@@ -42,9 +42,9 @@ pub enum Position {
 /// A line of a file that can not stand where its placeholder does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unfit {
-    #[error("can not be read")]
+    #[error("cannot be read")]
     Unreadable { file: usize },
-    #[error("has a control character, which no header may hold")]
+    #[error("has a control character, which is not allowed in a header")]
     Control { file: usize },
 }
 
@@ -261,7 +261,7 @@ fn segment(placeholder: &str, files: &mut Vec<String>) -> Result<Segment, (Strin
         ("uuid", None) => Ok(Segment::Uuid),
         ("now_ms", None) => Ok(Segment::NowMs),
         ("random", Some(arguments)) => random_segment(arguments),
-        ("random", None) => Err(("which does not say of what kind and length".into(), RANDOM.into())),
+        ("random", None) => Err(("which lacks its kind and length".into(), RANDOM.into())),
         ("line", Some(file)) if !file.is_empty() => Ok(Segment::Line { file: number_of(file, files) }),
         ("line", _) => Err(("which names no file".into(), "{line:FILE}".into())),
         ("seq" | "uuid" | "now_ms", Some(_)) => Err(("which takes no ':'".into(), format!("{{{name}}}"))),
@@ -391,7 +391,7 @@ mod tests {
         }
     }
 
-    /// Every line of a file is this one; without it the file can not be read.
+    /// Every line of a file is this one; without it the file cannot be read.
     struct Line(Option<&'static [u8]>);
 
     impl TemplateContext for Line {

@@ -129,7 +129,7 @@ fn bad_values_are_refused() {
     let cases: &[(Change, &str)] = &[
         (|f| f.load.rate = Some("NaN".into()), "--rate: 'NaN' is not a number"),
         (|f| f.load.parallel = Some("0".into()), "--parallel: '0' is zero"),
-        (|f| f.load.stages = text(""), "--stages: '' has no stage"),
+        (|f| f.load.stages = text(""), "--stages: '' has no stages"),
         (|f| f.load.sine = text("1k+-2k:1s"), "--sine: '1k+-2k:1s' has an amplitude above its mean"),
         (|f| f.stop.duration = Some("0".into()), "--duration: '0' is zero"),
         (|f| f.stop.requests = Some("0".into()), "--requests: '0' is zero"),
@@ -151,7 +151,7 @@ fn bad_values_are_refused() {
         ),
         (
             |f| f.request.headers = Some(HeaderList(vec![HeaderTyped::Line("Content-Length: 3".into())])),
-            "--header: 'Content-Length: 3' is not for a plan to set",
+            "--header: 'Content-Length: 3' cannot be set by a plan",
         ),
         (|f| f.request.user = text("alone"), "--user: 'alone' has no ':'"),
         (|f| f.request.http = Some("2".into()), "--http: '2' is unknown; expected 1.1, 1.0"),
@@ -184,7 +184,7 @@ fn bad_values_are_refused() {
         ),
         (
             |f| f.tls.ciphers = Some(vec!["TLS_AES_128_GCM_SHA265".into()]),
-            "--ciphers: 'TLS_AES_128_GCM_SHA265' is no cipher suite that Tare has; expected TLS_AES_128_GCM_SHA256",
+            "--ciphers: 'TLS_AES_128_GCM_SHA265' is not a supported cipher suite; expected TLS_AES_128_GCM_SHA256",
         ),
         (|f| f.tls.alpn = Some(vec!["h2".into()]), "--alpn: 'h2' would be answered in HTTP/2"),
         (|f| f.resolve.fixed = Some(vec!["h:80".into()]), "--resolve: 'h:80' has fewer than three parts"),

@@ -87,7 +87,7 @@ pub fn lateness(timeline: &Timeline, result: &RunResult) -> Chart {
         "frame" => "From the moment a frame was due until it left.",
         _ => "From the moment a request was due until it left. It is part of the latency below.",
     };
-    let of_own = " «own» is the generator's part, what the plan's limit on connections does not explain.";
+    let of_own = " 'own' is the generator's part, what the plan's limit on connections does not explain.";
     times_over_time(
         timeline,
         result,

@@ -171,8 +171,8 @@ pub fn method(comparison: &Comparison) -> Option<String> {
         format!(
             "Means by Welch's t of the trials, percentiles by the ranks of the trials (Mann–Whitney). The interval holds the \
              true change with a confidence of {}, of this figure alone; p is how often chance alone shows as much, adjusted for all \
-             figures of all sides (Holm). What is found goes by p: so an interval without 0 may stand beside «no difference \
-             shown».",
+             figures of all sides (Holm). What is found goes by p: so an interval without 0 may stand beside 'no difference \
+             shown'.",
             words::share(comparison.confidence)
         )
     })

@@ -1,7 +1,7 @@
 //! The verdict and each threshold as test cases, for the test reports of CI servers (JUnit XML, as Jenkins reads it).
 //!
 //! ```text
-//! testsuite «tare http: URL»
+//! testsuite "tare http: URL"
 //!   testcase verdict          fails if INVALID
 //!   testcase latency.p99 > 50ms, one for each threshold
 //! ```

@@ -249,7 +249,7 @@ pub const UNREACHABLE: &str = "target unreachable";
 pub fn folded(result: &store::RunResult) -> Option<String> {
     result.names_folded.then(|| {
         format!(
-            "«{}» has the requests of all names after the first {}: figures are kept for no more",
+            "'{}' has the requests of all names after the first {}: figures are kept for no more",
             Group::OTHER,
             Group::MOST_NAMES
         )
@@ -370,7 +370,7 @@ mod tests {
         let of = |names_folded| folded(&RunResult { names_folded, ..RunResult::default() });
         assert_eq!(
             of(true).unwrap(),
-            "«other» has the requests of all names after the first 63: figures are kept for no more"
+            "'other' has the requests of all names after the first 63: figures are kept for no more"
         );
         assert_eq!(of(false), None);
     }

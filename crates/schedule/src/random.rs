@@ -1,6 +1,6 @@
 //! Random numbers by their index: the same everywhere, with nothing to carry.
 //!
-//! SplitMix64 (Steele, Lea, Flood, «Fast splittable pseudorandom number generators», OOPSLA 2014, fig. 17):
+//! SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014, fig. 17):
 //! the n-th output is a mix of `seed + (n + 1) · γ`, so any of them can be had alone. It passes BigCrush.
 
 /// 2⁶⁴ divided by the golden ratio, made odd.
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn outputs_are_those_of_the_reference_code() {
         // Seed 1234567, first five outputs of the authors' C code (prng.di.unimi.it/splitmix64.c), as listed
-        // under «Pseudo-random numbers/Splitmix64» on rosettacode.org.
+        // under "Pseudo-random numbers/Splitmix64" on rosettacode.org.
         let random = Random { seed: 1_234_567 };
         let expected = [
             6_457_827_717_110_365_317,

@@ -23,7 +23,7 @@ pub struct RunInfo {
     pub started_at: String,
     /// What is due earlier than this after the run's origin is warm-up: not in the figures, but among the events.
     pub warmup: Picos,
-    /// Names of the groups, in the order of `Event::group`; the last stands for «other». Empty or one: no groups.
+    /// Names of the groups, in the order of `Event::group`; the last stands for "other". Empty or one: no groups.
     pub groups: Vec<String>,
     /// Text of `plan.toml` and of `environment.json`.
     pub plan: String,

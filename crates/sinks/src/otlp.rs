@@ -96,7 +96,7 @@ impl Otlp {
         let said = ExportMetricsServiceResponse::decode(answer.body.as_slice()).unwrap_or_default();
         match said.partial_success {
             Some(partial) if partial.rejected_data_points > 0 => Err(self.place.refused(format!(
-                "it rejected {} of {} data points («{}»)",
+                "it rejected {} of {} data points ('{}')",
                 partial.rejected_data_points,
                 message::points(request),
                 partial.error_message

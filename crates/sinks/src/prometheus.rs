@@ -28,7 +28,7 @@ use std::time::Duration;
 use store::RunResult;
 use units::Picos;
 
-/// Of «Tare» on a telephone's keys, in the range where exporters live.
+/// Of "Tare" on a telephone's keys, in the range where exporters live.
 const PORT: u16 = 9827;
 /// Prometheus looks every 15 s in most set-ups.
 const LINGER: Picos = Picos::from_secs(15);

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Entries have ids of our own, so nothing is ever there twice: what was sent again after a lost connection is refused by
-//! Redis as «equal or smaller», which means that it had arrived. After a new connection each stream's last id tells
+//! Redis as "equal or smaller", which means that it had arrived. After a new connection each stream's last id tells
 //! what Redis still has of what it had taken.
 
 use crate::event_fields::EventFields;
@@ -392,7 +392,7 @@ fn server_error(reply: &Value) -> Option<&ServerError> {
     }
 }
 
-/// «The ID specified in XADD is equal or smaller than the target stream top item»
+/// "The ID specified in XADD is equal or smaller than the target stream top item"
 fn is_there(why: &ServerError) -> bool {
     why.details().is_some_and(|details| details.contains("equal or smaller"))
 }

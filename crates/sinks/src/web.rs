@@ -135,7 +135,7 @@ impl Web {
         let answer = self.post(body)?;
         let said = |answer: &Answer| match answer.words() {
             words if words.is_empty() => String::new(),
-            words => format!(" («{words}»)"),
+            words => format!(" ('{words}')"),
         };
         let status = answer.status;
         let problem = match status {
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn a_server_that_repeats_the_password_is_not_quoted() {
         let why = answered("HTTP/1.1 400 x\r\nContent-Length: 16\r\n\r\nno s3cret for me").unwrap_err();
-        assert!(why.to_string().ends_with("it answers 400 («no *** for me»)"), "{why}");
+        assert!(why.to_string().ends_with("it answers 400 ('no *** for me')"), "{why}");
         assert!(!why.may_pass());
     }
 

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Batch means: A. M. Law, Simulation Modeling and Analysis (2015), §9.5.3; von Neumann's ratio checks that batches are independent
-//! (ibid., after Fishman). The values shall be sums or means of many: a second's answers, not single ones. τ with its window: A. D. Sokal, «Monte Carlo Methods in Statistical Mechanics» (1997), §3.
+//! (ibid., after Fishman). The values shall be sums or means of many: a second's answers, not single ones. τ with its window: A. D. Sokal, "Monte Carlo Methods in Statistical Mechanics" (1997), §3.
 
 use crate::claim::{Claim, LEVEL, Method, Refusal, numbers};
 use crate::{dependence, drift, mean, students};

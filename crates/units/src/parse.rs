@@ -1,4 +1,4 @@
-//! Splitting «number then unit», shared by every type that is typed by a user.
+//! Splitting "number then unit", shared by every type that is typed by a user.
 
 use std::fmt;
 

@@ -82,7 +82,7 @@ impl Picos {
 impl Instant {
     /// The clock's epoch.
     pub const EPOCH: Self = Self(0);
-    /// Later than any instant of a run: «never».
+    /// Later than any instant of a run: "never".
     pub const FAR: Self = Self(u64::MAX);
 
     #[inline]

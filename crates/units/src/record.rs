@@ -85,7 +85,7 @@ impl Event {
     }
 }
 
-/// Index of a name or URL group; the last of a table stands for «other».
+/// Index of a name or URL group; the last of a table stands for "other".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Group(pub u16);
 

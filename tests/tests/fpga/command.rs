@@ -113,7 +113,7 @@ fn what_cannot_be_is_refused_before_anything_is_done() {
             "regs fpga:sim memory=4 memory_address=4095 memory_data=0 memory_data=0",
             "memory_address = 4096: allowed are 0 to 4095",
         ),
-        ("regs fpga:sim control=0x12", "the generator rests on «sizes, word 0»"),
+        ("regs fpga:sim control=0x12", "the generator rests on 'sizes, word 0'"),
         ("regs fpga:sim command=8", "allowed are the bits of its fields, 0x77"),
         ("regs fpga:sim sent=0", "it is read-only"),
         ("regs fpga:sim gap_whole", "it is write-only"),
@@ -273,7 +273,7 @@ fn simulation(mut command: Command) -> (Child, BufReader<std::process::ChildStdo
     let mut first = String::new();
     lines.read_line(&mut first).expect("a line");
     let id = first.trim().rsplit_once("process ").and_then(|(_, id)| id.parse().ok());
-    (child, lines, id.unwrap_or_else(|| panic!("no process in «{first}»")))
+    (child, lines, id.unwrap_or_else(|| panic!("no process in '{first}'")))
 }
 
 fn is_there(process: u32) -> bool {
@@ -315,7 +315,7 @@ fn what_the_host_sends_through_a_tap_arrives_at_the_module() {
     let until = Instant::now() + Duration::from_secs(20);
     let mut line = String::new();
     while !line.starts_with("received ") || line.starts_with("received 0 frames") {
-        assert!(Instant::now() < until, "«{line}»");
+        assert!(Instant::now() < until, "'{line}'");
         line.clear();
         lines.read_line(&mut line).expect("a line");
     }

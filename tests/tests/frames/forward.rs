@@ -347,7 +347,7 @@ fn bad_input_is_named_before_anything_is_opened() {
         (with_rules.as_str(), "rules.txt:7: 'form' is no part of a rule, write 'pass' or 'drop'"),
         ("forward mem:a mem:b --rules /nonexistent", "--rules: /nonexistent"),
         ("forward mem:a mem:a", "IN contradicts OUT"),
-        ("forward mem:a mem:b --xdp", "IN: 'mem:a' is no interface"),
+        ("forward mem:a mem:b --xdp", "IN: 'mem:a' is not an interface"),
         ("forward nothere0 nothere1 --xdp", "there is no interface 'nothere0'"),
         ("forward --table --sizes 63", "--sizes: '63'"),
     ] {

@@ -153,7 +153,7 @@ fn bad_input_is_named_before_anything_is_made() {
     let bed = TestBed::pair();
     for (arguments, said) in [
         ("pace tap:tare0 packet:gen0", "--rate needs a rate, a gap (-d) or a file of gaps (-D)"),
-        ("pace tap:tare0 packet:gen0 --rate max", "--rate: 'max' is no pace"),
+        ("pace tap:tare0 packet:gen0 --rate max", "--rate: 'max' is not a pace"),
         ("pace packet:gen0 packet:gen0 -d 100", "IN contradicts OUT"),
         (
             "pace tap:tare0 udp:198.18.0.2:9 -d 100",

@@ -464,7 +464,7 @@ fn frames_are_held_to_limits_that_they_have() {
         assert_eq!(run.code, Some(code), "{limit}: {run}");
     }
     for (limit, problem) in [
-        ("latency.p99 > 1ms", "frames are not answered, so tare send has no latency"),
+        ("latency.p99 > 1ms", "frames get no responses, so tare send has no latency"),
         ("status(5xx) > 0", "frames have no status"),
         ("error(connect) > 0", "no frame fails in connect"),
     ] {

@@ -101,12 +101,12 @@ impl Bench {
 fn says(run: &Run, words: &[&str]) {
     let mut rest = run.stderr.as_str();
     for word in words {
-        let at = rest.find(word).unwrap_or_else(|| panic!("no «{word}» in its place: {run}"));
+        let at = rest.find(word).unwrap_or_else(|| panic!("no '{word}' in its place: {run}"));
         rest = &rest[at + word.len()..];
     }
     // Names of the source code, and a message of the runtime, say nothing to a user.
     for code in ["panicked", "Error {", "Some(", "Err(", "KeyMismatch", "invalid type", "serde", "io::"] {
-        assert!(!run.stderr.contains(code), "«{code}» is no word for a user: {run}");
+        assert!(!run.stderr.contains(code), "'{code}' is no word for a user: {run}");
     }
     assert!(run.stderr.len() < 700, "a message, not a page: {run}");
 }

@@ -125,7 +125,7 @@ fn a_server_that_resets_everything_is_told_as_resets() {
     });
     let run = Tare::http(&format!("--parallel 4 --requests 200 {}", after.url())).run();
     assert_eq!(run.outcome("first_byte.reset"), 200, "{run}");
-    // Something was sent and received by somebody: this is not «unreachable».
+    // Something was sent and received by somebody: this is not "unreachable".
     assert_ne!(run.code, Some(5), "{run}");
 }
 

@@ -89,7 +89,7 @@ fn a_file_name_that_is_not_utf_8_is_a_name_like_any_other() {
     let _guard = beside_others();
     let target = Target::start("");
     let folder = scratch();
-    // «café» in ISO 8859-1.
+    // "café" in ISO 8859-1.
     let junit = folder.path().join(OsStr::from_bytes(b"caf\xe9.xml"));
     let out = folder.path().join("run");
     let output = Command::new(tare_system_tests::binary())

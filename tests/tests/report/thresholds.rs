@@ -234,7 +234,7 @@ fn mistakes_are_pointed_at_before_anything_is_sent() {
         ),
         (
             "errors > 1 in any 20s",
-            "tare: --fail-if contradicts --duration: 'errors > 1 in any 20s' would never be measured in a run of 10s\n",
+            "tare: --fail-if contradicts --duration: a run of 10s has no window for 'errors > 1 in any 20s'\n",
         ),
     ] {
         // Nobody listens there; had anything been sent, the status would be 5.
@@ -437,7 +437,7 @@ fn names_beyond_those_that_have_figures_are_told() {
     let run = fail_if(&load, &["errors for other > 1"]);
     assert_eq!((held(&run), run.at("names_folded")), (vec![true], &Value::Bool(true)), "{run}");
     let page = std::fs::read_to_string(out.join("report.html")).expect("the run has its page");
-    assert!(page.contains("«other» has the requests of all names after the first 63"), "{run}");
+    assert!(page.contains("'other' has the requests of all names after the first 63"), "{run}");
     let stored = Tare::new(&format!("report {} --fail-if", out.display())).arg("errors for n66 > 1");
     let stored = stored.start().finish_unchecked();
     assert!(stored.stderr.contains("this run has no figures for the name 'n66'"), "{}", stored.stderr);

@@ -1,7 +1,7 @@
 //! Figures of every round, the bars on them, and how both are printed.
 //!
 //! ```text
-//!   table «send, 64 B» ─ row «tare send live:» ─ figure «M/s» ─ one value a round
+//!   table "send, 64 B" ─ row "tare send live:" ─ figure "M/s" ─ one value a round
 //!   bar: ours / best of theirs within a round ─► median over rounds ─► holds, or falls short
 //! ```
 

@@ -70,7 +70,7 @@ pub fn clean_up_testpmd() {
     let _ = fs::remove_dir_all(Path::new("/var/run/dpdk").join(testpmd_prefix()));
 }
 
-/// What Debian calls their packages' versions; «absent» where one is not there.
+/// What Debian calls their packages' versions; "absent" where one is not there.
 pub fn versions() -> Vec<(&'static str, String)> {
     const PACKAGES: [&str; 9] = [
         "netsniff-ng",

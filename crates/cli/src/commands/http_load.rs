@@ -77,7 +77,7 @@ const THROTTLE: &str = "3360";
 const TIMEOUT: &str = "60s";
 /// http_load waited for the last of `-fetches` however long they took.
 const PATIENT: &str = "1d";
-/// «As many connections as that takes»: descriptors and ports end before this does.
+/// "As many connections as that takes": descriptors and ports end before this does.
 const MOST_OPEN: &str = "1M";
 /// http_load's file is looked through for `https` up to here, so that a huge file delays nothing.
 const LOOKED_THROUGH: u64 = 1 << 20;

@@ -200,7 +200,7 @@ fn unknown_names_are_told_before_the_run() {
          login?)"
     );
     assert!(refused("errors for x > 1", &[]).contains("names come from \"name\""));
-    // 63 names and «other» stand for more; 64 names are just 64.
+    // 63 names and "other" stand for more; 64 names are just 64.
     let mut many: Vec<String> = (0..63).map(|n| format!("n{n}")).collect();
     many.push("other".to_owned());
     let folded = refused("errors for n99 > 1", &many);

@@ -1,4 +1,4 @@
-//! Marks: «all up to here has gone», readable while the run goes on.
+//! Marks: "all up to here has gone", readable while the run goes on.
 //!
 //! ```text
 //!   ctl mark ─► asked ─► the thread has taken everything that IN had ─► placed behind frame n ─► n has left: gone, at …

@@ -13,7 +13,7 @@
 //! | `quota`, `valve` | back-pressure to the host, so that nothing is dropped before |
 //! | `outward`, `answers` | the two threads |
 //! | `outward_timed` | the first of them before a port that keeps its own time |
-//! | `marks` | «all up to here has gone» |
+//! | `marks` | "all up to here has gone" |
 //! | `prepare`, `ends`, `shared` | both ports, each for two threads |
 
 mod answers;

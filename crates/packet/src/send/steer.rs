@@ -43,7 +43,7 @@ pub struct Steering {
 pub struct State {
     /// `None`: as fast as it goes, or gaps one by one.
     pub rate: Option<Rate>,
-    /// Whether another rate can be set, and whether «as fast as it goes» can.
+    /// Whether another rate can be set, and whether "as fast as it goes" can.
     pub has_rate: bool,
     pub may_go_max: bool,
     pub size: String,

@@ -1,4 +1,4 @@
-//! Whether a load is reached, by the trials that were made at it (RFC 9971, «Load Classification»).
+//! Whether a load is reached, by the trials that were made at it (RFC 9971, "Load Classification").
 //!
 //! ```text
 //! full-length trials:  low loss ████████  high loss ███     still to come ░░░░      (together at least the goal's sum)
@@ -70,7 +70,7 @@ pub fn classify(target: &Target, trials: &[Trial]) -> Class {
 }
 
 /// The throughput at a lower bound on the condition of its loss: load · (1 − the loss that is not exceeded in the share
-/// `1 − exceed` of the full-length time). RFC 9971, «Conditional Throughput».
+/// `1 − exceed` of the full-length time). RFC 9971, "Conditional Throughput".
 pub fn conditional_throughput(target: &Target, trials: &[Trial]) -> Option<f64> {
     let load = trials.first()?.load.as_per_second();
     let mut full: Vec<&Trial> = trials.iter().filter(|trial| trial.length >= target.trial).collect();

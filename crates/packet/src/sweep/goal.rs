@@ -1,4 +1,4 @@
-//! What a search looks for, and how sure it must be (RFC 9971, «Search Goal»).
+//! What a search looks for, and how sure it must be (RFC 9971, "Search Goal").
 //!
 //! | attribute | here | RFC 2544 by the letter |
 //! |---|---|---|

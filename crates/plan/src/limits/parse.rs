@@ -60,7 +60,7 @@ impl<'a> Parser<'a> {
             if !self.name(&mut name)? && !self.window(&mut window)? {
                 let at = self.at..self.text.trim_end().len();
                 let expected = "nothing more, for \"NAME\", or in any 10s";
-                return self.fail(at, "this does not belong here", expected);
+                return self.fail(at, "this text does not belong here", expected);
             }
         }
         let (name, name_at) = name.map_or((None, 0..0), |(name, at)| (Some(name), at));
@@ -110,7 +110,7 @@ impl<'a> Parser<'a> {
             (Some(time), Some(statistic)) => Ok((Figure::Time(time, statistic), word.at)),
             (Some(_), None) if rest.is_empty() => {
                 let expected = format!("{head}.p99, {head}.mean or {head}.max");
-                self.fail(word.at, format!("which {head} is not said"), expected)
+                self.fail(word.at, format!("the statistic of {head} is missing"), expected)
             }
             (Some(_), None) => {
                 let meant = words::statistic_meant(rest);
@@ -134,7 +134,7 @@ impl<'a> Parser<'a> {
     fn with_argument(&mut self, word: Piece<'a>) -> Result<(Figure, Range<usize>), LimitError> {
         let from = self.at + 1;
         let Some(length) = self.text[from..].find(')') else {
-            return self.fail(self.at..self.text.len(), "the parenthesis does not end", "a ')'");
+            return self.fail(self.at..self.text.len(), "the closing parenthesis is missing", "a ')'");
         };
         self.at = from + length + 1;
         let inside = &self.text[from..from + length];
@@ -150,11 +150,11 @@ impl<'a> Parser<'a> {
                 let meant = nearest(typed, words::causes());
                 let meant = meant.map_or_else(String::new, |meant| format!(" (did you mean {meant}?)"));
                 let expected = format!("a cause such as connect.refused, or a part such as connect{meant}");
-                (format!("'{typed}' is no cause of failure"), expected)
+                (format!("'{typed}' is not a cause of failure"), expected)
             }),
             "missed" => words::miss(typed).ok_or_else(|| {
                 let all: Vec<&str> = Miss::ALL.iter().map(|why| words::reason(*why)).collect();
-                (format!("'{typed}' is no reason to miss a departure"), all.join(", "))
+                (format!("'{typed}' is not a reason for a missed departure"), all.join(", "))
             }),
             // `p(99)` and `latency.p(99)` of other tools.
             _ => {
@@ -189,12 +189,12 @@ impl<'a> Parser<'a> {
         self.at = from;
         let wrong = self.take(|c| matches!(c, '<' | '>' | '=' | '!'));
         match wrong.text {
-            "" if self.rest().is_empty() => self.fail(from..from, "there is no comparison", COMPARISON),
+            "" if self.rest().is_empty() => self.fail(from..from, "the comparison is missing", COMPARISON),
             "" => {
                 let word = self.take(|c| !c.is_whitespace());
-                self.fail(word.at, "there is no comparison here", COMPARISON)
+                self.fail(word.at, "a comparison is missing here", COMPARISON)
             }
-            symbol => self.fail(wrong.at, format!("{symbol} is no comparison"), COMPARISON),
+            symbol => self.fail(wrong.at, format!("{symbol} is not a comparison"), COMPARISON),
         }
     }
 
@@ -202,7 +202,7 @@ impl<'a> Parser<'a> {
     fn bound(&mut self, figure: Figure) -> Result<(Bound, Range<usize>), LimitError> {
         let first = self.take(|c| !c.is_whitespace());
         if first.text.is_empty() {
-            return self.fail(first.at, "there is no bound", bounds_of(figure));
+            return self.fail(first.at, "the bound is missing", bounds_of(figure));
         }
         let alone = bound(figure, first.text);
         if first.text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '_')) {
@@ -239,11 +239,13 @@ impl<'a> Parser<'a> {
         }
         let what = self.take(|c| !c.is_whitespace());
         if what.text != "offered" {
-            return self.fail(what.at, "a share is of what was offered", "offered");
+            return self.fail(what.at, "a share must be a share of offered", "offered");
         }
         match bound {
             Bound::Share(_) => Ok(()),
-            _ => self.fail(of.at.start..what.at.end, "only a share is of something", bounds_of(figure)),
+            _ => {
+                self.fail(of.at.start..what.at.end, "only a share may be followed by 'of'", bounds_of(figure))
+            }
         }
     }
 
@@ -263,7 +265,7 @@ impl<'a> Parser<'a> {
         };
         let at = from..self.at;
         if read.is_empty() {
-            return self.fail(at, "there is no name", "a name of requests, such as for \"login\"");
+            return self.fail(at, "the name is missing", "a name of requests, such as for \"login\"");
         }
         if name.is_some() {
             return self.fail(word.at.start..at.end, "there are two names", "one name");
@@ -287,7 +289,7 @@ impl<'a> Parser<'a> {
                 c => read.push(c),
             }
         }
-        self.fail(from..self.text.len(), "the quotes do not end", format!("a {quote}"))
+        self.fail(from..self.text.len(), "the closing quote is missing", format!("a {quote}"))
     }
 
     /// `in any 10s`; false if something else stands here.
@@ -300,19 +302,19 @@ impl<'a> Parser<'a> {
         }
         let any = self.take(|c| !c.is_whitespace());
         if any.text != "any" {
-            return self.fail(any.at, "any is missing", "in any 10s");
+            return self.fail(any.at, "'any' is missing", "in any 10s");
         }
         let length = self.take(|c| !c.is_whitespace());
         let parsed: Option<Picos> = length.text.parse().ok();
         let has_unit = length.text.ends_with(char::is_alphabetic);
         let Some(parsed) = parsed.filter(|_| has_unit) else {
             let problem =
-                if length.text.is_empty() { "there is no length" } else { "this is no length of time" };
+                if length.text.is_empty() { "the length is missing" } else { "this is not a length of time" };
             return self.fail(length.at, problem, format!("a length such as 10s: {WINDOW}"));
         };
         let step = if parsed <= LONGEST_BY_SECONDS { SECOND } else { 60 * SECOND };
         if parsed.is_zero() || parsed > LONGEST || !parsed.as_picos().is_multiple_of(step) {
-            return self.fail(length.at, "this is no length that a window can have", WINDOW);
+            return self.fail(length.at, "a window cannot have this length", WINDOW);
         }
         if window.is_some() {
             return self.fail(word.at.start..length.at.end, "there are two windows", "one window");
@@ -368,7 +370,7 @@ fn bounds_of(figure: Figure) -> &'static str {
         Figure::Requests(_) => "a number such as 100 or a share such as 0.1%",
         Figure::Offered => "a number such as 100 or a rate such as 5000/s",
         Figure::Achieved => "a rate such as 5000/s or a share such as 99.9% of offered",
-        Figure::Bytes(_) => "a size such as 1GB or bytes a second such as 1MB/s",
+        Figure::Bytes(_) => "a size such as 1GB or bytes per second such as 1MB/s",
     }
 }
 
@@ -393,7 +395,7 @@ fn bound(figure: Figure, typed: &str) -> Result<Bound, (String, String)> {
         Figure::Time(..) => typed.parse().map(Bound::Time).map_err(wrong),
         Figure::Requests(_) if typed.ends_with('%') => share(typed).map_err(|problem| (problem, expected())),
         Figure::Requests(_) if is_bare && typed.contains('.') => {
-            Err((format!("{typed} is no number of requests"), expected()))
+            Err((format!("{typed} is not a number of requests"), expected()))
         }
         Figure::Requests(_) => typed.parse().map(Bound::Count).map_err(wrong),
         Figure::Offered if typed.contains('/') => typed.parse().map(Bound::Rate).map_err(wrong),

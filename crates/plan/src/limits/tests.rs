@@ -144,11 +144,11 @@ fn errors_point_at_what_is_wrong() {
         ),
         ("latency.p101 > 5ms", "latency.«p101» > 5ms: there is no statistic p101"),
         ("latency.p99.12345678 > 5ms", "latency.«p99.12345678» > 5ms: there is no statistic"),
-        ("latency.p99 50ms", "latency.p99 «50ms»: there is no comparison here; expected >, >=, < or <="),
-        ("latency.p99", "latency.p99«»: there is no comparison; expected >, >=, < or <="),
-        ("latency.p99 == 50ms", "latency.p99 «==» 50ms: == is no comparison; expected >, >=, < or <="),
-        ("latency.p99 => 50ms", "latency.p99 «=>» 50ms: => is no comparison"),
-        ("latency.p99 >", "latency.p99 >«»: there is no bound; expected a time with its unit, such as 50ms"),
+        ("latency.p99 50ms", "latency.p99 «50ms»: a comparison is missing here; expected >, >=, < or <="),
+        ("latency.p99", "latency.p99«»: the comparison is missing; expected >, >=, < or <="),
+        ("latency.p99 == 50ms", "latency.p99 «==» 50ms: == is not a comparison; expected >, >=, < or <="),
+        ("latency.p99 => 50ms", "latency.p99 «=>» 50ms: => is not a comparison"),
+        ("latency.p99 >", "latency.p99 >«»: the bound is missing; expected a time with its unit, such as 50ms"),
         (
             "latency.p99 > 50",
             "latency.p99 > «50»: 50 has no unit; expected a time with its unit, such as 50ms (did you mean 50ms?)",
@@ -159,7 +159,7 @@ fn errors_point_at_what_is_wrong() {
         ("latency.p99 > -1ms", "latency.p99 > «-1ms»: -1ms is negative; expected a time"),
         (
             "errors > 0.001",
-            "errors > «0.001»: 0.001 is no number of requests; expected a number such as 100 or a share such as 0.1%",
+            "errors > «0.001»: 0.001 is not a number of requests; expected a number such as 100 or a share such as 0.1%",
         ),
         ("errors > 50ms", "errors > «50ms»: 50ms has an unknown multiplier"),
         ("errors > 0.00001%", "errors > «0.00001%»: 0.00001% has more than four decimals"),
@@ -172,20 +172,20 @@ fn errors_point_at_what_is_wrong() {
         ("achieved < 50ms", "achieved < «50ms»: 50ms has no unit"),
         (
             "bytes_in < 5",
-            "bytes_in < «5»: 5 has no unit; expected a size such as 1GB or bytes a second such as 1MB/s (did you mean 5B?)",
+            "bytes_in < «5»: 5 has no unit; expected a size such as 1GB or bytes per second such as 1MB/s (did you mean 5B?)",
         ),
         ("bytes_in < 5Mb/s", "bytes_in < «5Mb/s»: 5Mb/s is in bits, not bytes"),
-        ("done < 9% of all", "done < 9% of «all»: a share is of what was offered; expected offered"),
-        ("done < 9 of offered", "done < 9 «of offered»: only a share is of something"),
+        ("done < 9% of all", "done < 9% of «all»: a share must be a share of offered; expected offered"),
+        ("done < 9 of offered", "done < 9 «of offered»: only a share may be followed by 'of'"),
         ("status(6000) > 0", "status(«6000») > 0: is not a status; expected a code such as 200"),
-        ("status(5xx > 0", "status«(5xx > 0»: the parenthesis does not end; expected a ')'"),
+        ("status(5xx > 0", "status«(5xx > 0»: the closing parenthesis is missing; expected a ')'"),
         (
             "error(connect.refusd) > 0",
-            "error(«connect.refusd») > 0: 'connect.refusd' is no cause of failure; expected a cause such as connect.refused, or a part such as connect (did you mean connect.refused?)",
+            "error(«connect.refusd») > 0: 'connect.refusd' is not a cause of failure; expected a cause such as connect.refused, or a part such as connect (did you mean connect.refused?)",
         ),
         (
             "missed(port) > 0",
-            "missed(«port») > 0: 'port' is no reason to miss a departure; expected no_connection, no_port",
+            "missed(«port») > 0: 'port' is not a reason for a missed departure; expected no_connection, no_port",
         ),
         ("foo(1) > 0", "«foo(1)» > 0: there is no figure foo(1)"),
         (
@@ -196,19 +196,19 @@ fn errors_point_at_what_is_wrong() {
             "status(404) for x > 1",
             "status(404) for «x» > 1: status(404) is kept for all requests together only",
         ),
-        ("errors for \"x > 1", "errors for «\"x > 1»: the quotes do not end; expected a \""),
-        ("errors for > 1", "errors for «»> 1: there is no name"),
+        ("errors for \"x > 1", "errors for «\"x > 1»: the closing quote is missing; expected a \""),
+        ("errors for > 1", "errors for «»> 1: the name is missing"),
         ("errors for x > 1 for y", "errors for x > 1 «for y»: there are two names"),
         (
             "errors > 1 in any 1500ms",
-            "errors > 1 in any «1500ms»: this is no length that a window can have; expected whole seconds up to 60s, or whole minutes up to 60min",
+            "errors > 1 in any «1500ms»: a window cannot have this length; expected whole seconds up to 60s, or whole minutes up to 60min",
         ),
         ("errors > 1 in any 90s", "errors > 1 in any «90s»: this is no length"),
         ("errors > 1 in any 2h", "errors > 1 in any «2h»: this is no length"),
-        ("errors > 1 in any 10", "errors > 1 in any «10»: this is no length of time"),
-        ("errors > 1 in 10s", "errors > 1 in «10s»: any is missing; expected in any 10s"),
+        ("errors > 1 in any 10", "errors > 1 in any «10»: this is not a length of time"),
+        ("errors > 1 in 10s", "errors > 1 in «10s»: 'any' is missing; expected in any 10s"),
         ("errors > 1 in any 1s in any 2s", "errors > 1 in any 1s «in any 2s»: there are two windows"),
-        ("errors > 1 or missed > 1", "errors > 1 «or missed > 1»: this does not belong here"),
+        ("errors > 1 or missed > 1", "errors > 1 «or missed > 1»: this text does not belong here"),
         ("errors >= 0", "«errors >= 0»: this is always true"),
         ("latency.p99 < 0ms", "«latency.p99 < 0ms»: this is never true"),
         ("done > 100%", "«done > 100%»: this is never true"),
@@ -259,7 +259,7 @@ fn plans_and_flags_name_the_place() {
     let mut file = PlanFile { url: Some("http://h/".to_owned()), ..PlanFile::default() };
     file.limits.abort_if = Some(crate::TypedList(vec!["errors".into()]));
     let said = file.resolve().unwrap_err().to_string();
-    assert!(said.starts_with("--abort-if: there is no comparison; expected >"), "{said}");
+    assert!(said.starts_with("--abort-if: the comparison is missing; expected >"), "{said}");
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn what_can_never_be_measured_is_refused() {
     );
     assert_eq!(
         plan("abort_if = ['done < 100']").unwrap_err(),
-        "plan.toml, line 5: limits.abort_if[0] needs a window, such as in any 10s: at its start every run has 'done \
+        "plan.toml, line 5: limits.abort_if[0] needs a window, such as in any 10s: every run starts with 'done \
          < 100'"
     );
     assert!(plan("abort_if = ['done < 100 in any 10s', 'done < 99%', 'bytes_in > 1GB']").is_ok());

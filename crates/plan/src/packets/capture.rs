@@ -203,16 +203,18 @@ impl CaptureFile {
             let given = [("rotate", &self.rotate), ("keep", &self.keep), ("buffer", &self.buffer)];
             return match given.into_iter().find(|(_, typed)| typed.is_some()) {
                 None => Ok(None),
-                Some((key, _)) => Err(table.missing(key, "a file (-w FILE)", "it says how frames are kept")),
+                Some((key, _)) => {
+                    Err(table.missing(key, "a file (-w FILE)", "it applies only to frames that are written"))
+                }
             };
         };
         if write.is_empty() || write == "-" {
-            let why = "names no file, and standard output is the result's";
+            let why = "names no file; standard output is used for the result";
             return Err(table.wrong("write", write, why, "a file, or a FIFO that another program reads"));
         }
         let keep = table.count("keep", &self.keep, 1, 1_000_000)?;
         if keep.is_some() && self.rotate.is_none() {
-            return Err(table.missing("keep", "--rotate", "without it there is but one file"));
+            return Err(table.missing("keep", "--rotate", "without it there is only one file"));
         }
         let buffer = match &self.buffer {
             None => Bytes::new(BUFFER),
@@ -243,7 +245,7 @@ fn rotate(table: &Table<'_>, text: &str) -> Result<Rotate, PlanError> {
     match rotate.map_err(|error| fail(error.problem))? {
         Rotate::Frames(0) => Err(fail("is zero")),
         Rotate::Time(time) if time.is_zero() => Err(fail("is zero")),
-        Rotate::Bytes(bytes) if bytes.get() < 1_000 => Err(fail("is less than 1kB, too little for a file")),
+        Rotate::Bytes(bytes) if bytes.get() < 1_000 => Err(fail("is less than the minimum of 1kB")),
         rotate => Ok(rotate),
     }
 }
@@ -290,7 +292,7 @@ impl GapsPlanFile {
 
 impl GapsFile {
     fn requested(&self, table: &Table<'_>) -> Result<RequestedPlan, PlanError> {
-        let why = "each of them says which gaps were asked for";
+        let why = "both say which gaps were requested";
         match (&self.gap, &self.list, self.signed.unwrap_or(false)) {
             (None, None, false) => Ok(RequestedPlan::Nothing),
             (Some(gap), None, false) => even(table, gap.as_str()),

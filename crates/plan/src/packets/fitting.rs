@@ -53,10 +53,10 @@ fn misfit(limit: &Limit, command: Command, times: Times) -> Option<(String, Stri
     let problem = match limit.figure {
         Figure::Time(time, _) if has.contains(&time) => return None,
         Figure::Time(Time::Lateness | Time::OwnLateness | Time::GapError, _) => {
-            format!("tare {command} has no due time of each frame here to hold it against")
+            format!("here, tare {command} knows no due times of frames")
         }
         Figure::Time(time, _) => {
-            format!("frames are not answered, so tare {command} has no {}", time.key())
+            format!("frames get no responses, so tare {command} has no {}", time.key())
         }
         Figure::Requests(Requests::Status(..)) => "frames have no status".to_owned(),
         Figure::Requests(Requests::Error(cause)) if !is_of_frames(cause) => {

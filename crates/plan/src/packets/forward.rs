@@ -179,7 +179,7 @@ impl ForwardPlanFile {
 
     fn measured(&self, table: &Table<'_>) -> Result<TablePlan, PlanError> {
         let typed = &self.forward;
-        let why = "the table measures lanes alone, over ports in memory";
+        let why = "--table measures forwarding alone, between ports in memory";
         for (key, given) in [
             ("input", typed.input.is_some()),
             ("xdp", typed.xdp == Some(true)),
@@ -217,12 +217,20 @@ impl ForwardPlanFile {
             ("trial", typed.trial.is_some()),
         ] {
             if given {
-                return Err(table.missing(key, "--table", "it is about the table of threads and sizes"));
+                return Err(table.missing(
+                    key,
+                    "--table",
+                    "it applies only to the table of threads and sizes",
+                ));
             }
         }
         let threads = counts(table, "threads", &typed.threads, 1, MOST_THREADS)?;
         if threads.len() > 1 {
-            return Err(table.missing("threads", "--table for several numbers", "frames pass once"));
+            return Err(table.missing(
+                "threads",
+                "--table for several numbers",
+                "without the table there is only one number",
+            ));
         }
         let why = "write packet:veth0, xdp:veth0, mem:a, pcap:in.pcapng or an interface";
         let plan = BetweenPlan {
@@ -249,22 +257,26 @@ impl ForwardPlanFile {
     /// What must hold between fields.
     fn check(&self, table: &Table<'_>, plan: &BetweenPlan) -> Result<(), PlanError> {
         if plan.output.as_ref() == Some(&plan.input) {
-            return Err(table.both("input", "output", "what comes in must leave elsewhere"));
+            return Err(table.both(
+                "input",
+                "output",
+                "frames must leave through another port than they arrive at",
+            ));
         }
         if plan.reload_every.is_some() && plan.rules.is_none() {
-            return Err(table.missing("reload_every", "--rules FILE", "only a file can be read again"));
+            return Err(table.missing("reload_every", "--rules FILE", "there is no file to read again"));
         }
         if plan.back == BackWay::Rules && plan.rules.is_none() {
-            return Err(table.missing("back", "--rules FILE", "without rules there is nothing to judge by"));
+            return Err(table.missing("back", "--rules FILE", "there are no rules to filter by"));
         }
         if self.forward.back.is_some() && plan.output.is_none() {
-            return Err(table.missing("back", "OUT", "nothing comes back from nowhere"));
+            return Err(table.missing("back", "OUT", "without OUT no frames come back"));
         }
         if !plan.xdp {
             return Ok(());
         }
         if plan.output.is_none() {
-            return Err(table.missing("xdp", "OUT", "the program sends frames on to another interface"));
+            return Err(table.missing("xdp", "OUT", "the XDP program forwards frames to another interface"));
         }
         for (key, given) in [
             ("threads", plan.threads > 1),
@@ -273,15 +285,15 @@ impl ForwardPlanFile {
             ("longest", self.forward.longest.is_some()),
         ] {
             if given {
-                return Err(table.both(key, "xdp", "the kernel moves the frames, on its own threads"));
+                return Err(table.both(key, "xdp", "the kernel forwards the frames, on its own threads"));
             }
         }
         let interface = |key: &str, text: &str| match text.contains([':', '/']) {
             true => Err(table.wrong(
                 key,
                 text,
-                "is no interface",
-                "with --xdp an interface's bare name, such as eth0",
+                "is not an interface",
+                "with --xdp the plain name of an interface, such as eth0",
             )),
             false => Ok(()),
         };
@@ -292,7 +304,9 @@ impl ForwardPlanFile {
     fn back(&self, table: &Table<'_>) -> Result<BackWay, PlanError> {
         let Some(typed) = &self.forward.back else { return Ok(BackWay::default()) };
         let known = BackWay::ALL.into_iter().find(|back| back.name() == typed.as_str());
-        known.ok_or_else(|| table.wrong("back", typed.as_str(), "is no way back", "pass, rules or none"))
+        known.ok_or_else(|| {
+            table.wrong("back", typed.as_str(), "is not one of the three", "pass, rules or none")
+        })
     }
 
     fn tries(&self, table: &Table<'_>) -> Result<Option<u32>, PlanError> {
@@ -302,8 +316,9 @@ impl ForwardPlanFile {
             full @ Some(typed) => match table.count("full", full, 1, 1_000_000) {
                 Ok(tries) => Ok(tries.map(|tries| tries as u32)),
                 Err(_) => {
-                    let expected = "wait, or after how many tries a frame is dropped (1 to 1000000)";
-                    Err(table.wrong("full", typed.as_str(), "says not what to do", expected))
+                    let expected =
+                        "wait, or the number of tries after which a frame is dropped (1 to 1000000)";
+                    Err(table.wrong("full", typed.as_str(), "is neither", expected))
                 }
             },
         }
@@ -322,7 +337,7 @@ fn counts(
     texts
         .map(|text| {
             let count = table.count(key, &Some(Typed::from(text.trim())), least, most)?;
-            count.ok_or_else(|| table.wrong(key, text, "is no number", "a whole number"))
+            count.ok_or_else(|| table.wrong(key, text, "is not a number", "a whole number"))
         })
         .collect()
 }
@@ -421,7 +436,7 @@ mod tests {
         has(refused(|f| f.threads = Some(TypedList(vec!["1,2".into()]))), &["--threads needs --table"]);
         has(refused(|f| f.threads = Some(TypedList(vec!["0".into()]))), &["--threads: '0'", "1 to 256"]);
         has(refused(|f| f.table = Some(true)), &["IN contradicts --table"]);
-        has(refused(|f| f.xdp = Some(true)), &["IN: 'packet:veth0' is no interface", "eth0"]);
+        has(refused(|f| f.xdp = Some(true)), &["IN: 'packet:veth0' is not an interface", "eth0"]);
         let xdp = |f: &mut ForwardFile| {
             (f.input, f.output, f.xdp) = (Some("a".into()), Some("b".into()), Some(true));
         };

@@ -240,7 +240,7 @@ fn together(spec: &Spec, place: &dyn Fn(&str) -> Place) -> Result<(), PlanError>
     Err(PlanError::Value {
         place: Box::new(place("frames.stream")),
         value: format!("{} streams", spec.streams.len()),
-        problem: format!("cannot be: {problem}"),
+        problem: format!("is not possible: {problem}"),
         expected: "up to 256 streams with small weights".to_owned(),
     })
 }
@@ -251,7 +251,7 @@ fn seed(file: &FramesFile, place: &dyn Fn(&str) -> Place) -> Result<u64, PlanErr
     typed.as_str().parse().ok().filter(|seed| *seed <= i64::MAX as u64).ok_or_else(|| PlanError::Value {
         place: Box::new(place("frames.seed")),
         value: typed.as_str().to_owned(),
-        problem: "is no seed".to_owned(),
+        problem: "is not a seed".to_owned(),
         expected: "a whole number below 2^63".to_owned(),
     })
 }

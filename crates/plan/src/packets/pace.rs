@@ -82,7 +82,7 @@ pub struct PacePlan {
     pub line_bps: Option<u64>,
 }
 
-const RATES: &str = "frames a second (20k), bits a second on the wire (50mbit, or 50mbit:l2 for frames alone), or a \
+const RATES: &str = "frames per second (20k), bits per second on the wire (50mbit; 50mbit:l2 for frames alone), or a \
                      share of the line rate (50%)";
 
 impl PacePlanFile {
@@ -106,7 +106,7 @@ impl PacePlanFile {
     /// The first thing that is wrong: which flag or line, what was typed, what would be right.
     pub fn resolve(&self) -> Result<(PacePlan, PacketPlan), PlanError> {
         let (table, pace) = (self.table(), &self.pace);
-        let from = "write tap:NAME (this host sends into it), or packet:VETH, the far end of a pair of veth";
+        let from = "write tap:NAME (this host sends into it), or packet:VETH, the far end of a veth pair";
         let plan = PacePlan {
             input: table.port("input", pace.input.as_ref(), from)?,
             output: table.port(
@@ -123,7 +123,7 @@ impl PacePlanFile {
             line_bps: line(&table, &pace.line)?,
         };
         if plan.input == plan.output {
-            let why = "what comes from the host must leave elsewhere";
+            let why = "the host's frames must leave through another port";
             return Err(table.both("input", "output", why));
         }
         let text = plan.to_toml();
@@ -142,18 +142,16 @@ impl PacePlanFile {
             (None, None, None) => {
                 Err(table.missing("rate", "a rate, a gap (-d) or a file of gaps (-D)", RATES))
             }
-            (Some(_), Some(_), _) => Err(table.both("rate", "gap", "each of them says when frames leave")),
-            (Some(_), None, Some(_)) => {
-                Err(table.both("rate", "gaps", "each of them says when frames leave"))
-            }
-            (None, Some(_), Some(_)) => Err(table.both("gap", "gaps", "each of them says when frames leave")),
+            (Some(_), Some(_), _) => Err(table.both("rate", "gap", "both say when frames leave")),
+            (Some(_), None, Some(_)) => Err(table.both("rate", "gaps", "both say when frames leave")),
+            (None, Some(_), Some(_)) => Err(table.both("gap", "gaps", "both say when frames leave")),
         }
     }
 }
 
 fn rate_of(table: &Table<'_>, key: &str, text: &str) -> Result<Pace, PlanError> {
     match read_pace(text) {
-        Ok(Pace::Max) => Err(table.wrong(key, text, "is no pace", RATES)),
+        Ok(Pace::Max) => Err(table.wrong(key, text, "is not a pace", RATES)),
         Ok(pace) => Ok(pace),
         Err(problem) => Err(table.wrong(key, text, &problem, RATES)),
     }
@@ -178,7 +176,7 @@ pub(super) fn line(table: &Table<'_>, typed: &Option<Typed>) -> Result<Option<u6
     let bare = text.strip_suffix("bit/s").or(text.strip_suffix("bit")).unwrap_or(text);
     match read_bits(bare) {
         Some(bits) if bits > 0 => Ok(Some(bits)),
-        _ => Err(table.wrong("line", text, "is no speed of a link", "bits a second such as 10G")),
+        _ => Err(table.wrong("line", text, "is not a link speed", "bits per second such as 10G")),
     }
 }
 
@@ -264,7 +262,7 @@ mod tests {
         let said = refused(|_| {});
         assert!(said.contains("--rate needs a rate, a gap (-d) or a file of gaps (-D)"), "{said}");
         let said = refused(|pace| pace.rate = Some("max".into()));
-        assert!(said.starts_with("--rate: 'max' is no pace") && said.contains("50mbit"), "{said}");
+        assert!(said.starts_with("--rate: 'max' is not a pace") && said.contains("50mbit"), "{said}");
         let said = refused(|pace| (pace.rate, pace.gap) = (Some("5".into()), Some("5".into())));
         assert!(said.contains("--rate contradicts --gap (-d)"), "{said}");
         let said = refused(|pace| pace.input = None);

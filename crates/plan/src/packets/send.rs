@@ -264,7 +264,7 @@ impl SendPlanFile {
         if !matches!(plan.pace, Pace::Replay { .. }) || is_default {
             return Ok(());
         }
-        let why = "frames of a recording leave as they are, at its own times; --pcap FILE takes frames from it that can be changed";
+        let why = "a replay sends recorded frames unchanged, at recorded times; to change frames, use --pcap FILE";
         Err(self.both(typed, "send.replay", why))
     }
 
@@ -288,13 +288,13 @@ impl SendPlanFile {
         let mut given = given.iter().filter(|(_, is)| *is).map(|(key, _)| *key);
         if let (Some(first), Some(second)) = (given.next(), given.next()) {
             let (first, second) = (format!("send.{first}"), format!("send.{second}"));
-            return Err(self.both(&first, &second, "each of them says when frames leave"));
+            return Err(self.both(&first, &second, "both say when frames leave"));
         }
         if send.speed.is_some() && send.replay.is_none() {
             return Err(PlanError::Missing {
                 place: Box::new(self.place("send.speed")),
                 needs: "--replay FILE".to_owned(),
-                why: "only a recording has times of its own that can be played faster".to_owned(),
+                why: "only a recording can be played faster or slower".to_owned(),
             });
         }
         if let Some(typed) = &send.rate {
@@ -314,7 +314,7 @@ impl SendPlanFile {
 
     fn rate(&self, text: &str) -> Result<Pace, PlanError> {
         Pace::read(text).map_err(|problem| {
-            let expected = "frames a second (2M, 400/s), bits a second on the wire (1gbit, or 1gbit:l2 for frames \
+            let expected = "frames per second (2M, 400/s), bits per second on the wire (1gbit, or 1gbit:l2 for frames \
                             alone), a share of the line rate (50%), or max";
             self.wrong("send.rate", text, &problem, expected)
         })
@@ -335,15 +335,15 @@ impl SendPlanFile {
     fn speed(&self) -> Result<Speed, PlanError> {
         let Some(typed) = &self.send.speed else { return Ok(Speed { up: 1, down: 1 }) };
         let text = typed.as_str();
-        let expected = "how much faster, e.g. 2 or 0.5";
+        let expected = "a factor, e.g. 2 or 0.5";
         let fail = |problem: &str| self.wrong("send.speed", text, problem, expected);
         let number = text.strip_suffix(['x', '\u{d7}']).unwrap_or(text);
         let (whole, part) = number.split_once('.').unwrap_or((number, ""));
         if part.len() > 6 || (whole.is_empty() && part.is_empty()) {
-            return Err(fail("is no number with at most six decimals"));
+            return Err(fail("is not a number with at most six decimals"));
         }
         let down = 10u64.pow(part.len() as u32);
-        let up: u64 = format!("{whole}{part}").parse().map_err(|_| fail("is no number"))?;
+        let up: u64 = format!("{whole}{part}").parse().map_err(|_| fail("is not a number"))?;
         if up == 0 || up / down > MOST_SPEED {
             return Err(fail("is not above 0 and at most 1 000 000"));
         }
@@ -354,17 +354,13 @@ impl SendPlanFile {
         let send = &self.send;
         let lengths = match (&send.length, &send.lengths) {
             (Some(_), Some(_)) => {
-                return Err(self.both(
-                    "send.length",
-                    "send.lengths",
-                    "each of them says how long frames are",
-                ));
+                return Err(self.both("send.length", "send.lengths", "both say how long frames are"));
             }
             (Some(typed), None) => {
                 let text = typed.as_str();
                 let bytes = text.parse().ok().filter(|bytes: &u32| *bytes <= 65_507);
                 let bytes = bytes.ok_or_else(|| {
-                    self.wrong("send.length", text, "is no length of a payload", "0 to 65507 bytes")
+                    self.wrong("send.length", text, "is not a payload length", "0 to 65507 bytes")
                 })?;
                 Lengths::Payload(bytes)
             }
@@ -373,11 +369,11 @@ impl SendPlanFile {
         };
         let key = if send.length.is_some() { "send.length" } else { "send.lengths" };
         if self.frames.size.is_some() {
-            return Err(self.both(key, "frames.size", "payload and frame size cannot both be given"));
+            return Err(self.both(key, "frames.size", "payload length and frame size cannot both be given"));
         }
         if matches!(pace, Pace::Replay { .. }) || self.frames.pcap.is_some() {
             let other = if self.frames.pcap.is_some() { "frames.pcap" } else { "send.replay" };
-            return Err(self.both(key, other, "frames of a file have lengths of their own"));
+            return Err(self.both(key, other, "frames of a file have their own lengths"));
         }
         Ok(lengths)
     }
@@ -413,7 +409,7 @@ impl SendPlanFile {
     fn relative(&self, pace: &Pace) -> Result<bool, PlanError> {
         match (self.send.relative.unwrap_or(false), pace) {
             (true, Pace::Max) => {
-                Err(self.both("send.relative", "send.rate", "as fast as it goes there are no gaps to count"))
+                Err(self.both("send.relative", "send.rate", "with --rate max there are no gaps"))
             }
             (relative, _) => Ok(relative),
         }
@@ -442,7 +438,7 @@ impl SendPlanFile {
         let mut cpus = Vec::new();
         for part in text.split(',') {
             let (from, to) = part.split_once('-').unwrap_or((part, part));
-            let read = |text: &str| text.trim().parse::<u32>().map_err(|_| fail("is no list of CPUs"));
+            let read = |text: &str| text.trim().parse::<u32>().map_err(|_| fail("is not a list of CPUs"));
             let (from, to) = (read(from)?, read(to)?);
             if from > to || to > MOST_CPU {
                 return Err(fail("has a range that goes down, or a CPU above 8191"));
@@ -457,7 +453,9 @@ impl SendPlanFile {
             None | Some("auto") => Ok(Spin::Auto),
             Some("never") => Ok(Spin::Never),
             Some("always") => Ok(Spin::Always),
-            Some(other) => Err(self.wrong("send.spin", other, "is no way to wait", "auto, never or always")),
+            Some(other) => {
+                Err(self.wrong("send.spin", other, "is not a way to wait", "auto, never or always"))
+            }
         }
     }
 
@@ -474,7 +472,7 @@ impl SendPlanFile {
             return Err(PlanError::Missing {
                 place: Box::new(self.place("send.drain")),
                 needs: "--receive PORT".to_owned(),
-                why: "without it nobody waits for frames".to_owned(),
+                why: "without it there is no receiver that waits".to_owned(),
             });
         }
         let text = typed.as_str();
@@ -489,7 +487,7 @@ impl SendPlanFile {
         let bare = text.strip_suffix("bit/s").or(text.strip_suffix("bit")).unwrap_or(text);
         match read_bits(bare) {
             Some(bits) if bits > 0 => Ok(Some(bits)),
-            _ => Err(self.wrong("send.line", text, "is no speed of a link", "bits a second such as 10G")),
+            _ => Err(self.wrong("send.line", text, "is not a link speed", "bits per second such as 10G")),
         }
     }
 }
@@ -511,11 +509,11 @@ pub(super) fn read_pace(text: &str) -> Result<Pace, String> {
         let digits = format!("{whole}{part:0<4}");
         let is_number = !whole.is_empty() && part.len() <= 4;
         let millionths =
-            digits.parse().ok().filter(|_| is_number).ok_or("is no share with at most four decimals")?;
+            digits.parse().ok().filter(|_| is_number).ok_or("is not a share with at most four decimals")?;
         return match millionths {
             0 => Err("is zero".to_owned()),
             1..=1_000_000 => Ok(Pace::Line { millionths }),
-            _ => Err("is more than the line carries".to_owned()),
+            _ => Err("is more than the line rate".to_owned()),
         };
     }
     let lower = text.to_ascii_lowercase();
@@ -529,7 +527,7 @@ pub(super) fn read_pace(text: &str) -> Result<Pace, String> {
         Some(number) => match read_bits(number) {
             Some(0) => Err("is zero".to_owned()),
             Some(per_second) => Ok(Pace::Bits { per_second, on_wire }),
-            None => Err("is no number of bits a second".to_owned()),
+            None => Err("is not a number of bits per second".to_owned()),
         },
         None if bits.len() < lower.len() => Err("has a layer but no unit of bits".to_owned()),
         None => text.parse().map(Pace::Frames).map_err(|error: units::ParseError| error.problem.to_string()),

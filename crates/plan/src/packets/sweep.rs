@@ -182,7 +182,7 @@ impl SweepPlanFile {
             return Err(table.both(
                 "first_trial_time",
                 "trial_time",
-                "the first trials are the shorter ones",
+                "the first trials must be the shorter ones",
             ));
         }
         let (min, max) = self.bounds(&table)?;
@@ -227,13 +227,13 @@ impl SweepPlanFile {
             look: frames::resolve(&self.frames, &|field| table.place(field))?,
         };
         if plan.exceed == Fraction::ONE {
-            return Err(table.wrong("exceed", "100%", "lets every load pass", "less than 100%"));
+            return Err(table.wrong("exceed", "100%", "would accept every load", "less than 100%"));
         }
         if self.frames.size.is_some() {
             return Err(PlanError::Contradiction {
                 place: Box::new(table.place("sweep.sizes")),
                 other: Box::new(table.place("frames.size")),
-                why: "a sweep goes through sizes of its own, one after another".to_owned(),
+                why: "a sweep tests its own list of sizes (--sizes)".to_owned(),
             });
         }
         let text = plan.to_toml();
@@ -264,7 +264,7 @@ impl SweepPlanFile {
             return Ok(percents.iter().map(|percent| millionths(percent * 10_000)).collect());
         };
         let text = typed.as_str();
-        let expected = "shares of the load that was found, such as 10%,50%,100%";
+        let expected = "shares of the highest load found, such as 10%,50%,100%";
         let read = |part: &str| {
             let share: Fraction = part.trim().parse().map_err(|error: units::ParseError| {
                 table.wrong("latency_at", text, error.problem, expected)
@@ -281,7 +281,7 @@ impl SweepPlanFile {
     fn goals(&self, table: &Table<'_>, by_the_letter: bool) -> Result<Vec<SweepGoal>, PlanError> {
         let default = if by_the_letter { "ndr" } else { "ndr,pdr" };
         let text = self.sweep.goal.as_ref().map_or(default, Typed::as_str);
-        let expected = "ndr (no loss), pdr (0.5%) or a loss ratio such as 0.1%; several with commas";
+        let expected = "ndr (no loss), pdr (0.5%) or a loss ratio such as 0.1%; separate several by commas";
         let read = |part: &str| {
             let part = part.trim();
             let (name, loss) = match part.to_ascii_lowercase().as_str() {
@@ -292,7 +292,7 @@ impl SweepPlanFile {
                     let loss: Fraction =
                         part.parse().map_err(|error: units::ParseError| fail(error.problem))?;
                     if loss == Fraction::ONE {
-                        return Err(fail("lets everything be lost"));
+                        return Err(fail("would accept the loss of every frame"));
                     }
                     (loss.to_string(), loss)
                 }
@@ -311,7 +311,12 @@ impl SweepPlanFile {
     fn width(&self, table: &Table<'_>) -> Result<Fraction, PlanError> {
         let width = table.share("width", &self.sweep.width)?.unwrap_or(millionths(5_000));
         if width == Fraction::ZERO || width > millionths(500_000) {
-            return Err(table.wrong("width", &width.to_string(), "is no width", "above 0 and at most 50%"));
+            return Err(table.wrong(
+                "width",
+                &width.to_string(),
+                "is not a width",
+                "above 0 and at most 50%",
+            ));
         }
         Ok(width)
     }
@@ -321,7 +326,7 @@ impl SweepPlanFile {
             return Ok(Rate::per_second(1).expect("1 is over zero"));
         };
         typed.as_str().parse().map_err(|error: units::ParseError| {
-            table.wrong("min_rate", typed.as_str(), error.problem, "frames a second, such as 100")
+            table.wrong("min_rate", typed.as_str(), error.problem, "frames per second, such as 100")
         })
     }
 
@@ -339,10 +344,10 @@ impl SweepPlanFile {
 
     fn max(&self, table: &Table<'_>) -> Result<Pace, PlanError> {
         let Some(typed) = &self.sweep.max_rate else { return Ok(Pace::Line { millionths: 1_000_000 }) };
-        let expected = "frames a second (2M), bits a second (1gbit), or a share of the line rate (50%)";
+        let expected = "frames per second (2M), bits per second (1gbit), or a share of the line rate (50%)";
         match read_pace(typed.as_str()) {
             Ok(pace @ (Pace::Frames(_) | Pace::Bits { .. } | Pace::Line { .. })) => Ok(pace),
-            Ok(_) => Err(table.wrong("max_rate", typed.as_str(), "is no highest load", expected)),
+            Ok(_) => Err(table.wrong("max_rate", typed.as_str(), "cannot be the highest load", expected)),
             Err(problem) => Err(table.wrong("max_rate", typed.as_str(), &problem, expected)),
         }
     }
@@ -468,13 +473,13 @@ mod tests {
         let said = refused(|sweep| sweep.goal = Some("mdr".into()));
         assert!(said.starts_with("--goal: 'mdr'") && said.contains("ndr (no loss)"), "{said}");
         let said = refused(|sweep| sweep.goal = Some("100%".into()));
-        assert!(said.contains("lets everything be lost"), "{said}");
+        assert!(said.contains("would accept the loss of every frame"), "{said}");
         let said = refused(|sweep| sweep.receive = None);
         assert!(said.starts_with("--receive needs a port"), "{said}");
         let said = refused(|sweep| sweep.trials = Some("0".into()));
         assert!(said.starts_with("--trials: '0' is out of range") && said.contains("1 to 100"), "{said}");
         let said = refused(|sweep| sweep.max_rate = Some("max".into()));
-        assert!(said.starts_with("--max-rate: 'max' is no highest load"), "{said}");
+        assert!(said.starts_with("--max-rate: 'max' cannot be the highest load"), "{said}");
         let said = refused(|sweep| sweep.first_trial_time = Some("2".into()));
         assert!(said.contains("--first-trial-time contradicts --trial-time"), "{said}");
         let said = refused(|sweep| sweep.exceed = Some("1".into()));

@@ -106,7 +106,7 @@ impl Table<'_> {
         let mut cpus = Vec::new();
         for part in text.split(',') {
             let (from, to) = part.split_once('-').unwrap_or((part, part));
-            let read = |text: &str| text.trim().parse::<u32>().map_err(|_| fail("is no list of CPUs"));
+            let read = |text: &str| text.trim().parse::<u32>().map_err(|_| fail("is not a list of CPUs"));
             let (from, to) = (read(from)?, read(to)?);
             if from > to || to > MOST_CPU {
                 return Err(fail("has a range that goes down, or a CPU above 8191"));

@@ -80,7 +80,7 @@ impl Resolver<'_> {
         };
         match typed {
             Some(most) if most != *connections => {
-                let why = format!("the load already has {connections} connections, not {most}");
+                let why = format!("the load already has {connections} connections");
                 Err(self.contradiction("connection.max_open", "load.parallel", why))
             }
             _ => Ok(*connections),
@@ -100,7 +100,7 @@ impl Resolver<'_> {
                 |problem| self.value(&field, text, Problem::new(problem, "a local address, e.g. 127.0.0.2"));
             let address: IpAddr = text.trim().parse().map_err(|_| wrong("is not an IP address"))?;
             if all.contains(&address) {
-                return Err(wrong("is there twice"));
+                return Err(wrong("is given twice"));
             }
             self.check_family(&field, address, family)?;
             all.push(address);
@@ -122,14 +122,16 @@ impl Resolver<'_> {
         let url = if text.contains("://") { text.clone() } else { format!("http://{text}") };
         let parsed = TargetUrl::parse(&url).map_err(|problem| match problem {
             UrlProblem::PortOutOfRange => wrong("has a port that is not from 1 to 65535".to_owned()),
-            UrlProblem::HostCharacter { .. } => wrong("has a character that no host may have".to_owned()),
+            UrlProblem::HostCharacter { .. } => {
+                wrong("has a character that is not allowed in a host".to_owned())
+            }
             other => wrong(other.to_string()),
         })?;
         if parsed.scheme == Scheme::Https {
             return Err(wrong("asks for TLS to the proxy itself, which is not supported".to_owned()));
         }
         if parsed.path_and_query != "/" {
-            return Err(wrong("has more than a login, a host and a port".to_owned()));
+            return Err(wrong("has more than user, password, host and port".to_owned()));
         }
         if parsed.userinfo.is_some_and(|login| !login.contains(':')) {
             return Err(wrong("has a user without ':' and a password".to_owned()));
@@ -155,7 +157,7 @@ impl Resolver<'_> {
     fn check_reuse(&self, plan: &ConnectionPlan, request: &RequestPlan) -> Result<(), PlanError> {
         let requests = plan.requests_per_connection;
         if !plan.keep_alive && plan.pipeline > 1 {
-            let why = "a connection that closes after one request cannot have several on their way";
+            let why = "a connection that closes after one request cannot have several in flight";
             return Err(self.contradiction("connection.pipeline", "connection.keep_alive", why));
         }
         if !plan.keep_alive && requests.is_some_and(|requests| requests > 1) {
@@ -167,8 +169,7 @@ impl Resolver<'_> {
             ));
         }
         if let Some(requests) = requests.filter(|requests| *requests < plan.pipeline) {
-            let why =
-                format!("a connection that carries {requests} cannot have {} on their way", plan.pipeline);
+            let why = format!("a connection that carries {requests} cannot have {} in flight", plan.pipeline);
             return Err(self.contradiction("connection.pipeline", "connection.requests_per_connection", why));
         }
         if plan.pipeline > 1 && request.version == HttpVersion::Http10 {
@@ -179,7 +180,7 @@ impl Resolver<'_> {
             ));
         }
         if plan.pipeline > 1 && request.expect_continue {
-            let why = "what follows a request that waits for its 100 cannot be sent ahead";
+            let why = "nothing can be sent behind a request that waits for a 100 response";
             return Err(self.contradiction("connection.pipeline", "request.expect_continue", why));
         }
         Ok(())
@@ -190,9 +191,9 @@ impl Resolver<'_> {
             return Ok(());
         }
         let others = [
-            ("connection.proxy", plan.proxy.is_some(), "a Unix socket has no proxy"),
+            ("connection.proxy", plan.proxy.is_some(), "a Unix socket cannot use a proxy"),
             ("connection.source_ips", !plan.source_ips.is_empty(), "a Unix socket has no local IP address"),
-            ("resolve.fixed", self.file.resolve.fixed.is_some(), "a Unix socket needs no address"),
+            ("resolve.fixed", self.file.resolve.fixed.is_some(), "a Unix socket needs no address look-up"),
         ];
         match others.into_iter().find(|(_, is_set, _)| *is_set) {
             Some((other, _, why)) => Err(self.contradiction("connection.unix", other, why)),

@@ -13,7 +13,7 @@ impl Resolver<'_> {
         let abort_if = self.limit_list("limits.abort_if", &section.abort_if, stop)?;
         for (index, limit) in abort_if.iter().enumerate() {
             if limit.window.is_none() && limit.bound.is_of_a_sum() && !limit.comparison.is_upward() {
-                let why = format!("at its start every run has '{limit}'");
+                let why = format!("every run starts with '{limit}'");
                 let field = format!("limits.abort_if[{index}]");
                 return Err(self.missing(&field, "a window, such as in any 10s", why));
             }
@@ -32,7 +32,7 @@ impl Resolver<'_> {
         let limit: Limit = text.parse().map_err(refused)?;
         match (limit.window, stop.duration) {
             (Some(window), Some(duration)) if window > duration => {
-                let why = format!("'{limit}' would never be measured in a run of {duration}");
+                let why = format!("a run of {duration} has no window for '{limit}'");
                 Err(self.contradiction(field, "stop.duration", why))
             }
             _ => Ok(limit),

@@ -21,7 +21,7 @@ impl Resolver<'_> {
                 }
             }
             if parallel.is_none() {
-                self.note(format!("no load given: {DEFAULT_CONNECTIONS} connections, each sends as soon as it has its answer"));
+                self.note(format!("no load given: {DEFAULT_CONNECTIONS} connections, each with one request after the other"));
             }
             return Ok(Load::Closed { connections: parallel.unwrap_or(DEFAULT_CONNECTIONS) });
         };
@@ -49,13 +49,13 @@ impl Resolver<'_> {
         let mut given = typed.into_iter().filter_map(|(field, text)| text.map(|text| (field, text)));
         let Some((field, text)) = given.next() else { return Ok(None) };
         if let Some((other, _)) = given.next() {
-            return Err(self.contradiction(other, field, "a run has one shape of load"));
+            return Err(self.contradiction(other, field, "a run has only one shape of load"));
         }
         if load.poisson == Some(true) && field != "load.rate" {
             return Err(self.contradiction(
                 "load.poisson",
                 field,
-                "Poisson arrivals have one mean rate, given by --rate",
+                "Poisson arrivals need a constant mean rate (--rate)",
             ));
         }
         let shape = match field {
@@ -87,7 +87,7 @@ impl Resolver<'_> {
             _ if jitter == Fraction::ZERO => return Ok(jitter),
             Shape::Poisson(_) => "Poisson gaps are random already",
             Shape::Burst { .. } => "requests of a burst have no gap to vary",
-            Shape::At(_) => "recorded times are taken as they are",
+            Shape::At(_) => "recorded times are not changed",
             _ => return Ok(jitter),
         };
         let field = if matches!(shape, Shape::Poisson(_)) { "load.poisson" } else { field };

@@ -63,7 +63,7 @@ impl Resolver<'_> {
         let mut given = given.into_iter().filter_map(|(field, text)| text.map(|text| (field, text)));
         let Some((field, text)) = given.next() else { return Ok(Body::None) };
         if let Some((other, _)) = given.next() {
-            return Err(self.contradiction(other, field, "a request has one body"));
+            return Err(self.contradiction(other, field, "a request has only one body"));
         }
         if field == "request.body" {
             let problem = placeholder_problem(text, templates);
@@ -89,12 +89,12 @@ impl Resolver<'_> {
             let checked = checked_header(typed, templates);
             let (name, value) = checked.map_err(|problem| self.value(&field, &typed.to_string(), problem))?;
             if name.eq_ignore_ascii_case("authorization") && self.file.request.user.is_some() {
-                return Err(self.contradiction(&field, "request.user", "both would send Authorization"));
+                return Err(self.contradiction(&field, "request.user", "both set the Authorization header"));
             }
             if !name.eq_ignore_ascii_case("host") {
                 headers.push((name, value));
             } else if host.replace(value).is_some() || self.file.request.host.is_some() {
-                return Err(self.contradiction(&field, "request.host", "a request has one Host"));
+                return Err(self.contradiction(&field, "request.host", "a request has only one Host"));
             }
         }
         Ok((headers, host))
@@ -151,11 +151,11 @@ impl Resolver<'_> {
             return Ok(());
         }
         if matches!(request.body, Body::Streamed(_)) {
-            let why = "a streamed body is sent in chunks, which HTTP/1.0 does not know";
+            let why = "a streamed body is sent in chunks, which HTTP/1.0 does not support";
             return Err(self.contradiction("request.body_stream", "request.http", why));
         }
         if request.expect_continue {
-            let why = "HTTP/1.0 does not know 100 Continue";
+            let why = "HTTP/1.0 does not support 100 Continue";
             return Err(self.contradiction("request.expect_continue", "request.http", why));
         }
         Ok(())

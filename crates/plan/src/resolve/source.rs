@@ -17,7 +17,7 @@ impl Resolver<'_> {
         let mut given = given.into_iter().filter(|(_, is_set)| *is_set).map(|(field, _)| field);
         let first = given.next().ok_or(PlanError::NoTarget)?;
         if let Some(other) = given.next() {
-            return Err(self.contradiction(other, first, "requests come from one place"));
+            return Err(self.contradiction(other, first, "requests can come from only one source"));
         }
         let order = self.choice(
             "order",
@@ -26,7 +26,7 @@ impl Resolver<'_> {
         )?;
         if let Some(url) = &file.url {
             if order.is_some() {
-                return Err(self.contradiction("order", "url", "one URL has no order"));
+                return Err(self.contradiction("order", "url", "a single URL has no order"));
             }
             url_problem(url, request.templates).map_or(Ok(()), |p| Err(self.value("url", url, p)))?;
             return Ok(Source::Url(url.clone()));
@@ -37,7 +37,7 @@ impl Resolver<'_> {
                 return Err(self.value(
                     "file",
                     path,
-                    Problem::new("names no file", "a file of URLs, one a line"),
+                    Problem::new("names no file", "a file of URLs, one per line"),
                 ));
             }
             return Ok(Source::File { path: path.into(), order });
@@ -56,11 +56,7 @@ impl Resolver<'_> {
                 RequestLine::check(typed, templates).map_err(|error| self.inline_error(index, error))?;
             if request.weight.is_some() && order != Order::Random {
                 let field = format!("requests[{index}].weight");
-                return Err(self.contradiction(
-                    &field,
-                    "order",
-                    "weights count only when the order is random",
-                ));
+                return Err(self.contradiction(&field, "order", "weights apply only if the order is random"));
             }
             requests.push(request);
         }
@@ -97,7 +93,11 @@ impl Resolver<'_> {
         };
         if request.expect_continue && !has_body {
             let needs = "--body (request.body)";
-            return Err(self.missing("request.expect_continue", needs, "there is nothing to continue with"));
+            return Err(self.missing(
+                "request.expect_continue",
+                needs,
+                "without a body there is nothing to send after the 100",
+            ));
         }
         Ok(())
     }

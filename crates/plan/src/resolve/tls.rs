@@ -32,7 +32,7 @@ impl Resolver<'_> {
         }
         let insecure = typed.insecure.unwrap_or(false);
         if insecure {
-            self.note("INSECURE: certificates are NOT verified; anyone may answer for the target");
+            self.note("INSECURE: certificates are NOT verified; anyone could respond for the target");
         }
         Ok(TlsPlan {
             ca: self.path("tls.ca", typed.ca.as_deref())?,
@@ -63,10 +63,10 @@ impl Resolver<'_> {
             (Some(_), None) => Err(self.missing(
                 "tls.cert",
                 "--key (tls.key)",
-                "a client proves that it owns its certificate",
+                "a client certificate is useless without its key",
             )),
             (None, Some(_)) => {
-                Err(self.missing("tls.key", "--cert (tls.cert)", "a key alone identifies nobody"))
+                Err(self.missing("tls.key", "--cert (tls.cert)", "a key is useless without its certificate"))
             }
         }
     }
@@ -83,11 +83,11 @@ impl Resolver<'_> {
                 return Err(self.value(
                     &field,
                     text,
-                    Problem::new("is no cipher suite that Tare has", expected),
+                    Problem::new("is not a supported cipher suite", expected),
                 ));
             };
             if all.contains(&name) {
-                return Err(self.value(&field, text, Problem::new("is there twice", "each suite once")));
+                return Err(self.value(&field, text, Problem::new("is given twice", "each suite once")));
             }
             usable |= (min..=max).contains(version);
             all.push(name);
@@ -97,7 +97,7 @@ impl Resolver<'_> {
             return Err(self.contradiction(
                 "tls.ciphers",
                 other,
-                "none of these suites belongs to an allowed version",
+                "no suite in this list belongs to an allowed TLS version",
             ));
         }
         Ok(all)
@@ -127,10 +127,7 @@ impl Resolver<'_> {
                 return wrong("is not 1 to 255 bytes long", "a protocol such as http/1.1");
             }
             if name == "h2" {
-                return wrong(
-                    "would be answered in HTTP/2, which is not spoken here",
-                    "http/1.1 or http/1.0",
-                );
+                return wrong("would select HTTP/2, which is not supported", "http/1.1 or http/1.0");
             }
         }
         Ok(list.clone())

@@ -6,7 +6,7 @@
 //!             └ next to hand over └ next to write
 //! ```
 //!
-//! The kernel copies nothing: the frame that travels consists of the slot's own bytes. A veth says «sent» before the far side
+//! The kernel copies nothing: the frame that travels consists of the slot's own bytes. A veth says "sent" before the far side
 //! has read them, so the ring has more slots than lie on the way: 256 in a veth's queue, 1 000 in a CPU's backlog.
 
 use super::layout::{SEND_OFFSET, Slots, at};

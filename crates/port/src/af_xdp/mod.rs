@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Zero-copy where the driver has it, copies elsewhere; the kernel is called only when it says that it sleeps. A kick that the driver
-//! answers with «no room» is repeated by the next call: waiting for completions alone could wait for ever.
+//! answers with "no room" is repeated by the next call: waiting for completions alone could wait for ever.
 
 mod cursor;
 mod launch;

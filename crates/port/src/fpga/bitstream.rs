@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn the_crc_is_that_of_the_catalogue_and_of_ecppack() {
-        // CRC-16/UMTS of «123456789».
+        // CRC-16/UMTS of "123456789".
         assert_eq!(b"123456789".iter().fold(0, |sum, byte| crc(sum, *byte)), 0xfee8);
         // As ecppack 0.11 writes it: behind the first frame of an empty LFE5U-25F (7 562 frames) b1d4, behind the next d902.
         let mut first = plain();

@@ -406,7 +406,7 @@ fn every_word_that_is_shown_is_defined() {
     for word in all {
         assert!(
             defined.contains(&word),
-            "«{word}» is shown, but docs/terminology.md does not define it: {defined:?}"
+            "'{word}' is shown, but docs/terminology.md does not define it: {defined:?}"
         );
     }
 }

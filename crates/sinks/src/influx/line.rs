@@ -7,7 +7,7 @@
 //! | text field | `"`, `\` |
 //!
 //! A tag can hold no line end and end in no backslash, and can not be empty: line ends become spaces, the backslash goes,
-//! and an empty tag is left out. Source: InfluxDB 1.8 reference, «line protocol».
+//! and an empty tag is left out. Source: InfluxDB 1.8 reference, "line protocol".
 
 use std::fmt::Write;
 
@@ -106,7 +106,7 @@ fn escape(into: &mut String, text: &str, which: &str) {
 mod tests {
     use super::*;
 
-    /// The examples of InfluxDB's own reference («Special characters»).
+    /// The examples of InfluxDB's own reference ("Special characters").
     #[test]
     fn escaped_as_the_reference_does() {
         let mut lines = Lines::default();

@@ -192,7 +192,7 @@ fn a_unix_socket_takes_the_place_of_the_address() {
     let _shared = beside_others();
     let folder = scratch();
     let socket = folder.path().join("socket").display().to_string();
-    // The TCP listener is only for its line «listening on».
+    // The TCP listener is only for its line "listening on".
     let target = Target::start(&format!("--listen 0 --unix {socket}"));
     let run = Tare::http(&format!("-c 2 -n 50 --unix {socket} http://shop.invalid/")).run();
     assert_eq!((run.outcome("200"), run.int("connections.opened")), (50, 2), "{run}");

@@ -110,7 +110,7 @@ fn weights_are_respected_and_names_are_groups() {
     assert!(
         requests.iter().all(|r| (r.target() == "/c") == (r.line().starts_with("POST") && r.body == b"n=1"))
     );
-    // The server answers 200; only «buy» wanted 201.
+    // The server answers 200; only "buy" wanted 201.
     assert_eq!(run.outcome("expect.status") as f64, counts[2], "{run}");
 }
 

@@ -89,7 +89,7 @@ fn version_2_gets_its_token_organisation_and_bucket() {
         .run();
     assert_eq!(run.at("sinks")[0]["rows_lost"], 0, "{run}");
     let requests = recorder.requests();
-    // InfluxDB's API reference, «Write data»: POST /api/v2/write, Authorization: Token …
+    // InfluxDB's API reference, "Write data": POST /api/v2/write, Authorization: Token …
     for request in &requests {
         assert_eq!(request.line(), "POST /api/v2/write?org=my+org&bucket=load&precision=ns HTTP/1.1");
         assert_eq!(request.fields("Authorization"), ["Token s3cret=="]);

@@ -157,7 +157,7 @@ fn what_is_rejected_counts_as_lost() {
     let run = run(&receiver, "");
     let sink = &run.at("sinks")[0];
     let trouble = sink["trouble"].as_str().unwrap_or_default();
-    assert!(trouble.contains("it rejected 7 of ") && trouble.contains("(«out of room»)"), "{sink}: {run}");
+    assert!(trouble.contains("it rejected 7 of ") && trouble.contains("('out of room')"), "{sink}: {run}");
     assert_eq!(sink["rows"].as_u64(), Some(0), "{sink}: {run}");
     assert_eq!(run.criterion("sinks.lost").severity, "DEGRADED", "{run}");
 }

@@ -40,7 +40,7 @@ fn check_lost(run: &Run, expected: &str) {
             "{sink}: {run}"
         );
         let trouble = sink["trouble"].as_str().unwrap_or_default();
-        assert!(trouble.contains(expected), "{trouble} has no «{expected}»: {run}");
+        assert!(trouble.contains(expected), "{trouble} has no '{expected}': {run}");
         let url = sink["url"].as_str().expect("a URL");
         assert!(run.stderr.contains(url), "{url} is not told at once: {run}");
     }
@@ -148,7 +148,7 @@ fn a_receiver_that_recovers_gets_everything() {
     let sink = &run.at("sinks")[0];
     let rows = run.result["intervals"].as_array().expect("intervals is a list").len() as u64;
     assert_eq!((sink["rows"].as_u64(), sink["rows_lost"].as_u64()), (Some(rows), Some(0)), "{sink}: {run}");
-    assert!(run.stderr.contains("it answers 503 («busy»); it is tried again while the run goes on"), "{run}");
+    assert!(run.stderr.contains("it answers 503 ('busy'); it is tried again while the run goes on"), "{run}");
     assert_eq!(receiver.requests().len() as u64, rows + 2, "{run}");
 }
 
@@ -170,7 +170,7 @@ fn what_is_wrong_with_the_url_is_said_before_any_load() {
         let run = Tare::http(&format!("--rate 100 --duration 1s {}", target.url()));
         let run = run.arg("--to").arg(to).start().finish_unchecked();
         assert_eq!(run.code, Some(2), "{to}: {run}");
-        assert!(run.stderr.contains(expected), "{to} says no «{expected}»: {}", run.stderr);
+        assert!(run.stderr.contains(expected), "{to} says no '{expected}': {}", run.stderr);
     }
     assert!(target.truth().records.is_empty(), "nothing was sent");
 }

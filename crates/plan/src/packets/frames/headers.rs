@@ -58,7 +58,7 @@ impl Reader<'_> {
                 Some(_) => Err(PlanError::Missing {
                     place: self.at("pcp"),
                     needs: "--vlan".to_owned(),
-                    why: "the priority is a field of the tag".to_owned(),
+                    why: "the priority is a field of the VLAN tag".to_owned(),
                 }),
             };
         };
@@ -101,7 +101,7 @@ impl Reader<'_> {
         }
         if matches!(chosen.first, 0x0800 | 0x0806 | 0x86dd | 0x8100 | 0x88a8) {
             return Err(wrong(
-                "announces a header that a raw frame does not have",
+                "stands for a header that a raw frame does not have",
                 "--proto, --vlan, or another type",
             ));
         }
@@ -146,7 +146,7 @@ impl Reader<'_> {
                 return Err(PlanError::Contradiction {
                     place: self.at(source),
                     other: self.at(destination),
-                    why: "one is an address of IPv4, the other of IPv6".to_owned(),
+                    why: "one is an IPv4 address, the other an IPv6 address".to_owned(),
                 });
             }
             [Some((_, kind)), _] | [None, Some((_, kind))] => kind,
@@ -203,7 +203,7 @@ impl Reader<'_> {
             _ => {
                 return Err(PlanError::Missing {
                     place: self.at("flow_label"),
-                    needs: "addresses of IPv6".to_owned(),
+                    needs: "IPv6 addresses".to_owned(),
                     why: "IPv4 has no flow label".to_owned(),
                 });
             }
@@ -280,7 +280,7 @@ impl Reader<'_> {
             || "letters of FSRPAUEC (FIN, SYN, RST, PSH, ACK, URG, ECE, CWR), - for none, or 0x00 to 0xff";
         let wrong = |problem: String| self.wrong("tcp_flags", text, (problem, expected().to_owned()));
         if let Some(digits) = text.strip_prefix("0x") {
-            return u8::from_str_radix(digits, 16).map_err(|_| wrong("is no byte".to_owned()));
+            return u8::from_str_radix(digits, 16).map_err(|_| wrong("is not a byte".to_owned()));
         }
         if text == "-" {
             return Ok(0);
@@ -290,7 +290,8 @@ impl Reader<'_> {
         }
         text.chars().try_fold(0, |flags, letter| {
             let bit = FLAG_LETTERS.iter().position(|known| char::from(*known) == letter.to_ascii_uppercase());
-            bit.map(|bit| flags | 1 << bit).ok_or_else(|| wrong(format!("has {letter:?}, which is no flag")))
+            bit.map(|bit| flags | 1 << bit)
+                .ok_or_else(|| wrong(format!("has {letter:?}, which is not a flag")))
         })
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn read(text: &str) -> Result<Sizes, Problem> {
     let text = text.trim();
     let number = |part: &str| {
         let part = part.trim();
-        part.parse::<usize>().map_err(|_| wrong(format!("has a part '{part}' that is no number")))
+        part.parse::<usize>().map_err(|_| wrong(format!("has a part '{part}' that is not a number")))
     };
     let range = |text: &str| -> Result<Option<(usize, usize)>, Problem> {
         let Some((first, last)) = text.split_once("..").or_else(|| text.split_once('-')) else {
@@ -46,7 +46,7 @@ pub(super) fn read(text: &str) -> Result<Sizes, Problem> {
         (_, Some(0)) => Err(wrong("has a step of 0")),
         (Some((first, last)), step) => Ok(Sizes::Range { first, last, step: step.unwrap_or(1) }),
         (None, None) => Ok(Sizes::Fixed(number(text)?)),
-        (None, Some(_)) => Err(wrong("has a step and no range")),
+        (None, Some(_)) => Err(wrong("has a step but no range")),
     }
 }
 
@@ -56,7 +56,7 @@ fn shares(text: &str) -> Result<Vec<(usize, u32)>, Problem> {
         let (size, share) = part.split_once('x').unwrap_or((part, "1"));
         match (size.trim().parse(), share.trim().parse()) {
             (Ok(size), Ok(share)) if share > 0 => Ok((size, share)),
-            _ => Err(wrong(format!("has a part '{}' that is no size with its share", part.trim()))),
+            _ => Err(wrong(format!("has a part '{}' that is not a size with its share", part.trim()))),
         }
     };
     text.split(',').map(part).collect()
@@ -85,10 +85,10 @@ pub(super) fn payload(text: &str) -> Result<Payload, Problem> {
         _ => match (text.strip_prefix("0x"), text_of(text)) {
             (Some(digits), _) => match unhex(digits) {
                 Some(bytes) => bytes,
-                None => return wrong("has no pairs of hexadecimal digits behind 0x"),
+                None => return wrong("has no pairs of hexadecimal digits after 0x"),
             },
             (None, Some(text)) => text.as_bytes().to_vec(),
-            (None, None) => return wrong("is no payload"),
+            (None, None) => return wrong("is not a payload"),
         },
     };
     match bytes.len() {

@@ -170,7 +170,7 @@ impl Reader<'_> {
         let known = PROTOS.iter().find(|(name, _)| typed.as_str().eq_ignore_ascii_case(name));
         known.map(|(_, proto)| *proto).ok_or_else(|| {
             let expected = "udp, tcp, icmp, arp, ip or raw".to_owned();
-            self.wrong("proto", typed.as_str(), ("is no protocol of frames".to_owned(), expected))
+            self.wrong("proto", typed.as_str(), ("is not a protocol of frames".to_owned(), expected))
         })
     }
 
@@ -198,7 +198,7 @@ impl Reader<'_> {
             Some((key, _, _, needs)) => Err(PlanError::Missing {
                 place: self.at(key),
                 needs: (*needs).to_owned(),
-                why: "these frames have no such field".to_owned(),
+                why: "these frames do not have this field".to_owned(),
             }),
         }
     }
@@ -233,8 +233,8 @@ impl Reader<'_> {
             };
             let (name, values) = vary::read(typed.as_str(), is_ipv6, is_arp).map_err(wrong)?;
             if draft.vary.iter().any(|known| known.field == values.field) {
-                let expected = "one way for each field".to_owned();
-                return Err(wrong((format!("says a second time how {name} varies"), expected)));
+                let expected = "one --vary for each field".to_owned();
+                return Err(wrong((format!("varies {name} a second time"), expected)));
             }
             shown.push(format!("{name}={}", values.chosen));
             draft.vary.push(Vary { field: values.field, values: values.list, by: values.chosen.by });

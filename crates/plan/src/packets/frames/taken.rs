@@ -24,7 +24,7 @@ pub(super) fn resolve(
     }
     if let Some(other) = made(file) {
         let why =
-            "frames are either taken from a file or made; what is taken can be changed by --vary and --sign"
+            "frames come from a file or from these options, not both; --vary and --sign can change a file's frames"
                 .to_owned();
         return Err(PlanError::Contradiction { place: at("pcap"), other: at(other), why });
     }
@@ -45,8 +45,8 @@ pub(super) fn resolve(
             .is_some_and(|(name, values)| matches!(name.trim(), "src" | "dst") && values.contains(':'));
         let (name, varied) = vary::read(typed.as_str(), is_ipv6, false).map_err(wrong)?;
         if changes.vary.iter().any(|known| known.field == varied.field) {
-            let expected = "one way for each field".to_owned();
-            return Err(wrong((format!("says a second time how {name} varies"), expected)));
+            let expected = "one --vary for each field".to_owned();
+            return Err(wrong((format!("varies {name} a second time"), expected)));
         }
         shown.push(quoted(&format!("{name}={}", varied.chosen)));
         changes.vary.push(Vary { field: varied.field, values: varied.list, by: varied.chosen.by });

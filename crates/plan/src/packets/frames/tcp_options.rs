@@ -8,7 +8,7 @@
 
 use super::values::Problem;
 
-const EXPECTED: &str = "options such as mss=1460,sackok,ts=1:0,nop,wscale=7, of 40 bytes together";
+const EXPECTED: &str = "options such as mss=1460,sackok,ts=1:0,nop,wscale=7, of at most 40 bytes together";
 /// Room for options in a header.
 const MOST: usize = 40;
 const NOP: u8 = 1;
@@ -40,11 +40,12 @@ fn option(part: &str) -> Result<Vec<u8>, Problem> {
     let (name, value) = part.split_once('=').unwrap_or((part, ""));
     let number = |text: &str, most: u32| {
         let number = text.parse().ok().filter(|number: &u32| *number <= most);
-        number.ok_or_else(|| wrong(format!("has {name} with '{text}', which is no number from 0 to {most}")))
+        number
+            .ok_or_else(|| wrong(format!("has {name} with '{text}', which is not a number from 0 to {most}")))
     };
     let alone = |bytes: &[u8]| match part.contains('=') {
         false => Ok(bytes.to_vec()),
-        true => Err(wrong(format!("has {name} with a value, and it has none"))),
+        true => Err(wrong(format!("gives a value to {name}, which has none"))),
     };
     match name {
         "nop" => alone(&[NOP]),

@@ -166,32 +166,32 @@ fn values_by_flow_and_payloads_are_taken_over() {
 fn each_thing_that_is_wrong_is_named_with_its_flag() {
     assert_eq!(
         told("src = \"198.18.0\""),
-        "--src: '198.18.0' has a part '198.18.0' that is no IPv4 address; expected an IPv4 address, a list, a range \
+        "--src: '198.18.0' has a part '198.18.0' that is not an IPv4 address; expected an IPv4 address, a list, a range \
          (198.18.0.2-198.18.0.9) or a prefix"
     );
     assert_eq!(
         told("size = 68\nproto = \"tcp\"\nsign = true"),
-        "--size: '68' cannot be: frame size 68 is too small: Ethernet, IPv4, TCP and a signature take at least 76 (FCS counted); \
+        "--size: '68' is not possible: frame size 68 is too small: Ethernet, IPv4, TCP and a signature take at least 76 (FCS counted); \
          expected 76 or more"
     );
-    assert!(told("size = 63").starts_with("--size: '63' cannot be: frame size 63 is too small"));
+    assert!(told("size = 63").starts_with("--size: '63' is not possible: frame size 63 is too small"));
     assert!(told("size = 70000").contains("too large: at most 65535"));
     assert_eq!(
         told("src = \"198.18.0.1\"\ndst = \"fd00::1\""),
-        "--src contradicts --dst: one is an address of IPv4, the other of IPv6"
+        "--src contradicts --dst: one is an IPv4 address, the other an IPv6 address"
     );
     assert_eq!(
         told("sport = 5\nproto = \"icmp\""),
-        "--sport needs --proto udp or tcp: these frames have no such field"
+        "--sport needs --proto udp or tcp: these frames do not have this field"
     );
-    assert_eq!(told("pcp = 5"), "--pcp needs --vlan: the priority is a field of the tag");
+    assert_eq!(told("pcp = 5"), "--pcp needs --vlan: the priority is a field of the VLAN tag");
     assert!(told("vlan = 4096").contains("does not fit"));
     assert!(told("vlan = \"1,2,3\"").contains("is 3 tags"));
     assert!(told("proto = \"sctp\"").contains("expected udp, tcp, icmp, arp, ip or raw"));
     assert!(told("vary = \"sprot=1..5\"").contains("did you mean sport?"));
     assert!(told("vary = \"sport\"").contains("has no '='"));
     assert!(told("sport = \"1..5\"\nvary = \"sport=7..9\"").contains("a second time how sport varies"));
-    assert!(told("vary = \"seq=1..5\"").starts_with("--vary: 'seq=1..5' cannot be: seq cannot vary"));
+    assert!(told("vary = \"seq=1..5\"").starts_with("--vary: 'seq=1..5' is not possible: seq cannot vary"));
     assert!(told("dscp = \"1..5@flow\"").contains("no number of flows"));
     assert!(told("flows = 0").contains("is zero"));
     assert!(
@@ -201,12 +201,12 @@ fn each_thing_that_is_wrong_is_named_with_its_flag() {
     assert!(told("tcp_flags = \"X\"\nproto = \"tcp\"").contains("which is no flag"));
     assert!(told("tcp_options = \"mss=x\"\nproto = \"tcp\"").starts_with("--tcp-options: 'mss=x'"));
     assert!(told("tcp_options = \"nop\"").starts_with("--tcp-options needs --proto tcp"));
-    assert!(told("payload = \"ones\"").contains("is no payload"));
-    assert!(told("flow_label = 5").starts_with("--flow-label needs addresses of IPv6"));
+    assert!(told("payload = \"ones\"").contains("is not a payload"));
+    assert!(told("flow_label = 5").starts_with("--flow-label needs IPv6 addresses"));
     assert!(told("proto = \"raw\"\nethertype = 0x0800").contains("does not have"));
     assert!(told("proto = \"arp\"\nsign = true").starts_with("--sign: 'true' cannot be"));
     assert!(told("pcap = \"a.pcap\"\nsize = 64").starts_with("--pcap contradicts --size"));
-    assert!(told("seed = \"x\"").starts_with("--seed: 'x' is no seed"));
+    assert!(told("seed = \"x\"").starts_with("--seed: 'x' is not a seed"));
 }
 
 #[test]

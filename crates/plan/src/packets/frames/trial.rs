@@ -35,7 +35,7 @@ impl Reader<'_> {
             WireError::Flows { possible, .. } => format!("{possible} or fewer"),
             _ => "other values".to_owned(),
         };
-        Err(self.wrong(key, &typed, (format!("cannot be: {error}"), expected)))
+        Err(self.wrong(key, &typed, (format!("is not possible: {error}"), expected)))
     }
 
     /// The key that set how a field varies.

@@ -59,7 +59,7 @@ impl Kind {
             }
             Self::Ipv4 => "an IPv4 address, a list, a range (198.18.0.2-198.18.0.9) or a prefix".to_owned(),
             Self::Ipv6 => "an IPv6 address, a list, a range (fd00::2-fd00::9) or a prefix".to_owned(),
-            Self::Mac => "an Ethernet address (02:00:00:00:00:01), a list or a range".to_owned(),
+            Self::Mac => "a MAC address (02:00:00:00:00:01), a list or a range".to_owned(),
         }
     }
 
@@ -72,17 +72,17 @@ impl Kind {
                     Some(digits) => u128::from_str_radix(digits, 16),
                     None => text.parse(),
                 };
-                let value = value.map_err(|_| wrong("is no number"))?;
+                let value = value.map_err(|_| wrong("is not a number"))?;
                 if value > self.most() { Err(wrong("does not fit")) } else { Ok(value) }
             }
             Self::Ipv4 => {
-                text.parse::<Ipv4Addr>().map(|a| a.to_bits().into()).map_err(|_| wrong("is no IPv4 address"))
+                text.parse::<Ipv4Addr>().map(|a| a.to_bits().into()).map_err(|_| wrong("is not an IPv4 address"))
             }
             Self::Ipv6 => {
-                text.parse::<Ipv6Addr>().map(Ipv6Addr::to_bits).map_err(|_| wrong("is no IPv6 address"))
+                text.parse::<Ipv6Addr>().map(Ipv6Addr::to_bits).map_err(|_| wrong("is not an IPv6 address"))
             }
             Self::Mac => {
-                let mac = text.parse::<Mac>().map_err(|_| wrong("is no Ethernet address"))?;
+                let mac = text.parse::<Mac>().map_err(|_| wrong("is not a MAC address"))?;
                 Ok(mac.0.iter().fold(0, |value, byte| value << 8 | u128::from(*byte)))
             }
         }
@@ -207,7 +207,7 @@ fn increment(first: u128, last: u128, step: u128) -> Result<(u128, Option<Values
 /// All addresses of a prefix.
 fn prefix(text: &str, network: &str, length: &str, kind: Kind) -> Result<(u128, Option<Values>), Problem> {
     if !matches!(kind, Kind::Ipv4 | Kind::Ipv6) {
-        return Err((format!("has a step and no range in '{text}'"), kind.expected()));
+        return Err((format!("has a step but no range in '{text}'"), kind.expected()));
     }
     let first = kind.read(network.trim())?;
     let length = length.trim().parse().ok().filter(|length| *length <= kind.bits());
@@ -217,7 +217,7 @@ fn prefix(text: &str, network: &str, length: &str, kind: Kind) -> Result<(u128, 
     let hosts = kind.most().checked_shr(length).unwrap_or(0);
     if first & hosts != 0 {
         let right = kind.show(first & !hosts);
-        return Err((format!("has bits behind its first {length}"), format!("{right}/{length}")));
+        return Err((format!("has bits set after its first {length}"), format!("{right}/{length}")));
     }
     increment(first, first + hosts, 1)
 }
@@ -287,13 +287,13 @@ mod tests {
         for (text, kind, problem) in [
             ("", PORT, "is empty"),
             ("65536", PORT, "has a part '65536' that does not fit"),
-            ("1..x", PORT, "has a part 'x' that is no number"),
+            ("1..x", PORT, "has a part 'x' that is not a number"),
             ("1..9/0", PORT, "has a step of 0"),
             ("9@port", PORT, "follows 'port'"),
             ("random(9..1)", PORT, "has a range that goes down"),
-            ("198.18.0.1/24", Kind::Ipv4, "has bits behind its first 24"),
+            ("198.18.0.1/24", Kind::Ipv4, "has bits set after its first 24"),
             ("198.18.0.0/33", Kind::Ipv4, "has a prefix that is too long"),
-            ("198.18.0", Kind::Ipv4, "has a part '198.18.0' that is no IPv4 address"),
+            ("198.18.0", Kind::Ipv4, "has a part '198.18.0' that is not an IPv4 address"),
             ("::/0", Kind::Ipv6, "is a range of more than 2^64 values"),
         ] {
             assert_eq!(Chosen::read(text, kind).unwrap_err().0, problem, "{text}");

@@ -22,7 +22,7 @@ pub(super) fn read(text: &str, is_ipv6: bool, is_arp: bool) -> Result<(&'static 
     let Some(field) = Field::ALL.iter().copied().find(|field| field.name() == name) else {
         let hint = nearest(name, names()).map_or_else(String::new, |near| format!("; did you mean {near}?"));
         let all = names().collect::<Vec<_>>().join(", ");
-        return Err((format!("varies '{name}', which is no field{hint}"), format!("one of {all}")));
+        return Err((format!("varies '{name}', which is not a field{hint}"), format!("one of {all}")));
     };
     let field = match field {
         Field::Ipv4Source if is_arp => Field::ArpSender,
