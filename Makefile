@@ -20,7 +20,7 @@ FUZZ_SECONDS := 20
 SOAK_SECONDS := 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-trust bench-fpga fuzz soak mutants gallery formal sim timing-diagram synth module-sim module-test gates module-speed bitstream man completions clean need-build need-test
+.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-trust bench-fpga fuzz soak mutants gallery formal sim timing-diagram synth module-sim module-test gates module-speed bitstream stamps man completions clean need-build need-test
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -120,6 +120,10 @@ synth: ## size and clock of the hardware modules on Lattice ECP5: SYNTH_ARGS='--
 bitstream: ## a bitstream: BOARD=colorlight-5a-75b-v8.0, colorlight-5a-75b-v7.0 or ecpix5-85f
 	@scripts/hdl_tools.sh
 	@hdl/.venv/bin/python hdl/syn/bitstream.py $(BOARD)
+
+stamps: ## keep what the hardware's tests passed with in the repository, so that a fresh clone need not repeat them: after make test
+	@mkdir -p hdl/stamps
+	cp $(TARGET)/stamps/* hdl/stamps/
 
 module-sim: ## the hardware module as a process, simulated: target/module-sim/tare-module-sim
 	@scripts/need.sh verilator=verilator g++=g++ make=make python3=python3

@@ -6,6 +6,7 @@
 The command, and all that it starts, gets only the CPU time that nothing else wants. It must not depend on the time of day.
 """
 
+import contextlib
 import fcntl
 import os
 import pathlib
@@ -67,6 +68,11 @@ def main():
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     lock = shared(folder)
     process = subprocess.Popen(sys.argv[2:], start_new_session=True)
+    # A session is a group of its own for the scheduler (sched(7), "The autogroup feature"), and only niceness counts between groups.
+    autogroup = pathlib.Path("/proc", str(process.pid), "autogroup")
+    if autogroup.exists():
+        with contextlib.suppress(OSError):
+            autogroup.write_text("19")
 
     def end(*_):
         tell(process.pid, signal.SIGKILL)

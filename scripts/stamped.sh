@@ -8,7 +8,8 @@
 # SOURCE   a file, or a folder with all that is in it
 #
 # The hash is that of TOOLS, COMMAND, this script, and names and contents of the sources. With another hash, without a stamp, or with one that
-# cannot be read, the check runs. What it says last (its totals) is printed again if it does not run; the status is then 0.
+# cannot be read, the check runs. Where there is no STAMP, as in a fresh clone, one of the same name in hdl/stamps (kept in the repository, written by
+# `make stamps`) is as good: its hash is compared in the same way. What it says last (its totals) is printed again if it does not run; the status is then 0.
 set -eu
 
 stamp=$1
@@ -31,9 +32,11 @@ hash() {
 }
 
 before=$(hash "$@")
-if [ "$(head -n 1 "$stamp" 2>/dev/null)" = "$before" ]; then
-    echo "unchanged since it passed; remove $stamp to run it again"
-    sed 1d "$stamp"
+found=$stamp
+[ -e "$stamp" ] || found=hdl/stamps/$(basename "$stamp")
+if [ "$(head -n 1 "$found" 2>/dev/null)" = "$before" ]; then
+    echo "unchanged since it passed; remove $found to run it again"
+    sed 1d "$found"
     exit 0
 fi
 rm -f "$stamp"

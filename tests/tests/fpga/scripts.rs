@@ -41,9 +41,9 @@ impl Check {
         let runs = || std::fs::read_to_string(self.path("runs")).unwrap_or_default().lines().count();
         let before = runs();
         let output = Command::new(script("stamped.sh"))
-            .args([self.path("stamps/a").as_os_str(), self.tools.as_ref(), self.path("rtl").as_os_str()])
-            .args(["--", "sh", "-c", "echo run >>\"$1\"; echo 3 passed, 0 failed; exit $2", "sh"])
-            .args([self.path("runs").as_os_str(), self.status.as_ref()])
+            .current_dir(self.folder.path())
+            .args(["stamps/a", self.tools, "rtl"])
+            .args(["--", "sh", "-c", "echo run >>runs; echo 3 passed, 0 failed; exit $1", "sh", self.status])
             .output()
             .expect("a shell can be run");
         let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
@@ -78,12 +78,23 @@ fn what_has_passed_does_not_run_again_and_says_its_totals() {
 fn a_stamp_of_other_sources_is_refused() {
     let _shared = beside_others();
     let other = Check::has_passed();
-    let check = Check::new();
-    check.write("rtl/a.sv", "module a(input logic clk_i);");
-    std::fs::create_dir(check.path("stamps")).expect("a scratch folder");
-    std::fs::copy(other.path("stamps/a"), check.path("stamps/a")).expect("a stamp");
-    check.runs_again();
-    assert!(!check.run().0);
+    // Beside the build, and as a fresh clone has it.
+    for place in ["stamps", "hdl/stamps"] {
+        let stamped = || {
+            let check = Check::new();
+            std::fs::create_dir_all(check.path(place)).expect("a scratch folder");
+            std::fs::copy(other.path("stamps/a"), check.path(place).join("a")).expect("a stamp");
+            check
+        };
+        assert!(!stamped().run().0, "the same sources");
+        let mut check = stamped();
+        check.write("rtl/a.sv", "module a(input logic clk_i);");
+        check.runs_again();
+        assert!(!check.run().0);
+        check = stamped();
+        check.tools = "solver 2";
+        check.runs_again();
+    }
 }
 
 #[test]
