@@ -1,4 +1,5 @@
-//! Bare loops over AF_PACKET, with nothing of Tare in them, for benchmarks to set Tare beside; and the same with a port.
+//! Bare loops over AF_PACKET, with nothing of Tare in them, for benchmarks to set Tare beside; and the same
+//! with a port.
 //!
 //! ```text
 //! bare_packet send  gen0 SIZE SECONDS        sendmmsg × 64 past the queueing discipline, as fast as it goes
@@ -10,7 +11,8 @@
 //! bare_packet port-gaps packet:sink0 GAP_NS SECONDS      gap errors by the port's stamps
 //! ```
 //!
-//! SIZE counts the FCS. A line of `key value` pairs is printed at the end: frames, seconds, and this thread's user and system time.
+//! SIZE counts the FCS. A line of `key value` pairs is printed at the end: frames, seconds, and this thread's
+//! user and system time.
 
 #![allow(unsafe_code)]
 
@@ -22,8 +24,8 @@ use std::{mem, ptr};
 type Outcome = Result<(), Box<dyn Error>>;
 
 const BATCH: usize = 64;
-/// UDP to port 9, from 198.18.0.1 to 198.18.0.2, between the MAC addresses of a test bed; lengths and checksum of the IP
-/// header are filled in for each size.
+/// UDP to port 9, from 198.18.0.1 to 198.18.0.2, between the MAC addresses of a test bed; lengths and checksum
+/// of the IP header are filled in for each size.
 const HEAD: [u8; 42] = [
     0x02, 0x18, 0, 0, 0, 2, 0x02, 0x18, 0, 0, 0, 1, 0x08, 0x00, // Ethernet
     0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 198, 18, 0, 1, 198, 18, 0, 2, // IPv4

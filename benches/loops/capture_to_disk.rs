@@ -1,5 +1,6 @@
-//! Captures a port to a file for some seconds, and says what came and what it cost: the capture alone, without plan, store and
-//! report. To set beside tcpdump: the same frames, the same file system, CPU time of each process.
+//! Captures a port to a file for some seconds, and says what came and what it cost: the capture alone, without
+//! plan, store and report. To set beside tcpdump: the same frames, the same file system, CPU time of each
+//! process.
 //!
 //! ```text
 //! capture_to_disk packet:veth0 /dev/shm/a.pcapng 5 [plain]     plain: neither flows nor signatures

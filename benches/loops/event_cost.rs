@@ -1,7 +1,9 @@
-//! What recording one event costs, and what a recorder keeps: `cargo run --release -p tare-benches --bin event_cost`.
+//! What recording one event costs, and what a recorder keeps: `cargo run --release -p tare-benches --bin
+//! event_cost`.
 //!
-//! Events are made beforehand, in chunks that fit in the cache, and look like an open loop at 100 000/s whose answers
-//! take 50 µs to 5 ms and overtake each other. The best of many chunks is told: the cost without interruptions.
+//! Events are made beforehand, in chunks that fit in the cache, and look like an open loop at 100 000/s whose
+//! answers take 50 µs to 5 ms and overtake each other. The best of many chunks is told: the cost without
+//! interruptions.
 
 use measure::{IntervalRow, Probe, Settings, recorders};
 use units::{Bytes, Event, Gauges, Group, Instant, Outcome, Picos, Record};

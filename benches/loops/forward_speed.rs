@@ -1,5 +1,5 @@
-//! Frames a second of one lane over ports in memory (receive, read headers, decide, copy, transmit): no rules, 1, 1 000 and
-//! 100 000, in turns.
+//! Frames a second of one lane over ports in memory (receive, read headers, decide, copy, transmit): no rules,
+//! 1, 1 000 and 100 000, in turns.
 //!
 //! `cargo run --release -p tare-benches --bin forward_speed [FRAME SIZE]`
 

@@ -1,11 +1,13 @@
-//! What the engine alone can do: build frames, vary three fields, sign, hand over, receive and verify, on one core over `mem`.
+//! What the engine alone can do: build frames, vary three fields, sign, hand over, receive and verify, on one
+//! core over `mem`.
 //!
 //! ```text
 //! SendJob ─► flood ─► [ mem ═ mem ─► receive, verify ]      one thread: the port reads each batch back when it has been handed over
 //! ```
 //!
-//! The sending is that of `tare send --rate max`, its thread and its records. Prints millions of frames per second of this process's
-//! own CPU time for each of some trials, and the median: `cargo run --release -p tare-benches --bin mem_rate [FRAMES]`.
+//! The sending is that of `tare send --rate max`, its thread and its records. Prints millions of frames per
+//! second of this process's own CPU time for each of some trials, and the median: `cargo run --release -p
+//! tare-benches --bin mem_rate [FRAMES]`.
 
 use clock::HostClock;
 use packet::send::SendJob;

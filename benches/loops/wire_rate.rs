@@ -1,4 +1,5 @@
-//! How long it takes to write a 64-byte frame that varies in three fields and is signed, to read its headers, and to find the signature.
+//! How long it takes to write a 64-byte frame that varies in three fields and is signed, to read its headers,
+//! and to find the signature.
 //!
 //! ```text
 //! cargo run --release -p tare-benches --bin wire_rate
@@ -56,7 +57,8 @@ fn main() {
     }
 }
 
-/// Nanoseconds for each call, in the fastest of some rounds: those in which nobody else was on the core's other half.
+/// Nanoseconds for each call, in the fastest of some rounds: those in which nobody else was on the core's other
+/// half.
 fn fastest(mut call: impl FnMut(u64)) -> f64 {
     let round = |number: u64, call: &mut dyn FnMut(u64)| {
         let start = on_cpu_ns();

@@ -1,5 +1,6 @@
-//! What the kernel's program costs for each frame, by BPF_PROG_RUN: 1, 1 000 and 100 000 rules, in turns. The kernel runs the
-//! same frame again and again, so the tables are warm; different sources follow each other in blocks.
+//! What the kernel's program costs for each frame, by BPF_PROG_RUN: 1, 1 000 and 100 000 rules, in turns. The
+//! kernel runs the same frame again and again, so the tables are warm; different sources follow each other in
+//! blocks.
 //!
 //! `cargo run --release -p tare-benches --bin xdp_cost`
 

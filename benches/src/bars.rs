@@ -1,7 +1,8 @@
 //! The bars: what must be shown, in one table, and how it is judged.
 //!
-//! A ratio is `tare / peer` within one round, and the median over rounds decides; its range is shown beside it. Rounds in
-//! which other programs disturbed either side are left out, unless there is no other; then the line says so.
+//! A ratio is `tare / peer` within one round, and the median over rounds decides; its range is shown beside it.
+//! Rounds in which other programs disturbed either side are left out, unless there is no other; then the line
+//! says so.
 
 use serde::Serialize;
 
@@ -206,7 +207,8 @@ mod tests {
 
     #[test]
     fn the_best_peer_must_have_kept_the_rate() {
-        // The idle peer (rate off by half) has the least gap error and is no measure; 20 / 500 = 0.04 ≤ 0.05 holds.
+        // The idle peer (rate off by half) has the least gap error and is no measure; 20 / 500 = 0.04 ≤ 0.05
+        // holds.
         let mut runs = runs(&[("tare", 0, "gap_error_p50_us", 20.0)], "even-2000");
         let peer = |row: &str, error: f64, rate: f64| {
             Run::new("even-2000", row, 0).with("gap_error_p50_us", error).with("rate_error", rate)

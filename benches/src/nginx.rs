@@ -1,7 +1,7 @@
 //! The peer server: nginx with one worker, its own configuration in a temporary folder, loopback only.
 //!
-//! It answers 589 bytes from memory, plain on eight loopback addresses and over TLS 1.3 with no session tickets and no
-//! session cache, so that no client can resume. stub_status says how many requests it took.
+//! It answers 589 bytes from memory, plain on eight loopback addresses and over TLS 1.3 with no session tickets
+//! and no session cache, so that no client can resume. stub_status says how many requests it took.
 
 use std::cell::Cell;
 use std::io::{Read, Write};
@@ -14,8 +14,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::{proc, process};
 
-/// Requests go to 127.0.0.1 … 127.0.0.8 in turn, one address per run, so that connections left in TIME_WAIT by one run
-/// do not meet the next.
+/// Requests go to 127.0.0.1 … 127.0.0.8 in turn, one address per run, so that connections left in TIME_WAIT by
+/// one run do not meet the next.
 const ADDRESSES: usize = 8;
 
 /// A running nginx.

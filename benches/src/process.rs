@@ -23,8 +23,8 @@ static NICE: AtomicI32 = AtomicI32::new(0);
 /// How far ahead `--priority` puts them.
 const AHEAD: i32 = -19;
 
-/// Where the kernel keeps the niceness of a session against other sessions (sched(7), "The autogroup feature"): while that
-/// feature is on, a process's own niceness counts within its session only.
+/// Where the kernel keeps the niceness of a session against other sessions (sched(7), "The autogroup feature"):
+/// while that feature is on, a process's own niceness counts within its session only.
 const AUTOGROUP: &str = "/proc/self/autogroup";
 
 /// Starts all programs, as long as it lives, ahead of what else the machine does.
@@ -80,8 +80,8 @@ impl Ended {
     }
 }
 
-/// Runs `argv` on `core` until it ends, or kills it after `limit`. Its output goes through files in `scratch`, so
-/// that no pipe can fill and no reader takes CPU beside it.
+/// Runs `argv` on `core` until it ends, or kills it after `limit`. Its output goes through files in `scratch`,
+/// so that no pipe can fill and no reader takes CPU beside it.
 pub fn run(argv: &[String], core: usize, limit: Duration, scratch: &Path) -> Result<Ended> {
     let (out_path, err_path) = (scratch.join("stdout"), scratch.join("stderr"));
     let mut command = Command::new(&argv[0]);
@@ -188,7 +188,8 @@ fn reap(child: &Child) -> Result<Usage> {
     let mut status = 0;
     // SAFETY: rusage is plain integers; all zeroes is a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are to live locals of the right types; the pid is our own child, not yet waited for.
+    // SAFETY: both pointers are to live locals of the right types; the pid is our own child, not yet waited
+    // for.
     let reaped = unsafe { libc::wait4(child.id() as i32, &mut status, 0, &mut usage) };
     if reaped < 0 {
         return Err(std::io::Error::last_os_error()).context("wait4");

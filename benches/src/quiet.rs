@@ -1,8 +1,8 @@
 //! Waiting for a quiet machine, and repeating runs that something else disturbed.
 //!
-//! A run counts as disturbed by what *others* took of the cores, never by its own result, so that repeating favours no tool.
-//! All waiting and repeating together is bounded (`--patience`); when that is spent, runs are taken as they come, and the
-//! column "other CPU" tells.
+//! A run counts as disturbed by what *others* took of the cores, never by its own result, so that repeating
+//! favours no tool. All waiting and repeating together is bounded (`--patience`); when that is spent, runs are
+//! taken as they come, and the column "other CPU" tells.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

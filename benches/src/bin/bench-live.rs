@@ -1,16 +1,16 @@
-//! Whether watching a run changes what is measured: the same load with nobody watching, with the live page open in a
-//! viewer, and with the view filling a terminal, in turns.
+//! Whether watching a run changes what is measured: the same load with nobody watching, with the live page open
+//! in a viewer, and with the view filling a terminal, in turns.
 //!
 //! ```text
 //! bench-live [--rounds N] [--seconds N] [--rate N]
 //! ```
 //!
-//! Each round has one run of every kind, so that a machine that becomes slower does so for all. Printed is the median over
-//! rounds of the rate that was achieved (a closed loop: as fast as it goes) and of the 99th percentile (an open loop), and
-//! both beside nobody watching. What is asked for is less than 1 % between them.
+//! Each round has one run of every kind, so that a machine that becomes slower does so for all. Printed is the
+//! median over rounds of the rate that was achieved (a closed loop: as fast as it goes) and of the 99th
+//! percentile (an open loop), and both beside nobody watching. What is asked for is less than 1 % between them.
 //!
-//! A busy machine hides that in its noise. What it does not hide is printed, too: the CPU time of the threads that draw.
-//! At 10 ms each second they take 1 % of one CPU.
+//! A busy machine hides that in its noise. What it does not hide is printed, too: the CPU time of the threads
+//! that draw. At 10 ms each second they take 1 % of one CPU.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;

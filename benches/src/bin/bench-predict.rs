@@ -4,9 +4,10 @@
 //! bench-predict [--quick] [--http-only]
 //! ```
 //!
-//! Weighs the machine (in a state directory of its own, so the user's profile stays as it is), then takes plans of eight kinds: what is
-//! forecast of each at parts of its predicted peak beside the verdict of a run, and the predicted peak beside the one that runs find.
-//! Exit status 0: every forecast outside the grey zone was right, and every predicted peak within 20 % of the measured; 1: not so.
+//! Weighs the machine (in a state directory of its own, so the user's profile stays as it is), then takes plans
+//! of eight kinds: what is forecast of each at parts of its predicted peak beside the verdict of a run, and the
+//! predicted peak beside the one that runs find. Exit status 0: every forecast outside the grey zone was right,
+//! and every predicted peak within 20 % of the measured; 1: not so.
 
 use std::process::ExitCode;
 use std::time::Duration;

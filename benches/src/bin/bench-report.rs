@@ -1,7 +1,7 @@
 //! `bench-report`: how long it takes, and how much memory, to read and draw a run of an hour.
 //!
-//! A folder is made by `make-run` (3 600 intervals, 13 series and 7 names: 20 in its log); each step is then timed in a
-//! process of its own, whose peak memory (VmHWM) is that of this step and the ones it needs.
+//! A folder is made by `make-run` (3 600 intervals, 13 series and 7 names: 20 in its log); each step is then
+//! timed in a process of its own, whose peak memory (VmHWM) is that of this step and the ones it needs.
 
 #![forbid(unsafe_code)]
 

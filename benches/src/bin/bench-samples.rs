@@ -5,7 +5,8 @@
 //! rounds of: without, with, without, with …      medians of each, rows against what was offered
 //! ```
 //!
-//! Whatever slows the machine for a while slows both kinds, as they take turns; `--priority` goes before other work.
+//! Whatever slows the machine for a while slows both kinds, as they take turns; `--priority` goes before other
+//! work.
 
 #![forbid(unsafe_code)]
 
@@ -195,8 +196,8 @@ impl Figures {
     }
 }
 
-/// Medians side by side. On a machine with other work the runs of one kind may differ by more than the limit; then the
-/// limit can be neither shown nor refuted, and the line says so.
+/// Medians side by side. On a machine with other work the runs of one kind may differ by more than the limit;
+/// then the limit can be neither shown nor refuted, and the line says so.
 fn judge(without: &[Figures], with: &[Figures]) -> Result<bool> {
     let mut holds = true;
     let rate: fn(&Figures) -> f64 = |figures| figures.achieved_per_s;
@@ -269,8 +270,8 @@ impl Drop for Target {
     }
 }
 
-/// What this program starts goes before other work: the niceness of its session (sched(7), "The autogroup feature")
-/// where that counts, else its own.
+/// What this program starts goes before other work: the niceness of its session (sched(7), "The autogroup
+/// feature") where that counts, else its own.
 fn go_ahead() -> Result<()> {
     const AUTOGROUP: &str = "/proc/self/autogroup";
     rustix::process::setpriority_process(None, -19).context("--priority needs root")?;

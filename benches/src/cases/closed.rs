@@ -1,7 +1,7 @@
 //! Closed loop against nginx: requests per second, CPU and memory of each tool.
 //!
-//! No tool's word is taken alone: what it says it did must be what nginx counted. When it says more, nginx's count is
-//! used, and the row says so.
+//! No tool's word is taken alone: what it says it did must be what nginx counted. When it says more, nginx's
+//! count is used, and the row says so.
 
 use std::time::Duration;
 
@@ -39,8 +39,8 @@ fn all_tools(case: &Case, bench: &mut Bench, load: Load, tls: bool) -> Result<()
     rounds(case, bench, &tools, load, tls)
 }
 
-/// Rounds over the tools, interleaved. Before the first, wrk runs for a second to warm nginx up and to size the tools
-/// that take a number of requests.
+/// Rounds over the tools, interleaved. Before the first, wrk runs for a second to warm nginx up and to size the
+/// tools that take a number of requests.
 pub fn rounds(case: &Case, bench: &mut Bench, tools: &[Box<dyn Tool>], load: Load, tls: bool) -> Result<()> {
     let nginx = Nginx::start(bench.scratch.path(), SERVER_CORE)?;
     let url = || if tls { nginx.tls_url() } else { nginx.plain_url() };
@@ -102,8 +102,9 @@ fn measure(case: &Case, bench: &Bench, tool: &dyn Tool, ask: &Ask, nginx: &Nginx
     Ok(others(run, spent, ended.cpu_s() + nginx_cpu_s, ended.wall_s))
 }
 
-/// The requests that count, and what is doubtful about them. A tool may leave out those on their way when it stopped (at
-/// most one for each connection, and as many at its start); 0.2 % more is slack for a tool that discards a warm-up.
+/// The requests that count, and what is doubtful about them. A tool may leave out those on their way when it
+/// stopped (at most one for each connection, and as many at its start); 0.2 % more is slack for a tool that
+/// discards a warm-up.
 fn count(told: &Told, seen: u64, wall_s: f64) -> (u64, Vec<String>) {
     let mut doubts = Vec::new();
     if told.done > seen {

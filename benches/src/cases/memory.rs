@@ -11,7 +11,8 @@ use crate::runs::Run;
 use crate::tools::tare::Tare;
 use crate::tools::{Ask, Load, Tool};
 
-/// One pair of runs: 6 s and 60 s by default. It is not repeated, since nothing here depends on the machine's mood.
+/// One pair of runs: 6 s and 60 s by default. It is not repeated, since nothing here depends on the machine's
+/// mood.
 pub fn run(case: &Case, bench: &mut Bench) -> Result<()> {
     let Some(path) = bench.tare().map(ToOwned::to_owned) else { return Ok(()) };
     let tare = Tare::new(&path);

@@ -1,4 +1,5 @@
-//! A file of 5 000 000 URLs (about 300 MB): seconds from the start of the process to the first request, and private memory.
+//! A file of 5 000 000 URLs (about 300 MB): seconds from the start of the process to the first request, and
+//! private memory.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

@@ -3,8 +3,8 @@
 //! With arrivals t₀ … tₙ₋₁ (ns) and the asked rate R (1/s):
 //!
 //! - gap error   |tᵢ₊₁ − tᵢ − 10⁹/R|, n − 1 of them;
-//! - deviation   |rᵢ − median(r)| where rᵢ = tᵢ − i·10⁹/R: how far each arrival lies from an even line of exactly
-//!   the asked slope, laid where it fits best (a constant delay is no unevenness; a wrong rate is);
+//! - deviation   |rᵢ − median(r)| where rᵢ = tᵢ − i·10⁹/R: how far each arrival lies from an even line of
+//!   exactly the asked slope, laid where it fits best (a constant delay is no unevenness; a wrong rate is);
 //! - achieved    (n − 1) / (tₙ₋₁ − t₀).
 
 use serde::Serialize;

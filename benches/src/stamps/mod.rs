@@ -1,4 +1,5 @@
-//! Arrivals, stamped by a server that belongs to no tool: a process of its own, on a core of its own, that polls.
+//! Arrivals, stamped by a server that belongs to no tool: a process of its own, on a core of its own, that
+//! polls.
 //!
 //! ```text
 //! bench-http ──starts──► bench-http stamps (core 1, busy)  ◄──requests── tool under test (core 0)

@@ -1,6 +1,6 @@
 //! The stamping server: one thread that asks epoll without ever sleeping, reads CLOCK_MONOTONIC just before it
-//! reads a socket, and answers about 600 bytes. It must hold its core alone; then a stamp is late by one turn of
-//! the loop (a few µs under load).
+//! reads a socket, and answers about 600 bytes. It must hold its core alone; then a stamp is late by one turn
+//! of the loop (a few µs under load).
 
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Read, Write};

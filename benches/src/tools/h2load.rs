@@ -1,7 +1,7 @@
 //! h2load (nghttp2), over HTTP/1.1.
 //!
-//! With a duration and `Connection: close` it never ends, so new connections are asked for by number of requests. Its
-//! rate is per client; 64 clients share the asked one.
+//! With a duration and `Connection: close` it never ends, so new connections are asked for by number of
+//! requests. Its rate is per client; 64 clients share the asked one.
 
 use anyhow::{Context, Result};
 

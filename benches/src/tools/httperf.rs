@@ -1,7 +1,8 @@
 //! httperf 0.9: opens connections at a rate and sends a number of requests on each.
 //!
-//! Keep-alive is 64 connections, opened at once, with as many calls each as fill the time. It cannot hold 64 new
-//! connections at once in a closed loop (they come at a rate, or one after another). Its rate is a rate of connections.
+//! Keep-alive is 64 connections, opened at once, with as many calls each as fill the time. It cannot hold 64
+//! new connections at once in a closed loop (they come at a rate, or one after another). Its rate is a rate of
+//! connections.
 
 use anyhow::{Context, Result};
 

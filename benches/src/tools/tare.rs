@@ -59,7 +59,8 @@ impl Tool for Tare {
         Ok(argv)
     }
 
-    /// Exit status 4 (verdict INVALID) is no obstacle: at full load the generator is what limits, and it says so.
+    /// Exit status 4 (verdict INVALID) is no obstacle: at full load the generator is what limits, and it says
+    /// so.
     fn read(&self, ended: &Ended) -> Result<Told> {
         parse(&ended.stdout).with_context(|| format!("reading tare's output: {}", ended.last_words()))
     }

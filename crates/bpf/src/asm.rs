@@ -155,7 +155,8 @@ impl Assembler {
         self.push(ALU64 | NEGATE, dst as u8, 0, 0, 0)
     }
 
-    /// Turns the low 16, 32 or 64 bits of a register into big-endian order (or back), and clears what is above them.
+    /// Turns the low 16, 32 or 64 bits of a register into big-endian order (or back), and clears what is above
+    /// them.
     pub fn to_big_endian(&mut self, dst: Register, size: Size) -> &mut Self {
         self.push(ALU32 | END | FROM_REGISTER, dst as u8, 0, 0, size.bytes() as i32 * 8)
     }
@@ -196,12 +197,14 @@ impl Assembler {
         self.wide(dst, 0, value as u32 as i32, (value >> 32) as u32 as i32)
     }
 
-    /// dst = a map, for helpers that take one. The map must stay open until the program is loaded, which keeps it from then on.
+    /// dst = a map, for helpers that take one. The map must stay open until the program is loaded, which keeps
+    /// it from then on.
     pub fn load_map(&mut self, dst: Register, map: BorrowedFd<'_>) -> &mut Self {
         self.wide(dst, PSEUDO_MAP_FD, map.as_raw_fd(), 0)
     }
 
-    /// dst = the address of byte `offset` of an array map's values: memory that can be read and written with no look-up.
+    /// dst = the address of byte `offset` of an array map's values: memory that can be read and written with no
+    /// look-up.
     pub fn load_map_value(&mut self, dst: Register, map: BorrowedFd<'_>, offset: u32) -> &mut Self {
         self.wide(dst, PSEUDO_MAP_VALUE, map.as_raw_fd(), offset as i32)
     }

@@ -17,7 +17,8 @@ pub struct Holder {
     pub name: String,
 }
 
-/// The name that a program was loaded with, by its number; `None` without privilege (CAP_SYS_ADMIN), or if it has gone.
+/// The name that a program was loaded with, by its number; `None` without privilege (CAP_SYS_ADMIN), or if it
+/// has gone.
 pub fn program_name(number: u32) -> Option<String> {
     let fd = sys::bpf_fd(sys::PROG_BY_ID, &mut sys::ById { number, ..Default::default() }).ok()?;
     let mut info = sys::ProgramInfo::default();

@@ -1,4 +1,5 @@
-//! One instruction, as the kernel reads it (RFC 9669): eight bytes, little-endian on every machine that Tare runs on.
+//! One instruction, as the kernel reads it (RFC 9669): eight bytes, little-endian on every machine that Tare
+//! runs on.
 //!
 //! ```text
 //!  63            32 31       16 15  12 11   8 7       0
@@ -7,8 +8,8 @@
 //! └────────────────┴───────────┴──────┴──────┴─────────┘
 //! ```
 
-/// A register of the BPF machine. `R0` is what a call returns, `R1`–`R5` are arguments and lost in a call, `R6`–`R9` are kept,
-/// `R10` is the frame pointer (its stack grows down to −512) and cannot be written.
+/// A register of the BPF machine. `R0` is what a call returns, `R1`–`R5` are arguments and lost in a call,
+/// `R6`–`R9` are kept, `R10` is the frame pointer (its stack grows down to −512) and cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Register {
@@ -84,7 +85,8 @@ impl Instruction {
 
 macro_rules! helpers {
     ($($(#[$doc:meta])* $name:ident = $number:literal $text:literal,)+) => {
-        /// A function of the kernel that programs may call; arguments in `R1`–`R5`, result in `R0` (bpf-helpers(7)).
+        /// A function of the kernel that programs may call; arguments in `R1`–`R5`, result in `R0`
+        /// (bpf-helpers(7)).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(i32)]
         pub enum Helper { $($(#[$doc])* $name = $number,)+ }

@@ -1,4 +1,5 @@
-//! Programs for the kernel's BPF machine: an assembler, and the few system calls that load, attach and run them.
+//! Programs for the kernel's BPF machine: an assembler, and the few system calls that load, attach and run
+//! them.
 //!
 //! ```text
 //! Assembler ── assemble ─► Vec<Instruction> ── Program::load ─► Program ─┬─ attach_xdp ─► Link     (detached when dropped)
@@ -7,8 +8,8 @@
 //!                         └─ share ─► Shared                               (words that program and process share)
 //! ```
 //!
-//! No libbpf, no ELF, no C compiler: programs are made of what the user asked for, so they are written by code. Every object is
-//! a file descriptor that closes when it is dropped.
+//! No libbpf, no ELF, no C compiler: programs are made of what the user asked for, so they are written by code.
+//! Every object is a file descriptor that closes when it is dropped.
 
 mod asm;
 mod attached;

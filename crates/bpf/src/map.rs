@@ -52,7 +52,8 @@ impl<'a> MapSpec<'a> {
         }
     }
 
-    /// One value of `bytes` bytes that the process can map ([`Map::share`]) and a program reaches by `load_map_value`.
+    /// One value of `bytes` bytes that the process can map ([`Map::share`]) and a program reaches by
+    /// `load_map_value`.
     pub const fn memory(name: &'a str, bytes: u32) -> Self {
         Self { is_mappable: true, ..Self::array(name, bytes, 1) }
     }
@@ -101,7 +102,8 @@ impl Map {
         self.entries
     }
 
-    /// Bytes of a value as [`Map::lookup`] fills it: for per-CPU kinds, each possible CPU's value, rounded up to 8.
+    /// Bytes of a value as [`Map::lookup`] fills it: for per-CPU kinds, each possible CPU's value, rounded up
+    /// to 8.
     pub fn value_bytes(&self) -> usize {
         self.value_bytes
     }

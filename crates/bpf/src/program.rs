@@ -53,8 +53,8 @@ pub struct Outcome {
 /// A run on live frames: each run's frame goes where the program says.
 #[derive(Clone, Copy, Debug)]
 pub struct LiveRun<'a> {
-    /// What a frame looks like before the program sees it for the first time. Pages are used again as the last run (and
-    /// whoever got the frame) left them.
+    /// What a frame looks like before the program sees it for the first time. Pages are used again as the last
+    /// run (and whoever got the frame) left them.
     pub frame: &'a [u8],
     pub repeat: u32,
     /// Frames between two flushes, 1 to 256; 0 is the kernel's 64.
@@ -104,7 +104,8 @@ impl Program {
             expected_attach_type: if kind == ProgramKind::Xdp { ATTACH_XDP } else { 0 },
             ..Default::default()
         };
-        // The verifier gives up as soon as its thread has anything to hear of (a signal, work for it in the kernel), and asks to be called again.
+        // The verifier gives up as soon as its thread has anything to hear of (a signal, work for it in the
+        // kernel), and asks to be called again.
         let mut loaded = sys::bpf_fd(sys::PROG_LOAD, &mut attribute);
         for _ in 1..LOAD_TRIES {
             match &loaded {
@@ -140,8 +141,8 @@ impl Program {
         Ok(Outcome { returned: attribute.retval, frame: out, each_ns: attribute.duration })
     }
 
-    /// Runs the program on live frames. A signal to this thread ends it early with EINTR, after which the program has run
-    /// fewer times than asked for: only the program itself knows how many.
+    /// Runs the program on live frames. A signal to this thread ends it early with EINTR, after which the
+    /// program has run fewer times than asked for: only the program itself knows how many.
     pub fn run_live(&self, run: &LiveRun<'_>) -> io::Result<()> {
         let mut attribute = sys::RunProgram {
             prog_fd: self.fd.as_raw_fd() as u32,

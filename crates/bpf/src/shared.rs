@@ -5,7 +5,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-/// The values of a mappable array, one after another. Unmapped when dropped; programs keep their own hold on it.
+/// The values of a mappable array, one after another. Unmapped when dropped; programs keep their own hold on
+/// it.
 #[derive(Debug)]
 pub struct Shared {
     start: NonNull<u8>,
@@ -52,7 +53,8 @@ impl Shared {
     /// # Panics
     /// If they are not all inside.
     pub fn u64_at(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: `at` has checked bounds and alignment; the memory lives as long as self and is only reached by atomics.
+        // SAFETY: `at` has checked bounds and alignment; the memory lives as long as self and is only reached
+        // by atomics.
         unsafe { self.at(offset, 8).cast::<AtomicU64>().as_ref() }
     }
 

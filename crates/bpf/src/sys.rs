@@ -1,4 +1,5 @@
-//! The system call bpf(2), and nothing else: every command has its argument as a structure laid out as in linux/bpf.h.
+//! The system call bpf(2), and nothing else: every command has its argument as a structure laid out as in
+//! linux/bpf.h.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -22,7 +23,8 @@ pub const LINK_UPDATE: libc::c_int = 29;
 /// An argument of bpf(2): plain old data, whose addresses (if any) are valid as long as it is in use.
 ///
 /// # Safety
-/// The type is `repr(C)`, has no padding that the kernel would read, and is laid out as the command it is used with.
+/// The type is `repr(C)`, has no padding that the kernel would read, and is laid out as the command it is used
+/// with.
 pub unsafe trait Attribute: Default {}
 
 macro_rules! attributes {

@@ -1,7 +1,9 @@
-//! Runs outside of the runs folder: `--out DIR` puts them where the user wants, and a line here remembers where.
+//! Runs outside of the runs folder: `--out DIR` puts them where the user wants, and a line here remembers
+//! where.
 //!
-//! One JSON text a line, the absolute path of a folder. A folder that is gone or holds no run any more is passed over:
-//! it may be on a disk that is not there today. Lines of such folders are dropped when the list has grown long.
+//! One JSON text a line, the absolute path of a folder. A folder that is gone or holds no run any more is
+//! passed over: it may be on a disk that is not there today. Lines of such folders are dropped when the list
+//! has grown long.
 
 use crate::error::CatalogueError;
 use crate::folder;

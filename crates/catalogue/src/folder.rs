@@ -1,8 +1,8 @@
 //! What a folder says of the run in it.
 //!
-//! A folder holds a run if it has a `result.json` (finished), a `begun.json`, or a plan and intervals (running, or
-//! ended by force). A run that is being written holds a lock on its `intervals.jsonl`, which the kernel takes back
-//! however its program ends.
+//! A folder holds a run if it has a `result.json` (finished), a `begun.json`, or a plan and intervals (running,
+//! or ended by force). A run that is being written holds a lock on its `intervals.jsonl`, which the kernel
+//! takes back however its program ends.
 
 use crate::entry::{Entry, State};
 use crate::error::CatalogueError;
@@ -58,8 +58,9 @@ pub fn is_held(folder: &Path) -> bool {
         .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-/// The entry of the run in `folder`; `None` if there is none. In the runs folder (`runs`) a run has the name of its folder,
-/// whatever it was made as: it may be a copy. Elsewhere (`--out`) it has the name that it was given when it was made.
+/// The entry of the run in `folder`; `None` if there is none. In the runs folder (`runs`) a run has the name of
+/// its folder, whatever it was made as: it may be a copy. Elsewhere (`--out`) it has the name that it was given
+/// when it was made.
 pub fn read(folder: &Path, runs: &Path) -> Option<Entry> {
     if !holds_run(folder) {
         return None;

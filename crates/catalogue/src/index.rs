@@ -1,8 +1,8 @@
 //! The index: what was read of each folder, so that it is read again only when it has changed.
 //!
-//! A cache, no more. It may be deleted at any time, and is thrown away by itself when it is damaged or of another
-//! version; where it cannot be written (a full disk, a folder of another user) everything works without it, only slower.
-//! For curious people there is a view: `sqlite3 index.sqlite 'select * from list'`.
+//! A cache, no more. It may be deleted at any time, and is thrown away by itself when it is damaged or of
+//! another version; where it cannot be written (a full disk, a folder of another user) everything works without
+//! it, only slower. For curious people there is a view: `sqlite3 index.sqlite 'select * from list'`.
 
 use crate::entry::{Entry, State};
 use crate::folder;
@@ -48,7 +48,8 @@ impl Index {
         Self(connection.ok())
     }
 
-    /// Entries of the runs in `folders`, from the index where nothing has changed; and the index knows of the rest then.
+    /// Entries of the runs in `folders`, from the index where nothing has changed; and the index knows of the
+    /// rest then.
     pub fn bring_up_to_date(mut self, folders: &[PathBuf], runs: &Path) -> Vec<Entry> {
         let mut known = self.known();
         let mut entries = Vec::with_capacity(folders.len());
@@ -152,7 +153,8 @@ fn is_damaged(why: &rusqlite::Error) -> bool {
     matches!(code, Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt | ErrorCode::Unknown))
 }
 
-/// Removes the index. Of two programs that find the damage at once, the second must not remove what the first made anew.
+/// Removes the index. Of two programs that find the damage at once, the second must not remove what the first
+/// made anew.
 fn discard(home: &Path) -> std::io::Result<()> {
     let held = File::open(home)?;
     held.lock()?;

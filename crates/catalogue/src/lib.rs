@@ -8,9 +8,9 @@
 //! folders ── signature changed? ──► Entry ──► index ──► list, find, tag, remove
 //! ```
 //!
-//! Nothing is known of a run but what its folder says, so folders may be copied, moved or removed with any tool. Any
-//! number of programs may work here at once: the index is written in transactions, tags under a lock on the folder,
-//! and a run that is still being written is never removed.
+//! Nothing is known of a run but what its folder says, so folders may be copied, moved or removed with any
+//! tool. Any number of programs may work here at once: the index is written in transactions, tags under a lock
+//! on the folder, and a run that is still being written is never removed.
 
 #![forbid(unsafe_code)]
 

@@ -2,8 +2,8 @@
 //!
 //! - Only a real folder that holds a run is removed; a link never is, and none is followed.
 //! - A run that is being written holds a lock; who cannot get it does not remove the run.
-//! - In the runs folder a run is first renamed (`.removing-NAME`), so no half of it is ever listed; what a crash leaves
-//!   of it goes with the next removal.
+//! - In the runs folder a run is first renamed (`.removing-NAME`), so no half of it is ever listed; what a
+//!   crash leaves of it goes with the next removal.
 //! - Elsewhere (`--out`) only the files that Tare writes are removed, and the folder if nothing else is in it.
 
 use crate::elsewhere;
@@ -46,9 +46,9 @@ impl Catalogue {
         remove(&self.home, folder)
     }
 
-    /// What `prune` would remove, the newest first: all that have ended but the `keep` newest. Runs with a tag are left
-    /// alone (they do not count, either) unless `tagged`; with `only`, just those that have this tag are looked at. Runs
-    /// outside of the runs folder are never pruned.
+    /// What `prune` would remove, the newest first: all that have ended but the `keep` newest. Runs with a tag
+    /// are left alone (they do not count, either) unless `tagged`; with `only`, just those that have this tag
+    /// are looked at. Runs outside of the runs folder are never pruned.
     pub fn prunable(&self, keep: usize, only: Option<&Tag>, tagged: bool) -> Vec<&Entry> {
         let is_meant = |entry: &&Entry| match only {
             Some(tag) => entry.has_tag(tag.as_str()),

@@ -1,7 +1,7 @@
 //! Tags: words that people give to runs. They live in the run's folder, so they go where it goes.
 //!
-//! `tags.json` is `{"schema": "tare.tags/1", "tags": ["before", "nightly"]}`, written whole. Two programs that tag the
-//! same run take turns: each holds a lock on the folder from reading the file to replacing it.
+//! `tags.json` is `{"schema": "tare.tags/1", "tags": ["before", "nightly"]}`, written whole. Two programs that
+//! tag the same run take turns: each holds a lock on the folder from reading the file to replacing it.
 
 use crate::error::CatalogueError;
 use serde::{Deserialize, Serialize};

@@ -96,7 +96,8 @@ fn a_run_has_the_name_of_its_folder() {
     let runs = home.open();
     let folder_of = |typed: &str| runs.folder_of(typed).unwrap();
     assert_eq!((folder_of("my-baseline"), folder_of("renamed")), (baseline, renamed.clone()));
-    // The name that it was given is its own as long as its folder has it, and otherwise leads to where it is today.
+    // The name that it was given is its own as long as its folder has it, and otherwise leads to where it is
+    // today.
     assert_eq!((folder_of("0001"), folder_of("0002")), (first, renamed));
     let names: Vec<&str> = runs.entries().iter().map(|entry| entry.name.as_str()).collect();
     assert_eq!(names, ["renamed", "my-baseline", "2026-11-20T12-01-00Z-http-0001"]);

@@ -9,11 +9,11 @@
 //! picoseconds per tick = 1000 · (Σm₂ − Σm₁) / (Σc₂ − Σc₁)         c = (b₀ + b₁) / 2
 //! ```
 //!
-//! Each moment is the sum over the tightest of many brackets, so an interrupt inside one does not count and
-//! the clock's step of 1 ns averages out. The clock is read at the same place within every tight bracket, so
-//! that this error cancels between the two moments; what is left was measured here as under 0.1 ppm over 20
-//! ms (`benches/loops/weigh_clock.rs`), and falls as 1 / length when the clock is calibrated again later. CLOCK_MONOTONIC
-//! itself may be steered by NTP during a run; `check` shows it.
+//! Each moment is the sum over the tightest of many brackets, so an interrupt inside one does not count and the
+//! clock's step of 1 ns averages out. The clock is read at the same place within every tight bracket, so that
+//! this error cancels between the two moments; what is left was measured here as under 0.1 ppm over 20 ms
+//! (`benches/loops/weigh_clock.rs`), and falls as 1 / length when the clock is calibrated again later.
+//! CLOCK_MONOTONIC itself may be steered by NTP during a run; `check` shows it.
 
 use crate::raw;
 

@@ -7,9 +7,10 @@
 //! ```
 //!
 //! A thread that spins in real time keeps everybody else from its CPU. The kernel guards against that: of each
-//! `sched_rt_period_us` such a thread runs for `sched_rt_runtime_us` at most (950 of 1 000 ms as a rule), and is stopped for the
-//! rest, all departures of that time with it. So real time is taken only by threads whose due times leave them time to sleep, and
-//! only where another CPU is left to everybody else. A thread that does not sleep after all is given its niceness back.
+//! `sched_rt_period_us` such a thread runs for `sched_rt_runtime_us` at most (950 of 1 000 ms as a rule), and
+//! is stopped for the rest, all departures of that time with it. So real time is taken only by threads whose
+//! due times leave them time to sleep, and only where another CPU is left to everybody else. A thread that does
+//! not sleep after all is given its niceness back.
 
 use crate::raw;
 use std::sync::Arc;
@@ -29,7 +30,8 @@ const LEVEL: i32 = 1;
 const WATCHER: i32 = 2;
 /// How often a real-time thread is looked at.
 const WATCH: Duration = Duration::from_millis(100);
-/// The shortest slice that the kernel gives: an ordinary thread that answers wake runs before others' slices are over.
+/// The shortest slice that the kernel gives: an ordinary thread that answers wake runs before others' slices
+/// are over.
 const SLICE_NS: u64 = 100_000;
 /// The highest ordinary priority.
 const LEAST_NICE: i8 = -20;
@@ -238,7 +240,8 @@ impl Grant {
         }
     }
 
-    /// The same for a thread that waits for no due time, and must never keep one that does from its CPU: niceness alone.
+    /// The same for a thread that waits for no due time, and must never keep one that does from its CPU:
+    /// niceness alone.
     ///
     /// # Errors
     /// Why the kernel refuses.
@@ -298,7 +301,8 @@ struct Watched {
 impl Watched {
     fn this() -> Self {
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
-        // A thread's CPU-time clock, as the kernel numbers them: the thread's number inverted, and two flags (of a thread; all of it).
+        // A thread's CPU-time clock, as the kernel numbers them: the thread's number inverted, and two flags
+        // (of a thread; all of it).
         Self { tid, clock: (!tid << 3) | 0b110 }
     }
 

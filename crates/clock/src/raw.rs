@@ -21,7 +21,8 @@ pub fn unix_ns() -> u64 {
     nanos(clock_gettime(ClockId::Realtime))
 }
 
-/// CLOCK_TAI − CLOCK_REALTIME in nanoseconds: whole seconds, which change with leap seconds alone. BPF programs can read only the former.
+/// CLOCK_TAI − CLOCK_REALTIME in nanoseconds: whole seconds, which change with leap seconds alone. BPF programs
+/// can read only the former.
 pub fn tai_minus_unix_ns() -> u64 {
     let (tai, unix) = (nanos(clock_gettime(ClockId::Tai)), unix_ns());
     // Read one after the other: a little apart, and far less than half a second.
@@ -68,8 +69,9 @@ pub fn set_policy(tid: libc::pid_t, policy: i32, level: i32) -> std::io::Result<
     if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
-/// Gives the calling thread, an ordinary one, slices of the CPU of this length: it has no larger share, but once woken it goes
-/// before threads with longer ones (sched_setattr(2); since Linux 6.12, earlier kernels take no notice).
+/// Gives the calling thread, an ordinary one, slices of the CPU of this length: it has no larger share, but
+/// once woken it goes before threads with longer ones (sched_setattr(2); since Linux 6.12, earlier kernels take
+/// no notice).
 pub fn set_slice(nanos: u64) -> std::io::Result<()> {
     // SAFETY: zeroes are a valid sched_attr.
     let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };

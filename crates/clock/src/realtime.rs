@@ -1,12 +1,15 @@
-//! CLOCK_REALTIME beside a run's clock: what kernel receive stamps mean as instants, and when that clock was stepped.
+//! CLOCK_REALTIME beside a run's clock: what kernel receive stamps mean as instants, and when that clock was
+//! stepped.
 //!
-//! The kernel stamps packets with CLOCK_REALTIME. Both clocks are slewed alike, so their distance changes slowly, by the
-//! drift of the calibration alone, unless somebody sets the clock. Then stamps mean nothing until they are all newer.
+//! The kernel stamps packets with CLOCK_REALTIME. Both clocks are slewed alike, so their distance changes
+//! slowly, by the drift of the calibration alone, unless somebody sets the clock. Then stamps mean nothing
+//! until they are all newer.
 
 use crate::{Clock, HostClock, raw};
 use units::{Instant, Picos};
 
-/// Drift that two readings may show without a step: 100 ppm of the time between them, and this much for the reading.
+/// Drift that two readings may show without a step: 100 ppm of the time between them, and this much for the
+/// reading.
 const READING: u64 = 20_000;
 /// Readings that take longer were interrupted, and are tried again.
 const WIDTH: Picos = Picos::from_micros(2);
@@ -14,7 +17,8 @@ const TRIES: u32 = 4;
 /// After a step, stamps that were made before it may still come for this long.
 const QUARANTINE: Picos = Picos::from_millis(200);
 
-/// Converts stamps of CLOCK_REALTIME to instants. One for each thread; `look` first, then `instant` for stamps read since.
+/// Converts stamps of CLOCK_REALTIME to instants. One for each thread; `look` first, then `instant` for stamps
+/// read since.
 #[derive(Clone, Copy, Debug)]
 pub struct Realtime {
     /// CLOCK_REALTIME minus the run's clock, in nanoseconds.

@@ -6,11 +6,12 @@
 //! Side B (trials) ─┘                      └─ percentiles: ranks ────┘
 //! ```
 //!
-//! Only values of whole trials are tested, never single latencies: those of one trial depend on each other, and a
-//! million of them prove any difference. With one trial on a side there is nothing to test, and that is what is said.
+//! Only values of whole trials are tested, never single latencies: those of one trial depend on each other, and
+//! a million of them prove any difference. With one trial on a side there is nothing to test, and that is what
+//! is said.
 //!
-//! The probabilities of each family (means, percentiles) are adjusted together: of comparisons in which nothing differs,
-//! at most 5 % show a difference of a mean, and at most 5 % one of a percentile.
+//! The probabilities of each family (means, percentiles) are adjusted together: of comparisons in which nothing
+//! differs, at most 5 % show a difference of a mean, and at most 5 % one of a percentile.
 
 use crate::figure::{Better, FIGURES, Family, Figure};
 use crate::slower::Slower;
@@ -103,8 +104,8 @@ pub struct Compared {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<f64>,
     pub finding: Finding,
-    /// Trials on each side that would show a change of 5 %, by the spread seen here; at least so many if there is but one
-    /// trial on a side.
+    /// Trials on each side that would show a change of 5 %, by the spread seen here; at least so many if there
+    /// is but one trial on a side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trials_for_5_percent: Option<u64>,
 }
@@ -265,8 +266,8 @@ fn test_percentiles(compared: &mut Compared) {
     }
 }
 
-/// Standard deviation of a trial's value, relative to its size: the root of both sides' mean square. From the trials
-/// if there are several on each side, otherwise from within them.
+/// Standard deviation of a trial's value, relative to its size: the root of both sides' mean square. From the
+/// trials if there are several on each side, otherwise from within them.
 fn spread(figure: &Figure, compared: &Compared, a: &Side, b: &Side) -> Option<f64> {
     let squares: Vec<f64> = if compared.test == Test::None {
         let trials = a.trials.iter().chain(&b.trials);

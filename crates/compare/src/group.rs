@@ -1,4 +1,5 @@
-//! A group of trials: what ran, in which order, and what it came to. Schema "tare.trials/1", the content of `trials.json`.
+//! A group of trials: what ran, in which order, and what it came to. Schema "tare.trials/1", the content of
+//! `trials.json`.
 
 use crate::comparison::Comparison;
 use crate::headline::{Stated, Weighed};

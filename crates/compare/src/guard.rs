@@ -58,8 +58,8 @@ pub fn doubts(sides: &[Side]) -> Doubts {
     doubts
 }
 
-/// A run that is compared with itself, or with a copy of it. Of what was killed early not even the time is known: other folders
-/// are other runs then.
+/// A run that is compared with itself, or with a copy of it. Of what was killed early not even the time is
+/// known: other folders are other runs then.
 fn twice(sides: &[Side], doubts: &mut Doubts) {
     let (mut folders, mut runs) = (BTreeSet::new(), BTreeSet::new());
     for trial in sides.iter().flat_map(|side| &side.trials) {
@@ -165,8 +165,8 @@ fn without_secrets(value: &str) -> String {
     }
 }
 
-/// Keys that differ between two plans in canonical form: one `key = value` a line, under `[section]` lines. Limits on
-/// the figures are no part of the load.
+/// Keys that differ between two plans in canonical form: one `key = value` a line, under `[section]` lines.
+/// Limits on the figures are no part of the load.
 fn differences(a: &str, b: &str) -> Vec<Difference> {
     let (a, b) = (keys(a), keys(b));
     let all: BTreeSet<&String> = a.keys().chain(b.keys()).collect();

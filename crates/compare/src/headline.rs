@@ -114,7 +114,8 @@ fn is_wanted(series: &str) -> bool {
         .any(|headline| matches!(headline.of, Of::Percentile(of, _) if of == series || unfinished(of) == Some(series)))
 }
 
-/// The series of what would be in this one, had it come to an end: percentiles count that with the time that it had.
+/// The series of what would be in this one, had it come to an end: percentiles count that with the time that it
+/// had.
 fn unfinished(series: &str) -> Option<&'static str> {
     match series {
         "latency" => Some("unfinished"),
@@ -219,7 +220,8 @@ fn figure(name: &str) -> Option<&'static Figure> {
     FIGURES.iter().find(|figure| figure.name == name)
 }
 
-/// What the seconds of a trial are held against each other by: the median latency if each has one, otherwise the rate.
+/// What the seconds of a trial are held against each other by: the median latency if each has one, otherwise
+/// the rate.
 fn course(rows: &[Interval]) -> Vec<f64> {
     let medians: Option<Vec<f64>> =
         rows.iter().map(|row| Some(row.net_p50_ns.or(row.latency_p50_ns)? as f64)).collect();

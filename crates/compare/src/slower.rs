@@ -1,9 +1,9 @@
 //! `--fail-if-slower 5%`: whether B is *shown* to be slower than A by more than a limit.
 //!
-//! For each figure the question is whether B is above A × 1.05 (a rate: below A × 0.95), tested to one side at the level
-//! 0.05, Holm's adjustment over the figures that are asked for, of all sides. So a change of 6 % that the trials cannot tell from 4 %
-//! does not fail, and a difference that is noise does not either. With one trial on a side there is no test, and the
-//! figures themselves are held against the limit.
+//! For each figure the question is whether B is above A × 1.05 (a rate: below A × 0.95), tested to one side at
+//! the level 0.05, Holm's adjustment over the figures that are asked for, of all sides. So a change of 6 % that
+//! the trials cannot tell from 4 % does not fail, and a difference that is noise does not either. With one
+//! trial on a side there is no test, and the figures themselves are held against the limit.
 
 use crate::comparison::{Side, values};
 use crate::figure::{Better, Family, Figure};

@@ -27,8 +27,8 @@ pub struct Trial {
     pub simulated: bool,
     /// One for each of [`FIGURES`].
     pub values: Vec<Option<f64>>,
-    /// How much each would move from one such trial to the next, relative to its size, as far as this trial alone can
-    /// tell; empty unless it was asked for.
+    /// How much each would move from one such trial to the next, relative to its size, as far as this trial
+    /// alone can tell; empty unless it was asked for.
     pub spreads: Vec<Option<f64>>,
 }
 
@@ -71,9 +71,9 @@ impl Trial {
     }
 }
 
-/// A figure of the whole run is about as exact as the mean of its blocks: their standard deviation over the root of
-/// their number (the method of batch means). What moves only between runs (the machine's state, memory layout, other
-/// work) is not in it, so it is a lower bound.
+/// A figure of the whole run is about as exact as the mean of its blocks: their standard deviation over the
+/// root of their number (the method of batch means). What moves only between runs (the machine's state, memory
+/// layout, other work) is not in it, so it is a lower bound.
 fn spreads(run: &StoredRun) -> Vec<Option<f64>> {
     let blocks = blocks(run);
     let spread = |figure: &Figure| {
@@ -85,7 +85,8 @@ fn spreads(run: &StoredRun) -> Vec<Option<f64>> {
     FIGURES.iter().map(spread).collect()
 }
 
-/// The measured part in about [`BLOCKS`] pieces of the same length, each with its rate, errors, latency and net.
+/// The measured part in about [`BLOCKS`] pieces of the same length, each with its rate, errors, latency and
+/// net.
 fn blocks(run: &StoredRun) -> Vec<RunResult> {
     let from = run.result.warmup.duration_s;
     let rows: Vec<Interval> =
@@ -171,7 +172,8 @@ mod tests {
 
     #[test]
     fn spread_of_the_rate_by_hand() {
-        // Twelve rows make six blocks of two: rates 95, 105, 95, 105, 95, 105; mean 100, s² = 30, √(s²/6)/100 = 0.022361.
+        // Twelve rows make six blocks of two: rates 95, 105, 95, 105, 95, 105; mean 100, s² = 30, √(s²/6)/100 =
+        // 0.022361.
         let run = stored([90, 100, 100, 110, 90, 100, 100, 110, 90, 100, 100, 110].into_iter());
         let rate = figure("rate.achieved").unwrap();
         let trial = Trial::with_spreads(&run);

@@ -1,4 +1,5 @@
-//! What a comparison says of trials whose truth is known: made up from a seed, so every run of the test is the same.
+//! What a comparison says of trials whose truth is known: made up from a seed, so every run of the test is the
+//! same.
 
 use compare::{Compared, FIGURES, Finding, Pair, Side, Test, Trial, compare, figure, slower};
 use proptest::prelude::*;
@@ -46,8 +47,8 @@ fn of<'a>(pair: &'a Pair, name: &str) -> &'a Compared {
 
 #[test]
 fn equal_sides_rarely_seem_to_differ() {
-    // 5 % for each family; of 2 000 comparisons 100 ± 10 (√(2000 · 0.05 · 0.95)), so that 140 is four deviations away.
-    // Ranks of six trials are coarse, so that theirs are fewer.
+    // 5 % for each family; of 2 000 comparisons 100 ± 10 (√(2000 · 0.05 · 0.95)), so that 140 is four
+    // deviations away. Ranks of six trials are coarse, so that theirs are fewer.
     const SETS: usize = 2_000;
     for trials in [3, 6] {
         let mut noise = Noise(trials as u64);
@@ -70,7 +71,8 @@ fn equal_sides_rarely_seem_to_differ() {
 
 #[test]
 fn a_limit_on_slowness_rarely_fails_without_reason() {
-    // B is exactly as much slower as is allowed: the worst case of all that must not fail. The same bound as above.
+    // B is exactly as much slower as is allowed: the worst case of all that must not fail. The same bound as
+    // above.
     const SETS: usize = 2_000;
     let figures = compare::DEFAULT.map(|name| figure(name).unwrap());
     let mut noise = Noise(7);
@@ -99,7 +101,8 @@ fn enough_trials_find_a_tenth() {
 
 #[test]
 fn the_stated_number_of_trials_shows_five_percent() {
-    // What the comparison says is needed is then tried: a test of one figure must find 5 % in about 80 % of cases.
+    // What the comparison says is needed is then tried: a test of one figure must find 5 % in about 80 % of
+    // cases.
     let spread = 0.04;
     let needed = stats::power::trials_for_means(spread, 0.05) as usize;
     let mut noise = Noise(3);
@@ -166,7 +169,8 @@ fn three_sides_are_one_family_for_the_table_and_for_the_limit() {
             side(label, trials, level, 0.001, &mut noise)
         })
     };
-    // Of two sides against the first, twelve percentiles: 12 · 2/252 = 0.095 with five trials, 12 · 2/924 = 0.026 with six.
+    // Of two sides against the first, twelve percentiles: 12 · 2/252 = 0.095 with five trials, 12 · 2/924 =
+    // 0.026 with six.
     for (trials, shown) in [(5, false), (6, true)] {
         let found = compare(&with(trials), Vec::new(), Vec::new());
         for pair in &found.pairs {

@@ -152,8 +152,8 @@ impl Firewall {
         self.decide_fields(&Fields::of(frame))
     }
 
-    /// Reads the word that a decision will look at first, and does nothing with it: whoever decides for many packets touches for all
-    /// of them before, so that the memory works on several at once.
+    /// Reads the word that a decision will look at first, and does nothing with it: whoever decides for many
+    /// packets touches for all of them before, so that the memory works on several at once.
     #[inline]
     pub fn touch(&self, fields: &Fields) -> u64 {
         match fields {

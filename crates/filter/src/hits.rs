@@ -84,8 +84,9 @@ impl Hits {
         }
     }
 
-    /// These counters, of `old` rules, for `new` ones: a rule that is textually the same keeps its count (the k-th of several
-    /// equal ones that of the k-th), and so do the three ends. Second: what was counted for rules that are gone.
+    /// These counters, of `old` rules, for `new` ones: a rule that is textually the same keeps its count (the
+    /// k-th of several equal ones that of the k-th), and so do the three ends. Second: what was counted for
+    /// rules that are gone.
     pub fn carried(&self, old: &Rules, new: &Rules) -> (Self, Hit) {
         let mut places: HashMap<&Rule, Vec<usize>> = HashMap::new();
         for (index, rule) in new.rules.iter().enumerate().rev() {

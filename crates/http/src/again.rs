@@ -29,8 +29,8 @@ pub(crate) struct Again {
 }
 
 impl<D: Driver, R: Record> Worker<D, R> {
-    /// Whether a request without an answer goes to another connection. The target's failures stay failures: only what
-    /// it cannot have looked at, or what the standard has a client send again, does.
+    /// Whether a request without an answer goes to another connection. The target's failures stay failures:
+    /// only what it cannot have looked at, or what the standard has a client send again, does.
     pub(crate) fn is_sent_again(&self, slot: u32, ended: &Finished) -> bool {
         let Some(unserved) = ended.unserved.filter(|_| ended.exchange.again < MOST) else { return false };
         match unserved {
@@ -40,8 +40,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
     }
 
-    /// Whether the other side's kernel has acknowledged nothing of the oldest request: the target had closed before it
-    /// came.
+    /// Whether the other side's kernel has acknowledged nothing of the oldest request: the target had closed
+    /// before it came.
     pub(crate) fn never_arrived(&self, slot: u32) -> bool {
         const SYN: u64 = 1;
         let before = self.slots.peek(slot).map(|place| place.connection.written_before());

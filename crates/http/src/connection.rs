@@ -38,13 +38,13 @@ pub struct Finished {
 /// Why a request without an answer may be sent again on another connection (RFC 9112 §9.3 and §9.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unserved {
-    /// It stood behind the answer with which the target said that it closes: whatever it was, the target does nothing
-    /// with it.
+    /// It stood behind the answer with which the target said that it closes: whatever it was, the target does
+    /// nothing with it.
     BehindLast,
     /// It stood behind others when the connection broke.
     BehindBroken,
-    /// The connection had been idle and broke with nothing of an answer; whether the target had the request is for its
-    /// kernel to say.
+    /// The connection had been idle and broke with nothing of an answer; whether the target had the request is
+    /// for its kernel to say.
     Reused,
 }
 
@@ -83,8 +83,8 @@ pub struct Connection {
     /// The socket takes no more, but what the target said before may still be read.
     mute: bool,
     was_reset: bool,
-    /// Bytes for the wire that were taken from `output`, and how many there were before the oldest request that has no
-    /// answer.
+    /// Bytes for the wire that were taken from `output`, and how many there were before the oldest request that
+    /// has no answer.
     written: u64,
     written_before: u64,
     /// Bytes that no request asked for have come.
@@ -346,7 +346,8 @@ impl Connection {
     }
 
     fn complete(&mut self, finished: &mut Vec<Finished>) {
-        // What is left of a body that was answered early is not wanted; the next request would have to wait for it.
+        // What is left of a body that was answered early is not wanted; the next request would have to wait for
+        // it.
         let unsent = self.outgoing.is_sending_first(self.in_flight.len());
         let exchange = self.in_flight.pop_front().expect("an answer completes the oldest exchange");
         let location = self.reader.take_location();
@@ -411,8 +412,9 @@ impl Connection {
         }
     }
 
-    /// Sending failed. The target may have answered before it went, so what it said is read first; `eof` or `reset` will
-    /// follow. If the connection was reset, the kernel has said so here and says no more than that it is over.
+    /// Sending failed. The target may have answered before it went, so what it said is read first; `eof` or
+    /// `reset` will follow. If the connection was reset, the kernel has said so here and says no more than that
+    /// it is over.
     pub fn mute(&mut self, was_reset: bool) {
         (self.mute, self.was_reset) = (true, was_reset);
         self.keep_alive = false;
@@ -438,9 +440,9 @@ impl Connection {
         self.close_with(Some(cause), (cause, None), finished);
     }
 
-    /// The connection is gone. Its oldest request is charged with that, unless there is nothing of an answer and the
-    /// target may never have looked at it. Of that the kernel knows only where the target shut down in order
-    /// (`by_eof`): a reset acknowledges nothing.
+    /// The connection is gone. Its oldest request is charged with that, unless there is nothing of an answer
+    /// and the target may never have looked at it. Of that the kernel knows only where the target shut down in
+    /// order (`by_eof`): a reset acknowledges nothing.
     fn lost(&mut self, cause: Cause, inside: bool, by_eof: bool, finished: &mut Vec<Finished>) {
         if self.stage != Stage::Open {
             return self.fail(cause, finished);

@@ -5,7 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use units::{Instant, Picos, Rate};
 
-/// A new rate holds this long after it was asked for: five times what a thread may sleep, so that each knows it by then.
+/// A new rate holds this long after it was asked for: five times what a thread may sleep, so that each knows it
+/// by then.
 const LEAD: Picos = Picos::from_millis(100);
 /// Changes that a run remembers.
 const MOST_CHANGES: usize = 256;
@@ -81,8 +82,8 @@ impl Control {
         let _ = self.halt.compare_exchange(0, halt, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// The rate may be changed while the run goes on. To be said before it starts: threads then stay until its end, also
-    /// when nothing more is due.
+    /// The rate may be changed while the run goes on. To be said before it starts: threads then stay until its
+    /// end, also when nothing more is due.
     pub fn allow_steering(&self) {
         self.may_steer.store(true, Ordering::Relaxed);
     }

@@ -80,7 +80,8 @@ pub fn unix(path: &Path) -> Result<(OwnedFd, SocketAddrAny), Errno> {
     Ok((stream(AddressFamily::UNIX)?, address.into()))
 }
 
-/// Bytes that the other side's kernel has acknowledged, the one for SYN among them; `None` if this is no TCP socket.
+/// Bytes that the other side's kernel has acknowledged, the one for SYN among them; `None` if this is no TCP
+/// socket.
 pub fn acknowledged(socket: BorrowedFd<'_>) -> Option<u64> {
     /// Where `tcpi_bytes_acked` is in `struct tcp_info` (linux/tcp.h).
     const BYTES_ACKED: usize = 120;

@@ -112,8 +112,8 @@ impl Name {
         }
     }
 
-    /// Nothing can be reached at the address. True if another one is to be tried instead: an address that has worked is
-    /// the target's, and its failure an outcome.
+    /// Nothing can be reached at the address. True if another one is to be tried instead: an address that has
+    /// worked is the target's, and its failure an outcome.
     pub fn fails(&mut self, address: SocketAddr) -> bool {
         if !self.is_one_of_several(address) || self.standing_of(address) == Some(Standing::Works) {
             return false;
@@ -215,7 +215,8 @@ impl Endpoints {
         self.all.iter_mut()
     }
 
-    /// The endpoint of a URL, made on first sight; `None` when there are too many, or the host is no server name.
+    /// The endpoint of a URL, made on first sight; `None` when there are too many, or the host is no server
+    /// name.
     pub fn of(&mut self, url: &TargetUrl<'_>, now: Instant, resolve: &ResolvePlan) -> Option<EndpointId> {
         let tls = url.scheme == Scheme::Https;
         if let Some(id) = self.by_authority[usize::from(tls)].get(url.authority) {
@@ -359,7 +360,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever connecting tells, there is an address; and one that fails is not tried while another is untried.
+        /// Whatever connecting tells, there is an address; and one that fails is not tried while another is
+        /// untried.
         #[test]
         fn there_is_always_an_address(tells in proptest::collection::vec((0usize..4, 0u8..4), 0..40)) {
             let texts = ["1.0.0.1:1", "1.0.0.2:1", "1.0.0.3:1", "1.0.0.4:1"];

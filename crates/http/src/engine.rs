@@ -459,7 +459,8 @@ fn grant_priority(plan: &Plan, threads: u32, spins: bool) -> Grant {
         },
         Load::Closed { .. } => None,
     };
-    // A thread that waits for no due time gains nothing by going first, and takes CPU from a target on the same machine.
+    // A thread that waits for no due time gains nothing by going first, and takes CPU from a target on the same
+    // machine.
     if !spins {
         return Grant::usual("threads do not spin towards due times");
     }
@@ -471,7 +472,8 @@ fn usable_cpus() -> u32 {
     rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count()).max(1)
 }
 
-/// Asks for the memory that a closed loop's connections will need, which are all opened at once, and gives it back.
+/// Asks for the memory that a closed loop's connections will need, which are all opened at once, and gives it
+/// back.
 fn check_memory(plan: &Plan, connections: u32) -> Result<(), EngineError> {
     let Load::Closed { .. } = plan.load else { return Ok(()) };
     let places = connections as usize * plan.connection.pipeline as usize * size_of::<Instant>();
@@ -509,11 +511,11 @@ fn open_body(path: &Path) -> std::io::Result<File> {
     File::open(path)
 }
 
-/// Gives this thread a table of descriptors of its own: the limit on open files then is for each thread, and the
-/// kernel needs no atomic count for each use of a table that nobody shares.
+/// Gives this thread a table of descriptors of its own: the limit on open files then is for each thread, and
+/// the kernel needs no atomic count for each use of a table that nobody shares.
 pub(crate) fn own_descriptors() -> Result<(), rustix::io::Errno> {
-    // SAFETY: this thread uses descriptors that it makes itself, and such as were made before this call and are in
-    // both tables; none that another thread makes later ever reaches it.
+    // SAFETY: this thread uses descriptors that it makes itself, and such as were made before this call and are
+    // in both tables; none that another thread makes later ever reaches it.
     unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::FILES) }
 }
 

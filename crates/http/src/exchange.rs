@@ -63,8 +63,8 @@ impl Exchange {
             bytes_in: Bytes::new(self.bytes_in),
             outcome,
             blocked: self.blocked,
-            // No delay in reading is longer than the whole time since it left; with what the answer before it may have lain
-            // unread, none is longer than all that is not known to be the generator's.
+            // No delay in reading is longer than the whole time since it left; with what the answer before it
+            // may have lain unread, none is longer than all that is not known to be the generator's.
             unread: self.unread.min(done.since(self.sent)),
             unread_bound: self.unread_bound.min(done.since(self.departure.due) - self.tare(done)),
             group: self.group,

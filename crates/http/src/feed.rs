@@ -51,7 +51,8 @@ impl Feed {
         }
     }
 
-    /// Another rate from a time on. A departure that is in front but was not taken is due when the new rate says.
+    /// Another rate from a time on. A departure that is in front but was not taken is due when the new rate
+    /// says.
     pub fn steer(&mut self, change: Change) {
         let Self::Open(open) = self else { return };
         let (Some(schedule), Some(counter)) = (open.schedule.as_steered(), open.counter.as_steered()) else {
@@ -75,8 +76,8 @@ impl Feed {
         open.counted
     }
 
-    /// Places that are free at these times; sequence numbers `first`, `first + step`…. `most` departures that are due
-    /// at or after `counted_from`, none at or after `end`.
+    /// Places that are free at these times; sequence numbers `first`, `first + step`…. `most` departures that
+    /// are due at or after `counted_from`, none at or after `end`.
     pub fn closed(
         places: impl Iterator<Item = Instant>,
         (first, step): (u64, u64),

@@ -1,4 +1,5 @@
-//! What fuzz targets see of a connection's life, which is private otherwise. Tests and the feature `fuzzed` alone have it.
+//! What fuzz targets see of a connection's life, which is private otherwise. Tests and the feature `fuzzed`
+//! alone have it.
 
 use crate::connection::{Connection, Finished, Route, Stage};
 use crate::exchange::{Exchange, Rules};

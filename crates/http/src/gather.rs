@@ -1,10 +1,10 @@
 //! When a closed loop may sleep while answers gather.
 //!
-//! A thread that sleeps in the kernel is woken by the first answer; waking it costs the target's core more than the
-//! answer did, and the batch it finds is small. Where answers come every few microseconds and many more are on
-//! their way, the thread sleeps by the clock instead and takes what has gathered: fewer wake-ups, more requests a
-//! second and a shorter queue at the target. An answer is seen later by at most one nap: about a tenth of the time
-//! that it took, as at least `IN_FLIGHT` requests wait at the same time.
+//! A thread that sleeps in the kernel is woken by the first answer; waking it costs the target's core more than
+//! the answer did, and the batch it finds is small. Where answers come every few microseconds and many more are
+//! on their way, the thread sleeps by the clock instead and takes what has gathered: fewer wake-ups, more
+//! requests a second and a shorter queue at the target. An answer is seen later by at most one nap: about a
+//! tenth of the time that it took, as at least `IN_FLIGHT` requests wait at the same time.
 
 use units::{Instant, Picos};
 

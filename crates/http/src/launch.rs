@@ -231,7 +231,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
         now: Instant,
     ) {
         let route = self.route(endpoint);
-        // The keys of a TLS session take this machine's time, not the target's, as all of a handshake's arithmetic here.
+        // The keys of a TLS session take this machine's time, not the target's, as all of a handshake's
+        // arithmetic here.
         exchange.unread += self.now().since(now);
         let route = match route {
             Ok(route) => route,
@@ -430,7 +431,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let mut written = 0;
         loop {
             let Some(place) = self.slots.get(slot) else { return };
-            // A target that takes whatever it is given does not hold the loop: the rest leaves in the next turn.
+            // A target that takes whatever it is given does not hold the loop: the rest leaves in the next
+            // turn.
             if written >= WRITE {
                 let generation = place.generation;
                 return self.later.push(Reverse((self.now(), slot, generation, Later::Write)));

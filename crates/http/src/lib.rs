@@ -5,8 +5,8 @@
 //! Event     ◄─ settle (what became of it) ◄─ response (no I/O) ◄──────────────────────────┘
 //! ```
 //!
-//! The protocol side (`request`, `response`, `exchange`, `connection`, `outgoing`, `tls`) does no I/O and takes time
-//! as an argument; `worker` is one thread's loop around it.
+//! The protocol side (`request`, `response`, `exchange`, `connection`, `outgoing`, `tls`) does no I/O and takes
+//! time as an argument; `worker` is one thread's loop around it.
 
 mod again;
 mod connection;

@@ -12,8 +12,8 @@ pub struct Notes {
     pub details: Vec<String>,
     /// Offsets of lines that are no requests, and what is wrong with them.
     pub bad_lines: Vec<(u64, String)>,
-    /// Requests that were sent again: pipelined behind an answer that closed the connection, pipelined on one that
-    /// broke, or sent on an idle one that the target had closed.
+    /// Requests that were sent again: pipelined behind an answer that closed the connection, pipelined on one
+    /// that broke, or sent on an idle one that the target had closed.
     pub behind_last: u64,
     pub behind_broken: u64,
     pub reused: u64,

@@ -5,8 +5,8 @@
 //!              └─ meant to wait ─┘└─ worked (CPU time) ─┘└─ stood still: a pause ─┘
 //! ```
 //!
-//! Work is bounded: a turn handles sockets for [`TURN`] at most. CPU time beyond that is no work of the loop's (a hypervisor
-//! that takes the CPU away may book what it took as the thread's), so it counts as a pause too.
+//! Work is bounded: a turn handles sockets for [`TURN`] at most. CPU time beyond that is no work of the loop's
+//! (a hypervisor that takes the CPU away may book what it took as the thread's), so it counts as a pause too.
 
 use units::{Instant, Picos};
 

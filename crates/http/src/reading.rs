@@ -7,8 +7,9 @@
 //!    └─ without a stamp: a bound, the worst case ───┘
 //! ```
 //!
-//! The loop's own bookkeeping ("nothing was there at the last look") is no measure: a thread that sleeps in the kernel is
-//! woken late, and does not know it. So without a stamp the whole time since the last look counts as what may have been.
+//! The loop's own bookkeeping ("nothing was there at the last look") is no measure: a thread that sleeps in the
+//! kernel is woken late, and does not know it. So without a stamp the whole time since the last look counts as
+//! what may have been.
 
 use clock::{HostClock, Realtime};
 use units::{Instant, Picos};
@@ -23,13 +24,14 @@ pub struct Delay {
     pub is_measured: bool,
     /// How much longer it may have been, where there is no stamp.
     pub bound: Picos,
-    /// For how long the socket may have been so full that the target could not send: since the last of these bytes came, or
-    /// since bytes were left in it. Zero if it was not crowded.
+    /// For how long the socket may have been so full that the target could not send: since the last of these
+    /// bytes came, or since bytes were left in it. Zero if it was not crowded.
     pub crowded: Picos,
-    /// How long any of these bytes may have lain unread: since the loop looked last and found nothing, or read and left some.
+    /// How long any of these bytes may have lain unread: since the loop looked last and found nothing, or read
+    /// and left some.
     pub at_most: Picos,
-    /// The stamp says that the bytes were in this machine when the loop looked and found nothing to read: the kernel took so
-    /// long to bring them to the socket, or the stamp is wrong.
+    /// The stamp says that the bytes were in this machine when the loop looked and found nothing to read: the
+    /// kernel took so long to bring them to the socket, or the stamp is wrong.
     pub contradicts: bool,
 }
 
@@ -60,7 +62,8 @@ impl Reading {
         self.realtime.look(clock);
     }
 
-    /// Of a chunk that was read at `now`. `behind_since` is when the chunk before it was read, if more was left then.
+    /// Of a chunk that was read at `now`. `behind_since` is when the chunk before it was read, if more was left
+    /// then.
     pub fn delay(&self, chunk: &Chunk, behind_since: Option<Instant>, now: Instant) -> Delay {
         let stamp = chunk.stamp_ns.and_then(|stamp| self.realtime.instant(stamp.get()));
         let earliest = behind_since.unwrap_or(chunk.not_before);
@@ -126,7 +129,8 @@ mod tests {
 
     #[test]
     fn bytes_behind_a_full_buffer_may_have_kept_the_target_waiting() {
-        // They came 600 µs ago, and the piece before them was read 300 µs ago: for those the socket may have been full.
+        // They came 600 µs ago, and the piece before them was read 300 µs ago: for those the socket may have
+        // been full.
         near(read(Some(600), true, Some(300)).crowded, 300);
         near(read(Some(100), true, Some(300)).crowded, 100);
         assert_eq!(read(Some(600), false, None).crowded, Picos::ZERO);

@@ -6,8 +6,8 @@
 //! | 303 | GET; HEAD stays | goes |
 //! | 307, 308 | stays | stays |
 //!
-//! The request is the one that was sent first: its templates are not filled again. `Authorization` and `Cookie` go only
-//! to the first URL's scheme, host and port; a Host that was asked for goes to the first host alone.
+//! The request is the one that was sent first: its templates are not filled again. `Authorization` and `Cookie`
+//! go only to the first URL's scheme, host and port; a Host that was asked for goes to the first host alone.
 
 use url::{Position, Url};
 
@@ -168,7 +168,8 @@ impl Chain {
         self.url.as_str()
     }
 
-    /// Appends the request. `for_proxy` is the field line for a proxy that reads the request, if there is such a proxy.
+    /// Appends the request. `for_proxy` is the field line for a proxy that reads the request, if there is such
+    /// a proxy.
     pub fn write(&self, for_proxy: Option<&str>, out: &mut Vec<u8>) -> Body {
         let for_proxy = for_proxy.filter(|_| self.url.scheme() == "http");
         let authority = authority(&self.url);

@@ -215,7 +215,8 @@ impl Writer {
         Some(fields)
     }
 
-    /// Whether a request for this URL has field lines that others of the plan have not: its login, or the proxy's.
+    /// Whether a request for this URL has field lines that others of the plan have not: its login, or the
+    /// proxy's.
     fn needs_own_fields(&self, url: &TargetUrl<'_>) -> bool {
         let login = url.userinfo.is_some() && !self.has_authorization;
         login || self.for_proxy(url.scheme).is_some_and(|field| !field.is_empty())

@@ -242,8 +242,8 @@ impl ResponseReader {
         let mut fields = [const { std::mem::MaybeUninit::<httparse::Header<'_>>::uninit() }; FIELD_LIMIT];
         let mut response = httparse::Response::new(&mut []);
         let mut config = httparse::ParserConfig::default();
-        // RFC 9112 §5.2: a user agent reads a folded line as one with spaces. §5.1 has servers refuse a space before the
-        // colon, and proxies take it away; curl takes both.
+        // RFC 9112 §5.2: a user agent reads a folded line as one with spaces. §5.1 has servers refuse a space
+        // before the colon, and proxies take it away; curl takes both.
         config.allow_obsolete_multiline_headers_in_responses(true);
         config.allow_spaces_after_header_name_in_responses(true);
         let status = config.parse_response_with_uninit_headers(&mut response, bytes, &mut fields);

@@ -23,14 +23,15 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.settle_since(slot, now, now);
     }
 
-    /// The same; what ended could have been seen since `since`. A connection is free for the next request from then
-    /// on, and would have been free earlier still if its own request had left in time: what the generator took
-    /// longer is its own lateness, also of the requests that wait behind.
+    /// The same; what ended could have been seen since `since`. A connection is free for the next request from
+    /// then on, and would have been free earlier still if its own request had left in time: what the generator
+    /// took longer is its own lateness, also of the requests that wait behind.
     pub(crate) fn settle_since(&mut self, slot: u32, now: Instant, since: Instant) {
         let mut finished = std::mem::take(&mut self.finished);
         let last = finished.last().map(|ended| &ended.exchange);
         let (tare, doubt) = last.map_or_else(Default::default, |last| (last.tare(now), last.unread_bound));
-        // Less than a pause is what handling an answer takes: over a long backlog it would add up to a lateness of its own.
+        // Less than a pause is what handling an answer takes: over a long backlog it would add up to a lateness
+        // of its own.
         let since = if tare >= SHORTEST { since.min(now.saturating_sub(tare)) } else { since };
         for ended in finished.drain(..) {
             self.end(slot, ended, now);

@@ -1,8 +1,8 @@
 //! The connections of one thread: numbered places, and a list of them in the order of their deadlines.
 //!
-//! Nearly every deadline is "now + the plan's time-out" when it is set, so its place is the end of the list: setting and
-//! clearing cost O(1), whatever the number of connections. One that is earlier, of a request that is sent again, is put
-//! where it belongs.
+//! Nearly every deadline is "now + the plan's time-out" when it is set, so its place is the end of the list:
+//! setting and clearing cost O(1), whatever the number of connections. One that is earlier, of a request that
+//! is sent again, is put where it belongs.
 
 use std::net::SocketAddr;
 use units::{Instant, Picos};

@@ -1,8 +1,8 @@
 //! Which request belongs to which departure. The choice depends on the seed and the sequence number alone, so
 //! the same plan and seed send the same requests with any number of threads.
 //!
-//! A file means the same whatever its length: each line is read when its turn comes. Only what a file says as a whole is
-//! found before the start: the names and the weights of its lines, if it has any.
+//! A file means the same whatever its length: each line is read when its turn comes. Only what a file says as a
+//! whole is found before the start: the names and the weights of its lines, if it has any.
 
 use plan::{
     LineGlance, Order, Plan, RequestLine, Source, TargetUrl, Template, TemplateContext, Unfit, UrlProblem,
@@ -189,8 +189,8 @@ impl Requests {
         }
     }
 
-    /// The URL of each request, in the order in which the first `count` departures take them; for `--print-plan`
-    /// and tests.
+    /// The URL of each request, in the order in which the first `count` departures take them; for
+    /// `--print-plan` and tests.
     pub fn preview(self: &Arc<Self>, count: u64) -> Vec<String> {
         let mut cursor = match &self.from {
             From::File { file, .. } => Some(LineCursor::new(file)),
@@ -227,7 +227,8 @@ fn pick(order: Order, weights: &[u64], count: usize, seed: u64, seq: u64) -> usi
     index as usize
 }
 
-/// Looks at the first lines, so that what is wrong with a file is mostly said before the start; and says how many.
+/// Looks at the first lines, so that what is wrong with a file is mostly said before the start; and says how
+/// many.
 fn check_file(
     file: &LineFile,
     plan: &Plan,
@@ -255,8 +256,8 @@ fn check_file(
     }
 }
 
-/// Finds what the file says as a whole. Only JSON lines have names and weights, and only a file that mentions them is
-/// read to its end.
+/// Finds what the file says as a whole. Only JSON lines have names and weights, and only a file that mentions
+/// them is read to its end.
 fn look_over(file: &mut LineFile, order: Order, kind: LineKind) -> Result<Groups, SourceError> {
     // A key may be written with escapes.
     let mentions = |file: &LineFile, key: &str| kind == LineKind::Json && file.mentions(&[key, "\\u"]);

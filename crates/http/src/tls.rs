@@ -169,8 +169,8 @@ pub fn configure(plan: &TlsPlan) -> Result<Arc<ClientConfig>, TlsError> {
     Ok(config)
 }
 
-/// The first session of a process seeds the random generator, which takes 20 to 50 ms of a CPU: now, and not while
-/// requests are due.
+/// The first session of a process seeds the random generator, which takes 20 to 50 ms of a CPU: now, and not
+/// while requests are due.
 fn gather_entropy(config: &Arc<ClientConfig>) {
     let nobody = ServerName::try_from("nobody.invalid").expect("it is a name");
     // A configuration that allows no session fails at the first connection, which says why.
@@ -192,7 +192,8 @@ const fn name(version: TlsVersion) -> &'static str {
 fn provider(plan: &TlsPlan) -> Result<CryptoProvider, TlsError> {
     let mut provider = aws_lc_rs::default_provider();
     if plan.ciphers.is_empty() {
-        // AES-128 before AES-256, as browsers on processors with AES instructions offer them: targets follow it.
+        // AES-128 before AES-256, as browsers on processors with AES instructions offer them: targets follow
+        // it.
         provider.cipher_suites.sort_by_key(|suite| !format!("{:?}", suite.suite()).contains("AES_128"));
         return Ok(provider);
     }
@@ -278,8 +279,8 @@ fn client_problem(error: &rustls::Error) -> String {
     }
 }
 
-/// The usual checks; and as with curl's `--cacert`, a certificate that was given itself is trusted, also if it is an
-/// authority's (`openssl req -x509` makes such) that serves as a target's.
+/// The usual checks; and as with curl's `--cacert`, a certificate that was given itself is trusted, also if it
+/// is an authority's (`openssl req -x509` makes such) that serves as a target's.
 #[derive(Debug)]
 struct Trusting {
     given: Vec<CertificateDer<'static>>,
@@ -330,7 +331,8 @@ impl ServerCertVerifier for Trusting {
     }
 }
 
-/// Whether all that is wrong with a certificate is that it is an authority's. Its dates are looked at before that.
+/// Whether all that is wrong with a certificate is that it is an authority's. Its dates are looked at before
+/// that.
 fn is_only_an_authority(error: &rustls::Error) -> bool {
     matches!(error, rustls::Error::InvalidCertificate(CertificateError::Other(other))
         if other.to_string() == "CaUsedAsEndEntity")

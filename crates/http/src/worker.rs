@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Between two ready sockets the loop looks at the clock, so that a batch of answers does not make a departure
-//! late. Sockets in a TLS handshake come last and one at a time: their arithmetic takes longer than all the rest.
+//! late. Sockets in a TLS handshake come last and one at a time: their arithmetic takes longer than all the
+//! rest.
 
 use clock::{Clock, HostClock};
 use plan::Plan;
@@ -266,7 +267,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
     fn handle_ready(&mut self) {
         self.reading.look(&self.setup.clock);
         let until = self.looked + TURN;
-        // Ready sockets that are not in a handshake, then one that is. What is left after a while waits for the next turn.
+        // Ready sockets that are not in a handshake, then one that is. What is left after a while waits for the
+        // next turn.
         while let Some((slot, ready)) = {
             let slots = &self.slots;
             self.driver.next(&mut self.buffer, |slot| !is_slow(slots, slot))
@@ -363,8 +365,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
     }
 
-    /// A connection is up that the loop had to wait for. When the target's answer came is known by the kernel's own
-    /// measurement of the round trip.
+    /// A connection is up that the loop had to wait for. When the target's answer came is known by the kernel's
+    /// own measurement of the round trip.
     pub(crate) fn note_connected(&mut self, slot: u32, now: Instant) {
         let Some(place) = self.slots.get(slot) else { return };
         if place.connection.stage() != Stage::Connecting {
@@ -550,8 +552,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.recorder.tick(now, &self.gauges);
     }
 
-    /// Gives up what was due before `until` and was not taken, a slice of time after the other, so that how long each had
-    /// waited is known.
+    /// Gives up what was due before `until` and was not taken, a slice of time after the other, so that how
+    /// long each had waited is known.
     fn give_up(&mut self, why: Miss, now: Instant, until: Instant) {
         self.gauges.due = self.gauges.offered;
         let Some(first) = self.setup.feed.head().map(|head| head.due) else { return };
@@ -589,8 +591,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.gauges.late += u64::from(own_lateness > LATE);
     }
 
-    /// A connection's deadline is that of its oldest request, which counts from when that was sent; or, if the plan wants
-    /// it so, from the last byte that came.
+    /// A connection's deadline is that of its oldest request, which counts from when that was sent; or, if the
+    /// plan wants it so, from the last byte that came.
     pub(crate) fn arm(&mut self, slot: u32, now: Instant) {
         let request = &self.setup.plan.request;
         let oldest = self.slots.peek(slot).and_then(|place| place.connection.oldest());

@@ -69,8 +69,9 @@ impl Address {
     }
 }
 
-/// Whether a request's `Host` is a name that only this machine gives itself. A page from elsewhere whose name was made
-/// to point at 127.0.0.1 (DNS rebinding) has its own name there. The port says nothing: it may have been forwarded.
+/// Whether a request's `Host` is a name that only this machine gives itself. A page from elsewhere whose name
+/// was made to point at 127.0.0.1 (DNS rebinding) has its own name there. The port says nothing: it may have
+/// been forwarded.
 pub(crate) fn names_loopback(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split_once(']').map_or(rest, |(name, _)| name),

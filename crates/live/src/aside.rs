@@ -5,8 +5,8 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 /// As much lower as leaves a busy machine some drawing.
 const NICE: i32 = 5;
 
-/// Gives the calling thread a lower priority and keeps it off `cpus`, where engine threads are pinned, if that leaves it
-/// any. Both are a courtesy: where the kernel refuses, the thread goes on as it is.
+/// Gives the calling thread a lower priority and keeps it off `cpus`, where engine threads are pinned, if that
+/// leaves it any. Both are a courtesy: where the kernel refuses, the thread goes on as it is.
 pub fn step_aside(cpus: &[u32]) {
     let _ = rustix::process::nice(NICE);
     let Ok(allowed) = sched_getaffinity(None) else { return };

@@ -5,8 +5,8 @@
 //!                                           └─► Terminal  one thread: draws, reads keys ─► Key
 //! ```
 //!
-//! Nobody watches: nothing is drawn, and no [`Update`] is made ([`Page::wants`]). Both threads step aside for the engine
-//! (a lower priority, not on its CPUs), take only the latest update and never make anybody wait.
+//! Nobody watches: nothing is drawn, and no [`Update`] is made ([`Page::wants`]). Both threads step aside for
+//! the engine (a lower priority, not on its CPUs), take only the latest update and never make anybody wait.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
-//! A listener with a bound on connections: a further one takes the seat of one that was never answered, as it asked for
-//! nothing; if there is none, of the one on which nothing has happened for the longest. Sockets that are opened and left
-//! idle keep nobody out, and turn no viewer out.
+//! A listener with a bound on connections: a further one takes the seat of one that was never answered, as it
+//! asked for nothing; if there is none, of the one on which nothing has happened for the longest. Sockets that
+//! are opened and left idle keep nobody out, and turn no viewer out.
 
 use std::io;
 use std::net::SocketAddr;

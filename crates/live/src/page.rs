@@ -39,8 +39,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// Serves a page that says nothing yet. `cpus` are left to the engine. Refuses an address that others can reach,
-    /// unless there is a token.
+    /// Serves a page that says nothing yet. `cpus` are left to the engine. Refuses an address that others can
+    /// reach, unless there is a token.
     pub fn start(address: Address, token: Option<Token>, cpus: &[u32]) -> Result<Self, LiveError> {
         if !address.is_loopback() && token.is_none() {
             return Err(LiveError::Open { address: address.wanted() });
@@ -93,8 +93,8 @@ impl Page {
         self.shared.state.send_replace(State::Ended { report: report_html.into() });
     }
 
-    /// Waits until those who watched have the report (5 s at most) and for as long as is asked for beyond; at once when
-    /// `hurry` is set. Then closes.
+    /// Waits until those who watched have the report (5 s at most) and for as long as is asked for beyond; at
+    /// once when `hurry` is set. Then closes.
     pub fn leave(mut self, linger: Picos, hurry: &AtomicBool) {
         let steps = |time: Duration| time.as_millis().div_ceil(STEP.as_millis());
         let (fetching, whole) = (steps(FETCH), steps(linger.as_std()));
@@ -146,8 +146,8 @@ fn serve(
     });
 }
 
-/// Draws each update once, for all. Takes no more than 1 % of a CPU: a picture that costs more than 10 ms (that of a long
-/// run) comes less often than once a second.
+/// Draws each update once, for all. Takes no more than 1 % of a CPU: a picture that costs more than 10 ms (that
+/// of a long run) comes less often than once a second.
 async fn draw(shared: Arc<Shared>, mut latest: watch::Receiver<Option<Update>>) {
     while latest.changed().await.is_ok() {
         let before = cpu_time();

@@ -5,8 +5,8 @@
 //! | `/` | the page with all that is known by now; after the end, the report |
 //! | `/events` | server-sent events: `update` with a new drawing each second, `end` when the report is there |
 //!
-//! Every request must name this machine (or bring the token, where there is one); every answer forbids scripts, fonts and
-//! pictures from elsewhere.
+//! Every request must name this machine (or bring the token, where there is one); every answer forbids scripts,
+//! fonts and pictures from elsewhere.
 
 use crate::Token;
 use crate::address::names_loopback;
@@ -235,8 +235,8 @@ impl Drop for Viewer {
     }
 }
 
-/// The latest state at once and whenever it changes. A viewer that is slower than that sees fewer of them; the report is
-/// the last.
+/// The latest state at once and whenever it changes. A viewer that is slower than that sees fewer of them; the
+/// report is the last.
 fn stream(viewer: Viewer) -> impl Stream<Item = Result<Event, Infallible>> {
     let mut state = viewer.0.state.subscribe();
     state.mark_changed();

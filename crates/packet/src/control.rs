@@ -1,5 +1,5 @@
-//! What the threads of a run and those who steer it share: whether to stop, and why; what was changed by hand; and the words
-//! that the run understands while it goes on.
+//! What the threads of a run and those who steer it share: whether to stop, and why; what was changed by hand;
+//! and the words that the run understands while it goes on.
 //!
 //! ```text
 //!   Ctrl-C ─► interrupt ─┐                       ┌─► stops()           every round of every thread
@@ -8,8 +8,8 @@
 //!                              └─ on("reload", …), shows("rate", …)    what a command understands and shows
 //! ```
 //!
-//! A change of the load takes effect [`LEAD`] after it was asked for: by then every thread has seen it, so that all threads
-//! change at the same point of the schedule.
+//! A change of the load takes effect [`LEAD`] after it was asked for: by then every thread has seen it, so that
+//! all threads change at the same point of the schedule.
 
 use measure::packets::Change;
 use std::fmt;
@@ -224,8 +224,8 @@ impl Control {
         changes
     }
 
-    /// From now on the run understands `words` (`reload`, `set rate`); `usage` is how it is written, for those who ask for
-    /// help. The last one that was told of the same words is asked.
+    /// From now on the run understands `words` (`reload`, `set rate`); `usage` is how it is written, for those
+    /// who ask for help. The last one that was told of the same words is asked.
     ///
     /// ```
     /// # use packet::{Control, By};

@@ -6,8 +6,9 @@
 //!                                                   the newcomer's, and is remembered as the newcomer's error
 //! ```
 //!
-//! This is the space-saving algorithm (Metwally, Agrawal, El Abbadi 2005) in sets: a count is never too low, and too high by at
-//! most its `error`; a flow that is not there had at most as many frames as the least counter of its set has.
+//! This is the space-saving algorithm (Metwally, Agrawal, El Abbadi 2005) in sets: a count is never too low,
+//! and too high by at most its `error`; a flow that is not there had at most as many frames as the least
+//! counter of its set has.
 
 use measure::packets::{FlowRow, SizeRow};
 use port::FCS;
@@ -314,7 +315,8 @@ mod tests {
     }
 
     proptest! {
-        /// With more flows than there is room for: no count is too low, none too high by more than it says, and large ones stay.
+        /// With more flows than there is room for: no count is too low, none too high by more than it says, and
+        /// large ones stay.
         #[test]
         fn counts_are_right_within_what_they_say(small in prop::collection::vec(0_u32..20_000, 0..6_000)) {
             let mut flows = Flows::default();

@@ -1,4 +1,5 @@
-//! What every packet command is to the program around it: something that can be started, watched, changed and joined.
+//! What every packet command is to the program around it: something that can be started, watched, changed and
+//! joined.
 //!
 //! ```text
 //! Plan ─► Job ─ start(control, recorders) ─► Running ─ join ─► Findings
@@ -46,7 +47,8 @@ pub struct Facts {
 pub trait Job {
     fn facts(&self) -> Facts;
 
-    /// Starts the threads. `recorders` is called once, with the run's origin, and makes `facts().threads` of them.
+    /// Starts the threads. `recorders` is called once, with the run's origin, and makes `facts().threads` of
+    /// them.
     ///
     /// # Errors
     /// Whatever keeps the run from starting: nothing was sent.

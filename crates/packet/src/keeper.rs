@@ -13,8 +13,8 @@ pub const BEGIN_NS: u64 = 1_700_000_000_000_000_000;
 /// What a frame takes on the wire: nothing leaves earlier after the one before.
 const FRAME_NS: u64 = 672;
 
-/// A port with a clock of its own, which goes on only while it has something to do; a queue of few frames; and reports, some of
-/// which it loses.
+/// A port with a clock of its own, which goes on only while it has something to do; a queue of few frames; and
+/// reports, some of which it loses.
 pub struct Keeper {
     about: About,
     counters: Counters,

@@ -7,8 +7,8 @@
 //! 100us
 //! ```
 //!
-//! Comments (`#`) and empty lines are passed over. Such a file is small beside what is sent from it, because it repeats; what is too
-//! large for memory is refused, before it is all read.
+//! Comments (`#`) and empty lines are passed over. Such a file is small beside what is sent from it, because it
+//! repeats; what is too large for memory is refused, before it is all read.
 
 use crate::PacketError;
 use std::fs::{File, FileType};
@@ -102,7 +102,8 @@ fn read<T>(
     Ok(all)
 }
 
-/// A named pipe is not opened, which would wait for somebody to write to it; one that a shell has opened is (`<(seq 100)`).
+/// A named pipe is not opened, which would wait for somebody to write to it; one that a shell has opened is
+/// (`<(seq 100)`).
 fn open(path: &Path) -> std::io::Result<File> {
     let kind = std::fs::metadata(path)?.file_type();
     let is_readable = |kind: &FileType| kind.is_file() || (kind.is_fifo() && path.starts_with("/dev"));

@@ -8,8 +8,8 @@ const SHORTEST: usize = 60;
 /// What is on the wire around a frame: preamble with delimiter, and the least gap.
 const AROUND: usize = 8 + 12;
 
-/// What a frame of `length` bytes (without FCS) takes a wire of this speed, with its preamble, its FCS and the least gap behind it. Nothing where the
-/// speed is not known.
+/// What a frame of `length` bytes (without FCS) takes a wire of this speed, with its preamble, its FCS and the
+/// least gap behind it. Nothing where the speed is not known.
 pub fn on_the_wire(length: usize, speed_bps: Option<u64>) -> Picos {
     let bits = 8 * (length.max(SHORTEST) + FCS + AROUND) as u128;
     let took = speed_bps.filter(|bps| *bps > 0).map_or(0, |bps| bits * 1_000_000_000_000 / u128::from(bps));

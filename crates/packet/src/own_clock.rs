@@ -6,15 +6,17 @@ use measure::packets::PortTime;
 use port::{OwnTime, Port, PortError, Stamp};
 use units::{Instant, Picos};
 
-/// From what is known of the port's time to the first departure: its queue fills meanwhile. A simulation's time goes slowly, and stands
-/// still while nothing is queued.
+/// From what is known of the port's time to the first departure: its queue fills meanwhile. A simulation's time
+/// goes slowly, and stands still while nothing is queued.
 const LEAD: Picos = Picos::from_millis(20);
 const LEAD_SIMULATED: Picos = Picos::from_micros(200);
 
-/// The time of a port that sends, if it keeps its own, where another receives. A simulation's time is no other port's.
+/// The time of a port that sends, if it keeps its own, where another receives. A simulation's time is no other
+/// port's.
 ///
 /// # Errors
-/// Frames leave by a simulation's time, and are stamped by this host's (or the other way round), or by another simulation's; or a port is gone.
+/// Frames leave by a simulation's time, and are stamped by this host's (or the other way round), or by another
+/// simulation's; or a port is gone.
 pub fn of_both(
     send: &mut dyn Port,
     receive: &mut dyn Port,

@@ -1,5 +1,5 @@
-//! `forward --xdp` between veth pairs in namespaces of the test: what the far port refuses is missed, and never forwarded.
-//! Needs root.
+//! `forward --xdp` between veth pairs in namespaces of the test: what the far port refuses is missed, and never
+//! forwarded. Needs root.
 
 use clock::HostClock;
 use lab::bed::{Bed, Middlebox, Namespace, Topology};
@@ -56,7 +56,8 @@ fn received(namespace: &Namespace, interface: &str) -> u64 {
     asked.unwrap().rx_packets
 }
 
-/// Sends this many frames into the bed, pausing after each `burst`; forwards meanwhile, and says what became of them.
+/// Sends this many frames into the bed, pausing after each `burst`; forwards meanwhile, and says what became of
+/// them.
 fn forwarded(bed: &Bed, frames: u64, burst: u64) -> (Told, Findings) {
     let job = Box::new(open(bed).unwrap());
     let (control, kept) = (Arc::new(Control::default()), Kept::default());

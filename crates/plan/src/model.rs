@@ -102,7 +102,8 @@ pub struct Stop {
 pub enum Source {
     /// One URL for all.
     Url(String),
-    /// A file with one URL a line, or one JSON object a line (`{"url":…}`); the kind is seen from the first line.
+    /// A file with one URL a line, or one JSON object a line (`{"url":…}`); the kind is seen from the first
+    /// line.
     File { path: PathBuf, order: Order },
     /// Requests that stand in the plan itself.
     Inline { requests: Vec<RequestLine>, order: Order },

@@ -24,7 +24,8 @@ pub trait TemplateContext {
     fn random(&mut self) -> u64;
     /// Milliseconds since 1970-01-01 UTC.
     fn now_ms(&mut self) -> u64;
-    /// Appends a line of the file with this number in the table given to `compile_with`; false if it cannot be read.
+    /// Appends a line of the file with this number in the table given to `compile_with`; false if it cannot be
+    /// read.
     fn line(&mut self, file: usize, out: &mut Vec<u8>) -> bool;
 }
 
@@ -159,8 +160,8 @@ impl Template {
         }
     }
 
-    /// Appends the text with every placeholder filled. Does not allocate once `out` is long enough, unless a line has to
-    /// be encoded.
+    /// Appends the text with every placeholder filled. Does not allocate once `out` is long enough, unless a
+    /// line has to be encoded.
     pub fn render(
         &self,
         out: &mut Vec<u8>,

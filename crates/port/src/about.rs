@@ -16,8 +16,8 @@ pub struct About {
     pub interface: Option<String>,
     /// Its MAC address, where it has one.
     pub mac: Option<[u8; 6]>,
-    /// Longest frame that may leave, Ethernet header included, FCS not: the interface's MTU + 14. One with an 802.1Q tag
-    /// may be four bytes longer on some ports ([`Self::longest_like`]).
+    /// Longest frame that may leave, Ethernet header included, FCS not: the interface's MTU + 14. One with an
+    /// 802.1Q tag may be four bytes longer on some ports ([`Self::longest_like`]).
     pub longest: usize,
     /// Speed of the link in bits/s, where the driver tells it.
     pub speed_bps: Option<u64>,
@@ -37,7 +37,8 @@ impl About {
         self.longest + tag
     }
 
-    /// A plain port to the same interface, in the same namespace, for what has to be asked or answered beside the load.
+    /// A plain port to the same interface, in the same namespace, for what has to be asked or answered beside
+    /// the load.
     pub fn beside(&self) -> Option<Address> {
         let plain = Address::new(Kind::Packet, self.interface.as_deref()?);
         let own = self.name.parse::<Address>().ok();
@@ -64,11 +65,13 @@ pub struct Abilities {
     pub zero_copy: bool,
     /// A frame with an 802.1Q tag may be four bytes longer than [`About::longest`].
     pub tag_over_mtu: bool,
-    /// Frames may be kept on purpose for so long after they were taken: who flushes at the end waits longer by that.
+    /// Frames may be kept on purpose for so long after they were taken: who flushes at the end waits longer by
+    /// that.
     pub holds: Picos,
 }
 
-/// Whether a frame has an 802.1Q tag, for which the kernel allows four bytes on top of the MTU (to no other tag).
+/// Whether a frame has an 802.1Q tag, for which the kernel allows four bytes on top of the MTU (to no other
+/// tag).
 #[inline]
 pub(crate) fn is_tagged(data: &[u8]) -> bool {
     data.get(12..14) == Some(&[0x81, 0x00])

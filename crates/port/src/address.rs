@@ -14,7 +14,8 @@ use crate::{Kind, PortError};
 use std::fmt;
 use std::str::FromStr;
 
-/// A port's address, with kinds and names of options that exist. Values are checked by [`Address::check`] and when it is opened.
+/// A port's address, with kinds and names of options that exist. Values are checked by [`Address::check`] and
+/// when it is opened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
     kind: Kind,

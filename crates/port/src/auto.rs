@@ -10,9 +10,9 @@
 //! lies on it), nothing is taken from it: `packet` receives, for AF_XDP would take the frames away; and nobody
 //! sends without a copy, for drivers give the whole queue to the socket then, its receiving side as well.
 //!
-//! The order is by measurement. Zero-copy wins wherever a driver has it. Of the two that copy, AF_XDP sends a frame for about 0.7
-//! of AF_PACKET's time and receives about twice as many; the gaps of AF_PACKET are a few percent closer to what was
-//! asked for, since each frame leaves within its own system call.
+//! The order is by measurement. Zero-copy wins wherever a driver has it. Of the two that copy, AF_XDP sends a
+//! frame for about 0.7 of AF_PACKET's time and receives about twice as many; the gaps of AF_PACKET are a few
+//! percent closer to what was asked for, since each frame leaves within its own system call.
 
 use crate::interface::Interface;
 use crate::{

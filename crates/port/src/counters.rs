@@ -2,8 +2,8 @@
 
 /// Running totals since the port was opened.
 ///
-/// taken = sent + lost before it was sent ([`DropPlace::is_before_sending`]); what was sent was received by somebody, or was
-/// lost later.
+/// taken = sent + lost before it was sent ([`DropPlace::is_before_sending`]); what was sent was received by
+/// somebody, or was lost later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Frames that the next place (the kernel, the driver, the other end) has taken over.

@@ -40,7 +40,8 @@ pub enum PortError {
     /// A capture file ends within a frame; what came before it is good.
     #[error("{file} is cut off: {frames} whole frames were read, and a part of the next")]
     Truncated { file: String, frames: u64 },
-    /// No frame will ever come again: the file is at its end, the other end of a pair is closed and all was read.
+    /// No frame will ever come again: the file is at its end, the other end of a pair is closed and all was
+    /// read.
     #[error("{port} has no more frames")]
     Over { port: String },
     #[error("{what}: {error}")]

@@ -1,4 +1,5 @@
-//! The kinds of ports: how each is written, and its options. A new option is a line here and its reading in the port's file.
+//! The kinds of ports: how each is written, and its options. A new option is a line here and its reading in the
+//! port's file.
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $word:literal, $place:literal, $role:ident, [$($option:literal $says:literal,)*];)+) => {

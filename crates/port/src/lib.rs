@@ -11,8 +11,8 @@
 //!   fault, trace, record wrap any of them and are ports themselves
 //! ```
 //!
-//! A frame runs from the Ethernet header to the end of the payload: the FCS is the card's. A *frame size*, as users write
-//! it, counts the FCS: a frame of 64 has 60 bytes here.
+//! A frame runs from the Ethernet header to the end of the payload: the FCS is the card's. A *frame size*, as
+//! users write it, counts the FCS: a frame of 64 has 60 bytes here.
 
 mod about;
 mod address;
@@ -51,8 +51,9 @@ use units::Picos;
 /// Bytes of the frame check sequence, which are part of a frame's size and not of its bytes here.
 pub const FCS: usize = 4;
 
-/// A point in time by the wall clock, in nanoseconds since 1970 (CLOCK_REALTIME): what the kernel, network cards and pcap
-/// files stamp frames with; of a port with a time of its own ([`OwnTime`]), by that. 0 means that there is none.
+/// A point in time by the wall clock, in nanoseconds since 1970 (CLOCK_REALTIME): what the kernel, network
+/// cards and pcap files stamp frames with; of a port with a time of its own ([`OwnTime`]), by that. 0 means
+/// that there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stamp(pub u64);
 
@@ -88,8 +89,8 @@ pub struct Slot<'a> {
     pub length: usize,
     /// When it shall leave, for ports that can ([`Abilities::launch_time`]); `Stamp::NONE` is at once.
     pub launch: Stamp,
-    /// What the writer left here the last time this same room was lent, 0 at first and whenever the room's bytes are not
-    /// what they were: whoever finds its own mark need only write what changes.
+    /// What the writer left here the last time this same room was lent, 0 at first and whenever the room's
+    /// bytes are not what they were: whoever finds its own mark need only write what changes.
     pub mark: &'a mut u64,
 }
 
@@ -100,14 +101,15 @@ pub enum For {
     Transmit,
 }
 
-/// Frames in and out of one queue of one place. Used by one thread at a time; object safe, so that wrappers stack.
+/// Frames in and out of one queue of one place. Used by one thread at a time; object safe, so that wrappers
+/// stack.
 pub trait Port: Send {
     fn about(&self) -> &About;
 
-    /// Lends up to `most` rooms, one after another, to `write`, and hands what was written over, to leave at once in that
-    /// order. Returns how many frames were taken: fewer than `most` (also 0) if there is no room for more now. That is
-    /// back-pressure: nothing was lost, and `write` was called only for those taken. A frame of length 0 is taken and is none:
-    /// no counter has it.
+    /// Lends up to `most` rooms, one after another, to `write`, and hands what was written over, to leave at
+    /// once in that order. Returns how many frames were taken: fewer than `most` (also 0) if there is no room
+    /// for more now. That is back-pressure: nothing was lost, and `write` was called only for those taken. A
+    /// frame of length 0 is taken and is none: no counter has it.
     ///
     /// # Errors
     /// `Gone`, `Down`, `TooLong` (that frame and those after it were not taken), `Unable`, `System`.
@@ -119,10 +121,12 @@ pub trait Port: Send {
     /// `Over` when no frame will ever come again ([`PortError::is_end`]), `Gone`, `Down`, `Unable`, `System`.
     fn receive(&mut self, most: usize, read: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, PortError>;
 
-    /// Sees to it that everything taken has left (or is counted as dropped), for at most `patience`. Returns whether it has.
+    /// Sees to it that everything taken has left (or is counted as dropped), for at most `patience`. Returns
+    /// whether it has.
     fn flush(&mut self, patience: Picos) -> Result<bool, PortError>;
 
-    /// Waits until there is something to receive or room to transmit, for at most `patience`. Returns whether there is.
+    /// Waits until there is something to receive or room to transmit, for at most `patience`. Returns whether
+    /// there is.
     fn wait(&mut self, what: For, patience: Picos) -> Result<bool, PortError>;
 
     /// Brings the totals up to date (this may ask the kernel) and shows them.
@@ -133,8 +137,8 @@ pub trait Port: Send {
         true
     }
 
-    /// What is wrong with the link, asked anew: `Down` or `Gone`. Whoever hears nothing for long asks this, for not every port is
-    /// woken up when its interface is removed.
+    /// What is wrong with the link, asked anew: `Down` or `Gone`. Whoever hears nothing for long asks this, for
+    /// not every port is woken up when its interface is removed.
     fn trouble(&mut self) -> Option<PortError> {
         None
     }
@@ -144,13 +148,15 @@ pub trait Port: Send {
         None
     }
 
-    /// The socket through which frames leave, for who asks the kernel when each of them left (SO_TIMESTAMPING). A wrapper has none.
+    /// The socket through which frames leave, for who asks the kernel when each of them left (SO_TIMESTAMPING).
+    /// A wrapper has none.
     fn outlet(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// Attaches a classic BPF program (the kernel's struct sock_filter: code, jt, jf, k): only frames for which it returns more than 0
-    /// are received. Where the port cannot do it in the kernel, the caller filters by itself.
+    /// Attaches a classic BPF program (the kernel's struct sock_filter: code, jt, jf, k): only frames for which
+    /// it returns more than 0 are received. Where the port cannot do it in the kernel, the caller filters by
+    /// itself.
     ///
     /// # Errors
     /// `Unable` if this port has no such filter.
@@ -159,8 +165,8 @@ pub trait Port: Send {
         Err(PortError::Unable { port: self.about().name.clone(), what: "filter in the kernel" })
     }
 
-    /// What the port's own clock shows now, if it has one by which frames leave and are stamped. This may ask the device, and take
-    /// as long as an answer does.
+    /// What the port's own clock shows now, if it has one by which frames leave and are stamped. This may ask
+    /// the device, and take as long as an answer does.
     ///
     /// # Errors
     /// `Gone`, `System`.
@@ -168,8 +174,9 @@ pub trait Port: Send {
         Ok(None)
     }
 
-    /// Shows up to `most` reports of frames that have left, in the order in which they did, and forgets them. Returns how many; never
-    /// waits. Only of a port with a time of its own that was opened for it ([`Wish::departures`]); after a flush all are there.
+    /// Shows up to `most` reports of frames that have left, in the order in which they did, and forgets them.
+    /// Returns how many; never waits. Only of a port with a time of its own that was opened for it
+    /// ([`Wish::departures`]); after a flush all are there.
     ///
     /// # Errors
     /// `Gone`, `System`.
@@ -194,25 +201,26 @@ pub struct Instruction {
     pub k: u32,
 }
 
-/// Frames made where they leave: the engine says what and when, and the port does the rest. A call takes as long as the load: the
-/// engine's thread watches it, and hears its exact totals while it goes on.
+/// Frames made where they leave: the engine says what and when, and the port does the rest. A call takes as
+/// long as the load: the engine's thread watches it, and hears its exact totals while it goes on.
 pub trait Offload: Send {
-    /// Takes the frames that are to be made. In signatures, number n of queue i of k is n · k + i: of all queues together there are
-    /// no holes.
+    /// Takes the frames that are to be made. In signatures, number n of queue i of k is n · k + i: of all
+    /// queues together there are no holes.
     ///
     /// # Errors
     /// `Unavailable` names the field that cannot be varied in the port.
     fn prepare(&mut self, template: &wire::Template) -> Result<(), PortError>;
 
-    /// Makes frames `first..first + most` of the template's sequence. Returns when they have left, or `until` is over, or `stop`
-    /// was set, or `watch` said `Next::Stop`, whichever is first; nothing leaves after it has returned. A call has a cost of its own
-    /// (tens of milliseconds), so ask for everything at once.
+    /// Makes frames `first..first + most` of the template's sequence. Returns when they have left, or `until`
+    /// is over, or `stop` was set, or `watch` said `Next::Stop`, whichever is first; nothing leaves after it
+    /// has returned. A call has a cost of its own (tens of milliseconds), so ask for everything at once.
     ///
-    /// `watch` is called about every five milliseconds with the totals of this call so far. Another thread calls it: the one that
-    /// called `make` does the work, so that its CPU time is what the frames cost.
+    /// `watch` is called about every five milliseconds with the totals of this call so far. Another thread
+    /// calls it: the one that called `make` does the work, so that its CPU time is what the frames cost.
     ///
     /// # Errors
-    /// `Gone`, `Down`, `System`, and `Unavailable` if the driver refuses every frame. `watch` hears the last totals before.
+    /// `Gone`, `Down`, `System`, and `Unavailable` if the driver refuses every frame. `watch` hears the last
+    /// totals before.
     fn make(
         &mut self,
         order: &Order<'_>,
@@ -240,7 +248,8 @@ pub struct Order<'a> {
 pub enum Next {
     Go,
     Stop,
-    /// From now on at this rate: the first frame after the change is due at `origin_monotonic_ns`, those after it at even gaps.
+    /// From now on at this rate: the first frame after the change is due at `origin_monotonic_ns`, those after
+    /// it at even gaps.
     Rate {
         rate: Option<units::Rate>,
         origin_monotonic_ns: u64,
@@ -257,7 +266,8 @@ pub struct Made {
     pub refused: u64,
     /// Frames since the last change of the rate (of this call, if there was none).
     pub since_change: u64,
-    /// Lateness of frames where there is a rate: bucket 0 counts those less than 2 ns late, bucket i those in [2^i, 2^(i+1)) ns.
+    /// Lateness of frames where there is a rate: bucket 0 counts those less than 2 ns late, bucket i those in
+    /// [2^i, 2^(i+1)) ns.
     pub lateness_log2_ns: Vec<u64>,
     /// How far the gaps between these frames were from those that were asked for, when they were made.
     pub gap_errors: GapErrors,
@@ -285,7 +295,8 @@ impl GapErrors {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// Not more than this in so many millionths of all: the upper end of a power of two, or the greatest there was.
+    /// Not more than this in so many millionths of all: the upper end of a power of two, or the greatest there
+    /// was.
     pub fn at_most_ns(&self, millionths: u64) -> u64 {
         let wanted = (u128::from(self.count()) * u128::from(millionths)).div_ceil(1_000_000);
         let mut sum = 0;
@@ -304,7 +315,8 @@ mod tests {
 
     #[test]
     fn percentiles_of_gap_errors_are_never_less_than_they_were() {
-        // 0, 1, 3, 3, 5, 9, 9, 9, 9 and 700 ns: the fifth of ten is 5 (below 8), the ninth 9 (below 16), the last 700.
+        // 0, 1, 3, 3, 5, 9, 9, 9, 9 and 700 ns: the fifth of ten is 5 (below 8), the ninth 9 (below 16), the
+        // last 700.
         let mut errors = GapErrors { log2_ns: vec![2, 2, 1], sum_ns: 12, max_ns: 5 };
         let mut others = vec![0; 10];
         (others[3], others[9]) = (4, 1);

@@ -5,8 +5,9 @@
 //!   end a ─ write ─► filled rooms ─ read ┴─► end b      and the same the other way round
 //! ```
 //!
-//! A room is a buffer that goes round for ever: it is written in place, handed over by its address, read in place and given
-//! back. Nothing is copied, allocated or locked. Where no free room is left, frames stay with the sender.
+//! A room is a buffer that goes round for ever: it is written in place, handed over by its address, read in
+//! place and given back. Nothing is copied, allocated or locked. Where no free room is left, frames stay with
+//! the sender.
 //!
 //! Ends with a name find each other: the first `mem:a` waits for the second.
 

@@ -6,8 +6,9 @@
 //!   the port's sockets stay in the namespace where they were opened, whichever thread uses them
 //! ```
 //!
-//! So one process can hold both ends of a bed. The kernel looks up the interface of `live` in the namespace of the thread that calls,
-//! at each call: that port goes there and back ([`Home`]). A tap is for programs beside this one, and has no such option.
+//! So one process can hold both ends of a bed. The kernel looks up the interface of `live` in the namespace of
+//! the thread that calls, at each call: that port goes there and back ([`Home`]). A tap is for programs beside
+//! this one, and has no such option.
 
 use crate::{Address, PortError};
 use rustix::io::Errno;
@@ -61,7 +62,8 @@ impl Home {
         Ok(Self { inode: file.metadata()?.ino(), file })
     }
 
-    /// This thread is there until what is returned is dropped. Costs nothing but a look where it is there already.
+    /// This thread is there until what is returned is dropped. Costs nothing but a look where it is there
+    /// already.
     ///
     /// # Errors
     /// There is no privilege (CAP_SYS_ADMIN) to go there.
@@ -85,7 +87,8 @@ impl Drop for Visit {
     fn drop(&mut self) {
         if let Some(file) = &self.back {
             let result = move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network));
-            // Whoever could go there can come back: a thread that could not would send in the wrong place from then on.
+            // Whoever could go there can come back: a thread that could not would send in the wrong place from
+            // then on.
             assert!(result.is_ok(), "a thread is back in its own network namespace");
         }
     }

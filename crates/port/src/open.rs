@@ -9,7 +9,8 @@ pub struct Wish {
     pub queue: u32,
     pub queues: u32,
     pub direction: Direction,
-    /// Bytes of the longest frame that will be sent (without FCS). A port that cannot says so before anything is sent.
+    /// Bytes of the longest frame that will be sent (without FCS). A port that cannot says so before anything
+    /// is sent.
     pub frame: usize,
     /// Bytes kept of each received frame; `None` is all.
     pub snap: Option<usize>,

@@ -1,4 +1,5 @@
-//! Time of a port that keeps its own: the FPGA module's clock, which in a simulation has nothing to do with this host's.
+//! Time of a port that keeps its own: the FPGA module's clock, which in a simulation has nothing to do with
+//! this host's.
 //!
 //! ```text
 //!   own_time ─► now ─┐
@@ -6,8 +7,9 @@
 //!   due times ───────┘
 //! ```
 //!
-//! All stamps of such a port are by its own clock: those of received frames, launch times, and departures. They may be compared with
-//! each other, and with this host's clocks only where they are not simulated, and then to within [`OwnTime::bound`].
+//! All stamps of such a port are by its own clock: those of received frames, launch times, and departures. They
+//! may be compared with each other, and with this host's clocks only where they are not simulated, and then to
+//! within [`OwnTime::bound`].
 
 use crate::Stamp;
 use units::Picos;
@@ -15,12 +17,15 @@ use units::Picos;
 /// The clock of a port that keeps its own time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnTime {
-    /// It is a simulation's. Such time goes as fast as the simulation can, and stands still while there is nothing to do: whoever wants
-    /// a frame to leave later says so ([`crate::Slot::launch`]) and does not wait for it by another clock.
+    /// It is a simulation's. Such time goes as fast as the simulation can, and stands still while there is
+    /// nothing to do: whoever wants a frame to leave later says so ([`crate::Slot::launch`]) and does not wait
+    /// for it by another clock.
     pub simulated: bool,
-    /// Simulations with the same number have the same time, others have nothing to do with each other; 0 if it is not simulated.
+    /// Simulations with the same number have the same time, others have nothing to do with each other; 0 if it
+    /// is not simulated.
     pub simulation: u32,
-    /// What one step of it lasts. Frames start at whole steps: a launch time between two of them is rounded down.
+    /// What one step of it lasts. Frames start at whole steps: a launch time between two of them is rounded
+    /// down.
     pub tick: Picos,
     /// What it shows, asked anew.
     pub now: Stamp,
@@ -31,7 +36,8 @@ pub struct OwnTime {
 /// When a frame left, as the port that sent it says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Departed {
-    /// Its place among the frames that were taken from this port since it was opened, from 0. What is left out was not told, or lost.
+    /// Its place among the frames that were taken from this port since it was opened, from 0. What is left out
+    /// was not told, or lost.
     pub number: u64,
     /// The time that was asked for; `Stamp::NONE` was at once.
     pub launch: Stamp,

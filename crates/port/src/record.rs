@@ -1,5 +1,5 @@
-//! `record`: a port whose frames, both ways, are also written to a pcapng file. What is sent is stamped when it is handed
-//! over, what is received as the port behind stamps it.
+//! `record`: a port whose frames, both ways, are also written to a pcapng file. What is sent is stamped when it
+//! is handed over, what is received as the port behind stamps it.
 
 use crate::about::Choice;
 use crate::pcap::{Described, Statistics, Style, Writer};

@@ -20,8 +20,8 @@ pub(crate) enum Way {
 
 /// Who is shown every frame.
 pub(crate) trait Witness: Send {
-    /// A frame of `length` bytes, of which these are there. One that is sent is stamped when its batch is handed over (or, by a port with a
-    /// time of its own, with the time at which it shall leave), one that is
+    /// A frame of `length` bytes, of which these are there. One that is sent is stamped when its batch is
+    /// handed over (or, by a port with a time of its own, with the time at which it shall leave), one that is
     /// received as the port behind stamped it, or else when it is shown.
     fn saw(&mut self, way: Way, stamp: Stamp, length: usize, data: &[u8]);
 

@@ -7,10 +7,10 @@
 //!                  at₁
 //! ```
 //!
-//! The number of departures before a change is computed, not counted: every share knows it without asking the others, so
-//! numbers are never lost or used twice, and the shares stay every `of`-th number. A share that learns of a change only
-//! after `at` may have taken a few departures at their old due times; their numbers are the same, and whatever it takes
-//! from then on is due when the new rate says.
+//! The number of departures before a change is computed, not counted: every share knows it without asking the
+//! others, so numbers are never lost or used twice, and the shares stay every `of`-th number. A share that
+//! learns of a change only after `at` may have taken a few departures at their old due times; their numbers are
+//! the same, and whatever it takes from then on is due when the new rate says.
 
 use crate::{Schedule, Share};
 use units::{Departure, Instant, Picos, Rate};
@@ -54,8 +54,8 @@ impl Steered {
         steered
     }
 
-    /// From `change.at` on the load has that rate. All shares must be told of the same changes in the same order; one that
-    /// would begin before the last one does begins with it.
+    /// From `change.at` on the load has that rate. All shares must be told of the same changes in the same
+    /// order; one that would begin before the last one does begins with it.
     pub fn steer(&mut self, change: Change) {
         let from = change.at.since(self.origin).max(self.last().from);
         let first = self.count_before(from);
@@ -63,7 +63,8 @@ impl Steered {
         self.total = self.count_before(self.end).min(self.requests);
     }
 
-    /// The departure that was drawn last was not taken: it is drawn again, and due when the rate of that time says.
+    /// The departure that was drawn last was not taken: it is drawn again, and due when the rate of that time
+    /// says.
     pub fn put_back(&mut self, departure: Departure) {
         self.next = departure.seq;
     }
@@ -193,7 +194,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(100))]
 
-        /// Shares learn of each change when they have taken just what is due before it, as the engine's threads do.
+        /// Shares learn of each change when they have taken just what is due before it, as the engine's threads
+        /// do.
         #[test]
         fn none_is_lost_none_is_doubled_and_due_times_never_descend(
             rate in rates(), changes in changes(), of in 1u32..6,

@@ -228,8 +228,8 @@ fn poisson_times_are_those_of_an_independent_program() {
 fn every_shape_departs_when_it_says() {
     let rate = |per_second: u64| Rate::per_second(per_second).unwrap();
     let (second, millis) = (Picos::from_secs(1), Picos::from_millis);
-    // Number and milliseconds, by hand. 4/s is one each 250 ms. From 2/s to 6/s in a second are 4, then 6 each second. The
-    // sine has its mean in each period, and so has 4 and 8.
+    // Number and milliseconds, by hand. 4/s is one each 250 ms. From 2/s to 6/s in a second are 4, then 6 each
+    // second. The sine has its mean in each period, and so has 4 and 8.
     for (shape, expected) in [
         (Shape::Constant(rate(4)), [(0, 0), (1, 250), (4, 1_000)]),
         (Shape::Ramp { from: rate(2), to: rate(6), over: second }, [(0, 0), (4, 1_000), (10, 2_000)]),

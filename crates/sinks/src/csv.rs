@@ -1,5 +1,5 @@
-//! `csv:FILE`: intervals as CSV (RFC 4180), a header with the unit in each name, one line an interval. The same columns as
-//! `tare report --csv`.
+//! `csv:FILE`: intervals as CSV (RFC 4180), a header with the unit in each name, one line an interval. The same
+//! columns as `tare report --csv`.
 
 use crate::exporter::{Exporter, RunInfo, SinkError, SinkRow};
 use crate::output::Output;

@@ -21,9 +21,11 @@ pub struct RunInfo {
     pub version: String,
     /// RFC 3339, UTC.
     pub started_at: String,
-    /// What is due earlier than this after the run's origin is warm-up: not in the figures, but among the events.
+    /// What is due earlier than this after the run's origin is warm-up: not in the figures, but among the
+    /// events.
     pub warmup: Picos,
-    /// Names of the groups, in the order of `Event::group`; the last stands for "other". Empty or one: no groups.
+    /// Names of the groups, in the order of `Event::group`; the last stands for "other". Empty or one: no
+    /// groups.
     pub groups: Vec<String>,
     /// Text of `plan.toml` and of `environment.json`.
     pub plan: String,
@@ -46,17 +48,17 @@ pub type IntervalHistograms = Vec<(Series, Histogram<u32>)>;
 /// How long a sink may take for the result, unless it says otherwise.
 const END_TAKES: Duration = Duration::from_secs(5);
 
-/// One kind of place. All calls come from one thread that belongs to this sink alone, in this order: `begin` until it
-/// succeeds, `start` once, then `interval` and `events` as they come, `flush` once, `end` once. A call may block up
-/// to the sink's own time-outs (at most some seconds); meanwhile its queue fills, and what does not fit is lost and
-/// counted by the hub.
+/// One kind of place. All calls come from one thread that belongs to this sink alone, in this order: `begin`
+/// until it succeeds, `start` once, then `interval` and `events` as they come, `flush` once, `end` once. A call
+/// may block up to the sink's own time-outs (at most some seconds); meanwhile its queue fills, and what does
+/// not fit is lost and counted by the hub.
 pub trait Exporter: Send {
-    /// Connects or opens. A failure here is told at once, before any load is sent; `Unreachable`: it is tried again
-    /// while the run goes on.
+    /// Connects or opens. A failure here is told at once, before any load is sent; `Unreachable`: it is tried
+    /// again while the run goes on.
     fn begin(&mut self, run: &RunInfo) -> Result<(), SinkError>;
 
-    /// The load begins. `origin_unix_ns` is what all times of the run count from (`Interval::t_s`, and in events
-    /// `Instant::EPOCH`), in nanoseconds since 1970.
+    /// The load begins. `origin_unix_ns` is what all times of the run count from (`Interval::t_s`, and in
+    /// events `Instant::EPOCH`), in nanoseconds since 1970.
     fn start(&mut self, _origin_unix_ns: u64) {}
 
     /// An interval is over. `Refused`: this row did not arrive, the hub counts it and goes on with the next;
@@ -78,19 +80,21 @@ pub trait Exporter: Send {
         false
     }
 
-    /// Some events of one engine thread (from 0), in its order. Errors as with `interval`, of all of them together.
+    /// Some events of one engine thread (from 0), in its order. Errors as with `interval`, of all of them
+    /// together.
     fn events(&mut self, _thread: u16, _events: &[Event]) -> Result<(), SinkError> {
         Ok(())
     }
 
-    /// There are no more rows and events: all that was given is to be there now. It decides the verdict. `Err`: nothing
-    /// of it can be relied on, and the hub counts it all as lost.
+    /// There are no more rows and events: all that was given is to be there now. It decides the verdict. `Err`:
+    /// nothing of it can be relied on, and the hub counts it all as lost.
     fn flush(&mut self) -> Result<(), SinkError> {
         Ok(())
     }
 
-    /// Rows and events that were said to have arrived, but had not or are gone again, since the last time this was asked:
-    /// a part of a batch that was refused, or a store that was started again without its last writes.
+    /// Rows and events that were said to have arrived, but had not or are gone again, since the last time this
+    /// was asked: a part of a batch that was refused, or a store that was started again without its last
+    /// writes.
     fn gone(&mut self) -> Gone {
         Gone::default()
     }

@@ -1,8 +1,9 @@
-//! `hdr:FILE`: an HdrHistogram interval log (format 1.3, compressed V2 histograms), as HdrHistogram's own readers and
-//! plotters take it. One line for each interval and series; the tag is the series' key, values are nanoseconds.
+//! `hdr:FILE`: an HdrHistogram interval log (format 1.3, compressed V2 histograms), as HdrHistogram's own
+//! readers and plotters take it. One line for each interval and series; the tag is the series' key, values are
+//! nanoseconds.
 //!
-//! The same as `latency.hlog` in a run folder, but for the times: there they count from the folder's start, here from
-//! the run's origin.
+//! The same as `latency.hlog` in a run folder, but for the times: there they count from the folder's start,
+//! here from the run's origin.
 
 use crate::exporter::{Exporter, RunInfo, SinkError, SinkRow};
 use crate::output::Output;

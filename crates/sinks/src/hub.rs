@@ -5,7 +5,8 @@
 //! engine threads ─ Batches ─► distributor ─► the same queues
 //! ```
 //!
-//! Nothing here waits for a sink but `open` (`BEGIN`), `end_rows` (its `patience`) and `finish` (`Exporter::end_takes`); `row` never does.
+//! Nothing here waits for a sink but `open` (`BEGIN`), `end_rows` (its `patience`) and `finish`
+//! (`Exporter::end_takes`); `row` never does.
 
 use crate::exporter::{Exporter, RunInfo, SinkError, SinkRow};
 use crate::place::Place;
@@ -52,8 +53,8 @@ struct Distributor {
 }
 
 impl Hub {
-    /// Opens every place. `Err`: one of them can not be meant (status 2, no load was sent). A sink that is down is a
-    /// warning: it is tried again while the run goes on.
+    /// Opens every place. `Err`: one of them can not be meant (status 2, no load was sent). A sink that is down
+    /// is a warning: it is tried again while the run goes on.
     pub fn open(places: &[Place], run: RunInfo) -> Result<Self, SinkError> {
         check_together(places)?;
         let exporters = places.iter().map(|place| (place.kind().open)(place));
@@ -139,8 +140,8 @@ impl Hub {
         }
     }
 
-    /// There are no more rows, and the engine's threads are over: lets the sinks catch up for so long. What they have
-    /// not taken by then is lost. The counts are final; `trouble` may still come in [`Hub::finish`].
+    /// There are no more rows, and the engine's threads are over: lets the sinks catch up for so long. What
+    /// they have not taken by then is lost. The counts are final; `trouble` may still come in [`Hub::finish`].
     pub fn end_rows(&mut self, patience: Duration) -> Vec<SinkStatus> {
         let lost = self.distributor.take().map_or(0, Distributor::end);
         let until = Instant::now() + patience;

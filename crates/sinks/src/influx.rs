@@ -7,8 +7,8 @@
 //! tare_run,run=…,engine=http event="begin",target="…",plan_hash="…"                                and once "end"
 //! ```
 //!
-//! Times are the starts of the intervals, in nanoseconds. A point that is sent again (no answer came the first time)
-//! replaces itself: the same tags and the same time. docs/sinks.md has every field.
+//! Times are the starts of the intervals, in nanoseconds. A point that is sent again (no answer came the first
+//! time) replaces itself: the same tags and the same time. docs/sinks.md has every field.
 
 mod line;
 

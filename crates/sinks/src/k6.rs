@@ -1,13 +1,14 @@
-//! `k6:FILE`: JSON lines as `k6 run --out json=FILE` writes them, for the tools that read those. What is the same and what is
-//! not: docs/sinks.md.
+//! `k6:FILE`: JSON lines as `k6 run --out json=FILE` writes them, for the tools that read those. What is the
+//! same and what is not: docs/sinks.md.
 //!
 //! ```json
 //! {"type":"Metric","metric":"http_req_duration","data":{"name":"http_req_duration","type":"trend","contains":"time",…}}
 //! {"type":"Point","metric":"http_req_duration","data":{"time":"2026-11-20T12:00:00.000000001Z","value":1.25,"tags":{"status":"200",…}}}
 //! ```
 //!
-//! With `?events=1` one set of points for each request, as k6 has them. Else one set for each interval: counters are the
-//! interval's, and of each trend there is a point for some percentiles, told apart by the tag `stat`.
+//! With `?events=1` one set of points for each request, as k6 has them. Else one set for each interval:
+//! counters are the interval's, and of each trend there is a point for some percentiles, told apart by the tag
+//! `stat`.
 
 use crate::exporter::{Exporter, RunInfo, SinkError, SinkRow};
 use crate::output::Output;

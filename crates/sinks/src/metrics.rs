@@ -59,8 +59,8 @@ pub enum Value<'a> {
     Spread(&'a Spread),
 }
 
-/// One value with what tells it from others of its name. `run` and `engine` belong to every sample and are added by
-/// those who write it.
+/// One value with what tells it from others of its name. `run` and `engine` belong to every sample and are
+/// added by those who write it.
 #[derive(Clone, Debug)]
 pub struct Sample<'a> {
     pub meaning: Meaning,

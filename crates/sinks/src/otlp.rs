@@ -4,8 +4,8 @@
 //! row ─► Cumulative ─► ExportMetricsServiceRequest ─► POST /v1/metrics ─► partial_success: what was rejected
 //! ```
 //!
-//! Headers that the receiver wants come from `OTEL_EXPORTER_OTLP_HEADERS` (or `OTEL_EXPORTER_OTLP_METRICS_HEADERS`), as
-//! for every OpenTelemetry exporter. docs/sinks.md has the names.
+//! Headers that the receiver wants come from `OTEL_EXPORTER_OTLP_HEADERS` (or
+//! `OTEL_EXPORTER_OTLP_METRICS_HEADERS`), as for every OpenTelemetry exporter. docs/sinks.md has the names.
 
 mod message;
 

@@ -5,8 +5,9 @@ use crate::place::Place;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 
-/// Where a kind of file writes. Nothing is buffered: a record that was written is there, also after a crash of this
-/// program. A record that fits only partly is taken back, so that the next one starts on a line of its own.
+/// Where a kind of file writes. Nothing is buffered: a record that was written is there, also after a crash of
+/// this program. A record that fits only partly is taken back, so that the next one starts on a line of its
+/// own.
 #[derive(Debug)]
 pub struct Output {
     place: Place,

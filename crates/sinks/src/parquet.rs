@@ -5,11 +5,12 @@
 //! FILE:        PAR1 | row group | row group | … | footer    renamed once it is whole
 //! ```
 //!
-//! A Parquet file without its footer is unreadable, so a run that is killed leaves only the `.part`. A disk that is
-//! full costs the rows after the last whole row group: the footer is written behind that one.
+//! A Parquet file without its footer is unreadable, so a run that is killed leaves only the `.part`. A disk
+//! that is full costs the rows after the last whole row group: the footer is written behind that one.
 //!
-//! Encodings were chosen by measuring (`cargo run --release -p tare-sinks --example sample_cost`; 2 busy cores, per event):
-//! differences and zstd 0.13 µs, 11.7 bytes; plain and zstd 0.28 µs, 18 bytes; plain 0.10 µs, 92 bytes; dictionaries 0.6 µs, 30 bytes.
+//! Encodings were chosen by measuring (`cargo run --release -p tare-sinks --example sample_cost`; 2 busy cores,
+//! per event): differences and zstd 0.13 µs, 11.7 bytes; plain and zstd 0.28 µs, 18 bytes; plain 0.10 µs, 92
+//! bytes; dictionaries 0.6 µs, 30 bytes.
 
 use crate::exporter::{Exporter, Gone, RunInfo, SinkError, SinkRow};
 use crate::place::{Address, Kind, Place};

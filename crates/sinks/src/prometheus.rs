@@ -1,12 +1,13 @@
-//! `prometheus://ADDRESS:PORT/metrics`: a page that Prometheus scrapes while the run goes on, and once after it.
+//! `prometheus://ADDRESS:PORT/metrics`: a page that Prometheus scrapes while the run goes on, and once after
+//! it.
 //!
 //! ```text
 //! rows ─► Cumulative ─► /metrics ◄─ GET ─ Prometheus
 //!                       text 0.0.4, or protobuf with native histograms for one that asks for it
 //! ```
 //!
-//! Only on loopback unless `?public=1`: whoever reaches it reads it. After the run it stays until the final figures were
-//! scraped, at most `?linger=15s`. docs/sinks.md has the names and the buckets.
+//! Only on loopback unless `?public=1`: whoever reaches it reads it. After the run it stays until the final
+//! figures were scraped, at most `?linger=15s`. docs/sinks.md has the names and the buckets.
 
 mod names;
 mod native;

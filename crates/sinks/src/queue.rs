@@ -1,4 +1,5 @@
-//! What lies between those who produce and one sink's thread: a bounded queue, and the count of what became of it.
+//! What lies between those who produce and one sink's thread: a bounded queue, and the count of what became of
+//! it.
 //!
 //! Every row and event that was offered is exactly one of: arrived, lost, waiting, in the thread's hand.
 //! Once the queue is frozen, what is not there yet counts as lost, and the thread's further news are not heard.

@@ -131,8 +131,8 @@ impl Link {
         }
     }
 
-    /// Sends all commands at once and waits for all replies: one for each, in order; refusals are among them. After an
-    /// error it is not known which of them were carried out.
+    /// Sends all commands at once and waits for all replies: one for each, in order; refusals are among them.
+    /// After an error it is not known which of them were carried out.
     pub fn send(&mut self, commands: &Commands) -> Result<Vec<Value>, SinkError> {
         let Some(connection) = &mut self.connection else {
             return Err(self.place.unreachable("there is no connection"));

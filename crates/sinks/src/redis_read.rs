@@ -28,9 +28,9 @@ type Fields = BTreeMap<String, String>;
 /// A histogram and its series' key.
 type Named = (String, Histogram<u64>);
 
-/// Writes the run that `redis://HOST[:PORT]/[DATABASE/]RUN` names into the folder `into`, which must exist: `plan.toml`,
-/// `environment.json`, `intervals.jsonl`, `latency.hlog`, and `result.json` or, of a run that has not ended,
-/// `begun.json`. `store::load_run` reads them.
+/// Writes the run that `redis://HOST[:PORT]/[DATABASE/]RUN` names into the folder `into`, which must exist:
+/// `plan.toml`, `environment.json`, `intervals.jsonl`, `latency.hlog`, and `result.json` or, of a run that has
+/// not ended, `begun.json`. `store::load_run` reads them.
 pub fn fetch_redis(url: &str, into: &Path) -> Result<(), SinkError> {
     let place = Place::parse(url)?;
     if !place.kind().schemes.contains(&"redis") {

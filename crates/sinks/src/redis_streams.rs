@@ -7,9 +7,9 @@
 //! tare:RUN:result      string   result.json
 //! ```
 //!
-//! Entries have ids of our own, so nothing is ever there twice: what was sent again after a lost connection is refused by
-//! Redis as "equal or smaller", which means that it had arrived. After a new connection each stream's last id tells
-//! what Redis still has of what it had taken.
+//! Entries have ids of our own, so nothing is ever there twice: what was sent again after a lost connection is
+//! refused by Redis as "equal or smaller", which means that it had arrived. After a new connection each
+//! stream's last id tells what Redis still has of what it had taken.
 
 use crate::event_fields::EventFields;
 use crate::exporter::{Exporter, Gone, RunInfo, SinkError, SinkRow};
@@ -146,8 +146,8 @@ struct RedisStreams {
 }
 
 impl RedisStreams {
-    /// A connection, and on a new one: what the run is, and what is still there of it. A Redis that is still loading
-    /// refuses the former, so that nothing else is sent to it before it is ready.
+    /// A connection, and on a new one: what the run is, and what is still there of it. A Redis that is still
+    /// loading refuses the former, so that nothing else is sent to it before it is ready.
     fn ready(&mut self) -> Result<(), SinkError> {
         if self.link.is_connected() && self.is_greeted {
             return Ok(());

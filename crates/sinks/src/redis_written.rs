@@ -3,8 +3,8 @@
 /// Ranges that are kept: enough for a store that fails a thousand times.
 const MOST_HOLES: usize = 1_024;
 
-/// Entries are numbered from 1 and sent in order; some may be refused, some may be gone after the store was started
-/// again.
+/// Entries are numbered from 1 and sent in order; some may be refused, some may be gone after the store was
+/// started again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// The largest number that arrived.

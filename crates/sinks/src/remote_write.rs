@@ -4,9 +4,9 @@
 //! row ─► Cumulative ─► WriteRequest (protobuf) ─► Snappy ─► POST /api/v1/write
 //! ```
 //!
-//! Samples carry the time of their interval's end, so that a late one is where it belongs. A series that is new begins with
-//! zero at the interval's start: `increase()` then counts from the first request on. What is sent again (no answer came
-//! the first time) is the same to the bit, which Prometheus takes.
+//! Samples carry the time of their interval's end, so that a late one is where it belongs. A series that is new
+//! begins with zero at the interval's start: `increase()` then counts from the first request on. What is sent
+//! again (no answer came the first time) is the same to the bit, which Prometheus takes.
 
 mod message;
 

@@ -4,14 +4,15 @@
 //! [Event; ≤ 4096] ─► Table::batch ─► Batch of 19 columns ─► parquet.rs
 //! ```
 //!
-//! Rows come in the order in which batches do: within a thread in the order in which events ended, threads mixed.
-//! What each column means is in docs/samples.md; a test there keeps names and order the same.
+//! Rows come in the order in which batches do: within a thread in the order in which events ended, threads
+//! mixed. What each column means is in docs/samples.md; a test there keeps names and order the same.
 
 use crate::exporter::RunInfo;
 use std::sync::Arc;
 use units::{Cause, Event, Fate, Instant, Miss, Outcome, Picos};
 
-/// The value of `tare.schema` in a file's metadata. Columns may be added; those that are here keep their meaning.
+/// The value of `tare.schema` in a file's metadata. Columns may be added; those that are here keep their
+/// meaning.
 pub const SCHEMA: &str = "tare.samples/1";
 
 /// Status codes are their own key; causes and reasons follow.

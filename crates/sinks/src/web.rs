@@ -6,8 +6,8 @@
 //!                                   └► everything else: Refused, with what to do
 //! ```
 //!
-//! Redirects are not followed, and proxies that the environment names are not used: figures go where `--to` says.
-//! Passwords and tokens are in no message.
+//! Redirects are not followed, and proxies that the environment names are not used: figures go where `--to`
+//! says. Passwords and tokens are in no message.
 
 use crate::exporter::SinkError;
 use crate::place::Place;
@@ -248,8 +248,8 @@ fn certificates_of(file: &str) -> Result<Vec<Certificate<'static>>, String> {
     }
 }
 
-/// The address to speak HTTP to, made of a place's URL: `scheme://host:port/path`, without user, password and options.
-/// `port` is the usual one of such servers; over TLS it is 443.
+/// The address to speak HTTP to, made of a place's URL: `scheme://host:port/path`, without user, password and
+/// options. `port` is the usual one of such servers; over TLS it is 443.
 pub fn address(place: &Place, port: u16, path: &str, query: &[(&str, &str)]) -> Result<Url, SinkError> {
     let given = place.url();
     let host = given.host_str().unwrap_or_default();

@@ -213,7 +213,8 @@ fn page(client: &mut Connection, key: &str, from: u64, count: u64) -> Vec<(u64, 
 fn a_million_events_arrive_in_order() {
     let server = Server::start("");
     let mut exporter = begun(&server.url("?events=1"));
-    // Four engine threads, as the tap hands them over: batches of 4 096 in turn; thread t has every fourth event.
+    // Four engine threads, as the tap hands them over: batches of 4 096 in turn; thread t has every fourth
+    // event.
     const EACH: u64 = 250_000;
     let took = Wall::now();
     let mut next = [0_u64; 4];
@@ -230,8 +231,9 @@ fn a_million_events_arrive_in_order() {
     let took = took.elapsed();
     println!("a million events in {took:?}: {:.0}/s", 1e6 / took.as_secs_f64());
     assert_eq!(exporter.gone(), Default::default());
-    // Numbers only ever grow within a stream. So 250 000 entries of which the first is 1 and the last 250 000 are each
-    // number once; that number n is event n of its thread is looked at in a part of them: reading all takes long.
+    // Numbers only ever grow within a stream. So 250 000 entries of which the first is 1 and the last 250 000
+    // are each number once; that number n is event n of its thread is looked at in a part of them: reading all
+    // takes long.
     let mut client = server.client();
     for thread in 0..4 {
         let key = events_key(thread);

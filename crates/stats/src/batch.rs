@@ -1,4 +1,5 @@
-//! The mean of a long series of one trial, such as a rate of its seconds: means of batches, as long as the series remembers.
+//! The mean of a long series of one trial, such as a rate of its seconds: means of batches, as long as the
+//! series remembers.
 //!
 //! ```text
 //! x₁ x₂ … x_b | x_b₊₁ … x₂b | …            m batches of b values, b ≥ 7 τ;   ȳ ± t(1 − α/2; m − 1) · s_y / √m
@@ -7,8 +8,10 @@
 //!   ≥ (1 + r₁) / (1 − r₁)                    what it is if each value depends on the one before alone
 //! ```
 //!
-//! Batch means: A. M. Law, Simulation Modeling and Analysis (2015), §9.5.3; von Neumann's ratio checks that batches are independent
-//! (ibid., after Fishman). The values shall be sums or means of many: a second's answers, not single ones. τ with its window: A. D. Sokal, "Monte Carlo Methods in Statistical Mechanics" (1997), §3.
+//! Batch means: A. M. Law, Simulation Modeling and Analysis (2015), §9.5.3; von Neumann's ratio checks that
+//! batches are independent (ibid., after Fishman). The values shall be sums or means of many: a second's
+//! answers, not single ones. τ with its window: A. D. Sokal, "Monte Carlo Methods in Statistical Mechanics"
+//! (1997), §3.
 
 use crate::claim::{Claim, LEVEL, Method, Refusal, numbers};
 use crate::{dependence, drift, mean, students};
@@ -90,7 +93,8 @@ mod tests {
 
     #[test]
     fn batches_by_hand() {
-        // Twenty values, alternating 1 and 3: τ is cut to 1; 20 batches of one; mean 2, s = √(20/19), t(19) = 2.093.
+        // Twenty values, alternating 1 and 3: τ is cut to 1; 20 batches of one; mean 2, s = √(20/19), t(19) =
+        // 2.093.
         let series: Vec<f64> = (0..20).map(|i| f64::from(1 + 2 * (i % 2))).collect();
         assert_eq!(Memory::of(&series).values, 1.0);
         let interval = interval(&series).unwrap();

@@ -6,14 +6,16 @@
 //! ln x ± t(1 − α/2; n − 1) · √(n/(n − 1)) · s*        s*: standard deviation of ln x* over all draws
 //! ```
 //!
-//! Trials are drawn, not values: those of one trial depend on each other. The draws give the standard error (B. Efron and R. J. Tibshirani, An
-//! Introduction to the Bootstrap (1993), ch. 6), which of n trials is too small by √((n − 1)/n), and Student's quantile stands for
-//! the normal one (T. C. Hesterberg, Am. Stat. 69 (2015), 371–386, §5). Times are above 0 and lean to the right, so it is done with
-//! their logarithms; with the values themselves where one is not above 0.
+//! Trials are drawn, not values: those of one trial depend on each other. The draws give the standard error (B.
+//! Efron and R. J. Tibshirani, An Introduction to the Bootstrap (1993), ch. 6), which of n trials is too small
+//! by √((n − 1)/n), and Student's quantile stands for the normal one (T. C. Hesterberg, Am. Stat. 69 (2015),
+//! 371–386, §5). Times are above 0 and lean to the right, so it is done with their logarithms; with the values
+//! themselves where one is not above 0.
 //!
-//! Intervals between two quantiles of the draws are too narrow for so few trials: of ten, no draw goes as far as the tails of a normal
-//! distribution, and neither bias nor skewness, which BCa corrects (B. Efron, J. Am. Stat. Assoc. 82 (1987), 171–185), is what they
-//! lack. Expanded ones (Hesterberg's α') held in 93.0 % here where these hold in 95 %.
+//! Intervals between two quantiles of the draws are too narrow for so few trials: of ten, no draw goes as far
+//! as the tails of a normal distribution, and neither bias nor skewness, which BCa corrects (B. Efron, J. Am.
+//! Stat. Assoc. 82 (1987), 171–185), is what they lack. Expanded ones (Hesterberg's α') held in 93.0 % here
+//! where these hold in 95 %.
 //!
 //! Draws are seeded by the data alone, so that the same trials always give the same interval.
 
@@ -91,7 +93,8 @@ impl Pool {
     }
 }
 
-/// Where the q-quantile of all values lies, of trials in the order in which they ran: of each, values and how often it has them.
+/// Where the q-quantile of all values lies, of trials in the order in which they ran: of each, values and how
+/// often it has them.
 pub fn pooled_quantile(trials: &[Vec<(f64, u64)>], q: f64) -> Claim {
     pooled_quantile_at(&Pool::of(trials), q, LEVEL)
 }

@@ -6,9 +6,9 @@
 //!           └ Err(Refusal)  no interval: the values drift (Kendall's tau +0.91, p = 0.0002)
 //! ```
 //!
-//! Nothing outside this crate can make an [`Interval`]: its fields are private, it has no constructor and cannot be read back
-//! from a file. And no text elsewhere claims confidence: the words stand here, in the printing of an interval, and a test
-//! looks for them in every other source.
+//! Nothing outside this crate can make an [`Interval`]: its fields are private, it has no constructor and
+//! cannot be read back from a file. And no text elsewhere claims confidence: the words stand here, in the
+//! printing of an interval, and a test looks for them in every other source.
 //!
 //! ```compile_fail,E0451
 //! let made_up = stats::Interval { estimate: 5.0, low: 4.9, high: 5.1, level: 0.95, ..panic!() };
@@ -129,7 +129,8 @@ impl Interval {
         (self.high - self.low) / 2.0
     }
 
-    /// The farther end's distance from the estimate, relative to the estimate: 0.02 for ±2 %. Infinite where it is 0.
+    /// The farther end's distance from the estimate, relative to the estimate: 0.02 for ±2 %. Infinite where it
+    /// is 0.
     pub fn relative_half(&self) -> f64 {
         let far = (self.high - self.estimate).max(self.estimate - self.low);
         if self.estimate == 0.0 { f64::INFINITY } else { far / self.estimate.abs() }
@@ -146,7 +147,8 @@ impl Interval {
         Self { low: self.low.max(least.min(self.estimate)), ..self }
     }
 
-    /// `4.98 ms (95 % confident: 4.91 ms … 5.05 ms; Student's t, n = 10)`, with values shown as `show` shows them.
+    /// `4.98 ms (95 % confident: 4.91 ms … 5.05 ms; Student's t, n = 10)`, with values shown as `show` shows
+    /// them.
     pub fn told(&self, show: impl Fn(f64) -> String) -> String {
         let Self { estimate, low, high, method, count, .. } = *self;
         let neighbours = match self.autocorrelation {

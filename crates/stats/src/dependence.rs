@@ -1,4 +1,5 @@
-//! Do values depend on those just before them? The correlation of neighbours, and von Neumann's ratio as its test.
+//! Do values depend on those just before them? The correlation of neighbours, and von Neumann's ratio as its
+//! test.
 //!
 //! ```text
 //! r₁ = Σ (xᵢ − x̄)(xᵢ₊₁ − x̄) / Σ (xᵢ − x̄)²
@@ -6,9 +7,9 @@
 //! z  = (1 − q/2) · √((n² − 1) / (n − 2))         about standard normal
 //! ```
 //!
-//! J. von Neumann, Ann. Math. Stat. 12 (1941), 367–395; the variance of 1 − q/2 is (n − 2)/(n² − 1) for normal values
-//! (G. S. Fishman, Discrete-Event Simulation (2001), §6.6.7). Only likeness is refused: values that alternate make an interval
-//! too wide, not too narrow.
+//! J. von Neumann, Ann. Math. Stat. 12 (1941), 367–395; the variance of 1 − q/2 is (n − 2)/(n² − 1) for normal
+//! values (G. S. Fishman, Discrete-Event Simulation (2001), §6.6.7). Only likeness is refused: values that
+//! alternate make an interval too wide, not too narrow.
 
 use crate::claim::Refusal;
 use crate::drift::ALARM;
@@ -23,7 +24,8 @@ pub fn lag1(values: &[f64]) -> f64 {
     if squares > 0.0 { products / squares } else { 0.0 }
 }
 
-/// How often independent values have neighbours that are so alike; 1 where nothing moves, or of fewer than three values.
+/// How often independent values have neighbours that are so alike; 1 where nothing moves, or of fewer than
+/// three values.
 pub fn von_neumann(values: &[f64]) -> f64 {
     let (n, mean) = (values.len() as f64, mean(values));
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();

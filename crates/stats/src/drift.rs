@@ -5,13 +5,15 @@
 //! p = P(|S| at least so large), of all orders of the values alike
 //! ```
 //!
-//! Counted exactly up to [`MOST_EXACT`] values without ties; otherwise the normal distribution with its corrections for ties
-//! and continuity. H. B. Mann, Econometrica 13 (1945), 245–259; M. G. Kendall, Rank Correlation Methods (1970), ch. 4–5.
+//! Counted exactly up to [`MOST_EXACT`] values without ties; otherwise the normal distribution with its
+//! corrections for ties and continuity. H. B. Mann, Econometrica 13 (1945), 245–259; M. G. Kendall, Rank
+//! Correlation Methods (1970), ch. 4–5.
 
 use crate::claim::Refusal;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Chance of a false alarm, of this and of [`crate::dependence::check`] each. Five values that always rise have p = 2/120.
+/// Chance of a false alarm, of this and of [`crate::dependence::check`] each. Five values that always rise have
+/// p = 2/120.
 pub const ALARM: f64 = 0.02;
 /// Values that are counted exactly.
 const MOST_EXACT: usize = 40;
@@ -59,7 +61,8 @@ fn ties(values: &[f64]) -> Vec<f64> {
     sorted.chunk_by(|a, b| a == b).map(|tied| tied.len() as f64).filter(|size| *size > 1.0).collect()
 }
 
-/// Orders of n values with k inversions are counted as those of n − 1 with k, k − 1 … k − n + 1; S = pairs − 2k.
+/// Orders of n values with k inversions are counted as those of n − 1 with k, k − 1 … k − n + 1; S = pairs −
+/// 2k.
 fn exact(n: usize, score: i64) -> f64 {
     let pairs = n * (n - 1) / 2;
     let mut share = vec![1.0];

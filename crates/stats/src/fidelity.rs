@@ -9,15 +9,15 @@
 //!  0 ┼╱────╱────── u
 //! ```
 //!
-//! F is that of a Poisson process of rate λ, split by turns between k threads, each of which has every k-th arrival: its gaps are sums of
-//! k exponential ones (Erlang's distribution).
+//! F is that of a Poisson process of rate λ, split by turns between k threads, each of which has every k-th
+//! arrival: its gaps are sums of k exponential ones (Erlang's distribution).
 //!
 //! ```text
 //! F(x) = 1 − e^(−λx) · Σ (λx)^j / j!  over j < k
 //! ```
 //!
-//! A. N. Kolmogorov, Giorn. Ist. Ital. Attuari 4 (1933), 83–91; the critical distance for n gaps, all parameters known, is
-//! about 1.95/√n at 0.1 % (M. A. Stephens, J. Am. Stat. Assoc. 69 (1974), 730–737).
+//! A. N. Kolmogorov, Giorn. Ist. Ital. Attuari 4 (1933), 83–91; the critical distance for n gaps, all
+//! parameters known, is about 1.95/√n at 0.1 % (M. A. Stephens, J. Am. Stat. Assoc. 69 (1974), 730–737).
 
 /// Cells over 0 … 1.
 pub const CELLS: usize = 1_000;

@@ -1,8 +1,8 @@
-//! Holm's adjustment: of many tests, some seem to show something by chance alone. With adjusted probabilities, at most
-//! 5 % of all families of tests in which nothing differs have even one below 0.05.
+//! Holm's adjustment: of many tests, some seem to show something by chance alone. With adjusted probabilities,
+//! at most 5 % of all families of tests in which nothing differs have even one below 0.05.
 //!
-//! Sorted from the smallest, the i-th of m is multiplied by m − i + 1 (i from 1), and none may be below the one before
-//! it. S. Holm, Scand. J. Statist. 6 (1979), 65–70.
+//! Sorted from the smallest, the i-th of m is multiplied by m − i + 1 (i from 1), and none may be below the one
+//! before it. S. Holm, Scand. J. Statist. 6 (1979), 65–70.
 
 /// The adjusted probabilities, in the order of those given.
 pub fn adjusted(p: &[f64]) -> Vec<f64> {

@@ -22,8 +22,9 @@
 //! | how many trials would show a given difference? | [`power`] |
 //! | do values rise, fall, or follow each other? | [`drift`]: Mann–Kendall; [`dependence`]: von Neumann's ratio |
 //!
-//! Pure: no clock, no file, no unit. Values come in the order in which they were measured, since drift and dependence are
-//! looked for in that order. docs/statistics.md tells formulas, sources, and how often each interval holds.
+//! Pure: no clock, no file, no unit. Values come in the order in which they were measured, since drift and
+//! dependence are looked for in that order. docs/statistics.md tells formulas, sources, and how often each
+//! interval holds.
 
 #![forbid(unsafe_code)]
 

@@ -6,11 +6,11 @@
 //!                                                                     u the lowest with P(K ≥ u) ≤ α/2
 //! ```
 //!
-//! No distribution is assumed (W. J. Conover, Practical Nonparametric Statistics (1999), §3.2; H. A. David and H. N. Nagaraja, Order
-//! Statistics (2003), §7.1), but independence is, and latencies of one trial rarely have it: one pause makes many of them long.
-//! So it is looked for, in the values and in which of them lie above the quantile, the correlation of neighbours is stated beside
-//! the interval, and what depends is refused. [`within`] takes those: it learns from the trial's own seconds how much the
-//! share above the quantile moves.
+//! No distribution is assumed (W. J. Conover, Practical Nonparametric Statistics (1999), §3.2; H. A. David and
+//! H. N. Nagaraja, Order Statistics (2003), §7.1), but independence is, and latencies of one trial rarely have
+//! it: one pause makes many of them long. So it is looked for, in the values and in which of them lie above the
+//! quantile, the correlation of neighbours is stated beside the interval, and what depends is refused.
+//! [`within`] takes those: it learns from the trial's own seconds how much the share above the quantile moves.
 //!
 //! ```text
 //! p̂ ± t(1 − α/2; m − 1) · s/√m  of the shares above x in m stretches of time      ─►  the values at those shares
@@ -106,8 +106,8 @@ pub struct Stretch {
     pub above: u64,
 }
 
-/// The q-quantile of a trial of which histograms over time are kept, however its values depend on each other within a stretch.
-/// `value_at` gives the trial's value at a share: `value_at(0.5)` its median.
+/// The q-quantile of a trial of which histograms over time are kept, however its values depend on each other
+/// within a stretch. `value_at` gives the trial's value at a share: `value_at(0.5)` its median.
 pub fn within(stretches: &[Stretch], q: f64, value_at: impl Fn(f64) -> f64) -> Claim {
     let all: u64 = stretches.iter().map(|stretch| stretch.all).sum();
     let above: u64 = stretches.iter().map(|stretch| stretch.above).sum();
@@ -119,7 +119,8 @@ pub fn within(stretches: &[Stretch], q: f64, value_at: impl Fn(f64) -> f64) -> C
         return Err(short("values", 0, least(q, LEVEL)));
     }
     let (share, usual) = (above as f64 / all as f64, all as f64 / stretches.len() as f64);
-    // The error of a ratio: what each stretch has above its part, by the usual size (W. G. Cochran, Sampling Techniques, §6.4).
+    // The error of a ratio: what each stretch has above its part, by the usual size (W. G. Cochran, Sampling
+    // Techniques, §6.4).
     let off: Vec<f64> =
         stretches.iter().map(|of| share + (of.above as f64 - share * of.all as f64) / usual).collect();
     let batches = Memory::of(&off).batches(&off)?;
@@ -146,8 +147,8 @@ mod tests {
 
     #[test]
     fn ranks_are_those_of_the_tables() {
-        // Conover (1999), §3.2, and any table of the sign test: n = 10 median: ranks 2 and 9 (P = 0.9785); n = 6: 1 and 6
-        // (0.9688); with 5, 1 and 5 hold it in only 0.9375.
+        // Conover (1999), §3.2, and any table of the sign test: n = 10 median: ranks 2 and 9 (P = 0.9785); n =
+        // 6: 1 and 6 (0.9688); with 5, 1 and 5 hold it in only 0.9375.
         assert_eq!(ranks(10, 0.5, 0.95), Ok((2, 9)));
         assert_eq!(ranks(6, 0.5, 0.95), Ok((1, 6)));
         assert_eq!(ranks(5, 0.5, 0.95), Err(Refusal::TooFew { what: "values".into(), have: 5, need: 6 }));

@@ -1,15 +1,15 @@
 //! How many trials a side would show a difference of a given size.
 //!
-//! With n trials a side of relative spread s (standard deviation ÷ mean), a t test at the two-sided level α = 0.05 finds
-//! a relative difference d with probability 1 − β = 0.8 if
+//! With n trials a side of relative spread s (standard deviation ÷ mean), a t test at the two-sided level α =
+//! 0.05 finds a relative difference d with probability 1 − β = 0.8 if
 //!
 //! ```text
 //! n ≥ 2 · (s / d)² · (t(1 − α/2; 2n − 2) + t(1 − β; 2n − 2))²
 //! ```
 //!
-//! which is solved by trying n = 2, 3, 4…; the result is that of an exact calculation or one more. The rank test needs
-//! π/3 times as many (its asymptotic relative efficiency on normal values is 3/π), and at least as many as can reach α
-//! at all.
+//! which is solved by trying n = 2, 3, 4…; the result is that of an exact calculation or one more. The rank
+//! test needs π/3 times as many (its asymptotic relative efficiency on normal values is 3/π), and at least as
+//! many as can reach α at all.
 
 use crate::ranks::least_p;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -46,8 +46,8 @@ pub fn trials_for_ranks(spread: f64, shown: f64, family: usize) -> u64 {
     by_spread.max(least_trials_for_ranks(ALPHA / family.max(1) as f64)).min(MOST)
 }
 
-/// Trials a side below which no order of ranks has a two-sided probability of at most `level`. (A one-sided one is half
-/// as large.)
+/// Trials a side below which no order of ranks has a two-sided probability of at most `level`. (A one-sided one
+/// is half as large.)
 pub fn least_trials_for_ranks(level: f64) -> u64 {
     (2..100).find(|n| least_p(*n, *n) <= level).unwrap_or(100) as u64
 }
@@ -58,8 +58,8 @@ mod tests {
 
     #[test]
     fn trials_as_tables_have_them() {
-        // R: power.t.test(delta = 1, sd = s, power = 0.8) gives n = 16.71 for s = 1, 5.09 for s = 0.5, 63.8 for s = 2;
-        // Cohen's table 2.4.1: 17, 6, 64.
+        // R: power.t.test(delta = 1, sd = s, power = 0.8) gives n = 16.71 for s = 1, 5.09 for s = 0.5, 63.8 for
+        // s = 2; Cohen's table 2.4.1: 17, 6, 64.
         assert_eq!(trials_for_means(1.0, 1.0), 17);
         assert_eq!(trials_for_means(0.5, 1.0), 6);
         assert_eq!(trials_for_means(2.0, 1.0), 64);

@@ -5,16 +5,16 @@
 //! p = P(U so far from n·m / 2), over all ways to deal the ranks of the n + m values to both sides
 //! ```
 //!
-//! The probability is counted exactly, ties included, up to [`MOST_EXACT`] values; beyond that the normal approximation
-//! with its correction for ties and continuity is as good. H. B. Mann and D. R. Whitney, Ann. Math. Stat. 18 (1947),
-//! 50–60.
+//! The probability is counted exactly, ties included, up to [`MOST_EXACT`] values; beyond that the normal
+//! approximation with its correction for ties and continuity is as good. H. B. Mann and D. R. Whitney, Ann.
+//! Math. Stat. 18 (1947), 50–60.
 //!
-//! Three trials and three are too few: the most extreme of their 20 orders has p = 2/20. Four and four (2/70) can show
-//! something.
+//! Three trials and three are too few: the most extreme of their 20 orders has p = 2/20. Four and four (2/70)
+//! can show something.
 //!
 //! The estimate of how `y` compares to `x` is Hodges and Lehmann's: the median of the ratios of all pairs; its
-//! confidence interval lies between two of them (Ann. Math. Stat. 34 (1963), 598–611). The effect size is Cliff's delta,
-//! the share of pairs with y > x less that of pairs with y < x: from −1 to 1.
+//! confidence interval lies between two of them (Ann. Math. Stat. 34 (1963), 598–611). The effect size is
+//! Cliff's delta, the share of pairs with y > x less that of pairs with y < x: from −1 to 1.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 use std::cmp::Ordering;
@@ -56,8 +56,8 @@ pub fn cliffs_delta(x: &[f64], y: &[f64]) -> Option<f64> {
     (all > 0).then(|| balance as f64 / all as f64)
 }
 
-/// How many times as large `y` is as `x`, and the interval that holds it with this confidence, if so few values can say.
-/// All values must be above 0, or there is no ratio.
+/// How many times as large `y` is as `x`, and the interval that holds it with this confidence, if so few values
+/// can say. All values must be above 0, or there is no ratio.
 pub fn ratio(x: &[f64], y: &[f64], confidence: f64) -> Option<(f64, Option<(f64, f64)>)> {
     if x.is_empty() || y.is_empty() || x.iter().chain(y).any(|value| value.is_nan() || *value <= 0.0) {
         return None;
@@ -182,7 +182,8 @@ mod tests {
 
     #[test]
     fn hollander_and_wolfe() {
-        // R's help of wilcox.test (Hollander & Wolfe 1973, p. 69 ff.): x greater than y, W = 35, p-value = 0.1272.
+        // R's help of wilcox.test (Hollander & Wolfe 1973, p. 69 ff.): x greater than y, W = 35, p-value =
+        // 0.1272.
         let x = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46];
         let y = [1.15, 0.88, 0.90, 0.74, 1.21];
         let test = mann_whitney(&y, &x, 1.0).unwrap();
@@ -225,12 +226,14 @@ mod tests {
     fn ratio_of_all_pairs() {
         // Ratios of 2, 4 to 1, 2: 2 4 1 2; in order 1 2 2 4, the middle 2.
         assert_eq!(ratio(&[1.0, 2.0], &[2.0, 4.0], 0.95).unwrap(), (2.0, None));
-        // Four and four: P(U ≤ 0) = 1/70 ≤ 0.025 < P(U ≤ 1) = 2/70, so the interval is from the least to the largest.
+        // Four and four: P(U ≤ 0) = 1/70 ≤ 0.025 < P(U ≤ 1) = 2/70, so the interval is from the least to the
+        // largest.
         let (x, y) = ([1.0, 1.1, 1.2, 1.3], [2.0, 2.2, 2.4, 2.6]);
         let (estimate, interval) = ratio(&x, &y, 0.95).unwrap();
         assert!((1.9..2.1).contains(&estimate), "{estimate}");
         assert_eq!(interval, Some((2.0 / 1.3, 2.6)));
-        // Tables of Mann–Whitney's U at two-sided 0.05: critical values 2 for 5 and 5, 23 for 10 and 10; k is one more.
+        // Tables of Mann–Whitney's U at two-sided 0.05: critical values 2 for 5 and 5, 23 for 10 and 10; k is
+        // one more.
         assert_eq!((cut_off(4, 4, 0.025), cut_off(5, 5, 0.025), cut_off(10, 10, 0.025)), (1, 3, 24));
         assert_eq!(ratio(&[0.0], &[1.0], 0.95), None);
     }

@@ -6,11 +6,12 @@
 //!          each look's interval is made at 0.97, and what is stated is 0.95
 //! ```
 //!
-//! Whoever looks again and again and stops when the interval is narrow stops rather when the trials happen to lie close together,
-//! so an interval of 95 % holds the truth less often. Corrected in Pocock's way: every look has the same, higher level (S. J.
-//! Pocock, Biometrika 64 (1977), 191–199). Pocock's own levels guard any reason to stop, the size of the mean too; here only the
-//! width decides (Y. S. Chow and H. Robbins, Ann. Math. Stat. 36 (1965), 457–462), which costs less, so the level is the
-//! one that simulation finds to keep 95 % at the stop (docs/statistics.md, tests/all/coverage.rs).
+//! Whoever looks again and again and stops when the interval is narrow stops rather when the trials happen to
+//! lie close together, so an interval of 95 % holds the truth less often. Corrected in Pocock's way: every look
+//! has the same, higher level (S. J. Pocock, Biometrika 64 (1977), 191–199). Pocock's own levels guard any
+//! reason to stop, the size of the mean too; here only the width decides (Y. S. Chow and H. Robbins, Ann. Math.
+//! Stat. 36 (1965), 457–462), which costs less, so the level is the one that simulation finds to keep 95 % at
+//! the stop (docs/statistics.md, tests/all/coverage.rs).
 
 use crate::claim::{Claim, Interval, LEVEL};
 
@@ -43,7 +44,8 @@ pub enum Look {
 }
 
 impl Until {
-    /// Ends at ±`share`, looks first at `first` trials, and last at `most`; `share` above 0, `first` at most `most`.
+    /// Ends at ±`share`, looks first at `first` trials, and last at `most`; `share` above 0, `first` at most
+    /// `most`.
     pub fn new(share: f64, first: usize, most: usize) -> Self {
         Self { share, first: first.min(most), most }
     }

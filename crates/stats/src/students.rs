@@ -4,8 +4,9 @@
 //! x̄ ± t(1 − α/2; n − 1) · s / √n          t(0.975; 9) = 2.262
 //! ```
 //!
-//! "Student", Biometrika 6 (1908), 1–25. It rests on values that are independent and about normal. A mean of thousands is about
-//! normal; that trials neither drift nor depend on each other is looked at, as far as so few values can show it.
+//! "Student", Biometrika 6 (1908), 1–25. It rests on values that are independent and about normal. A mean of
+//! thousands is about normal; that trials neither drift nor depend on each other is looked at, as far as so few
+//! values can show it.
 
 use crate::claim::{Claim, Interval, LEVEL, Method, Refusal, numbers};
 use crate::{dependence, drift, mean, variance};
@@ -14,7 +15,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// Two values have a spread, but nothing shows whether it is that of three.
 pub const LEAST: usize = 3;
 
-/// t(p; freedom): the value that Student's t is below with probability `p`. `freedom` at least 1; infinite is the normal one.
+/// t(p; freedom): the value that Student's t is below with probability `p`. `freedom` at least 1; infinite is
+/// the normal one.
 pub fn quantile(p: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |t| t.inverse_cdf(p))
 }

@@ -12,7 +12,8 @@ pub fn variance(values: &[f64]) -> f64 {
     if values.len() < 2 { f64::NAN } else { squares / (values.len() - 1) as f64 }
 }
 
-/// The middle one of the values; of an even number the smaller of the two in the middle, so that it is one of them.
+/// The middle one of the values; of an even number the smaller of the two in the middle, so that it is one of
+/// them.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -81,8 +82,8 @@ impl Running {
         (self.count > 1).then(|| (self.squares / (self.count - 1) as f64).sqrt())
     }
 
-    /// S/√n; `None` of fewer than two. An interval of the mean only if the values are independent, which those of one trial
-    /// rarely are.
+    /// S/√n; `None` of fewer than two. An interval of the mean only if the values are independent, which those
+    /// of one trial rarely are.
     pub fn standard_error(&self) -> Option<f64> {
         self.deviation().map(|deviation| deviation / (self.count as f64).sqrt())
     }

@@ -8,8 +8,9 @@
 //!                  (k − d)²                of the mean of what is left, as if it were independent
 //! ```
 //!
-//! K. P. White, Simulation 69 (1997), 323–334; K. P. White, M. J. Cobb and S. C. Spratt, Proc. Winter Simulation Conf. (2000), 755–760.
-//! If the least lies at the very half, the series has not come to rest, and that is what is said.
+//! K. P. White, Simulation 69 (1997), 323–334; K. P. White, M. J. Cobb and S. C. Spratt, Proc. Winter
+//! Simulation Conf. (2000), 755–760. If the least lies at the very half, the series has not come to rest, and
+//! that is what is said.
 
 use crate::claim::Refusal;
 use crate::mean;
@@ -54,8 +55,8 @@ mod tests {
 
     #[test]
     fn a_slow_start_is_cut_off() {
-        // Two fives at 50 and 90, then 100 or 101 by turns: by hand, MSER(2) = 10 · 0.25 / 100 = 0.025 is least of 0 … 6
-        // (MSER(1) = (about 91.6)/121, MSER(3) = 9 · 20/81 / 81 = 0.0274).
+        // Two fives at 50 and 90, then 100 or 101 by turns: by hand, MSER(2) = 10 · 0.25 / 100 = 0.025 is least
+        // of 0 … 6 (MSER(1) = (about 91.6)/121, MSER(3) = 9 · 20/81 / 81 = 0.0274).
         let levels = [50.0, 90.0, 100.0, 101.0, 100.0, 101.0, 100.0, 101.0, 100.0, 101.0, 100.0, 101.0];
         assert_eq!(mser5(&series(&levels)), Ok(10));
     }

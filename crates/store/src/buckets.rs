@@ -1,6 +1,7 @@
 //! Histogram buckets by their index, without the histogram: what a picture of a long run is computed with.
 //!
-//! A bucket of an HdrHistogram with three significant digits and a unit of 1 ns has, for value v whose highest bit is b
+//! A bucket of an HdrHistogram with three significant digits and a unit of 1 ns has, for value v whose highest
+//! bit is b
 //!
 //! ```text
 //! shift = max(0, b − 10)      index = (shift << 10) + (v >> shift)      width = 2^shift
@@ -108,8 +109,8 @@ impl Filled {
         &self.buckets
     }
 
-    /// Calls `found` with each quantile's place and value, as HdrHistogram defines them: the largest value of the bucket
-    /// in which the ⌈q·n⌉-th smallest lies. The quantiles ascend; of nothing there are none.
+    /// Calls `found` with each quantile's place and value, as HdrHistogram defines them: the largest value of
+    /// the bucket in which the ⌈q·n⌉-th smallest lies. The quantiles ascend; of nothing there are none.
     pub fn quantiles(&self, quantiles: impl Iterator<Item = f64>, mut found: impl FnMut(usize, u64)) {
         let mut buckets = self.buckets.iter();
         let mut sum = 0u64;
@@ -155,7 +156,8 @@ fn cell_of(value: u64, count: u64) -> HeatCell {
     HeatCell { from_ns, to_ns: from_ns + (1 << step), count }
 }
 
-/// Buckets that are not empty, in two or three bytes each: distance to the one before and count, seven bits a byte.
+/// Buckets that are not empty, in two or three bytes each: distance to the one before and count, seven bits a
+/// byte.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Packed(Box<[u8]>);
 

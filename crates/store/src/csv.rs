@@ -1,7 +1,8 @@
-//! Intervals as CSV (RFC 4180): a header with the unit in each name, one line an interval, empty where nothing was measured.
+//! Intervals as CSV (RFC 4180): a header with the unit in each name, one line an interval, empty where nothing
+//! was measured.
 //!
-//! Names and units are those of `Interval` in [`crate::schema`]. Outcomes one by one and single threads have no columns: their
-//! number is not fixed; they are in `intervals.jsonl`.
+//! Names and units are those of `Interval` in [`crate::schema`]. Outcomes one by one and single threads have no
+//! columns: their number is not fixed; they are in `intervals.jsonl`.
 
 use crate::schema::Interval;
 use std::fmt::Write;

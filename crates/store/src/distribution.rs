@@ -26,8 +26,9 @@ pub struct Distribution {
     pub p99_9: u64,
     pub p99_99: u64,
     pub max: u64,
-    /// The first percentile (`p90`, or `max`) that is a lower bound, as all above it are: what timed out, was cut off or
-    /// missed could reach it. `None` if all are exact. Mean, deviation, least and count are of complete answers alone.
+    /// The first percentile (`p90`, or `max`) that is a lower bound, as all above it are: what timed out, was
+    /// cut off or missed could reach it. `None` if all are exact. Mean, deviation, least and count are of
+    /// complete answers alone.
     #[serde(with = "bound")]
     pub bound_from: Option<f64>,
 }
@@ -199,7 +200,8 @@ fn quantiles<C: Counter, const N: usize>(histogram: &Histogram<C>, shares: [f64;
     std::array::from_fn(|index| values[index])
 }
 
-/// The values at ascending quantiles, in one pass over the buckets: a run that is watched has them made every second.
+/// The values at ascending quantiles, in one pass over the buckets: a run that is watched has them made every
+/// second.
 fn ascending<C: Counter>(histogram: &Histogram<C>, shares: &[f64]) -> Vec<u64> {
     let largest = histogram.max();
     histogram.value_at_quantiles(shares.iter().copied()).map(|value| value.min(largest)).collect()
@@ -260,7 +262,8 @@ mod tests {
 
     #[test]
     fn bounds_are_written_and_read_even_without_an_answer() {
-        // Answers of 1 to 100 and two that were given up after 7: without them each rank is two higher, and the last is none.
+        // Answers of 1 to 100 and two that were given up after 7: without them each rank is two higher, and the
+        // last is none.
         let mut given_up = one_to(0);
         given_up.record_n(7, 2).unwrap();
         let figures = Distribution::with_unfinished(&one_to(100), Some(&given_up));

@@ -36,7 +36,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether what was typed is wrong, so that the run must not start. Otherwise it may go on without a folder.
+    /// Whether what was typed is wrong, so that the run must not start. Otherwise it may go on without a
+    /// folder.
     pub const fn is_users(&self) -> bool {
         matches!(self, Self::NotEmpty(_) | Self::NotAFolder(_))
     }

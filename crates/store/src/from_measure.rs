@@ -30,14 +30,15 @@ pub struct Spans {
 }
 
 impl Spans {
-    /// - Planned: answers in that time count, and no others ([`RunTotals::done_by_the_end`]): so what is printed obeys Little's
-    ///   law, and a target that falls behind by a second each second has achieved half.
-    /// - From departures: offering lasts until the last due time and one mean gap (n departures at even gaps take n
-    ///   gaps), or where some were given up until the last that left. All answers count, until the last one less the smallest latency.
+    /// - Planned: answers in that time count, and no others ([`RunTotals::done_by_the_end`]): so what is
+    ///   printed obeys Little's law, and a target that falls behind by a second each second has achieved half.
+    /// - From departures: offering lasts until the last due time and one mean gap (n departures at even gaps
+    ///   take n gaps), or where some were given up until the last that left. All answers count, until the last
+    ///   one less the smallest latency.
     /// - From answers: a closed loop offers as long as it is answered, so both last until the last answer.
     ///
-    /// None is zero if anything was answered: a single departure has no gap, and lasts as long as its answer took. A
-    /// single frame has neither gap nor answer, so it has no rate.
+    /// None is zero if anything was answered: a single departure has no gap, and lasts as long as its answer
+    /// took. A single frame has neither gap nor answer, so it has no rate.
     pub fn of(totals: &RunTotals, measured: Measured) -> Self {
         let whole = totals.until_last_done.max(totals.until_last_due);
         let whole = if whole.is_zero() { totals.measured } else { whole };

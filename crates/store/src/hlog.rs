@@ -1,8 +1,9 @@
-//! `latency.hlog`: an HdrHistogram interval log with one line for each interval and series; the tag is the series' key.
+//! `latency.hlog`: an HdrHistogram interval log with one line for each interval and series; the tag is the
+//! series' key.
 //!
-//! Latencies of one name or URL group (within 1 %) are lines of their own, tagged `latency@NAME`, as is the time that its
-//! requests had which never came to an answer (`unfinished@NAME`); what a tag cannot hold is written as in URLs (`%2C` for a
-//! comma).
+//! Latencies of one name or URL group (within 1 %) are lines of their own, tagged `latency@NAME`, as is the
+//! time that its requests had which never came to an answer (`unfinished@NAME`); what a tag cannot hold is
+//! written as in URLs (`%2C` for a comma).
 
 use crate::hlog_write::HlogWriter;
 use crate::schema::GroupResult;

@@ -5,9 +5,9 @@
 //!                                   └ base64 ► zlib ► header (40 bytes) + LEB128 counts, runs of zeros as negatives
 //! ```
 //!
-//! A line that is not whole or not sound is passed over and counted; nothing that a line claims is believed beyond what
-//! a histogram of times up to one hour can hold, so a damaged file costs neither memory nor time. (HdrHistogram's own
-//! parser takes the length and range that a line claims, up to 4 GiB.)
+//! A line that is not whole or not sound is passed over and counted; nothing that a line claims is believed
+//! beyond what a histogram of times up to one hour can hold, so a damaged file costs neither memory nor time.
+//! (HdrHistogram's own parser takes the length and range that a line claims, up to 4 GiB.)
 
 use crate::buckets::{Counts, SLOTS, highest_at, index_of};
 use crate::error::StoreError;
@@ -129,7 +129,8 @@ impl<R: BufRead> Lines<R> {
         Self { from, line: Vec::new() }
     }
 
-    /// The next line that is not a comment or a legend; `None` at the end, or when the file can no longer be read.
+    /// The next line that is not a comment or a legend; `None` at the end, or when the file can no longer be
+    /// read.
     pub fn advance(&mut self) -> Option<Result<Line<'_>, Damaged>> {
         loop {
             self.line.clear();

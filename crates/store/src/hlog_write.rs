@@ -1,5 +1,6 @@
-//! Writes HdrHistogram interval logs, format 1.3 with compressed V2 histograms, as HdrHistogram's own readers and plotters
-//! take them. Values are nanoseconds; the third column (largest value) is for people and in nanoseconds too.
+//! Writes HdrHistogram interval logs, format 1.3 with compressed V2 histograms, as HdrHistogram's own readers
+//! and plotters take them. Values are nanoseconds; the third column (largest value) is for people and in
+//! nanoseconds too.
 
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};

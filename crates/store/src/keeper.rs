@@ -1,4 +1,5 @@
-//! Files that may fail. A log that cannot be written loses rows, not the run; a document is either whole or absent.
+//! Files that may fail. A log that cannot be written loses rows, not the run; a document is either whole or
+//! absent.
 
 use crate::regular;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -23,8 +24,8 @@ impl Log {
         Self { file, good: 0, lost_records: 0, first_failure }
     }
 
-    /// Holds the file for this process as long as it lives, so that readers know that it still grows. Where the file
-    /// system has no locks nobody knows, and nothing else is lost.
+    /// Holds the file for this process as long as it lives, so that readers know that it still grows. Where the
+    /// file system has no locks nobody knows, and nothing else is lost.
     pub fn hold(&self) {
         if let Ok(file) = &self.file {
             let _ = file.try_lock();
@@ -84,8 +85,9 @@ fn rewind(file: &mut File, to: u64) -> io::Result<()> {
     file.seek(io::SeekFrom::Start(to)).map(|_| ())
 }
 
-/// Disk space held from the start of a run for the documents of its end, so that a disk that others fill meanwhile
-/// still takes the result. The file has no name, so nothing is left of it even if the program is killed.
+/// Disk space held from the start of a run for the documents of its end, so that a disk that others fill
+/// meanwhile still takes the result. The file has no name, so nothing is left of it even if the program is
+/// killed.
 #[derive(Debug)]
 pub struct Reserve(Option<File>);
 

@@ -14,8 +14,8 @@ pub struct LogState {
 }
 
 impl LogState {
-    /// What to say of a run whose times are all from the log; `last` answers were in its last interval, which may be
-    /// missing there.
+    /// What to say of a run whose times are all from the log; `last` answers were in its last interval, which
+    /// may be missing there.
     pub fn of_rebuilt(self, result: &RunResult, last: u64) -> Option<String> {
         let (done, timed) = (result.totals.done, result.latency_ns.count);
         match self {

@@ -1,4 +1,5 @@
-//! Floating-point numbers in JSON: whole ones without `.0`, at most nine decimals, and `null` for what is no number.
+//! Floating-point numbers in JSON: whole ones without `.0`, at most nine decimals, and `null` for what is no
+//! number.
 
 use serde::{Deserialize, Deserializer, Serializer};
 

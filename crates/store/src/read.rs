@@ -25,8 +25,8 @@ pub struct StoredRun {
     pub environment: String,
 }
 
-/// Reads a run folder, or the `result.json` in one. A run that was killed, or whose result is damaged, is rebuilt from
-/// its intervals; its labels say so.
+/// Reads a run folder, or the `result.json` in one. A run that was killed, or whose result is damaged, is
+/// rebuilt from its intervals; its labels say so.
 pub fn load_run(path: &Path) -> Result<StoredRun, StoreError> {
     let folder = if path.is_file() { path.parent().unwrap_or(path) } else { path };
     let file = if path.is_file() { path.to_owned() } else { folder.join(RESULT) };
@@ -90,13 +90,14 @@ impl StoredRun {
         Intervals::of(&self.result, &self.folder)
     }
 
-    /// The run in at most `most` steps of time, read in one pass. Where `latency.hlog` lacks something, bins say that
-    /// their percentiles are not exact.
+    /// The run in at most `most` steps of time, read in one pass. Where `latency.hlog` lacks something, bins
+    /// say that their percentiles are not exact.
     pub fn timeline(&self, most: usize) -> Timeline {
         self.timeline_and_trouble(most).0
     }
 
-    /// The same, and what to say of `latency.hlog` if it lacks something that `result.notes` does not tell already.
+    /// The same, and what to say of `latency.hlog` if it lacks something that `result.notes` does not tell
+    /// already.
     pub fn timeline_and_trouble(&self, most: usize) -> (Timeline, Option<String>) {
         let (timeline, log) = stored_timeline(self.intervals(), self.rows(), &self.folder, most);
         let is_told = self.result.store.lost.iter().any(|lost| lost.what == HLOG)
@@ -105,7 +106,8 @@ impl StoredRun {
         (timeline, trouble)
     }
 
-    /// How many intervals [`StoredRun::intervals`] has; an estimate that is not too small, if the file was not touched.
+    /// How many intervals [`StoredRun::intervals`] has; an estimate that is not too small, if the file was not
+    /// touched.
     pub(crate) fn rows(&self) -> u64 {
         let rows = self.result.intervals.len() as u64;
         rows.saturating_mul(self.result.interval_rows_merged.max(1))
@@ -140,7 +142,8 @@ impl Iterator for Intervals<'_> {
     }
 }
 
-/// Lines of `intervals.jsonl`. What is not a row is passed over: a last line that was half written, or a damaged one.
+/// Lines of `intervals.jsonl`. What is not a row is passed over: a last line that was half written, or a
+/// damaged one.
 pub struct Rows {
     from: BufReader<File>,
     damaged: u64,

@@ -1,7 +1,7 @@
 //! A result made of what a run that was killed left: `begun.json`, `intervals.jsonl` and `latency.hlog`.
 //!
-//! Counts are sums of the intervals, distributions are their merged histograms. What only the end of a run knows (the
-//! verdict above all) is not made up: the word is INVALID, with one criterion that says why.
+//! Counts are sums of the intervals, distributions are their merged histograms. What only the end of a run
+//! knows (the verdict above all) is not made up: the word is INVALID, with one criterion that says why.
 
 use crate::read::Rows;
 use crate::regular;
@@ -27,8 +27,9 @@ pub fn of_killed(folder: &Path) -> Option<RunResult> {
     Some(result)
 }
 
-/// The run whose `result.json` has this text, which cannot be read because of `why`; `None` if it has no intervals. If
-/// only those in the text (the end of the file, and most of it) are damaged, the rest is as it was.
+/// The run whose `result.json` has this text, which cannot be read because of `why`; `None` if it has no
+/// intervals. If only those in the text (the end of the file, and most of it) are damaged, the rest is as it
+/// was.
 pub fn of_damaged(text: &[u8], folder: &Path, why: &serde_json::Error) -> Option<RunResult> {
     let said = format!("result.json is damaged ({why})");
     let lost = Lost { what: RESULT.to_owned(), why: why.to_string() };

@@ -1,5 +1,5 @@
-//! Files of a run folder, read only if they are regular files. Anyone may have put a pipe or a device in such a place;
-//! opening one would wait for ever, or never come to an end.
+//! Files of a run folder, read only if they are regular files. Anyone may have put a pipe or a device in such a
+//! place; opening one would wait for ever, or never come to an end.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

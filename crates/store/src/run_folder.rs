@@ -7,9 +7,9 @@
 //!   result.json  report.html                  at the end, whole or not at all
 //! ```
 //!
-//! A run that is killed leaves no result; [`crate::load_run`] makes one of `begun.json` and the two logs, which lack the
-//! last interval at most. `intervals.jsonl` is locked (flock) as long as the process lives, so that nobody takes a run
-//! that goes on for one that was killed.
+//! A run that is killed leaves no result; [`crate::load_run`] makes one of `begun.json` and the two logs, which
+//! lack the last interval at most. `intervals.jsonl` is locked (flock) as long as the process lives, so that
+//! nobody takes a run that goes on for one that was killed.
 //!
 //! `--out DIR` is the folder itself. It is made if it does not exist; if it has anything in it (an earlier run,
 //! too) it is refused, so that no result is ever overwritten or mixed with another.

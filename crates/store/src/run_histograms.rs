@@ -72,7 +72,8 @@ impl RunHistograms {
         self.series.get(series.key()).map_or_else(empty, histogram)
     }
 
-    /// What would be in this series, had it come to an end, with the time that it had; `None` if there is nothing.
+    /// What would be in this series, had it come to an end, with the time that it had; `None` if there is
+    /// nothing.
     pub fn unfinished(&self, series: Kind) -> Option<Histogram<u64>> {
         let unfinished = self.series(series.unfinished()?);
         (!unfinished.is_empty()).then_some(unfinished)

@@ -44,14 +44,15 @@ pub struct RunResult {
     pub totals: Totals,
     pub rate: Rates,
     pub warmup: Warmup,
-    /// net = gross − tare, of requests that were answered: what the target and the network took. Percentiles count what never
-    /// came to an end with at least the time that it had.
+    /// net = gross − tare, of requests that were answered: what the target and the network took. Percentiles
+    /// count what never came to an end with at least the time that it had.
     pub net_ns: Distribution,
     /// What the generator itself took of it: own lateness and time unread.
     pub tare_ns: Distribution,
     /// How long answers lay unread in this machine, by the kernel's receive stamps.
     pub unread_ns: Distribution,
-    /// How much longer they may have lain unread at worst, where nothing tells; of those alone for which that is not zero.
+    /// How much longer they may have lain unread at worst, where nothing tells; of those alone for which that
+    /// is not zero.
     pub unread_bound_ns: Distribution,
     /// The time that those had which timed out, were cut off or missed.
     pub unfinished_ns: Distribution,
@@ -90,7 +91,8 @@ pub struct RunResult {
     pub packets: Option<measure::packets::PacketReport>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupResult>,
-    /// The plan has more names than figures are kept for, and requests with the further ones are in the group *other*.
+    /// The plan has more names than figures are kept for, and requests with the further ones are in the group
+    /// *other*.
     #[serde(skip_serializing_if = "is_false")]
     pub names_folded: bool,
     pub connections: Connections,
@@ -226,8 +228,8 @@ pub struct Fidelity {
     pub process: String,
     /// Gaps that it is of.
     pub gaps: u64,
-    /// From 0, which is exact, to 1. `even`: the share of gaps that are off by more than a quarter (or 50 µs); `poisson`: Kolmogorov
-    /// and Smirnov's distance.
+    /// From 0, which is exact, to 1. `even`: the share of gaps that are off by more than a quarter (or 50 µs);
+    /// `poisson`: Kolmogorov and Smirnov's distance.
     #[serde(with = "number")]
     pub distance: f64,
     /// Within this it is what was asked for.
@@ -255,8 +257,8 @@ pub struct Curves {
     pub lateness_ns: Curve,
 }
 
-/// `class` is `status`, `frame`, `error`, `missed` or `cut_off`; `key` is the code, the fate (`sent`) or the cause
-/// (`connect.refused`).
+/// `class` is `status`, `frame`, `error`, `missed` or `cut_off`; `key` is the code, the fate (`sent`) or the
+/// cause (`connect.refused`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OutcomeCount {
@@ -266,8 +268,8 @@ pub struct OutcomeCount {
 }
 
 impl OutcomeCount {
-    /// Whether these are errors: failed, or answered with a status of 400 or more. Missed requests never left, so they are
-    /// none. (Older results call what failed in a group `failed`.)
+    /// Whether these are errors: failed, or answered with a status of 400 or more. Missed requests never left,
+    /// so they are none. (Older results call what failed in a group `failed`.)
     pub fn is_error(&self) -> bool {
         match self.class.as_str() {
             "status" => self.key.parse().is_ok_and(|code: u16| (LOWEST_ERROR_STATUS..1000).contains(&code)),
@@ -345,7 +347,8 @@ pub struct Generator {
     /// Hand-overs of figures that were late, and threads that never handed their last over.
     pub starved: u64,
     pub lost_threads: u64,
-    /// Times that a loop stood still for a millisecond or more beyond its work and its waits, and their sum over all threads.
+    /// Times that a loop stood still for a millisecond or more beyond its work and its waits, and their sum
+    /// over all threads.
     pub pauses: u64,
     pub paused_ns: u64,
     /// The longest of them, the longest first.
@@ -429,7 +432,8 @@ pub struct ThreadHealth {
 pub struct Threshold {
     /// As written: `latency.p99 > 50ms`.
     pub expression: String,
-    /// The value that decided: of the whole run, or of the window that was worst. `None`: there was nothing to measure.
+    /// The value that decided: of the whole run, or of the window that was worst. `None`: there was nothing to
+    /// measure.
     #[serde(with = "number::option")]
     pub value: Option<f64>,
     /// The value is a lower bound: what timed out, was cut off or missed could have made it larger.

@@ -1,8 +1,8 @@
-//! What a plan and a command line say without what only its owner should know: results and reports are things to send
-//! around. `plan.toml` alone is complete, and only its owner can read it.
+//! What a plan and a command line say without what only its owner should know: results and reports are things
+//! to send around. `plan.toml` alone is complete, and only its owner can read it.
 //!
-//! Hidden are the user of basic auth, user information and telling parameters of URLs, values of telling headers, and
-//! request bodies.
+//! Hidden are the user of basic auth, user information and telling parameters of URLs, values of telling
+//! headers, and request bodies.
 
 use std::fmt::Write;
 
@@ -96,8 +96,8 @@ pub fn in_header(header: &str) -> String {
     }
 }
 
-/// The words of a command for people, the program first; quoted for a shell. Options of `tare http` that carry secrets
-/// are known; what a word after `--to` may show is for its own kind to say.
+/// The words of a command for people, the program first; quoted for a shell. Options of `tare http` that carry
+/// secrets are known; what a word after `--to` may show is for its own kind to say.
 pub fn in_command(words: &[String]) -> String {
     let mut shown = String::new();
     let mut before = "";

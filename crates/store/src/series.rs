@@ -4,12 +4,13 @@
 //! rows 1 s each:  ▪▪▪▪▪▪▪▪ … 4 000   one more ──►  pairs added up: 2 000 rows of 2 s, then 4 000, then 4 s…
 //! ```
 //!
-//! Merging adds counts and takes the largest of maxima and gauges (of what is left, the least): both are exact. A percentile of two rows
-//! cannot be had from two percentiles, so a merged row has none; `intervals.jsonl` in the run folder keeps
-//! every row as it was.
+//! Merging adds counts and takes the largest of maxima and gauges (of what is left, the least): both are exact.
+//! A percentile of two rows cannot be had from two percentiles, so a merged row has none; `intervals.jsonl` in
+//! the run folder keeps every row as it was.
 //!
-//! Rows wait for the end of the run, so they are packed: a row alone takes 1.5 KB, and 5 MB in an hour; packed, a
-//! tenth of that. They are needed once, when the result is made, and are packed as the JSON that they become there.
+//! Rows wait for the end of the run, so they are packed: a row alone takes 1.5 KB, and 5 MB in an hour; packed,
+//! a tenth of that. They are needed once, when the result is made, and are packed as the JSON that they become
+//! there.
 
 use crate::schema::{Interval, IntervalThread, OutcomeCount, Series};
 use flate2::Compression;

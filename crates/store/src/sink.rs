@@ -5,8 +5,9 @@ use crate::schema::{Lost, RunResult, Series, StoreStatus};
 use crate::series::BoundedIntervals;
 use measure::IntervalRow;
 
-/// Keeps what a run produces. Called in this order: `begin` once, `attach` (plan, environment), `row` each interval,
-/// `end_rows` once, `attach` (report), `save` at least once. No call fails: what could not be kept is in `result.store`.
+/// Keeps what a run produces. Called in this order: `begin` once, `attach` (plan, environment), `row` each
+/// interval, `end_rows` once, `attach` (report), `save` at least once. No call fails: what could not be kept is
+/// in `result.store`.
 pub trait Sink {
     /// The run is about to start. `result` says all that is known of it by then: what a run that is killed is
     /// told apart by (`begun.json`). Its groups are all there will be, in the order of their indices.

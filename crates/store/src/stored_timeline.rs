@@ -1,5 +1,5 @@
-//! Rows and histograms of a stored run, joined by their start and streamed into a timeline: one line of each file is in
-//! memory at a time.
+//! Rows and histograms of a stored run, joined by their start and streamed into a timeline: one line of each
+//! file is in memory at a time.
 
 use crate::figures::drawn;
 use crate::hlog_read::{Damaged, Decoder, Lines};
@@ -12,7 +12,8 @@ use measure::Series as Kind;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-/// `rows` of the run in `folder`, of which there are about `expected`, in at most `most` bins; and how its log was.
+/// `rows` of the run in `folder`, of which there are about `expected`, in at most `most` bins; and how its log
+/// was.
 pub fn stored_timeline(
     rows: impl Iterator<Item = Interval>,
     expected: u64,
@@ -78,8 +79,8 @@ impl<R: BufRead> Log<R> {
         Self { lines: Lines::new(from), decoder: Decoder::new(), ahead: false, damaged: 0 }
     }
 
-    /// Adds the lines that begin before `until_ms` to the builder's open bin, but for those from `end_ms` on: their row is
-    /// lost. Lines that cannot be read are missing there, and the bin notices.
+    /// Adds the lines that begin before `until_ms` to the builder's open bin, but for those from `end_ms` on:
+    /// their row is lost. Lines that cannot be read are missing there, and the bin notices.
     fn add_until(&mut self, until_ms: u64, end_ms: u64, builder: &mut TimelineBuilder) {
         loop {
             let read =

@@ -4,10 +4,11 @@
 //! Interval + histograms, one a second ──► TimelineBuilder ──► at most `most` bins
 //! ```
 //!
-//! Counts of merged intervals add up; percentiles of a bin are those of its merged histograms, never an average. The
-//! same builder serves a run that goes on (`IntervalRow`) and one that was stored (`intervals.jsonl`, `latency.hlog`).
-//! Memory is bounded: buckets that are not empty are kept in two or three bytes each (about 10 MB for 400 bins of nine
-//! series with 1 000 different times each), and when there are too many bins, pairs of them become one.
+//! Counts of merged intervals add up; percentiles of a bin are those of its merged histograms, never an
+//! average. The same builder serves a run that goes on (`IntervalRow`) and one that was stored
+//! (`intervals.jsonl`, `latency.hlog`). Memory is bounded: buckets that are not empty are kept in two or three
+//! bytes each (about 10 MB for 400 bins of nine series with 1 000 different times each), and when there are too
+//! many bins, pairs of them become one.
 
 use crate::buckets::{Counts, Filled, Packed};
 use crate::figures::{DRAWN, FIGURES, drawn};
@@ -31,13 +32,13 @@ pub struct Timeline {
 /// One step of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bin {
-    /// Counts, percentiles, gauges; `t_s` and `length_s` are the bin's own. Gauges are the largest of the intervals'
-    /// (what is left: the least).
+    /// Counts, percentiles, gauges; `t_s` and `length_s` are the bin's own. Gauges are the largest of the
+    /// intervals' (what is left: the least).
     pub row: Interval,
     /// How many latencies fell where; only cells that are not empty, ascending.
     pub heat: Vec<HeatCell>,
-    /// Whether the percentiles in `row` are of all intervals of the bin (histograms were at hand). Otherwise each is the
-    /// largest of the intervals' own, which is at least the true one.
+    /// Whether the percentiles in `row` are of all intervals of the bin (histograms were at hand). Otherwise
+    /// each is the largest of the intervals' own, which is at least the true one.
     pub exact: bool,
 }
 
@@ -71,13 +72,14 @@ struct Closed {
 }
 
 impl TimelineBuilder {
-    /// At most `most` bins (at least 2), of a run whose length is not known: pairs are merged whenever there would be more.
+    /// At most `most` bins (at least 2), of a run whose length is not known: pairs are merged whenever there
+    /// would be more.
     pub fn new(most: usize) -> Self {
         Self::expecting(most, 0)
     }
 
-    /// The same for a run of so many intervals: each bin gets its share from the start, so that the picture has as many
-    /// bins as it may.
+    /// The same for a run of so many intervals: each bin gets its share from the start, so that the picture has
+    /// as many bins as it may.
     pub fn expecting(most: usize, intervals: u64) -> Self {
         let most = most.max(2);
         let each = intervals.div_ceil(most as u64).max(1);
@@ -93,7 +95,8 @@ impl TimelineBuilder {
         self.end();
     }
 
-    /// An interval that was stored, with the histograms (nanoseconds, at most three significant digits) that are at hand.
+    /// An interval that was stored, with the histograms (nanoseconds, at most three significant digits) that
+    /// are at hand.
     pub fn push_stored<C: Counter>(&mut self, row: Interval, histograms: &[(Kind, Histogram<C>)]) {
         self.begin(row);
         for (kind, histogram) in histograms {
@@ -217,7 +220,8 @@ fn close(mut row: Interval, parts: u64, counts: &[Counts]) -> Closed {
     Closed { bin: Bin { row, heat, exact: if parts == 1 { told } else { complete } }, parts, buckets }
 }
 
-/// Whether the buckets are of every interval: all latencies are there, and no series lacks that had a percentile.
+/// Whether the buckets are of every interval: all latencies are there, and no series lacks that had a
+/// percentile.
 fn is_complete(row: &mut Interval, counts: &[Counts]) -> bool {
     let lacking = FIGURES.iter().any(|figure| {
         let there = drawn(figure.of).is_some_and(|index| counts[index].total() > 0);

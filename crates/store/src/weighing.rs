@@ -5,8 +5,8 @@
 //!   weigh.json  report.html  map.svg
 //! ```
 //!
-//! Lengths of time are nanoseconds, rates are per second, shares are of 1. A figure over several trials is a [`Claim`]: it has an
-//! interval, or the reason why there is none.
+//! Lengths of time are nanoseconds, rates are per second, shares are of 1. A figure over several trials is a
+//! [`Claim`]: it has an interval, or the reason why there is none.
 
 use crate::error::StoreError;
 use crate::keeper::write_whole;
@@ -105,7 +105,8 @@ pub struct Stamps {
     pub why: String,
     /// One of so many packets is stamped.
     pub each: u64,
-    /// How much later a stamp is than the packet was at the driver, in ns; in every time. Absent where that is not known.
+    /// How much later a stamp is than the packet was at the driver, in ns; in every time. Absent where that is
+    /// not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_ns: Option<f64>,
 }
@@ -265,7 +266,8 @@ pub fn folder() -> Result<PathBuf, StoreError> {
     Ok(run_folder::state_dir()?.join("tare/weighings"))
 }
 
-/// Keeps a weighing, its page and its map (none if that is empty): in `out`, or in a folder of its own under the state folder. Returns where.
+/// Keeps a weighing, its page and its map (none if that is empty): in `out`, or in a folder of its own under
+/// the state folder. Returns where.
 ///
 /// # Errors
 /// The folder or a file cannot be written.

@@ -26,7 +26,8 @@ pub struct Departure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     pub seq: u64,
-    /// When it should have left: from the schedule (open loop), or when its connection became free (closed loop).
+    /// When it should have left: from the schedule (open loop), or when its connection became free (closed
+    /// loop).
     pub due: Instant,
     /// When the generator first acted on the wire for it: `connect()` if a connection had to be opened,
     /// otherwise the first write. `Instant::FAR` if it never left.
@@ -42,10 +43,12 @@ pub struct Event {
     /// The part of `sent − due` in which the plan's own limit on connections held it back: the target's
     /// slowness, not the generator's lateness.
     pub blocked: Picos,
-    /// How long the last byte of the answer lay unread in this machine, by the kernel's receive stamp: the generator's own
-    /// delay after the target was done. Delays in reading what a new connection needed first (proxy, handshake) are added.
+    /// How long the last byte of the answer lay unread in this machine, by the kernel's receive stamp: the
+    /// generator's own delay after the target was done. Delays in reading what a new connection needed first
+    /// (proxy, handshake) are added.
     pub unread: Picos,
-    /// How much longer the generator may have delayed the answer, where no stamp tells: at worst this, perhaps nothing.
+    /// How much longer the generator may have delayed the answer, where no stamp tells: at worst this, perhaps
+    /// nothing.
     pub unread_bound: Picos,
     /// Which name or URL group it counts for.
     pub group: Group,
@@ -72,8 +75,8 @@ impl Event {
     pub fn own_lateness(&self) -> Option<Picos> {
         self.lateness().map(|lateness| lateness - self.blocked)
     }
-    /// What the generator itself took of the gross time: its own lateness and the time that the answer lay unread.
-    /// What is merely bounded is no part of it.
+    /// What the generator itself took of the gross time: its own lateness and the time that the answer lay
+    /// unread. What is merely bounded is no part of it.
     #[inline]
     pub fn tare(&self) -> Picos {
         (self.own_lateness().unwrap_or(Picos::ZERO) + self.unread).min(self.latency())
@@ -189,8 +192,8 @@ keyed! {
         FramingUnasked = "framing.unasked",
         /// TLS ended without a word before a body that only its end delimits.
         BodyTruncated = "body.truncated",
-        /// It was pipelined behind another request with which the target closed the connection, and may not be sent
-        /// twice.
+        /// It was pipelined behind another request with which the target closed the connection, and may not be
+        /// sent twice.
         PipelineClosed = "pipeline.closed",
         /// The target had closed the idle connection before the request came, which may not be sent twice.
         ReuseClosed = "reuse.closed",
@@ -330,16 +333,17 @@ pub trait Record {
     fn given_up(&mut self, why: Miss, count: u64, _had: Picos) {
         self.missed(why, count);
     }
-    /// `count` frames ended like this at once, in the same call: for loads without due times, where there is nothing to be said of
-    /// each. They count in the interval that is open.
+    /// `count` frames ended like this at once, in the same call: for loads without due times, where there is
+    /// nothing to be said of each. They count in the interval that is open.
     fn frames(&mut self, fate: Fate, count: u64, bytes: Bytes);
     /// A phase of a connection's life took this long (`Lookup`, `Connect`, `Tls` and `Ready`
     /// are kept, and `FirstByte` of a connection's first request: from `Ready` until the first byte).
     fn phase(&mut self, phase: Phase, took: Picos);
-    /// The gap before a frame that arrived was so far from the one that was asked for. Of frames that leave, gaps are known from their
-    /// events.
+    /// The gap before a frame that arrived was so far from the one that was asked for. Of frames that leave,
+    /// gaps are known from their events.
     fn gap_error(&mut self, _error: Picos) {}
-    /// The engine's loop stood still for this long from `at` on, though it had neither work for it nor meant to wait.
+    /// The engine's loop stood still for this long from `at` on, though it had neither work for it nor meant to
+    /// wait.
     fn pause(&mut self, _at: Instant, _length: Picos) {}
     /// Called once a round: hands the interval over when it is over.
     fn tick(&mut self, now: Instant, gauges: &Gauges);

@@ -1,4 +1,5 @@
-//! Big-endian numbers at a place. The caller has checked the length: a header's view does so once, for all its fields.
+//! Big-endian numbers at a place. The caller has checked the length: a header's view does so once, for all its
+//! fields.
 
 use crate::WireError;
 

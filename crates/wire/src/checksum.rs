@@ -1,7 +1,8 @@
 //! The Internet checksum: the complement of the ones' complement sum of 16-bit words (RFC 1071).
 //!
-//! Sums are kept wide and folded at the end: 2¹⁶ ≡ 1 (mod 65 535), so that a word of any width counts like its halves. A field that changes
-//! from m to m' changes the checksum HC to `~(~HC + ~m + m')` (RFC 1624, equation 3).
+//! Sums are kept wide and folded at the end: 2¹⁶ ≡ 1 (mod 65 535), so that a word of any width counts like its
+//! halves. A field that changes from m to m' changes the checksum HC to `~(~HC + ~m + m')` (RFC 1624, equation
+//! 3).
 
 use crate::WireError;
 use core::net::{Ipv4Addr, Ipv6Addr};

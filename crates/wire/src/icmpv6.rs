@@ -1,4 +1,5 @@
-//! ICMPv6: echo (RFC 4443 §4; see [`crate::echo`]) and neighbour discovery's solicitation and advertisement (RFC 4861 §4.3, §4.4).
+//! ICMPv6: echo (RFC 4443 §4; see [`crate::echo`]) and neighbour discovery's solicitation and advertisement
+//! (RFC 4861 §4.3, §4.4).
 //!
 //! ```text
 //!  0    1    2        4                     8
@@ -70,7 +71,8 @@ impl<'a> View<'a> {
         checksum::verify(NAME, self.0, field::CHECKSUM, pseudo.sum(PROTOCOL, self.0.len()))
     }
 
-    /// The Ethernet address in the options of neighbour discovery, of the kind that is asked for (1: source, 2: target).
+    /// The Ethernet address in the options of neighbour discovery, of the kind that is asked for (1: source, 2:
+    /// target).
     fn link_address(&self, kind: u8) -> Option<Mac> {
         let mut rest = self.0.get(field::OPTIONS..)?;
         loop {
@@ -197,7 +199,8 @@ mod tests {
         Pseudo::V6 { source: "fd00::1".parse().unwrap(), destination: "fd00::2".parse().unwrap() }
     }
 
-    /// By hand: fd00 + 0001 + fd00 + 0002 + 003a + 0008 (pseudo) + 8000 + 0102 + 0304 = 27e4b → 7e4d; ~7e4d = 81b2.
+    /// By hand: fd00 + 0001 + fd00 + 0002 + 003a + 0008 (pseudo) + 8000 + 0102 + 0304 = 27e4b → 7e4d; ~7e4d =
+    /// 81b2.
     const ECHO: [u8; 8] = [128, 0, 0x81, 0xb2, 1, 2, 3, 4];
 
     #[test]

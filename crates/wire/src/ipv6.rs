@@ -128,7 +128,8 @@ impl Repr {
     }
 }
 
-/// The group on which the owner of `address` is asked for (RFC 4291 §2.7.1), and its Ethernet address (RFC 2464 §7).
+/// The group on which the owner of `address` is asked for (RFC 4291 §2.7.1), and its Ethernet address (RFC 2464
+/// §7).
 pub fn solicited_node(address: Ipv6Addr) -> (Ipv6Addr, crate::ethernet::Mac) {
     let [.., a, b, c] = address.octets();
     let mut group = [0; 16];

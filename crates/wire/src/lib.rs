@@ -5,8 +5,8 @@
 //!                                                      └─────── Signature::find ─► Signature ─► loss, order, latency
 //! ```
 //!
-//! A frame here runs from the Ethernet header to the end of the payload, without FCS. Sizes that users type count the FCS
-//! ([`FCS`]): a frame size of 64 is 60 bytes here.
+//! A frame here runs from the Ethernet header to the end of the payload, without FCS. Sizes that users type
+//! count the FCS ([`FCS`]): a frame size of 64 is 60 bytes here.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -41,5 +41,6 @@ pub const FCS: usize = 4;
 pub const LEAST_SIZE: usize = 64;
 /// The longest frame size that a template makes, counting the FCS.
 pub const LONGEST_SIZE: usize = 65_535;
-/// Preamble, start delimiter and the gap between frames, which take time on the wire beside the frame's own size.
+/// Preamble, start delimiter and the gap between frames, which take time on the wire beside the frame's own
+/// size.
 pub const PREAMBLE_AND_GAP: usize = 20;

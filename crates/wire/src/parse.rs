@@ -7,7 +7,8 @@
 //!                     ▲ network          ▲ transport       ▲ payload   ▲ end
 //! ```
 //!
-//! It trusts nothing: no length in the frame leads outside of it. What is cut off (by a snap length) is simply not there.
+//! It trusts nothing: no length in the frame leads outside of it. What is cut off (by a snap length) is simply
+//! not there.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -41,7 +42,8 @@ pub struct Tuple {
     pub destination: IpAddr,
     /// IPv4's protocol, or IPv6's last next header; 0 where the frame is not IP.
     pub protocol: u8,
-    /// Ports of UDP, TCP and SCTP; type and code of ICMP(v6) as `type << 8 | code` in `destination_port`; otherwise 0.
+    /// Ports of UDP, TCP and SCTP; type and code of ICMP(v6) as `type << 8 | code` in `destination_port`;
+    /// otherwise 0.
     pub source_port: u16,
     pub destination_port: u16,
     /// Not the first fragment: it has no ports.
@@ -75,8 +77,8 @@ pub const SCTP: u8 = 132;
 
 const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
-/// Reads the headers of a frame; `None` if it is shorter than an Ethernet header or its IP header is broken (a wrong version,
-/// shorter than itself, cut off before the addresses).
+/// Reads the headers of a frame; `None` if it is shorter than an Ethernet header or its IP header is broken (a
+/// wrong version, shorter than itself, cut off before the addresses).
 #[inline]
 pub fn summary(frame: &[u8]) -> Option<Tuple> {
     match plain(frame) {
@@ -195,7 +197,8 @@ fn ipv6(frame: &[u8], at: usize, end: usize, tuple: &mut Tuple) -> Option<()> {
     Some(())
 }
 
-/// Follows hop-by-hop, routing, fragment, authentication and destination options (RFC 8200 §4) as far as the bytes go.
+/// Follows hop-by-hop, routing, fragment, authentication and destination options (RFC 8200 §4) as far as the
+/// bytes go.
 #[inline]
 fn extensions(frame: &[u8], mut at: usize, stop: usize, mut next: u8, tuple: &mut Tuple) -> (u8, usize) {
     for _ in 0..EXTENSIONS {

@@ -1,7 +1,8 @@
 //! The mark that Tare leaves at the start of a frame's payload, by which the receiver knows it again.
 //!
-//! At the start, so that a capture that cuts frames off has it, and so that it has one place whatever a frame's size. It fits the
-//! payload of an untagged 64-byte frame of IPv4 and UDP (60 − 14 − 20 − 8 = 18 bytes). Big-endian, like all else in a frame:
+//! At the start, so that a capture that cuts frames off has it, and so that it has one place whatever a frame's
+//! size. It fits the payload of an untagged 64-byte frame of IPv4 and UDP (60 − 14 − 20 − 8 = 18 bytes).
+//! Big-endian, like all else in a frame:
 //!
 //! | bytes | bits | what |
 //! |---|---|---|
@@ -12,12 +13,15 @@
 //! | | 60 | when it was sent, in ns since 2020-01-01 UTC (until 2056) |
 //! | 16–17 | 16 | check of the other 16 bytes: the upper 16 bits of `((A ^ K₁) · K₂ ^ B) · K₃`, modulo 2⁶⁴ |
 //!
-//! The check is last: dissectors that guess a protocol look at the first bytes, where the upper bits of a position are zeros.
+//! The check is last: dissectors that guess a protocol look at the first bytes, where the upper bits of a
+//! position are zeros.
 //!
-//! Lateness is exact below 4 096 ns, at most 1/2048 too small above, and at most 4 398 s. Of random payloads one in 2²⁰ passes for a
-//! signature; [`Signature::is_near`] makes that one in 10⁹ where the time of arrival is known.
+//! Lateness is exact below 4 096 ns, at most 1/2048 too small above, and at most 4 398 s. Of random payloads
+//! one in 2²⁰ passes for a signature; [`Signature::is_near`] makes that one in 10⁹ where the time of arrival is
+//! known.
 //!
-//! The FPGA module writes another version, as its frames leave: when that was is not known before, and nothing can be multiplied then.
+//! The FPGA module writes another version, as its frames leave: when that was is not known before, and nothing
+//! can be multiplied then.
 //!
 //! | bytes | bits | what |
 //! |---|---|---|
@@ -212,7 +216,8 @@ mod tests {
         let due_unix_ns = sent_unix_ns - 8 * 0x0809;
         let signature = Signature { stream: 7, seq: 0x0a_0b0c_0d0e, due_unix_ns, sent_unix_ns };
         signature.write_as_module(&mut room);
-        // 0a0b + 0c0d + 0e07 + 0809 + b000 + 0102 + 0304 + 0506 = e534; 5aa5 - e534 = -8a8f, which is 7570 modulo ffff.
+        // 0a0b + 0c0d + 0e07 + 0809 + b000 + 0102 + 0304 + 0506 = e534; 5aa5 - e534 = -8a8f, which is 7570
+        // modulo ffff.
         let bytes = [0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 7, 8, 9, 0xb0, 0, 1, 2, 3, 4, 5, 6, 0x75, 0x70];
         assert_eq!(room, bytes);
         assert_eq!(Signature::read(&room), Some(signature));

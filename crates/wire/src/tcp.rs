@@ -197,8 +197,8 @@ mod tests {
     const PSEUDO: Pseudo =
         Pseudo::V4 { source: Ipv4Addr::new(198, 18, 0, 1), destination: Ipv4Addr::new(198, 18, 0, 2) };
 
-    /// By hand: pseudo c612 + 0001 + c612 + 0002 + 0006 + 0018 = 18c45; header 0400 + 0050 + 0000 + 0001 + 0000 + 0000 + 6002 + ffff + 0000 +
-    /// 0204 + 05b4 = 16c0a; together 2f84f → f851; ~f851 = 07ae.
+    /// By hand: pseudo c612 + 0001 + c612 + 0002 + 0006 + 0018 = 18c45; header 0400 + 0050 + 0000 + 0001 + 0000
+    /// + 0000 + 6002 + ffff + 0000 + 0204 + 05b4 = 16c0a; together 2f84f → f851; ~f851 = 07ae.
     const SYN: [u8; 24] = [
         0x04, 0x00, 0x00, 0x50, 0, 0, 0, 1, 0, 0, 0, 0, 0x60, 0x02, 0xff, 0xff, 0x07, 0xae, 0, 0, 0x02, 0x04,
         0x05, 0xb4,

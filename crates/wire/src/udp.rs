@@ -119,7 +119,8 @@ mod tests {
     const PSEUDO: Pseudo =
         Pseudo::V4 { source: Ipv4Addr::new(198, 18, 0, 1), destination: Ipv4Addr::new(198, 18, 0, 2) };
 
-    /// By hand: c612 + 0001 + c612 + 0002 + 0011 + 000a (pseudo) + 0400 + 0009 + 000a + 6869 = 1f8be → f8bf; ~f8bf = 0740.
+    /// By hand: c612 + 0001 + c612 + 0002 + 0011 + 000a (pseudo) + 0400 + 0009 + 000a + 6869 = 1f8be → f8bf;
+    /// ~f8bf = 0740.
     const BYTES: [u8; 10] = [0x04, 0x00, 0x00, 0x09, 0x00, 0x0a, 0x07, 0x40, b'h', b'i'];
 
     #[test]
@@ -136,7 +137,8 @@ mod tests {
     #[test]
     fn a_checksum_that_comes_out_as_0_is_written_as_ffff() {
         let repr = Repr { source: 1024, destination: 9, checksum: true };
-        // As above, with a payload that makes the sum ffff: what is missing is 0740, on top of "hi" = 6869: 6fa9.
+        // As above, with a payload that makes the sum ffff: what is missing is 0740, on top of "hi" = 6869:
+        // 6fa9.
         let mut room = [0, 0, 0, 0, 0, 0, 0, 0, 0x6f, 0xa9];
         repr.emit(&mut room, &PSEUDO).unwrap();
         assert_eq!(half(&room, field::CHECKSUM), 0xffff);

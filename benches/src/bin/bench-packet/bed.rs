@@ -3,7 +3,8 @@
 //! ```text
 //!   core 0: who sends ─► gen0 ══ veth ══ sink0 ─► core 1: NAPI's thread (where asked for) and who receives
 //! ```
-//! A veth pair has no wire: without a NAPI thread, the receiver's side of the kernel runs inside the sender's system call.
+//! A veth pair has no wire: without a NAPI thread, the receiver's side of the kernel runs inside the sender's
+//! system call.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -41,7 +42,8 @@ impl TestBed {
         At { inside: self.bed.generator(), cores: "0", niceness: self.niceness }
     }
 
-    /// For `tare send --cpus 0`: its thread that sends has core 0 to itself, the one that looks after it has the other.
+    /// For `tare send --cpus 0`: its thread that sends has core 0 to itself, the one that looks after it has
+    /// the other.
     pub fn spinning(&self) -> At<'_> {
         At { cores: "0,1", ..self.generator() }
     }
@@ -82,8 +84,8 @@ impl TestBed {
         self.count(self.bed.sink(), "sink0")
     }
 
-    /// Frames to the sink are then another host's to its kernel, which takes no further trouble over them after capture: no
-    /// answers (ICMP), and no work inside the sender's call but the receiver's.
+    /// Frames to the sink are then another host's to its kernel, which takes no further trouble over them after
+    /// capture: no answers (ICMP), and no work inside the sender's call but the receiver's.
     pub fn only_for_captures(&self) -> Result<()> {
         let words = ["ip", "link", "set", "sink0", "address", "02:18:00:00:00:99"];
         run(&words, self.sink(), Duration::from_secs(5)).map(drop)
@@ -106,8 +108,8 @@ impl TestBed {
         anyhow::bail!("it did not listen within 6 s: {}", program.said()?.last_words())
     }
 
-    /// Has `interface`, which has a NAPI (an XDP program, or receive offload), received by a thread of the kernel's on core 1
-    /// instead of inside the sender's call; the thread.
+    /// Has `interface`, which has a NAPI (an XDP program, or receive offload), received by a thread of the
+    /// kernel's on core 1 instead of inside the sender's call; the thread.
     pub fn threaded(&self, inside: At<'_>, interface: &str) -> Result<Vec<u32>> {
         let before = napi_threads(interface);
         let words = format!("echo 1 > /sys/class/net/{interface}/threaded");

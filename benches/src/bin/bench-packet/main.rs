@@ -1,5 +1,5 @@
-//! `bench-packet`: Tare's frames beside trafgen, tcpreplay, testpmd, tcpdump, dumpcap, xdp-filter, nftables, iperf3 and bare
-//! loops, in the same rounds over the same veth pairs, judged against the bars.
+//! `bench-packet`: Tare's frames beside trafgen, tcpreplay, testpmd, tcpdump, dumpcap, xdp-filter, nftables,
+//! iperf3 and bare loops, in the same rounds over the same veth pairs, judged against the bars.
 //!
 //! ```text
 //!   options ─► case ─► rounds: A B C A B C … (programs in namespaces, counted by the kernel) ─► figures ─► bars

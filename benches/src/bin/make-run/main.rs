@@ -1,5 +1,5 @@
-//! `make-run`: a run folder of a load that never was, through the same recorders' data, verdict and sink that a real run
-//! goes through. For benchmarks of reading and drawing, and for tests that need an hour in a second.
+//! `make-run`: a run folder of a load that never was, through the same recorders' data, verdict and sink that a
+//! real run goes through. For benchmarks of reading and drawing, and for tests that need an hour in a second.
 //!
 //! ```text
 //! Story (latencies, stalls, failures) ─ Event ─► IntervalData ─ IntervalRow ─► RunFolder

@@ -11,8 +11,8 @@ use std::path::Path;
 
 /// Memory may grow by so much after the warm-up.
 const GROWTH_KIB: f64 = 1_024.0;
-/// Rows may come so much later at the end: what one look takes on a busy machine, and 20 millionths, by which two clocks of one machine
-/// may differ.
+/// Rows may come so much later at the end: what one look takes on a busy machine, and 20 millionths, by which
+/// two clocks of one machine may differ.
 const DRIFT_S: f64 = 0.05;
 const DRIFT_SHARE: f64 = 20e-6;
 

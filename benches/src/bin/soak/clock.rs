@@ -1,6 +1,7 @@
 //! A step of the machine's wall clock, taken back at once.
 //!
-//! No process can be given a wall clock of its own while it runs, so all programs of the machine see this one step.
+//! No process can be given a wall clock of its own while it runs, so all programs of the machine see this one
+//! step.
 
 use std::time::Duration;
 
@@ -47,8 +48,8 @@ impl Drop for Ahead {
     }
 }
 
-/// Moves the clock by one offset, forward or back: adjtimex(2). What went by meanwhile is not lost, as it would be if the time were
-/// read and set.
+/// Moves the clock by one offset, forward or back: adjtimex(2). What went by meanwhile is not lost, as it would
+/// be if the time were read and set.
 fn shift(direction: i64) -> std::io::Result<()> {
     // SAFETY: timex is plain integers; all zeroes is a valid value.
     let mut by: libc::timex = unsafe { std::mem::zeroed() };

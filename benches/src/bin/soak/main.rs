@@ -1,6 +1,6 @@
-//! A long run with everything on: the target at full rate, the live page watched, two sinks of which one fails half-way and
-//! comes back, and the clock of the machine stepped in the middle, if that is asked for. At the end nothing may have grown,
-//! drifted or been miscounted.
+//! A long run with everything on: the target at full rate, the live page watched, two sinks of which one fails
+//! half-way and comes back, and the clock of the machine stepped in the middle, if that is asked for. At the
+//! end nothing may have grown, drifted or been miscounted.
 //!
 //! ```text
 //! soak [--seconds N] [--rate N] [--parallel N] [--step-clock] [--keep DIR]

@@ -41,8 +41,8 @@ impl Rows {
         }
     }
 
-    /// By how many seconds rows came later at the end of the run than at its beginning: medians of a quarter each. The row of
-    /// what came after the last departure is not one of a second.
+    /// By how many seconds rows came later at the end of the run than at its beginning: medians of a quarter
+    /// each. The row of what came after the last departure is not one of a second.
     pub fn drift_s(&self, seconds: u64) -> Option<f64> {
         drift_s(self.came_s.get(..usize::try_from(seconds).ok()?.min(self.came_s.len()))?)
     }

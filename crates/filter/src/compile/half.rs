@@ -7,7 +7,8 @@
 //! exact     IPv4: tuple:32 | destination:32,  code:24 | protocol:8 | destination port:16 | source port:16
 //! ```
 //!
-//! `aim`: a code or a class, see [`aim`]. `leaf`: no longer prefix lies within this one, the search is over. `rest`: the least code in this tuple and all after it.
+//! `aim`: a code or a class, see [`aim`]. `leaf`: no longer prefix lies within this one, the search is over.
+//! `rest`: the least code in this tuple and all after it.
 
 use super::search::{self, Step};
 use super::table::{Table, hash_exact4, hash_exact6, hash_prefix4, hash_prefix6};
@@ -211,8 +212,8 @@ impl Draft {
     }
 }
 
-/// What a prefix leads to: its answer at once (`code << 1 | 1`) where no tuple can change it, else its class (`class << 1`).
-/// That spares most packets a look into the classes.
+/// What a prefix leads to: its answer at once (`code << 1 | 1`) where no tuple can change it, else its class
+/// (`class << 1`). That spares most packets a look into the classes.
 fn aim(classes: &[(u32, u32)], class: u32) -> u32 {
     match classes[class as usize] {
         (best, 0) => best << 1 | 1,

@@ -6,14 +6,15 @@
 //!                                        (destination length, protocol, port blocks), each with the first rule behind it
 //! ```
 //!
-//! A class has its answer at once if its best rule stands before all its tuples; so it is wherever rules name sources only.
-//! Otherwise each tuple whose first rule stands before the best so far costs one look-up. A rule that some earlier rule
-//! of its own or a shorter prefix covers wholly is left out: no frame can reach it.
+//! A class has its answer at once if its best rule stands before all its tuples; so it is wherever rules name
+//! sources only. Otherwise each tuple whose first rule stands before the best so far costs one look-up. A rule
+//! that some earlier rule of its own or a shorter prefix covers wholly is left out: no frame can reach it.
 //!
-//! A port range is cut into aligned blocks (at most 30), each an entry: that bounds look-ups by the number of block sizes
-//! rather than of rules.
+//! A port range is cut into aligned blocks (at most 30), each an entry: that bounds look-ups by the number of
+//! block sizes rather than of rules.
 //!
-//! Codes: a rule is `2 · index + (1 if it drops)`, so that lesser is earlier; the code after the last rule is `default`.
+//! Codes: a rule is `2 · index + (1 if it drops)`, so that lesser is earlier; the code after the last rule is
+//! `default`.
 
 pub(crate) mod half;
 pub(crate) mod search;

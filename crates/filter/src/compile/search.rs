@@ -1,8 +1,9 @@
 //! In which order prefix lengths are tried.
 //!
-//! The longest prefix is found by binary search over the lengths that occur (Waldvogel et al., SIGCOMM 1997): on the way to a
-//! long prefix the shorter lengths hold a marker, so that "found" always means "look among the longer ones". Lengths that many
-//! prefixes have are tried first: the tree is split by weight, not in the middle.
+//! The longest prefix is found by binary search over the lengths that occur (Waldvogel et al., SIGCOMM 1997):
+//! on the way to a long prefix the shorter lengths hold a marker, so that "found" always means "look among the
+//! longer ones". Lengths that many prefixes have are tried first: the tree is split by weight, not in the
+//! middle.
 //!
 //! ```text
 //!            /24            900 prefixes of 24, 50 of 16, 50 of 32

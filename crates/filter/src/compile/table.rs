@@ -1,8 +1,9 @@
 //! Hash tables in flat memory: open addressing, laid out so that a look-up takes a bounded number of steps.
 //!
-//! Entries are placed in the order of their hash, each at its own place or the next free one behind it. That keeps the
-//! longest way short (the same as Robin Hood hashing); a table whose longest way is over [`MOST_STEPS`] is made twice as
-//! large. So no traffic, whatever its addresses, makes a look-up longer than that.
+//! Entries are placed in the order of their hash, each at its own place or the next free one behind it. That
+//! keeps the longest way short (the same as Robin Hood hashing); a table whose longest way is over
+//! [`MOST_STEPS`] is made twice as large. So no traffic, whatever its addresses, makes a look-up longer than
+//! that.
 
 /// Most slots that a look-up touches.
 pub(crate) const MOST_STEPS: usize = 16;

@@ -28,8 +28,8 @@ pub mod stack {
     pub const FROM_LOW: i16 = -56;
     /// The tail under the masks of a tuple.
     pub const MASKED: i16 = -64;
-    /// A word across no boundary of 8 that the kernel keeps track of: what is read back there is any number to it. Without that it
-    /// would follow every way through the tables on its own.
+    /// A word across no boundary of 8 that the kernel keeps track of: what is read back there is any number to
+    /// it. Without that it would follow every way through the tables on its own.
     pub const ANY: i16 = -68;
 }
 

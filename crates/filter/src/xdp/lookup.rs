@@ -1,5 +1,5 @@
-//! The part of the program that looks up: `firewall.rs` in the kernel's instructions, made for one set of rules. Lengths, masks
-//! and sizes are constants in the code; what no rule looks at is not there at all.
+//! The part of the program that looks up: `firewall.rs` in the kernel's instructions, made for one set of
+//! rules. Lengths, masks and sizes are constants in the code; what no rule looks at is not there at all.
 //!
 //! ```text
 //! R7 best code so far    R8 aim, then tuple    R6 tuples that may still come    R9 IPv4 source, then the next tuple
@@ -70,8 +70,8 @@ fn class<const P: usize, const T: usize, const E: usize>(
     a.load(Size::Word, R8, R8, if cfg!(target_endian = "little") { 0 } else { 4 });
 }
 
-/// Goes over the tuples from `R8` on. `look` emits the look-up of one, whose first word is `R3` and whose address is `R2`: to
-/// the label, with `R7` lowered if something was found.
+/// Goes over the tuples from `R8` on. `look` emits the look-up of one, whose first word is `R3` and whose
+/// address is `R2`: to the label, with `R7` lowered if something was found.
 fn chain<const P: usize, const T: usize, const E: usize>(
     a: &mut Assembler,
     tables: &Tables<'_>,
@@ -95,8 +95,8 @@ fn chain<const P: usize, const T: usize, const E: usize>(
     a.mov(R8, R9).sub(R6, 1).jump_if(Condition::NotEqual, R6, 0, again).jump(tables.decided);
 }
 
-/// `R5` = the tuple's masks of protocol and ports, whose ports are in `R5` and whose first word is `R3`; to `next` if it looks at
-/// ports that the packet lacks. Uses `R0`, `R1`.
+/// `R5` = the tuple's masks of protocol and ports, whose ports are in `R5` and whose first word is `R3`; to
+/// `next` if it looks at ports that the packet lacks. Uses `R0`, `R1`.
 fn masks(a: &mut Assembler, next: Label) {
     let has = a.label();
     a.jump_if(Condition::Equal, R5, 0, has);

@@ -6,8 +6,8 @@
 //!                     what the other port refused ◄─ tracepoints (refusals)
 //! ```
 //!
-//! New rules are a new program with memory of its own, which takes the old one's place at once: each frame is decided
-//! by one set of rules, and none passes undecided. The old program's counters are read after that.
+//! New rules are a new program with memory of its own, which takes the old one's place at once: each frame is
+//! decided by one set of rules, and none passes undecided. The old program's counters are read after that.
 
 mod headers;
 mod image;
@@ -53,7 +53,8 @@ pub enum XdpError {
     TooLarge { bytes: usize, most: usize },
 }
 
-/// The kernel proves that the program ends by walking through it: this many rounds are well within its patience.
+/// The kernel proves that the program ends by walking through it: this many rounds are well within its
+/// patience.
 const MOST_TUPLES: usize = 256;
 /// The kernel's limit on offsets into one value.
 const MOST_BYTES: usize = 1 << 29;

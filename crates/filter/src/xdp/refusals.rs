@@ -5,9 +5,10 @@
 //!                               └─ not even that: xdp_redirect_err ─────────────────► tracepoint: left += 1, refused += 1
 //! ```
 //!
-//! A driver hands all it has over before its round on a CPU ends, and on an interface with our program only ours runs in that
-//! round: whatever passes a tracepoint on a CPU where frames of ours are under way is ours. (So it is with programs in the driver;
-//! those that run after it hand each frame over by itself, past these tracepoints.)
+//! A driver hands all it has over before its round on a CPU ends, and on an interface with our program only
+//! ours runs in that round: whatever passes a tracepoint on a CPU where frames of ours are under way is ours.
+//! (So it is with programs in the driver; those that run after it hand each frame over by itself, past these
+//! tracepoints.)
 
 use bpf::{
     Assembler, BpfError, Condition, Helper, License, Link, Map, MapSpec, Program, ProgramKind, Register::*,
@@ -18,7 +19,8 @@ use std::sync::atomic::Ordering;
 
 /// Bytes for each CPU, so that no two share a cache line.
 pub(super) const STRIDE: usize = 64;
-/// Frames that the program sent on; those that are through; of these, those that were refused; why the last one was.
+/// Frames that the program sent on; those that are through; of these, those that were refused; why the last one
+/// was.
 pub(super) const HANDED: i16 = 0;
 const LEFT: i16 = 8;
 pub(super) const REFUSED: i16 = 16;

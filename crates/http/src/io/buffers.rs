@@ -48,24 +48,26 @@ impl Buffers {
     /// The first `length` bytes of a buffer that the kernel has filled and not been given back.
     pub fn bytes(&self, id: u16, length: usize) -> &[u8] {
         assert!(id < COUNT && length <= SIZE, "the kernel names buffers that it was given");
-        // SAFETY: id and length lie within the mapping, which lives as long as self; the kernel does not write to a
-        // buffer between its completion and `give`, and `give` needs `&mut self`.
+        // SAFETY: id and length lie within the mapping, which lives as long as self; the kernel does not write
+        // to a buffer between its completion and `give`, and `give` needs `&mut self`.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(usize::from(id) * SIZE), length) }
     }
 
     /// Gives a buffer (back) to the kernel.
     pub fn give(&mut self, id: u16) {
         let at = usize::from(self.tail & (COUNT - 1));
-        // SAFETY: `at` < COUNT entries of the mapping; the kernel reads entries below the published tail only, and this
-        // one is not below it yet.
+        // SAFETY: `at` < COUNT entries of the mapping; the kernel reads entries below the published tail only,
+        // and this one is not below it yet.
         let entry = unsafe { &mut *self.ring.as_ptr().add(at) };
         entry.set_addr(self.memory.as_ptr() as u64 + u64::from(id) * SIZE as u64);
         entry.set_len(SIZE as u32);
         entry.set_bid(id);
         self.tail = self.tail.wrapping_add(1);
-        // SAFETY: the ring's first entry is valid memory; its reserved field holds the tail (io_uring_register(2)).
+        // SAFETY: the ring's first entry is valid memory; its reserved field holds the tail
+        // (io_uring_register(2)).
         let tail = unsafe { BufRingEntry::tail(self.ring.as_ptr()) };
-        // SAFETY: the pointer is aligned and valid as above; the kernel reads it concurrently, hence the atomic store.
+        // SAFETY: the pointer is aligned and valid as above; the kernel reads it concurrently, hence the atomic
+        // store.
         let tail = unsafe { AtomicU16::from_ptr(tail.cast_mut()) };
         tail.store(self.tail, Ordering::Release);
     }

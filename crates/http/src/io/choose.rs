@@ -1,8 +1,8 @@
 //! Which kernel interface drives the sockets, and why.
 //!
-//! Both tell the same: answers bring the kernel's receive stamps, departures leave at their own times. io_uring saves the
-//! system calls that read; how much that is worth changes from kernel to kernel, and many containers refuse it. So it is used
-//! where it is asked for.
+//! Both tell the same: answers bring the kernel's receive stamps, departures leave at their own times. io_uring
+//! saves the system calls that read; how much that is worth changes from kernel to kernel, and many containers
+//! refuse it. So it is used where it is asked for.
 
 use super::uring::Uring;
 use super::waker;

@@ -1,8 +1,9 @@
 //! Sockets by epoll, edge-triggered: one `epoll_ctl` a connection, one `recv` and one `send` a request.
 //!
-//! A short read means that the socket is drained (epoll(7), "edge-triggered"), unless the target has shut down its side;
-//! then one more read brings the end of file without another wait. A socket that fills the whole buffer goes behind the
-//! others that are ready, so that one huge answer delays nobody else's by more than one buffer.
+//! A short read means that the socket is drained (epoll(7), "edge-triggered"), unless the target has shut down
+//! its side; then one more read brings the end of file without another wait. A socket that fills the whole
+//! buffer goes behind the others that are ready, so that one huge answer delays nobody else's by more than one
+//! buffer.
 
 use super::{
     Chunk, Driver, Opening, Ready, Wait, begin, crowded_from, reset_on_close, stamped, syn_round_trip,

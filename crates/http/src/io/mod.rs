@@ -35,8 +35,8 @@ pub enum Ready {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
     pub length: usize,
-    /// When the last of them reached this machine: the kernel's receive stamp (SO_TIMESTAMPING), in nanoseconds of
-    /// CLOCK_REALTIME. Without one, nothing is known but `not_before`.
+    /// When the last of them reached this machine: the kernel's receive stamp (SO_TIMESTAMPING), in nanoseconds
+    /// of CLOCK_REALTIME. Without one, nothing is known but `not_before`.
     pub stamp_ns: Option<NonZeroU64>,
     /// They could not be read before this instant: nothing was, when the sockets were looked at then.
     pub not_before: Instant,
@@ -89,15 +89,16 @@ pub trait Driver {
     /// Forgets the socket and closes it. With `abort` it is reset rather than shut down.
     fn close(&mut self, slot: u32, abort: bool);
 
-    /// How long the target took to answer the kernel's connection request, measured by the kernel; `None` if it does not know.
+    /// How long the target took to answer the kernel's connection request, measured by the kernel; `None` if it
+    /// does not know.
     fn round_trip(&self, slot: u32) -> Option<Picos>;
 
-    /// Waits for something to be ready and says how many things are. `looked` is when the wait before this one returned:
-    /// what it did not report was not ready then.
+    /// Waits for something to be ready and says how many things are. `looked` is when the wait before this one
+    /// returned: what it did not report was not ready then.
     fn wait(&mut self, wait: Wait, looked: Instant) -> Result<usize, Errno>;
 
-    /// The next ready thing for which `choose` holds, with its bytes read into `buffer`. A socket that has more to read
-    /// than fits goes behind the others.
+    /// The next ready thing for which `choose` holds, with its bytes read into `buffer`. A socket that has more
+    /// to read than fits goes behind the others.
     fn next(&mut self, buffer: &mut [u8], choose: impl Fn(u32) -> bool) -> Option<(u32, Ready)>;
 }
 
@@ -116,8 +117,8 @@ pub(crate) fn begin(socket: &OwnedFd, to: &SocketAddrAny) -> Result<Opening, Err
     }
 }
 
-/// The round-trip time of a connection request, from the kernel's own times (tcpi_rtt after the SYN was acknowledged,
-/// RFC 6298 section 2.2). `None` if it was sent more than once, or the socket is none of TCP.
+/// The round-trip time of a connection request, from the kernel's own times (tcpi_rtt after the SYN was
+/// acknowledged, RFC 6298 section 2.2). `None` if it was sent more than once, or the socket is none of TCP.
 pub(crate) fn syn_round_trip(socket: &OwnedFd) -> Option<Picos> {
     // SAFETY: a tcp_info of zeroes is valid: it has numbers only.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
@@ -136,8 +137,8 @@ pub(crate) fn syn_round_trip(socket: &OwnedFd) -> Option<Picos> {
     known.then(|| Picos::from_micros(u64::from(info.tcpi_rtt)))
 }
 
-/// From how many bytes on a socket counts as crowded: a quarter of its receive buffer, half of which is its window at first
-/// (tcp_adv_win_scale). Small buffers are shut by answers that are far from filling ours.
+/// From how many bytes on a socket counts as crowded: a quarter of its receive buffer, half of which is its
+/// window at first (tcp_adv_win_scale). Small buffers are shut by answers that are far from filling ours.
 pub(crate) fn crowded_from(socket: &OwnedFd) -> usize {
     rustix::net::sockopt::socket_recv_buffer_size(socket).map_or(usize::MAX, |size| (size / 4).max(1))
 }

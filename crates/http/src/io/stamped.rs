@@ -1,8 +1,10 @@
-//! Reading a socket together with the kernel's receive stamp (SO_TIMESTAMPING, Documentation/networking/timestamping.rst).
+//! Reading a socket together with the kernel's receive stamp (SO_TIMESTAMPING,
+//! Documentation/networking/timestamping.rst).
 //!
-//! On TCP the stamp is that of the last segment of which bytes were read (tcp_recvmsg), or of a later one that the kernel
-//! merged with it (tcp_try_coalesce). So for the last byte of what can be read it is the time from which that could be
-//! read; bytes before it may have been there for longer. Measured on loopback, it costs nothing that can be told from noise.
+//! On TCP the stamp is that of the last segment of which bytes were read (tcp_recvmsg), or of a later one that
+//! the kernel merged with it (tcp_try_coalesce). So for the last byte of what can be read it is the time from
+//! which that could be read; bytes before it may have been there for longer. Measured on loopback, it costs
+//! nothing that can be told from noise.
 
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
@@ -15,8 +17,8 @@ const CONTROL: usize = 128;
 #[repr(C, align(8))]
 struct Control([MaybeUninit<u8>; CONTROL]);
 
-/// Has the kernel stamp what arrives on this socket, in software: when the driver handed it over. An error means that
-/// the kernel or the kind of socket knows no stamps.
+/// Has the kernel stamp what arrives on this socket, in software: when the driver handed it over. An error
+/// means that the kernel or the kind of socket knows no stamps.
 pub fn switch_on(socket: &OwnedFd) -> Result<(), Errno> {
     let flags: libc::c_uint = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
     // SAFETY: the option's value is one live unsigned integer of the length that is given.
@@ -32,7 +34,8 @@ pub fn switch_on(socket: &OwnedFd) -> Result<(), Errno> {
     if status == 0 { Ok(()) } else { Err(last_error()) }
 }
 
-/// Reads what fits, without waiting: the number of bytes (0 at the end of the stream), and the stamp of the last.
+/// Reads what fits, without waiting: the number of bytes (0 at the end of the stream), and the stamp of the
+/// last.
 pub fn read(socket: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Option<NonZeroU64>), Errno> {
     let mut control = Control([MaybeUninit::uninit(); CONTROL]);
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
@@ -50,7 +53,8 @@ pub fn read(socket: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Option<NonZer
     }
 }
 
-/// The header for receives that an io_uring makes: control messages as long as ours, no name. It points nowhere.
+/// The header for receives that an io_uring makes: control messages as long as ours, no name. It points
+/// nowhere.
 pub(super) fn message_for_ring() -> libc::msghdr {
     // SAFETY: as in `read`.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -74,7 +78,8 @@ pub(super) fn stamp(message: &libc::msghdr) -> Option<NonZeroU64> {
         // SAFETY: `head` is a whole header inside the control area; it may not be aligned, so it is copied.
         let found = unsafe { head.read_unaligned() };
         if found.cmsg_level == libc::SOL_SOCKET && found.cmsg_type == libc::SO_TIMESTAMPING {
-            // SAFETY: behind a header of this type stand three timespecs, of which the first is the software stamp.
+            // SAFETY: behind a header of this type stand three timespecs, of which the first is the software
+            // stamp.
             let time = unsafe { libc::CMSG_DATA(head).cast::<libc::timespec>().read_unaligned() };
             return nanos(&time);
         }

@@ -1,12 +1,12 @@
-//! Sockets by io_uring: one multishot receive a connection, which brings bytes and the kernel's stamp of them without a
-//! system call of its own (io_uring_prep_recvmsg_multishot(3)).
+//! Sockets by io_uring: one multishot receive a connection, which brings bytes and the kernel's stamp of them
+//! without a system call of its own (io_uring_prep_recvmsg_multishot(3)).
 //!
-//! Sends are plain system calls: a send that goes through the ring leaves with its batch, and when that was nobody knows.
-//! A departure leaves at its own time.
+//! Sends are plain system calls: a send that goes through the ring leaves with its batch, and when that was
+//! nobody knows. A departure leaves at its own time.
 //!
-//! An entry of the ring names its socket by a number that the kernel looks up when the entry is submitted, and a number
-//! is free for the next socket as soon as this one is closed. So nothing is written into the ring before it is
-//! submitted: until then it is a `Wish`, which dies with its socket.
+//! An entry of the ring names its socket by a number that the kernel looks up when the entry is submitted, and
+//! a number is free for the next socket as soon as this one is closed. So nothing is written into the ring
+//! before it is submitted: until then it is a `Wish`, which dies with its socket.
 //!
 //! ```text
 //! watch, close, … ──► wishes ──(wait: those whose socket is still open)──► entries ──► the kernel, which holds the socket
@@ -31,8 +31,8 @@ const ENTRIES: u32 = 512;
 /// Completions are four times as many: multishot receives make many of one submission.
 const COMPLETIONS: u32 = 4 * ENTRIES;
 
-/// The kernel handles at most 20 sockets in one wait (IO_LOCAL_TW_DEFAULT_MAX), or as many as were waited for if it slept.
-/// The rest stays for the next wait.
+/// The kernel handles at most 20 sockets in one wait (IO_LOCAL_TW_DEFAULT_MAX), or as many as were waited for
+/// if it slept. The rest stays for the next wait.
 const AT_ONCE: usize = 20;
 
 /// So much at once is crowded on every socket: where reads go into a buffer, they fill it.
@@ -125,7 +125,8 @@ pub struct Uring {
 }
 
 impl Uring {
-    /// `waker` is an eventfd that ends a wait. Fails where the kernel refuses io_uring or lacks a feature of 6.0.
+    /// `waker` is an eventfd that ends a wait. Fails where the kernel refuses io_uring or lacks a feature of
+    /// 6.0.
     pub fn new(waker: OwnedFd) -> Result<Self, Errno> {
         let ring = IoUring::builder()
             .setup_single_issuer()
@@ -136,8 +137,8 @@ impl Uring {
             .build(ENTRIES)
             .map_err(|error| errno(&error))?;
         let buffers = Buffers::new()?;
-        // SAFETY: the ring's memory is page-aligned, large enough for `count` entries, and outlives the registration,
-        // as `ring` is dropped before `buffers`.
+        // SAFETY: the ring's memory is page-aligned, large enough for `count` entries, and outlives the
+        // registration, as `ring` is dropped before `buffers`.
         unsafe {
             ring.submitter().register_buf_ring_with_flags(buffers.ring_address(), Buffers::count(), GROUP, 0)
         }
@@ -193,8 +194,8 @@ impl Uring {
     }
 
     fn push(&mut self, entry: &Entry) -> bool {
-        // SAFETY: the descriptor is open: entries are made of open sockets only, and one that is closed while entries
-        // wait in the ring is kept in `closing`. The header of receives lives as long as the ring.
+        // SAFETY: the descriptor is open: entries are made of open sockets only, and one that is closed while
+        // entries wait in the ring is kept in `closing`. The header of receives lives as long as the ring.
         unsafe { self.ring.submission().push(entry) }.is_ok()
     }
 

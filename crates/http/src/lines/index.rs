@@ -8,8 +8,8 @@
 //! before    0        3        5        6                   (a line belongs to the block of its first byte)
 //! ```
 //!
-//! A stripe is as long as counts of 16 bits allow, as no request takes less than two bytes. What an access costs
-//! is the memory that it touches: the stripes stay in the cache, and each block is a few lines.
+//! A stripe is as long as counts of 16 bits allow, as no request takes less than two bytes. What an access
+//! costs is the memory that it touches: the stripes stay in the cache, and each block is a few lines.
 
 use super::scan::{is_request, next_line};
 use memchr::memchr_iter;

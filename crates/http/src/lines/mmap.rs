@@ -1,7 +1,7 @@
 //! A file mapped for reading, and what happens when the file gets shorter under it.
 //!
-//! An access past the new end raises SIGBUS. Its handler puts zero pages over what is gone, marks the mapping as
-//! lost and returns, so the access reads zeros and the reader sees the mark. Everything that the handler
+//! An access past the new end raises SIGBUS. Its handler puts zero pages over what is gone, marks the mapping
+//! as lost and returns, so the access reads zeros and the reader sees the mark. Everything that the handler
 //! needs is in a fixed table of atomics: it takes no lock and allocates nothing.
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
@@ -198,7 +198,8 @@ fn replace_lost_pages(address: usize) -> bool {
     unsafe { mmap_anonymous(page as *mut c_void, end - page, ProtFlags::READ, flags) }.is_ok()
 }
 
-/// Not ours: the action before ours gets it. A fault comes again by itself; a signal that was sent must be raised.
+/// Not ours: the action before ours gets it. A fault comes again by itself; a signal that was sent must be
+/// raised.
 fn give_back(is_fault: bool) {
     if let Some(previous) = PREVIOUS.get() {
         let _nothing_to_do_about_it = sigaction(Some(previous));

@@ -42,8 +42,8 @@ pub(super) fn first_request(bytes: &[u8], mut at: usize) -> Option<usize> {
     None
 }
 
-/// Bytes of the byte order mark that a line may begin with: editors of Windows put it before the first line of a file,
-/// and joined files have it within.
+/// Bytes of the byte order mark that a line may begin with: editors of Windows put it before the first line of
+/// a file, and joined files have it within.
 fn mark_length(bytes: &[u8], start: usize) -> usize {
     const MARK: &[u8] = "\u{feff}".as_bytes();
     // The first byte alone tells most lines apart.

@@ -259,8 +259,8 @@ fn private_kib() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// The best of five, in a process of its own, and against reading the same file line by line: a busy machine does not
-/// fail it.
+/// The best of five, in a process of its own, and against reading the same file line by line: a busy machine
+/// does not fail it.
 #[test]
 fn five_million_lines_open_at_once_and_take_no_memory() {
     if !is_child() {

@@ -1,4 +1,5 @@
-//! Weighted choice among lines: sums of weights up to each line or, in a long file, up to each block of some lines.
+//! Weighted choice among lines: sums of weights up to each line or, in a long file, up to each block of some
+//! lines.
 //!
 //! ```text
 //! weight     1   3   1   1   2   5 …
@@ -6,8 +7,8 @@
 //! entries    0       4       6          every second line: twice as many lines as there may be entries
 //! ```
 //!
-//! A number below the total stands for the one line whose sums enclose it, whatever the length of a block: the choice
-//! is the same as with a sum for each line.
+//! A number below the total stands for the one line whose sums enclose it, whatever the length of a block: the
+//! choice is the same as with a sum for each line.
 
 use super::scan::{first_request, line_end, next_line, trimmed};
 
@@ -64,8 +65,8 @@ impl Weights {
         self.total
     }
 
-    /// Where the line begins for which the number `at`, below the total, stands; `None` if the bytes no longer are what
-    /// was weighed.
+    /// Where the line begins for which the number `at`, below the total, stands; `None` if the bytes no longer
+    /// are what was weighed.
     pub fn find(&self, bytes: &[u8], at: u64) -> Option<usize> {
         let block = self.entries.partition_point(|(before, _)| *before <= at).checked_sub(1)?;
         let (before, start) = self.entries[block];

@@ -309,7 +309,8 @@ fn pictures(frame: &mut Frame, result: &RunResult, timeline: &Timeline, area: Re
 /// One figure of an interval.
 type Of = fn(&Interval) -> Option<u64>;
 
-/// The last seconds' net latency as bars, p50 and p99 to one logarithmic scale; of a run without net its latency.
+/// The last seconds' net latency as bars, p50 and p99 to one logarithmic scale; of a run without net its
+/// latency.
 fn bars(timeline: &Timeline, area: Rect, pen: Pen) -> Vec<Line<'static>> {
     let room = usize::from(area.width.saturating_sub(10)).max(1);
     let shown = &timeline.bins[timeline.bins.len().saturating_sub(room)..];

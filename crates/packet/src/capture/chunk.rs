@@ -1,4 +1,5 @@
-//! What goes from a receiving thread to the disk: buffers of whole capture blocks, of which there is a fixed number.
+//! What goes from a receiving thread to the disk: buffers of whole capture blocks, of which there is a fixed
+//! number.
 //!
 //! ```text
 //! receive ─ frame ─► chunk ─ full ─► queue ─► disk thread ─ write(2) ─► file
@@ -6,8 +7,8 @@
 //!                      └────────── free ──────────┘        no chunk free: the frame is counted, and not kept
 //! ```
 //!
-//! Frames are laid out where they are received, and copied once. A chunk is made when none is free and there may be more, so
-//! that as few are in use as the disk's speed allows: they stay in the cache.
+//! Frames are laid out where they are received, and copied once. A chunk is made when none is free and there
+//! may be more, so that as few are in use as the disk's speed allows: they stay in the cache.
 
 use port::Stamp;
 use port::pcap::Format;

@@ -1,4 +1,5 @@
-//! Chunks into files: one, or several where rotation is asked for. Every file ends with a whole frame, also on a full disk.
+//! Chunks into files: one, or several where rotation is asked for. Every file ends with a whole frame, also on
+//! a full disk.
 
 use super::chunk::Chunk;
 use port::pcap::bytes::{Described, Statistics, head, tail};

@@ -94,7 +94,8 @@ fn port_report(rest: &Left, counters: &Counters, unwritten: u64) -> PortReport {
     }
 }
 
-/// The time from the first stamp to the last, and the last frame's own: one gap more, or what its bytes take if that is longer.
+/// The time from the first stamp to the last, and the last frame's own: one gap more, or what its bytes take if
+/// that is longer.
 fn span(rest: &Left) -> Option<Picos> {
     let Counts { frames, first, last, last_length, .. } = rest.tally.counts;
     let stamped =

@@ -5,8 +5,8 @@
 //!                              └─► chunk ─► disk thread ─► files
 //! ```
 //!
-//! A thread for each queue of the port. What is lost is counted where it was: by the card, the kernel, the ring, the disk.
-//! `tare capture` and `tare gaps` are both this job, with other things to be found out.
+//! A thread for each queue of the port. What is lost is counted where it was: by the card, the kernel, the
+//! ring, the disk. `tare capture` and `tare gaps` are both this job, with other things to be found out.
 
 mod chunk;
 mod disk;

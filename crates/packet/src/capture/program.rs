@@ -92,7 +92,8 @@ fn compile_by(library: &Library, text: &CStr) -> Result<Vec<Instruction>, String
     // SAFETY: the handle is open, the program is ours to be filled, the text ends with a NUL.
     let status = unsafe { compile(handle, &mut compiled, text.as_ptr(), 1, NO_NETMASK) };
     let outcome = if status == 0 && !compiled.instructions.is_null() {
-        // SAFETY: libpcap filled in that many instructions, laid out as `struct bpf_insn`, which `Instruction` is.
+        // SAFETY: libpcap filled in that many instructions, laid out as `struct bpf_insn`, which `Instruction`
+        // is.
         let code = unsafe { std::slice::from_raw_parts(compiled.instructions, compiled.length as usize) };
         let code = code.to_vec();
         // SAFETY: the program was filled by pcap_compile and is freed once.
@@ -114,8 +115,8 @@ fn compile_by(library: &Library, text: &CStr) -> Result<Vec<Instruction>, String
 }
 
 impl Program {
-    /// Whether a frame passes. `length` is its length on the wire. A program that does what none may (reads beyond the frame,
-    /// divides by zero) lets nothing pass, as in the kernel.
+    /// Whether a frame passes. `length` is its length on the wire. A program that does what none may (reads
+    /// beyond the frame, divides by zero) lets nothing pass, as in the kernel.
     #[inline]
     pub fn passes(&self, data: &[u8], length: usize) -> bool {
         run(&self.instructions, data, length).is_some_and(|kept| kept > 0)

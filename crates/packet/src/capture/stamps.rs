@@ -1,7 +1,8 @@
 //! How wrong the stamps themselves are.
 //!
-//! Their resolution is seen in the stamps: the largest number of nanoseconds that divides them all. Stamps that this machine's
-//! kernel takes are readings of its clock, and what a reading costs, and how much that varies, can be measured here.
+//! Their resolution is seen in the stamps: the largest number of nanoseconds that divides them all. Stamps that
+//! this machine's kernel takes are readings of its clock, and what a reading costs, and how much that varies,
+//! can be measured here.
 
 use measure::gap_meter::Stamping;
 use port::fpga::time::TICK;
@@ -51,7 +52,8 @@ impl Origin {
     }
 }
 
-/// 95th percentile of the difference between two readings of the kernel's wall clock, one right after the other.
+/// 95th percentile of the difference between two readings of the kernel's wall clock, one right after the
+/// other.
 pub(crate) fn reading_ns() -> f64 {
     let readings: Vec<u64> = (0..READINGS).map(|_| clock::unix_ns()).collect();
     let mut gaps: Vec<u64> = readings.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();

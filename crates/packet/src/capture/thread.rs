@@ -12,12 +12,12 @@ use units::{Bytes, Fate, Gauges, Instant, Miss, Picos, Record};
 
 /// Frames of one call.
 const BATCH: usize = 512;
-/// Longest wait, so that a stop is prompt and intervals are handed over in time; and once nothing came for a while, for waking up
-/// costs tens of microseconds.
+/// Longest wait, so that a stop is prompt and intervals are handed over in time; and once nothing came for a
+/// while, for waking up costs tens of microseconds.
 const PATIENCE: Picos = Picos::from_millis(10);
 const LONG_PATIENCE: Picos = Picos::from_millis(50);
-/// Instead of being woken for each block of AF_PACKET's ring, which holds tens of milliseconds of any rate: wake-ups cost more
-/// than frames. Other ports have less room. A nap is as long as its frames are few.
+/// Instead of being woken for each block of AF_PACKET's ring, which holds tens of milliseconds of any rate:
+/// wake-ups cost more than frames. Other ports have less room. A nap is as long as its frames are few.
 const NAP: Picos = Picos::from_millis(2);
 const LONG_NAP: Picos = Picos::from_millis(12);
 /// Frames of one nap that are few: an eighth of what the ring holds of the smallest.
@@ -41,7 +41,8 @@ pub(super) struct Ending {
     pub at: Option<Instant>,
 }
 
-/// Frames that all threads may take together. A batch is claimed before it is received, so that none is one too many.
+/// Frames that all threads may take together. A batch is claimed before it is received, so that none is one too
+/// many.
 pub(super) struct Budget {
     unclaimed: AtomicU64,
     left: AtomicU64,

@@ -1,7 +1,9 @@
-//! Keys while a run shows its progress line: `+` and `-` change the rate, space pauses and resumes, `m` marks, `q` stops.
+//! Keys while a run shows its progress line: `+` and `-` change the rate, space pauses and resumes, `m` marks,
+//! `q` stops.
 //!
-//! They are read only where standard input and standard error are one's terminal and the run is in its foreground. The
-//! terminal gives each key at once and does not show it; what it was before is put back when this is dropped.
+//! They are read only where standard input and standard error are one's terminal and the run is in its
+//! foreground. The terminal gives each key at once and does not show it; what it was before is put back when
+//! this is dropped.
 
 use crate::control::{By, Control};
 use clock::{Clock, HostClock};

@@ -21,8 +21,8 @@ use std::path::Path;
 /// Name of the socket in the run's folder.
 pub const SOCKET: &str = "control.sock";
 
-/// A socket's address is at most 107 bytes long, a folder's path may be longer: the folder is opened, and the socket found
-/// through the descriptor.
+/// A socket's address is at most 107 bytes long, a folder's path may be longer: the folder is opened, and the
+/// socket found through the descriptor.
 fn short_path(folder: &std::fs::File, name: &str) -> std::path::PathBuf {
     use std::os::fd::AsRawFd;
     Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name)

@@ -58,7 +58,8 @@ impl Batch {
         self.first == self.end
     }
 
-    /// Takes a frame that goes on; false if it is longer than the port takes. There is room for `MOST` after the batch was empty.
+    /// Takes a frame that goes on; false if it is longer than the port takes. There is room for `MOST` after
+    /// the batch was empty.
     #[inline]
     pub fn push(&mut self, frame: &[u8]) -> bool {
         let room = self.hold(frame);

@@ -417,7 +417,8 @@ impl Runner {
     }
 }
 
-/// Frames that a port had taken and that did not leave: for want of a link, and for other reasons. Longer ones it refused at once.
+/// Frames that a port had taken and that did not leave: for want of a link, and for other reasons. Longer ones
+/// it refused at once.
 fn unsent(port: &mut dyn Port) -> (u64, u64) {
     let Ok(counters) = port.counters() else { return (0, 0) };
     let of = |places: &[DropPlace]| places.iter().map(|place| counters.dropped(*place)).sum();

@@ -5,8 +5,9 @@
 //!   IN ◄─ redirect ─ program on OUT ◄─ OUT               whose counters are carried over
 //! ```
 //!
-//! What the program sent on and OUT's driver then refused is missed rather than forwarded. The kernel's tracepoints tell it to
-//! the frame; where they cannot be had, the interface's own counter (`tx_dropped`) is all there is.
+//! What the program sent on and OUT's driver then refused is missed rather than forwarded. The kernel's
+//! tracepoints tell it to the frame; where they cannot be had, the interface's own counter (`tx_dropped`) is
+//! all there is.
 
 use super::job::{Alive, compiled, rule_notes, spawn, target};
 use super::reload::{Reloader, keep, understand};
@@ -162,7 +163,8 @@ impl Side {
         Ok(())
     }
 
-    /// Passed and dropped so far. What is still under way to the other port has not passed yet (at the end nothing is).
+    /// Passed and dropped so far. What is still under way to the other port has not passed yet (at the end
+    /// nothing is).
     fn sums(&self) -> (Hit, Hit) {
         let (passed, dropped) = self.loaded.sums();
         let passed = sum(self.sums.0, passed);
@@ -401,7 +403,8 @@ impl Watch {
         // What is under way is an upper bound, so that what has passed may seem less than a moment ago.
         let passed = if passed.frames < self.seen.passed.frames { self.seen.passed } else { passed };
         let (on, off) = (since(passed, self.seen.passed), since(dropped, self.seen.dropped));
-        // Where only the interfaces count, other programs' frames may be among them, but no more than we sent on.
+        // Where only the interfaces count, other programs' frames may be among them, but no more than we sent
+        // on.
         let refused = (self.kernel.refused() - self.seen.refused).min(on.frames);
         let forwarded = on.frames - refused;
         let bytes = on.bytes.checked_div(on.frames).unwrap_or(0) * forwarded;

@@ -169,8 +169,8 @@ impl Lane {
     }
 }
 
-/// Receives frames, and keeps those that may pass. First all are read, and the tables touched where they will be looked up:
-/// these accesses do not wait for each other, while decisions would. Then all are decided.
+/// Receives frames, and keeps those that may pass. First all are read, and the tables touched where they will
+/// be looked up: these accesses do not wait for each other, while decisions would. Then all are decided.
 fn judge(
     from: &mut dyn Port,
     view: &mut View,
@@ -306,7 +306,8 @@ impl Way {
     fn send(&mut self, to: &mut dyn Port, full: Full, moved: &mut Moved) -> Result<bool, PortError> {
         let left = match self.batch.send(to) {
             Ok(left) => left,
-            // Nobody knows when it comes up again: what waited for it would be old then, and what comes behind is lost uncounted.
+            // Nobody knows when it comes up again: what waited for it would be old then, and what comes behind
+            // is lost uncounted.
             Err(PortError::Down { .. }) => {
                 moved.down += self.batch.clear();
                 return Ok(true);

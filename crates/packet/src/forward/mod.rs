@@ -9,8 +9,8 @@
 //!   with `kernel`: the same rules as an XDP program on both interfaces, and nothing here but its counters
 //! ```
 //!
-//! Every frame that arrives is forwarded, filtered, received (where there is no OUT), missed (the port had no room, or the
-//! receiver was too slow) or failed (too long for the other port); each is counted at its place.
+//! Every frame that arrives is forwarded, filtered, received (where there is no OUT), missed (the port had no
+//! room, or the receiver was too slow) or failed (too long for the other port); each is counted at its place.
 
 mod batch;
 mod job;

@@ -1,4 +1,5 @@
-//! Rules that are read again while frames pass: at a word (`tare ctl RUN reload`), at a signal, or every so often.
+//! Rules that are read again while frames pass: at a word (`tare ctl RUN reload`), at a signal, or every so
+//! often.
 
 use crate::{By, Control};
 use clock::Clock;

@@ -5,8 +5,8 @@
 //!                                     timed, in batches
 //! ```
 //!
-//! One thread does all three in turns, so that a figure is what one core does in the lane itself, however many cores there
-//! are. Frames have the sources of the rules in turn, so that all tables are walked through.
+//! One thread does all three in turns, so that a figure is what one core does in the lane itself, however many
+//! cores there are. Frames have the sources of the rules in turn, so that all tables are walked through.
 
 use super::lane::{Lane, Moved, Work};
 use super::{Back, Full};

@@ -13,7 +13,8 @@ pub struct End {
 }
 
 impl End {
-    /// Opens `address`. A socket of its own for each direction where the place allows it, so that they do not wait for each other.
+    /// Opens `address`. A socket of its own for each direction where the place allows it, so that they do not
+    /// wait for each other.
     ///
     /// # Errors
     /// Whatever keeps it from being opened, or that it has only one direction.

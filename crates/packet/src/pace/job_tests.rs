@@ -139,7 +139,8 @@ fn a_port_that_keeps_its_own_time_gets_frames_with_their_times() {
 
 #[test]
 fn frames_leave_in_order_at_their_gaps_and_answers_come_back_untouched() {
-    // Where this machine stands still for longer than the queue lasts, frames come after they would have been due.
+    // Where this machine stands still for longer than the queue lasts, frames come after they would have been
+    // due.
     assert!((0..5).any(|_| due_times_are_exact()), "due times are exact");
 }
 

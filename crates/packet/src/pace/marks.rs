@@ -28,7 +28,8 @@ pub enum State {
     Asked,
     /// It stands behind this many frames, of which some wait.
     Placed { behind: u64 },
-    /// None before it wait any more: all have left, but for those that were forgotten when an interface went down or came up.
+    /// None before it wait any more: all have left, but for those that were forgotten when an interface went
+    /// down or came up.
     Gone { behind: u64, forgotten: u64, at: Instant },
 }
 
@@ -65,7 +66,8 @@ impl Marks {
         number
     }
 
-    /// Told by the engine, each round: so many frames were taken from IN and so many are gone; `is_empty`: IN has no more.
+    /// Told by the engine, each round: so many frames were taken from IN and so many are gone; `is_empty`: IN
+    /// has no more.
     #[inline]
     pub fn progress(&self, taken: u64, gone: u64, is_empty: bool, now: Instant) {
         self.taken.store(taken, Ordering::Relaxed);
@@ -90,11 +92,13 @@ impl Marks {
         }
     }
 
-    /// Told by the engine: of all frames that were taken those from number `from` on were forgotten, up to number `to`.
+    /// Told by the engine: of all frames that were taken those from number `from` on were forgotten, up to
+    /// number `to`.
     pub fn forget(&self, from: u64, to: u64) {
         let mut all = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() == MOST {
-            // The two oldest become one, which is said to have been forgotten as a whole: too many rather than too few.
+            // The two oldest become one, which is said to have been forgotten as a whole: too many rather than
+            // too few.
             let oldest = all.remove(0);
             all[0].0 = oldest.0;
         }

@@ -1,4 +1,5 @@
-//! `tare pace IN OUT`: what this host's own stack sends into IN leaves OUT at exact times; answers flow back untouched.
+//! `tare pace IN OUT`: what this host's own stack sends into IN leaves OUT at exact times; answers flow back
+//! untouched.
 //!
 //! ```text
 //!   iperf3, curl ─► TCP ─► (valve) ─► IN ─ take ─► queue ─ wait for due ─► OUT ─► target

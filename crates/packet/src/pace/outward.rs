@@ -24,7 +24,8 @@ const LONG: f64 = 1_514.0;
 pub const QUEUE: usize = 4_096;
 /// Frames taken in one call where there is time for many.
 pub const MOST_TAKEN: usize = 32;
-/// What taking one frame costs at the utmost: with less time than this until the next departure nothing is taken.
+/// What taking one frame costs at the utmost: with less time than this until the next departure nothing is
+/// taken.
 const TAKING: Picos = Picos::from_micros(4);
 /// Frames that leave in one call when several are due.
 const MOST_LEAVING: usize = 32;

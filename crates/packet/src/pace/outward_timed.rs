@@ -1,12 +1,13 @@
-//! From the host to a port that keeps its own time: frames are handed over as they come, each with the time at which it may leave;
-//! the port keeps them until then, and tells when each has left.
+//! From the host to a port that keeps its own time: frames are handed over as they come, each with the time at
+//! which it may leave; the port keeps them until then, and tells when each has left.
 //!
 //! ```text
 //!   round:  take from IN ─► due by the timetable ─► OUT, with its launch time ─► … ─► departed: recorded ─► the valve, marks, links
 //! ```
 //!
-//! All times are the port's, those of arrival too: what the host sends has arrived at the port's time of then, and a little, for
-//! it is still to be handed over. So gaps are exact as long as the host is in time, and the port says when it was not.
+//! All times are the port's, those of arrival too: what the host sends has arrived at the port's time of then,
+//! and a little, for it is still to be handed over. So gaps are exact as long as the host is in time, and the
+//! port says when it was not.
 
 use super::marks::Marks;
 use super::outward::{MOST_TAKEN, Outcomes, QUEUE, event, tolerance, with_rate};
@@ -141,7 +142,8 @@ impl OutwardTimed {
         }
         let Work { queue, quota, .. } = &mut self.work;
         let mut too_long = 0u64;
-        // The time of arrival is written when it is known that something arrived: asking the port for it takes time.
+        // The time of arrival is written when it is known that something arrived: asking the port for it takes
+        // time.
         let taken = self.from.receive(most, &mut |frame| {
             quota.saw(frame.data.len());
             let is_kept = frame.data.len() >= frame.length && queue.push(frame.data, Instant::EPOCH);

@@ -1,5 +1,5 @@
-//! How much the host may send: a valve before the tap that opens a little more than the pace while few frames wait here, and a
-//! little less when many do. Pure; what turns the valve is in `valve`.
+//! How much the host may send: a valve before the tap that opens a little more than the pace while few frames
+//! wait here, and a little less when many do. Pure; what turns the valve is in `valve`.
 //!
 //! ```text
 //!   socket ─► qdisc (tbf: the valve) ─► tap ─► queue here ─► wire at the pace
@@ -55,7 +55,8 @@ impl Quota {
         self.mean += (bytes as f64 - self.mean) / 64.0;
     }
 
-    /// Bytes per second (of frames without FCS) that the valve shall let pass from now on; `None` if it may stay as it is.
+    /// Bytes per second (of frames without FCS) that the valve shall let pass from now on; `None` if it may
+    /// stay as it is.
     #[inline]
     pub fn look(&mut self, waiting: usize, pace: &Pace, now: Instant) -> Option<u64> {
         if self.set_at.is_some_and(|at| now.since(at) < LEAST) {
@@ -87,7 +88,8 @@ mod tests {
 
     #[test]
     fn the_valve_keeps_the_queue_between_few_and_many() {
-        // 8 000 frames of 1000 bytes a second leave; the host sends whatever the valve lets pass. Steps of 1 ms.
+        // 8 000 frames of 1000 bytes a second leave; the host sends whatever the valve lets pass. Steps of 1
+        // ms.
         let pace = Pace::Frames(Rate::per_second(8_000).unwrap());
         let mut quota = Quota::new(1_000);
         let (mut waiting, mut valve, mut settings) = (0.0f64, 0.0, 0);

@@ -1,4 +1,5 @@
-//! One port for two threads: one receives, the other transmits. For ports that cannot be opened twice, as a tap and `mem`.
+//! One port for two threads: one receives, the other transmits. For ports that cannot be opened twice, as a tap
+//! and `mem`.
 //!
 //! Each call holds a lock; waiting does not.
 

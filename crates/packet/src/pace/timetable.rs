@@ -6,12 +6,12 @@
 //!   leaves:   a───gap───b───gap───c             d───gap─── …       due = max(arrived, due before + gap behind it)
 //! ```
 //!
-//! The gap behind a frame is even, one of a list, or what the frame takes at a given rate of bits. Gaps that follow each other
-//! without a pause are exact together: what a picosecond cannot hold is carried on. After a pause the timetable begins again:
-//! time that nobody used is not made up for.
+//! The gap behind a frame is even, one of a list, or what the frame takes at a given rate of bits. Gaps that
+//! follow each other without a pause are exact together: what a picosecond cannot hold is carried on. After a
+//! pause the timetable begins again: time that nobody used is not made up for.
 //!
-//! Absolute: gaps count from when the frame before was *due*, so that one that left late makes the next no later. Relative: from
-//! when it left.
+//! Absolute: gaps count from when the frame before was *due*, so that one that left late makes the next no
+//! later. Relative: from when it left.
 
 use std::sync::Arc;
 use units::{Instant, Picos, Rate};
@@ -21,7 +21,8 @@ use units::{Instant, Picos, Rate};
 pub enum Pace {
     /// The same gap between all, as a rate: `5 µs` is 200 000/s.
     Frames(Rate),
-    /// As many bits in a second; each frame counts `overhead` bytes beside its own (24 on the wire: FCS, preamble, gap).
+    /// As many bits in a second; each frame counts `overhead` bytes beside its own (24 on the wire: FCS,
+    /// preamble, gap).
     Bits { rate: Rate, overhead: usize },
     /// One gap after another, and from the beginning again.
     List(Arc<[Picos]>),
@@ -54,7 +55,8 @@ impl Pace {
 pub struct Timetable {
     pace: Pace,
     is_relative: bool,
-    /// When the next frame may leave at the earliest, and what is left below a picosecond (of the rate's numerator).
+    /// When the next frame may leave at the earliest, and what is left below a picosecond (of the rate's
+    /// numerator).
     free: Instant,
     carried: u64,
     at: usize,
@@ -146,7 +148,8 @@ mod tests {
 
     #[test]
     fn even_gaps_are_exact_over_a_million_frames() {
-        // Frame n is due at floor(n · 10¹² / 3): the n-th due time of a rate of 3/s, whatever was rounded before.
+        // Frame n is due at floor(n · 10¹² / 3): the n-th due time of a rate of 3/s, whatever was rounded
+        // before.
         let rate = Rate::per_second(3).unwrap();
         let times = times(Pace::Frames(rate), false, &vec![60; 1_000_001], 0);
         assert_eq!(times[1_000_000], 333_333_333_333_333_333);
@@ -186,7 +189,8 @@ mod tests {
     }
 
     proptest! {
-        /// No two frames are closer than their gap, and a queue that is never empty is served at exactly the rate.
+        /// No two frames are closer than their gap, and a queue that is never empty is served at exactly the
+        /// rate.
         #[test]
         fn gaps_are_kept(
             bits in 1_000u64..100_000_000_000,

@@ -1,10 +1,11 @@
 //! The valve before a tap: a token bucket (`tbf`) as its queueing discipline, set over rtnetlink.
 //!
-//! A frame that waits in a queueing discipline still counts against the socket that sent it. TCP keeps a millisecond or two of
-//! its pace there (its small queues) and stops; a UDP socket blocks when its send buffer is there. So nothing is dropped, and
-//! nothing waits for long.
+//! A frame that waits in a queueing discipline still counts against the socket that sent it. TCP keeps a
+//! millisecond or two of its pace there (its small queues) and stops; a UDP socket blocks when its send buffer
+//! is there. So nothing is dropped, and nothing waits for long.
 //!
-//! Without it (no `tbf` in the kernel, no CAP_NET_ADMIN, not a tap) frames wait in the tap's own queue, which is then long.
+//! Without it (no `tbf` in the kernel, no CAP_NET_ADMIN, not a tap) frames wait in the tap's own queue, which
+//! is then long.
 
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};

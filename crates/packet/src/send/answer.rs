@@ -1,4 +1,5 @@
-//! Hardware addresses: those of the destinations are asked for before the run, and questions for ours are answered while it goes on.
+//! Hardware addresses: those of the destinations are asked for before the run, and questions for ours are
+//! answered while it goes on.
 //!
 //! Both use a port of their own on the same interface (`packet:`), so that the port of the load is left alone.
 

@@ -1,4 +1,5 @@
-//! When frames leave: exact due times that can be steered while the run goes on, in shares whose union is the whole.
+//! When frames leave: exact due times that can be steered while the run goes on, in shares whose union is the
+//! whole.
 //!
 //! ```text
 //!        even   due(n) = floor(n · per / events)
@@ -9,7 +10,8 @@
 //!  paused:      no departures; what was due moves behind the pause
 //! ```
 //!
-//! How many departures lie before a change is computed, not counted: each share knows it without asking the others.
+//! How many departures lie before a change is computed, not counted: each share knows it without asking the
+//! others.
 
 use schedule::{Schedule, Share};
 use std::sync::Arc;
@@ -37,8 +39,8 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// Departure 0 is at once, departure n follows departure n − 1 after gap number (n − 1) mod count. `None` without gaps, or if
-    /// all of them together are 0 or over 213 days.
+    /// Departure 0 is at once, departure n follows departure n − 1 after gap number (n − 1) mod count. `None`
+    /// without gaps, or if all of them together are 0 or over 213 days.
     pub fn of_gaps(gaps: &[Picos]) -> Option<Self> {
         let mut sum = 0u64;
         let mut starts = Vec::with_capacity(gaps.len());
@@ -113,8 +115,8 @@ impl Pattern {
         }
     }
 
-    /// How long `frames` departures take, the gap after the last included. `None` where that is no length: of a single frame
-    /// of a recording.
+    /// How long `frames` departures take, the gap after the last included. `None` where that is no length: of a
+    /// single frame of a recording.
     pub fn length(&self, frames: u64) -> Option<Picos> {
         match self {
             Self::Even(rate) | Self::Bursts { rate, .. } => Some(rate.due(frames)),
@@ -165,7 +167,8 @@ impl Stretch {
         if self.is_paused { Picos::MAX } else { self.from + offset }
     }
 
-    /// Departures of the whole load due strictly before `end`, if this is the last stretch that begins before it.
+    /// Departures of the whole load due strictly before `end`, if this is the last stretch that begins before
+    /// it.
     fn before(&self, end: Picos) -> u64 {
         if self.is_paused || end <= self.from {
             return self.first;
@@ -293,7 +296,8 @@ impl Departures {
         self.settle();
     }
 
-    /// The departures from `seq` on were drawn and not taken: they are drawn again, and due when the pattern of that time says.
+    /// The departures from `seq` on were drawn and not taken: they are drawn again, and due when the pattern of
+    /// that time says.
     pub fn put_back(&mut self, seq: u64) {
         self.next = seq;
         self.settle();

@@ -154,7 +154,8 @@ fn apply(departures: &mut Departures, at: Instant, what: Do) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Each share learns of each change when it has taken what is due before it; together they are the single-thread schedule.
+    /// Each share learns of each change when it has taken what is due before it; together they are the
+    /// single-thread schedule.
     #[test]
     fn the_union_of_the_shares_is_the_whole(pattern in patterns(), turns in turns(), of in 1u32..6) {
         let ends = Ends { after: Some(Picos::from_millis(900)), frames: None };

@@ -140,7 +140,8 @@ impl<T: Timer> Flood<T> {
         let _ = self.setup.port.wait(For::Transmit, FULL);
     }
 
-    /// How many of the call had left before it failed, the port knows. The others stay; while a link is down they wait.
+    /// How many of the call had left before it failed, the port knows. The others stay; while a link is down
+    /// they wait.
     fn failed(&mut self, error: &PortError, now: Instant) {
         let known = (self.ledger.sent, self.ledger.sent_bytes);
         if let Ok(counters) = self.setup.port.counters() {

@@ -1,4 +1,5 @@
-//! `tare send` as a job: opens what is needed, says what will be done, starts the threads, and tells what came of it.
+//! `tare send` as a job: opens what is needed, says what will be done, starts the threads, and tells what came
+//! of it.
 //!
 //! ```text
 //! SendPlan ─ prepare ─► ports open, frames made, rate known ─ start ─► a thread for each queue, and one that receives
@@ -65,7 +66,8 @@ pub struct SendJob {
 }
 
 impl SendJob {
-    /// Opens ports, finds out addresses and makes frames. Nothing of the load is sent; a question for a hardware address may be.
+    /// Opens ports, finds out addresses and makes frames. Nothing of the load is sent; a question for a
+    /// hardware address may be.
     ///
     /// # Errors
     /// Whatever keeps the run from starting. `Unreachable`: nobody answers for the destination.
@@ -625,7 +627,8 @@ fn findings(
         None => report.gaps = handed,
     }
     if arrived.is_signed || arrived.report.signed > 0 {
-        // Where the port tells of each frame, those that it lost have failed, and are no part of what is missing.
+        // Where the port tells of each frame, those that it lost have failed, and are no part of what is
+        // missing.
         let failed: u64 = progress.iter().map(|one| one.failed.load(Ordering::Relaxed)).sum();
         let received = split(arrived.report, &report.ports, if keeps_time { failed } else { 0 });
         findings.notes.extend(words::of_waiting(&received, arrived.longest));
@@ -638,8 +641,8 @@ fn findings(
     findings
 }
 
-/// Of what did not arrive, at most as much as this machine's own ports lost is their loss; the rest was lost on the way.
-/// Of what the ports lost, `known` are not among the missing.
+/// Of what did not arrive, at most as much as this machine's own ports lost is their loss; the rest was lost on
+/// the way. Of what the ports lost, `known` are not among the missing.
 fn split(mut received: ReceivedReport, ports: &[PortReport], known: u64) -> ReceivedReport {
     let ours = |place: &str| (place.starts_with("rx.") && place != "rx.filter") || place.starts_with("tx.");
     let drops = ports.iter().flat_map(|port| &port.drops).filter(|drop| ours(&drop.place));

@@ -1,4 +1,5 @@
-//! What the machine grants a sending thread: a CPU of its own, memory that stays, a priority. What was refused is told.
+//! What the machine grants a sending thread: a CPU of its own, memory that stays, a priority. What was refused
+//! is told.
 
 use clock::priority::Grant;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -43,8 +44,9 @@ impl Crew {
         Self { spinning, beside, named, usable, online: clock::priority::online_cpus().max(usable as u32) }
     }
 
-    /// Spinning takes a CPU that others can do without: why there is none, in words, and what would mend it. That this process may
-    /// use one CPU only is no reason: whoever binds it there gives it that CPU, as is advised.
+    /// Spinning takes a CPU that others can do without: why there is none, in words, and what would mend it.
+    /// That this process may use one CPU only is no reason: whoever binds it there gives it that CPU, as is
+    /// advised.
     pub fn crowded(self) -> Option<Crowded> {
         let counted =
             |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
@@ -87,7 +89,8 @@ pub struct Crowded {
     pub mend: String,
 }
 
-/// Readies the thread that calls; what was refused, in words. One thread of a run does it for all where it is for the process.
+/// Readies the thread that calls; what was refused, in words. One thread of a run does it for all where it is
+/// for the process.
 pub fn settle(cpu: Option<u32>, is_first: bool, priority: &Grant) -> Vec<String> {
     settled(cpu, is_first, priority.take())
 }

@@ -1,4 +1,5 @@
-//! Questions and answers about hardware addresses: ARP (RFC 826) and neighbour discovery (RFC 4861), as whole frames.
+//! Questions and answers about hardware addresses: ARP (RFC 826) and neighbour discovery (RFC 4861), as whole
+//! frames.
 //!
 //! ```text
 //!   who has 198.18.0.2? ─► question(…)            a frame that arrives ─► heard(…) ─► Heard::Asks / Heard::Is
@@ -106,7 +107,8 @@ fn discovery(body: &[u8], from: Mac) -> Option<Heard> {
     }
 }
 
-/// The group to which an address listens for questions, and the group's hardware address (RFC 4291 §2.7.1, RFC 2464 §7).
+/// The group to which an address listens for questions, and the group's hardware address (RFC 4291 §2.7.1, RFC
+/// 2464 §7).
 fn solicited_node(target: Ipv6Addr) -> (Ipv6Addr, Mac) {
     let [.., a, b, c] = target.octets();
     let group = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00 | u16::from(a), u16::from(b) << 8 | u16::from(c));

@@ -1,10 +1,12 @@
-//! One thread that lets a port make frames itself (`live`): the port makes millions in one call, and this thread watches it.
+//! One thread that lets a port make frames itself (`live`): the port makes millions in one call, and this
+//! thread watches it.
 //!
-//! Of several queues, queue i of k makes departures i, i + k, i + 2k, … of an even load, so that together they leave as one thread's
-//! would, and their signatures have these numbers. Fields vary within each queue.
+//! Of several queues, queue i of k makes departures i, i + k, i + 2k, … of an even load, so that together they
+//! leave as one thread's would, and their signatures have these numbers. Fields vary within each queue.
 //!
-//! Nothing is known of single frames but how late they were, in powers of two: that is a table of the result. Of frames that the
-//! driver refused it is known how many they were, a moment after they were made: what was made at the last look is settled now.
+//! Nothing is known of single frames but how late they were, in powers of two: that is a table of the result.
+//! Of frames that the driver refused it is known how many they were, a moment after they were made: what was
+//! made at the last look is settled now.
 
 use super::departures::Pattern;
 use super::outlet::{Ledger, Looks, Progress, Sizes, cause_of, report};
@@ -112,7 +114,8 @@ struct Known {
 }
 
 impl Known {
-    /// The totals now. What was made at the last look has been taken or refused by now, what came since may still be.
+    /// The totals now. What was made at the last look has been taken or refused by now, what came since may
+    /// still be.
     fn look(&mut self, ledger: &mut Ledger, now: Instant, made: &Made) {
         let settled = std::mem::replace(&mut self.made, made.clone());
         let left = settled.frames.saturating_sub(made.refused);
@@ -447,7 +450,8 @@ mod tests {
         };
         queue.went_on(&Made { frames: 1_500, since_change: 1_500, refused: 7, ..Made::default() });
         assert_eq!((queue.next, queue.due, queue.refused), (1_500, at(6_500), 7));
-        // Those of 6.5 s, 6.501 s … 6.509 s were due before 6.5095 s; the next is due at 6.51 s, and nothing before that.
+        // Those of 6.5 s, 6.501 s … 6.509 s were due before 6.5095 s; the next is due at 6.51 s, and nothing
+        // before that.
         assert_eq!(queue.pass_over(at(6_509) + Picos::from_micros(500)), 10);
         assert_eq!((queue.next, queue.due, queue.refused), (1_510, at(6_510), 17));
         assert_eq!(queue.pass_over(at(6_510)), 0);

@@ -300,7 +300,8 @@ pub const fn cause_of(error: &PortError) -> Cause {
     }
 }
 
-/// A port as the result shows it. Where it can no longer be asked, what the thread itself counted is all there is.
+/// A port as the result shows it. Where it can no longer be asked, what the thread itself counted is all there
+/// is.
 pub fn report(role: &str, port: &mut dyn Port, sent: u64, sent_bytes: u64) -> PortReport {
     let about = port.about().clone();
     let mut report = PortReport {

@@ -6,12 +6,13 @@
 //!                                     due − 250 µs                                                      due
 //! ```
 //!
-//! A frame is written into the port's room before it is due, so that nothing but the handing over comes after the spin. Where
-//! several are due already (the gap is shorter than a send, or the thread was away), they leave in one call. What becomes of a
-//! frame is recorded after it has left, in the slack before the next.
+//! A frame is written into the port's room before it is due, so that nothing but the handing over comes after
+//! the spin. Where several are due already (the gap is shorter than a send, or the thread was away), they leave
+//! in one call. What becomes of a frame is recorded after it has left, in the slack before the next.
 //!
-//! A change holds also for a thread that is behind: it gets [`CATCH_UP`] for what was due before the change, and what has not left
-//! by then has missed its time. So a paused load is silent, and a slower one slow, however much was owed.
+//! A change holds also for a thread that is behind: it gets [`CATCH_UP`] for what was due before the change,
+//! and what has not left by then has missed its time. So a paused load is silent, and a slower one slow,
+//! however much was owed.
 
 use super::departures::Departures;
 use super::outlet::{GivenUp, Ledger, Looks, Progress, Sizes, Timer, Wall, cause_of, report};
@@ -391,7 +392,8 @@ impl<T: Timer> Pacer<T> {
         self.setup.end != Instant::FAR && now >= self.setup.end + GRACE
     }
 
-    /// Nothing is left to draw: a run of a certain length has all of it, the gap after its last departure included.
+    /// Nothing is left to draw: a run of a certain length has all of it, the gap after its last departure
+    /// included.
     fn is_over(&self, now: Instant) -> bool {
         let may_go_on = self.setup.may_turn && self.setup.departures.is_paused();
         now >= self.setup.end || (self.setup.end == Instant::FAR && !may_go_on)

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use units::{Bytes, Cause, Event, Fate, Gauges, Outcome, Phase, Rate, Record};
 use wire::Template;
 
-/// A clock that goes on by 20 ns with each look, and jumps when it is slept by. All who share it see the same time.
+/// A clock that goes on by 20 ns with each look, and jumps when it is slept by. All who share it see the same
+/// time.
 #[derive(Clone, Default)]
 struct Fake(Arc<AtomicU64>);
 
@@ -240,8 +241,9 @@ fn each_frame_leaves_at_its_time() {
 
 #[test]
 fn what_is_late_leaves_at_once_together_and_is_counted() {
-    // One each 10 µs; the hand-over of frame 20 begins when 19 has left, at 190 µs, and takes 95: at 285 µs 21 to 28 are due, and
-    // leave in one call. 20 itself is 85 µs late, 27 is 15, and 28 with its 5 µs has less than a gap: eight are late.
+    // One each 10 µs; the hand-over of frame 20 begins when 19 has left, at 190 µs, and takes 95: at 285 µs 21
+    // to 28 are due, and leave in one call. 20 itself is 85 µs late, 27 is 15, and 28 with its 5 µs has less
+    // than a gap: eight are late.
     let run = Run::of(100_000, 5).trick(20, Trick::Takes(Picos::from_micros(95))).go();
     assert_eq!(run.with(SENT), 500);
     let together: Vec<usize> = run.calls.iter().map(Vec::len).filter(|count| *count > 1).collect();
@@ -252,8 +254,8 @@ fn what_is_late_leaves_at_once_together_and_is_counted() {
 
 #[test]
 fn relative_departures_count_from_the_last() {
-    // 100 µs apart; the hand-over of frame 5 begins at 400 µs and takes 950, so that it leaves 850 µs late. Absolute: the
-    // schedule is caught up with; relative: all after it come later.
+    // 100 µs apart; the hand-over of frame 5 begins at 400 µs and takes 950, so that it leaves 850 µs late.
+    // Absolute: the schedule is caught up with; relative: all after it come later.
     let left = |relative| {
         let run =
             Run { relative, ..Run::of(10_000, 10) }.trick(5, Trick::Takes(Picos::from_micros(950))).go();
@@ -263,7 +265,8 @@ fn relative_departures_count_from_the_last() {
     let (absolute, relative) = (left(false), left(true));
     assert_eq!(absolute[20], 2_000);
     assert_eq!(absolute.len(), 100);
-    // From frame 5 on 100 µs each: frame n leaves at n · 100 + 850 µs, so that frame 91 is the last before 10 ms.
+    // From frame 5 on 100 µs each: frame n leaves at n · 100 + 850 µs, so that frame 91 is the last before 10
+    // ms.
     let gaps: Vec<u64> = relative.windows(2).map(|pair| pair[1] - pair[0]).skip(5).collect();
     assert!(gaps.iter().all(|gap| (100..=101).contains(gap)), "{gaps:?}");
     assert_eq!(relative.len(), 92);
@@ -317,7 +320,8 @@ fn a_rate_is_changed_and_the_load_paused_at_their_times() {
     run.adds_up();
 }
 
-/// Frames that left from `from` after the origin on, and what was missed; the load is 100 times what the port takes.
+/// Frames that left from `from` after the origin on, and what was missed; the load is 100 times what the port
+/// takes.
 fn behind_then(courses: &[(u64, Course)], from: u64) -> (usize, u64) {
     // 20 µs for each frame: 50 000/s at most, of 5 million.
     let tricks = (0..20_000).map(|frame| (frame, Trick::Takes(Picos::from_micros(20)))).collect();

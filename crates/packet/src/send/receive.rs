@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use units::Picos;
 
-/// Without signatures nobody knows what is missing, and nothing is called lost: so long is waited at most after the last has left,
-/// and so long without a frame. Also where a run is broken off.
+/// Without signatures nobody knows what is missing, and nothing is called lost: so long is waited at most after
+/// the last has left, and so long without a frame. Also where a run is broken off.
 const PATIENCE: Picos = Picos::from_millis(300);
 const QUIET: Picos = Picos::from_millis(100);
 /// RFC 2544 §23: two seconds for frames that are left on the way, counted from the last that came or left.
@@ -139,8 +139,8 @@ struct Patience {
 }
 
 impl Patience {
-    /// Whether no more frames are waited for, so long after the last left, and so long after the last that left or came, on a way
-    /// whose slowest frame took `longest`.
+    /// Whether no more frames are waited for, so long after the last left, and so long after the last that left
+    /// or came, on a way whose slowest frame took `longest`.
     fn is_over(self, since_end: Picos, quiet: Picos, longest: Picos) -> bool {
         match (self.drain, self.is_signed) {
             (Some(drain), _) => since_end >= drain,
@@ -193,7 +193,8 @@ impl Trail {
         self.marks.push((sent_unix_ns, highest));
     }
 
-    /// The first number that may have left at `unix_ns` or later: that after the last one known to have left a step before.
+    /// The first number that may have left at `unix_ns` or later: that after the last one known to have left a
+    /// step before.
     fn first_since(&self, unix_ns: u64) -> u64 {
         let before = self.marks.iter().rev().find(|(at, _)| at + self.step_ns <= unix_ns);
         before.map_or(0, |(_, number)| number + 1)
@@ -337,7 +338,8 @@ impl Receiver {
         })
     }
 
-    /// From which number on frames may still come: they have been waited for less long than the slowest took, twice.
+    /// From which number on frames may still come: they have been waited for less long than the slowest took,
+    /// twice.
     fn coming(&self) -> u64 {
         let enough = match self.longest_ns {
             // None came that could tell: as long as RFC 2544 waits.

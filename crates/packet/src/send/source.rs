@@ -134,15 +134,16 @@ pub fn resized(spec: &Spec, size: usize, about: &About) -> Result<Template, Stri
     }
 }
 
-/// A frame of these that the port does not take: its length, and the longest that would be right for one that begins like it.
-/// (A VLAN tag makes four bytes more possible on some ports.)
+/// A frame of these that the port does not take: its length, and the longest that would be right for one that
+/// begins like it. (A VLAN tag makes four bytes more possible on some ports.)
 pub fn too_long(template: &Template, about: &About) -> Option<(usize, usize)> {
     let bases = template.streams().iter().map(|stream| stream.base());
     let mut lengths = bases.map(|base| (base.len(), about.longest_like(base)));
     lengths.find(|(length, longest)| length > longest)
 }
 
-/// Lengths of payloads are frame sizes less the headers. Frames below the least of Ethernet are filled up behind the packet.
+/// Lengths of payloads are frame sizes less the headers. Frames below the least of Ethernet are filled up
+/// behind the packet.
 fn set_lengths(spec: &mut Spec, lengths: &Lengths) -> Result<(), PacketError> {
     let payloads = match lengths {
         Lengths::Frames => return Ok(()),
@@ -252,7 +253,8 @@ mod tests {
 
     #[test]
     fn bits_a_second_are_frames_a_second() {
-        // 10 Gbit/s of 64-byte frames with 20 bytes around them: 10¹⁰ / (84 · 8) = 14 880 952.38…/s, exactly 312 500 000/21.
+        // 10 Gbit/s of 64-byte frames with 20 bytes around them: 10¹⁰ / (84 · 8) = 14 880 952.38…/s, exactly
+        // 312 500 000/21.
         let mean = MeanBits { bits: 84 * 8, frames: 1 };
         let rate = mean.rate(10_000_000_000).unwrap();
         assert_eq!(rate, Rate::new(312_500_000, Picos::from_secs(21)).unwrap());

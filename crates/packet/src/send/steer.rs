@@ -113,8 +113,8 @@ impl Steering {
         }
     }
 
-    /// Where each thread takes the next number as it gets to it (`max` of other ports), there is no point of the schedule at which
-    /// due times could begin or end; a port that makes frames itself just goes on.
+    /// Where each thread takes the next number as it gets to it (`max` of other ports), there is no point of
+    /// the schedule at which due times could begin or end; a port that makes frames itself just goes on.
     fn go_max(&self, control: &Control, asked: &Asked<'_>) -> Answer {
         let mut state = self.state();
         if !state.may_go_max {

@@ -1,13 +1,13 @@
-//! One thread that sends through a port that keeps its own time: each frame is handed over long before it is due, with the time at
-//! which it shall leave, and its outcome is what the port tells of it afterwards.
+//! One thread that sends through a port that keeps its own time: each frame is handed over long before it is
+//! due, with the time at which it shall leave, and its outcome is what the port tells of it afterwards.
 //!
 //! ```text
 //!   departures ─► launch time by the port's clock ─► port (its queue) ─► wire
 //!                                                       └─► departed: number, when ─► ledger
 //! ```
 //!
-//! This host's clock times nothing here: due times, departures and intervals are all by the port's. The host has only to be
-//! ahead, and the port says when it was not (a frame that came too late left late).
+//! This host's clock times nothing here: due times, departures and intervals are all by the port's. The host
+//! has only to be ahead, and the port says when it was not (a frame that came too late left late).
 
 use super::departures::Departures;
 use super::outlet::{Ledger, Looks, Progress, cause_of, report};
@@ -146,7 +146,8 @@ impl Timed {
             let Some(Departure { seq, due }) = waiting.next() else { return slot.length = 0 };
             let at = clock.stamp(*due);
             slot.launch = if has_due { at } else { Stamp::NONE };
-            // What is written of the time of departure is the due time; a port that signs frames itself puts the true one in.
+            // What is written of the time of departure is the due time; a port that signs frames itself puts
+            // the true one in.
             let times = Times { due_unix_ns: at.0, sent_unix_ns: at.0 };
             slot.length = looks.of(*seq).write(*seq, times, slot.data, slot.mark);
             lengths[written] = slot.length as u32;

@@ -123,7 +123,8 @@ fn as_fast_as_it_goes_ends_by_count_or_by_the_ports_time() {
     assert!(launches.iter().all(|launch| *launch == 0));
     let end = Some(Picos::from_micros(672));
     let ((_, _, _, sent), ..) = Run::new(When::AtOnce { frames: u64::MAX, end }).go();
-    // The first leaves before the origin: 200 µs and 672 µs are 1 297 frames; what was handed over by then leaves, too.
+    // The first leaves before the origin: 200 µs and 672 µs are 1 297 frames; what was handed over by then
+    // leaves, too.
     assert!((1_297..1_297 + 8 + 64 + 2).contains(&sent), "{sent}");
 }
 

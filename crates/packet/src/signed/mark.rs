@@ -128,9 +128,9 @@ impl Reader {
     }
 }
 
-/// Whether a payload was a signature like the last one: the time fits, or the number and all of the time but one byte. (A number
-/// alone is not enough: padding has those of the first frames.) Where a checksum of the frame is wrong, any time will do but
-/// zeros, which padding has. Of 2²¹ payloads of others not one passes.
+/// Whether a payload was a signature like the last one: the time fits, or the number and all of the time but
+/// one byte. (A number alone is not enough: padding has those of the first frames.) Where a checksum of the
+/// frame is wrong, any time will do but zeros, which padding has. Of 2²¹ payloads of others not one passes.
 fn resembles(payload: &[u8], last: &Signature, is_damaged: bool) -> bool {
     let Some(bytes) = payload.first_chunk::<{ signature::LENGTH }>() else { return false };
     let word = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u64::from_be_bytes(*word));
@@ -213,7 +213,8 @@ fn sum(bytes: &[u8]) -> u64 {
     total
 }
 
-/// Carries added back in until 16 bits are left; 0xffff is a sum that holds (the byte order does not matter for that).
+/// Carries added back in until 16 bits are left; 0xffff is a sum that holds (the byte order does not matter for
+/// that).
 #[inline]
 fn fold(sum: u64) -> u16 {
     let sum = (sum >> 32) + (sum & 0xffff_ffff);

@@ -6,11 +6,12 @@
 //!                                        └─► incidents, in words
 //! ```
 //!
-//! Numbers run over the whole schedule, so a loss is known whichever stream it was of. Memory is fixed: a number that is
-//! [`Settings::span`] behind the highest and was not seen is lost, and one that comes later than that is counted apart.
+//! Numbers run over the whole schedule, so a loss is known whichever stream it was of. Memory is fixed: a
+//! number that is [`Settings::span`] behind the highest and was not seen is lost, and one that comes later than
+//! that is counted apart.
 //!
-//! Several threads may each read marks and note them in one `Signed` behind a lock, taken once a batch; order is judged
-//! within each queue, since nobody knows it across them.
+//! Several threads may each read marks and note them in one `Signed` behind a lock, taken once a batch; order
+//! is judged within each queue, since nobody knows it across them.
 
 mod incidents;
 mod mark;
@@ -55,7 +56,8 @@ pub const SPAN: u64 = 1 << 18;
 
 /// Longest one-way time that is told apart.
 const LONGEST_NS: u64 = 3_600_000_000_000;
-/// So many numbers from the past, one after another and due later than all before, are another run of the sender.
+/// So many numbers from the past, one after another and due later than all before, are another run of the
+/// sender.
 const RESTART: u32 = 32;
 /// Losses in one go of which each is asked for its stream.
 const ASKED: u64 = 1 << 20;
@@ -277,7 +279,8 @@ impl Signed {
         self.finish_before(until, u64::MAX);
     }
 
-    /// The same, but numbers from `coming` on may still come: those of them that did not are outstanding, and not lost.
+    /// The same, but numbers from `coming` on may still come: those of them that did not are outstanding, and
+    /// not lost.
     pub fn finish_before(&mut self, until: Option<u64>, coming: u64) {
         if self.nameless > 0
             && let Some(next) = self.window.highest().map(|highest| highest + self.nameless + 1)

@@ -36,8 +36,8 @@ struct Reach {
 }
 
 impl Window {
-    /// Remembers the last `span` numbers, at least 64, rounded up to a power of two. `from`: everything from this number on
-    /// is expected, also if the first that comes is higher.
+    /// Remembers the last `span` numbers, at least 64, rounded up to a power of two. `from`: everything from
+    /// this number on is expected, also if the first that comes is higher.
     pub fn new(span: u64, from: Option<u64>) -> Self {
         let words = span.clamp(64, 1 << 32).next_power_of_two() / 64;
         Self { bits: vec![0; words as usize].into(), from, reach: None }

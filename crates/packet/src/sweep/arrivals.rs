@@ -36,7 +36,8 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Of a trial of `offered` frames, the first of which is due at `origin_unix_ns`; no trial began before `sweep_unix_ns`.
+    /// Of a trial of `offered` frames, the first of which is due at `origin_unix_ns`; no trial began before
+    /// `sweep_unix_ns`.
     pub fn new(offered: u64, origin_unix_ns: u64, sweep_unix_ns: u64) -> Self {
         Self {
             from_unix_ns: origin_unix_ns.saturating_sub(APART_NS),
@@ -57,7 +58,8 @@ impl Arrivals {
     /// A frame came, at `now_unix_ns` unless it was stamped.
     #[inline]
     pub fn frame(&mut self, frame: &Frame<'_>, now_unix_ns: u64) {
-        // By which clock it was stamped, and by which signed, is no matter here: the trial is known by its due times.
+        // By which clock it was stamped, and by which signed, is no matter here: the trial is known by its due
+        // times.
         let timeless = Frame { stamp: Stamp::NONE, ..*frame };
         let (signature, is_whole) = match self.reader.read(&timeless) {
             Mark::Signed(signature) => (signature, true),

@@ -1,4 +1,5 @@
-//! Trials over real ports: `send`'s own threads send, another receives and counts, and what is on its way is waited for.
+//! Trials over real ports: `send`'s own threads send, another receives and counts, and what is on its way is
+//! waited for.
 //!
 //! ```text
 //!   origin ──────── length ────────► end ── drain ──►
@@ -109,8 +110,9 @@ struct Left {
 }
 
 impl Left {
-    /// Whether the generator is able to make this load, of so many frames: one that is not gets later and later from the
-    /// beginning on, so that next to none is on time, nor before the end all have left. One that was held up was on time before, or catches up.
+    /// Whether the generator is able to make this load, of so many frames: one that is not gets later and later
+    /// from the beginning on, so that next to none is on time, nor before the end all have left. One that was
+    /// held up was on time before, or catches up.
     fn kept_up(&self, offered: u64) -> bool {
         self.on_time_at_last > 0
             || self.on_time * 2 >= offered.max(1)
@@ -169,7 +171,8 @@ impl Record for Departed {
 }
 
 impl Bench {
-    /// Frames at an even rate for a time. `watch` is called every few milliseconds with the frames that have left, and when.
+    /// Frames at an even rate for a time. `watch` is called every few milliseconds with the frames that have
+    /// left, and when.
     ///
     /// # Errors
     /// A port failed, or the trial would be too large.
@@ -379,8 +382,8 @@ impl Bench {
         })
     }
 
-    /// Whether frames that did not come may still have been on their way; then they are waited for longer from now on. Frames that
-    /// came in a trial that was not theirs show the same.
+    /// Whether frames that did not come may still have been on their way; then they are waited for longer from
+    /// now on. Frames that came in a trial that was not theirs show the same.
     fn undrained(&mut self, arrivals: &Arrivals, waited: Picos, sent: u64) -> Option<Picos> {
         // A port's own time is not the one that is waited by.
         let longest = Picos::from_nanos(arrivals.longest_ns);
@@ -399,7 +402,8 @@ impl Bench {
         counters.drops.iter().filter(|drop| ours(drop.place)).map(|drop| drop.frames).sum()
     }
 
-    /// A frame from the receiving port, so that switches on the way learn where it is. Ports that only receive send none.
+    /// A frame from the receiving port, so that switches on the way learn where it is. Ports that only receive
+    /// send none.
     pub fn teach(&mut self) -> bool {
         let mac = self.receive.about().mac;
         let (Some(mac), true) = (mac, self.receive.about().can.transmit) else { return false };

@@ -1,7 +1,8 @@
-//! Back-to-back frames (RFC 2544 §26.4, RFC 9004): the longest burst at the highest rate of which nothing is lost.
+//! Back-to-back frames (RFC 2544 §26.4, RFC 9004): the longest burst at the highest rate of which nothing is
+//! lost.
 //!
-//! Bursts grow twofold until one loses frames, then the interval is halved until its bounds are `width` apart. One such
-//! search is one trial; of many the mean, its interval, the least and the most are told.
+//! Bursts grow twofold until one loses frames, then the interval is halved until its bounds are `width` apart.
+//! One such search is one trial; of many the mean, its interval, the least and the most are told.
 
 /// One search for the longest burst. No I/O.
 #[derive(Clone, Debug)]
@@ -34,7 +35,8 @@ impl BurstSearch {
     pub fn learn(&mut self, frames: u64, is_lost: bool) {
         if is_lost {
             self.lost = Some(self.lost.map_or(frames, |lost| lost.min(frames)));
-            // A shorter burst loses what a longer one did not: the target is not the same twice, and the shorter counts.
+            // A shorter burst loses what a longer one did not: the target is not the same twice, and the
+            // shorter counts.
             self.kept = self.kept.min(frames.saturating_sub(1));
         } else if self.lost.is_none_or(|lost| frames < lost) {
             self.kept = self.kept.max(frames);

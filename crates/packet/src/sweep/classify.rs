@@ -45,7 +45,8 @@ impl Times {
         times
     }
 
-    /// Time with too much loss, where short trials of low loss excuse their part of the short ones with high loss.
+    /// Time with too much loss, where short trials of low loss excuse their part of the short ones with high
+    /// loss.
     fn high(&self, exceed: f64) -> f64 {
         let excused = if exceed < 1.0 { self.short_low * exceed / (1.0 - exceed) } else { f64::INFINITY };
         self.full_high + (self.short_high - excused).max(0.0)
@@ -69,8 +70,8 @@ pub fn classify(target: &Target, trials: &[Trial]) -> Class {
     }
 }
 
-/// The throughput at a lower bound on the condition of its loss: load · (1 − the loss that is not exceeded in the share
-/// `1 − exceed` of the full-length time). RFC 9971, "Conditional Throughput".
+/// The throughput at a lower bound on the condition of its loss: load · (1 − the loss that is not exceeded in
+/// the share `1 − exceed` of the full-length time). RFC 9971, "Conditional Throughput".
 pub fn conditional_throughput(target: &Target, trials: &[Trial]) -> Option<f64> {
     let load = trials.first()?.load.as_per_second();
     let mut full: Vec<&Trial> = trials.iter().filter(|trial| trial.length >= target.trial).collect();
@@ -163,8 +164,9 @@ mod tests {
     }
 
     proptest! {
-        /// What a lower bound needs is there: classification does not depend on the order of trials, and a further full-length
-        /// trial of low loss never makes a lower bound anything else, nor one of high loss an upper bound.
+        /// What a lower bound needs is there: classification does not depend on the order of trials, and a
+        /// further full-length trial of low loss never makes a lower bound anything else, nor one of high loss
+        /// an upper bound.
         #[test]
         fn classes_are_monotonic(
             mut trials in prop::collection::vec((prop::bool::ANY, 0u64..2), 0..12), exceed in 0.0f64..0.9,

@@ -95,7 +95,8 @@ impl SweepJob {
             return Err(PacketError::Wrong(what));
         }
         let send = open(&plan.send, Direction::Transmit, true)?;
-        // Both ways where the port can: a frame from there teaches switches on the way. Faults are those of receiving.
+        // Both ways where the port can: a frame from there teaches switches on the way. Faults are those of
+        // receiving.
         let receive = match to.kind() {
             Kind::Fault => open(&plan.receive, Direction::Receive, false)?,
             _ => open(&plan.receive, Direction::Both, false)
@@ -273,7 +274,8 @@ struct Sweep {
     trials: Vec<TrialRow>,
     searches: u64,
     limited: u64,
-    /// Trials of latency and loss, and searches for the longest burst, that this machine's own ends spoilt; and all of them.
+    /// Trials of latency and loss, and searches for the longest burst, that this machine's own ends spoilt; and
+    /// all of them.
     spoilt: u64,
     others: u64,
     repeated: usize,
@@ -416,7 +418,8 @@ impl Sweep {
         }
     }
 
-    /// A trial that this machine's own ends spoil is made again, and the last of them is taken as it is: its judgement says so.
+    /// A trial that this machine's own ends spoil is made again, and the last of them is taken as it is: its
+    /// judgement says so.
     fn judged_trial(
         &mut self,
         size: u32,
@@ -557,7 +560,8 @@ impl Sweep {
                 let burst = self.burst(size, frames, template)?;
                 (sent, seconds) = (sent + burst.sent as f64, seconds + burst.took.as_secs_f64());
                 let (void, is_lossy) = (burst.void(), burst.received < burst.sent);
-                // This machine's own loss is none of the target's: nothing as long can be judged, shorter ones can.
+                // This machine's own loss is none of the target's: nothing as long can be judged, shorter ones
+                // can.
                 if let Some(side) = void {
                     limit = Some((side, frames));
                 } else if is_lossy {
@@ -599,7 +603,8 @@ impl Sweep {
         self.bench.burst(frames, template, &mut |sent, now| tell.watch(sent, now))
     }
 
-    /// Searches and trials that this machine ended or spoilt, and all; one that had to take doubtful losses is one that it ended.
+    /// Searches and trials that this machine ended or spoilt, and all; one that had to take doubtful losses is
+    /// one that it ended.
     fn untrusted(&self) -> (u64, u64) {
         let doubtful = u64::from(self.doubtful > 0 && self.limited == 0);
         (self.limited + doubtful + self.spoilt, (self.searches + self.others).max(1))

@@ -17,7 +17,8 @@ impl Record for Silent {
     fn tick(&mut self, _: units::Instant, _: &Gauges) {}
 }
 
-/// A target that forwards at most `rate` frames per second, with room for `depth` more: a token bucket before a port.
+/// A target that forwards at most `rate` frames per second, with room for `depth` more: a token bucket before a
+/// port.
 struct Bottleneck {
     inner: Box<dyn Port>,
     clock: HostClock,

@@ -1,4 +1,5 @@
-//! The search itself: which trial comes next, and what all of them together say (RFC 9971). No I/O and no clock.
+//! The search itself: which trial comes next, and what all of them together say (RFC 9971). No I/O and no
+//! clock.
 //!
 //! ```text
 //!      next_trial() ─► Order { load, length }
@@ -9,10 +10,10 @@
 //!                                      until (upper − lower) / upper ≤ width, then the next, longer and finer step
 //! ```
 //!
-//! A trial in which the generator fell short says nothing of the target. It is tried again, and if that happens again, what
-//! the generator reached is the highest load that is searched, and the result says so. A load at which a trial counted is
-//! one that the generator makes: below it nothing but the machine's other work holds it up. Trials that do not count are
-//! bounded in number.
+//! A trial in which the generator fell short says nothing of the target. It is tried again, and if that happens
+//! again, what the generator reached is the highest load that is searched, and the result says so. A load at
+//! which a trial counted is one that the generator makes: below it nothing but the machine's other work holds
+//! it up. Trials that do not count are bounded in number.
 
 use super::classify::{Class, classify, conditional_throughput};
 use super::goal::{Goal, Limits, Target};
@@ -80,7 +81,8 @@ pub enum End {
     Found,
     /// Even the highest load that was asked for is reached.
     AboveMax,
-    /// The generator makes no more than this, frames per second, and the target takes it: the true bound lies above.
+    /// The generator makes no more than this, frames per second, and the target takes it: the true bound lies
+    /// above.
     Generator(f64),
     /// The same of this machine's receiver.
     Receiver(f64),
@@ -103,7 +105,8 @@ const ENOUGH_TRIALS: usize = 12;
 /// Trials of a search that the generator may not make, and those in a row although it had made as much before.
 pub(super) const MOST_SHORT: usize = 100;
 pub(super) const HELD_UP: u32 = 20;
-/// Of what the generator reached, the share that is searched: at its very limit every second trial would be short.
+/// Of what the generator reached, the share that is searched: at its very limit every second trial would be
+/// short.
 const BELOW_LIMIT: f64 = 0.98;
 
 impl Search {
@@ -179,8 +182,8 @@ impl Search {
         }
     }
 
-    /// Frames of the last trial came when it was over: it lost less than it seemed, and does not count. Whether it had counted, and
-    /// as a lossy one.
+    /// Frames of the last trial came when it was over: it lost less than it seemed, and does not count. Whether
+    /// it had counted, and as a lossy one.
     pub fn take_back(&mut self) -> bool {
         let Some(load) = self.last.take() else { return false };
         let Some(trials) = self.trials.get_mut(&load) else { return false };
@@ -337,7 +340,8 @@ impl Search {
         (lower, None)
     }
 
-    /// Where the next trial for this target should be made; `None` if its bounds are narrow enough, or cannot be.
+    /// Where the next trial for this target should be made; `None` if its bounds are narrow enough, or cannot
+    /// be.
     fn load_for(&mut self, target: &Target) -> Option<Load> {
         let (lower, upper) = self.bounds(target);
         if let Some(open) = self.open
@@ -395,7 +399,8 @@ impl Search {
         known.unwrap_or(self.limits.max).clamp(self.limits.min, self.limits.max)
     }
 
-    /// A load above `low`: first the one that the step before left as its upper bound, then further and further away.
+    /// A load above `low`: first the one that the step before left as its upper bound, then further and further
+    /// away.
     fn outwards(&mut self, low: Load, target: &Target, towards: f64) -> Load {
         let hinted = self.previous(target).and_then(|(_, upper)| upper).filter(|load| *load > low);
         if let Some(hinted) = hinted {
@@ -404,7 +409,8 @@ impl Search {
         low.times(1.0 + towards * self.stride(target))
     }
 
-    /// A load below `high`: what the step before found, what was forwarded at `high`, then further and further down.
+    /// A load below `high`: what the step before found, what was forwarded at `high`, then further and further
+    /// down.
     fn downwards(&mut self, high: Load, target: &Target) -> Load {
         let hinted = self.previous(target).and_then(|(lower, _)| lower).filter(|load| *load < high);
         let forwarded = self.trials.get(&high).and_then(|trials| trials.last()).map(|trial| {

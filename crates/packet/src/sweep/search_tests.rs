@@ -5,8 +5,8 @@ use super::*;
 use proptest::prelude::*;
 use units::{Fraction, Picos};
 
-/// A system that forwards at most `capacity` frames per second, loses `noise` of all others at random, and a generator that
-/// makes at most `ability`.
+/// A system that forwards at most `capacity` frames per second, loses `noise` of all others at random, and a
+/// generator that makes at most `ability`.
 struct Simulated {
     capacity: f64,
     ability: f64,
@@ -160,7 +160,8 @@ fn uneven_trials_go_whether_they_lost_frames_or_not() {
 
 #[test]
 fn a_target_that_loses_at_random_is_found_as_high_with_uneven_trials_as_without() {
-    // Each trial loses a frame with a chance that grows from 0 at 20 000/s to 1 at 60 000/s: half of the trials at 40 000/s do.
+    // Each trial loses a frame with a chance that grows from 0 at 20 000/s to 1 at 60 000/s: half of the trials
+    // at 40 000/s do.
     let found = |uneven: bool, seed: u64| {
         let mut system = Simulated { state: seed, ..Simulated::of(1e9) };
         let mut search =
@@ -212,7 +213,8 @@ fn the_end_that_was_the_limit_is_named() {
 
 #[test]
 fn a_busy_machine_does_not_make_the_generators_limit() {
-    // Each frame in a hundred is lost at any load, and each trial is uneven; every third the generator does not make at all.
+    // Each frame in a hundred is lost at any load, and each trial is uneven; every third the generator does not
+    // make at all.
     let goals = || vec![Goal::ndr(), Goal::pdr(share("0.5%")), Goal::named("2%", share("2%"))];
     let bounds = Limits { min: Load::per_second(100.0), max: Load::per_second(20_000.0) };
     let mut search = Search::new(goals(), bounds, 500);

@@ -1,4 +1,5 @@
-//! What a sweep found, as tables: a row for each frame size, for each load of the latencies, for the bursts, and for each trial.
+//! What a sweep found, as tables: a row for each frame size, for each load of the latencies, for the bursts,
+//! and for each trial.
 
 use super::arrivals::no_times;
 use super::bench::Made;

@@ -27,8 +27,8 @@ pub struct Trial {
     pub missed: u64,
     /// How late the latest left. What is late leaves at once: a burst that nobody asked for.
     pub latest: Picos,
-    /// Whether the generator kept up, though it may have been held up: frames of the last quarter left on time, or half of
-    /// all did, or nearly all left before the trial's end.
+    /// Whether the generator kept up, though it may have been held up: frames of the last quarter left on time,
+    /// or half of all did, or nearly all left before the trial's end.
     pub kept_up: bool,
     /// How long was waited, if that was too short for frames that may still have been on their way.
     pub undrained: Option<Picos>,
@@ -127,7 +127,8 @@ impl Trial {
         if self.missed == 0 { self.sent } else { self.sent.saturating_sub(self.missed) }
     }
 
-    /// Whether the generator made the load that it should. Where it did not, the trial says nothing of the target.
+    /// Whether the generator made the load that it should. Where it did not, the trial says nothing of the
+    /// target.
     pub fn is_valid(&self) -> bool {
         self.void().is_none()
     }
@@ -153,8 +154,9 @@ impl Trial {
         self.received < self.sent
     }
 
-    /// Whether frames did not leave evenly: what was lost may be a burst's loss. It is asked of each trial, lossy or not: who
-    /// threw out only those that lost frames would keep the lucky ones, and find too high a load.
+    /// Whether frames did not leave evenly: what was lost may be a burst's loss. It is asked of each trial,
+    /// lossy or not: who threw out only those that lost frames would keep the lucky ones, and find too high a
+    /// load.
     pub fn is_uneven(&self) -> bool {
         self.latest > UNEVEN
     }

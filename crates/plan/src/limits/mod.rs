@@ -6,8 +6,8 @@
 //!                      comparison
 //! ```
 //!
-//! Limits judge the load and are not the load: a plan's hash leaves them out. What each figure means and which bounds it
-//! takes is in docs/thresholds.md.
+//! Limits judge the load and are not the load: a plan's hash leaves them out. What each figure means and which
+//! bounds it takes is in docs/thresholds.md.
 
 mod error;
 mod parse;
@@ -44,8 +44,8 @@ pub struct Limit {
     pub bound: Bound,
     /// Only requests with this name (a group of the result); `None`: all.
     pub name: Option<String>,
-    /// Over any stretch of this length, which is whole seconds up to 60 s and whole minutes up to an hour; `None`: over
-    /// the whole run.
+    /// Over any stretch of this length, which is whole seconds up to 60 s and whole minutes up to an hour;
+    /// `None`: over the whole run.
     pub window: Option<Picos>,
 }
 

@@ -148,7 +148,10 @@ fn errors_point_at_what_is_wrong() {
         ("latency.p99", "latency.p99«»: the comparison is missing; expected >, >=, < or <="),
         ("latency.p99 == 50ms", "latency.p99 «==» 50ms: == is not a comparison; expected >, >=, < or <="),
         ("latency.p99 => 50ms", "latency.p99 «=>» 50ms: => is not a comparison"),
-        ("latency.p99 >", "latency.p99 >«»: the bound is missing; expected a time with its unit, such as 50ms"),
+        (
+            "latency.p99 >",
+            "latency.p99 >«»: the bound is missing; expected a time with its unit, such as 50ms",
+        ),
         (
             "latency.p99 > 50",
             "latency.p99 > «50»: 50 has no unit; expected a time with its unit, such as 50ms (did you mean 50ms?)",

@@ -1,4 +1,5 @@
-//! Which limits a load of frames can be held to: figures that only answers have are refused before anything is sent.
+//! Which limits a load of frames can be held to: figures that only answers have are refused before anything is
+//! sent.
 
 use super::Command;
 use crate::error::{Place, PlanError};
@@ -6,7 +7,8 @@ use crate::file::LimitsFile;
 use crate::limits::{Figure, Limit, LimitError, Limits, Requests, Time};
 use units::{Cause, Miss};
 
-/// Whether departures have due times that each frame is held against: not as fast as it goes, nor where the kernel makes the frames.
+/// Whether departures have due times that each frame is held against: not as fast as it goes, nor where the
+/// kernel makes the frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Times {
     OfEachFrame,

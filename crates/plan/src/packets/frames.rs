@@ -6,9 +6,9 @@
 //! [frames], [[frames.stream]] ┘                                         └──── to_toml ──► canonical text, which reads back
 //! ```
 //!
-//! `[frames]` is the stream that is sent, or what all of `[[frames.stream]]` have in common. Values of a field: one (`9`), a list
-//! (`9,10,53`), a range (`1024..2047`, in steps: `0..100/4`), any of a range (`random(1024..65535)`), each frame the next; with `@flow`
-//! behind it, each flow the next.
+//! `[frames]` is the stream that is sent, or what all of `[[frames.stream]]` have in common. Values of a field:
+//! one (`9`), a list (`9,10,53`), a range (`1024..2047`, in steps: `0..100/4`), any of a range
+//! (`random(1024..65535)`), each frame the next; with `@flow` behind it, each flow the next.
 
 mod headers;
 mod sizes;
@@ -131,7 +131,8 @@ stream_fields! {
     tcp_flags, "--tcp-flags";
     /// `mss=1460,sackok,ts=1:0,nop,wscale=7`
     tcp_options, "--tcp-options";
-    /// Frame size with FCS: `64`, `64,594,1518`, `64..1518`, `64..1518/2`, `random(64..1518)`, `64x7,594x4,1518`, `imix`.
+    /// Frame size with FCS: `64`, `64,594,1518`, `64..1518`, `64..1518/2`, `random(64..1518)`,
+    /// `64x7,594x4,1518`, `imix`.
     size, "--size";
     /// `zeros`, `increment`, `random`, `0xdeadbeef` or `text:hello`.
     payload, "--payload";
@@ -172,7 +173,8 @@ impl Frames {
         &self.text
     }
 
-    /// Puts the Ethernet addresses that were not typed into the specification: `(source, destination)` for stream n.
+    /// Puts the Ethernet addresses that were not typed into the specification: `(source, destination)` for
+    /// stream n.
     pub fn fill_macs(&mut self, mut known: impl FnMut(usize) -> (Option<Mac>, Option<Mac>)) {
         let FrameSource::Made { spec, macs } = &mut self.source else { return };
         for (number, (stream, macs)) in spec.streams.iter_mut().zip(macs).enumerate() {

@@ -6,8 +6,8 @@
 //! TOML ──┘                                          └─► PacketPlan: its canonical text, hash and limits
 //! ```
 //!
-//! A plan file has one table that names the command (`[send]`), those that the command shares with others (`[frames]`), and
-//! `[limits]` as every plan has.
+//! A plan file has one table that names the command (`[send]`), those that the command shares with others
+//! (`[frames]`), and `[limits]` as every plan has.
 
 pub mod capture;
 mod fitting;
@@ -70,7 +70,8 @@ pub struct PacketPlan {
 }
 
 impl PacketPlan {
-    /// `text` is the canonical TOML of the command's own plan: equal plans have equal texts, and it reads back as the same plan.
+    /// `text` is the canonical TOML of the command's own plan: equal plans have equal texts, and it reads back
+    /// as the same plan.
     pub fn new(command: Command, text: String, limits: Limits) -> Self {
         Self { command, text, limits }
     }
@@ -80,7 +81,8 @@ impl PacketPlan {
         format!("{}{}", self.text, crate::canonical::limits(&self.limits))
     }
 
-    /// The same with absolute paths, so that it can be run from another folder. The hash stays that of what was typed.
+    /// The same with absolute paths, so that it can be run from another folder. The hash stays that of what was
+    /// typed.
     pub fn to_toml_from_anywhere(&self) -> String {
         paths::absolute(&self.to_toml())
     }

@@ -256,7 +256,8 @@ impl SendPlanFile {
         Ok((plan, PacketPlan::new(Command::Send, text, limits(&self.limits, Command::Send, times)?)))
     }
 
-    /// Frames of a recording leave as they are. A plan that was written out says how frames look by default: that asks for nothing.
+    /// Frames of a recording leave as they are. A plan that was written out says how frames look by default:
+    /// that asks for nothing.
     fn check_recorded(&self, plan: &SendPlan) -> Result<(), PlanError> {
         let Some(typed) = self.frames.first_typed() else { return Ok(()) };
         let by_default = frames::resolve(&FramesFile::default(), &|field| self.place(field))?;
@@ -264,7 +265,8 @@ impl SendPlanFile {
         if !matches!(plan.pace, Pace::Replay { .. }) || is_default {
             return Ok(());
         }
-        let why = "a replay sends recorded frames unchanged, at recorded times; to change frames, use --pcap FILE";
+        let why =
+            "a replay sends recorded frames unchanged, at recorded times; to change frames, use --pcap FILE";
         Err(self.both(typed, "send.replay", why))
     }
 

@@ -21,7 +21,9 @@ impl Resolver<'_> {
                 }
             }
             if parallel.is_none() {
-                self.note(format!("no load given: {DEFAULT_CONNECTIONS} connections, each with one request after the other"));
+                self.note(format!(
+                    "no load given: {DEFAULT_CONNECTIONS} connections, each with one request after the other"
+                ));
             }
             return Ok(Load::Closed { connections: parallel.unwrap_or(DEFAULT_CONNECTIONS) });
         };

@@ -71,7 +71,8 @@ impl Resolver<'_> {
             LineError::Missing { field, expected } => {
                 self.missing(&format!("requests[{index}]"), format!("`{field}`"), format!("give {expected}"))
             }
-            // Not reached for a plan file, whose keys were checked by `from_toml`; kept as a message all the same.
+            // Not reached for a plan file, whose keys were checked by `from_toml`; kept as a message all the
+            // same.
             other => {
                 self.value(&format!("requests[{index}]"), "", Problem::new(other.to_string(), "a request"))
             }

@@ -12,8 +12,8 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 
-/// Frames of one call. More make it no faster (the system call's own cost is then below 2 %), and a smaller batch leaves the
-/// kernel sooner.
+/// Frames of one call. More make it no faster (the system call's own cost is then below 2 %), and a smaller
+/// batch leaves the kernel sooner.
 pub const BATCH: usize = 64;
 
 pub struct Batch {

@@ -81,8 +81,8 @@ impl Show<'_> {
     }
 }
 
-/// The kernel takes the outermost VLAN tag out of a frame before sockets see it. There is room before the frame: both addresses
-/// move there, and the tag between them and the rest.
+/// The kernel takes the outermost VLAN tag out of a frame before sockets see it. There is room before the
+/// frame: both addresses move there, and the tag between them and the rest.
 fn put_tag_back(memory: &mut Memory, range: Range<usize>, header: Header) -> Range<usize> {
     let whole = range.start - TAG..range.end;
     let data = memory.bytes(whole.clone());

@@ -1,5 +1,5 @@
-//! Where things are in the memory that a packet socket shares with the kernel (linux/if_packet.h; the kernel's document
-//! networking/packet_mmap): pure arithmetic, tested without a kernel.
+//! Where things are in the memory that a packet socket shares with the kernel (linux/if_packet.h; the kernel's
+//! document networking/packet_mmap): pure arithmetic, tested without a kernel.
 //!
 //! ```text
 //!   block 0                         block 1
@@ -13,10 +13,11 @@ use std::ops::Range;
 
 /// Bytes that the kernel leaves before each received frame's Ethernet header: room to put a VLAN tag back.
 pub const RESERVE: usize = 16;
-/// Between the slot's beginning and the frame that is to be sent (the kernel's `tp_hdrlen − sizeof(struct sockaddr_ll)`).
+/// Between the slot's beginning and the frame that is to be sent (the kernel's `tp_hdrlen − sizeof(struct
+/// sockaddr_ll)`).
 pub const SEND_OFFSET: usize = size_of::<tpacket2_hdr>().next_multiple_of(TPACKET_ALIGNMENT);
-/// Most that the kernel puts between a slot's beginning and the received Ethernet header, for versions 2 and 3 alike:
-/// header, `struct sockaddr_ll`, alignment of the network header, and [`RESERVE`].
+/// Most that the kernel puts between a slot's beginning and the received Ethernet header, for versions 2 and 3
+/// alike: header, `struct sockaddr_ll`, alignment of the network header, and [`RESERVE`].
 const RECEIVE_OVERHEAD: usize = 48 + 20 + 16 + 16 + RESERVE;
 /// Blocks of a ring with slots have at least this: fewer, larger blocks cost less to map.
 const SLOT_BLOCK: usize = 64 * 1024;

@@ -76,7 +76,8 @@ impl Memory {
     #[inline]
     pub fn bytes(&mut self, range: Range<usize>) -> &mut [u8] {
         let length = range.len();
-        // SAFETY: within the mapping, by `at`; `&mut self` lends it once, and the kernel leaves alone what is not its own.
+        // SAFETY: within the mapping, by `at`; `&mut self` lends it once, and the kernel leaves alone what is
+        // not its own.
         unsafe { std::slice::from_raw_parts_mut(self.at(range), length) }
     }
 }

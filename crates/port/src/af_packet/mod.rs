@@ -6,8 +6,8 @@
 //!             └ receiver ◄──── ring_v3 (blocks) or ring_v2 (slots) ◄─ kernel: stamp, filter, fanout
 //! ```
 //!
-//! Each half has a socket of its own, so that what is sent is not received and nothing is received that nobody reads.
-//! Both are tied to the interface by its number.
+//! Each half has a socket of its own, so that what is sent is not received and nothing is received that nobody
+//! reads. Both are tied to the interface by its number.
 
 mod batch;
 mod inlet;
@@ -39,8 +39,8 @@ const NAP: Duration = Duration::from_micros(20);
 /// Between two looks at a link that is down.
 const NAP_WHILE_DOWN: Duration = Duration::from_millis(1);
 
-/// One queue of one interface. (How many share the interface is of no account to the kernel when frames are sent: it picks
-/// the driver's queue by the CPU that calls.)
+/// One queue of one interface. (How many share the interface is of no account to the kernel when frames are
+/// sent: it picks the driver's queue by the CPU that calls.)
 pub struct PacketPort {
     about: About,
     interface: Interface,

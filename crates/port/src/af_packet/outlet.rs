@@ -41,8 +41,8 @@ pub struct Written {
     pub too_long: Option<usize>,
 }
 
-/// Whether the interface takes a frame of this length: with a VLAN tag it may be four bytes longer (the kernel allows it to
-/// tags of 802.1Q only).
+/// Whether the interface takes a frame of this length: with a VLAN tag it may be four bytes longer (the kernel
+/// allows it to tags of 802.1Q only).
 #[inline]
 pub fn too_long(data: &[u8], length: usize, longest: usize) -> bool {
     if length <= longest {

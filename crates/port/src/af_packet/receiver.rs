@@ -13,7 +13,8 @@ use std::os::fd::BorrowedFd;
 /// Bytes for each of the `slots` in a ring of blocks: a full frame with its header.
 const V3_SLOT: usize = 2_048;
 
-/// Calls that find nothing until the kernel is asked whether the interface is still there. (Who waits is told at once.)
+/// Calls that find nothing until the kernel is asked whether the interface is still there. (Who waits is told
+/// at once.)
 const IDLE_CALLS: u32 = 1_024;
 
 /// BPF_RET | BPF_K: accept so many bytes (0: none).
@@ -144,8 +145,9 @@ impl Receiver {
         }
     }
 
-    /// Frames that the card lost before any socket saw them, since this was opened. (What the kernel counts as dropped on
-    /// receiving says nothing: frames that no protocol wanted are there too, after every socket had its copy.)
+    /// Frames that the card lost before any socket saw them, since this was opened. (What the kernel counts as
+    /// dropped on receiving says nothing: frames that no protocol wanted are there too, after every socket had
+    /// its copy.)
     pub fn count_interface(&self, now: &Statistics, counters: &mut Counters) {
         let Some(before) = &self.before else { return };
         let in_card = |s: &Statistics| s.rx_missed.max(s.rx_over).max(s.rx_fifo);
@@ -238,7 +240,8 @@ fn switch_stamps(
             why: refused,
         });
     }
-    // The first makes the kernel stamp frames when the driver hands them over, the second puts that stamp into the ring.
+    // The first makes the kernel stamp frames when the driver hands them over, the second puts that stamp into
+    // the ring.
     let flags = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
     socket
         .set(libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags)

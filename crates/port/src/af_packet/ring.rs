@@ -1,4 +1,5 @@
-//! Sending by PACKET_TX_RING: frames are written into memory that the kernel reads, and one call sends all that lies ready.
+//! Sending by PACKET_TX_RING: frames are written into memory that the kernel reads, and one call sends all that
+//! lies ready.
 //!
 //! ```text
 //!        kernel's side                 ours
@@ -6,8 +7,9 @@
 //!             └ next to hand over └ next to write
 //! ```
 //!
-//! The kernel copies nothing: the frame that travels consists of the slot's own bytes. A veth says "sent" before the far side
-//! has read them, so the ring has more slots than lie on the way: 256 in a veth's queue, 1 000 in a CPU's backlog.
+//! The kernel copies nothing: the frame that travels consists of the slot's own bytes. A veth says "sent"
+//! before the far side has read them, so the ring has more slots than lie on the way: 256 in a veth's queue, 1
+//! 000 in a CPU's backlog.
 
 use super::layout::{SEND_OFFSET, Slots, at};
 use super::memory::Memory;
@@ -107,7 +109,8 @@ impl Outlet for Ring {
     }
 
     fn hand_over(&mut self, socket: &Socket) -> io::Result<(u64, u64)> {
-        // It was the first of a call that sent others before it: the kernel has said what it thinks of it, and waits.
+        // It was the first of a call that sent others before it: the kernel has said what it thinks of it, and
+        // waits.
         if self.status(self.first) & TP_STATUS_WRONG_FORMAT != 0 {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }

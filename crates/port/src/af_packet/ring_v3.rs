@@ -1,5 +1,5 @@
-//! Receiving by TPACKET_V3: blocks of frames packed one behind another, handed over when they are full or some time is over.
-//! Cheaper for each frame than slots, and later.
+//! Receiving by TPACKET_V3: blocks of frames packed one behind another, handed over when they are full or some
+//! time is over. Cheaper for each frame than slots, and later.
 
 use super::inlet::{Header, Inlet, Show};
 use super::layout::{Blocks, RESERVE, at};

@@ -4,7 +4,8 @@ use crate::interface::Interface;
 use crate::{Address, Direction, PortError, Wish};
 use std::io;
 
-/// Frames that a receive ring holds, if nobody says otherwise: 32 MiB in blocks, 20 ms of full frames at 10 Gb/s.
+/// Frames that a receive ring holds, if nobody says otherwise: 32 MiB in blocks, 20 ms of full frames at 10
+/// Gb/s.
 const SLOTS: usize = 16_384;
 /// The same where slots of one size are used.
 const SLOTS_V2: usize = 4_096;

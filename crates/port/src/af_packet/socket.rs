@@ -111,7 +111,8 @@ impl Socket {
         let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut().cast() };
         let size = size_of::<libc::sock_fprog>() as libc::socklen_t;
         let (level, option) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
-        // SAFETY: `program` points to `length` instructions; both outlive the call, and the kernel checks and copies them.
+        // SAFETY: `program` points to `length` instructions; both outlive the call, and the kernel checks and
+        // copies them.
         checked(unsafe {
             libc::setsockopt(self.fd.as_raw_fd(), level, option, (&raw const program).cast(), size)
         })

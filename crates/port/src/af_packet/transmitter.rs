@@ -1,5 +1,5 @@
-//! The sending half: a socket that receives nothing, the way in which frames leave it, and what becomes of those that the
-//! kernel does not take.
+//! The sending half: a socket that receives nothing, the way in which frames leave it, and what becomes of
+//! those that the kernel does not take.
 
 use super::batch::Batch;
 use super::outlet::Outlet;
@@ -101,7 +101,8 @@ impl Transmitter {
     /// Hands over what is pending, as far as there is room.
     ///
     /// # Errors
-    /// The kernel refuses for a reason that has no place of its own; what was pending is counted as dropped there.
+    /// The kernel refuses for a reason that has no place of its own; what was pending is counted as dropped
+    /// there.
     #[inline]
     pub fn push(&mut self, counters: &mut Counters) -> Result<(), PortError> {
         while self.has_pending() {
@@ -151,7 +152,8 @@ impl Transmitter {
         Ok(true)
     }
 
-    /// Whether frames are refused and it is time to ask if the link is there: one without a carrier refuses as a full one does.
+    /// Whether frames are refused and it is time to ask if the link is there: one without a carrier refuses as
+    /// a full one does.
     #[inline]
     pub fn wants_look(&mut self) -> bool {
         self.refusals > 0 && self.is_time_to_look()
@@ -174,8 +176,8 @@ impl Transmitter {
         counters.drop(DropPlace::TransmitDown, self.outlet.discard() as u64);
     }
 
-    /// Frames that the driver took and could not send, since this was opened. (What it refused outright came back, and is
-    /// no loss, although the kernel counts it as dropped.)
+    /// Frames that the driver took and could not send, since this was opened. (What it refused outright came
+    /// back, and is no loss, although the kernel counts it as dropped.)
     pub fn count_interface(&self, now: &Statistics, counters: &mut Counters) {
         let Some(before) = &self.before else { return };
         let total = now.tx_errors.saturating_sub(before.tx_errors);

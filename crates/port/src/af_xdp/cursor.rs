@@ -5,7 +5,8 @@
 //!               └── filled ──┘                      place in the ring = position mod size
 //! ```
 //!
-//! Each end moves its own position, and looks at the other's now and then: what it saw last can only be too careful.
+//! Each end moves its own position, and looks at the other's now and then: what it saw last can only be too
+//! careful.
 
 /// The end that fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@
 //!   Slot::launch, by the wall clock ── + (card − wall) ┘   both clocks are compared again every second
 //! ```
 //!
-//! The layout is that of struct xsk_tx_metadata in linux/if_xdp.h (Linux 6.8, launch times since 6.15). A queue keeps its frames in
-//! the order in which they came: one that waits holds up those behind it.
+//! The layout is that of struct xsk_tx_metadata in linux/if_xdp.h (Linux 6.8, launch times since 6.15). A queue
+//! keeps its frames in the order in which they came: one that waits holds up those behind it.
 
 use crate::error::Why;
 use crate::interface::{Interface, features};
@@ -97,7 +97,8 @@ pub fn choice(launch: &Result<Launch, Why>) -> Choice {
     Choice { what: "launch time", chosen: chosen.to_owned(), why }
 }
 
-/// struct xsk_tx_metadata: flags (8 bytes), where a checksum starts and stands (2 + 2, and 4 of padding), launch time (8).
+/// struct xsk_tx_metadata: flags (8 bytes), where a checksum starts and stands (2 + 2, and 4 of padding),
+/// launch time (8).
 pub fn lay_out(metadata: &mut [u8], launch_ns: u64) {
     metadata[..8].copy_from_slice(&LAUNCH_TIME.to_ne_bytes());
     metadata[8..16].fill(0);
@@ -158,7 +159,8 @@ mod tests {
     #[cfg(target_endian = "little")]
     #[test]
     fn metadata_is_laid_out_as_the_kernels_header_has_it() {
-        // pahole of struct xsk_tx_metadata: flags at 0, csum_start 8, csum_offset 10, launch_time 16, 24 bytes in all.
+        // pahole of struct xsk_tx_metadata: flags at 0, csum_start 8, csum_offset 10, launch_time 16, 24 bytes
+        // in all.
         let mut bytes = [0xff; METADATA];
         lay_out(&mut bytes, 0x1122_3344_5566_7788);
         let flags = [4, 0, 0, 0, 0, 0, 0, 0];

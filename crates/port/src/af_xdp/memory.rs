@@ -11,7 +11,8 @@ pub struct Pages {
     bytes: usize,
 }
 
-// SAFETY: plain memory that belongs to no thread; who reads and writes what is the business of those who hold it.
+// SAFETY: plain memory that belongs to no thread; who reads and writes what is the business of those who hold
+// it.
 unsafe impl Send for Pages {}
 // SAFETY: as above: `Pages` itself gives out addresses only.
 unsafe impl Sync for Pages {}
@@ -96,13 +97,15 @@ impl Chunks {
         (number * self.chunk) as u64
     }
 
-    /// `bytes` bytes at `address`, which lie in one chunk that belongs to this process; the exclusive borrow keeps anybody else here from it.
-    /// `None` if they lie outside, which only a kernel with other ideas would say.
+    /// `bytes` bytes at `address`, which lie in one chunk that belongs to this process; the exclusive borrow
+    /// keeps anybody else here from it. `None` if they lie outside, which only a kernel with other ideas would
+    /// say.
     pub fn bytes_mut(&mut self, address: u64, bytes: usize) -> Option<&mut [u8]> {
         let start = usize::try_from(address).ok()?;
         let end = start.checked_add(bytes).filter(|end| *end <= self.pages.bytes)?;
         let place = self.pages.at::<u8>(start, end - start);
-        // SAFETY: inside the pages, and by the rings' protocol not the kernel's now; `&mut self` excludes all others.
+        // SAFETY: inside the pages, and by the rings' protocol not the kernel's now; `&mut self` excludes all
+        // others.
         Some(unsafe { std::slice::from_raw_parts_mut(place.as_ptr(), bytes) })
     }
 }

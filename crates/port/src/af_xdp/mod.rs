@@ -1,12 +1,14 @@
-//! AF_XDP: frames in memory that the kernel shares, one socket for each queue, with nothing shared between queues.
+//! AF_XDP: frames in memory that the kernel shares, one socket for each queue, with nothing shared between
+//! queues.
 //!
 //! ```text
 //!   transmit: free chunk ─ write ─► transmit ring ─ kick ─► driver ─► completion ring ─► free chunk
 //!   receive:  fill ring ─► driver ─ XDP program ─► receive ring ─ read ─► fill ring
 //! ```
 //!
-//! Zero-copy where the driver has it, copies elsewhere; the kernel is called only when it says that it sleeps. A kick that the driver
-//! answers with "no room" is repeated by the next call: waiting for completions alone could wait for ever.
+//! Zero-copy where the driver has it, copies elsewhere; the kernel is called only when it says that it sleeps.
+//! A kick that the driver answers with "no room" is repeated by the next call: waiting for completions alone
+//! could wait for ever.
 
 mod cursor;
 mod launch;
@@ -133,8 +135,8 @@ impl XdpPort {
         self.socket.completion.release(ready);
     }
 
-    /// Calls the kernel until it has taken everything, or has no more room, or the link is found to be down: what is in the ring
-    /// then waits for it, or was dropped and is counted.
+    /// Calls the kernel until it has taken everything, or has no more room, or the link is found to be down:
+    /// what is in the ring then waits for it, or was dropped and is counted.
     fn kick(&mut self) -> Result<(), PortError> {
         let mut refused = Refused::default();
         let result = self.kick_until(&mut refused);
@@ -465,7 +467,8 @@ fn fill(socket: &mut Socket, layout: &socket::Layout) {
     socket.fill.publish(count);
 }
 
-/// The stamp before a frame, which is then wiped out: a frame that gets none must not show that of an earlier one.
+/// The stamp before a frame, which is then wiped out: a frame that gets none must not show that of an earlier
+/// one.
 fn take_stamp(room: &mut [u8], tai_minus_unix_ns: u64) -> (Stamp, &mut [u8]) {
     let (stamp, data) = room.split_at_mut(STAMP);
     let mut word = [0; STAMP];

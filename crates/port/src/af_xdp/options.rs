@@ -1,4 +1,5 @@
-//! From an address and a wish to a bound socket: what is tried in which order, and what is kept of that for the result.
+//! From an address and a wish to a bound socket: what is tried in which order, and what is kept of that for the
+//! result.
 
 use super::redirect::Redirect;
 use super::socket::{COPY, Layout, Socket, USE_NEED_WAKEUP, ZEROCOPY};
@@ -7,8 +8,9 @@ use crate::{Abilities, About, Address, Choice, PortError, StampedBy, Wish};
 use bpf::XdpMode;
 use std::io;
 
-/// Frames that each ring holds, unless told otherwise. Those that arrive must outlast what else the receiver's CPU is given to
-/// (its driver's own thread among them: three milliseconds a turn); those that leave find a free slot soon, and fewer stay in the cache.
+/// Frames that each ring holds, unless told otherwise. Those that arrive must outlast what else the receiver's
+/// CPU is given to (its driver's own thread among them: three milliseconds a turn); those that leave find a
+/// free slot soon, and fewer stay in the cache.
 const TRANSMIT_SLOTS: u32 = 2_048;
 const RECEIVE_SLOTS: u32 = 8_192;
 /// What the kernel keeps free before each received frame.

@@ -1,11 +1,13 @@
-//! The XDP program that gives an interface's frames to our sockets: one for each interface, shared by the ports of its queues.
+//! The XDP program that gives an interface's frames to our sockets: one for each interface, shared by the ports
+//! of its queues.
 //!
 //! ```text
 //!   frame ─► stamp (8 bytes before it) ─► socket of its queue ─► ring
 //!                                    └──► no socket there: on to the kernel's stack
 //! ```
 //!
-//! The stamp is CLOCK_TAI when the driver runs the program, in eight bytes of metadata that AF_XDP carries along.
+//! The stamp is CLOCK_TAI when the driver runs the program, in eight bytes of metadata that AF_XDP carries
+//! along.
 
 use crate::PortError;
 use crate::interface::Interface;

@@ -37,7 +37,8 @@ struct Parts<T> {
     _pages: Arc<Pages>,
 }
 
-// SAFETY: positions are atomics; entries are written by one end before its position says so, and read by the other after.
+// SAFETY: positions are atomics; entries are written by one end before its position says so, and read by the
+// other after.
 unsafe impl<T: Send> Send for Parts<T> {}
 
 impl<T: Copy> Parts<T> {
@@ -112,7 +113,8 @@ impl<T: Copy> Producer<T> {
         self.cursor.filled()
     }
 
-    /// The entry that the other end took last (as far as it was looked at). It only reads entries, so this one is as it was.
+    /// The entry that the other end took last (as far as it was looked at). It only reads entries, so this one
+    /// is as it was.
     pub fn last_taken(&self) -> T {
         // SAFETY: `place_before` is below the size that the entries were checked for.
         let place = unsafe { self.parts.entries.add(self.cursor.place_before()) };

@@ -46,7 +46,8 @@ pub struct Layout {
     pub chunk: usize,
     /// Entries of the transmit ring, and chunks for it; 0: this socket sends nothing.
     pub transmit: u32,
-    /// Entries of the receive ring; there are twice as many chunks, so that a full ring and a full fill ring fit.
+    /// Entries of the receive ring; there are twice as many chunks, so that a full ring and a full fill ring
+    /// fit.
     pub receive: u32,
     /// Bytes for metadata before each frame that is sent; 0 or [`super::launch::METADATA`].
     pub metadata: usize,
@@ -199,7 +200,8 @@ impl Socket {
         }
     }
 
-    /// Asks the kernel to poll the device in our calls rather than by interrupts; a driver that has no NAPI here ignores it.
+    /// Asks the kernel to poll the device in our calls rather than by interrupts; a driver that has no NAPI
+    /// here ignores it.
     pub fn prefer_busy_poll(&self, budget: i32) -> io::Result<()> {
         set(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_PREFER_BUSY_POLL, &1i32)?;
         set(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_BUSY_POLL, &20i32)?;
@@ -233,7 +235,8 @@ fn bind(fd: BorrowedFd<'_>, interface: u32, queue: u32, flags: u16) -> io::Resul
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// More frames a call, and room for the sk_buffs of copy mode: each costs what a small one costs, whatever the frame's length.
+/// More frames a call, and room for the sk_buffs of copy mode: each costs what a small one costs, whatever the
+/// frame's length.
 fn raise_budget(fd: BorrowedFd<'_>, transmit: u32) {
     const SEND_BUFFER: i32 = 16 << 20;
     // Both only make it faster: without them the kernel's own values stand.

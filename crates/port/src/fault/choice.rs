@@ -85,7 +85,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// For a port that will be used in this direction: faults of one that only receives are made there, if nobody says otherwise.
+    /// For a port that will be used in this direction: faults of one that only receives are made there, if
+    /// nobody says otherwise.
     pub fn read(address: &Address, queue: u32, used: Direction) -> Result<Self, PortError> {
         let which = |name| Which::read(address, name);
         let plan = Self {

@@ -1,13 +1,13 @@
-//! `fault`: a port whose frames are lost, doubled, overtaken, held back or damaged, as often as was asked for and never
-//! otherwise. For tests that must find exactly that.
+//! `fault`: a port whose frames are lost, doubled, overtaken, held back or damaged, as often as was asked for
+//! and never otherwise. For tests that must find exactly that.
 //!
 //! ```text
 //!   transmit ─► Mill ─► port behind it ─► Mill ─► receive
 //!               which frames: a share (1%, seeded), every=N, or at=N+M (counted from 0)
 //! ```
 //!
-//! A frame that is held back for a time leaves when that is over, whoever calls or does not: a thread of this port sees to it. One
-//! that others shall overtake leaves behind them, or when the port is flushed.
+//! A frame that is held back for a time leaves when that is over, whoever calls or does not: a thread of this
+//! port sees to it. One that others shall overtake leaves behind them, or when the port is flushed.
 
 mod choice;
 mod mill;
@@ -248,7 +248,8 @@ impl Port for Fault {
     }
 }
 
-/// A frame that was lost on its way out counts as sent and as dropped; one that came twice is received once more.
+/// A frame that was lost on its way out counts as sent and as dropped; one that came twice is received once
+/// more.
 fn add(total: &mut Counters, mill: &Mill, is_out: bool) {
     let (faults, lost_bytes) = (mill.faults(), mill.lost_bytes());
     let crowded = mill.crowded();

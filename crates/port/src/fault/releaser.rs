@@ -1,4 +1,5 @@
-//! What a `fault` port and its thread share, and the thread: it lets frames go whose time has come while nobody calls.
+//! What a `fault` port and its thread share, and the thread: it lets frames go whose time has come while nobody
+//! calls.
 //!
 //! ```text
 //!   the port's owner ── transmit, receive, wait, flush ──┐

@@ -1,11 +1,13 @@
-//! Whether a file is a whole bitstream for a Lattice ECP5, before it is loaded: its preamble, its part, that it has all frames of it, and the CRC of each.
+//! Whether a file is a whole bitstream for a Lattice ECP5, before it is loaded: its preamble, its part, that it
+//! has all frames of it, and the CRC of each.
 //!
 //! ```text
 //!   ff 00 comments… ff │ ff ff bd b3 │ command, three bytes, what belongs to it │ …
 //! ```
 //!
-//! The CRC is that of polynomial 0x8005, most significant bit first, from 0, over everything since the CRC before but for no-operations.
-//! (Lattice FPGA-TN-02039, sysCONFIG usage guide; the formats of frames are those of Project Trellis.)
+//! The CRC is that of polynomial 0x8005, most significant bit first, from 0, over everything since the CRC
+//! before but for no-operations. (Lattice FPGA-TN-02039, sysCONFIG usage guide; the formats of frames are those
+//! of Project Trellis.)
 
 use std::fmt;
 
@@ -262,7 +264,8 @@ impl Walk<'_> {
         Ok(frames)
     }
 
-    /// So many bytes in a code without prefixes: 0 a zero, 10 and four bits one of a few, 11 and eight bits any; filled up to a byte.
+    /// So many bytes in a code without prefixes: 0 a zero, 10 and four bits one of a few, 11 and eight bits
+    /// any; filled up to a byte.
     fn compressed(&mut self, bytes: usize) -> Result<(), Broken> {
         let (mut word, mut bits) = (0_u32, 0);
         let mut take = |walk: &mut Self, count: u32| -> Result<u32, Broken> {
@@ -321,7 +324,8 @@ mod tests {
     fn the_crc_is_that_of_the_catalogue_and_of_ecppack() {
         // CRC-16/UMTS of "123456789".
         assert_eq!(b"123456789".iter().fold(0, |sum, byte| crc(sum, *byte)), 0xfee8);
-        // As ecppack 0.11 writes it: behind the first frame of an empty LFE5U-25F (7 562 frames) b1d4, behind the next d902.
+        // As ecppack 0.11 writes it: behind the first frame of an empty LFE5U-25F (7 562 frames) b1d4, behind
+        // the next d902.
         let mut first = plain();
         let end = first.len();
         first[end - 2..].copy_from_slice(&[0x1d, 0x8a]);

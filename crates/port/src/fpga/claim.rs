@@ -1,7 +1,9 @@
-//! One program of this host at a time speaks with a board: a second hello would take the first one's credits away, and neither would be told.
+//! One program of this host at a time speaks with a board: a second hello would take the first one's credits
+//! away, and neither would be told.
 //!
-//! Whoever speaks listens at an abstract socket whose name has the interface in it. Such names are those of one network namespace, as interfaces are; the kernel
-//! takes them back when the program ends, however it does, and tells who listens.
+//! Whoever speaks listens at an abstract socket whose name has the interface in it. Such names are those of one
+//! network namespace, as interfaces are; the kernel takes them back when the program ends, however it does, and
+//! tells who listens.
 
 use crate::PortError;
 use crate::interface::Interface;

@@ -1,4 +1,5 @@
-//! The module as one thing: who it is, its registers, its time. All ports of one address in one process share it.
+//! The module as one thing: who it is, its registers, its time. All ports of one address in one process share
+//! it.
 
 use super::link::HEAD;
 use super::process::{Process, Setup};
@@ -187,7 +188,8 @@ impl Module {
         Ok(registers.iter().map(&mut value).collect())
     }
 
-    /// Writes registers, in this order, in as few frames of the link as do it. Those may be sent again, and do the same then.
+    /// Writes registers, in this order, in as few frames of the link as do it. Those may be sent again, and do
+    /// the same then.
     ///
     /// # Errors
     /// It does not answer (then it may not be known whether it was done), or one of them cannot be written.
@@ -247,7 +249,8 @@ impl Module {
         }
     }
 
-    /// Sets its clock to the host's: to within the bound of the narrowest exchange, or, simulated, to some time near now.
+    /// Sets its clock to the host's: to within the bound of the narrowest exchange, or, simulated, to some time
+    /// near now.
     ///
     /// # Errors
     /// It does not answer.
@@ -265,7 +268,8 @@ impl Module {
         Ok(())
     }
 
-    /// Everything as ports need it, once: nothing queued, its clock set, frames the host's, and a conversation from its beginning.
+    /// Everything as ports need it, once: nothing queued, its clock set, frames the host's, and a conversation
+    /// from its beginning.
     fn make_ready(&self) -> Result<(), PortError> {
         self.stop()?;
         self.core().hello()?;
@@ -296,7 +300,8 @@ impl Module {
         Err(PortError::Unavailable { what: self.name().to_owned(), why })
     }
 
-    /// A port begins to use it, for frames of this length to send and perhaps to listen. Returns the handle's number.
+    /// A port begins to use it, for frames of this length to send and perhaps to listen. Returns the handle's
+    /// number.
     pub(super) fn join(&self, longest: usize, listens: bool) -> Result<usize, PortError> {
         self.check_link(longest)?;
         let mut set = self.set.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! What fuzz targets see of the host's side of the link, which is private otherwise. Tests and the feature `fuzzed` alone have it.
+//! What fuzz targets see of the host's side of the link, which is private otherwise. Tests and the feature
+//! `fuzzed` alone have it.
 
 use super::link::{Head, Said};
 use super::state::{Handle, MOST_ARRIVED, MOST_DEPARTED, MOST_PENDING, MOST_SPARE, Pending, State};

@@ -1,7 +1,8 @@
-//! The module's own generator: the words that make it send signed UDP frames of one size at even gaps (hdl/rtl/generator_pkg.sv).
+//! The module's own generator: the words that make it send signed UDP frames of one size at even gaps
+//! (hdl/rtl/generator_pkg.sv).
 //!
-//! The first 64 bytes of a frame are stored; what follows is zeros. Lengths and checksums are the module's to fill in: it is given the sums
-//! of what does not vary.
+//! The first 64 bytes of a frame are stored; what follows is zeros. Lengths and checksums are the module's to
+//! fill in: it is given the sums of what does not vary.
 
 use super::device::Module;
 use super::register::Register;
@@ -227,7 +228,8 @@ mod tests {
 
     #[test]
     fn the_words_are_those_of_the_sources() {
-        // hdl/model/generator.py for a frame of 1518: places in halfwords, what lengths do not count, and 8 beats.
+        // hdl/model/generator.py for a frame of 1518: places in halfwords, what lengths do not count, and 8
+        // beats.
         let words = table(&stored(), 1_518);
         assert_eq!(words[1], 1_514);
         assert_eq!(words[2], 1 << 31 | 21 << 23);

@@ -1,4 +1,5 @@
-//! The language of the link between host and module (docs/fpga-reference.md): frames of an EtherType of its own. Pure: bytes in, meaning out.
+//! The language of the link between host and module (docs/fpga-reference.md): frames of an EtherType of its
+//! own. Pure: bytes in, meaning out.
 //!
 //! ```text
 //!   0          6       12     14   15   16     18     20      24     32

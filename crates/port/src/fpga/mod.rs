@@ -7,7 +7,8 @@
 //!             time       link (the language)               an interface, a tap, or a cable to itself
 //! ```
 //!
-//! All ports of one address in one process share one module: a simulation is one program, and a board has one host.
+//! All ports of one address in one process share one module: a simulation is one program, and a board has one
+//! host.
 
 pub mod bitstream;
 mod claim;
@@ -83,8 +84,8 @@ fn find(address: &Address) -> Result<Arc<Module>, PortError> {
     Ok(module)
 }
 
-/// The same for addresses that mean the same module, in whatever order their options are. Interfaces of one name are others in each
-/// network namespace, and this thread is in that of the address.
+/// The same for addresses that mean the same module, in whatever order their options are. Interfaces of one
+/// name are others in each network namespace, and this thread is in that of the address.
 fn key(address: &Address) -> String {
     let options = Kind::Fpga.options().iter();
     let values = options.map(|(name, _)| address.option(name).map(|value| format!("{name}={value}")));

@@ -44,7 +44,8 @@ pub(super) struct ModulePort {
     /// Of these, what the link did not take.
     lost: u64,
     lost_bytes: u64,
-    /// Received frames that the module did not tell: the link had no room, or no report has their length. And when it was asked.
+    /// Received frames that the module did not tell: the link had no room, or no report has their length. And
+    /// when it was asked.
     left_out: Watched,
     odd: Watched,
     asked: Option<std::time::Instant>,
@@ -216,7 +217,8 @@ impl Port for ModulePort {
             return Err(self.unable("transmit"));
         }
         for taken in 0..most.min(BATCH) {
-            // An interface that is down says so when a frame is sent; asking it before each would cost more than the frame.
+            // An interface that is down says so when a frame is sent; asking it before each would cost more
+            // than the frame.
             let state = self.module.core().state();
             let (is_closed, room) = (state.over.is_some() || state.wire_is_down, state.room());
             drop(state);

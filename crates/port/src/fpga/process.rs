@@ -1,6 +1,8 @@
-//! The simulator: the module's own sources, compiled by Verilator into a program, which speaks the link's language over a socket.
+//! The simulator: the module's own sources, compiled by Verilator into a program, which speaks the link's
+//! language over a socket.
 //!
-//! It ends when its socket closes. Its wire side is a descriptor that it inherits, or a cable from its transmitter to its receiver.
+//! It ends when its socket closes. Its wire side is a descriptor that it inherits, or a cable from its
+//! transmitter to its receiver.
 
 use crate::PortError;
 use std::ffi::{OsStr, OsString};
@@ -98,7 +100,8 @@ impl Drop for Process {
     }
 }
 
-/// Where the simulator is: what is said, the environment, beside this program, where `make module-sim` puts it, the path.
+/// Where the simulator is: what is said, the environment, beside this program, where `make module-sim` puts it,
+/// the path.
 fn find(said: Option<&Path>) -> Result<PathBuf, PortError> {
     let environment = std::env::var_os(VARIABLE).map(PathBuf::from);
     if let Some(path) = said.map(Path::to_owned).or(environment) {

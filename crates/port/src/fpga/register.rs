@@ -2,7 +2,8 @@
 
 use super::registers::ALL;
 
-/// A register of 32 or 64 bits. One of 64 bits is two words; its lower half is read first, which keeps the upper half for the next read.
+/// A register of 32 or 64 bits. One of 64 bits is two words; its lower half is read first, which keeps the
+/// upper half for the next read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Register {
     pub name: &'static str,

@@ -1,13 +1,13 @@
-//! Rules for what is written to the module. The module has no room to check its settings, so values that it would
-//! handle wrongly are refused here, before anything is written (docs/fpga-reference.md).
+//! Rules for what is written to the module. The module has no room to check its settings, so values that it
+//! would handle wrongly are refused here, before anything is written (docs/fpga-reference.md).
 //!
 //! ```text
 //!   write ─► does it fit its fields, and its own rule? ─► what is known ─┬─► the generator begins: all that it rests on is known, and fits together
 //!                                                                       └─► the last write: what is known fits together
 //! ```
 //!
-//! Settings and memories cannot be read back. What other programs wrote is therefore unknown, and the generator is not
-//! started on it.
+//! Settings and memories cannot be read back. What other programs wrote is therefore unknown, and the generator
+//! is not started on it.
 
 use super::register::{Field, Register};
 use super::registers::{
@@ -42,7 +42,8 @@ const TEMPLATES: u64 = 32;
 const VARYING: u64 = 4;
 /// Bytes of a frame without FCS: the shortest of Ethernet, and what the generator can count.
 const LENGTHS: RangeInclusive<u64> = 60..=8_191;
-/// Halfwords from the start of a frame: behind the addresses' first eight bytes, and no farther than eight bits tell.
+/// Halfwords from the start of a frame: behind the addresses' first eight bytes, and no farther than eight bits
+/// tell.
 const SIGNATURES: RangeInclusive<u64> = 4..=255;
 /// Ticks that are asked for are below 2⁶².
 const LAST_TICK: u64 = (1 << 62) - 1;
@@ -252,7 +253,8 @@ impl Rules {
         (0..VARYING).try_for_each(|field| self.field(field, Some(&used)))
     }
 
-    /// A template beside what else is known; of one that is used all must be known, and all has a place in its shortest frame.
+    /// A template beside what else is known; of one that is used all must be known, and all has a place in its
+    /// shortest frame.
     fn template(&self, template: u64, used: Option<u64>) -> Result<(), Refused> {
         let at = |word| 8 * template + word;
         if used.is_some() {
@@ -305,7 +307,8 @@ impl Rules {
         Ok(())
     }
 
-    /// A field beside what else is known; if the generator begins, with the templates that are used, and their shortest frames.
+    /// A field beside what else is known; if the generator begins, with the templates that are used, and their
+    /// shortest frames.
     fn field(&self, field: u64, used: Option<&BTreeMap<u64, u64>>) -> Result<(), Refused> {
         let at = |word| 8 * field + word;
         if let Some(used) = used {

@@ -1,4 +1,5 @@
-//! A conversation with a module: frames of the link go out in order with their numbers, and a thread hears what comes.
+//! A conversation with a module: frames of the link go out in order with their numbers, and a thread hears what
+//! comes.
 //!
 //! ```text
 //!   handles ── Out: number, buffer ──► transport ──► module
@@ -23,7 +24,8 @@ use units::Picos;
 
 /// How often something is asked before nobody is said to be there.
 const TRIES: u32 = 4;
-/// The reader looks this often whether it shall end, and keeps a board from thinking that the host has vanished.
+/// The reader looks this often whether it shall end, and keeps a board from thinking that the host has
+/// vanished.
 const LOOK: Duration = Duration::from_millis(200);
 /// Before a mark is tried again that was one too many.
 const NAP: Duration = Duration::from_millis(1);
@@ -94,7 +96,8 @@ impl Session {
         &self.core
     }
 
-    /// What the simulator said when it ended, after an error that its end may have caused. Without one, nothing.
+    /// What the simulator said when it ended, after an error that its end may have caused. Without one,
+    /// nothing.
     pub fn last_words(&mut self) -> String {
         self.process.as_mut().map(Process::end).unwrap_or_default()
     }
@@ -126,8 +129,8 @@ impl Core {
         self.transport.interface.as_ref()
     }
 
-    /// Takes in what the kernel dropped of what the module said. Each is a gap in its numbers, too, as soon as something comes behind it, so for a
-    /// handle the greater of both counts.
+    /// Takes in what the kernel dropped of what the module said. Each is a gap in its numbers, too, as soon as
+    /// something comes behind it, so for a handle the greater of both counts.
     pub fn count_dropped(&self) {
         let dropped = self.transport.dropped();
         self.state().dropped(dropped);
@@ -202,7 +205,8 @@ impl Core {
         Ok(values)
     }
 
-    /// Writes words of registers, in order. They are written once more if no answer comes, unless that would do something else.
+    /// Writes words of registers, in order. They are written once more if no answer comes, unless that would do
+    /// something else.
     ///
     /// # Errors
     /// Nobody answers, or there is no such register.

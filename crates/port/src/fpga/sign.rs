@@ -1,4 +1,5 @@
-//! A frame's signature as the module wants it: with a sum that does not change when the module writes into it when the frame left.
+//! A frame's signature as the module wants it: with a sum that does not change when the module writes into it
+//! when the frame left.
 
 use wire::parse::{TCP, Tuple, UDP};
 use wire::signature::{LENGTH, MODULE_SUM};

@@ -100,7 +100,8 @@ impl Handle {
 }
 
 impl Handle {
-    /// Reports that were lost on the link, or by the kernel: what it drops is a gap in the numbers, too, once something comes behind it.
+    /// Reports that were lost on the link, or by the kernel: what it drops is a gap in the numbers, too, once
+    /// something comes behind it.
     pub fn lost_reports(&self) -> u64 {
         self.unheard.max(self.dropped)
     }
@@ -202,7 +203,8 @@ impl State {
         }
     }
 
-    /// Frames that nobody asked for are numbered: what their numbers skip was lost on the link, or by the kernel before it was read.
+    /// Frames that nobody asked for are numbered: what their numbers skip was lost on the link, or by the
+    /// kernel before it was read.
     fn follow(&mut self, number: u16) {
         let skipped = self.next.map_or(0, |next| number.wrapping_sub(next));
         // One that is behind came late.
@@ -265,7 +267,8 @@ impl State {
         }
     }
 
-    /// The module expected one number and heard another: what lies between never came, used no room there and will not leave.
+    /// The module expected one number and heard another: what lies between never came, used no room there and
+    /// will not leave.
     fn lost(&mut self, expected: u16, heard: u16) {
         let missing = heard.wrapping_sub(expected);
         let (used, handles) = (&mut self.used, &mut self.handles);

@@ -4,8 +4,8 @@
 //!   ns of a tick = ns₀ + (tick − tick₀) · 8        ns₀, tick₀: both of one cycle, as the command `capture` keeps them
 //! ```
 //!
-//! The clock of nanoseconds counts from 2020-01-01 UTC, as signatures do. It is set once, when the module is opened, and goes by the module's own
-//! oscillator from then on; all stamps of one session are on one scale.
+//! The clock of nanoseconds counts from 2020-01-01 UTC, as signatures do. It is set once, when the module is
+//! opened, and goes by the module's own oscillator from then on; all stamps of one session are on one scale.
 
 use crate::Stamp;
 use units::Picos;
@@ -50,7 +50,8 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// How far the module's clock is ahead of the host's, and how much that may be wrong: half of what the exchange took.
+    /// How far the module's clock is ahead of the host's, and how much that may be wrong: half of what the
+    /// exchange took.
     pub fn offset(&self) -> Offset {
         let width = self.after_unix_ns.saturating_sub(self.before_unix_ns);
         let middle = self.before_unix_ns + width / 2;

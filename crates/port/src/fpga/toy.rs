@@ -1,4 +1,5 @@
-//! A toy of a module for tests: it speaks the link's language at the other end of a socket, and its wire is a cable to itself.
+//! A toy of a module for tests: it speaks the link's language at the other end of a socket, and its wire is a
+//! cable to itself.
 
 use super::link::{self, BEAT, Head, LONGEST, Leaves, MODULE, Report, Why, kind};
 use super::registers::*;

@@ -49,7 +49,8 @@ impl Transport {
     /// Frames of the link's EtherType on an interface.
     ///
     /// # Errors
-    /// There is none of that name, it is not an Ethernet, the privilege (CAP_NET_RAW) is lacking, or another program speaks with the module there.
+    /// There is none of that name, it is not an Ethernet, the privilege (CAP_NET_RAW) is lacking, or another
+    /// program speaks with the module there.
     pub fn on(name: &str) -> Result<Self, PortError> {
         let interface = Interface::find(name)?;
         let what = || format!("the module at {name}");
@@ -96,7 +97,8 @@ impl Transport {
         }
     }
 
-    /// Frames that the kernel dropped since this was asked last, for they were not read in time. A socket to a simulator drops none.
+    /// Frames that the kernel dropped since this was asked last, for they were not read in time. A socket to a
+    /// simulator drops none.
     pub fn dropped(&self) -> u64 {
         if self.interface.is_none() {
             return 0;

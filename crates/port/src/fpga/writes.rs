@@ -1,12 +1,14 @@
-//! Writes of registers as frames of the link that can be repeated: an answer may be lost where the write was not. Pure.
+//! Writes of registers as frames of the link that can be repeated: an answer may be lost where the write was
+//! not. Pure.
 //!
 //! ```text
 //!   memory 0 │ address 7 │ data … │ command        control.run      command.ns_step
 //!   └──── one frame, ends here ───┘          └─ alone ─┘         └─ alone, once ─┘
 //! ```
 //!
-//! A frame that is done twice leaves what it leaves when it is done once: words of a memory have their place in the same frame, and behind
-//! a command, or at both ends of a start of the generator, a frame ends. What cannot be made so is sent once.
+//! A frame that is done twice leaves what it leaves when it is done once: words of a memory have their place in
+//! the same frame, and behind a command, or at both ends of a start of the generator, a frame ends. What cannot
+//! be made so is sent once.
 
 use super::link::MOST_WORDS;
 use super::register::Register;
@@ -79,7 +81,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// The module's memories and how often it stepped its clock and began to send, as frames that each come so often leave them.
+    /// The module's memories and how often it stepped its clock and began to send, as frames that each come so
+    /// often leave them.
     fn done(all: &[Batch], times: impl Fn(usize) -> usize) -> (BTreeMap<(u32, u16), u32>, usize, usize) {
         let (mut memories, mut memory, mut address, mut steps) = (BTreeMap::new(), 0, 0_u16, 0);
         let (mut runs, mut begun) = (false, 0);

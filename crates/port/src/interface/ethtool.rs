@@ -1,7 +1,7 @@
 //! What the driver says of itself, by the ioctl of linux/ethtool.h, and stamping by that of linux/net_tstamp.h.
 //!
-//! Each question is a struct of 32-bit words that begins with the command; the driver fills in the rest. Here it is a buffer
-//! of words, and the offsets are named where they are used.
+//! Each question is a struct of 32-bit words that begins with the command; the driver fills in the rest. Here
+//! it is a buffer of words, and the offsets are named where they are used.
 
 use super::netlink::Netlink;
 use super::setup::{Coalescing, Rings};
@@ -76,7 +76,8 @@ impl<'a> Ethtool<'a> {
     }
 
     pub fn speed_bps(&self) -> Option<u64> {
-        // struct ethtool_cmd, 44 bytes: speed is the low half of word 3, its upper bits that of word 7; in Mb/s.
+        // struct ethtool_cmd, 44 bytes: speed is the low half of word 3, its upper bits that of word 7; in
+        // Mb/s.
         let mut words = [0; 11];
         words[0] = GSET;
         self.ask(&mut words).ok()?;
@@ -95,7 +96,8 @@ impl<'a> Ethtool<'a> {
     }
 
     pub fn stamping(&self) -> Stamping {
-        // struct ethtool_ts_info: cmd, so_timestamping, phc_index, tx_types, reserved × 3, rx_filters, reserved × 3.
+        // struct ethtool_ts_info: cmd, so_timestamping, phc_index, tx_types, reserved × 3, rx_filters, reserved
+        // × 3.
         let mut words = [0; 11];
         words[0] = GET_TS_INFO;
         if self.ask(&mut words).is_err() {
@@ -132,7 +134,8 @@ impl<'a> Ethtool<'a> {
     }
 
     pub fn coalescing(&self) -> Option<Coalescing> {
-        // struct ethtool_coalesce, 92 bytes: rx µs, rx frames, the same in interrupts, tx µs …, adaptive rx is word 10.
+        // struct ethtool_coalesce, 92 bytes: rx µs, rx frames, the same in interrupts, tx µs …, adaptive rx is
+        // word 10.
         let mut words = [0; 23];
         words[0] = GCOALESCE;
         self.ask(&mut words).ok()?;
@@ -219,7 +222,8 @@ pub fn with_request(
     // SAFETY: `ifreq` is plain integers, pointers and a union of them; all zeroes is a value of it.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     fill(&mut request);
-    // SAFETY: the request outlives the call; where it points to a buffer, the caller made that as long as `command` needs.
+    // SAFETY: the request outlives the call; where it points to a buffer, the caller made that as long as
+    // `command` needs.
     let status = unsafe { libc::ioctl(socket.as_raw_fd(), command, &mut request) };
     if status == 0 { Ok(request) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,5 +1,6 @@
-//! What a driver can do for XDP, by the kernel's `netdev` family of generic netlink (Linux 6.3 and later; its fields are those of
-//! linux/netdev.h). No program is attached and no socket is bound: asking costs the interface nothing.
+//! What a driver can do for XDP, by the kernel's `netdev` family of generic netlink (Linux 6.3 and later; its
+//! fields are those of linux/netdev.h). No program is attached and no socket is bound: asking costs the
+//! interface nothing.
 //!
 //! ```text
 //!   CTRL_CMD_GETFAMILY "netdev" ─► its number ─► NETDEV_CMD_DEV_GET ifindex ─► xdp-features, xsk-features (Linux 6.8)
@@ -53,7 +54,8 @@ impl XdpFeatures {
 pub struct SocketFeatures(pub u64);
 
 impl SocketFeatures {
-    /// A time at which the frame shall leave; frames of a queue keep their order (`TX_LAUNCH_TIME_FIFO`, Linux 6.15).
+    /// A time at which the frame shall leave; frames of a queue keep their order (`TX_LAUNCH_TIME_FIFO`, Linux
+    /// 6.15).
     pub const fn launch_time(self) -> bool {
         self.0 & 4 != 0
     }
@@ -185,8 +187,8 @@ mod tests {
         assert!(answered(&message[..10]).is_err());
     }
 
-    /// An answer as linux/netdev.h has it: NETDEV_A_DEV_IFINDEX (1), _XDP_FEATURES (3), _XDP_RX_METADATA_FEATURES (5),
-    /// _XSK_FEATURES (6), byte by byte.
+    /// An answer as linux/netdev.h has it: NETDEV_A_DEV_IFINDEX (1), _XDP_FEATURES (3),
+    /// _XDP_RX_METADATA_FEATURES (5), _XSK_FEATURES (6), byte by byte.
     #[cfg(target_endian = "little")]
     #[test]
     fn a_launch_time_is_read_from_the_bit_that_the_kernels_header_gives_it() {

@@ -1,5 +1,6 @@
-//! What is known of a network interface: asked of the kernel by netlink and by ethtool's ioctl, without `/sys` (which shows
-//! the interfaces of the namespace that mounted it, not of this thread's) and without other programs.
+//! What is known of a network interface: asked of the kernel by netlink and by ethtool's ioctl, without `/sys`
+//! (which shows the interfaces of the namespace that mounted it, not of this thread's) and without other
+//! programs.
 //!
 //! ```text
 //! Interface::find(name) ─┬ netlink   index, MAC, MTU, flags, counters
@@ -168,7 +169,8 @@ impl Interface {
         ethtool::Ethtool::new(&self.netlink, &self.name).statistics()
     }
 
-    /// Switches the card's stamping of received frames on, for all frames. It stays on: others may have begun to use it.
+    /// Switches the card's stamping of received frames on, for all frames. It stays on: others may have begun
+    /// to use it.
     ///
     /// # Errors
     /// The driver cannot, or there is no privilege (CAP_NET_ADMIN).
@@ -182,8 +184,8 @@ impl Interface {
         Some(occupant(&self.name, number, is_native, bpf::program_name(number), bpf::link_holder(number)))
     }
 
-    /// Longest frame that may leave, without FCS: the MTU, an Ethernet header, and one VLAN tag, which the kernel allows
-    /// on top of it.
+    /// Longest frame that may leave, without FCS: the MTU, an Ethernet header, and one VLAN tag, which the
+    /// kernel allows on top of it.
     pub fn longest(&self, tagged: bool) -> usize {
         self.mtu as usize + 14 + if tagged { 4 } else { 0 }
     }

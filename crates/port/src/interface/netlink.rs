@@ -1,4 +1,5 @@
-//! Links and their counters by rtnetlink (RFC 3549; linux/rtnetlink.h): requests are one datagram, answers a few.
+//! Links and their counters by rtnetlink (RFC 3549; linux/rtnetlink.h): requests are one datagram, answers a
+//! few.
 
 use super::Statistics;
 use super::ethtool::{Queues, with_request};
@@ -128,7 +129,8 @@ impl Netlink {
         Ok(found)
     }
 
-    /// The XDP program at an interface: its number, and whether the driver runs it (or the kernel, after the driver).
+    /// The XDP program at an interface: its number, and whether the driver runs it (or the kernel, after the
+    /// driver).
     pub fn xdp_program(&self, index: u32) -> io::Result<Option<(u32, bool)>> {
         let mut request = LinkMessage::default();
         request.header.index = index;

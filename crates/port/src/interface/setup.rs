@@ -1,5 +1,6 @@
-//! How an interface is set up: what its driver merges and splits, how many frames its rings hold, how long it waits before an
-//! interrupt, what queues before it, and what it can do for XDP. Asked without changing or opening anything.
+//! How an interface is set up: what its driver merges and splits, how many frames its rings hold, how long it
+//! waits before an interrupt, what queues before it, and what it can do for XDP. Asked without changing or
+//! opening anything.
 
 use super::Interface;
 use super::ethtool::Ethtool;

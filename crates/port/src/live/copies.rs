@@ -1,6 +1,7 @@
 //! Frames that were written here, sent as live frames: each run copies the next one out of a map.
 //!
-//! A call costs tens of milliseconds whatever it sends, so this is for single frames (an ARP answer), not for load.
+//! A call costs tens of milliseconds whatever it sends, so this is for single frames (an ARP answer), not for
+//! load.
 
 use super::state::{self, State};
 use bpf::{

@@ -1,7 +1,7 @@
 //! Pieces of program that several parts need: numbers of any size, random values, sums of words.
 //!
-//! Registers: `R6` is the context, `R7` the frame's first byte, `R8` its position in the schedule, `R9` the state, `R5` the sum
-//! for the network header's checksum, `R0` that for the transport's. `R1` to `R4` are free.
+//! Registers: `R6` is the context, `R7` the frame's first byte, `R8` its position in the schedule, `R9` the
+//! state, `R5` the sum for the network header's checksum, `R0` that for the transport's. `R1` to `R4` are free.
 
 use bpf::{Alu, Assembler, Condition, Label, Register, Register::*, Size};
 use std::os::fd::BorrowedFd;
@@ -46,7 +46,8 @@ pub fn address(a: &mut Assembler, dst: Register, map: BorrowedFd<'_>, offset: us
     a.load_map_value(dst, map, offset as u32);
 }
 
-/// sum += a word, as 32-bit words (which add up like 16-bit ones, modulo 2¹⁶ − 1). Loses `word` if it is wide; uses `spare`.
+/// sum += a word, as 32-bit words (which add up like 16-bit ones, modulo 2¹⁶ − 1). Loses `word` if it is wide;
+/// uses `spare`.
 pub fn add_word(a: &mut Assembler, sum: Register, word: Register, bytes: u8, spare: Register) {
     if bytes < 8 {
         a.add(sum, word);
@@ -56,7 +57,8 @@ pub fn add_word(a: &mut Assembler, sum: Register, word: Register, bytes: u8, spa
     a.mov32(spare, word).add(sum, spare);
 }
 
-/// Folds a sum to 16 bits and complements it: a checksum (RFC 1071). 32 carries of 32 bits and less are folded in five steps.
+/// Folds a sum to 16 bits and complements it: a checksum (RFC 1071). 32 carries of 32 bits and less are folded
+/// in five steps.
 pub fn finish(a: &mut Assembler, sum: Register, spare: Register, is_udp: bool) {
     a.mov(spare, sum).shr(spare, 32).mov32(sum, sum).add(sum, spare);
     for _ in 0..3 {
@@ -81,7 +83,8 @@ pub fn spread(a: &mut Assembler, value: Register, spare: Register, seed: u64) {
     a.mov(spare, value).shr(spare, 31).xor(value, spare);
 }
 
-/// `bits` = one of `0..count` (`wire::template::span_value`); count 0 is all. Uses R1, R3 and R4, and `bits` is R2.
+/// `bits` = one of `0..count` (`wire::template::span_value`); count 0 is all. Uses R1, R3 and R4, and `bits` is
+/// R2.
 pub fn span(a: &mut Assembler, count: u64) {
     if count == 0 {
         return;

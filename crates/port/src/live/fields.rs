@@ -1,6 +1,8 @@
-//! What changes from frame to frame, as program: where each varying field stands, its value, its place in the frame.
+//! What changes from frame to frame, as program: where each varying field stands, its value, its place in the
+//! frame.
 //!
-//! Frames are made one after another, so no field needs a division: each keeps its turn in the state and moves on by one.
+//! Frames are made one after another, so no field needs a division: each keeps its turn in the state and moves
+//! on by one.
 
 use super::emit::{self, FRAME, NETWORK, POSITION, STATE, TRANSPORT};
 use super::state::{MOST_PLACES, PLACES};
@@ -98,7 +100,8 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// R2 = this frame's turn, below `count` also by the verifier's word; moves on. Uses R1 and R3. `None` if there is no room.
+    /// R2 = this frame's turn, below `count` also by the verifier's word; moves on. Uses R1 and R3. `None` if
+    /// there is no room.
     pub fn emit(&self, a: &mut Assembler, places: &mut Places) -> Option<()> {
         let every = self.every.divisor();
         let count = self.count.as_ref().map(Modulus::divisor);

@@ -5,8 +5,9 @@
 //!   worker (the caller) ─ BPF_PROG_RUN … BPF_PROG_RUN (again after any other signal)
 //! ```
 //!
-//! The call makes millions of frames, so a signal to the worker (EINTR) ends it; the signal's handler does nothing. The worker is
-//! the thread that called: whoever reads that thread's CPU time reads what the frames cost.
+//! The call makes millions of frames, so a signal to the worker (EINTR) ends it; the signal's handler does
+//! nothing. The worker is the thread that called: whoever reads that thread's CPU time reads what the frames
+//! cost.
 
 use super::state::{END, NEXT, State};
 use bpf::{LiveRun, Program};
@@ -41,8 +42,8 @@ pub enum Watch {
 }
 
 impl Leg<'_> {
-    /// Makes frames on this thread, on that CPU, until everything was made or `watch`, which another thread calls, says `End`.
-    /// Nothing is made any more when this returns.
+    /// Makes frames on this thread, on that CPU, until everything was made or `watch`, which another thread
+    /// calls, says `End`. Nothing is made any more when this returns.
     pub fn run(&self, cpu: usize, watch: &mut (dyn FnMut() -> Watch + Send)) -> io::Result<()> {
         let (over, ending) = (AtomicBool::new(false), AtomicBool::new(false));
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
@@ -136,7 +137,8 @@ pub fn current_cpu() -> usize {
     rustix::thread::sched_getcpu()
 }
 
-/// A CPU for the worker of this queue: of those that this thread may use, the queue-th; for the first queue, the one it is on.
+/// A CPU for the worker of this queue: of those that this thread may use, the queue-th; for the first queue,
+/// the one it is on.
 pub fn cpu_for(queue: u32) -> usize {
     let current = current_cpu();
     let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return current };
@@ -156,7 +158,8 @@ fn on_cpu(cpu: usize, work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     result
 }
 
-/// Keeps this thread on one CPU: which receive queue of a veth gets the frames depends on it, and so does the count of refused ones.
+/// Keeps this thread on one CPU: which receive queue of a veth gets the frames depends on it, and so does the
+/// count of refused ones.
 pub fn pin(cpu: usize) -> io::Result<()> {
     let mut set = rustix::thread::CpuSet::new();
     set.set(cpu);

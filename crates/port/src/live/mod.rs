@@ -7,7 +7,8 @@
 //!        refused frames ◄───────── tracepoint xdp_devmap_xmit ◄─────────────────────┘
 //! ```
 //!
-//! Transmit only. The driver must take frames of others (`ndo_xdp_xmit`); on a veth that means that the peer has an XDP program, or GRO.
+//! Transmit only. The driver must take frames of others (`ndo_xdp_xmit`); on a veth that means that the peer
+//! has an XDP program, or GRO.
 
 mod copies;
 mod emit;
@@ -138,8 +139,8 @@ pub(crate) fn open(address: &Address, wish: &Wish) -> Result<Box<dyn Port>, Port
     }))
 }
 
-/// Before anything is sent: a driver that never takes frames of programs. (Whether a veth does depends on its peer, which may
-/// get a program or GRO any time: its refusal is seen with the first frames.)
+/// Before anything is sent: a driver that never takes frames of programs. (Whether a veth does depends on its
+/// peer, which may get a program or GRO any time: its refusal is seen with the first frames.)
 fn refuse_driver(interface: &Interface) -> Result<(), PortError> {
     let driver = interface.driver.as_deref().unwrap_or("the driver");
     if driver == "veth" || features::of(interface.index).map_or(true, |features| features.transmit()) {
@@ -183,7 +184,8 @@ impl LivePort {
         PortError::Unavailable { what, why: format!("{driver} refuses every frame ({error}){advice}") }
     }
 
-    /// Frames that were handed to the driver, of which it refused some (of the mean length, which is theirs where all have one).
+    /// Frames that were handed to the driver, of which it refused some (of the mean length, which is theirs
+    /// where all have one).
     fn count(&mut self, frames: u64, bytes: u64, refused: u64) {
         let refused = refused.min(frames);
         let lost = u128::from(bytes) * u128::from(refused) / u128::from(frames.max(1));

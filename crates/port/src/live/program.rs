@@ -10,7 +10,8 @@
 //!   next += 1, redirect to the interface
 //! ```
 //!
-//! A page comes back as its last receiver left it, so headers are written whole each time. A frame is counted in the run that hands it over.
+//! A page comes back as its last receiver left it, so headers are written whole each time. A frame is counted
+//! in the run that hands it over.
 
 use super::emit::{self, FRAME, NETWORK, POSITION, STATE, TRANSPORT};
 use super::fields::{self, Context, Number, Numbering, Places, Tables, Turns};
@@ -25,8 +26,8 @@ use wire::template::{Modulus, Order, Source, Stream, Turns as Rota, Variation};
 
 /// Streams that one program makes at most.
 pub const MOST_STREAMS: usize = 64;
-/// Bytes from the start of a frame that a program writes at most, when streams have different bytes there; those behind are copied
-/// out of a table.
+/// Bytes from the start of a frame that a program writes at most, when streams have different bytes there;
+/// those behind are copied out of a table.
 const MOST_WRITTEN: usize = 256;
 /// Headers are written anew for each frame up to here.
 const HEADERS: usize = 60;
@@ -139,8 +140,8 @@ pub fn write(
     Ok(Making { code, frame, places, length, _tables: map })
 }
 
-/// How far from its start each frame is written: over all that varies, the headers, and wherever streams differ; and as far as that
-/// is, where it is more than the program writes by itself.
+/// How far from its start each frame is written: over all that varies, the headers, and wherever streams
+/// differ; and as far as that is, where it is more than the program writes by itself.
 fn written(streams: &[Stream], frame: &[u8]) -> (usize, usize) {
     let touched = streams.iter().flat_map(ends_of).max().unwrap_or(0);
     let differs = |at: &usize| {
@@ -513,8 +514,8 @@ fn is_shared(stream: &Stream, variation: &Variation) -> bool {
     stream.variations().iter().filter(overlaps).count() > 1
 }
 
-/// R1 = nanoseconds late: how far the gap to the frame before was from the one that was asked for is the difference of both
-/// latenesses. R1 stays.
+/// R1 = nanoseconds late: how far the gap to the frame before was from the one that was asked for is the
+/// difference of both latenesses. R1 stays.
 fn gap_error(a: &mut Assembler) {
     let (ahead, first, small) = (a.label(), a.label(), a.label());
     a.load(Size::Double, R2, STATE, state::LAST_LATE).mov(R5, R1).mov(R4, R1).add(R4, 1);

@@ -5,8 +5,9 @@
 //! | `xdp_devmap_xmit` | after each batch that a driver was given | sent, dropped, error |
 //! | `xdp_redirect_err` | a frame that did not get that far | error |
 //!
-//! Frames of others pass there too. Ours are told apart with certainty: between a run of our program and the flush of its frames the kernel
-//! does nothing else on this CPU, so whatever passes there on our CPU while frames of ours are under way is ours.
+//! Frames of others pass there too. Ours are told apart with certainty: between a run of our program and the
+//! flush of its frames the kernel does nothing else on this CPU, so whatever passes there on our CPU while
+//! frames of ours are under way is ours.
 
 use super::state::{CPU, ERROR, LEFT, NEXT, REFUSED, State};
 use bpf::{Assembler, BpfError, Condition, Helper, License, Link, Program, ProgramKind, Register::*, Size};

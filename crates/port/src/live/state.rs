@@ -7,7 +7,8 @@
 //! 1536 ┴ where each varying field stands                                    written by us before a call, then by the program
 //! ```
 //!
-//! All words have 64 bits. The program looks at `END` before each frame: 0 makes it look for a change, and drop frames if there is none.
+//! All words have 64 bits. The program looks at `END` before each frame: 0 makes it look for a change, and drop
+//! frames if there is none.
 
 use crate::GapErrors;
 use bpf::{BpfError, Map, MapSpec, Shared};
@@ -87,7 +88,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// One event takes `per / events` picoseconds, which is `per / (1000 · events)` nanoseconds: whole ones, and a rest that is carried.
+    /// One event takes `per / events` picoseconds, which is `per / (1000 · events)` nanoseconds: whole ones,
+    /// and a rest that is carried.
     pub fn new(rate: units::Rate, origin_monotonic_ns: u64) -> Self {
         let (events, per) = rate.ratio();
         // At most 10¹² events for as many picoseconds or more: 10¹⁵ fits.

@@ -1,7 +1,7 @@
 //! The bytes of capture files as they are written here: little endian, nanoseconds.
 //!
-//! One enhanced packet block: type, length, interface, time (high, low), bytes kept, length on the wire, the frame padded to
-//! four, the queue as an option if there are several, and the length again.
+//! One enhanced packet block: type, length, interface, time (high, low), bytes kept, length on the wire, the
+//! frame padded to four, the queue as an option if there are several, and the length again.
 
 use super::Format;
 use crate::Stamp;
@@ -113,7 +113,8 @@ fn frame_ng(entry: &Entry<'_>, room: &mut [u8]) {
         place.copy_from_slice(&field.to_le_bytes());
     }
     let (data, rest) = rest.split_at_mut(kept.next_multiple_of(4));
-    // The last word first, padding and all: one store, where filling the padding would be a call for each frame.
+    // The last word first, padding and all: one store, where filling the padding would be a call for each
+    // frame.
     if let Some(last) = data.last_chunk_mut::<4>() {
         *last = [0; 4];
     }

@@ -60,7 +60,8 @@ impl Ticks {
     pub const MICROS: Self = Self { resolution: Resolution::Micros, offset_s: 0 };
     pub const NANOS: Self = Self { resolution: Resolution::Nanos, offset_s: 0 };
 
-    /// Of `if_tsresol`: a negative power of 10, or of 2 if the highest bit is set. `None` if it is finer than can be counted with.
+    /// Of `if_tsresol`: a negative power of 10, or of 2 if the highest bit is set. `None` if it is finer than
+    /// can be counted with.
     fn new(tsresol: u8) -> Option<Self> {
         let resolution = match (tsresol & 0x80 != 0, u32::from(tsresol & 0x7f)) {
             (false, 9) => Resolution::Nanos,
@@ -94,7 +95,8 @@ impl Ticks {
 }
 
 impl Interface {
-    /// The one of a pcap file, from the last field of its header: link type, and how long the FCS is, if it says so.
+    /// The one of a pcap file, from the last field of its header: link type, and how long the FCS is, if it
+    /// says so.
     pub(super) fn of_pcap(snap: u32, link: u32, ticks: Ticks) -> Self {
         let fcs = if link & 1 << 26 != 0 { (link >> 28) as usize * 2 } else { 0 };
         Self { link: LinkType(link as u16), name: String::new(), snap, dropped: None, ticks, fcs }

@@ -1,5 +1,6 @@
-//! `pcap`: capture files as ports. One that is received from replays its frames as fast as they are asked for, with their
-//! stamps; one that is sent to writes them, stamped with the time at which they were to leave, or with that of the call.
+//! `pcap`: capture files as ports. One that is received from replays its frames as fast as they are asked for,
+//! with their stamps; one that is sent to writes them, stamped with the time at which they were to leave, or
+//! with that of the call.
 //!
 //! ```text
 //! in.pcapng ─► Reader ─► receive          transmit ─► Writer ─► out.pcapng

@@ -5,8 +5,8 @@
 //! pcapng  SHB │ IDB │ IDB │ EPB (frame) │ EPB │ SPB │ ISB │ …     SHB: another section may follow
 //! ```
 //!
-//! Formats: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng. No library: what there is hides how much of a cut-off file
-//! was whole, and that is what its reader must be told.
+//! Formats: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng. No library: what there is hides how much of a
+//! cut-off file was whole, and that is what its reader must be told.
 
 use super::interface::{Interface, LinkType, Ticks, options};
 use super::source::{Order, Source};
@@ -124,7 +124,8 @@ impl Reader {
     /// The next frame; `None` at the end.
     ///
     /// # Errors
-    /// `Truncated` if the file ends within something, `File` if it is damaged. There is nothing to read after that.
+    /// `Truncated` if the file ends within something, `File` if it is damaged. There is nothing to read after
+    /// that.
     #[allow(clippy::should_implement_trait)] // It lends.
     pub fn next(&mut self) -> Result<Option<Captured<'_>>, PortError> {
         if self.is_over {

@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use units::Picos;
 
-/// When a file is long enough, and how many are kept. Without any of these there is one file, under its own name.
+/// When a file is long enough, and how many are kept. Without any of these there is one file, under its own
+/// name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rotation {
     /// Bytes of a file; it ends with the frame before the one that would exceed them.

@@ -1,7 +1,7 @@
 //! Writes capture files: frames go into a large buffer, and the buffer goes to the file by one write(2).
 //!
-//! A file is whole at every moment in which nothing is being written: the buffer holds whole frames only, and if a write fails
-//! (a full disk), what was written of it is cut off again.
+//! A file is whole at every moment in which nothing is being written: the buffer holds whole frames only, and
+//! if a write fails (a full disk), what was written of it is cut off again.
 
 use super::Format;
 use super::bytes::{self, Described, Entry, Statistics};

@@ -1,5 +1,6 @@
-//! `tap`: a network device of this host whose cable ends in this program. What is sent here arrives at the host's own
-//! stack, and what the host sends through the device is received here. It goes when the port is closed.
+//! `tap`: a network device of this host whose cable ends in this program. What is sent here arrives at the
+//! host's own stack, and what the host sends through the device is received here. It goes when the port is
+//! closed.
 //!
 //! ```text
 //!   host's stack ◄── device ◄── write(2) ── transmit
@@ -247,7 +248,8 @@ impl Port for Tap {
     }
 
     fn counters(&mut self) -> Result<&Counters, PortError> {
-        // Of a device that is gone, the last figures stay. They are those of all queues: the first one tells them.
+        // Of a device that is gone, the last figures stay. They are those of all queues: the first one tells
+        // them.
         if self.about.queue == 0
             && let Ok(now) = self.interface.statistics()
         {

@@ -1,5 +1,5 @@
-//! Frames and datagrams: what of a frame goes to a socket, and the headers that a received payload gets back, so that whoever
-//! reads frames finds a signature where it always is.
+//! Frames and datagrams: what of a frame goes to a socket, and the headers that a received payload gets back,
+//! so that whoever reads frames finds a signature where it always is.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;

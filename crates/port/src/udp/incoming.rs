@@ -80,7 +80,8 @@ impl Incoming {
         }
         let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
         let (headers, count) = (self.headers.as_mut_ptr(), most as libc::c_uint);
-        // SAFETY: the first `count` headers point to vectors and controls of this value, and these to its rooms; no time-out.
+        // SAFETY: the first `count` headers point to vectors and controls of this value, and these to its
+        // rooms; no time-out.
         let got =
             unsafe { libc::recvmmsg(socket.as_raw_fd(), headers, count, flags as _, std::ptr::null_mut()) };
         let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
@@ -108,7 +109,8 @@ impl Incoming {
     }
 }
 
-/// The stamp and the count of lost datagrams among control messages (cmsg(3)): length, level, type, value, aligned to 8.
+/// The stamp and the count of lost datagrams among control messages (cmsg(3)): length, level, type, value,
+/// aligned to 8.
 fn told(mut control: &[u8]) -> (Stamp, Option<u32>) {
     let (mut stamp, mut lost) = (Stamp::NONE, None);
     while let Some((head, rest)) = control.split_at_checked(16) {

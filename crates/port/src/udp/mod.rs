@@ -4,8 +4,8 @@
 //!   frame ─► its UDP payload ─► sendmmsg, UDP_SEGMENT      recvmmsg ─► payload with headers ─► frame
 //! ```
 //!
-//! The socket is connected: it sends to one peer and receives from it alone. Of a frame only the payload of its UDP datagram
-//! is sent; addresses are the socket's.
+//! The socket is connected: it sends to one peer and receives from it alone. Of a frame only the payload of its
+//! UDP datagram is sent; addresses are the socket's.
 
 mod headers;
 mod incoming;

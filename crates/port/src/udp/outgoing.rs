@@ -112,8 +112,8 @@ impl Outgoing {
         let messages = self.lay_out();
         let count = messages as libc::c_uint;
         let headers = self.headers.as_mut_ptr();
-        // SAFETY: the first `count` headers point to vectors and controls of this value, and these to its rooms; all outlive
-        // the call.
+        // SAFETY: the first `count` headers point to vectors and controls of this value, and these to its
+        // rooms; all outlive the call.
         let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count, libc::MSG_DONTWAIT) };
         let sent = usize::try_from(sent).map_err(|_| io::Error::last_os_error())?;
         Ok(self.done(sent))

@@ -1,5 +1,5 @@
-//! What every port does, whatever it is made of. A new kind is a line in the table at the end and its two ends in
-//! `conformance/ends.rs`. Needs root: each test makes its own namespaces.
+//! What every port does, whatever it is made of. A new kind is a line in the table at the end and its two ends
+//! in `conformance/ends.rs`. Needs root: each test makes its own namespaces.
 
 mod ends;
 
@@ -93,7 +93,8 @@ impl Kind {
         }
     }
 
-    /// Far more than any ring holds, read late: what was sent is what was received and what was counted as lost.
+    /// Far more than any ring holds, read late: what was sent is what was received and what was counted as
+    /// lost.
     fn counters_conserve(&self) {
         let mut ends = self.ends();
         let frames: Vec<_> = (0..self.many()).map(|n| frame(n, 1_000, ends.is_ipv6)).collect();

@@ -184,7 +184,8 @@ fn one_bit_is_wrong_and_only_one() {
     assert_eq!(frames[1][..14], [0; 14], "the Ethernet header is left alone");
 }
 
-/// Each rate, of 100 000 frames: the count is within four standard deviations of a binomial distribution, √(n p (1−p)).
+/// Each rate, of 100 000 frames: the count is within four standard deviations of a binomial distribution, √(n p
+/// (1−p)).
 #[test]
 fn a_rate_is_recovered() {
     const FRAMES: u32 = 100_000;
@@ -207,7 +208,8 @@ fn a_rate_is_recovered() {
     let (seen, counters) = run("reorder=1%,seed=3", "rate-reorder", FRAMES);
     let late = seen.windows(2).filter(|pair| pair[1] < pair[0]).count() as u64;
     assert_eq!(seen.len(), FRAMES as usize);
-    // A frame that is overtaken by one comes after a higher number, unless its neighbour was chosen as well: rarely.
+    // A frame that is overtaken by one comes after a higher number, unless its neighbour was chosen as well:
+    // rarely.
     assert!(late <= counters.faults.reordered && late * 100 >= counters.faults.reordered * 96, "{late}");
 }
 

@@ -227,7 +227,8 @@ fn a_stop_is_prompt_and_nothing_leaves_after_it() {
             let (seen, stopped) = (AtomicBool::new(false), Mutex::new(None));
             let made = std::thread::scope(|scope| {
                 scope.spawn(|| {
-                    // To load a program takes time, on a busy machine much: the first frame comes when it comes.
+                    // To load a program takes time, on a busy machine much: the first frame comes when it
+                    // comes.
                     let begun = Instant::now();
                     while !seen.load(Relaxed) && begun.elapsed() < PATIENCE {
                         std::thread::sleep(Duration::from_millis(5));

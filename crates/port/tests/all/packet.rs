@@ -71,7 +71,8 @@ fn receive(port: &mut dyn Port, count: usize) -> Vec<Vec<u8>> {
     frames
 }
 
-/// `count` frames of changing length cross, and arrive as they were sent, in order; both sides and the kernel count the same.
+/// `count` frames of changing length cross, and arrive as they were sent, in order; both sides and the kernel
+/// count the same.
 fn crosses(bed: &Bed, out: &str, into: &str, both: bool) {
     let direction = if both { Direction::Both } else { Direction::Transmit };
     let wish = Wish { direction, ..Wish::default() };
@@ -398,7 +399,8 @@ fn a_port_may_be_closed_while_it_is_busy() {
 #[test]
 fn auto_chooses_and_says_why_not_another() {
     let bed = bed();
-    // veth has no zero-copy; where frames are copied anyway, a thread that spins sends the even way, others the cheap one.
+    // veth has no zero-copy; where frames are copied anyway, a thread that spins sends the even way, others the
+    // cheap one.
     let fast = open(bed.generator(), "auto:gen0", &Wish::transmit()).unwrap();
     assert_eq!(fast.about().kind, "xdp", "{:?}", fast.about().choices);
     drop(fast);

@@ -268,7 +268,8 @@ fn a_capture_goes_to_several_files_and_the_oldest_are_removed() {
     let last = read(&std::fs::read(folder.path().join("c-00005.pcapng")).unwrap()).unwrap();
     assert_eq!((last.len(), last[0].0), (5, START + 40));
 
-    // By size: 24 bytes of header, 16 + 60 for each frame: 10 frames are 784 bytes. By time: 10 ns from the first on.
+    // By size: 24 bytes of header, 16 + 60 for each frame: 10 frames are 784 bytes. By time: 10 ns from the
+    // first on.
     for rotation in [
         Rotation { bytes: Some(784), ..Rotation::default() },
         Rotation { time: Some(Picos::from_nanos(10)), ..Rotation::default() },

@@ -6,8 +6,8 @@
 //! | tag key, tag value, field key | comma, `=`, space |
 //! | text field | `"`, `\` |
 //!
-//! A tag can hold no line end and end in no backslash, and can not be empty: line ends become spaces, the backslash goes,
-//! and an empty tag is left out. Source: InfluxDB 1.8 reference, "line protocol".
+//! A tag can hold no line end and end in no backslash, and can not be empty: line ends become spaces, the
+//! backslash goes, and an empty tag is left out. Source: InfluxDB 1.8 reference, "line protocol".
 
 use std::fmt::Write;
 

@@ -5,8 +5,8 @@
 //!                                       └─► exponential buckets: bounds 2^(i/32) s, each 2.2 % above the one before
 //! ```
 //!
-//! Both only ever grow: they are cumulative over the run. A value whose HdrHistogram bucket straddles a bound is
-//! counted above it (fixed bounds) or by the bucket's middle (exponential): 0.1 % at most.
+//! Both only ever grow: they are cumulative over the run. A value whose HdrHistogram bucket straddles a bound
+//! is counted above it (fixed bounds) or by the bucket's middle (exponential): 0.1 % at most.
 
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
@@ -146,7 +146,8 @@ mod tests {
         let spread =
             spread(&[(0, 1), (999, 2), (1_000, 3), (1_001, 4), (50_000_000, 5), (200_000_000_000, 6)]);
         let at_most: Vec<(f64, u64)> = spread.at_most().collect();
-        // 0, 999 and 1 000 ns are exact in a histogram of three digits (below 2 048 every value has its bucket).
+        // 0, 999 and 1 000 ns are exact in a histogram of three digits (below 2 048 every value has its
+        // bucket).
         assert_eq!(at_most[0], (1e-6, 6));
         assert_eq!(at_most[1], (1.25e-6, 10));
         // 50 ms lies in a histogram bucket of 32 768 ns that reaches beyond 50 ms: it is counted above.
@@ -162,8 +163,8 @@ mod tests {
         // 2^-10 s = 976 562.5 ns: 970 000 lies below it, and above 2^(-10 - 1/32) s = 955 635 ns.
         let spread = spread(&[(970_000, 1), (1_000_000_000, 2), (1_000_000, 4)]);
         let found: Vec<(i32, u64)> = spread.exponential().collect();
-        // 1 ms: log2(0.001)·32 = −318.9 → −318. 1 s is its bucket's upper bound, but its histogram bucket's middle
-        // is 262 144 ns above it: index 1.
+        // 1 ms: log2(0.001)·32 = −318.9 → −318. 1 s is its bucket's upper bound, but its histogram bucket's
+        // middle is 262 144 ns above it: index 1.
         assert_eq!(found, [(-320, 1), (-318, 4), (1, 2)]);
         for (index, _) in found {
             let (low, high) = (((index - 1) as f64 / 32.0).exp2(), (index as f64 / 32.0).exp2());

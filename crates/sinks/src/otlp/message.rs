@@ -1,7 +1,7 @@
 //! A run's figures as an OTLP metrics request.
 //!
-//! Sums and distributions are cumulative from the run's origin, and sums only grow. A resource stands for the run; its
-//! attributes are what all samples share.
+//! Sums and distributions are cumulative from the run's origin, and sums only grow. A resource stands for the
+//! run; its attributes are what all samples share.
 
 use crate::metrics::{Cumulative, SCALE, Sample, Spread, Unit, Value, bounds_s};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
@@ -99,7 +99,8 @@ fn metrics(samples: Vec<Sample<'_>>, shape: Shape, times: Times) -> Vec<Metric> 
     all
 }
 
-/// `tare.latency`; the unit is beside it, so counts of bytes need a word that tells them from counts of requests.
+/// `tare.latency`; the unit is beside it, so counts of bytes need a word that tells them from counts of
+/// requests.
 fn name(sample: &Sample<'_>) -> String {
     let counts_bytes = matches!(sample.value, Value::Counter(_)) && sample.meaning.unit == Unit::Bytes;
     format!("tare.{}{}", sample.meaning.name, if counts_bytes { ".size" } else { "" })
@@ -173,7 +174,8 @@ fn exponential(spread: &Spread, times: Times) -> ExponentialHistogramDataPoint {
     }
 }
 
-/// Scale and counts without gaps. OTLP's bucket i holds what is above base^i and at most base^(i+1): one less than ours.
+/// Scale and counts without gaps. OTLP's bucket i holds what is above base^i and at most base^(i+1): one less
+/// than ours.
 fn buckets(mut counts: Vec<(i32, u64)>) -> (i32, Option<Buckets>) {
     let mut scale = SCALE;
     loop {

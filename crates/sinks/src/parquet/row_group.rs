@@ -5,7 +5,8 @@
 //! ```
 //!
 //! The row group writer of `parquet` takes a whole column before the next one, so every row would have to wait
-//! in memory. Here rows are encoded as they come, in a third of the memory and without a long pause per row group.
+//! in memory. Here rows are encoded as they come, in a third of the memory and without a long pause per row
+//! group.
 
 use crate::samples::{Batch, Data, Dictionary, Values};
 use bytes::Bytes;
@@ -101,8 +102,8 @@ impl Column {
 
 /// Rows of texts as the column writer takes them.
 ///
-/// Cloning a text counts references atomically, which costs as much as encoding it. So a row keeps the text that
-/// it had in the last batch, if it is the same one: with few outcomes, nearly all are.
+/// Cloning a text counts references atomically, which costs as much as encoding it. So a row keeps the text
+/// that it had in the last batch, if it is the same one: with few outcomes, nearly all are.
 #[derive(Default)]
 struct Texts {
     dictionary: Vec<ByteArray>,

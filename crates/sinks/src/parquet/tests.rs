@@ -157,7 +157,8 @@ fn a_run_without_events_has_an_empty_table() {
     assert_eq!(rows_of(&path), (0, 0));
 }
 
-/// A disk that is full in the middle of the second row group (ENOSPC is 28); tests/tests/samples.rs has a real one.
+/// A disk that is full in the middle of the second row group (ENOSPC is 28); tests/tests/samples.rs has a real
+/// one.
 #[test]
 fn what_is_before_a_failure_stays_readable() {
     let folder = tempfile::tempdir().unwrap();

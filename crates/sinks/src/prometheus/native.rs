@@ -1,4 +1,5 @@
-//! A distribution as Prometheus' native histograms have it: spans of neighbouring buckets, and the gains of their counts.
+//! A distribution as Prometheus' native histograms have it: spans of neighbouring buckets, and the gains of
+//! their counts.
 //!
 //! ```text
 //! index   −320        −318 −317       spans   (offset −320, length 1) (offset 1, length 2)

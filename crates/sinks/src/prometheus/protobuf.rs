@@ -1,5 +1,5 @@
-//! Prometheus' protobuf format, which carries native histograms: `io.prometheus.client.MetricFamily`, each with its length
-//! before it. Numbers of fields are those of prometheus/client_model `metrics.proto`.
+//! Prometheus' protobuf format, which carries native histograms: `io.prometheus.client.MetricFamily`, each with
+//! its length before it. Numbers of fields are those of prometheus/client_model `metrics.proto`.
 
 use super::names::name;
 use super::native::{BucketSpan, SCHEMA, ZERO_THRESHOLD, spans};

@@ -1,4 +1,5 @@
-//! Messages of remote write 1.0; numbers of fields are those of Prometheus' `prompb/remote.proto` and `types.proto`.
+//! Messages of remote write 1.0; numbers of fields are those of Prometheus' `prompb/remote.proto` and
+//! `types.proto`.
 
 use crate::prometheus::BucketSpan;
 use prost::Message;

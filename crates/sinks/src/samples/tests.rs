@@ -79,8 +79,8 @@ fn flags(batch: &Batch, name: &str) -> Vec<Option<bool>> {
     })
 }
 
-/// By hand, from the times in [`answer`]: 700 − 100, 700 − 350, 350 − 100; of these 250, 200 were blocked, and 30 unread: the
-/// tare is 80, or 30 where all lateness was blocked.
+/// By hand, from the times in [`answer`]: 700 − 100, 700 − 350, 350 − 100; of these 250, 200 were blocked, and
+/// 30 unread: the tare is 80, or 30 where all lateness was blocked.
 #[test]
 fn each_column_says_what_its_name_says() {
     let table = Table::new(&run(), 1);

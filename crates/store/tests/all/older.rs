@@ -1,5 +1,5 @@
-//! A run that was kept by the version before rows had phases, outcomes and threads: a demo of 8 s at 2 000/s with a
-//! stall of one second. It must be readable for good.
+//! A run that was kept by the version before rows had phases, outcomes and threads: a demo of 8 s at 2 000/s
+//! with a stall of one second. It must be readable for good.
 
 use hdrhistogram::Histogram;
 use measure::Series;

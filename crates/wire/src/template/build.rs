@@ -119,7 +119,8 @@ impl Stream {
         }
     }
 
-    /// What a whole frame of one length says of all others of that length: its checksums less what varies (RFC 1624).
+    /// What a whole frame of one length says of all others of that length: its checksums less what varies (RFC
+    /// 1624).
     fn shape_of(&self, frame: &[u8], places: &Places, sign: bool) -> Shape {
         let value = |at: Option<usize>| at.map_or(0, |at| half(frame, at));
         let without = |checksum: Option<usize>, counts: fn(&Variation) -> bool| {

@@ -1,4 +1,5 @@
-//! One frame of a specification, at one length: headers are written from the inside out, so that each finds its payload.
+//! One frame of a specification, at one length: headers are written from the inside out, so that each finds its
+//! payload.
 
 use super::spec::{Layer, Payload, StreamSpec};
 use crate::checksum::Pseudo;
@@ -94,7 +95,8 @@ pub(super) fn names(stream: &StreamSpec) -> String {
     }
 }
 
-/// The stream's frame of `length` bytes, with first values for all that varies; filled up with zeros to the least that Ethernet has.
+/// The stream's frame of `length` bytes, with first values for all that varies; filled up with zeros to the
+/// least that Ethernet has.
 pub(super) fn frame(stream: &StreamSpec, length: usize, seed: u64) -> Result<Vec<u8>, WireError> {
     let mut bytes = alloc::vec![0; length];
     let layers = &stream.layers;

@@ -5,7 +5,8 @@
 //!                                                    Stream: base bytes, shapes (one a length), variations
 //! ```
 //!
-//! Frame n is a pure function of n (and of its times, if it is signed), so that threads that share a schedule make the same frames as one.
+//! Frame n is a pure function of n (and of its times, if it is signed), so that threads that share a schedule
+//! make the same frames as one.
 
 mod build;
 mod layers;
@@ -80,7 +81,8 @@ impl Template {
         Self::from_frames_with(frames, &Changes::default())
     }
 
-    /// The same with fields that vary and a signature over the first bytes of the payload. A checksum that was wrong stays wrong.
+    /// The same with fields that vary and a signature over the first bytes of the payload. A checksum that was
+    /// wrong stays wrong.
     ///
     /// # Errors
     /// As `from_frames`, and a field that a frame does not have.

@@ -1,7 +1,7 @@
 //! Division by a number that stays the same, and random values that are a function of their number.
 //!
-//! For d ≥ 2, m = ⌊(2⁶⁴ − 1) / d⌋ and any n < 2⁶⁴: q = ⌊n · m / 2⁶⁴⌋ is ⌊n / d⌋ or one less, since n·m/2⁶⁴ > n/d − 1.
-//! So one multiplication and one correction do what a division does at many times the cost.
+//! For d ≥ 2, m = ⌊(2⁶⁴ − 1) / d⌋ and any n < 2⁶⁴: q = ⌊n · m / 2⁶⁴⌋ is ⌊n / d⌋ or one less, since n·m/2⁶⁴ >
+//! n/d − 1. So one multiplication and one correction do what a division does at many times the cost.
 
 /// A divisor, made ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,8 @@ impl Modulus {
     }
 }
 
-/// 64 even bits from a seed and a number: the finalizer of SplitMix64 over `seed + number · 0x9e3779b97f4a7c15`.
+/// 64 even bits from a seed and a number: the finalizer of SplitMix64 over `seed + number ·
+/// 0x9e3779b97f4a7c15`.
 #[inline]
 pub const fn spread(seed: u64, number: u64) -> u64 {
     let mut z = seed.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -51,8 +52,8 @@ pub const fn spread(seed: u64, number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// One of `0..count` from 64 even bits; `count` 0 is 2⁶⁴. Up to 2³² only the upper half of the bits counts, so that 64-bit arithmetic
-/// suffices to do the same elsewhere.
+/// One of `0..count` from 64 even bits; `count` 0 is 2⁶⁴. Up to 2³² only the upper half of the bits counts, so
+/// that 64-bit arithmetic suffices to do the same elsewhere.
 #[inline]
 pub const fn span_value(bits: u64, count: u64) -> u64 {
     if count == 0 {

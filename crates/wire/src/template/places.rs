@@ -1,4 +1,5 @@
-//! Where a frame's headers are: read from its bytes, so that frames that were made and frames that were taken are treated alike.
+//! Where a frame's headers are: read from its bytes, so that frames that were made and frames that were taken
+//! are treated alike.
 
 use super::spec::Field;
 use crate::parse::{self, ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_IPV6, Tuple};

@@ -98,8 +98,8 @@ pub(super) fn turns(weights: &[u32]) -> Result<Turns, WireError> {
     Ok(Turns::Pattern { entries, modulus, weights })
 }
 
-/// As many entries as the weights sum to, each number as often as its weight says and as evenly spread as can be: at each place the one
-/// that is furthest behind its share.
+/// As many entries as the weights sum to, each number as often as its weight says and as evenly spread as can
+/// be: at each place the one that is furthest behind its share.
 fn smooth(weights: &[u32], what: &str) -> Result<Vec<usize>, WireError> {
     let total: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
     if total == 0 || total > PATTERN as u64 || weights.contains(&0) {

@@ -22,16 +22,18 @@ pub struct Spec {
 pub struct StreamSpec {
     /// Its share: of `Σ weights` frames in a row this stream has `weight`, spread evenly.
     pub weight: u32,
-    /// Headers from the outside in; the first is Ethernet. Lengths, checksums and the numbers of protocols that follow are filled in.
+    /// Headers from the outside in; the first is Ethernet. Lengths, checksums and the numbers of protocols that
+    /// follow are filled in.
     pub layers: Vec<Layer>,
     /// Frame sizes, counting the FCS.
     pub sizes: Sizes,
-    /// Whether a size below the least of Ethernet stands for a packet that is so short: the frame has 64 bytes, the rest of it behind
-    /// the packet. Otherwise such a size is refused.
+    /// Whether a size below the least of Ethernet stands for a packet that is so short: the frame has 64 bytes,
+    /// the rest of it behind the packet. Otherwise such a size is refused.
     pub pads: bool,
     pub payload: Payload,
     pub vary: Vec<Vary>,
-    /// Different 5-tuples (addresses, protocol, ports) that follow each other in turn; `None`: whatever `vary` gives.
+    /// Different 5-tuples (addresses, protocol, ports) that follow each other in turn; `None`: whatever `vary`
+    /// gives.
     pub flows: Option<u64>,
     /// Whether each frame carries a [`crate::Signature`] at the start of its payload.
     pub sign: bool,
@@ -58,7 +60,8 @@ pub enum Layer {
         source: Mac,
         ethertype: Option<u16>,
     },
-    /// `protocol` is the tag's own ethertype: 0x8100 (802.1Q) or 0x88a8 (802.1ad); `None`: 0x88a8 for a tag before another, else 0x8100.
+    /// `protocol` is the tag's own ethertype: 0x8100 (802.1Q) or 0x88a8 (802.1ad); `None`: 0x88a8 for a tag
+    /// before another, else 0x8100.
     Vlan {
         protocol: Option<u16>,
         identifier: u16,

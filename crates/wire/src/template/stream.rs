@@ -1,5 +1,5 @@
-//! A stream as it is written: base bytes, the shapes of its sizes, and its variations as data, so that a port can make the same
-//! frames by a program of its own.
+//! A stream as it is written: base bytes, the shapes of its sizes, and its variations as data, so that a port
+//! can make the same frames by a program of its own.
 
 use super::modulus::{Modulus, span_value, spread};
 use alloc::vec::Vec;
@@ -20,7 +20,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The bytes of the stream's longest frame; a shorter one is its beginning, with other lengths and checksums.
+    /// The bytes of the stream's longest frame; a shorter one is its beginning, with other lengths and
+    /// checksums.
     pub fn base(&self) -> &[u8] {
         &self.base
     }
@@ -86,8 +87,8 @@ pub struct Shape {
     pub network_length: u16,
     /// For UDP's length.
     pub transport_length: u16,
-    /// Sum of 16-bit words (RFC 1071) of the IPv4 header, varying bits as zeros: add the contributions of the variations, fold to 16 bits,
-    /// complement.
+    /// Sum of 16-bit words (RFC 1071) of the IPv4 header, varying bits as zeros: add the contributions of the
+    /// variations, fold to 16 bits, complement.
     pub network_sum: u32,
     /// The same of pseudo-header, transport header and payload; the signature's bytes as zeros.
     pub transport_sum: u32,
@@ -115,7 +116,8 @@ impl Order {
     }
 }
 
-/// A run of bits that changes: `value(i) << shift`, put into the bits `mask` of the big-endian word of `width` bytes at `offset`.
+/// A run of bits that changes: `value(i) << shift`, put into the bits `mask` of the big-endian word of `width`
+/// bytes at `offset`.
 #[derive(Clone, Debug)]
 pub struct Variation {
     /// Even.

@@ -140,7 +140,8 @@ fn a_plain_frame_is_the_bytes_that_one_writes_by_hand() {
     let template =
         build(stream(vec![ethernet(), ipv4(0), Layer::Udp { source: 1024, destination: 9, checksum: true }]));
     let mut by_hand = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
-    // DSCP 10, ECN 1: 0x29; length 46. Sum: 4529 + 002e + 0007 + 4000 + 4011 + c612 + 0001 + c612 + 0002 = 25196 → 5198; ~ = ae67.
+    // DSCP 10, ECN 1: 0x29; length 46. Sum: 4529 + 002e + 0007 + 4000 + 4011 + c612 + 0001 + c612 + 0002 =
+    // 25196 → 5198; ~ = ae67.
     by_hand.extend([0x45, 0x29, 0, 46, 0, 7, 0x40, 0, 64, 17, 0xae, 0x67, 198, 18, 0, 1, 198, 18, 0, 2]);
     // c612 + 1 + c612 + 2 + 11 + 1a (pseudo) + 400 + 9 + 1a = 19075 → 9076; ~ = 6f89.
     by_hand.extend([4, 0, 0, 9, 0, 26, 0x6f, 0x89]);

@@ -1,4 +1,5 @@
-//! Fields that vary, made ready: each becomes one or two runs of bits in words at even offsets, with values of 64 bits.
+//! Fields that vary, made ready: each becomes one or two runs of bits in words at even offsets, with values of
+//! 64 bits.
 
 use super::modulus::{Modulus, spread};
 use super::places::{Bits, Network, Places};
@@ -22,7 +23,8 @@ struct Turned<'a> {
     every: u64,
 }
 
-/// All variations of frames whose headers are where `places` says. `vary` has first been completed by [`with_flows`].
+/// All variations of frames whose headers are where `places` says. `vary` has first been completed by
+/// [`with_flows`].
 pub(super) fn make_ready(
     vary: &[Vary],
     flows: Option<u64>,
@@ -87,8 +89,8 @@ fn distinct(field: Field, values: &Values) -> Result<u64, WireError> {
     }
 }
 
-/// What varies. Where that makes fewer flows than asked for: also source ports, from the given one up, and source addresses when ports are
-/// used up or not there.
+/// What varies. Where that makes fewer flows than asked for: also source ports, from the given one up, and
+/// source addresses when ports are used up or not there.
 pub(super) fn with_flows(stream: &StreamSpec) -> Vec<Vary> {
     let mut vary = stream.vary.clone();
     let Some(asked) = stream.flows else { return vary };
@@ -212,7 +214,8 @@ fn compile(
         .collect()
 }
 
-/// 128 bits as their lower half (shift 0) and, if it is not always what the frame has, their upper one (shift 64).
+/// 128 bits as their lower half (shift 0) and, if it is not always what the frame has, their upper one (shift
+/// 64).
 fn halves(field: Field, values: &Values, upper: u64) -> Result<Vec<(u32, Values)>, WireError> {
     let same_upper = |a: u128, b: u128| a >> 64 == b >> 64;
     let beyond = |why: String| wrong(field, &format!("changes beyond its lower 64 bits: {why}"));

@@ -4,7 +4,8 @@
 //! base bytes (only if the room has them not) ─► varying words ─► lengths ─► signature ─► checksums = ~fold(sum of the shape + words)
 //! ```
 //!
-//! Nothing is read back but words of which only some bits vary; checksums follow from sums that were made ready.
+//! Nothing is read back but words of which only some bits vary; checksums follow from sums that were made
+//! ready.
 
 use super::stream::Stream;
 use super::{Template, Times};
@@ -16,8 +17,8 @@ const FILLED_BITS: u32 = 16;
 const STREAM_BITS: u32 = 24;
 
 impl Template {
-    /// Writes frame `seq` into `room` and returns its length; 0, and nothing is written, if the room is shorter than the frame.
-    /// `mark` tells what the room has from before (see `port::Slot`).
+    /// Writes frame `seq` into `room` and returns its length; 0, and nothing is written, if the room is shorter
+    /// than the frame. `mark` tells what the room has from before (see `port::Slot`).
     #[inline]
     pub fn write(&self, seq: u64, times: Times, room: &mut [u8], mark: &mut u64) -> usize {
         let (number, i) = self.locate(seq);

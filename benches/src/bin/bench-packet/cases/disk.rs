@@ -1,5 +1,5 @@
-//! Capture to disk: loss and the tool's own CPU at several rates. Frames are received inside the sender's call on core 0 (a
-//! plain veth), so that core 1 has nothing but the tool.
+//! Capture to disk: loss and the tool's own CPU at several rates. Frames are received inside the sender's call
+//! on core 0 (a plain veth), so that core 1 has nothing but the tool.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +15,8 @@ use crate::child::{Program, sleep};
 use crate::figures::{Better, Table};
 use crate::peers;
 
-/// So long after the last frame a tool has taken it: the kernel gives tcpdump a block that is not full after a second.
+/// So long after the last frame a tool has taken it: the kernel gives tcpdump a block that is not full after a
+/// second.
 const DRAIN: Duration = Duration::from_millis(1_500);
 
 const TARE: &str = "tare capture -w";
@@ -90,7 +91,8 @@ fn at_rate(bench: &Bench, size: usize, rate: &str) -> Result<Table> {
     Ok(table)
 }
 
-/// Millions a second that were sent, what share (%) is not in the file by the tool's word, own CPU seconds per million.
+/// Millions a second that were sent, what share (%) is not in the file by the tool's word, own CPU seconds per
+/// million.
 fn capture(bed: &TestBed, words: &[String], send: &[String], length: Duration) -> Result<[f64; 3]> {
     let mut receiver = Program::start(words, bed.sink())?;
     bed.wait_for_listener(bed.bed.sink(), &mut receiver)?;

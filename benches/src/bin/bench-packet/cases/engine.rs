@@ -1,5 +1,6 @@
-//! The engine alone, over rings in memory: frames built, varied, signed, handed over, received and verified; and the firewall
-//! in user space. Examples that print their own medians; nothing outside one thread is concerned.
+//! The engine alone, over rings in memory: frames built, varied, signed, handed over, received and verified;
+//! and the firewall in user space. Examples that print their own medians; nothing outside one thread is
+//! concerned.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Gaps at the receiver: `tare gaps` with the kernel's stamps on core 1, the same for all; who sends spins on core 0.
+//! Gaps at the receiver: `tare gaps` with the kernel's stamps on core 1, the same for all; who sends spins on
+//! core 0.
 
 use std::time::Duration;
 

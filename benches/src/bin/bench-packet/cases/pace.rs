@@ -1,4 +1,5 @@
-//! Live TCP paced: iperf3 through a tap and `tare pace`, its gaps at the receiver beside those of `tare send`, in turns.
+//! Live TCP paced: iperf3 through a tap and `tare pace`, its gaps at the receiver beside those of `tare send`,
+//! in turns.
 //!
 //! ```text
 //!   iperf3 ─► tare0 (tap) ─► tare pace ─► gen0 ══ sink0 ─► iperf3 -s, tare gaps
@@ -20,7 +21,8 @@ use crate::peers;
 /// A full segment in each gap: 1 448 bytes of payload (RFC 9293, RFC 7323 timestamps) in a frame of 1 518.
 const PAYLOAD_BITS: f64 = 1_448.0 * 8.0;
 const GAPS_NS: [u64; 2] = [250_000, 100_000];
-/// iperf3 leaves so much out at the beginning, and the receiver starts after it: slow start is not paced by gaps.
+/// iperf3 leaves so much out at the beginning, and the receiver starts after it: slow start is not paced by
+/// gaps.
 const SLOW_START: Duration = Duration::from_secs(1);
 
 const PACE: &str = "tare pace, iperf3";

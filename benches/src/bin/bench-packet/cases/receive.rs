@@ -1,4 +1,5 @@
-//! Receive and count, offered more than anyone takes: live frames from core 0; NAPI's thread and the tool share core 1.
+//! Receive and count, offered more than anyone takes: live frames from core 0; NAPI's thread and the tool share
+//! core 1.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,6 @@
-//! As fast as it goes: what arrives at a sink that only counts, in a window of the kernel's counters. Core 0 does it all:
-//! inside the sender's call the other end hands frames to an XDP program that drops them, so nothing is lost on the way.
+//! As fast as it goes: what arrives at a sink that only counts, in a window of the kernel's counters. Core 0
+//! does it all: inside the sender's call the other end hands frames to an XDP program that drops them, so
+//! nothing is lost on the way.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Whose bytes reach whom, over loopback: the kernel gives the number of a closed descriptor to the next socket.
+//! Whose bytes reach whom, over loopback: the kernel gives the number of a closed descriptor to the next
+//! socket.
 
 use super::*;
 use crate::io::waker;

@@ -1,4 +1,5 @@
-//! A stream is tried out before it is one: what its fields cannot be together is told with the key that is to blame.
+//! A stream is tried out before it is one: what its fields cannot be together is told with the key that is to
+//! blame.
 
 use super::sizes;
 use super::stream::Reader;

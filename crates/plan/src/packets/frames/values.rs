@@ -75,9 +75,10 @@ impl Kind {
                 let value = value.map_err(|_| wrong("is not a number"))?;
                 if value > self.most() { Err(wrong("does not fit")) } else { Ok(value) }
             }
-            Self::Ipv4 => {
-                text.parse::<Ipv4Addr>().map(|a| a.to_bits().into()).map_err(|_| wrong("is not an IPv4 address"))
-            }
+            Self::Ipv4 => text
+                .parse::<Ipv4Addr>()
+                .map(|a| a.to_bits().into())
+                .map_err(|_| wrong("is not an IPv4 address")),
             Self::Ipv6 => {
                 text.parse::<Ipv6Addr>().map(Ipv6Addr::to_bits).map_err(|_| wrong("is not an IPv6 address"))
             }

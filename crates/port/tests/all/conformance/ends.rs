@@ -209,7 +209,8 @@ pub fn fpga_loop(wish: &Wish) -> Result<Ends, PortError> {
     Ok(plain(a, opened(&address, &Wish { direction: Direction::Receive, ..wish.clone() })?))
 }
 
-/// A UDP datagram in a frame of `length` bytes, numbered, for a host that is none of ours, so that nobody answers.
+/// A UDP datagram in a frame of `length` bytes, numbered, for a host that is none of ours, so that nobody
+/// answers.
 pub fn frame(number: u32, length: usize, is_ipv6: bool) -> Vec<u8> {
     let mut frame = vec![0x02, 0x18, 0, 0, 0, 0x99, 0x02, 0x18, 0, 0, 0, 0x98];
     let udp = if is_ipv6 {
