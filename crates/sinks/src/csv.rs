@@ -9,7 +9,7 @@ use store::RunResult;
 pub const KIND: Kind = Kind {
     schemes: &["csv"],
     form: "csv:FILE",
-    about: "one line an interval",
+    about: "one line per interval",
     address: Address::File,
     options: &[],
     open,

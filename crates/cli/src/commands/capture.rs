@@ -19,8 +19,8 @@ Examples:
   tare capture packet:veth0 -w in.pcapng --rotate 100MB --keep 5 udp port 9
   tare capture packet:veth0 --queues 2 -s 96 -w in.pcapng
 
-Filters have tcpdump's syntax, see pcap-filter(7). For frames of tare send --sign, the result also has loss,
-duplicates, order and one-way times.";
+Filters have tcpdump's syntax, see pcap-filter(7). For frames of tare send --sign, the result also
+has loss, duplicates, order and one-way times.";
 
 /// Receive frames, count them and keep them
 #[derive(Args, Debug)]

@@ -19,9 +19,9 @@ use units::Fraction;
 const COLORS: usize = 8;
 
 const EXAMPLES: &str = "\
-SIDE is one run (also redis://HOST/RUN), several runs separated by commas, or a tag, which stands for all
-runs with that tag. Confidence intervals need several trials on each side. Alternate the sides' trials:
-A, B, A, B…
+SIDE is one run (also redis://HOST/RUN), several runs separated by commas, or a tag, which stands
+for all runs with that tag. Confidence intervals need several trials on each side. Alternate the
+sides' trials: A, B, A, B…
 
 Examples:
   tare compare last~1 last

@@ -21,8 +21,8 @@ Examples:
   tare ctl last stop             end the run, with a complete result
   tare ctl last help             list the commands that this run accepts
 
-RUN is a run's name, the beginning of its name, the path of its folder, or last. Programs can use the
-socket control.sock in that folder: echo show | nc -U RUN/control.sock";
+RUN is a run's name, the beginning of its name, the path of its folder, or last. Programs can use
+the socket control.sock in that folder: echo show | nc -U RUN/control.sock";
 
 /// Inspect or change a run in progress
 #[derive(Args, Clone, Debug)]

@@ -28,11 +28,12 @@ Examples:
   tare doctor plan.toml             whether this machine can run that plan
   tare doctor -- http --rate 20k http://10.0.0.2/
                                     whether it can run that command
-  tare doctor --only net.ports      one finding in full: why it matters, how to fix it and undo the fix
+  tare doctor --only net.ports      one finding in full, with the commands that fix and undo it
   tare doctor --fix                 apply the fixes that can be undone; asks first
   tare doctor --undo                undo them
 
-Only --fix and --undo change anything. The previous settings are kept in mended.json in Tare's state folder.
+Only --fix and --undo change anything. The previous settings are kept in mended.json in Tare's
+state folder.
 
 Exit status:
   0 examined; 1 a fix could not be applied or undone; 2 bad input;

@@ -30,7 +30,8 @@ Rules are one per line; the first that matches decides:
   default pass     packets that no rule matches, and frames that rules cannot parse (MPLS, PPPoE,
                    a third VLAN tag)
   other pass       frames that are neither IPv4 nor IPv6
-Rules are read again on SIGHUP, on 'tare ctl RUN reload', and with --reload-every when the file has changed.";
+Rules are read again on SIGHUP, on 'tare ctl RUN reload', and with --reload-every when the file has
+changed.";
 
 /// Act as a middlebox between two ports: forward, filter by rules, or count
 #[derive(Args, Debug)]
@@ -46,15 +47,15 @@ pub struct ForwardArgs {
     /// Filter frames by the rules in FILE
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Rules")]
     rules: Option<String>,
-    /// Check FILE for changes at this interval, and read it again
+    /// Check FILE for changes at this interval, and read it again if it has changed
     #[arg(long, value_name = "TIME", help_heading = "Rules")]
     reload_every: Option<String>,
-    /// Frames that arrive at OUT: pass (return to IN untouched, the default), rules (are filtered too) or
-    /// none (stay there)
+    /// Frames that arrive at OUT: pass (send them to IN unchanged, the default), rules (filter them too) or
+    /// none (ignore them)
     #[arg(long, value_name = "HOW", help_heading = "Rules")]
     back: Option<String>,
 
-    /// Forward in the kernel, by an XDP program made from the rules; IN and OUT are interfaces
+    /// Forward in the kernel, by an XDP program made from the rules; IN and OUT must be interfaces
     #[arg(long, help_heading = "Forwarding")]
     xdp: bool,
     /// Threads, each with its own queue of both ports; a list with --table

@@ -23,8 +23,8 @@ Examples:
   tare fpga sim fpga,tap=tare0:sim  simulate a module whose wire is a device of this host
   tare fpga bench fpga:sim          measure gap errors at each rate up to line rate
 
-To send or receive frames with the module, give fpga:sim or fpga:INTERFACE to tare send, pace, gaps, capture
-or sweep. Guide: docs/fpga.md.";
+To send or receive frames with the module, give fpga:sim or fpga:INTERFACE to tare send, pace,
+gaps, capture or sweep. Guide: docs/fpga.md.";
 
 /// Inspect, load, simulate and benchmark the FPGA module
 #[derive(Args, Debug)]

@@ -25,8 +25,8 @@ Examples:
   tcpdump -i veth0 --nano -w - | tare gaps - -D gaps.txt
   tare gaps packet:veth0 --signed -t 10      errors against the due times in signed frames
 
-One of the notes is the line that Caliper prints: the mean gap, the mean square of (measured − requested),
-and the mean of |measured − requested|, in ns.";
+One of the notes is the line that Caliper prints: the mean gap, the mean square of
+(measured − requested), and the mean of |measured − requested|, in ns.";
 
 /// Measure the gaps between frames, in a capture file or live
 #[derive(Args, Debug)]

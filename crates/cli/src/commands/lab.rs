@@ -18,8 +18,8 @@ Examples:
   tare lab show
   tare lab down                          remove what `up` made, and nothing else
 
-Interfaces: gen0 in tare-NAME-generator, sink0 in tare-NAME-sink, mid0 and mid1 in tare-NAME-middlebox.
-Needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN) and iproute2.";
+Interfaces: gen0 in tare-NAME-generator, sink0 in tare-NAME-sink, mid0 and mid1 in
+tare-NAME-middlebox. Needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN) and iproute2.";
 
 /// Make, show and remove test beds of network namespaces and veth pairs
 #[derive(Args, Debug)]

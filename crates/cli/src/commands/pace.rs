@@ -22,9 +22,11 @@ Examples:
   tare pace --port fpga:eth1 -d 13560                from tap:tare0, through an FPGA module
   tare ctl last mark                                 report when all frames up to now have left
 
-If IN is a tap, its senders are throttled, so that nothing is dropped on the way. On other ports frames
-arrive as fast as they are sent.
-Rates in bits count preamble, frame with FCS, and Ethernet's gap; 50mbit:l2 counts only the frame with FCS.";
+If IN is a tap, its senders are throttled, so that nothing is dropped on the way. On other ports
+frames arrive as fast as they are sent.
+
+Rates in bits count preamble, frame with FCS, and Ethernet's gap; 50mbit:l2 counts only the frame
+with FCS.";
 
 /// Pace this host's outgoing traffic, TCP included, at exact times
 #[derive(Args, Debug)]

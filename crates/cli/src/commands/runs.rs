@@ -17,8 +17,8 @@ const LIMIT: usize = 20;
 const NARROWEST_TARGET: usize = 16;
 
 const EXAMPLES: &str = "\
-RUN is a run's name, a unique beginning or end of its name (7f3a), last, last~1 (the one before), a tag,
-or a path (./out).
+RUN is a run's name, a unique beginning or end of its name (7f3a), last, last~1 (the one before), a
+tag, or a path (./out).
 
 Examples:
   tare runs --tag nightly --verdict valid

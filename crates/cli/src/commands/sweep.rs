@@ -20,8 +20,8 @@ Examples:
   # throughput, latency, loss and bursts as in RFC 2544
   tare sweep --send packet:veth0 --receive packet:veth3 --rfc2544
 
-The search is MLRsearch (RFC 9971). If the generator or the receiver limited a trial, its loss is not
-counted against the target: the trial is repeated, in the end at a lower load, and the result says
+The search is MLRsearch (RFC 9971). Loss that the generator or the receiver caused is not counted
+against the target: the trial is repeated, if necessary at a lower load, and the result says
 'at least'.";
 
 /// Find the highest load that a device forwards without loss, by frame size

@@ -18,9 +18,13 @@ Examples:
   tare target --tls --tls-write-cert ca.pem --error 503=5% --reset 0.1%
   curl 'http://127.0.0.1:8080/?delay=20ms&size=1MB&status=404'
 
-Distributions: 5ms, uniform:1ms,5ms, exponential:5ms, lognormal:MEDIAN,SIGMA, file:PATH, file-random:PATH.
-A request's query string overrides: delay, size, status, chunked, chunk, trickle, gap, close, seq, and
-fault=reset|reset-mid|half|silent|garbage. Special paths: /echo, /redirect/N, /.tare/stats, /.tare/reset.";
+Distributions (DIST): 5ms, uniform:1ms,5ms, exponential:5ms, lognormal:MEDIAN,SIGMA, file:PATH,
+file-random:PATH.
+
+A request's query string overrides these settings: delay, size, status, chunked, chunk, trickle,
+gap, close, seq, and fault=reset|reset-mid|half|silent|garbage.
+
+Special paths: /echo, /redirect/N, /.tare/stats, /.tare/reset.";
 
 /// Serve HTTP with programmed behaviour, and record what really happened
 #[derive(Args, Debug)]
@@ -59,40 +63,40 @@ pub struct TargetArgs {
     spin: bool,
 
     /// Time from a complete request to the first byte of its response
-    #[arg(long, value_name = "DIST", help_heading = "Answers")]
+    #[arg(long, value_name = "DIST", help_heading = "Responses")]
     delay: Option<Distribution<Picos>>,
     /// Size of response bodies
-    #[arg(long, value_name = "DIST", help_heading = "Answers")]
+    #[arg(long, value_name = "DIST", help_heading = "Responses")]
     size: Option<Distribution<Bytes>>,
     /// Text to fill the body with, repeated
-    #[arg(long, value_name = "TEXT", help_heading = "Answers")]
+    #[arg(long, value_name = "TEXT", help_heading = "Responses")]
     body: Option<String>,
     /// Status code of responses
-    #[arg(long, value_name = "CODE", help_heading = "Answers")]
+    #[arg(long, value_name = "CODE", help_heading = "Responses")]
     status: Option<u16>,
     /// Use chunked encoding, with chunks of this size
-    #[arg(long, value_name = "SIZE", help_heading = "Answers")]
+    #[arg(long, value_name = "SIZE", help_heading = "Responses")]
     chunk: Option<Bytes>,
     /// Write responses in pieces of this size
-    #[arg(long, value_name = "SIZE", help_heading = "Answers")]
+    #[arg(long, value_name = "SIZE", help_heading = "Responses")]
     trickle: Option<Bytes>,
     /// Time between trickled pieces
-    #[arg(long, value_name = "DURATION", help_heading = "Answers")]
+    #[arg(long, value_name = "DURATION", help_heading = "Responses")]
     trickle_gap: Option<Picos>,
     /// Serve at most this many requests per second; the others wait in a queue
-    #[arg(long, value_name = "RATE", help_heading = "Answers")]
+    #[arg(long, value_name = "RATE", help_heading = "Responses")]
     rate: Option<Rate>,
     /// Close a connection after this many responses
-    #[arg(long, value_name = "N", help_heading = "Answers")]
+    #[arg(long, value_name = "N", help_heading = "Responses")]
     close_after: Option<Count>,
     /// Close connections without announcing it in the last response
-    #[arg(long, requires = "close_after", help_heading = "Answers")]
+    #[arg(long, requires = "close_after", help_heading = "Responses")]
     close_quietly: bool,
     /// Respond with 401 to requests without this basic authentication
-    #[arg(long, value_name = "USER:PASSWORD", help_heading = "Answers")]
+    #[arg(long, value_name = "USER:PASSWORD", help_heading = "Responses")]
     require_auth: Option<String>,
     /// Act as a forward proxy: CONNECT (to loopback only) and absolute-form requests
-    #[arg(long, help_heading = "Answers")]
+    #[arg(long, help_heading = "Responses")]
     proxy_mode: bool,
 
     /// Respond with this status (repeatable)

@@ -10,13 +10,13 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const EXAMPLES: &str = "\
-Each trial is a separate run in a separate process. INVALID trials are counted and left out. Each figure
-gets a confidence interval, or the reason why there is none. Separate several commands by --against; their
-trials alternate.
+Each trial is a separate run in a separate process. INVALID trials are counted and left out. Each
+figure gets a confidence interval, or the reason why there is none. Separate several commands by
+--against; their trials alternate.
 
 Examples:
   tare trials -n 10 -- http --rate 1k http://127.0.0.1:8080/
-  tare trials -n 8 --order random --cool-down 2s -- http --rate 1k $OLD --against http --rate 1k $NEW
+  tare trials -n 8 --order random -- http --rate 1k $OLD --against http --rate 1k $NEW
   tare trials --until 'latency.p99 ±2%' -- http --rate 1k $URL
 
 The same for one command: tare http --rate 1k --trials 10 $URL";

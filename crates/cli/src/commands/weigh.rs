@@ -31,8 +31,8 @@ Examples:
   tare weigh backload --port udp,packet --kind udp-closed,tcp-syn
   tare weigh packets --port packet --interface eth1 --to 192.0.2.7:9
 
-Tare sends between network namespaces that it makes for this, which needs root. Without privileges it weighs
-only UDP over the loopback interface, and mem.
+Tare sends between network namespaces that it makes for this, which needs root. Without privileges
+it weighs only UDP over the loopback interface, and mem.
 
 Exit status:
   0 weighed; 2 bad input, or nothing could be weighed; 130 interrupted (results so far are kept)";

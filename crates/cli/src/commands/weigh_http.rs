@@ -28,7 +28,7 @@ const EXAMPLES: &str = "\
 Examples:
   tare weigh http                           against an embedded target; takes a few minutes
   tare weigh http --quick                   half a minute, without confidence intervals
-  tare weigh http http://198.18.0.2:8080/   against this target, which gets the highest load possible
+  tare weigh http http://198.18.0.2:8080/   against this target, at the highest load possible
   tare weigh http --only keep-alive,tls --trials 5
 
 Each trial is a run of `tare http`. The peak is the highest rate whose verdict is still VALID.

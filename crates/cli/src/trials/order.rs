@@ -10,10 +10,10 @@ use clap::ValueEnum;
 /// As it is typed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Order {
-    /// Forwards and backwards by turns
+    /// A B B A, so that steady drift affects all commands alike
     #[default]
     Abba,
-    /// Drawn anew for each round
+    /// A new random order for each round
     Random,
 }
 

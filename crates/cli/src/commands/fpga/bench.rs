@@ -30,10 +30,10 @@ const LOOK: Duration = Duration::from_millis(20);
 const LAST: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
-Rates count everything that a frame occupies on the wire, including preamble and minimum gap: 1000 is line
-rate, 81 274 frames/s of 1518 bytes. The gap error of every gap is |measured - requested|, in cycles of
-8 ns. It is measured at the far end of the cable, by the module's own histogram. For a simulated module, a
-capture of the wire in simulated time measures it too.
+Rates count everything that a frame occupies on the wire, including preamble and minimum gap: 1000
+is line rate, 81 274 frames/s of 1518 bytes. The gap error is |measured - requested| of every gap,
+in cycles of 8 ns. It is measured at the far end of the cable, by the module's own histogram and,
+if the module is simulated, by a capture of the wire in simulated time.
 
 Examples:
   tare fpga bench fpga:sim                    10 000 frames at each rate: takes a few minutes
