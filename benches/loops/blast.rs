@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use units::{Event, Gauges, Instant, Miss, Outcome, Phase, Picos, Record};
+use units::{EngineCounters, Event, Instant, Miss, Outcome, Phase, Picos, Record};
 
 #[derive(Clone, Default)]
 struct Count(Arc<[AtomicU64; 4]>);
@@ -26,7 +26,7 @@ impl Record for Count {
         self.0[0].fetch_add(count, Ordering::Relaxed);
     }
     fn phase(&mut self, _: Phase, _: Picos) {}
-    fn tick(&mut self, _: Instant, _: &Gauges) {}
+    fn tick(&mut self, _: Instant, _: &EngineCounters) {}
 }
 
 fn main() {

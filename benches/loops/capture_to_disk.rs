@@ -11,7 +11,7 @@ use packet::capture::{Capture, Keeping, Settings};
 use packet::{Control, Job};
 use port::pcap::Rotation;
 use std::sync::Arc;
-use units::{Bytes, Event, Fate, Gauges, Instant, Miss, Phase, Picos, Record};
+use units::{Bytes, EngineCounters, Event, Fate, Instant, Miss, Phase, Picos, Record};
 
 /// Nobody watches.
 struct Silence;
@@ -21,7 +21,7 @@ impl Record for Silence {
     fn missed(&mut self, _: Miss, _: u64) {}
     fn frames(&mut self, _: Fate, _: u64, _: Bytes) {}
     fn phase(&mut self, _: Phase, _: Picos) {}
-    fn tick(&mut self, _: Instant, _: &Gauges) {}
+    fn tick(&mut self, _: Instant, _: &EngineCounters) {}
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -6,7 +6,7 @@
 //! interruptions.
 
 use measure::{IntervalRow, Probe, Settings, recorders};
-use units::{Bytes, Event, Gauges, Group, Instant, Outcome, Picos, Record};
+use units::{Bytes, EngineCounters, Event, Group, Instant, Outcome, Picos, Record};
 
 const CHUNK: u64 = 4_096;
 const CHUNKS: u64 = 500;
@@ -48,7 +48,7 @@ fn main() {
                 })
                 .collect();
             events.sort_by_key(|event| event.done);
-            let gauges = Gauges { offered: (chunk + 1) * CHUNK, ..Gauges::default() };
+            let gauges = EngineCounters { offered: (chunk + 1) * CHUNK, ..EngineCounters::default() };
             let before = std::time::Instant::now();
             for event in &events {
                 recorder[0].event(event);
@@ -77,7 +77,7 @@ fn probe_cost() {
     for second in 1..100 {
         let now = Instant::EPOCH + Picos::from_secs(second);
         recorder[0].event(&event(second, 1));
-        recorder[0].tick(now, &Gauges::default());
+        recorder[0].tick(now, &EngineCounters::default());
         let before = std::time::Instant::now();
         collector.poll(now, &mut |row| assert!(row.health.is_some()));
         costs.push(before.elapsed().as_nanos() as f64 / 1e3);

@@ -16,7 +16,7 @@ use plan::packets::send::SendPlanFile;
 use port::{About, Counters, For, Frame, Port, PortError, Slot};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use units::{Bytes, Event, Fate, Gauges, Instant, Miss, Phase, Picos, Record};
+use units::{Bytes, EngineCounters, Event, Fate, Instant, Miss, Phase, Picos, Record};
 use wire::Signature;
 
 const FRAMES: u64 = 20_000_000;
@@ -73,7 +73,7 @@ impl Record for Silence {
     fn missed(&mut self, _: Miss, _: u64) {}
     fn frames(&mut self, _: Fate, _: u64, _: Bytes) {}
     fn phase(&mut self, _: Phase, _: Picos) {}
-    fn tick(&mut self, _: Instant, _: &Gauges) {}
+    fn tick(&mut self, _: Instant, _: &EngineCounters) {}
 }
 
 /// CPU time of this process so far, in seconds.

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use measure::IntervalData;
     use std::ffi::OsStr;
-    use units::Gauges;
+    use units::EngineCounters;
 
     fn second(index: u64) -> IntervalRow {
         let mut data = Box::new(IntervalData::new(1));
@@ -164,7 +164,7 @@ mod tests {
             start: Picos::from_secs(index),
             length: Picos::from_secs(1),
             data,
-            gauges: Gauges { offered: 400, open: 7, ..Gauges::default() },
+            gauges: EngineCounters { offered: 400, open: 7, ..EngineCounters::default() },
             starved: 0,
             health: None,
         }

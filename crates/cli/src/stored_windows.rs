@@ -8,7 +8,7 @@ use plan::{Figure, Limit, Limits, PlanFile, Requests, Time};
 use std::iter::Peekable;
 use store::schema::{Interval, OutcomeCount};
 use store::{HlogEntry, Intervals, StoredRun};
-use units::{Bytes, Cause, Fate, Gauges, Miss, Outcome, Picos};
+use units::{Bytes, Cause, EngineCounters, Fate, Miss, Outcome, Picos};
 
 /// The log has whole milliseconds.
 const MS: Picos = Picos::from_millis(1);
@@ -105,7 +105,7 @@ fn row(index: usize, stored: &Interval, groups: usize, limit: &Limit) -> Result<
         start: nearest_nano(stored.t_s),
         length: nearest_nano(stored.length_s),
         data: Box::new(data),
-        gauges: Gauges { due: stored.offered, ..Gauges::default() },
+        gauges: EngineCounters { due: stored.offered, ..EngineCounters::default() },
         starved: 0,
         health: None,
     })

@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::fs::File;
 use std::sync::Arc;
-use units::{Event, Gauges, Group, Instant, Miss, Outcome, Phase, Picos, Record};
+use units::{EngineCounters, Event, Group, Instant, Miss, Outcome, Phase, Picos, Record};
 
 use crate::again::Again;
 use crate::connection::{Finished, PhaseTook, Stage};
@@ -118,7 +118,7 @@ pub struct Worker<D, R> {
     pub(crate) setup: Setup,
     pub(crate) driver: D,
     pub(crate) recorder: R,
-    pub(crate) gauges: Gauges,
+    pub(crate) gauges: EngineCounters,
     pub(crate) slots: Slots,
     pub(crate) staged: Vec<u8>,
     pub(crate) pending: Option<Pending>,
@@ -163,7 +163,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         Self {
             driver,
             recorder,
-            gauges: Gauges::default(),
+            gauges: EngineCounters::default(),
             slots: Slots::default(),
             staged: Vec::new(),
             pending: None,

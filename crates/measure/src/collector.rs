@@ -10,7 +10,7 @@ use crate::recorder::{Handover, Recorder, Settings};
 use crate::totals::RunTotals;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
-use units::{Gauges, Instant};
+use units::{EngineCounters, Instant};
 
 /// Makes a collector and one recorder for each thread.
 pub fn recorders(settings: Settings) -> (Collector, Vec<Recorder>) {
@@ -39,7 +39,7 @@ struct ThreadState {
     empty: SyncSender<Box<IntervalData>>,
     /// Every interval before this one has been handed over.
     next: u64,
-    gauges: Gauges,
+    gauges: EngineCounters,
     seen: ThreadRef,
     over: bool,
 }
@@ -47,7 +47,7 @@ struct ThreadState {
 impl ThreadState {
     fn new() -> Self {
         let (empty, _) = sync_channel(0);
-        Self { empty, next: 0, gauges: Gauges::default(), seen: ThreadRef::default(), over: false }
+        Self { empty, next: 0, gauges: EngineCounters::default(), seen: ThreadRef::default(), over: false }
     }
 }
 
@@ -178,15 +178,15 @@ impl Collector {
         row.data.merge(&handover.data);
         row.length = row.length.max(length);
         row.starved += handover.starved;
-        add_gauges(&mut row.gauges, &gained);
+        row.gauges += gained;
         self.give_back(handover.thread, handover.data);
     }
 
     /// Remembers how far a thread is; what its gauges gained.
-    fn note(&mut self, handover: &Handover) -> Gauges {
+    fn note(&mut self, handover: &Handover) -> EngineCounters {
         let thread = &mut self.threads[handover.thread];
         thread.next = handover.through + 1;
-        let gained = gain(&handover.gauges, &thread.gauges);
+        let gained = handover.gauges - thread.gauges;
         thread.gauges = handover.gauges;
         thread.seen.tid = handover.tid;
         thread.seen.spun = handover.gauges.spun;
@@ -196,9 +196,7 @@ impl Collector {
             thread.seen.ended = end.times.map(|times| (handover.at, times));
             self.totals.lost_threads += u64::from(end.panicked);
         }
-        let mut sum = Gauges::default();
-        self.threads.iter().for_each(|thread| add_gauges(&mut sum, &thread.gauges));
-        self.totals.gauges = sum;
+        self.totals.gauges = self.threads.iter().map(|thread| thread.gauges).sum();
         gained
     }
 
@@ -245,51 +243,4 @@ impl Collector {
         // A thread that has ended does not want it any more.
         let _ = self.threads[thread].empty.try_send(data);
     }
-}
-
-/// Running totals as gains since `before`; levels as they are.
-fn gain(now: &Gauges, before: &Gauges) -> Gauges {
-    Gauges {
-        offered: now.offered.saturating_sub(before.offered),
-        due: now.due.saturating_sub(before.due),
-        open: now.open,
-        open_peak: now.open_peak,
-        opened: now.opened.saturating_sub(before.opened),
-        spun: now.spun - before.spun,
-        napped: now.napped - before.napped,
-        naps: now.naps.saturating_sub(before.naps),
-        pauses: now.pauses.saturating_sub(before.pauses),
-        paused: now.paused - before.paused,
-        stamped: now.stamped.saturating_sub(before.stamped),
-        unstamped: now.unstamped.saturating_sub(before.unstamped),
-        contradicted: now.contradicted.saturating_sub(before.contradicted),
-        waits: now.waits.saturating_sub(before.waits),
-        ready: now.ready.saturating_sub(before.ready),
-        late: now.late.saturating_sub(before.late),
-        wire_out: now.wire_out.saturating_sub(before.wire_out),
-        wire_in: now.wire_in.saturating_sub(before.wire_in),
-        body_in: now.body_in.saturating_sub(before.body_in),
-    }
-}
-
-fn add_gauges(into: &mut Gauges, from: &Gauges) {
-    into.offered += from.offered;
-    into.due += from.due;
-    into.open += from.open;
-    into.open_peak += from.open_peak;
-    into.opened += from.opened;
-    into.spun += from.spun;
-    into.napped += from.napped;
-    into.naps += from.naps;
-    into.pauses += from.pauses;
-    into.paused += from.paused;
-    into.stamped += from.stamped;
-    into.unstamped += from.unstamped;
-    into.contradicted += from.contradicted;
-    into.waits += from.waits;
-    into.ready += from.ready;
-    into.late += from.late;
-    into.wire_out += from.wire_out;
-    into.wire_in += from.wire_in;
-    into.body_in += from.body_in;
 }

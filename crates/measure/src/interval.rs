@@ -10,7 +10,7 @@ use crate::series::{
 };
 use crate::tally::{FewOutcomes, Outcomes, Tally};
 use stats::fidelity::Fit;
-use units::{Bytes, Event, Fate, Gauges, Instant, Miss, Outcome, Phase, Picos};
+use units::{Bytes, EngineCounters, Event, Fate, Instant, Miss, Outcome, Phase, Picos};
 
 /// Significant digits of a group's histogram: within 1 %.
 pub(crate) const GROUP_DIGITS: u8 = 2;
@@ -286,7 +286,7 @@ pub struct IntervalRow {
     pub data: Box<IntervalData>,
     /// Running totals as gains within the interval, levels (`open`, `open_peak`) as they
     /// are at its end, summed over threads.
-    pub gauges: Gauges,
+    pub gauges: EngineCounters,
     /// Hand-overs that were late because no empty interval was at hand.
     pub starved: u64,
     /// The generator itself, where /proc could be read.

@@ -17,7 +17,7 @@ use crate::interval::IntervalData;
 use crate::procfs::ThreadTimes;
 use crate::series::Series;
 use std::sync::mpsc::{Receiver, SyncSender};
-use units::{Bytes, Event, Fate, Gauges, Instant, Miss, Outcome, Phase, Picos, Record};
+use units::{Bytes, EngineCounters, Event, Fate, Instant, Miss, Outcome, Phase, Picos, Record};
 
 /// How a run is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub(crate) struct Handover {
     /// Time of the last `tick`.
     pub at: Instant,
     pub data: Box<IntervalData>,
-    pub gauges: Gauges,
+    pub gauges: EngineCounters,
     pub starved: u64,
     /// When the thread began, and its times then.
     pub born: Option<(Instant, ThreadTimes)>,
@@ -108,7 +108,7 @@ pub struct Recorder {
     /// When the interval is over; the epoch before the first tick, which looks around first.
     ends: Instant,
     now: Instant,
-    gauges: Gauges,
+    gauges: EngineCounters,
     starved: u64,
     gaps: Option<Gaps>,
     /// Of a Poisson process.
@@ -133,7 +133,7 @@ impl Recorder {
             first: 0,
             ends: Instant::EPOCH,
             now: settings.origin,
-            gauges: Gauges::default(),
+            gauges: EngineCounters::default(),
             starved: 0,
             gaps: settings.gaps.then(|| Gaps::new(u64::from(settings.threads))),
             expected: settings.asked.expected(u64::from(settings.threads)),
@@ -275,7 +275,7 @@ impl Record for Recorder {
     }
 
     #[inline]
-    fn tick(&mut self, now: Instant, gauges: &Gauges) {
+    fn tick(&mut self, now: Instant, gauges: &EngineCounters) {
         self.now = now;
         self.gauges = *gauges;
         if now >= self.ends {

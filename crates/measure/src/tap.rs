@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
-use units::{Bytes, Event, Fate, Gauges, Instant, Miss, Phase, Picos, Record};
+use units::{Bytes, EngineCounters, Event, Fate, Instant, Miss, Phase, Picos, Record};
 
 /// Events of a full batch; 288 KiB.
 pub const BATCH: usize = 4_096;
@@ -103,7 +103,7 @@ impl<R: Record> Record for Tapped<R> {
     }
 
     #[inline]
-    fn tick(&mut self, now: Instant, gauges: &Gauges) {
+    fn tick(&mut self, now: Instant, gauges: &EngineCounters) {
         if let Some(tap) = &mut self.tap {
             tap.tick(now);
         }

@@ -5,7 +5,7 @@ use crate::interval::{GROUP_DIGITS, IntervalData};
 use crate::series::{Histogram, Series, SeriesSet, Summary, empty_histogram, merge_histogram};
 use crate::tally::{FewOutcomes, Outcomes, Tally};
 use stats::fidelity::Fit;
-use units::{Gauges, Group, Instant, Picos};
+use units::{EngineCounters, Group, Instant, Picos};
 
 /// Pauses of a run that are told one by one.
 pub const MOST_PAUSES: usize = 256;
@@ -33,7 +33,7 @@ pub struct RunTotals {
     /// Departures given up together; also in `outcomes` and `tally`.
     pub bulk_missed: u64,
     /// Last gauges of each thread, summed (warm-up included).
-    pub gauges: Gauges,
+    pub gauges: EngineCounters,
     /// Intervals merged, and hand-overs that were late.
     pub intervals: u64,
     pub starved: u64,
@@ -72,7 +72,7 @@ impl RunTotals {
             tally: Tally::default(),
             warmup: Tally::default(),
             bulk_missed: 0,
-            gauges: Gauges::default(),
+            gauges: EngineCounters::default(),
             intervals: 0,
             starved: 0,
             lost_threads: 0,

@@ -9,7 +9,7 @@ use port::interface::Interface;
 use port::{For, Port, Wish};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use units::{Bytes, Event, Fate, Gauges, Miss, Phase, Picos, Record};
+use units::{Bytes, EngineCounters, Event, Fate, Miss, Phase, Picos, Record};
 
 /// Frames by what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Record for Kept {
         told.bytes += bytes.get();
     }
     fn phase(&mut self, _: Phase, _: Picos) {}
-    fn tick(&mut self, _: units::Instant, _: &Gauges) {}
+    fn tick(&mut self, _: units::Instant, _: &EngineCounters) {}
 }
 
 fn bed(gro: bool) -> Bed {

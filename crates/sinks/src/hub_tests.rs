@@ -5,7 +5,7 @@ use crate::exporter::Gone;
 use measure::{Collector, Recorder, Settings, taps};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
-use units::{Bytes, Event, Gauges, Group, Instant as RunInstant, Outcome, Picos, Record};
+use units::{Bytes, EngineCounters, Event, Group, Instant as RunInstant, Outcome, Picos, Record};
 
 /// What a sink was given, and how it behaves.
 #[derive(Default)]
@@ -87,7 +87,7 @@ fn rows(count: u64) -> Vec<IntervalRow> {
     let mut rows = Vec::new();
     for second in 1..=count {
         let now = origin + Picos::from_secs(second);
-        recorders[0].tick(now, &Gauges::default());
+        recorders[0].tick(now, &EngineCounters::default());
         collector.poll(now, &mut |row: &IntervalRow| rows.push(row.clone()));
     }
     rows

@@ -294,7 +294,7 @@ pub struct GroupResult {
 #[serde(default)]
 pub struct Connections {
     pub opened: u64,
-    /// The most that were open at once.
+    /// The most that were open at once: the sum of what each thread had open at most, so an upper bound.
     pub open_peak: u64,
 }
 

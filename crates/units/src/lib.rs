@@ -12,6 +12,7 @@
 
 mod bytes;
 mod count;
+mod engine_counters;
 mod parse;
 mod picos;
 mod priority;
@@ -20,8 +21,9 @@ mod record;
 
 pub use bytes::Bytes;
 pub use count::{Count, Fraction};
+pub use engine_counters::EngineCounters;
 pub use parse::ParseError;
 pub use picos::{Instant, Picos};
 pub use priority::Priority;
 pub use rate::Rate;
-pub use record::{Cause, Departure, Event, Fate, Gauges, Group, Miss, Outcome, Phase, Record};
+pub use record::{Cause, Departure, Event, Fate, Group, Miss, Outcome, Phase, Record};

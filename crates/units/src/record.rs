@@ -11,6 +11,7 @@
 //! ```
 
 use crate::bytes::Bytes;
+use crate::engine_counters::EngineCounters;
 use crate::picos::{Instant, Picos};
 
 /// One thing that shall leave at one time. Made by `schedule`, carried out by an engine.
@@ -287,42 +288,6 @@ impl Miss {
     }
 }
 
-/// What an engine thread knows of itself, as running totals since its start (except where noted).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Gauges {
-    /// Departures taken from the schedule.
-    pub offered: u64,
-    /// Departures that have been due, taken or not: at the end those taken and those given up together.
-    pub due: u64,
-    /// Connections open now, the most there ever were, and all that were opened.
-    pub open: u64,
-    pub open_peak: u64,
-    pub opened: u64,
-    /// Time spent spinning towards a due time: CPU time that is not work.
-    pub spun: Picos,
-    /// Time slept by the clock while answers gathered, and how often: answers were seen later by as much.
-    pub napped: Picos,
-    pub naps: u64,
-    /// Times that the loop stood still for a millisecond or more beyond its work and its waits, and their sum.
-    pub pauses: u64,
-    pub paused: Picos,
-    /// Answers whose time unread was measured by a stamp, and those for which there was none.
-    pub stamped: u64,
-    pub unstamped: u64,
-    /// Reads whose stamp says that the bytes were there when the loop had looked and found nothing.
-    pub contradicted: u64,
-    /// Times that the loop waited in the kernel, and the events it got.
-    pub waits: u64,
-    pub ready: u64,
-    /// Departures whose own lateness was over the plan's tolerance.
-    pub late: u64,
-    /// Bytes on the wire side (TLS included).
-    pub wire_out: u64,
-    pub wire_in: u64,
-    /// Bytes of answers' bodies, heads and chunk framing left out, of everything that was answered or failed.
-    pub body_in: u64,
-}
-
 /// Where an engine thread puts what it learns. One per thread; nothing here locks or allocates.
 pub trait Record {
     /// A departure ended.
@@ -346,7 +311,7 @@ pub trait Record {
     /// wait.
     fn pause(&mut self, _at: Instant, _length: Picos) {}
     /// Called once a round: hands the interval over when it is over.
-    fn tick(&mut self, now: Instant, gauges: &Gauges);
+    fn tick(&mut self, now: Instant, gauges: &EngineCounters);
 }
 
 #[cfg(test)]

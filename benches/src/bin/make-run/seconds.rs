@@ -4,7 +4,7 @@ use crate::options::{Kind, Options};
 use crate::random::Random;
 use crate::story::Story;
 use measure::{CoreHealth, HealthSample, IntervalData, IntervalRow, Series, ThreadHealth};
-use units::{Event, Gauges, Instant, Phase, Picos};
+use units::{EngineCounters, Event, Instant, Phase, Picos};
 
 const SECOND_NS: f64 = 1e9;
 
@@ -130,7 +130,8 @@ impl Iterator for Seconds {
         let opened = self.connect(&mut data);
         let due = self.seq - before;
         let open = if self.kind == Kind::Errors { 0 } else { 64 };
-        let gauges = Gauges { offered: due, due, open, open_peak: open, opened, ..Gauges::default() };
+        let gauges =
+            EngineCounters { offered: due, due, open, open_peak: open, opened, ..EngineCounters::default() };
         let health = Some(self.health());
         let index = self.next;
         self.next += 1;
@@ -144,13 +145,4 @@ impl Iterator for Seconds {
             health,
         })
     }
-}
-
-/// Gains of a row to a run's gauges.
-pub fn add_gauges(into: &mut Gauges, row: &Gauges) {
-    into.offered += row.offered;
-    into.due += row.due;
-    into.opened += row.opened;
-    into.open = row.open;
-    into.open_peak = into.open_peak.max(row.open_peak);
 }

@@ -5,7 +5,7 @@ use crate::health::ThreadHealth;
 use crate::interval::IntervalData;
 use crate::testing::{answer, failed};
 use crate::verdict::{Ending, ExitStatus, Word};
-use units::{Gauges, Instant, Phase};
+use units::{EngineCounters, Instant, Phase};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -607,7 +607,7 @@ fn a_target_is_unreachable_only_if_nothing_ever_got_through() {
 fn exit_statuses_follow_the_table() {
     let (mut totals, health, conditions) = good();
     let good = judge(&totals, &health, &conditions);
-    totals.gauges = Gauges::default();
+    totals.gauges = EngineCounters::default();
     let bad = judge(&totals, &health, &conditions);
     let none = Ending::default();
     let code = |verdict, ending| ExitStatus::of(verdict, ending).code();

@@ -24,7 +24,7 @@ impl Record for Count {
     fn phase(&mut self, _: Phase, _: Picos) {
         self.phases += 1;
     }
-    fn tick(&mut self, _: Instant, _: &Gauges) {
+    fn tick(&mut self, _: Instant, _: &EngineCounters) {
         self.ticks += 1;
     }
 }
@@ -46,7 +46,7 @@ fn everything_is_forwarded_and_only_events_are_tapped() {
     tapped.event(&answer(0, 1, 2, 3));
     tapped.missed(Miss::NotReached, 7);
     tapped.phase(Phase::Connect, Picos::from_nanos(1));
-    tapped.tick(at(4), &Gauges::default());
+    tapped.tick(at(4), &EngineCounters::default());
     let Count { events, missed, phases, ticks } = tapped.recorder;
     assert_eq!((events, missed, phases, ticks), (1, 7, 1, 1));
     drop(tapped.tap);
@@ -59,7 +59,7 @@ fn everything_is_forwarded_and_only_events_are_tapped() {
 fn untapped_records_all_the_same() {
     let mut plain = Tapped::untapped(Count::default());
     plain.event(&answer(0, 1, 2, 3));
-    plain.tick(at(4), &Gauges::default());
+    plain.tick(at(4), &EngineCounters::default());
     assert_eq!((plain.recorder.events, plain.recorder.ticks), (1, 1));
 }
 
@@ -83,11 +83,11 @@ fn a_batch_goes_when_it_is_full_or_50_ms_old() {
     assert_eq!(now(&batches).unwrap().len(), BATCH);
 
     tapped.event(&answer(1, 0, 0, 0));
-    tapped.tick(at(49 * MS), &Gauges::default());
+    tapped.tick(at(49 * MS), &EngineCounters::default());
     assert!(now(&batches).is_none());
-    tapped.tick(at(51 * MS), &Gauges::default());
+    tapped.tick(at(51 * MS), &EngineCounters::default());
     assert_eq!(now(&batches).unwrap().len(), 1);
-    tapped.tick(at(500 * MS), &Gauges::default());
+    tapped.tick(at(500 * MS), &EngineCounters::default());
     assert!(now(&batches).is_none(), "no batch of nothing");
 }
 
@@ -118,13 +118,13 @@ fn when_half_of_the_memory_is_out_batches_are_filled_first() {
     let mut held = Vec::new();
     for round in 1..=6 {
         tapped.event(&answer(round, 0, 0, 0));
-        tapped.tick(at(round * 60 * MS), &Gauges::default());
+        tapped.tick(at(round * 60 * MS), &EngineCounters::default());
         held.extend(now(&batches));
     }
     // Of four spare buffers two are at home after the second batch, one after the third.
     assert_eq!(held.len(), 3);
     drop(held);
-    tapped.tick(at(900 * MS), &Gauges::default());
+    tapped.tick(at(900 * MS), &EngineCounters::default());
     assert_eq!(now(&batches).unwrap().iter().map(|event| event.seq).collect::<Vec<_>>(), [4, 5, 6]);
 }
 
@@ -178,7 +178,7 @@ proptest! {
                 },
                 Step::Tick { thread, ms } => {
                     clock += ms;
-                    tapped[thread].tick(at(clock * MS), &Gauges::default());
+                    tapped[thread].tick(at(clock * MS), &EngineCounters::default());
                 }
                 Step::Take => held.extend(now(&batches).inspect(&mut read)),
                 Step::Drop => drop(held.pop_front()),

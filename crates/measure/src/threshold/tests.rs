@@ -4,7 +4,7 @@ use super::*;
 use crate::interval::IntervalData;
 use crate::testing::{answer, failed, missed};
 use plan::Limit;
-use units::{Cause, Event, Gauges, Group, Instant, Outcome};
+use units::{Cause, EngineCounters, Event, Group, Instant, Outcome};
 
 const MS: u64 = 1_000_000;
 const SECOND: Picos = Picos::from_secs(1);
@@ -34,7 +34,7 @@ fn row_of(index: u64, events: &[Event]) -> IntervalRow {
         start: SECOND.saturating_mul(index),
         length: SECOND,
         data: Box::new(data),
-        gauges: Gauges { due: 100, ..Gauges::default() },
+        gauges: EngineCounters { due: 100, ..EngineCounters::default() },
         starved: 0,
         health: None,
     }
@@ -312,7 +312,7 @@ fn rates_are_of_whole_rows_of_the_measured_part() {
 
 #[test]
 fn the_wait_for_the_last_answers_is_no_low_rate() {
-    let idle = |s: u64, done: u64| IntervalRow { gauges: Gauges::default(), ..row(s, done, 1, 0) };
+    let idle = |s: u64, done: u64| IntervalRow { gauges: EngineCounters::default(), ..row(s, done, 1, 0) };
     // Nothing is offered in second 2 and from second 4 on: the first is a stall of the load, the last the end.
     let rows = [row(0, 100, 1, 0), row(1, 90, 1, 0), idle(2, 40), row(3, 100, 1, 0), idle(4, 7), idle(5, 0)];
     let (_, judged) = judged(limits(&["achieved < 50/s in any 1s"], &[]), measuring(0, None), &rows);

@@ -2,7 +2,7 @@
 
 use measure::{HealthSummary, Probe, Settings, recorders};
 use std::path::Path;
-use units::{Gauges, Instant, Picos, Record};
+use units::{EngineCounters, Instant, Picos, Record};
 
 fn put(root: &Path, files: &[(&str, String)]) {
     for (path, text) in files {
@@ -52,8 +52,11 @@ fn a_sample_tells_what_was_gained() {
     let (mut collector, mut threads) = recorders(Settings::from_origin(Instant::EPOCH));
     collector.watch(Probe::at_root(root.path(), Instant::EPOCH, 2));
     put(root.path(), &proc_files(160, 13, 9));
-    threads[0].tick(Instant::EPOCH, &Gauges::default());
-    threads[0].tick(Instant::EPOCH + second, &Gauges { offered: 1, due: 1, open: 30, ..Gauges::default() });
+    threads[0].tick(Instant::EPOCH, &EngineCounters::default());
+    threads[0].tick(
+        Instant::EPOCH + second,
+        &EngineCounters { offered: 1, due: 1, open: 30, ..EngineCounters::default() },
+    );
     let mut samples = Vec::new();
     collector.poll(Instant::EPOCH + second, &mut |row| samples.push(row.health.clone().unwrap()));
     let sample = &samples[0];
@@ -88,12 +91,12 @@ fn a_thread_that_has_ended_is_still_accounted_for() {
     collector.watch(Probe::new(Instant::EPOCH, 1));
     let mut recorder = threads.remove(0);
     let engine = std::thread::spawn(move || {
-        recorder.tick(Instant::EPOCH, &Gauges::default());
+        recorder.tick(Instant::EPOCH, &EngineCounters::default());
         burn_30_ms();
         let spun = Picos::from_millis(10);
         recorder.tick(
             Instant::EPOCH + Picos::from_millis(100),
-            &Gauges { offered: 1, due: 1, spun, ..Gauges::default() },
+            &EngineCounters { offered: 1, due: 1, spun, ..EngineCounters::default() },
         );
     });
     engine.join().unwrap();
@@ -110,7 +113,7 @@ fn without_proc_there_is_no_sample_and_it_is_told() {
     let root = tempfile::tempdir().unwrap();
     let (mut collector, mut threads) = recorders(Settings::from_origin(Instant::EPOCH));
     collector.watch(Probe::at_root(root.path(), Instant::EPOCH, 1));
-    threads[0].tick(Instant::EPOCH, &Gauges::default());
+    threads[0].tick(Instant::EPOCH, &EngineCounters::default());
     drop(threads);
     let (_, health) = collector.finish(Instant::EPOCH, &mut |row| assert!(row.health.is_none()));
     assert_eq!(health.samples, 0);
@@ -126,7 +129,7 @@ fn a_thread_behind_others_on_its_core_shows_both() {
     let (mut collector, mut threads) = recorders(Settings::from_origin(Instant::EPOCH));
     collector.watch(Probe::at_root(root.path(), Instant::EPOCH, 1));
     // The recorder itself reads the real /proc when it begins; the fixture continues from there.
-    threads[0].tick(Instant::EPOCH, &Gauges::default());
+    threads[0].tick(Instant::EPOCH, &EngineCounters::default());
     let born: Vec<u64> = own.split_ascii_whitespace().map(|word| word.parse().unwrap()).collect();
     put(root.path(), &proc_files(9_100, 0, 0));
     let mut stat: Vec<String> = (0..50).map(|_| "0".to_owned()).collect();
@@ -139,7 +142,7 @@ fn a_thread_behind_others_on_its_core_shows_both() {
     let schedstat = format!("{} {} 1\n", born[0] + 20_000_000_000, born[1] + 50_000_000_000);
     std::fs::write(file("schedstat"), schedstat).unwrap();
     let end = Instant::EPOCH + Picos::from_secs(100);
-    threads[0].tick(end, &Gauges { offered: 1, due: 1, ..Gauges::default() });
+    threads[0].tick(end, &EngineCounters { offered: 1, due: 1, ..EngineCounters::default() });
     collector.poll(end, &mut |_| ());
     let thread = &collector.health().threads[0];
     // Between reading our own file and the recorder's reading lies a little work.

@@ -4,7 +4,7 @@ use measure::{
     Collector, Histogram, IntervalData, IntervalRow, RunTotals, Series, SeriesSet, Settings, recorders,
 };
 use proptest::prelude::*;
-use units::{Bytes, Cause, Event, Gauges, Group, Instant, Miss, Outcome, Phase, Picos, Record};
+use units::{Bytes, Cause, EngineCounters, Event, Group, Instant, Miss, Outcome, Phase, Picos, Record};
 
 const MS: u64 = 1_000_000;
 
@@ -39,8 +39,8 @@ fn settings(threads: u16) -> Settings {
     }
 }
 
-fn offered(count: u64) -> Gauges {
-    Gauges { offered: count, due: count, ..Gauges::default() }
+fn offered(count: u64) -> EngineCounters {
+    EngineCounters { offered: count, due: count, ..EngineCounters::default() }
 }
 
 /// Any event within the first 100 ms.
@@ -191,7 +191,7 @@ fn a_row_waits_for_every_thread_and_has_its_place_in_time() {
             row.gauges.open,
         ))
     };
-    let gauges = |offered| Gauges { offered, open: 4, ..Gauges::default() };
+    let gauges = |offered| EngineCounters { offered, open: 4, ..EngineCounters::default() };
     threads[0].event(&answer(0, 0, 0, 5));
     threads[0].tick(at(12 * MS), &gauges(1));
     collector.poll(at(12 * MS), &mut note);

@@ -8,7 +8,7 @@ use port::{For, Instruction};
 use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
-use units::{Bytes, Event, Fate, Gauges, Instant, Miss, Phase, Record};
+use units::{Bytes, EngineCounters, Event, Fate, Instant, Miss, Phase, Record};
 
 /// Running totals of all threads.
 #[derive(Clone, Default)]
@@ -23,7 +23,7 @@ impl Record for Totals {
         self.0.lock().unwrap().0 += count;
     }
     fn phase(&mut self, _: Phase, _: Picos) {}
-    fn tick(&mut self, _: Instant, gauges: &Gauges) {
+    fn tick(&mut self, _: Instant, gauges: &EngineCounters) {
         let mut totals = self.0.lock().unwrap();
         totals.2 = totals.2.max(gauges.offered);
     }

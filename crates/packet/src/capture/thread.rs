@@ -8,7 +8,7 @@ use measure::gap_meter::GapMeter;
 use port::{Counters, DropPlace, For, Port, PortError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use units::{Bytes, Fate, Gauges, Instant, Miss, Picos, Record};
+use units::{Bytes, EngineCounters, Fate, Instant, Miss, Picos, Record};
 
 /// Frames of one call.
 const BATCH: usize = 512;
@@ -87,7 +87,7 @@ pub(super) struct Receiving {
     pub ending: Ending,
     /// The time of a port that keeps its own: rows and rates are by it, as stamps are.
     pub own: Option<OwnClock>,
-    gauges: Gauges,
+    gauges: EngineCounters,
     /// Lost frames that are recorded.
     lost: u64,
     asked: Instant,
@@ -110,7 +110,7 @@ impl Receiving {
         ending: Ending,
     ) -> Self {
         let (asked, naps) = (clock.now(), left.port.about().kind == "packet");
-        let gauges = Gauges::default();
+        let gauges = EngineCounters::default();
         let (came, looked, nap) = (Instant::EPOCH, asked, NAP);
         Self {
             left,

@@ -11,7 +11,7 @@ use measure::packets::{PacketReport, PlaceCount, PortReport};
 use port::{Address, DropPlace, Port, PortError, Wish};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use units::{Bytes, Cause, Event, Fate, Gauges, Group, Instant, Miss, Outcome, Picos, Record};
+use units::{Bytes, Cause, EngineCounters, Event, Fate, Group, Instant, Miss, Outcome, Picos, Record};
 
 /// Rounds between two looks at the clock.
 const ROUNDS: usize = 16;
@@ -158,7 +158,7 @@ impl Job for Forward {
                 end,
                 most: setup.frames.map_or(u64::MAX, |n| share(n, count, index as u64)),
                 busy: setup.busy,
-                gauges: Gauges::default(),
+                gauges: EngineCounters::default(),
                 arrived: 0,
                 lost: 0,
                 handed: (0, 0),
@@ -265,7 +265,7 @@ struct Runner {
     /// End after so many frames.
     most: u64,
     busy: bool,
-    gauges: Gauges,
+    gauges: EngineCounters,
     arrived: u64,
     /// Frames that the ports lost before we saw them, as far as they are counted.
     lost: u64,

@@ -23,7 +23,7 @@ use port::interface::{Interface, Statistics};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use units::{Bytes, Fate, Gauges, Instant, Miss, Record};
+use units::{Bytes, EngineCounters, Fate, Instant, Miss, Record};
 
 /// How often the counters are read, and how often if there are many.
 const LOOK: Duration = Duration::from_millis(10);
@@ -331,8 +331,12 @@ impl Job for KernelForward {
         let alive = Arc::new(AtomicUsize::new(1));
         let counting = Alive(alive.clone());
         let mut threads = Vec::new();
-        let watch =
-            Watch { kernel: kernel.clone(), record, gauges: Gauges::default(), seen: Seen::default() };
+        let watch = Watch {
+            kernel: kernel.clone(),
+            record,
+            gauges: EngineCounters::default(),
+            seen: Seen::default(),
+        };
         let (ours, most) = (control.clone(), setup.frames.unwrap_or(u64::MAX));
         threads.push(spawn("forward-xdp".to_owned(), move || {
             let _alive = counting;
@@ -365,7 +369,7 @@ struct Seen {
 struct Watch {
     kernel: Arc<Kernel>,
     record: Box<dyn Record + Send>,
-    gauges: Gauges,
+    gauges: EngineCounters,
     seen: Seen,
 }
 

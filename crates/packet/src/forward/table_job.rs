@@ -7,7 +7,7 @@ use crate::{Control, Facts, Findings, Job, MakeRecorders, PacketError, Running};
 use clock::{Clock, HostClock};
 use measure::packets::{PacketReport, Table};
 use std::sync::{Arc, Mutex, PoisonError};
-use units::{Bytes, Fate, Gauges};
+use units::{Bytes, EngineCounters, Fate};
 
 /// Lanes that are measured alone.
 pub struct TableJob {
@@ -52,7 +52,7 @@ impl Job for TableJob {
         let found: Arc<Mutex<Option<Table>>> = Arc::default();
         let (kept, ours) = (found.clone(), control.clone());
         let thread = spawn("forward-table".to_owned(), move || {
-            let mut gauges = Gauges::default();
+            let mut gauges = EngineCounters::default();
             let mut tell = |moved: &Moved| {
                 gauges.offered += moved.ended();
                 gauges.due = gauges.offered;

@@ -5,7 +5,7 @@ use crate::keeper::{BEGIN_NS, Keeper, TICK_NS};
 use port::mem;
 use std::time::Duration;
 use units::Priority;
-use units::{Bytes, Event, Fate, Gauges, Miss, Outcome, Phase, Record};
+use units::{Bytes, EngineCounters, Event, Fate, Miss, Outcome, Phase, Record};
 
 #[derive(Clone, Default)]
 struct Tally(Arc<Mutex<Counted>>);
@@ -26,7 +26,7 @@ impl Record for Tally {
         panic!("{count} frames {fate:?} that are no departures of the pace");
     }
     fn phase(&mut self, _: Phase, _: Picos) {}
-    fn tick(&mut self, _: Instant, gauges: &Gauges) {
+    fn tick(&mut self, _: Instant, gauges: &EngineCounters) {
         let mut counted = self.0.lock().unwrap();
         (counted.offered, counted.late) = (gauges.offered, gauges.late);
     }

@@ -16,7 +16,7 @@ use clock::{Clock, HostClock};
 use measure::gap_meter::{GapMeter, Requested};
 use port::{For, Port, PortError};
 use std::sync::Arc;
-use units::{Bytes, Cause, Event, Fate, Gauges, Group, Instant, Outcome, Picos, Rate, Record};
+use units::{Bytes, Cause, EngineCounters, Event, Fate, Group, Instant, Outcome, Picos, Rate, Record};
 
 /// The frame, in bytes without FCS, whose gap stands for those of a pace of bits.
 const LONG: f64 = 1_514.0;
@@ -87,7 +87,7 @@ pub struct Outward {
     tolerance: Picos,
     queue: Queue,
     quota: Quota,
-    gauges: Gauges,
+    gauges: EngineCounters,
     outcomes: Outcomes,
     /// Numbers left out: between frames that they part there is no gap.
     parted: u64,
@@ -129,7 +129,7 @@ impl Outward {
             until,
             queue: Queue::new(QUEUE, longest),
             quota: Quota::new(longest),
-            gauges: Gauges::default(),
+            gauges: EngineCounters::default(),
             outcomes: Outcomes::none(),
             parted: 0,
             is_drained: false,

@@ -21,7 +21,7 @@ use clock::{Clock, HostClock};
 use port::{Counters, Departed, For, Port, PortError};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use units::{Cause, Fate, Gauges, Instant, Outcome, Picos, Record};
+use units::{Cause, EngineCounters, Fate, Instant, Outcome, Picos, Record};
 
 /// A frame that comes while nothing waits leaves this much after it was taken: so long may handing over take.
 const MARGIN: Picos = Picos::from_micros(50);
@@ -60,7 +60,7 @@ struct Work {
     /// The number that the port has for the first of these.
     told: u64,
     quota: Quota,
-    gauges: Gauges,
+    gauges: EngineCounters,
     outcomes: Outcomes,
     is_drained: bool,
     was_up: bool,
@@ -92,7 +92,7 @@ impl OutwardTimed {
             under_way: VecDeque::new(),
             told: to.counters().map_or(0, Counters::taken),
             quota: Quota::new(longest),
-            gauges: Gauges::default(),
+            gauges: EngineCounters::default(),
             outcomes: Outcomes::none(),
             is_drained: false,
             was_up: true,

@@ -368,7 +368,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
     use std::sync::Mutex;
-    use units::{Bytes, Event, Fate, Gauges, Outcome, Phase, Record};
+    use units::{Bytes, EngineCounters, Event, Fate, Outcome, Phase, Record};
 
     #[derive(Clone, Default)]
     struct Kept(Arc<Mutex<BTreeMap<&'static str, u64>>>);
@@ -391,7 +391,7 @@ mod tests {
             self.add("bytes", bytes.get());
         }
         fn phase(&mut self, _: Phase, _: Picos) {}
-        fn tick(&mut self, _: Instant, _: &Gauges) {}
+        fn tick(&mut self, _: Instant, _: &EngineCounters) {}
     }
 
     /// Totals after each of these looks, and after the end: (left, refused, bytes).

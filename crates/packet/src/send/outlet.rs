@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use units::{
-    Bytes, Cause, Departure, Event, Fate, Gauges, Group, Instant, Miss, Outcome, Picos, Rate, Record,
+    Bytes, Cause, Departure, EngineCounters, Event, Fate, Group, Instant, Miss, Outcome, Picos, Rate, Record,
 };
 use wire::{Template, Times};
 
@@ -160,7 +160,7 @@ impl Progress {
 /// Outcomes of frames on their way into the recorder, and the totals.
 pub struct Ledger {
     recorder: Box<dyn Record + Send>,
-    pub gauges: Gauges,
+    pub gauges: EngineCounters,
     pub sent: u64,
     pub sent_bytes: u64,
     /// Departures that never left.
@@ -178,7 +178,7 @@ pub struct Ledger {
 
 impl Ledger {
     pub fn new(recorder: Box<dyn Record + Send>) -> Self {
-        let gauges = Gauges::default();
+        let gauges = EngineCounters::default();
         Self {
             recorder,
             gauges,

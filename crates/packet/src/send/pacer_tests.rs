@@ -6,7 +6,7 @@ use schedule::Share;
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use units::{Bytes, Cause, Event, Fate, Gauges, Outcome, Phase, Rate, Record};
+use units::{Bytes, Cause, EngineCounters, Event, Fate, Outcome, Phase, Rate, Record};
 use wire::Template;
 
 /// A clock that goes on by 20 ns with each look, and jumps when it is slept by. All who share it see the same
@@ -119,7 +119,7 @@ impl Port for Toy {
 struct Kept(Arc<Mutex<All>>);
 
 /// Events, bulk counts by their key, and the last gauges.
-type All = (Vec<Event>, HashMap<&'static str, u64>, Gauges);
+type All = (Vec<Event>, HashMap<&'static str, u64>, EngineCounters);
 
 impl Record for Kept {
     fn event(&mut self, event: &Event) {
@@ -130,7 +130,7 @@ impl Record for Kept {
     }
     fn frames(&mut self, _: Fate, _: u64, _: Bytes) {}
     fn phase(&mut self, _: Phase, _: Picos) {}
-    fn tick(&mut self, _: Instant, gauges: &Gauges) {
+    fn tick(&mut self, _: Instant, gauges: &EngineCounters) {
         self.0.lock().unwrap().2 = *gauges;
     }
 }
@@ -149,7 +149,7 @@ struct Run {
 struct Outcomes {
     events: Vec<Event>,
     missed: HashMap<&'static str, u64>,
-    gauges: Gauges,
+    gauges: EngineCounters,
     calls: Vec<Vec<Instant>>,
     control: Arc<Control>,
 }

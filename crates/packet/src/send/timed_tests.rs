@@ -4,10 +4,10 @@ use crate::send::departures::{Ends, Pattern};
 use schedule::Share;
 use std::collections::HashMap;
 use std::sync::Mutex;
-use units::{Bytes, Event, Fate, Gauges, Outcome, Phase, Rate, Record};
+use units::{Bytes, EngineCounters, Event, Fate, Outcome, Phase, Rate, Record};
 use wire::Template;
 
-type All = (Vec<Event>, HashMap<&'static str, u64>, Gauges, u64);
+type All = (Vec<Event>, HashMap<&'static str, u64>, EngineCounters, u64);
 
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<All>>);
@@ -23,7 +23,7 @@ impl Record for Kept {
         self.0.lock().unwrap().3 += count;
     }
     fn phase(&mut self, _: Phase, _: Picos) {}
-    fn tick(&mut self, _: Instant, gauges: &Gauges) {
+    fn tick(&mut self, _: Instant, gauges: &EngineCounters) {
         self.0.lock().unwrap().2 = *gauges;
     }
 }

@@ -25,7 +25,7 @@ use port::{DropPlace, For, Port};
 use schedule::Share;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use units::{Bytes, Event, Fate, Gauges, Instant, Miss, Outcome, Phase, Picos, Record};
+use units::{Bytes, EngineCounters, Event, Fate, Instant, Miss, Outcome, Phase, Picos, Record};
 use wire::Template;
 
 /// From the making of threads to the first departure.
@@ -160,7 +160,7 @@ impl Record for Departed {
         left.sent += count;
     }
     fn phase(&mut self, _: Phase, _: Picos) {}
-    fn tick(&mut self, now: Instant, _: &Gauges) {
+    fn tick(&mut self, now: Instant, _: &EngineCounters) {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Frames that left in bulk have no times of their own: the round in which they did is theirs.
         if left.first.is_none() && left.sent > left.told {

@@ -24,7 +24,7 @@ use plan::packets::send::Pace;
 use plan::packets::sweep::SweepPlan;
 use port::{About, Address, Direction, FCS, Kind, Port, PortError, Wish};
 use std::sync::{Arc, Mutex, PoisonError};
-use units::{Bytes, Fate, Gauges, Instant, Picos, Record};
+use units::{Bytes, EngineCounters, Fate, Instant, Picos, Record};
 use wire::Template;
 use wire::template::Spec;
 
@@ -293,7 +293,7 @@ struct SweepSettings {
 /// What the recorder is told.
 struct Tell {
     record: Box<dyn Record + Send>,
-    gauges: Gauges,
+    gauges: EngineCounters,
     /// Of the trial that goes on.
     told: u64,
     bytes: u64,
@@ -328,7 +328,7 @@ impl Sweep {
             .iter()
             .map(|(size, template)| (*size, template.clone(), job.limits(*size)))
             .collect();
-        let tell = Tell { record, gauges: Gauges::default(), told: 0, bytes: 0 };
+        let tell = Tell { record, gauges: EngineCounters::default(), told: 0, bytes: 0 };
         let bench = Bench {
             clock: job.clock,
             control,

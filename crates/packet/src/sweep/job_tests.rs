@@ -14,7 +14,7 @@ impl Record for Silent {
     fn missed(&mut self, _: Miss, _: u64) {}
     fn frames(&mut self, _: Fate, _: u64, _: Bytes) {}
     fn phase(&mut self, _: Phase, _: Picos) {}
-    fn tick(&mut self, _: units::Instant, _: &Gauges) {}
+    fn tick(&mut self, _: units::Instant, _: &EngineCounters) {}
 }
 
 /// A target that forwards at most `rate` frames per second, with room for `depth` more: a token bucket before a

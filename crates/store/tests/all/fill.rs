@@ -4,7 +4,7 @@ use clock::Agreement;
 use measure::{Conditions, HealthSummary, IntervalData, Loop, RunTotals, ThreadHealth, judge};
 use store::schema::Word;
 use store::{Measured, RunResult, Spans};
-use units::{Bytes, Cause, Event, Fate, Gauges, Group, Instant, Miss, Outcome, Picos};
+use units::{Bytes, Cause, EngineCounters, Event, Fate, Group, Instant, Miss, Outcome, Picos};
 
 fn at(millis: u64) -> Instant {
     Instant::EPOCH + Picos::from_millis(millis)
@@ -35,7 +35,8 @@ fn totals() -> RunTotals {
     data.event(&Event { sent: Instant::FAR, ..event(900, 50, Outcome::Missed(Miss::NoPort), 1) });
     let mut totals = RunTotals::new(3);
     totals.merge(&data, Instant::EPOCH);
-    totals.gauges = Gauges { offered: 10, opened: 4, open_peak: 2, late: 1, ..Gauges::default() };
+    totals.gauges =
+        EngineCounters { offered: 10, opened: 4, open_peak: 2, late: 1, ..EngineCounters::default() };
     totals
 }
 

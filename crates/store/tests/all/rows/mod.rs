@@ -2,7 +2,7 @@
 
 use measure::{HealthSample, IntervalData, IntervalRow};
 use std::time::{Duration, SystemTime};
-use units::{Bytes, Event, Gauges, Group, Instant, Miss, Outcome, Picos};
+use units::{Bytes, EngineCounters, Event, Group, Instant, Miss, Outcome, Picos};
 
 /// A request due at `due_ms` that left 1 ms late and was answered `service_ms` later.
 fn answered(due_ms: u64, service_ms: u64, group: u64) -> Event {
@@ -33,7 +33,7 @@ pub fn row(n: u64) -> IntervalRow {
         start: Picos::from_secs(n),
         length: Picos::from_secs(1),
         data,
-        gauges: Gauges { offered: n + 1, due: n + 2, open: 64, ..Gauges::default() },
+        gauges: EngineCounters { offered: n + 1, due: n + 2, open: 64, ..EngineCounters::default() },
         starved: 0,
         health: Some(HealthSample { span_ns: 1_000_000_000, rss_bytes: 4096, ..HealthSample::default() }),
     }
