@@ -48,13 +48,13 @@ fn main() {
                 })
                 .collect();
             events.sort_by_key(|event| event.done);
-            let gauges = EngineCounters { offered: (chunk + 1) * CHUNK, ..EngineCounters::default() };
+            let counters = EngineCounters { offered: (chunk + 1) * CHUNK, ..EngineCounters::default() };
             let before = std::time::Instant::now();
             for event in &events {
                 recorder[0].event(event);
             }
             costs.push(before.elapsed().as_nanos() as f64 / CHUNK as f64);
-            recorder[0].tick(events[0].done, &gauges);
+            recorder[0].tick(events[0].done, &counters);
             collector.poll(events[0].done, &mut |_: &IntervalRow| ());
         }
         drop(recorder);

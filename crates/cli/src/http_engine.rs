@@ -227,13 +227,13 @@ impl Driven for Http {
                 self.plan.request.timeout
             ));
         }
-        let gauges = &totals.gauges;
+        let counters = &totals.counters;
         let (by, why) = (self.facts.arrivals.0.to_owned(), self.facts.arrivals.1.clone());
         let mut arrivals = Arrivals { by, why, ..Arrivals::default() };
         arrivals.count(totals);
         result.generator.arrivals = Some(arrivals);
         result.notes.extend(unread_note(result));
-        if let Some(nap) = gauges.napped.as_picos().checked_div(gauges.naps) {
+        if let Some(nap) = counters.napped.as_picos().checked_div(counters.naps) {
             result.notes.push(format!(
                 "responses came so fast that they were read in batches, after naps of {:#} on average; service \
                  times may be too long by up to that (--spin never reads each as it comes)",

@@ -94,7 +94,7 @@ impl Progress {
     /// What is to be shown after this interval.
     fn line(&mut self, row: &IntervalRow) -> Option<String> {
         let tally = row.data.tally;
-        self.started += row.gauges.offered;
+        self.started += row.counters.offered;
         self.completed += tally.done + tally.failed;
         self.errors += tally.errors();
         self.missed += tally.missed;
@@ -109,7 +109,7 @@ impl Progress {
                     self.next_minute += MINUTE;
                 }
                 let seconds = percent_g(elapsed.as_secs_f64());
-                let (started, completed, current) = (self.started, self.completed, row.gauges.open);
+                let (started, completed, current) = (self.started, self.completed, row.counters.open);
                 Some(format!(
                     "--- {seconds} secs, {started} fetches started, {completed} completed, {current} current"
                 ))
@@ -164,7 +164,7 @@ mod tests {
             start: Picos::from_secs(index),
             length: Picos::from_secs(1),
             data,
-            gauges: EngineCounters { offered: 400, open: 7, ..EngineCounters::default() },
+            counters: EngineCounters { offered: 400, open: 7, ..EngineCounters::default() },
             starved: 0,
             health: None,
         }

@@ -105,7 +105,7 @@ fn row(index: usize, stored: &Interval, groups: usize, limit: &Limit) -> Result<
         start: nearest_nano(stored.t_s),
         length: nearest_nano(stored.length_s),
         data: Box::new(data),
-        gauges: EngineCounters { due: stored.offered, ..EngineCounters::default() },
+        counters: EngineCounters { due: stored.offered, ..EngineCounters::default() },
         starved: 0,
         health: None,
     })

@@ -78,7 +78,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     /// Takes the departure from the feed and writes its request.
     fn stage(&mut self, departure: Departure, now: Instant) -> Option<Pending> {
         self.setup.feed.take();
-        self.gauges.offered += 1;
+        self.counters.offered += 1;
         let setup = &mut self.setup;
         let staged =
             setup.chooser.stage(departure.seq, now, &setup.plan, &mut setup.endpoints, &mut self.staged);
@@ -242,13 +242,13 @@ impl<D: Driver, R: Record> Worker<D, R> {
             }
         };
         let slot = self.slots.insert(Connection::new(route, Stage::Lookup, now), endpoint, now);
-        self.gauges.open += 1;
-        self.gauges.opened += 1;
+        self.counters.open += 1;
+        self.counters.opened += 1;
         self.put(slot, exchange, body);
         self.arm_until(slot, deadline);
         self.connect(slot, now);
         // Now, since one for which there was no port never was open.
-        self.gauges.open_peak = self.gauges.open_peak.max(self.gauges.open);
+        self.counters.open_peak = self.counters.open_peak.max(self.counters.open);
     }
 
     /// What lies between the socket and the target. A target that wants TLS never gets a connection without it.
@@ -398,8 +398,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
             _ => return self.failed(slot, errno, now),
         };
         let Some(mut place) = self.slots.remove(slot) else { return };
-        self.gauges.open -= 1;
-        self.gauges.opened -= 1;
+        self.counters.open -= 1;
+        self.counters.opened -= 1;
         self.setup.dialer.refused(now);
         self.failures = self.failures.saturating_add(1);
         let pause = self.pause();
@@ -450,7 +450,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             let length = output.len();
             match self.driver.send(slot, output) {
                 Ok(count) => {
-                    self.gauges.wire_out += count as u64;
+                    self.counters.wire_out += count as u64;
                     written += count;
                     place.connection.wrote(count);
                     if let Some(at) = connected {

@@ -151,7 +151,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     pub(crate) fn conclude(&mut self, mut exchange: Exchange, outcome: Outcome, now: Instant) {
         self.recorder.event(&exchange.event(outcome, now));
-        self.gauges.body_in += exchange.body_in;
+        self.counters.body_in += exchange.body_in;
         if !exchange.waited.is_zero() {
             self.recorder.phase(Phase::FirstByte, exchange.waited);
         }
@@ -271,7 +271,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             return;
         }
         self.driver.close(slot, abort);
-        self.gauges.open -= 1;
+        self.counters.open -= 1;
         self.freed_at = self.now();
         if std::mem::take(&mut self.blocked) {
             self.blocked_until = self.freed_at;

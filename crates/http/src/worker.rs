@@ -118,7 +118,7 @@ pub struct Worker<D, R> {
     pub(crate) setup: Setup,
     pub(crate) driver: D,
     pub(crate) recorder: R,
-    pub(crate) gauges: EngineCounters,
+    pub(crate) counters: EngineCounters,
     pub(crate) slots: Slots,
     pub(crate) staged: Vec<u8>,
     pub(crate) pending: Option<Pending>,
@@ -163,7 +163,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         Self {
             driver,
             recorder,
-            gauges: EngineCounters::default(),
+            counters: EngineCounters::default(),
             slots: Slots::default(),
             staged: Vec::new(),
             pending: None,
@@ -206,15 +206,15 @@ impl<D: Driver, R: Record> Worker<D, R> {
             self.launch_again(now);
             self.launch_due(now);
             self.take_answers(now);
-            self.gauges.due = self.setup.feed.due_before(now, self.gauges.offered);
-            self.recorder.tick(now, &self.gauges);
+            self.counters.due = self.setup.feed.due_before(now, self.counters.offered);
+            self.recorder.tick(now, &self.counters);
             let wait = self.nap(now);
             let waiting = self.driver.wait(wait, self.looked);
             self.woken(now, wait);
             match waiting {
                 Ok(ready) => {
-                    self.gauges.waits += 1;
-                    self.gauges.ready += ready as u64;
+                    self.counters.waits += 1;
+                    self.counters.ready += ready as u64;
                     self.gather.saw(ready as u64, now);
                     if ready > 0 {
                         self.handle_ready();
@@ -259,8 +259,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     fn paused(&mut self, at: Instant, length: Picos) {
-        self.gauges.pauses += 1;
-        self.gauges.paused += length;
+        self.counters.pauses += 1;
+        self.counters.paused += length;
         self.recorder.pause(at, length);
     }
 
@@ -301,11 +301,11 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     fn data(&mut self, slot: u32, chunk: Chunk, now: Instant) {
-        self.gauges.wire_in += chunk.length as u64;
+        self.counters.wire_in += chunk.length as u64;
         let Some(place) = self.slots.get(slot) else { return };
         let delay = self.reading.delay(&chunk, place.behind_since, now);
         place.behind_since = chunk.more.then_some(now);
-        self.gauges.contradicted += u64::from(delay.contradicts);
+        self.counters.contradicted += u64::from(delay.contradicts);
         if delay.is_measured {
             place.arrived = delay.since(now);
         }
@@ -352,7 +352,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             // The stamp is that of the last byte: answers before it have been there for longer.
             exchange.unread_bound += if index < last { delay.at_most - delay.measured } else { delay.bound };
         }
-        *if delay.is_measured { &mut self.gauges.stamped } else { &mut self.gauges.unstamped } +=
+        *if delay.is_measured { &mut self.counters.stamped } else { &mut self.counters.unstamped } +=
             self.finished.len() as u64;
     }
 
@@ -425,7 +425,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     /// Time spent waiting on the CPU. A round that took far longer was not spinning but preempted.
     fn count_spun(&mut self, from: Instant, to: Instant) {
-        self.gauges.spun += to.since(from).min(ROUND);
+        self.counters.spun += to.since(from).min(ROUND);
     }
 
     /// Launches departures whose time has come, a bounded number of them.
@@ -448,11 +448,11 @@ impl<D: Driver, R: Record> Worker<D, R> {
     /// How to wait, after the nap that comes before it where answers gather.
     fn nap(&mut self, now: Instant) -> Wait {
         let wait = self.next_wait(now);
-        match (wait, self.gather.nap(self.gauges.open)) {
+        match (wait, self.gather.nap(self.counters.open)) {
             (Wait::AtMost(most), Some(nap)) if nap < most => {
                 self.setup.clock.sleep_until(now + nap);
-                self.gauges.naps += 1;
-                self.gauges.napped += self.now().since(now);
+                self.counters.naps += 1;
+                self.counters.napped += self.now().since(now);
                 Wait::AtMost(Picos::ZERO)
             }
             _ => wait,
@@ -547,25 +547,25 @@ impl<D: Driver, R: Record> Worker<D, R> {
         for waiting in std::mem::take(&mut self.again) {
             self.recorder.event(&waiting.exchange.event(Outcome::CutOff, now));
         }
-        self.gauges.open = 0;
+        self.counters.open = 0;
         self.notes.bad_lines = std::mem::take(&mut self.setup.chooser.bad_lines);
-        self.recorder.tick(now, &self.gauges);
+        self.recorder.tick(now, &self.counters);
     }
 
     /// Gives up what was due before `until` and was not taken, a slice of time after the other, so that how
     /// long each had waited is known.
     fn give_up(&mut self, why: Miss, now: Instant, until: Instant) {
-        self.gauges.due = self.gauges.offered;
+        self.counters.due = self.counters.offered;
         let Some(first) = self.setup.feed.head().map(|head| head.due) else { return };
         let slice = Picos::from_picos(now.since(first).as_picos() / SLICES);
         for index in 1..=SLICES {
             let end = (first + slice.saturating_mul(index)).min(until);
             let count = self.setup.feed.skip_before(end);
-            self.gauges.due += count;
+            self.counters.due += count;
             self.recorder.given_up(why, count, now.since(end));
         }
         let rest = self.setup.feed.skip_before(until);
-        self.gauges.due += rest;
+        self.counters.due += rest;
         self.recorder.given_up(why, rest, Picos::ZERO);
     }
 
@@ -588,7 +588,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     pub(crate) fn count_late(&mut self, own_lateness: Picos) {
-        self.gauges.late += u64::from(own_lateness > LATE);
+        self.counters.late += u64::from(own_lateness > LATE);
     }
 
     /// A connection's deadline is that of its oldest request, which counts from when that was sent; or, if the
@@ -661,7 +661,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let Some(departure) = self.waiting() else { return };
         if self.pending.take().is_none() {
             self.setup.feed.take();
-            self.gauges.offered += 1;
+            self.counters.offered += 1;
         }
         self.miss(departure, Miss::NoConnection, now);
         self.setup.feed.freed(now, Picos::ZERO);

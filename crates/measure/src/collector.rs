@@ -39,7 +39,7 @@ struct ThreadState {
     empty: SyncSender<Box<IntervalData>>,
     /// Every interval before this one has been handed over.
     next: u64,
-    gauges: EngineCounters,
+    counters: EngineCounters,
     seen: ThreadRef,
     over: bool,
 }
@@ -47,7 +47,7 @@ struct ThreadState {
 impl ThreadState {
     fn new() -> Self {
         let (empty, _) = sync_channel(0);
-        Self { empty, next: 0, gauges: EngineCounters::default(), seen: ThreadRef::default(), over: false }
+        Self { empty, next: 0, counters: EngineCounters::default(), seen: ThreadRef::default(), over: false }
     }
 }
 
@@ -167,7 +167,7 @@ impl Collector {
                 start,
                 length,
                 data: handover.data,
-                gauges: gained,
+                counters: gained,
                 starved: handover.starved,
                 health: None,
             };
@@ -178,25 +178,25 @@ impl Collector {
         row.data.merge(&handover.data);
         row.length = row.length.max(length);
         row.starved += handover.starved;
-        row.gauges += gained;
+        row.counters += gained;
         self.give_back(handover.thread, handover.data);
     }
 
-    /// Remembers how far a thread is; what its gauges gained.
+    /// Remembers how far a thread is; what its counters gained.
     fn note(&mut self, handover: &Handover) -> EngineCounters {
         let thread = &mut self.threads[handover.thread];
         thread.next = handover.through + 1;
-        let gained = handover.gauges - thread.gauges;
-        thread.gauges = handover.gauges;
+        let gained = handover.counters - thread.counters;
+        thread.counters = handover.counters;
         thread.seen.tid = handover.tid;
-        thread.seen.spun = handover.gauges.spun;
+        thread.seen.spun = handover.counters.spun;
         thread.seen.born = handover.born;
         if let Some(end) = handover.end {
             thread.over = true;
             thread.seen.ended = end.times.map(|times| (handover.at, times));
             self.totals.lost_threads += u64::from(end.panicked);
         }
-        self.totals.gauges = self.threads.iter().map(|thread| thread.gauges).sum();
+        self.totals.counters = self.threads.iter().map(|thread| thread.counters).sum();
         gained
     }
 
@@ -223,7 +223,7 @@ impl Collector {
 
     fn sample(&mut self, now: Instant, row: &IntervalRow) -> Option<HealthSample> {
         let seen: Vec<ThreadRef> = self.threads.iter().map(|thread| thread.seen).collect();
-        let sample = self.probe.as_mut()?.sample(now, &seen, row.gauges.open)?;
+        let sample = self.probe.as_mut()?.sample(now, &seen, row.counters.open)?;
         self.summary.add(&sample, std::mem::take(&mut self.loaded));
         Some(sample)
     }

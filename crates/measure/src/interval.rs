@@ -286,7 +286,7 @@ pub struct IntervalRow {
     pub data: Box<IntervalData>,
     /// Running totals as gains within the interval, levels (`open`, `open_peak`) as they
     /// are at its end, summed over threads.
-    pub gauges: EngineCounters,
+    pub counters: EngineCounters,
     /// Hand-overs that were late because no empty interval was at hand.
     pub starved: u64,
     /// The generator itself, where /proc could be read.
@@ -297,7 +297,7 @@ impl IntervalRow {
     /// Departures that were due in it, whether they could leave then or not.
     #[expect(clippy::misnamed_getters, reason = "what was due is what was offered, taken or not")]
     pub fn offered(&self) -> u64 {
-        self.gauges.due
+        self.counters.due
     }
     /// The usual figures of one series.
     pub fn summary(&self, series: Series) -> Summary {

@@ -289,12 +289,12 @@ fn lateness_gap(totals: &RunTotals, own: Series, gap: Picos, machine: &Machine, 
 fn pauses(totals: &RunTotals, machine: &Machine) -> Criterion {
     let threads = machine.threads().max(1) as u64;
     let whole = totals.measured.saturating_mul(threads);
-    let paused = share(totals.gauges.paused.as_picos(), whole.as_picos()).min(1.0);
+    let paused = share(totals.counters.paused.as_picos(), whole.as_picos()).min(1.0);
     Criterion::new("pauses", "share", paused, Sense::AtMost, 0.01).advise(|| {
         format!(
             "the generator stood still for {:.1} % of the time ({} pauses), so the rate is its own, not the target's: {}",
             paused * 100.0,
-            totals.gauges.pauses,
+            totals.counters.pauses,
             machine.in_time()
         )
     })
@@ -302,8 +302,8 @@ fn pauses(totals: &RunTotals, machine: &Machine) -> Criterion {
 
 /// The share of answers whose stamps the loop contradicts: it had looked since, and nothing was there.
 fn contradicted(totals: &RunTotals) -> Criterion {
-    let count = totals.gauges.contradicted;
-    let share = share(count, totals.gauges.stamped.max(count));
+    let count = totals.counters.contradicted;
+    let share = share(count, totals.counters.stamped.max(count));
     Criterion::new("stamps.contradicted", "share", share, Sense::AtMost, 0.01).advise(|| {
         format!(
             "{count} answers were in this machine, by their stamps, when the loop had looked and found nothing: the kernel is slow              to bring them to their sockets (interrupts, other traffic), or its stamps are wrong; stop other traffic here"

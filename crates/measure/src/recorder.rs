@@ -79,7 +79,7 @@ pub(crate) struct Handover {
     /// Time of the last `tick`.
     pub at: Instant,
     pub data: Box<IntervalData>,
-    pub gauges: EngineCounters,
+    pub counters: EngineCounters,
     pub starved: u64,
     /// When the thread began, and its times then.
     pub born: Option<(Instant, ThreadTimes)>,
@@ -96,7 +96,7 @@ pub(crate) struct End {
 }
 
 /// One engine thread's recorder. Dropping it hands the last interval over; call `tick` once more before, so
-/// that the last gauges are in it.
+/// that the last counters are in it.
 #[derive(Debug)]
 pub struct Recorder {
     active: Option<Box<IntervalData>>,
@@ -108,7 +108,7 @@ pub struct Recorder {
     /// When the interval is over; the epoch before the first tick, which looks around first.
     ends: Instant,
     now: Instant,
-    gauges: EngineCounters,
+    counters: EngineCounters,
     starved: u64,
     gaps: Option<Gaps>,
     /// Of a Poisson process.
@@ -133,7 +133,7 @@ impl Recorder {
             first: 0,
             ends: Instant::EPOCH,
             now: settings.origin,
-            gauges: EngineCounters::default(),
+            counters: EngineCounters::default(),
             starved: 0,
             gaps: settings.gaps.then(|| Gaps::new(u64::from(settings.threads))),
             expected: settings.asked.expected(u64::from(settings.threads)),
@@ -201,7 +201,7 @@ impl Recorder {
             through,
             at: self.now,
             data,
-            gauges: self.gauges,
+            counters: self.counters,
             starved: self.starved,
             born: self.born,
             end,
@@ -275,9 +275,9 @@ impl Record for Recorder {
     }
 
     #[inline]
-    fn tick(&mut self, now: Instant, gauges: &EngineCounters) {
+    fn tick(&mut self, now: Instant, counters: &EngineCounters) {
         self.now = now;
-        self.gauges = *gauges;
+        self.counters = *counters;
         if now >= self.ends {
             self.hand_over(now);
         }

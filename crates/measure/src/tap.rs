@@ -103,11 +103,11 @@ impl<R: Record> Record for Tapped<R> {
     }
 
     #[inline]
-    fn tick(&mut self, now: Instant, gauges: &EngineCounters) {
+    fn tick(&mut self, now: Instant, counters: &EngineCounters) {
         if let Some(tap) = &mut self.tap {
             tap.tick(now);
         }
-        self.recorder.tick(now, gauges);
+        self.recorder.tick(now, counters);
     }
 }
 

@@ -32,8 +32,8 @@ pub struct RunTotals {
     pub warmup: Tally,
     /// Departures given up together; also in `outcomes` and `tally`.
     pub bulk_missed: u64,
-    /// Last gauges of each thread, summed (warm-up included).
-    pub gauges: EngineCounters,
+    /// Last counters of each thread, summed (warm-up included).
+    pub counters: EngineCounters,
     /// Intervals merged, and hand-overs that were late.
     pub intervals: u64,
     pub starved: u64,
@@ -72,7 +72,7 @@ impl RunTotals {
             tally: Tally::default(),
             warmup: Tally::default(),
             bulk_missed: 0,
-            gauges: EngineCounters::default(),
+            counters: EngineCounters::default(),
             intervals: 0,
             starved: 0,
             lost_threads: 0,
@@ -173,7 +173,7 @@ impl RunTotals {
 
     /// Departures of the whole run, counted apart from their outcomes.
     pub fn offered_with_warmup(&self) -> u64 {
-        self.gauges.offered + self.bulk_missed
+        self.counters.offered + self.bulk_missed
     }
 
     /// Offered = done + failed + missed + cut_off over the whole run; `Err` with both sides otherwise.

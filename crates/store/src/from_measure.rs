@@ -98,7 +98,8 @@ impl RunResult {
         self.outcomes = outcomes(totals.outcomes.rows());
         self.groups = groups(totals, group_names);
         self.names_folded = Group::are_folded(group_names.iter().map(String::as_str));
-        self.connections = Connections { opened: totals.gauges.opened, open_peak: totals.gauges.open_peak };
+        self.connections =
+            Connections { opened: totals.counters.opened, open_peak: totals.counters.open_peak };
         self.generator.fill(totals, health);
     }
 
@@ -171,9 +172,9 @@ impl Totals {
             cut_off: tally.cut_off,
             bytes_out: tally.bytes_out.get(),
             bytes_in: tally.bytes_in.get(),
-            wire_out: totals.gauges.wire_out,
-            wire_in: totals.gauges.wire_in,
-            body_in: totals.gauges.body_in,
+            wire_out: totals.counters.wire_out,
+            wire_in: totals.counters.wire_in,
+            body_in: totals.counters.body_in,
         }
     }
 }
@@ -263,11 +264,11 @@ impl Generator {
             links_lost: health.links_lost,
             throttled: health.throttled,
             throttled_ns: health.throttled_ns,
-            late: totals.gauges.late,
+            late: totals.counters.late,
             starved: totals.starved,
             lost_threads: totals.lost_threads,
-            pauses: totals.gauges.pauses,
-            paused_ns: totals.gauges.paused.as_nanos(),
+            pauses: totals.counters.pauses,
+            paused_ns: totals.counters.paused.as_nanos(),
             longest_pauses: totals.longest_pauses().into_iter().map(Pause::from).collect(),
             arrivals: self.arrivals.take(),
             clock: std::mem::take(&mut self.clock),
@@ -288,10 +289,10 @@ impl From<measure::Cost> for CostEach {
 impl Arrivals {
     /// What came of it.
     pub fn count(&mut self, totals: &RunTotals) {
-        let gauges = &totals.gauges;
-        self.stamped = gauges.stamped;
-        self.unstamped = gauges.unstamped;
-        self.contradicted = gauges.contradicted;
+        let counters = &totals.counters;
+        self.stamped = counters.stamped;
+        self.unstamped = counters.unstamped;
+        self.contradicted = counters.contradicted;
     }
 }
 
@@ -354,9 +355,9 @@ impl From<&IntervalRow> for Interval {
             bytes_out: tally.bytes_out.get(),
             bytes_in: tally.bytes_in.get(),
             outcomes: outcomes(row.data.outcomes.rows()),
-            open: row.gauges.open,
-            pauses: row.gauges.pauses,
-            paused_ns: row.gauges.paused.as_nanos(),
+            open: row.counters.open,
+            pauses: row.counters.pauses,
+            paused_ns: row.counters.paused.as_nanos(),
             longest_pause_ns: row.data.pauses.iter().map(|(_, length)| length.as_nanos()).max().unwrap_or(0),
             ..Self::default()
         };

@@ -311,7 +311,7 @@ pub trait Record {
     /// wait.
     fn pause(&mut self, _at: Instant, _length: Picos) {}
     /// Called once a round: hands the interval over when it is over.
-    fn tick(&mut self, now: Instant, gauges: &EngineCounters);
+    fn tick(&mut self, now: Instant, counters: &EngineCounters);
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ fn make(options: &Options) -> Result<RunResult, StoreError> {
     for row in seconds {
         totals.merge(&row.data, Instant::EPOCH);
         totals.intervals += 1;
-        totals.gauges.advance(row.gauges);
+        totals.counters.advance(row.counters);
         row.health.iter().for_each(|sample| health.add(sample, true));
         sink.row(&row);
         if options.killed_after == Some(totals.intervals) {

@@ -130,7 +130,7 @@ impl Iterator for Seconds {
         let opened = self.connect(&mut data);
         let due = self.seq - before;
         let open = if self.kind == Kind::Errors { 0 } else { 64 };
-        let gauges =
+        let counters =
             EngineCounters { offered: due, due, open, open_peak: open, opened, ..EngineCounters::default() };
         let health = Some(self.health());
         let index = self.next;
@@ -140,7 +140,7 @@ impl Iterator for Seconds {
             start,
             length: Picos::from_secs(1),
             data: Box::new(data),
-            gauges,
+            counters,
             starved: 0,
             health,
         })

@@ -118,14 +118,14 @@ fn rate_kept(totals: &RunTotals, machine: &Machine<'_>) -> Criterion {
 
 /// Departures whose time had passed by more than the plan's tolerance when they left.
 fn late(totals: &RunTotals, frames: &FrameConditions, machine: &Machine<'_>) -> Criterion {
-    let late = share(totals.gauges.late, totals.offered());
+    let late = share(totals.counters.late, totals.offered());
     Criterion::new("late.share", "share", late, Sense::AtMost, 0.01).advise(|| {
         let advice = match frames.simulated {
             true => "this process had no CPU while the simulation went on: stop other work on this machine, or lower the rate"
                 .to_owned(),
             false => machine.in_time(),
         };
-        format!("{} of {} frames left late: {advice}", totals.gauges.late, totals.offered())
+        format!("{} of {} frames left late: {advice}", totals.counters.late, totals.offered())
     })
 }
 
@@ -254,8 +254,8 @@ mod tests {
 
     fn sent(frames: u64) -> RunTotals {
         let mut totals = RunTotals::new(0);
-        totals.gauges.offered = frames;
-        totals.gauges.due = frames;
+        totals.counters.offered = frames;
+        totals.counters.due = frames;
         let mut data = crate::IntervalData::new(0);
         data.frames(Fate::Sent, frames, Bytes::new(64 * frames), Instant::EPOCH);
         totals.tally += data.tally;
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(of(lost(11)), [("transmit.drops", Word::Invalid)]);
         let down = |frames| {
             let mut totals = sent(1_000 - frames);
-            (totals.gauges.offered, totals.gauges.due) = (1_000, 1_000);
+            (totals.counters.offered, totals.counters.due) = (1_000, 1_000);
             totals.tally.failed = frames;
             totals.outcomes.add(Outcome::Failed(Cause::LinkDown), frames);
             failing(&totals, even, none())
@@ -320,7 +320,7 @@ mod tests {
     fn a_rate_beyond_the_port_is_invalid_and_says_what_was_reached() {
         let mut totals = sent(1_000);
         (totals.until_last_due, totals.until_last_done) = (Picos::from_secs(1), Picos::from_secs(2));
-        totals.gauges.late = 500;
+        totals.counters.late = 500;
         let found = failing(&totals, Loop::Open { gap: None }, FrameConditions::default());
         assert_eq!(found, [("rate.kept", Word::Invalid), ("late.share", Word::Degraded)]);
     }

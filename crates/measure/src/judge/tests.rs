@@ -22,7 +22,7 @@ fn totals(n: u64, late_ns: u64, latency_ns: u64) -> RunTotals {
     });
     let mut totals = RunTotals::new(1);
     totals.merge(&data, Instant::EPOCH);
-    totals.gauges.offered = n;
+    totals.counters.offered = n;
     totals.intervals = 10;
     totals.asked = crate::Asked::Poisson(units::Rate::per_second(1_000).expect("more than none"));
     (0..1_000).for_each(|cell| totals.gaps.add((f64::from(cell) + 0.5) / 1_000.0));
@@ -117,7 +117,7 @@ fn standing_still_makes_a_closed_loops_rate_its_own() {
             conditions.load = Loop::Closed;
         }
         totals.measured = Picos::from_secs(10);
-        (totals.gauges.pauses, totals.gauges.paused) = (3, Picos::from_millis(paused_ms));
+        (totals.counters.pauses, totals.counters.paused) = (3, Picos::from_millis(paused_ms));
         let verdict = judge(&totals, &health, &conditions);
         verdict.failing().first().map(|first| (first.name, first.severity, first.advice.clone()))
     };
@@ -144,7 +144,7 @@ fn what_may_have_lain_unread_counts_like_lateness() {
                 })
             })
         });
-        totals.gauges.offered = 10_000;
+        totals.counters.offered = 10_000;
         let verdict = judge(&totals, &health, &conditions);
         (verdict.word(), verdict.failing().iter().map(|c| c.name).collect::<Vec<_>>())
     };
@@ -178,7 +178,7 @@ fn held_back(health: HealthSummary) -> Verdict {
     data.missed(Miss::NoConnection, 200);
     let mut totals = RunTotals::new(1);
     totals.merge(&data, Instant::EPOCH);
-    totals.gauges.offered = 10_000;
+    totals.counters.offered = 10_000;
     judge(&totals, &health, &conditions())
 }
 
@@ -244,7 +244,7 @@ fn lateness() {
     alone("lateness.p99_9", Word::Degraded, "--spin always", |t, _, _| {
         *t = totals(9_950, 1_000, 1_000_000);
         add(t, |d| (0..50).for_each(|i| d.event(&answer(i, 0, 120_000, 1_000_000))));
-        t.gauges.offered = 10_000;
+        t.counters.offered = 10_000;
     });
     let failing = |late_ns, latency_ns, gap_us| -> Vec<&str> {
         let (_, health, mut conditions) = good();
@@ -262,7 +262,7 @@ fn lateness() {
     alone("lateness.gap", Word::Degraded, "clumps", |t, _, c| {
         *t = totals(9_800, 1_000, 1_000_000);
         add(t, |d| (0..200).for_each(|i| d.event(&answer(i, 0, 80_000, 1_000_000))));
-        t.gauges.offered = 10_000;
+        t.counters.offered = 10_000;
         c.load = Loop::Open { gap: Some(Picos::from_micros(240)) };
     });
 }
@@ -283,7 +283,7 @@ fn fewer_than_ten_late_departures_do_not_make_a_run_invalid() {
     let of = |count: u64, late: u64| {
         let mut run = totals(count - late, 1_000, 1_000_000);
         add(&mut run, |d| (0..late).for_each(|i| d.event(&answer(i, 0, 3_000_000, 4_000_000))));
-        run.gauges.offered = count;
+        run.counters.offered = count;
         let (_, health, conditions) = good();
         let verdict = judge(&run, &health, &conditions);
         let found = verdict.criteria().iter().find(|c| c.name == "lateness.p99").unwrap();
@@ -336,7 +336,7 @@ fn a_slow_stopped_or_broken_target_does_not_lower_the_word() {
         (0..500).for_each(|i| d.event(&failed(i, 0, 1_000, Cause::FirstByteTimeout)));
         d.missed(Miss::NoConnection, 700);
     });
-    totals.gauges.offered += 1_500;
+    totals.counters.offered += 1_500;
     let verdict = judge(&totals, &health, &conditions);
     // Of 12 200 offered 11 000 were answered, 90.2 %: the 700 held back are most of the rest. It is told, no more.
     let failing = verdict.failing();
@@ -451,7 +451,7 @@ fn the_advice_fits_the_run() {
         let (_, mut health, mut conditions) = good();
         let mut totals = totals(9_800, 1_000, 1_000_000);
         add(&mut totals, |d| (0..200).for_each(|i| d.event(&answer(i, 0, 120_000, 1_000_000))));
-        totals.gauges.offered = 10_000;
+        totals.counters.offered = 10_000;
         break_it(&mut health, &mut conditions);
         let verdict = judge(&totals, &health, &conditions);
         verdict.criteria().iter().find(|c| c.name == "lateness.p99").unwrap().advice.clone()
@@ -532,14 +532,14 @@ fn the_clock() {
 fn stamps_that_the_loop_contradicts() {
     // 2 % of 10 000.
     alone("stamps.contradicted", Word::Degraded, "200 answers", |t, _, _| {
-        (t.gauges.stamped, t.gauges.contradicted) = (10_000, 200);
+        (t.counters.stamped, t.counters.contradicted) = (10_000, 200);
     });
 }
 
 #[test]
 fn the_books() {
-    alone("conservation", Word::Invalid, "report", |t, _, _| t.gauges.offered += 1);
-    alone("conservation", Word::Invalid, "report", |t, _, _| t.gauges.offered -= 1);
+    alone("conservation", Word::Invalid, "report", |t, _, _| t.counters.offered += 1);
+    alone("conservation", Word::Invalid, "report", |t, _, _| t.counters.offered -= 1);
     alone("threads.lost", Word::Invalid, "report", |t, _, _| t.lost_threads = 1);
     alone("intervals.starved", Word::Degraded, "disk", |t, _, _| t.starved = 1);
     alone("source.lost", Word::Degraded, "URL file", |t, _, _| add(t, |d| d.missed(Miss::SourceLost, 1)));
@@ -607,7 +607,7 @@ fn a_target_is_unreachable_only_if_nothing_ever_got_through() {
 fn exit_statuses_follow_the_table() {
     let (mut totals, health, conditions) = good();
     let good = judge(&totals, &health, &conditions);
-    totals.gauges = EngineCounters::default();
+    totals.counters = EngineCounters::default();
     let bad = judge(&totals, &health, &conditions);
     let none = Ending::default();
     let code = |verdict, ending| ExitStatus::of(verdict, ending).code();

@@ -34,7 +34,7 @@ fn row_of(index: u64, events: &[Event]) -> IntervalRow {
         start: SECOND.saturating_mul(index),
         length: SECOND,
         data: Box::new(data),
-        gauges: EngineCounters { due: 100, ..EngineCounters::default() },
+        counters: EngineCounters { due: 100, ..EngineCounters::default() },
         starved: 0,
         health: None,
     }
@@ -49,7 +49,7 @@ fn judged(limits: Limits, measuring: Measuring, rows: &[IntervalRow]) -> (Option
     for row in rows {
         aborted = thresholds.row(row).or(aborted);
         totals.merge(&row.data, Instant::EPOCH);
-        totals.gauges.offered += row.data.tally.ended();
+        totals.counters.offered += row.data.tally.ended();
     }
     let length = rows.iter().map(|row| row.length).sum();
     let done = Count::new(totals.tally.done);
@@ -312,7 +312,7 @@ fn rates_are_of_whole_rows_of_the_measured_part() {
 
 #[test]
 fn the_wait_for_the_last_answers_is_no_low_rate() {
-    let idle = |s: u64, done: u64| IntervalRow { gauges: EngineCounters::default(), ..row(s, done, 1, 0) };
+    let idle = |s: u64, done: u64| IntervalRow { counters: EngineCounters::default(), ..row(s, done, 1, 0) };
     // Nothing is offered in second 2 and from second 4 on: the first is a stall of the load, the last the end.
     let rows = [row(0, 100, 1, 0), row(1, 90, 1, 0), idle(2, 40), row(3, 100, 1, 0), idle(4, 7), idle(5, 0)];
     let (_, judged) = judged(limits(&["achieved < 50/s in any 1s"], &[]), measuring(0, None), &rows);

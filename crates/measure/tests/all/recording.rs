@@ -129,7 +129,7 @@ proptest! {
         prop_assert!(rows.windows(2).all(|pair| pair[0].0 < pair[1].0));
         let all = events.len() as u64 + given_up;
         prop_assert_eq!(rows.iter().map(|row| row.1).sum::<u64>(), all);
-        // Offered is what the gauges said was due, which those given up together were not.
+        // Offered is what the counters said was due, which those given up together were not.
         prop_assert_eq!(rows.iter().map(|row| row.2).sum::<u64>(), events.len() as u64);
     }
 }
@@ -188,26 +188,26 @@ fn a_row_waits_for_every_thread_and_has_its_place_in_time() {
             row.start.as_nanos() / MS,
             row.length.as_nanos() / MS,
             row.data.tally.done,
-            row.gauges.open,
+            row.counters.open,
         ))
     };
-    let gauges = |offered| EngineCounters { offered, open: 4, ..EngineCounters::default() };
+    let counters = |offered| EngineCounters { offered, open: 4, ..EngineCounters::default() };
     threads[0].event(&answer(0, 0, 0, 5));
-    threads[0].tick(at(12 * MS), &gauges(1));
+    threads[0].tick(at(12 * MS), &counters(1));
     collector.poll(at(12 * MS), &mut note);
-    threads[1].tick(at(1), &gauges(0));
+    threads[1].tick(at(1), &counters(0));
     collector.poll(at(12 * MS), &mut note);
     // The second thread was held up: it hands 0 to 1 over at once. Then the first has 1 as well.
     threads[1].event(&answer(1, 0, 0, 5));
-    threads[1].tick(at(25 * MS), &gauges(1));
+    threads[1].tick(at(25 * MS), &counters(1));
     collector.poll(at(25 * MS), &mut note);
-    threads[0].tick(at(26 * MS), &gauges(1));
+    threads[0].tick(at(26 * MS), &counters(1));
     drop(threads);
     let (totals, _) = collector.finish(at(27 * MS), &mut note);
     // Row 0 covers two intervals, as thread 1 did; row 2 ends at the last tick, at 26 ms.
     assert_eq!(rows, [(0, 0, 20, 2, 8), (1, 10, 10, 0, 4), (2, 20, 6, 0, 8)]);
     assert_eq!(totals.measured.as_nanos(), 26 * MS);
-    assert_eq!((totals.gauges.offered, totals.gauges.open), (2, 8));
+    assert_eq!((totals.counters.offered, totals.counters.open), (2, 8));
 }
 
 #[test]

@@ -23,9 +23,9 @@ impl Record for Totals {
         self.0.lock().unwrap().0 += count;
     }
     fn phase(&mut self, _: Phase, _: Picos) {}
-    fn tick(&mut self, _: Instant, gauges: &EngineCounters) {
+    fn tick(&mut self, _: Instant, counters: &EngineCounters) {
         let mut totals = self.0.lock().unwrap();
-        totals.2 = totals.2.max(gauges.offered);
+        totals.2 = totals.2.max(counters.offered);
     }
 }
 

@@ -87,7 +87,7 @@ pub(super) struct Receiving {
     pub ending: Ending,
     /// The time of a port that keeps its own: rows and rates are by it, as stamps are.
     pub own: Option<OwnClock>,
-    gauges: EngineCounters,
+    counters: EngineCounters,
     /// Lost frames that are recorded.
     lost: u64,
     asked: Instant,
@@ -110,7 +110,7 @@ impl Receiving {
         ending: Ending,
     ) -> Self {
         let (asked, naps) = (clock.now(), left.port.about().kind == "packet");
-        let gauges = EngineCounters::default();
+        let counters = EngineCounters::default();
         let (came, looked, nap) = (Instant::EPOCH, asked, NAP);
         Self {
             left,
@@ -119,7 +119,7 @@ impl Receiving {
             control,
             ending,
             own: None,
-            gauges,
+            counters,
             lost: 0,
             asked,
             came,
@@ -177,17 +177,17 @@ impl Receiving {
         }
         let now = self.moment(now);
         if self.own.is_some() {
-            self.recorder.tick(now, &self.gauges);
+            self.recorder.tick(now, &self.counters);
         }
         if passed > 0 {
             self.recorder.frames(Fate::Received, passed as u64, Bytes::new(bytes));
-            self.gauges.offered += passed as u64;
-            self.gauges.due += passed as u64;
-            self.gauges.wire_in += bytes;
-            self.gauges.waits += 1;
-            self.gauges.ready += passed as u64;
+            self.counters.offered += passed as u64;
+            self.counters.due += passed as u64;
+            self.counters.wire_in += bytes;
+            self.counters.waits += 1;
+            self.counters.ready += passed as u64;
         }
-        self.recorder.tick(now, &self.gauges);
+        self.recorder.tick(now, &self.counters);
         got.map(Some)
     }
 
@@ -261,7 +261,7 @@ impl Receiving {
             self.lost = lost;
             self.recorder.missed(Miss::ReceiverFull, more);
             // The recorder adds what was missed to what was offered.
-            self.gauges.due += more;
+            self.counters.due += more;
         }
     }
 
@@ -294,7 +294,7 @@ impl Receiving {
         }
         self.note_losses();
         let now = self.moment(self.clock.now());
-        self.recorder.tick(now, &self.gauges);
+        self.recorder.tick(now, &self.counters);
     }
 }
 

@@ -158,7 +158,7 @@ impl Job for Forward {
                 end,
                 most: setup.frames.map_or(u64::MAX, |n| share(n, count, index as u64)),
                 busy: setup.busy,
-                gauges: EngineCounters::default(),
+                counters: EngineCounters::default(),
                 arrived: 0,
                 lost: 0,
                 handed: (0, 0),
@@ -265,7 +265,7 @@ struct Runner {
     /// End after so many frames.
     most: u64,
     busy: bool,
-    gauges: EngineCounters,
+    counters: EngineCounters,
     arrived: u64,
     /// Frames that the ports lost before we saw them, as far as they are counted.
     lost: u64,
@@ -292,7 +292,7 @@ impl Runner {
         }
         self.ask();
         self.lane.hand_over();
-        self.record.tick(now, &self.gauges);
+        self.record.tick(now, &self.counters);
     }
 
     fn rounds(&mut self) -> Result<(), PortError> {
@@ -308,7 +308,7 @@ impl Runner {
                 asked = now;
                 self.ask();
             }
-            self.record.tick(now, &self.gauges);
+            self.record.tick(now, &self.counters);
             if now >= self.end || self.control.stops() || self.arrived >= self.most || self.lane.is_over() {
                 return Ok(());
             }
@@ -348,8 +348,8 @@ impl Runner {
     fn keep(&mut self, moved: &Moved) {
         self.arrived += moved.arrived;
         // The recorder adds what was missed to what was offered.
-        self.gauges.offered += moved.ended() - moved.full;
-        self.gauges.due += moved.ended();
+        self.counters.offered += moved.ended() - moved.full;
+        self.counters.due += moved.ended();
         self.handed.0 += moved.forwarded;
         self.handed.1 += moved.forwarded_bytes;
         for (fate, frames, bytes) in [
@@ -378,7 +378,7 @@ impl Runner {
         let count = count(self);
         if count > 0 {
             // The recorder adds it to what was offered.
-            self.gauges.due += count;
+            self.counters.due += count;
             self.record.missed(why, count);
         }
     }

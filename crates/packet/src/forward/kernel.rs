@@ -334,7 +334,7 @@ impl Job for KernelForward {
         let watch = Watch {
             kernel: kernel.clone(),
             record,
-            gauges: EngineCounters::default(),
+            counters: EngineCounters::default(),
             seen: Seen::default(),
         };
         let (ours, most) = (control.clone(), setup.frames.unwrap_or(u64::MAX));
@@ -369,7 +369,7 @@ struct Seen {
 struct Watch {
     kernel: Arc<Kernel>,
     record: Box<dyn Record + Send>,
-    gauges: EngineCounters,
+    counters: EngineCounters,
     seen: Seen,
 }
 
@@ -386,19 +386,19 @@ impl Watch {
                 self.look();
             }
             let now = clock.now();
-            self.record.tick(now, &self.gauges);
+            self.record.tick(now, &self.counters);
             for interface in [&self.kernel.inward, &self.kernel.outward] {
                 if let Some(error @ port::PortError::Gone { .. }) = interface.trouble() {
                     control.fail(error.to_string());
                 }
             }
-            if now >= end || control.stops() || self.gauges.offered >= most {
+            if now >= end || control.stops() || self.counters.offered >= most {
                 break;
             }
         }
         self.kernel.detach();
         self.look();
-        self.record.tick(clock.now(), &self.gauges);
+        self.record.tick(clock.now(), &self.counters);
     }
 
     /// Tells what came since the last look.
@@ -423,8 +423,8 @@ impl Watch {
             self.record.missed(Miss::PortFull, refused);
         }
         // The recorder adds what was missed to what was offered.
-        self.gauges.offered += on.frames + off.frames - refused;
-        self.gauges.due += on.frames + off.frames;
+        self.counters.offered += on.frames + off.frames - refused;
+        self.counters.due += on.frames + off.frames;
         self.seen = Seen { passed, dropped, refused: self.seen.refused + refused };
     }
 }

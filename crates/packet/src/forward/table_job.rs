@@ -52,13 +52,13 @@ impl Job for TableJob {
         let found: Arc<Mutex<Option<Table>>> = Arc::default();
         let (kept, ours) = (found.clone(), control.clone());
         let thread = spawn("forward-table".to_owned(), move || {
-            let mut gauges = EngineCounters::default();
+            let mut counters = EngineCounters::default();
             let mut tell = |moved: &Moved| {
-                gauges.offered += moved.ended();
-                gauges.due = gauges.offered;
+                counters.offered += moved.ended();
+                counters.due = counters.offered;
                 record.frames(Fate::Forwarded, moved.forwarded, Bytes::new(moved.forwarded_bytes));
                 record.frames(Fate::Filtered, moved.filtered, Bytes::new(moved.filtered_bytes));
-                record.tick(clock.now(), &gauges);
+                record.tick(clock.now(), &counters);
             };
             match plan.run(&clock, &ours, &mut tell) {
                 Ok(table) => *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(table),

@@ -26,9 +26,9 @@ impl Record for Tally {
         panic!("{count} frames {fate:?} that are no departures of the pace");
     }
     fn phase(&mut self, _: Phase, _: Picos) {}
-    fn tick(&mut self, _: Instant, gauges: &EngineCounters) {
+    fn tick(&mut self, _: Instant, counters: &EngineCounters) {
         let mut counted = self.0.lock().unwrap();
-        (counted.offered, counted.late) = (gauges.offered, gauges.late);
+        (counted.offered, counted.late) = (counters.offered, counters.late);
     }
 }
 

@@ -87,7 +87,7 @@ pub struct Outward {
     tolerance: Picos,
     queue: Queue,
     quota: Quota,
-    gauges: EngineCounters,
+    counters: EngineCounters,
     outcomes: Outcomes,
     /// Numbers left out: between frames that they part there is no gap.
     parted: u64,
@@ -129,7 +129,7 @@ impl Outward {
             until,
             queue: Queue::new(QUEUE, longest),
             quota: Quota::new(longest),
-            gauges: EngineCounters::default(),
+            counters: EngineCounters::default(),
             outcomes: Outcomes::none(),
             parted: 0,
             is_drained: false,
@@ -247,7 +247,7 @@ impl Outward {
         self.outcomes.sent += 1;
         self.last = now;
         let origin = Instant::EPOCH;
-        self.gauges.late += u64::from(sent.since(due) > self.tolerance);
+        self.counters.late += u64::from(sent.since(due) > self.tolerance);
         self.outcomes.gaps.arrived_due(sent.since(origin).as_nanos(), due.since(origin).as_nanos());
         let outcome = Outcome::Frame(Fate::Sent);
         self.record.event(&event(self.outcomes.sent - 1 + self.parted, due, sent, bytes, outcome));
@@ -257,7 +257,8 @@ impl Outward {
     fn is_lost(&mut self, due: Instant, now: Instant, cause: Cause) {
         self.queue.pop();
         let outcome = Outcome::Failed(cause);
-        self.record.event(&Event { done: now, ..event(self.gauges.offered, due, Instant::FAR, 0, outcome) });
+        self.record
+            .event(&Event { done: now, ..event(self.counters.offered, due, Instant::FAR, 0, outcome) });
     }
 
     /// Takes frames from IN, as many as there is room and time for.
@@ -280,13 +281,13 @@ impl Outward {
         };
         self.is_drained = taken < most;
         self.outcomes.taken += taken as u64;
-        self.gauges.offered += taken as u64;
-        self.gauges.due = self.gauges.offered;
+        self.counters.offered += taken as u64;
+        self.counters.due = self.counters.offered;
         for _ in 0..too_long {
             self.outcomes.too_long += 1;
             let outcome = Outcome::Failed(Cause::FrameTooLong);
             self.record
-                .event(&Event { done: now, ..event(self.gauges.offered, now, Instant::FAR, 0, outcome) });
+                .event(&Event { done: now, ..event(self.counters.offered, now, Instant::FAR, 0, outcome) });
         }
         self.outcomes.most_waiting = self.outcomes.most_waiting.max(self.queue.len());
         if taken > 0 {
@@ -309,7 +310,7 @@ impl Outward {
         }
         if now.since(self.ticked) >= TICK {
             self.ticked = now;
-            self.record.tick(now, &self.gauges);
+            self.record.tick(now, &self.counters);
         }
         self.steer(now);
         self.turn_valve(now);
@@ -397,7 +398,7 @@ impl Outward {
             self.queue.pop();
             self.record.event(&Event { done: now, ..event(0, due, Instant::FAR, bytes, Outcome::CutOff) });
         }
-        self.record.tick(now, &self.gauges);
+        self.record.tick(now, &self.counters);
     }
 }
 

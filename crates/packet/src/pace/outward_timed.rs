@@ -60,7 +60,7 @@ struct Work {
     /// The number that the port has for the first of these.
     told: u64,
     quota: Quota,
-    gauges: EngineCounters,
+    counters: EngineCounters,
     outcomes: Outcomes,
     is_drained: bool,
     was_up: bool,
@@ -92,7 +92,7 @@ impl OutwardTimed {
             under_way: VecDeque::new(),
             told: to.counters().map_or(0, Counters::taken),
             quota: Quota::new(longest),
-            gauges: EngineCounters::default(),
+            counters: EngineCounters::default(),
             outcomes: Outcomes::none(),
             is_drained: false,
             was_up: true,
@@ -106,7 +106,7 @@ impl OutwardTimed {
 
     /// Goes on until it is told to stop; gives the ports back for their counters.
     pub fn run(mut self) -> (Outcomes, Box<dyn Port>, Box<dyn Port>) {
-        self.record.tick(self.work.last, &self.work.gauges);
+        self.record.tick(self.work.last, &self.work.counters);
         while !self.control.stops() && self.clock.now() < self.until {
             if let Err(error) = self.round() {
                 self.control.fail(error.to_string());
@@ -161,8 +161,8 @@ impl OutwardTimed {
         let arrived = self.own.now(&mut *self.to)? + MARGIN;
         self.work.queue.date_from(taken - too_long as usize, arrived);
         self.work.outcomes.taken += taken as u64;
-        self.work.gauges.offered += taken as u64;
-        self.work.gauges.due = self.work.gauges.offered;
+        self.work.counters.offered += taken as u64;
+        self.work.counters.due = self.work.counters.offered;
         for _ in 0..too_long {
             self.work.outcomes.too_long += 1;
             self.is_lost(arrived, Cause::FrameTooLong);
@@ -240,7 +240,7 @@ impl OutwardTimed {
             work.outcomes.forgotten += 1;
             return self.is_lost(due, Cause::LinkDown);
         }
-        work.gauges.late += u64::from(sent.since(due) > work.tolerance);
+        work.counters.late += u64::from(sent.since(due) > work.tolerance);
         work.outcomes.gaps.arrived_due(sent.since_epoch().as_nanos(), due.since_epoch().as_nanos());
         let number = work.outcomes.sent;
         work.outcomes.sent += 1;
@@ -250,7 +250,7 @@ impl OutwardTimed {
     /// A frame goes nowhere.
     fn is_lost(&mut self, due: Instant, cause: Cause) {
         let done = due.max(self.work.last);
-        let event = event(self.work.gauges.offered, due, Instant::FAR, 0, Outcome::Failed(cause));
+        let event = event(self.work.counters.offered, due, Instant::FAR, 0, Outcome::Failed(cause));
         self.record.event(&units::Event { done, ..event });
     }
 
@@ -259,7 +259,7 @@ impl OutwardTimed {
         let waiting = (self.work.queue.len() + self.work.under_way.len()) as u64;
         let gone = self.work.outcomes.taken.saturating_sub(waiting);
         self.marks.progress(self.work.outcomes.taken, gone, self.work.is_drained, self.work.last);
-        self.record.tick(self.work.last, &self.work.gauges);
+        self.record.tick(self.work.last, &self.work.counters);
         self.steer(now);
         self.turn_valve(now);
         if now.since(self.work.looked) >= LOOK {
@@ -339,6 +339,6 @@ impl OutwardTimed {
             let cut_off = event(0, due, Instant::FAR, bytes, Outcome::CutOff);
             self.record.event(&units::Event { done: last, ..cut_off });
         }
-        self.record.tick(last, &self.work.gauges);
+        self.record.tick(last, &self.work.counters);
     }
 }

@@ -287,9 +287,9 @@ impl Offloading {
             }
             _ => 0,
         };
-        ledger.gauges.late += course.lateness.iter().skip(late_from(ledger.tolerance())).sum::<u64>();
+        ledger.counters.late += course.lateness.iter().skip(late_from(ledger.tolerance())).sum::<u64>();
         ledger.missed(Miss::NotReached, left);
-        ledger.gauges.due = ledger.gauges.offered + left;
+        ledger.counters.due = ledger.counters.offered + left;
         let _ = self.port.flush(Picos::from_secs(1));
         let mut seen = report("out", &mut *self.port, ledger.sent, ledger.sent_bytes);
         if course.refused > 0 && seen.drops.is_empty() {
@@ -413,7 +413,7 @@ mod tests {
         known.close(&mut ledger, Instant::EPOCH, &made(end), Cause::PortRefused);
         all.push(totals());
         let (left, refused, _) = totals();
-        assert_eq!((ledger.gauges.offered, left + refused), (end.0, end.0));
+        assert_eq!((ledger.counters.offered, left + refused), (end.0, end.0));
         all
     }
 

@@ -160,7 +160,7 @@ impl Progress {
 /// Outcomes of frames on their way into the recorder, and the totals.
 pub struct Ledger {
     recorder: Box<dyn Record + Send>,
-    pub gauges: EngineCounters,
+    pub counters: EngineCounters,
     pub sent: u64,
     pub sent_bytes: u64,
     /// Departures that never left.
@@ -178,10 +178,10 @@ pub struct Ledger {
 
 impl Ledger {
     pub fn new(recorder: Box<dyn Record + Send>) -> Self {
-        let gauges = EngineCounters::default();
+        let counters = EngineCounters::default();
         Self {
             recorder,
-            gauges,
+            counters,
             sent: 0,
             sent_bytes: 0,
             missed: 0,
@@ -218,8 +218,8 @@ impl Ledger {
     pub fn sent(&mut self, departure: Departure, sent: Instant, bytes: usize) {
         self.sent += 1;
         self.sent_bytes += bytes as u64;
-        self.gauges.wire_out += bytes as u64;
-        self.gauges.late += u64::from(sent.since(departure.due) > self.late);
+        self.counters.wire_out += bytes as u64;
+        self.counters.late += u64::from(sent.since(departure.due) > self.late);
         if let Some(gaps) = &mut self.gaps {
             let due = departure.due.since_epoch() - self.slip;
             gaps.arrived_due(sent.since_epoch().as_nanos(), due.as_nanos());
@@ -238,11 +238,11 @@ impl Ledger {
         for _ in 0..count {
             self.event(Departure { seq: 0, due: at }, Instant::FAR, 0, Outcome::Failed(cause), at);
         }
-        self.gauges.due = self.gauges.offered;
+        self.counters.due = self.counters.offered;
     }
 
     fn event(&mut self, departure: Departure, sent: Instant, bytes: usize, outcome: Outcome, done: Instant) {
-        self.gauges.offered += 1;
+        self.counters.offered += 1;
         self.numbered = self.numbered.max(departure.seq + 1);
         self.recorder.event(&Event {
             seq: departure.seq,
@@ -265,9 +265,9 @@ impl Ledger {
     pub fn bulk(&mut self, frames: u64, bytes: u64) {
         self.sent += frames;
         self.sent_bytes += bytes;
-        self.gauges.offered += frames;
-        self.gauges.due = self.gauges.offered;
-        self.gauges.wire_out += bytes;
+        self.counters.offered += frames;
+        self.counters.due = self.counters.offered;
+        self.counters.wire_out += bytes;
         self.recorder.frames(Fate::Sent, frames, Bytes::new(bytes));
     }
 
@@ -287,7 +287,7 @@ impl Ledger {
 
     #[inline]
     pub fn tick(&mut self, now: Instant) {
-        self.recorder.tick(now, &self.gauges);
+        self.recorder.tick(now, &self.counters);
     }
 }
 

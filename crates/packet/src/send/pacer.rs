@@ -42,7 +42,7 @@ const FULL: Picos = Picos::from_micros(100);
 const MOST: usize = 256;
 /// How often the wall clock is compared again.
 const WALL: Picos = Picos::from_secs(1);
-/// How often the gauges are brought up to date.
+/// How often the counters are brought up to date.
 const HOUSE: Picos = Picos::from_millis(1);
 /// A frame that left this much after it was written to have left has its time written again.
 const STALE: Picos = Picos::from_micros(1);
@@ -173,7 +173,7 @@ impl<T: Timer> Pacer<T> {
     fn spin(&mut self, until: Instant) {
         let from = self.setup.timer.now();
         while self.setup.timer.now() < until {}
-        self.ledger.gauges.spun += until.since(from);
+        self.ledger.counters.spun += until.since(from);
         self.keep_house(until);
     }
 
@@ -197,8 +197,8 @@ impl<T: Timer> Pacer<T> {
             self.wall = Wall::read(&self.setup.timer);
             self.wall_read = now;
         }
-        self.ledger.gauges.due =
-            self.setup.departures.due_before(now).max(self.ledger.gauges.offered + self.ledger.missed);
+        self.ledger.counters.due =
+            self.setup.departures.due_before(now).max(self.ledger.counters.offered + self.ledger.missed);
         let through = self.batch.get(self.taken).map(|departure| departure.due);
         let through = through.or_else(|| self.setup.departures.peek()).unwrap_or(Instant::FAR);
         self.setup.progress.show(self.ledger.sent, through);
@@ -229,7 +229,7 @@ impl<T: Timer> Pacer<T> {
                 self.taken += 1;
                 self.full_since = None;
                 self.ledger.sent(departure, left, length);
-                self.ledger.gauges.spun += due.since(now);
+                self.ledger.counters.spun += due.since(now);
                 if self.setup.relative {
                     self.slip += left.since(due);
                     self.ledger.slip = self.slip;
@@ -409,7 +409,7 @@ impl<T: Timer> Pacer<T> {
         let until = if self.setup.relative { until.min(now).saturating_sub(self.slip) } else { until };
         let left = self.setup.departures.skip_before(until);
         self.ledger.missed(why, left);
-        self.ledger.gauges.due = self.ledger.gauges.offered + self.ledger.missed;
+        self.ledger.counters.due = self.ledger.counters.offered + self.ledger.missed;
         let holds = self.setup.port.about().can.holds;
         let _ = self.setup.port.flush(Picos::from_secs(1) + holds);
         let seen = report("out", &mut *self.setup.port, self.ledger.sent, self.ledger.sent_bytes);

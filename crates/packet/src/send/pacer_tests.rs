@@ -118,7 +118,7 @@ impl Port for Toy {
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<All>>);
 
-/// Events, bulk counts by their key, and the last gauges.
+/// Events, bulk counts by their key, and the last counters.
 type All = (Vec<Event>, HashMap<&'static str, u64>, EngineCounters);
 
 impl Record for Kept {
@@ -130,8 +130,8 @@ impl Record for Kept {
     }
     fn frames(&mut self, _: Fate, _: u64, _: Bytes) {}
     fn phase(&mut self, _: Phase, _: Picos) {}
-    fn tick(&mut self, _: Instant, gauges: &EngineCounters) {
-        self.0.lock().unwrap().2 = *gauges;
+    fn tick(&mut self, _: Instant, counters: &EngineCounters) {
+        self.0.lock().unwrap().2 = *counters;
     }
 }
 
@@ -149,7 +149,7 @@ struct Run {
 struct Outcomes {
     events: Vec<Event>,
     missed: HashMap<&'static str, u64>,
-    gauges: EngineCounters,
+    counters: EngineCounters,
     calls: Vec<Vec<Instant>>,
     control: Arc<Control>,
 }
@@ -204,9 +204,9 @@ impl Run {
             may_turn: true,
         };
         Pacer::new(setup, Ledger::new(Box::new(kept.clone()))).run();
-        let (events, missed, gauges) = kept.0.lock().unwrap().clone();
+        let (events, missed, counters) = kept.0.lock().unwrap().clone();
         let calls = left.lock().unwrap().clone();
-        Outcomes { events, missed, gauges, calls, control: self.control }
+        Outcomes { events, missed, counters, calls, control: self.control }
     }
 }
 
@@ -217,8 +217,8 @@ impl Outcomes {
 
     /// Every departure has one outcome.
     fn adds_up(&self) {
-        assert_eq!(self.gauges.offered, self.events.len() as u64);
-        assert_eq!(self.gauges.due, self.gauges.offered + self.missed.values().sum::<u64>());
+        assert_eq!(self.counters.offered, self.events.len() as u64);
+        assert_eq!(self.counters.due, self.counters.offered + self.missed.values().sum::<u64>());
     }
 }
 
@@ -234,7 +234,7 @@ fn each_frame_leaves_at_its_time() {
             // Two looks at the clock, 20 ns each.
             assert!(event.lateness().unwrap() <= Picos::from_nanos(100), "{spin:?} {n}");
         }
-        assert_eq!(run.gauges.late, 0);
+        assert_eq!(run.counters.late, 0);
         run.adds_up();
     }
 }
@@ -248,7 +248,7 @@ fn what_is_late_leaves_at_once_together_and_is_counted() {
     assert_eq!(run.with(SENT), 500);
     let together: Vec<usize> = run.calls.iter().map(Vec::len).filter(|count| *count > 1).collect();
     assert_eq!(together, [8]);
-    assert_eq!(run.gauges.late, 8);
+    assert_eq!(run.counters.late, 8);
     run.adds_up();
 }
 
@@ -392,5 +392,5 @@ fn a_run_that_is_interrupted_owes_only_what_was_due() {
     run.control.interrupt();
     let run = run.go();
     // It is halted before the origin: nothing was due.
-    assert_eq!((run.events.len(), run.missed.values().sum::<u64>(), run.gauges.due), (0, 0, 0));
+    assert_eq!((run.events.len(), run.missed.values().sum::<u64>(), run.counters.due), (0, 0, 0));
 }

@@ -263,7 +263,7 @@ impl Timed {
         let through = self.under_way.front().map(|(departure, _)| departure.due);
         let through = through.or_else(|| self.waiting.front().map(|departure| departure.due));
         self.setup.progress.show(self.ledger.sent, through.unwrap_or(Instant::FAR));
-        self.ledger.gauges.due = self.ledger.gauges.offered + self.ledger.missed;
+        self.ledger.counters.due = self.ledger.counters.offered + self.ledger.missed;
         self.ledger.tick(self.last);
     }
 
@@ -286,7 +286,7 @@ impl Timed {
             let rest = departures.skip_before(Instant::FAR);
             self.ledger.missed(Miss::PortFull, rest);
         }
-        self.ledger.gauges.due = self.ledger.gauges.offered + self.ledger.missed;
+        self.ledger.counters.due = self.ledger.counters.offered + self.ledger.missed;
         let seen = report("out", &mut *self.setup.port, self.ledger.sent, self.ledger.sent_bytes);
         if let Ok(mut notes) = self.setup.progress.notes.lock() {
             notes.extend(words::of_untold(self.untold));

@@ -23,8 +23,8 @@ impl Record for Kept {
         self.0.lock().unwrap().3 += count;
     }
     fn phase(&mut self, _: Phase, _: Picos) {}
-    fn tick(&mut self, _: Instant, gauges: &EngineCounters) {
-        self.0.lock().unwrap().2 = *gauges;
+    fn tick(&mut self, _: Instant, counters: &EngineCounters) {
+        self.0.lock().unwrap().2 = *counters;
     }
 }
 
@@ -82,35 +82,35 @@ const SENT: Outcome = Outcome::Frame(Fate::Sent);
 fn frames_are_handed_over_with_their_times_and_recorded_by_the_ports() {
     // 3 frames in 10 µs: due at floor(n · 10 000 / 3) ns after the origin, which is 200 µs after the beginning.
     let (all, launches, _) = Run::new(even(Rate::new(3, Picos::from_micros(10)).unwrap(), 500)).go();
-    let (events, missed, gauges, untold) = all;
+    let (events, missed, counters, untold) = all;
     for (n, event) in events.iter().enumerate() {
         let after_ns = 200_000 + n as u64 * 10_000 / 3;
         assert_eq!(launches[n], BEGIN_NS + after_ns, "{n}");
         let left = BEGIN + Picos::from_nanos(after_ns.next_multiple_of(TICK_NS));
         assert_eq!((event.seq, event.sent, event.outcome), (n as u64, left, SENT), "{n}");
     }
-    assert_eq!((events.len(), missed.len(), untold, gauges.late), (500, 0, 0, 0));
-    assert_eq!((gauges.offered, gauges.due), (500, 500));
+    assert_eq!((events.len(), missed.len(), untold, counters.late), (500, 0, 0, 0));
+    assert_eq!((counters.offered, counters.due), (500, 500));
 }
 
 #[test]
 fn a_rate_beyond_the_wire_makes_frames_late_and_none_is_lost() {
     let (all, _, _) = Run::new(even(Rate::per_second(2_000_000).unwrap(), 300)).go();
-    let (events, missed, gauges, _) = all;
+    let (events, missed, counters, _) = all;
     assert_eq!((events.len(), missed.len()), (300, 0));
     // Each takes 172 ns more than its gap.
     let last = events[299];
     let late = last.sent.since(last.due).as_nanos();
     assert!((299 * 172..299 * 172 + 8).contains(&late), "{late}");
-    assert!(gauges.late > 290, "{}", gauges.late);
+    assert!(counters.late > 290, "{}", counters.late);
 }
 
 #[test]
 fn departures_of_which_nobody_told_are_in_the_totals_and_in_no_figure_of_time() {
     let mut run = Run::new(even(Rate::per_second(10_000).unwrap(), 100));
     run.loses_every = 10;
-    let ((events, missed, gauges, untold), ..) = run.go();
-    assert_eq!((events.len(), untold, missed.len(), gauges.offered), (90, 10, 0, 100));
+    let ((events, missed, counters, untold), ..) = run.go();
+    assert_eq!((events.len(), untold, missed.len(), counters.offered), (90, 10, 0, 100));
     // Those that were told are not taken for others.
     assert!(events.iter().all(|event| event.sent.since(event.due) < Picos::from_nanos(TICK_NS)));
     assert!(events.iter().all(|event| event.seq % 10 != 9));
@@ -118,8 +118,8 @@ fn departures_of_which_nobody_told_are_in_the_totals_and_in_no_figure_of_time() 
 
 #[test]
 fn as_fast_as_it_goes_ends_by_count_or_by_the_ports_time() {
-    let ((events, _, gauges, sent), launches, _) = Run::new(When::AtOnce { frames: 77, end: None }).go();
-    assert_eq!((events.len(), sent, gauges.offered), (0, 77, 77));
+    let ((events, _, counters, sent), launches, _) = Run::new(When::AtOnce { frames: 77, end: None }).go();
+    assert_eq!((events.len(), sent, counters.offered), (0, 77, 77));
     assert!(launches.iter().all(|launch| *launch == 0));
     let end = Some(Picos::from_micros(672));
     let ((_, _, _, sent), ..) = Run::new(When::AtOnce { frames: u64::MAX, end }).go();
@@ -132,10 +132,10 @@ fn as_fast_as_it_goes_ends_by_count_or_by_the_ports_time() {
 fn after_ctrl_c_what_was_not_due_was_never_offered() {
     let mut run = Run::new(even(Rate::per_second(1_000).unwrap(), 10_000));
     run.interrupted_at = 41;
-    let ((events, missed, gauges, _), _, control) = run.go();
+    let ((events, missed, counters, _), _, control) = run.go();
     assert!(control.stops());
-    assert_eq!(events.len() as u64 + missed.values().sum::<u64>(), gauges.due);
-    assert!((42..=44).contains(&gauges.due), "{}", gauges.due);
+    assert_eq!(events.len() as u64 + missed.values().sum::<u64>(), counters.due);
+    assert!((42..=44).contains(&counters.due), "{}", counters.due);
 }
 
 #[test]
@@ -153,10 +153,10 @@ fn what_left_while_the_wire_had_no_link_has_failed() {
 fn a_port_that_is_gone_ends_the_run_and_everything_has_an_outcome() {
     let mut run = Run::new(even(Rate::per_second(1_000).unwrap(), 50));
     run.dies_at = 20;
-    let ((events, missed, gauges, _), _, control) = run.go();
+    let ((events, missed, counters, _), _, control) = run.go();
     assert_eq!(control.halt(), Halt::Failed);
     assert!(control.why().unwrap().contains("keeper"));
     let failed = events.iter().filter(|event| matches!(event.outcome, Outcome::Failed(_))).count();
     assert_eq!(failed, 1);
-    assert_eq!(events.len() as u64 + missed.values().sum::<u64>(), gauges.due);
+    assert_eq!(events.len() as u64 + missed.values().sum::<u64>(), counters.due);
 }

@@ -293,7 +293,7 @@ struct SweepSettings {
 /// What the recorder is told.
 struct Tell {
     record: Box<dyn Record + Send>,
-    gauges: EngineCounters,
+    counters: EngineCounters,
     /// Of the trial that goes on.
     told: u64,
     bytes: u64,
@@ -306,12 +306,12 @@ impl Tell {
         self.told = self.told.max(sent);
         if new > 0 {
             // They count as of the last tick.
-            self.record.tick(now, &self.gauges);
-            self.gauges.offered += new;
-            self.gauges.due = self.gauges.offered;
+            self.record.tick(now, &self.counters);
+            self.counters.offered += new;
+            self.counters.due = self.counters.offered;
             self.record.frames(Fate::Sent, new, Bytes::new(new * self.bytes));
         }
-        self.record.tick(now, &self.gauges);
+        self.record.tick(now, &self.counters);
     }
 
     /// The next trial, of frames with so many bytes.
@@ -328,7 +328,7 @@ impl Sweep {
             .iter()
             .map(|(size, template)| (*size, template.clone(), job.limits(*size)))
             .collect();
-        let tell = Tell { record, gauges: EngineCounters::default(), told: 0, bytes: 0 };
+        let tell = Tell { record, counters: EngineCounters::default(), told: 0, bytes: 0 };
         let bench = Bench {
             clock: job.clock,
             control,

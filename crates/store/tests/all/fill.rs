@@ -35,7 +35,7 @@ fn totals() -> RunTotals {
     data.event(&Event { sent: Instant::FAR, ..event(900, 50, Outcome::Missed(Miss::NoPort), 1) });
     let mut totals = RunTotals::new(3);
     totals.merge(&data, Instant::EPOCH);
-    totals.gauges =
+    totals.counters =
         EngineCounters { offered: 10, opened: 4, open_peak: 2, late: 1, ..EngineCounters::default() };
     totals
 }
@@ -135,7 +135,7 @@ fn a_target_that_falls_behind_achieves_less() {
     });
     let mut totals = RunTotals::new(1);
     totals.merge(&data, Instant::EPOCH);
-    totals.gauges.offered = 100;
+    totals.counters.offered = 100;
     let spans = Spans::of(&totals, Measured::Planned(Picos::from_secs(10)));
     // 50 answers by 10 s; the 51st came 0.2 s later, and is in no rate.
     assert_eq!((spans.answered, spans.answering), (50, Picos::from_secs(10)));
@@ -155,7 +155,7 @@ fn a_load_that_was_stopped_while_behind_lasted_until_then() {
     data.missed(Miss::NotReached, 900);
     let mut totals = RunTotals::new(1);
     totals.merge(&data, Instant::EPOCH);
-    totals.gauges.offered = 100;
+    totals.counters.offered = 100;
     let spans = Spans::of(&totals, Measured::Departures);
     // The last left at 990 + 8 910 ms.
     assert_eq!((totals.offered(), spans.offering), (1_000, Picos::from_millis(9_900)));
@@ -167,7 +167,7 @@ fn a_single_frame_has_no_rate() {
     data.event(&event(0, 1, Outcome::Frame(Fate::Sent), 0));
     let mut totals = RunTotals::new(1);
     totals.merge(&data, Instant::EPOCH);
-    totals.gauges.offered = 1;
+    totals.counters.offered = 1;
     let spans = Spans::of(&totals, Measured::Departures);
     assert_eq!((spans.offering, spans.answering), (Picos::ZERO, Picos::ZERO));
 }
@@ -179,7 +179,7 @@ fn a_closed_loop_lasts_until_its_last_answer() {
     data.event(&event(0, 55, Outcome::Status(200), 0));
     let mut totals = RunTotals::new(1);
     totals.merge(&data, Instant::EPOCH);
-    totals.gauges.offered = 1;
+    totals.counters.offered = 1;
     for measured in [Measured::Answers, Measured::Departures] {
         let spans = Spans::of(&totals, measured);
         let span = Picos::from_millis(55);
@@ -190,7 +190,7 @@ fn a_closed_loop_lasts_until_its_last_answer() {
     (0..30).for_each(|n| data.event(&event(n / 10 * 10, 10, Outcome::Status(200), 0)));
     let mut totals = RunTotals::new(1);
     totals.merge(&data, Instant::EPOCH);
-    totals.gauges.offered = 30;
+    totals.counters.offered = 30;
     let spans = Spans::of(&totals, Measured::Answers);
     assert_eq!((spans.offering, spans.answering), (Picos::from_millis(30), Picos::from_millis(30)));
 }

@@ -222,7 +222,7 @@ fn what_had_no_outcome_when_it_was_killed_is_cut_off() {
     let out = base.path().join("run");
     let mut sink = left(&out, 0);
     let mut late = row(0);
-    late.gauges.due = 12;
+    late.counters.due = 12;
     sink.row(&late);
     drop(sink);
     let result = load_run(&out).unwrap().result;

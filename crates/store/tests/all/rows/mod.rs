@@ -33,7 +33,7 @@ pub fn row(n: u64) -> IntervalRow {
         start: Picos::from_secs(n),
         length: Picos::from_secs(1),
         data,
-        gauges: EngineCounters { offered: n + 1, due: n + 2, open: 64, ..EngineCounters::default() },
+        counters: EngineCounters { offered: n + 1, due: n + 2, open: 64, ..EngineCounters::default() },
         starved: 0,
         health: Some(HealthSample { span_ns: 1_000_000_000, rss_bytes: 4096, ..HealthSample::default() }),
     }
