@@ -13,6 +13,7 @@
 mod bytes;
 mod count;
 mod engine_counters;
+mod outcome;
 mod parse;
 mod picos;
 mod priority;
@@ -22,8 +23,9 @@ mod record;
 pub use bytes::Bytes;
 pub use count::{Count, Fraction};
 pub use engine_counters::EngineCounters;
+pub use outcome::{Cause, Fate, Miss, Outcome};
 pub use parse::ParseError;
 pub use picos::{Instant, Picos};
 pub use priority::Priority;
 pub use rate::Rate;
-pub use record::{Cause, Departure, Event, Fate, Group, Miss, Outcome, Phase, Record};
+pub use record::{Departure, Event, Group, Phase, Record};
