@@ -13,7 +13,7 @@ use plan::{Load, Plan, Shape};
 use std::sync::Arc;
 use store::schema::Arrivals;
 use store::{RunResult, secrets};
-use units::{Instant, Picos, Rate};
+use units::{Instant, Outcome, Picos, Rate};
 
 /// See the module.
 pub struct Http {
@@ -215,7 +215,7 @@ impl Driven for Http {
         let timeouts: u64 = result
             .outcomes
             .iter()
-            .filter(|outcome| outcome.key.ends_with(".timeout"))
+            .filter(|row| matches!(row.outcome(), Some(Outcome::Failed(cause)) if cause.is_time_out()))
             .map(|outcome| outcome.count)
             .sum();
         if timeouts > 0 {

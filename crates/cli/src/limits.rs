@@ -8,10 +8,9 @@ use measure::{
 };
 use plan::{Bound, Figure, Limit, Limits, Requests, Statistic, Time, Way};
 use std::cell::OnceCell;
-use std::ops::RangeInclusive;
 use store::schema::{GroupResult, OutcomeCount, Threshold};
 use store::{Distribution, RunHistograms, RunResult, Spans, StoredRun};
-use units::{Count, Group};
+use units::{Count, Group, Outcome, OutcomeClass};
 
 /// The plan's limits, ready to be watched. `names` are those of the engine's groups.
 pub fn watch(limits: &Limits, names: &[String], measuring: Measuring) -> Result<Thresholds, Failure> {
@@ -263,22 +262,21 @@ fn counted(requests: Requests, outcomes: &[OutcomeCount]) -> u64 {
     let sum = |is_one: &dyn Fn(&OutcomeCount) -> bool| -> u64 {
         outcomes.iter().filter(|row| is_one(row)).map(|row| row.count).sum()
     };
-    let status = |codes: RangeInclusive<u16>| {
-        sum(&|row| row.class == "status" && row.key.parse().is_ok_and(|code: u16| codes.contains(&code)))
-    };
-    // Older results have a group's sums by other words.
-    let of = |class: &str, older: &str| sum(&|row| row.class == class || row.class == older);
+    let of = |class| sum(&|row| row.is(class));
+    let ended = |outcome| sum(&|row| row.outcome() == Some(outcome));
     match requests {
-        Requests::Done => of("status", "done"),
-        Requests::Failed => of("error", "failed"),
-        Requests::Missed => of("missed", "missed"),
-        Requests::CutOff => of("cut_off", "cut_off"),
+        Requests::Done => of(OutcomeClass::Status),
+        Requests::Failed => of(OutcomeClass::Error),
+        Requests::Missed => of(OutcomeClass::Missed),
+        Requests::CutOff => of(OutcomeClass::CutOff),
         Requests::Errors => sum(&OutcomeCount::is_error),
-        Requests::Status(low, high) => status(low..=high),
-        Requests::Error(cause) => sum(&|row| row.class == "error" && row.key == cause.key()),
-        Requests::ErrorsIn(part) => {
-            sum(&|row| row.class == "error" && row.key.split('.').next() == Some(part))
+        Requests::Status(low, high) => {
+            sum(&|row| row.status().is_some_and(|code| (low..=high).contains(&code)))
         }
-        Requests::MissedFor(why) => sum(&|row| row.class == "missed" && row.key == why.key()),
+        Requests::Error(cause) => ended(Outcome::Failed(cause)),
+        Requests::ErrorsIn(part) => {
+            sum(&|row| matches!(row.outcome(), Some(Outcome::Failed(cause)) if cause.part() == part))
+        }
+        Requests::MissedFor(why) => ended(Outcome::Missed(why)),
     }
 }

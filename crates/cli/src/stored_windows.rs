@@ -6,9 +6,9 @@ use crate::http_engine::planned;
 use measure::{IntervalData, IntervalRow, Judgement, Measuring, RunTotals, Series, Thresholds, WholeRun};
 use plan::{Figure, Limit, Limits, PlanFile, Requests, Time};
 use std::iter::Peekable;
-use store::schema::{Interval, OutcomeCount};
+use store::schema::Interval;
 use store::{HlogEntry, Intervals, StoredRun};
-use units::{Bytes, Cause, EngineCounters, Fate, Miss, Outcome, Picos};
+use units::{Bytes, EngineCounters, Picos};
 
 /// The log has whole milliseconds.
 const MS: Picos = Picos::from_millis(1);
@@ -78,7 +78,7 @@ fn nearest_nano(seconds: f64) -> Picos {
 fn row(index: usize, stored: &Interval, groups: usize, limit: &Limit) -> Result<IntervalRow, String> {
     let mut data = IntervalData::new(groups as u16);
     for outcome in &stored.outcomes {
-        if let Some(ended) = ended_as(outcome) {
+        if let Some(ended) = outcome.outcome() {
             data.ended(ended, outcome.count);
         }
     }
@@ -109,19 +109,6 @@ fn row(index: usize, stored: &Interval, groups: usize, limit: &Limit) -> Result<
         starved: 0,
         health: None,
     })
-}
-
-fn ended_as(row: &OutcomeCount) -> Option<Outcome> {
-    match row.class.as_str() {
-        "status" => row.key.parse().ok().map(Outcome::Status),
-        "error" => {
-            Cause::ALL.iter().find(|cause| cause.key() == row.key).map(|cause| Outcome::Failed(*cause))
-        }
-        "frame" => Fate::ALL.iter().find(|fate| fate.key() == row.key).map(|fate| Outcome::Frame(*fate)),
-        "missed" => Miss::ALL.iter().find(|why| why.key() == row.key).map(|why| Outcome::Missed(*why)),
-        "cut_off" => Some(Outcome::CutOff),
-        _ => None,
-    }
 }
 
 /// The lines of the log that a limit needs, in their order.

@@ -3,7 +3,7 @@
 use plan::TargetUrl;
 use rustix::io::Errno;
 use std::cmp::Reverse;
-use units::{Cause, Instant, Outcome, Phase, Picos, Record};
+use units::{Cause, CausePart, Instant, Outcome, Phase, Picos, Record};
 
 use crate::connection::{Finished, Stage, Unserved};
 use crate::exchange::Exchange;
@@ -159,10 +159,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let pause = match outcome {
             Outcome::Failed(cause) => {
                 self.failures = self.failures.saturating_add(1);
-                if cause.key().starts_with("connect") || cause.key().starts_with("lookup") {
-                    self.pause()
-                } else {
-                    Picos::ZERO
+                match cause.part() {
+                    CausePart::Lookup | CausePart::Connect => self.pause(),
+                    _ => Picos::ZERO,
                 }
             }
             _ => {

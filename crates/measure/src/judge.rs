@@ -440,7 +440,7 @@ pub fn unreachable(totals: &RunTotals) -> bool {
     let tally = totals.tally;
     let before_a_request: u64 = Cause::ALL
         .iter()
-        .filter(|cause| is_before_a_request(**cause))
+        .filter(|cause| cause.is_before_a_request())
         .map(|c| totals.outcomes.of(Outcome::Failed(*c)))
         .sum();
     let answered = tally.done + totals.warmup.done > 0;
@@ -449,21 +449,6 @@ pub fn unreachable(totals: &RunTotals) -> bool {
         && tally.sent() > 0
         && tally.failed == before_a_request
         && (tally.cut_off == 0 || never_connected)
-}
-
-const fn is_before_a_request(cause: Cause) -> bool {
-    use Cause::*;
-    match cause {
-        Lookup | LookupTimeout | ConnectRefused | ConnectReset | ConnectUnreachable | ConnectTimeout
-        | ConnectOther | ProxyRefused | TlsAlert | TlsCertificate | TlsProtocol | TlsClosed | TlsTimeout => {
-            true
-        }
-        SendReset | SendTimeout | FirstByteReset | FirstByteClosed | FirstByteTimeout | BodyReset
-        | BodyClosed | BodyTimeout | FramingHead | FramingHeadTooLarge | FramingLength | FramingChunk
-        | FramingUnasked | BodyTruncated | PipelineClosed | ReuseClosed | ExpectStatus | ExpectBody
-        | ExpectChecksum | RedirectLimit | RedirectBad | RedirectTls | SocketOther | LinkDown
-        | PortRefused | FrameTooLong => false,
-    }
 }
 
 #[cfg(test)]

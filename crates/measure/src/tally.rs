@@ -1,9 +1,8 @@
 //! How departures ended: in four sums, and one by one.
 
 use plan::LOWEST_ERROR_STATUS;
-use serde::Serialize;
 use std::ops::AddAssign;
-use units::{Bytes, Cause, Event, Fate, Miss, Outcome};
+use units::{Bytes, Cause, Event, Fate, Miss, Outcome, OutcomeClass};
 
 /// How departures ended, in four sums, and their bytes of HTTP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,22 +108,22 @@ impl FewOutcomes {
     }
 
     /// Statuses first, then errors, missed and cut off. What `sums` has beyond those that are told apart is one row of its
-    /// class with an empty key.
+    /// class that says no outcome.
     pub fn rows(&self, sums: &Tally) -> Vec<OutcomeCount> {
         let mut all = Outcomes::new();
         self.0.iter().for_each(|(outcome, count)| all.add(*outcome, *count));
         let mut rows = all.rows();
         let classes = [
-            ("status", sums.done),
-            ("error", sums.failed),
-            ("missed", sums.missed),
-            ("cut_off", sums.cut_off),
+            (OutcomeClass::Status, sums.done),
+            (OutcomeClass::Error, sums.failed),
+            (OutcomeClass::Missed, sums.missed),
+            (OutcomeClass::CutOff, sums.cut_off),
         ];
         for (class, sum) in classes {
             let of_class = rows.iter().filter(|row| row.class == class).map(|row| row.count);
             let rest = sum.saturating_sub(of_class.sum());
             if rest > 0 {
-                rows.push(OutcomeCount { class, key: String::new(), count: rest });
+                rows.push(OutcomeCount { class, outcome: None, count: rest });
             }
         }
         rows
@@ -132,12 +131,11 @@ impl FewOutcomes {
 }
 
 /// One line of `outcomes` in `result.json`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutcomeCount {
-    /// `status`, `frame`, `error`, `missed` or `cut_off`.
-    pub class: &'static str,
-    /// `200`, `sent`, `connect.refused`, `missed.no_port`, `cut_off`.
-    pub key: String,
+    pub class: OutcomeClass,
+    /// `None` for outcomes of this class that were not told apart.
+    pub outcome: Option<Outcome>,
     pub count: u64,
 }
 
@@ -187,14 +185,16 @@ impl Outcomes {
 
     /// Those that are not zero, statuses first.
     pub fn rows(&self) -> Vec<OutcomeCount> {
-        let row = |class, key: &dyn ToString, count| {
-            (count > 0).then(|| OutcomeCount { class, key: key.to_string(), count })
+        let row = |outcome: Outcome, count| {
+            let class = outcome.class();
+            (count > 0).then_some(OutcomeCount { class, outcome: Some(outcome), count })
         };
-        let statuses = self.status.iter().enumerate().filter_map(|(code, n)| row("status", &code, *n));
-        let frames = Fate::ALL.iter().filter_map(|f| row("frame", &f.key(), self.frames[f.index()]));
-        let errors = Cause::ALL.iter().filter_map(|c| row("error", &c.key(), self.failed[c.index()]));
-        let missed = Miss::ALL.iter().filter_map(|m| row("missed", &m.key(), self.missed[m.index()]));
-        let cut_off = row("cut_off", &"cut_off", self.cut_off);
+        let codes = (0u16..).zip(self.status.iter());
+        let statuses = codes.filter_map(|(code, n)| row(Outcome::Status(code), *n));
+        let frames = Fate::ALL.iter().filter_map(|f| row(Outcome::Frame(*f), self.frames[f.index()]));
+        let errors = Cause::ALL.iter().filter_map(|c| row(Outcome::Failed(*c), self.failed[c.index()]));
+        let missed = Miss::ALL.iter().filter_map(|m| row(Outcome::Missed(*m), self.missed[m.index()]));
+        let cut_off = row(Outcome::CutOff, self.cut_off);
         statuses.chain(frames).chain(errors).chain(missed).chain(cut_off).collect()
     }
 
@@ -236,9 +236,9 @@ mod tests {
         let sums = Tally { done: 17, cut_off: 1, ..Tally::default() };
         let rows = few.rows(&sums);
         assert_eq!(rows.iter().map(|row| row.count).sum::<u64>(), 18);
-        assert_eq!((rows[0].key.as_str(), rows[0].count), ("200", 3));
+        assert_eq!((rows[0].outcome, rows[0].count), (Some(Outcome::Status(200)), 3));
         let rests: Vec<_> =
-            rows.iter().filter(|row| row.key.is_empty()).map(|row| (row.class, row.count)).collect();
-        assert_eq!(rests, [("status", 3), ("cut_off", 1)]);
+            rows.iter().filter(|row| row.outcome.is_none()).map(|row| (row.class, row.count)).collect();
+        assert_eq!(rests, [(OutcomeClass::Status, 3), (OutcomeClass::CutOff, 1)]);
     }
 }

@@ -281,17 +281,15 @@ pub fn outcomes(timeline: &Timeline, result: &RunResult) -> Chart {
     let per_second = |row: &Interval, count: u64| (row.length_s > 0.0).then(|| count as f64 / row.length_s);
     let mut series: Vec<Series> = Vec::new();
     let (mut good, mut bad) = ([1, 6, 2].into_iter().cycle(), [4, 3, 5, 7, 8].into_iter().cycle());
-    for (class, key) in &shown {
-        let is_it = |outcome: &OutcomeCount| outcome.class == *class && outcome.key == *key;
-        let name = if class == "cut_off" { "cut off".to_owned() } else { crate::words::printable(key) };
-        let is_good = class == "frame" || class == "status" && key.starts_with(['1', '2', '3']);
+    for one in &shown {
+        let is_it = |outcome: &OutcomeCount| outcome.is_as(one);
+        let name = crate::words::outcome_name(one);
+        let is_good = one.is(units::OutcomeClass::Frame) || matches!(one.status(), Some(100..=399));
         let tone = Tone::Color(if is_good { good.next() } else { bad.next() }.unwrap_or(1));
         let points = points(timeline, |row| per_second(row, of(row, &is_it)));
         series.push(Series::new(name, tone, points));
     }
-    let is_other = |outcome: &OutcomeCount| {
-        !shown.iter().any(|(class, key)| *class == outcome.class && *key == outcome.key)
-    };
+    let is_other = |outcome: &OutcomeCount| !shown.iter().any(|one| one.is_as(outcome));
     let other =
         Series::new("other", Tone::Quiet, points(timeline, |row| per_second(row, of(row, &is_other))));
     if other.values().any(|value| value > 0.0) {
@@ -314,17 +312,19 @@ pub fn outcomes(timeline: &Timeline, result: &RunResult) -> Chart {
     )
 }
 
-/// Class and key of the most frequent outcomes, the most frequent first.
-fn most_frequent(timeline: &Timeline) -> Vec<(String, String)> {
-    let mut sums: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+/// The most frequent outcomes, the most frequent first.
+fn most_frequent(timeline: &Timeline) -> Vec<OutcomeCount> {
+    let mut sums: BTreeMap<(&str, &str), OutcomeCount> = BTreeMap::new();
     for outcome in timeline.bins.iter().flat_map(|bin| &bin.row.outcomes) {
-        *sums.entry((&outcome.class, &outcome.key)).or_default() += outcome.count;
+        let none = || OutcomeCount { count: 0, ..outcome.clone() };
+        sums.entry((outcome.class.as_str(), &outcome.key)).or_insert_with(none).count += outcome.count;
     }
-    let mut sorted: Vec<_> = sums.into_iter().filter(|(_, count)| *count > 0).collect();
-    sorted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let mut sorted: Vec<_> = sums.into_values().filter(|outcome| outcome.count > 0).collect();
+    sorted.sort_by_key(|outcome| std::cmp::Reverse(outcome.count));
     // If only one is left over, it has a name too.
     let most = if sorted.len() == MOST_OUTCOMES + 1 { MOST_OUTCOMES + 1 } else { MOST_OUTCOMES };
-    sorted.into_iter().take(most).map(|((class, key), _)| (class.to_owned(), key.to_owned())).collect()
+    sorted.truncate(most);
+    sorted
 }
 
 /// Medians of the phases of a request, on each other.

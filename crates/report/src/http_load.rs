@@ -6,8 +6,9 @@
 
 use crate::printf::percent_g;
 use std::fmt::Write;
+use store::schema::OutcomeCount;
 use store::{Distribution, RunResult};
-use units::{Bytes, Picos};
+use units::{Bytes, Cause, Outcome, OutcomeClass, Picos};
 
 /// What http_load prints and a [`RunResult`] does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -48,16 +49,16 @@ fn write_lines(out: &mut String, result: &RunResult, extras: &HttpLoad) -> std::
     }
     write_times(out, "connect", &result.ready_ns)?;
     write_times(out, "first-response", &result.first_response_ns)?;
-    let timeouts = count_errors(result, |key| key.ends_with(".timeout"));
+    let timeouts = count_errors(result, Cause::is_time_out);
     if timeouts > 0 {
         writeln!(out, "{timeouts} timeouts")?;
     }
-    let bad = count_errors(result, |key| key == "expect.checksum");
+    let bad = count_errors(result, |cause| cause == Cause::ExpectChecksum);
     if extras.checksum && bad > 0 {
         writeln!(out, "{bad} bad checksums")?;
     }
     writeln!(out, "HTTP response codes:")?;
-    for row in result.outcomes.iter().filter(|row| row.class == "status") {
+    for row in result.outcomes.iter().filter(|row| row.is(OutcomeClass::Status)) {
         writeln!(out, "  code {:0>3} -- {}", row.key, row.count)?;
     }
     Ok(())
@@ -72,14 +73,15 @@ fn write_times(out: &mut String, name: &str, times: &Distribution) -> std::fmt::
     writeln!(out, "msecs/{name}: {mean} mean, {max} max, {min} min")
 }
 
-fn count_errors(result: &RunResult, is: impl Fn(&str) -> bool) -> u64 {
-    result.outcomes.iter().filter(|row| row.class == "error" && is(&row.key)).map(|row| row.count).sum()
+fn count_errors(result: &RunResult, is: impl Fn(Cause) -> bool) -> u64 {
+    let is_one = |row: &&OutcomeCount| matches!(row.outcome(), Some(Outcome::Failed(cause)) if is(cause));
+    result.outcomes.iter().filter(is_one).map(|row| row.count).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use store::schema::{Connections, OutcomeCount, Totals};
+    use store::schema::{Connections, Totals};
 
     fn outcome(class: &str, key: &str, count: u64) -> OutcomeCount {
         OutcomeCount { class: class.into(), key: key.into(), count }

@@ -3,6 +3,7 @@
 use crate::words::{self, count};
 use store::Distribution;
 use store::schema::{Criterion, RunResult, Word};
+use units::OutcomeClass;
 
 /// Names in the table at most.
 const MOST_NAMES: usize = 50;
@@ -180,9 +181,9 @@ fn outcomes(page: &mut String, result: &RunResult) {
         .outcomes
         .iter()
         .map(|row| {
-            let key = if row.class == "cut_off" { "cut off".to_owned() } else { code(&row.key) };
+            let key = if row.is(OutcomeClass::CutOff) { "cut off".to_owned() } else { code(&row.key) };
             let share = words::share(row.count as f64 / all.max(1) as f64);
-            vec![key, count(row.count), share, words::outcome(&row.class, &row.key).to_owned()]
+            vec![key, count(row.count), share, words::outcome(row).to_owned()]
         })
         .collect();
     if !rows.is_empty() {

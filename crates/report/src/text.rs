@@ -11,7 +11,8 @@ use crate::spark;
 use crate::style::{Ink, Style};
 use crate::words::{self, count, counted};
 use store::Distribution;
-use store::schema::{Criterion, Interval, OutcomeCount, RunResult, Word};
+use store::schema::{Criterion, Interval, RunResult, Word};
+use units::OutcomeClass;
 
 pub use report::text_report;
 
@@ -305,20 +306,19 @@ fn outcomes(page: &mut Page, result: &RunResult) {
     let all: u64 = result.outcomes.iter().map(|row| row.count).sum();
     let key_width = result.outcomes.iter().map(|row| row.key.chars().count()).max().unwrap_or(0).max(6);
     for (index, row) in result.outcomes.iter().enumerate() {
-        let OutcomeCount { class, key, count: number } = row;
-        let ink = match class.as_str() {
-            "status" if key.starts_with(['2', '3']) => None,
-            "frame" => None,
-            "status" | "cut_off" => Some(Ink::Doubtful),
+        let ink = match row.class.class() {
+            Some(OutcomeClass::Status) if matches!(row.status(), Some(200..=399)) => None,
+            Some(OutcomeClass::Frame) => None,
+            Some(OutcomeClass::Status | OutcomeClass::CutOff) => Some(Ink::Doubtful),
             _ => Some(Ink::Bad),
         };
-        let name = if class == "cut_off" { "cut off".to_owned() } else { words::printable(key) };
+        let name = words::outcome_name(row);
         let padded = format!("{name:<key_width$}");
         let padded = ink.map_or(padded.clone(), |ink| page.style.paint(ink, &padded));
         let figures =
-            format!("{:>14} {:>10}", count(*number), words::share(*number as f64 / all.max(1) as f64));
-        let fits = key_width + 27 + words::outcome(class, key).chars().count() <= page.room();
-        let words = words::outcome(class, key);
+            format!("{:>14} {:>10}", count(row.count), words::share(row.count as f64 / all.max(1) as f64));
+        let words = words::outcome(row);
+        let fits = key_width + 27 + words.chars().count() <= page.room();
         let said = if fits { words } else { "" };
         page.line(if index == 0 { "Outcomes" } else { "" }, &format!("{padded}{figures}   {said}"));
         if !fits {

@@ -1,7 +1,8 @@
 //! Figures as people read them, and sentences for causes: shared by the terminal and the HTML report.
 
+use store::schema::OutcomeCount;
 use store::{Distribution, RunResult};
-use units::{Bytes, Group, Picos};
+use units::{Bytes, Cause, Fate, Group, Miss, Outcome, OutcomeClass, Picos};
 
 /// `1.23 ms`: three significant digits.
 pub fn time(nanos: u64) -> String {
@@ -181,65 +182,89 @@ pub fn limit(limit: f64, criterion: &store::schema::Criterion) -> String {
 }
 
 /// What an outcome means, in a few words; empty where the key says it all.
-pub fn outcome(class: &str, key: &str) -> &'static str {
-    match (class, key) {
-        ("cut_off", _) => "on its way when the run ended",
-        (_, "lookup.failed") => "the name has no address",
-        (_, "lookup.timeout") => "no answer from the name server in time",
-        (_, "connect.refused") => "nothing listens there",
-        (_, "connect.reset") => "reset while connecting",
-        (_, "connect.unreachable") => "no route to the target",
-        (_, "connect.timeout") => "no connection in time",
-        (_, "connect.other") => "could not connect",
-        (_, "connect.proxy") => "the proxy refused to connect",
-        (_, "tls.alert") => "the target ended the handshake with an alert",
-        (_, "tls.certificate") => {
+pub fn outcome(row: &OutcomeCount) -> &'static str {
+    match row.outcome() {
+        Some(Outcome::CutOff) => "on its way when the run ended",
+        Some(Outcome::Failed(cause)) => failure(cause),
+        Some(Outcome::Missed(why)) => miss(why),
+        Some(Outcome::Frame(fate)) => match fate {
+            Fate::Sent => "handed over to the port",
+            Fate::Received => "arrived, counted and let go",
+            Fate::Forwarded => "passed on to the other port",
+            Fate::Filtered => "a rule let it go no further",
+        },
+        Some(Outcome::Status(_)) | None => "",
+    }
+}
+
+const fn failure(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Lookup => "the name has no address",
+        Cause::LookupTimeout => "no answer from the name server in time",
+        Cause::ConnectRefused => "nothing listens there",
+        Cause::ConnectReset => "reset while connecting",
+        Cause::ConnectUnreachable => "no route to the target",
+        Cause::ConnectTimeout => "no connection in time",
+        Cause::ConnectOther => "could not connect",
+        Cause::ProxyRefused => "the proxy refused to connect",
+        Cause::TlsAlert => "the target ended the handshake with an alert",
+        Cause::TlsCertificate => {
             "the certificate is not trusted; give --ca FILE, or --insecure to accept any"
         }
-        (_, "tls.protocol") => "the handshake broke TLS",
-        (_, "tls.closed") => "closed during the handshake",
-        (_, "tls.timeout") => "no handshake in time",
-        (_, "send.reset") => "reset while sending",
-        (_, "send.timeout") => "could not be sent in time",
-        (_, "first_byte.reset") => "reset before the answer",
-        (_, "first_byte.closed") => "closed before the answer",
-        (_, "first_byte.timeout") => "no answer in time",
-        (_, "body.reset") => "reset within the answer",
-        (_, "body.closed") => "closed within the answer",
-        (_, "body.timeout") => "answer not complete in time",
-        (_, "framing.head") => "the answer's head is not HTTP",
-        (_, "framing.head_too_large") => "the answer's head is too large",
-        (_, "framing.length") => "the answer's length is wrong",
-        (_, "framing.chunk") => "a chunk of the answer is wrong",
-        (_, "framing.unasked") => "bytes that no request asked for",
-        (_, "body.truncated") => "TLS was cut off where only its end tells that the body is whole",
-        (_, "pipeline.closed") => "behind a request with which the connection closed",
-        (_, "reuse.closed") => "the idle connection was closed as the request left",
-        (_, "expect.status") => "another status than expected",
-        (_, "expect.body") => "another body than expected",
-        (_, "expect.checksum") => "another checksum than expected",
-        (_, "redirect.limit") => "too many redirects",
-        (_, "redirect.bad") => "a redirect that leads nowhere",
-        (_, "redirect.tls") => "a redirect to https, with no authority to trust",
-        (_, "sent") => "handed over to the port",
-        (_, "received") => "arrived, counted and let go",
-        (_, "forwarded") => "passed on to the other port",
-        (_, "filtered") => "a rule let it go no further",
-        (_, "link.down") => "the interface was down or gone",
-        (_, "port.refused") => "the port took it, and it did not leave",
-        (_, "frame.too_long") => "longer than the interface takes",
-        (_, "missed.port_full") => "the port had no room until the run ended",
-        (_, "missed.receiver_full") => "arrived, and lost before it was seen: the receiver was too slow",
-        (_, "socket.other") => "another error of the socket",
-        (_, "missed.no_connection") => "every connection was busy for too long",
-        (_, "missed.no_port") => "no local port was free",
-        (_, "missed.no_descriptor") => "no descriptor was free",
-        (_, "missed.no_memory") => "no memory for a socket",
-        (_, "missed.not_reached") => "the generator did not get to it",
-        (_, "missed.bad_line") => "the line of the URL file is no request",
-        (_, "missed.source_lost") => "the URL file shrank",
-        _ => "",
+        Cause::TlsProtocol => "the handshake broke TLS",
+        Cause::TlsClosed => "closed during the handshake",
+        Cause::TlsTimeout => "no handshake in time",
+        Cause::SendReset => "reset while sending",
+        Cause::SendTimeout => "could not be sent in time",
+        Cause::FirstByteReset => "reset before the answer",
+        Cause::FirstByteClosed => "closed before the answer",
+        Cause::FirstByteTimeout => "no answer in time",
+        Cause::BodyReset => "reset within the answer",
+        Cause::BodyClosed => "closed within the answer",
+        Cause::BodyTimeout => "answer not complete in time",
+        Cause::FramingHead => "the answer's head is not HTTP",
+        Cause::FramingHeadTooLarge => "the answer's head is too large",
+        Cause::FramingLength => "the answer's length is wrong",
+        Cause::FramingChunk => "a chunk of the answer is wrong",
+        Cause::FramingUnasked => "bytes that no request asked for",
+        Cause::BodyTruncated => "TLS was cut off where only its end tells that the body is whole",
+        Cause::PipelineClosed => "behind a request with which the connection closed",
+        Cause::ReuseClosed => "the idle connection was closed as the request left",
+        Cause::ExpectStatus => "another status than expected",
+        Cause::ExpectBody => "another body than expected",
+        Cause::ExpectChecksum => "another checksum than expected",
+        Cause::RedirectLimit => "too many redirects",
+        Cause::RedirectBad => "a redirect that leads nowhere",
+        Cause::RedirectTls => "a redirect to https, with no authority to trust",
+        Cause::SocketOther => "another error of the socket",
+        Cause::LinkDown => "the interface was down or gone",
+        Cause::PortRefused => "the port took it, and it did not leave",
+        Cause::FrameTooLong => "longer than the interface takes",
     }
+}
+
+const fn miss(why: Miss) -> &'static str {
+    match why {
+        Miss::NoConnection => "every connection was busy for too long",
+        Miss::NoPort => "no local port was free",
+        Miss::NoDescriptor => "no descriptor was free",
+        Miss::NoMemory => "no memory for a socket",
+        Miss::NotReached => "the generator did not get to it",
+        Miss::BadLine => "the line of the URL file is no request",
+        Miss::SourceLost => "the URL file shrank",
+        Miss::PortFull => "the port had no room until the run ended",
+        Miss::ReceiverFull => "arrived, and lost before it was seen: the receiver was too slow",
+    }
+}
+
+/// The code, cause or reason of an outcome, as people read it.
+pub fn outcome_key(row: &OutcomeCount) -> &str {
+    if row.is(OutcomeClass::CutOff) { "cut off" } else { &row.key }
+}
+
+/// The same where it is shown as it is.
+pub fn outcome_name(row: &OutcomeCount) -> String {
+    printable(outcome_key(row))
 }
 
 /// The label of a run in which the target never answered.
@@ -262,10 +287,10 @@ pub fn unreachable(result: &store::RunResult) -> Option<String> {
     if !result.labels.iter().any(|label| label == UNREACHABLE) {
         return None;
     }
-    let failures = result.outcomes.iter().filter(|row| row.class == "error");
+    let failures = result.outcomes.iter().filter(|row| row.is(OutcomeClass::Error));
     let said = failures.max_by_key(|row| row.count).map_or_else(
         || "nothing was answered".to_owned(),
-        |row| match outcome(&row.class, &row.key) {
+        |row| match outcome(row) {
             "" => printable(&row.key),
             words => format!("{words} ({})", row.key),
         },
@@ -349,7 +374,6 @@ pub fn no_latency(result: &RunResult) -> &'static str {
 mod tests {
     use super::*;
     use store::schema::Totals;
-    use units::{Cause, Miss};
 
     #[test]
     fn bits_have_the_units_of_links() {
@@ -421,10 +445,19 @@ mod tests {
     }
 
     #[test]
-    fn every_cause_has_words() {
-        assert!(Cause::ALL.iter().all(|cause| !outcome("error", cause.key()).is_empty()));
-        assert!(Miss::ALL.iter().all(|miss| !outcome("missed", miss.key()).is_empty()));
-        assert_eq!(outcome("status", "200"), "");
+    fn outcomes_are_named_and_explained_where_the_key_is_not_enough() {
+        let row = |outcome| OutcomeCount::of(outcome, 1);
+        let refused = row(Outcome::Failed(Cause::ConnectRefused));
+        assert_eq!((outcome_key(&refused), outcome(&refused)), ("connect.refused", "nothing listens there"));
+        let cut_off = row(Outcome::CutOff);
+        assert_eq!((outcome_key(&cut_off), outcome(&cut_off)), ("cut off", "on its way when the run ended"));
+        assert_eq!(
+            (outcome_key(&row(Outcome::Status(200))), outcome(&row(Outcome::Status(200)))),
+            ("200", "")
+        );
+        // Of another version: it is shown as it is.
+        let other = OutcomeCount { class: "error".into(), key: "quic.\u{1b}lost".into(), count: 1 };
+        assert_eq!((outcome_name(&other).as_str(), outcome(&other)), ("quic.·lost", ""));
     }
 
     #[test]

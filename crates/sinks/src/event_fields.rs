@@ -2,7 +2,7 @@
 
 use crate::exporter::RunInfo;
 use serde::Serialize;
-use units::{Event, Instant, Outcome, Picos};
+use units::{Event, Instant, Outcome, OutcomeKey, Picos};
 
 /// Times count from the run's origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -65,8 +65,8 @@ impl<'a> EventFields<'a> {
             net_ns: ended.then(|| event.net().as_nanos()),
             bytes_out: event.bytes_out.get(),
             bytes_in: event.bytes_in.get(),
-            class: class(event.outcome),
-            key: Key(event.outcome),
+            class: event.outcome.class().key(),
+            key: Key(event.outcome.key()),
             group: group(event, run),
         }
     }
@@ -76,16 +76,6 @@ fn at(instant: Instant) -> Option<u64> {
     (instant != Instant::FAR).then(|| instant.since_epoch().as_nanos())
 }
 
-fn class(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Status(_) => "status",
-        Outcome::Frame(_) => "frame",
-        Outcome::Failed(_) => "error",
-        Outcome::Missed(_) => "missed",
-        Outcome::CutOff => "cut_off",
-    }
-}
-
 fn group<'a>(event: &Event, run: &'a RunInfo) -> Option<&'a str> {
     let last = run.groups.len().checked_sub(1)?;
     run.groups.get(usize::from(event.group.0).min(last)).map(String::as_str)
@@ -93,17 +83,11 @@ fn group<'a>(event: &Event, run: &'a RunInfo) -> Option<&'a str> {
 
 /// The code or the cause, as `outcomes` in `result.json` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key(pub Outcome);
+pub struct Key(pub OutcomeKey);
 
 impl std::fmt::Display for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0 {
-            Outcome::Status(code) => write!(f, "{code}"),
-            Outcome::Frame(fate) => f.write_str(fate.key()),
-            Outcome::Failed(cause) => f.write_str(cause.key()),
-            Outcome::Missed(why) => f.write_str(why.key()),
-            Outcome::CutOff => f.write_str("cut_off"),
-        }
+        self.0.fmt(f)
     }
 }
 

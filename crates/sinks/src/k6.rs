@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::time::{Duration, SystemTime};
 use store::RunResult;
-use store::schema::Interval;
+use store::schema::{Interval, OutcomeCount};
 use units::{Event, Instant, Outcome, Picos};
 
 pub const KIND: Kind = Kind {
@@ -200,8 +200,8 @@ impl K6 {
 
 /// As k6 counts them: no answer, or a status of 400 and more.
 fn failed_of(row: &Interval) -> u64 {
-    let is_error = |key: &str| key.parse::<u16>().is_ok_and(|code| code >= 400);
-    let by_status = row.outcomes.iter().filter(|outcome| outcome.class == "status" && is_error(&outcome.key));
+    let is_error = |outcome: &&OutcomeCount| outcome.status().is_some_and(|code| code >= 400);
+    let by_status = row.outcomes.iter().filter(is_error);
     row.failed + by_status.map(|outcome| outcome.count).sum::<u64>()
 }
 

@@ -107,7 +107,8 @@ impl Cumulative {
         sums.pauses += row_of.pauses;
         sums.paused_ns += row_of.paused_ns;
         for outcome in &row_of.outcomes {
-            *self.outcomes.entry((outcome.class.clone(), outcome.key.clone())).or_default() += outcome.count;
+            *self.outcomes.entry((outcome.class.to_string(), outcome.key.clone())).or_default() +=
+                outcome.count;
         }
         for (series, values) in &row.histograms {
             self.spreads[series.index()].get_or_insert_default().add(values);
@@ -342,7 +343,7 @@ pub(crate) mod testing {
 
     /// So many answers 200, of 2 ms each.
     pub(crate) fn row(index: u64, done: u64) -> SinkRow {
-        let outcome = OutcomeCount { class: "status".to_owned(), key: "200".to_owned(), count: done };
+        let outcome = OutcomeCount::of(units::Outcome::Status(200), done);
         let row =
             Interval { offered: done, sent: done, done, outcomes: vec![outcome], ..Interval::default() };
         let mut latency = hdrhistogram::Histogram::new(3).unwrap();

@@ -9,7 +9,7 @@
 
 use crate::exporter::RunInfo;
 use std::sync::Arc;
-use units::{Cause, Event, Fate, Instant, Miss, Outcome, Picos};
+use units::{Cause, Event, Fate, Instant, Miss, Outcome, OutcomeClass, Picos};
 
 /// The value of `tare.schema` in a file's metadata. Columns may be added; those that are here keep their
 /// meaning.
@@ -21,7 +21,14 @@ const MISSES: usize = CAUSES + Cause::ALL.len();
 const CUT_OFF: usize = MISSES + Miss::ALL.len();
 const FATES: usize = CUT_OFF + 1;
 
-const CLASSES: [&str; 5] = ["status", "error", "missed", "cut_off", "frame"];
+/// The dictionary of `class`.
+const CLASSES: [OutcomeClass; 5] = [
+    OutcomeClass::Status,
+    OutcomeClass::Error,
+    OutcomeClass::Missed,
+    OutcomeClass::CutOff,
+    OutcomeClass::Frame,
+];
 
 /// Name and type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +129,7 @@ impl Table {
         Self {
             metadata: metadata(run, origin_unix_ns),
             measured_from: Instant::EPOCH + run.warmup,
-            classes: CLASSES.map(str::to_owned).into(),
+            classes: CLASSES.map(|class| class.key().to_owned()).into(),
             keys: keys().into(),
             groups: run.groups.as_slice().into(),
         }
@@ -197,7 +204,7 @@ fn keys() -> Vec<String> {
     let mut keys: Vec<String> = (0..CAUSES).map(|code| code.to_string()).collect();
     keys.extend(Cause::ALL.iter().map(|cause| cause.key().to_owned()));
     keys.extend(Miss::ALL.iter().map(|why| why.key().to_owned()));
-    keys.push("cut_off".to_owned());
+    keys.push(Outcome::CutOff.key().to_string());
     keys.extend(Fate::ALL.iter().map(|fate| fate.key().to_owned()));
     keys
 }
@@ -217,12 +224,12 @@ fn key(outcome: Outcome) -> u16 {
 
 /// Position in [`CLASSES`].
 fn class(outcome: Outcome) -> u16 {
-    match outcome {
-        Outcome::Status(_) => 0,
-        Outcome::Failed(_) => 1,
-        Outcome::Missed(_) => 2,
-        Outcome::CutOff => 3,
-        Outcome::Frame(_) => 4,
+    match outcome.class() {
+        OutcomeClass::Status => 0,
+        OutcomeClass::Error => 1,
+        OutcomeClass::Missed => 2,
+        OutcomeClass::CutOff => 3,
+        OutcomeClass::Frame => 4,
     }
 }
 

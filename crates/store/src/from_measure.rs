@@ -210,10 +210,9 @@ impl From<&measure::Verdict> for Verdict {
 }
 
 fn outcomes(from: Vec<measure::OutcomeCount>) -> Vec<OutcomeCount> {
-    let row = |row: measure::OutcomeCount| OutcomeCount {
-        class: row.class.to_owned(),
-        key: row.key,
-        count: row.count,
+    let row = |row: measure::OutcomeCount| match row.outcome {
+        Some(outcome) => OutcomeCount::of(outcome, row.count),
+        None => OutcomeCount::of_class(row.class, row.count),
     };
     from.into_iter().map(row).collect()
 }

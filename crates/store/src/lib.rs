@@ -25,6 +25,7 @@ mod keeper;
 mod log_state;
 mod merge_runs;
 mod number;
+mod outcome;
 mod read;
 mod rebuild;
 pub mod regular;

@@ -11,6 +11,7 @@ use crate::schema::*;
 use crate::series::{BoundedIntervals, add_outcomes};
 use crate::sink::take_intervals;
 use std::path::Path;
+use units::{Outcome, OutcomeClass};
 
 /// The run in this folder, which has no `result.json`; `None` if nothing is there to rebuild it from.
 pub fn of_killed(folder: &Path) -> Option<RunResult> {
@@ -287,7 +288,7 @@ impl Sums {
             return;
         }
         self.totals.cut_off = totals.cut_off.saturating_add(rest);
-        let cut_off = OutcomeCount { class: "cut_off".to_owned(), key: "cut_off".to_owned(), count: rest };
+        let cut_off = OutcomeCount::of(Outcome::CutOff, rest);
         self.outcomes = add_outcomes(std::mem::take(&mut self.outcomes), &[cut_off]);
         result.notes.push(format!("{rest} of what had been due had no outcome yet: counted as cut off"));
     }
@@ -325,7 +326,7 @@ fn fill_groups(result: &mut RunResult, histograms: &RunHistograms) {
     let named = std::mem::take(&mut result.groups);
     let groups = named.into_iter().filter_map(|group| {
         let latency = histograms.group(&group.name)?;
-        let answered = OutcomeCount { class: "status".to_owned(), key: String::new(), count: latency.len() };
+        let answered = OutcomeCount::of_class(OutcomeClass::Status, latency.len());
         let latency_ns = histograms.figures_of_group(&group.name);
         Some(GroupResult { name: group.name, count: latency.len(), latency_ns, outcomes: vec![answered] })
     });

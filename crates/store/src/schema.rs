@@ -9,7 +9,7 @@
 
 use crate::distribution::{Curve, Distribution};
 use crate::number;
-use measure::LOWEST_ERROR_STATUS;
+pub use crate::outcome::{OutcomeCount, StoredClass};
 use serde::{Deserialize, Serialize};
 
 /// The value of `schema`.
@@ -255,27 +255,6 @@ pub struct Curves {
     pub latency_ns: Curve,
     pub service_ns: Curve,
     pub lateness_ns: Curve,
-}
-
-/// `class` is `status`, `frame`, `error`, `missed` or `cut_off`; `key` is the code, the fate (`sent`) or the
-/// cause (`connect.refused`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct OutcomeCount {
-    pub class: String,
-    pub key: String,
-    pub count: u64,
-}
-
-impl OutcomeCount {
-    /// Whether these are errors: failed, or answered with a status of 400 or more. Missed requests never left,
-    /// so they are none. (Older results call what failed in a group `failed`.)
-    pub fn is_error(&self) -> bool {
-        match self.class.as_str() {
-            "status" => self.key.parse().is_ok_and(|code: u16| (LOWEST_ERROR_STATUS..1000).contains(&code)),
-            class => matches!(class, "error" | "failed"),
-        }
-    }
 }
 
 /// Requests of one name or URL group.

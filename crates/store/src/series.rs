@@ -12,11 +12,12 @@
 //! a tenth of that. They are needed once, when the result is made, and are packed as the JSON that they become
 //! there.
 
-use crate::schema::{Interval, IntervalThread, OutcomeCount, Series};
+use crate::schema::{Interval, IntervalThread, OutcomeCount, Series, StoredClass};
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use std::io::BufReader;
+use units::OutcomeClass;
 
 /// Rows of `result.json` at most: one hour at one a second, and what still comes after it.
 pub const MAX_INTERVALS: usize = 4_000;
@@ -164,7 +165,7 @@ pub fn by<T>(choose: impl Fn(T, T) -> T, a: Option<T>, b: Option<T>) -> Option<T
 /// Counts of the same outcome added, in the order statuses, errors, missed, cut off.
 pub fn add_outcomes(mut into: Vec<OutcomeCount>, from: &[OutcomeCount]) -> Vec<OutcomeCount> {
     for outcome in from {
-        match into.iter_mut().find(|known| known.class == outcome.class && known.key == outcome.key) {
+        match into.iter_mut().find(|known| known.is_as(outcome)) {
             Some(known) => known.count = known.count.saturating_add(outcome.count),
             None => {
                 let place = into.partition_point(|known| rank(known) <= rank(outcome));
@@ -175,10 +176,13 @@ pub fn add_outcomes(mut into: Vec<OutcomeCount>, from: &[OutcomeCount]) -> Vec<O
     into
 }
 
-fn rank(outcome: &OutcomeCount) -> (usize, &str) {
-    let classes = ["status", "frame", "error", "missed", "cut_off"];
-    let class = classes.iter().position(|class| *class == outcome.class).unwrap_or(classes.len());
-    (class, if class == 0 { &outcome.key } else { "" })
+/// Classes in their order, what this version does not know last; statuses by their codes.
+fn rank(outcome: &OutcomeCount) -> (usize, Option<u16>) {
+    let class = match &outcome.class {
+        StoredClass::Known(class) => class.index(),
+        StoredClass::Older(_) | StoredClass::Other(_) => OutcomeClass::ALL.len(),
+    };
+    (class, outcome.status().filter(|_| class == OutcomeClass::Status.index()))
 }
 
 fn most_of_threads(mut into: Vec<IntervalThread>, from: &[IntervalThread]) -> Vec<IntervalThread> {
@@ -235,8 +239,7 @@ mod tests {
     /// A row as a load has it: no two are alike, and no number is round.
     fn busy(n: u64) -> Interval {
         let some = |k: u64| (n + k).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-        let outcome =
-            |key: &str, count| OutcomeCount { class: "status".to_owned(), key: key.to_owned(), count };
+        let outcome = |key: &str, count| OutcomeCount { class: "status".into(), key: key.to_owned(), count };
         Interval {
             t_s: n as f64,
             length_s: 1.0,

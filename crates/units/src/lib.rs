@@ -23,7 +23,7 @@ mod record;
 pub use bytes::Bytes;
 pub use count::{Count, Fraction};
 pub use engine_counters::EngineCounters;
-pub use outcome::{Cause, Fate, Miss, Outcome};
+pub use outcome::{Cause, CausePart, Fate, Miss, Outcome, OutcomeClass, OutcomeKey};
 pub use parse::ParseError;
 pub use picos::{Instant, Picos};
 pub use priority::Priority;

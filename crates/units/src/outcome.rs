@@ -30,6 +30,10 @@ macro_rules! keyed {
             pub const fn key(self) -> &'static str {
                 match self { $(Self::$variant => $key,)+ }
             }
+            /// The one that has this key.
+            pub fn of_key(key: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|value| value.key() == key)
+            }
             /// Position in `ALL`.
             pub const fn index(self) -> usize {
                 self as usize
@@ -98,6 +102,27 @@ keyed! {
 }
 
 keyed! {
+    /// The part of its life in which a request failed: what the keys of causes begin with.
+    CausePart {
+        Lookup = "lookup",
+        Connect = "connect",
+        Tls = "tls",
+        Send = "send",
+        FirstByte = "first_byte",
+        Body = "body",
+        Framing = "framing",
+        Pipeline = "pipeline",
+        Reuse = "reuse",
+        Expect = "expect",
+        Redirect = "redirect",
+        Socket = "socket",
+        Link = "link",
+        Port = "port",
+        Frame = "frame",
+    }
+}
+
+keyed! {
     /// Why a departure never left.
     Miss {
         /// Every connection that the plan allows was busy for too long.
@@ -133,7 +158,103 @@ keyed! {
     }
 }
 
+keyed! {
+    /// The ways in which departures end, as results name them.
+    OutcomeClass {
+        Status = "status",
+        Frame = "frame",
+        Error = "error",
+        Missed = "missed",
+        CutOff = "cut_off",
+    }
+}
+
+impl Outcome {
+    pub const fn class(self) -> OutcomeClass {
+        match self {
+            Self::Status(_) => OutcomeClass::Status,
+            Self::Frame(_) => OutcomeClass::Frame,
+            Self::Failed(_) => OutcomeClass::Error,
+            Self::Missed(_) => OutcomeClass::Missed,
+            Self::CutOff => OutcomeClass::CutOff,
+        }
+    }
+
+    /// The status code, fate, cause or reason, as results have it.
+    pub const fn key(self) -> OutcomeKey {
+        OutcomeKey(self)
+    }
+
+    /// What a result means by a class and a key; `None` if this version does not know it.
+    pub fn of_key(class: OutcomeClass, key: &str) -> Option<Self> {
+        match class {
+            OutcomeClass::Status => key.parse().ok().map(Self::Status),
+            OutcomeClass::Frame => Fate::of_key(key).map(Self::Frame),
+            OutcomeClass::Error => Cause::of_key(key).map(Self::Failed),
+            OutcomeClass::Missed => Miss::of_key(key).map(Self::Missed),
+            OutcomeClass::CutOff => Some(Self::CutOff),
+        }
+    }
+}
+
+/// The key of an outcome: `200`, `sent`, `connect.refused`, `missed.no_port`, `cut_off`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutcomeKey(Outcome);
+
+impl std::fmt::Display for OutcomeKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Outcome::Status(code) => write!(f, "{code}"),
+            Outcome::Frame(fate) => f.write_str(fate.key()),
+            Outcome::Failed(cause) => f.write_str(cause.key()),
+            Outcome::Missed(why) => f.write_str(why.key()),
+            Outcome::CutOff => f.write_str(OutcomeClass::CutOff.key()),
+        }
+    }
+}
+
 impl Cause {
+    /// The part of a request's life in which it failed.
+    #[inline]
+    pub const fn part(self) -> CausePart {
+        match self {
+            Self::Lookup | Self::LookupTimeout => CausePart::Lookup,
+            Self::ConnectRefused
+            | Self::ConnectReset
+            | Self::ConnectUnreachable
+            | Self::ConnectTimeout
+            | Self::ConnectOther
+            | Self::ProxyRefused => CausePart::Connect,
+            Self::TlsAlert
+            | Self::TlsCertificate
+            | Self::TlsProtocol
+            | Self::TlsClosed
+            | Self::TlsTimeout => CausePart::Tls,
+            Self::SendReset | Self::SendTimeout => CausePart::Send,
+            Self::FirstByteReset | Self::FirstByteClosed | Self::FirstByteTimeout => CausePart::FirstByte,
+            Self::BodyReset | Self::BodyClosed | Self::BodyTimeout | Self::BodyTruncated => CausePart::Body,
+            Self::FramingHead
+            | Self::FramingHeadTooLarge
+            | Self::FramingLength
+            | Self::FramingChunk
+            | Self::FramingUnasked => CausePart::Framing,
+            Self::PipelineClosed => CausePart::Pipeline,
+            Self::ReuseClosed => CausePart::Reuse,
+            Self::ExpectStatus | Self::ExpectBody | Self::ExpectChecksum => CausePart::Expect,
+            Self::RedirectLimit | Self::RedirectBad | Self::RedirectTls => CausePart::Redirect,
+            Self::SocketOther => CausePart::Socket,
+            Self::LinkDown => CausePart::Link,
+            Self::PortRefused => CausePart::Port,
+            Self::FrameTooLong => CausePart::Frame,
+        }
+    }
+
+    /// Whether a name was looked up, a connection opened or a handshake made: no request could be sent yet.
+    #[inline]
+    pub const fn is_before_a_request(self) -> bool {
+        matches!(self.part(), CausePart::Lookup | CausePart::Connect | CausePart::Tls)
+    }
+
     /// Whether the request was given up because it took too long.
     #[inline]
     pub const fn is_time_out(self) -> bool {
@@ -181,6 +302,39 @@ mod tests {
         assert_eq!(keys.len(), Cause::ALL.len() + Miss::ALL.len());
         assert!(Cause::ALL.iter().enumerate().all(|(i, c)| c.index() == i));
         assert!(Miss::ALL.iter().enumerate().all(|(i, m)| m.index() == i));
+    }
+
+    #[test]
+    fn every_key_is_read_as_what_it_was_written_for() {
+        assert!(Cause::ALL.iter().all(|cause| Cause::of_key(cause.key()) == Some(*cause)));
+        assert!(Miss::ALL.iter().all(|miss| Miss::of_key(miss.key()) == Some(*miss)));
+        assert!(Fate::ALL.iter().all(|fate| Fate::of_key(fate.key()) == Some(*fate)));
+        assert!(CausePart::ALL.iter().all(|part| CausePart::of_key(part.key()) == Some(*part)));
+        assert!(OutcomeClass::ALL.iter().all(|class| OutcomeClass::of_key(class.key()) == Some(*class)));
+        let causes = Cause::ALL.iter().map(|cause| Outcome::Failed(*cause));
+        let misses = Miss::ALL.iter().map(|miss| Outcome::Missed(*miss));
+        let fates = Fate::ALL.iter().map(|fate| Outcome::Frame(*fate));
+        let codes = [100, 200, 999].map(Outcome::Status);
+        for outcome in causes.chain(misses).chain(fates).chain(codes).chain([Outcome::CutOff]) {
+            assert_eq!(Outcome::of_key(outcome.class(), &outcome.key().to_string()), Some(outcome));
+        }
+        for (class, key) in [
+            (OutcomeClass::Status, ""),
+            (OutcomeClass::Error, "connect"),
+            (OutcomeClass::Error, "missed.no_port"),
+            (OutcomeClass::Missed, ""),
+        ] {
+            assert_eq!(Outcome::of_key(class, key), None, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_causes_key_begins_with_its_part_and_a_timeouts_ends_so() {
+        for cause in Cause::ALL {
+            let (part, how) = cause.key().split_once('.').unwrap();
+            assert_eq!((part, how == "timeout"), (cause.part().key(), cause.is_time_out()), "{cause:?}");
+        }
+        assert!(CausePart::ALL.iter().all(|part| Cause::ALL.iter().any(|cause| cause.part() == *part)));
     }
 
     #[test]

@@ -21,8 +21,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 use store::RunResult;
-use store::schema::Word;
-use units::{Bytes, Picos};
+use store::schema::{OutcomeCount, Word};
+use units::{Bytes, OutcomeClass, Picos};
 
 /// Help, in http_load's own layout.
 pub const HELP: &str = "\
@@ -246,9 +246,9 @@ fn doubts(program: &str, result: &RunResult) -> String {
     for label in &result.labels {
         let _ = writeln!(text, "{program}: {label}");
     }
-    for outcome in
-        result.outcomes.iter().filter(|outcome| matches!(outcome.class.as_str(), "error" | "missed"))
-    {
+    let is_told =
+        |outcome: &&OutcomeCount| outcome.is(OutcomeClass::Error) || outcome.is(OutcomeClass::Missed);
+    for outcome in result.outcomes.iter().filter(is_told) {
         let _ = writeln!(text, "{program}: {} fetches: {}", outcome.count, outcome.key);
     }
     for note in result.notes.iter().filter(|note| note.starts_with("not a request")) {

@@ -231,7 +231,7 @@ fn foot(result: &RunResult, timeline: &Timeline, pen: Pen) -> Vec<Line<'static>>
     let mut outcomes: Vec<_> = result.outcomes.iter().collect();
     outcomes.sort_by_key(|outcome| std::cmp::Reverse(outcome.count));
     let said = |outcome: &&store::schema::OutcomeCount| {
-        let name = if outcome.key.is_empty() { &outcome.class } else { &outcome.key };
+        let name = if outcome.key.is_empty() { outcome.class.as_str() } else { &outcome.key };
         format!("{name} {}", count(outcome.count))
     };
     let outcomes: Vec<String> = outcomes.iter().take(8).map(said).collect();

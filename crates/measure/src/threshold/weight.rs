@@ -251,7 +251,7 @@ fn counted(requests: Requests, tally: &Tally, outcomes: &Outcomes) -> u64 {
         Requests::Status(low, high) => (low..=high).map(|code| outcomes.of(Outcome::Status(code))).sum(),
         Requests::Error(cause) => outcomes.of(Outcome::Failed(cause)),
         Requests::ErrorsIn(part) => {
-            let is_in = |cause: &&Cause| cause.key().split('.').next() == Some(part);
+            let is_in = |cause: &&Cause| cause.part() == part;
             Cause::ALL.iter().filter(is_in).map(|cause| outcomes.of(Outcome::Failed(*cause))).sum()
         }
         Requests::MissedFor(why) => outcomes.of(Outcome::Missed(why)),

@@ -269,14 +269,14 @@ fn each_outcome_goes_to_its_series() {
     assert_eq!(of(Series::Failed), (1, 600));
     assert_eq!(of(Series::Lateness), (3, 200));
     assert_eq!(data.series.of(Series::OwnLateness).min(), 50);
-    let rows: Vec<_> = data.outcomes.rows().into_iter().map(|row| (row.class, row.key, row.count)).collect();
-    let row = |class, key: &str| (class, key.to_owned(), 1);
-    let expected = [
-        row("status", "200"),
-        row("error", "body.reset"),
-        row("missed", "missed.no_port"),
-        row("cut_off", "cut_off"),
+    let rows: Vec<_> = data.outcomes.rows().into_iter().map(|row| (row.outcome, row.count)).collect();
+    let ended = [
+        Outcome::Status(200),
+        Outcome::Failed(Cause::BodyReset),
+        Outcome::Missed(Miss::NoPort),
+        Outcome::CutOff,
     ];
+    let expected = ended.map(|outcome| (Some(outcome), 1));
     assert_eq!(rows, expected);
 }
 

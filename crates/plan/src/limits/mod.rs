@@ -19,7 +19,7 @@ mod tests;
 
 pub use error::LimitError;
 
-use units::{Bytes, Cause, Count, Fraction, Miss, Picos, Rate};
+use units::{Bytes, Cause, CausePart, Count, Fraction, Miss, Picos, Rate};
 
 /// What a plan says of limits.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -168,8 +168,8 @@ pub enum Requests {
     Status(u16, u16),
     /// Failed for one cause.
     Error(Cause),
-    /// Failed in one part of their life: all causes whose key begins so (`connect`).
-    ErrorsIn(&'static str),
+    /// Failed in one part of their life: all causes of it.
+    ErrorsIn(CausePart),
     /// Missed for one reason.
     MissedFor(Miss),
 }

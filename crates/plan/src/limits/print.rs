@@ -68,7 +68,7 @@ impl fmt::Display for Requests {
             }
             Self::Status(low, high) => write!(f, "status({low}-{high})"),
             Self::Error(cause) => write!(f, "error({})", cause.key()),
-            Self::ErrorsIn(part) => write!(f, "error({part})"),
+            Self::ErrorsIn(part) => write!(f, "error({})", part.key()),
             Self::MissedFor(why) => write!(f, "missed({})", super::words::reason(why)),
         }
     }

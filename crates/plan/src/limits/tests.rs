@@ -302,7 +302,7 @@ fn requests() -> impl Strategy<Value = Requests> {
         (1u16..=9).prop_map(|class| Requests::Status(class * 100, class * 100 + 99)),
         (100u16..=999, 100u16..=999).prop_map(|(a, b)| Requests::Status(a.min(b), a.max(b))),
         prop::sample::select(Cause::ALL).prop_map(Requests::Error),
-        prop::sample::select(vec!["connect", "tls", "first_byte"]).prop_map(Requests::ErrorsIn),
+        prop::sample::select(CausePart::ALL).prop_map(Requests::ErrorsIn),
         prop::sample::select(Miss::ALL).prop_map(Requests::MissedFor),
     ]
 }

@@ -2,7 +2,7 @@
 
 use super::{Figure, Percentile, Requests, Statistic, Time, Way};
 use crate::suggest::nearest;
-use units::{Cause, Miss};
+use units::{Cause, CausePart, Miss};
 
 /// Words that stand alone, without a statistic or parentheses.
 const PLAIN: [(&str, Figure); 9] = [
@@ -100,14 +100,10 @@ pub(super) fn figure_meant(word: &str) -> Option<String> {
 
 /// A cause of failure, or the part of a request's life that all of them begin with.
 pub(super) fn cause(key: &str) -> Option<Requests> {
-    if let Some(cause) = Cause::ALL.iter().find(|cause| cause.key() == key) {
-        return Some(Requests::Error(*cause));
+    if let Some(cause) = Cause::of_key(key) {
+        return Some(Requests::Error(cause));
     }
-    let part = key.strip_suffix(".*").unwrap_or(key);
-    causes()
-        .filter_map(|known| known.split_once('.'))
-        .find(|(known, _)| *known == part)
-        .map(|(known, _)| Requests::ErrorsIn(known))
+    CausePart::of_key(key.strip_suffix(".*").unwrap_or(key)).map(Requests::ErrorsIn)
 }
 
 /// Keys of all causes.

@@ -5,7 +5,7 @@ use super::Command;
 use crate::error::{Place, PlanError};
 use crate::file::LimitsFile;
 use crate::limits::{Figure, Limit, LimitError, Limits, Requests, Time};
-use units::{Cause, Miss};
+use units::{Cause, CausePart, Miss};
 
 /// Whether departures have due times that each frame is held against: not as fast as it goes, nor where the
 /// kernel makes the frames.
@@ -64,8 +64,8 @@ fn misfit(limit: &Limit, command: Command, times: Times) -> Option<(String, Stri
         Figure::Requests(Requests::Error(cause)) if !is_of_frames(cause) => {
             format!("no frame fails by {}", cause.key())
         }
-        Figure::Requests(Requests::ErrorsIn(part)) if !["link", "port", "frame"].contains(&part) => {
-            format!("no frame fails in {part}")
+        Figure::Requests(Requests::ErrorsIn(part)) if !is_part_of_frames(part) => {
+            format!("no frame fails in {}", part.key())
         }
         Figure::Requests(Requests::MissedFor(why)) if !is_missed_by_frames(why) => {
             format!("no frame is {}", why.key())
@@ -89,6 +89,10 @@ const fn times_of(command: Command, times: Times) -> &'static [Time] {
 
 const fn is_of_frames(cause: Cause) -> bool {
     matches!(cause, Cause::LinkDown | Cause::PortRefused | Cause::FrameTooLong)
+}
+
+const fn is_part_of_frames(part: CausePart) -> bool {
+    matches!(part, CausePart::Link | CausePart::Port | CausePart::Frame)
 }
 
 const fn is_missed_by_frames(why: Miss) -> bool {

@@ -5,6 +5,7 @@ use crate::words::{self, count};
 use std::fmt::{Result, Write};
 use store::Distribution;
 use store::schema::RunResult;
+use units::OutcomeClass;
 
 /// Latency and service time further apart than this are worth a sentence: their ratio.
 const APART: f64 = 1.1;
@@ -169,22 +170,21 @@ pub fn outcomes(out: &mut String, result: &RunResult) -> Result {
         "<thead><tr><th scope=\"col\">outcome</th><th scope=\"col\" class=\"n\">count</th><th scope=\"col\" class=\"n\">share</th><th scope=\"col\">meaning</th></tr></thead><tbody>"
     )?;
     for row in &result.outcomes {
-        let class = match row.class.as_str() {
-            "status" if row.key.starts_with(['2', '3']) => "",
-            "frame" => "",
-            "status" | "cut_off" => "doubt",
+        let class = match row.class.class() {
+            Some(OutcomeClass::Status) if matches!(row.status(), Some(200..=399)) => "",
+            Some(OutcomeClass::Frame) => "",
+            Some(OutcomeClass::Status | OutcomeClass::CutOff) => "doubt",
             _ => "fails",
         };
-        let name = if row.class == "cut_off" { "cut off" } else { &row.key };
         writeln!(
             out,
             "<tr><td class=\"{class}\">{}</td><td class=\"n\" data-v=\"{}\">{}</td><td class=\"n\" data-v=\"{}\">{}</td><td class=\"soft\">{}</td></tr>",
-            escape(name),
+            escape(words::outcome_key(row)),
             row.count,
             count(row.count),
             row.count,
             words::share(row.count as f64 / all.max(1) as f64),
-            words::outcome(&row.class, &row.key)
+            words::outcome(row)
         )?;
     }
     writeln!(out, "</tbody></table></div>")

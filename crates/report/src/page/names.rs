@@ -64,7 +64,7 @@ fn outcomes(group: &GroupResult) -> String {
         .iter()
         .take(OUTCOMES)
         .map(|outcome| {
-            let key = if outcome.class == "cut_off" { "cut off" } else { &outcome.key };
+            let key = words::outcome_key(outcome);
             // Only the commas are places to break a line at.
             format!("{key} × {}", count(outcome.count)).replace(' ', "\u{a0}")
         })
