@@ -7,6 +7,7 @@
 use host::peak::{Effort, Held, search};
 use host::weigh::{Stage, Way};
 use host::{Capability, Point};
+use measure::CriterionId;
 use serde_json::Value;
 use std::io::{Read, Seek};
 use std::process::{Child, Command, Stdio};
@@ -209,12 +210,14 @@ fn held(result: &Value, is_valid: bool) -> Held {
         return Held::Yes;
     }
     let criteria = result.pointer("/verdict/criteria").and_then(Value::as_array);
-    let criterion = |name: &str| criteria.into_iter().flatten().find(|one| one["name"] == name);
-    let fails = |name: &str| criterion(name).is_some_and(|one| one["holds"] == false);
+    let is = |one: &Value, id| one["name"].as_str().and_then(CriterionId::of_name) == Some(id);
+    let criterion = |id| criteria.into_iter().flatten().find(|one| is(one, id));
+    let fails = |id| criterion(id).is_some_and(|one| one["holds"] == false);
     let is_at_ease =
-        criterion("cpu.thread").and_then(|one| one["value"].as_f64()).is_some_and(|v| v < AT_EASE);
-    let is_disturbed = is_at_ease || ["steal", "throttled", "clock"].into_iter().any(fails);
-    match is_disturbed && !fails("rate.kept") {
+        criterion(CriterionId::CpuThread).and_then(|one| one["value"].as_f64()).is_some_and(|v| v < AT_EASE);
+    let disturbances = [CriterionId::Steal, CriterionId::Throttled, CriterionId::Clock];
+    let is_disturbed = is_at_ease || disturbances.into_iter().any(fails);
+    match is_disturbed && !fails(CriterionId::RateKept) {
         true => Held::Disturbed,
         false => Held::Generator,
     }

@@ -35,11 +35,27 @@ const FARTHEST: f64 = 0.4;
 /// Of an even process: one gap in a hundred.
 const EVEN_LIMIT: f64 = 0.01;
 
+/// An arrival process that departures are held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Process {
+    Even,
+    Poisson,
+}
+
+impl Process {
+    /// As `result.json` has it.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Even => "even",
+            Self::Poisson => "poisson",
+        }
+    }
+}
+
 /// How far the gaps are from those that were asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fidelity {
-    /// `even` or `poisson`.
-    pub process: &'static str,
+    pub process: Process,
     pub gaps: u64,
     /// From 0, which is exact, to 1.
     pub distance: f64,
@@ -90,7 +106,7 @@ impl RunTotals {
             .sum();
         let gaps = errors.len();
         let distance = off as f64 / gaps.max(1) as f64;
-        (gaps > 0).then_some(Fidelity { process: "even", gaps, distance, limit: EVEN_LIMIT })
+        (gaps > 0).then_some(Fidelity { process: Process::Even, gaps, distance, limit: EVEN_LIMIT })
     }
 
     fn poisson(&self, rate: Rate) -> Option<Fidelity> {
@@ -98,7 +114,7 @@ impl RunTotals {
         // The density of the gaps is at most the rate: so far may a shift of all by the floor move their distribution.
         let tolerance = NEAR + rate.as_per_second_f64() * FLOOR.as_secs_f64();
         let limit = tolerance.min(FARTHEST) + self.gaps.by_chance();
-        (gaps > 0).then_some(Fidelity { process: "poisson", gaps, distance, limit })
+        (gaps > 0).then_some(Fidelity { process: Process::Poisson, gaps, distance, limit })
     }
 }
 
@@ -143,7 +159,7 @@ mod tests {
         for threads in [1, 3] {
             let fidelity = run(threads, poisson(), |due| due + 20_000);
             assert!(fidelity.distance <= 0.02 && fidelity.distance <= fidelity.limit, "{fidelity:?}");
-            assert_eq!((fidelity.process, fidelity.gaps), ("poisson", 20_000 - u64::from(threads)));
+            assert_eq!((fidelity.process, fidelity.gaps), (Process::Poisson, 20_000 - u64::from(threads)));
         }
     }
 
@@ -182,7 +198,7 @@ mod tests {
             data.series.record(Series::GapError, Picos::from_micros(error_us));
         }
         totals.merge(&data, Instant::EPOCH);
-        let expected = Fidelity { process: "even", gaps: 4, distance: 0.25, limit: 0.01 };
+        let expected = Fidelity { process: Process::Even, gaps: 4, distance: 0.25, limit: 0.01 };
         assert_eq!(totals.fidelity(), Some(expected));
     }
 }

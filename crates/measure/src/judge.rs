@@ -4,11 +4,13 @@
 //! limit on connections held back or gave up are the target's slowness, and are not counted here, unless an engine
 //! thread had no time to spare: then connections are busy because the generator does not get to their answers.
 
+use crate::arrivals::Process;
+use crate::criterion::{CriterionId, Known, Of};
 use crate::health::HealthSummary;
 use crate::judge::machine::Machine;
 use crate::series::Series;
 use crate::totals::RunTotals;
-use crate::verdict::{Criterion, Sense, Verdict};
+use crate::verdict::{Criterion, Verdict};
 use clock::Agreement;
 use units::{Cause, Miss, Outcome, Picos};
 
@@ -19,60 +21,6 @@ mod weighed;
 
 pub use frames::{Flags, FrameConditions};
 pub use weighed::WeighedLoad;
-
-/// Every criterion, in the order of docs/verdict.md.
-pub const CRITERIA: &[&str] = &[
-    "departures",
-    "departures.made",
-    "achieved.share",
-    "missed.generator",
-    "lateness.p50",
-    "lateness.p90",
-    "lateness.p99",
-    "lateness.p99_9",
-    "lateness.gap",
-    "fidelity",
-    "pauses",
-    "unread.p50",
-    "unread.p90",
-    "unread.p99",
-    "unread.p99_9",
-    "stamps.contradicted",
-    "cpu.thread",
-    "runqueue",
-    "same_core",
-    "steal",
-    "throttled",
-    "dropped",
-    "links.lost",
-    "clock",
-    "clock.precision",
-    "conservation",
-    "threads.lost",
-    "intervals.starved",
-    "source.lost",
-    "health.samples",
-    "ports.left",
-    "descriptors.left",
-    "samples",
-    "sinks.lost",
-    "capability.share",
-];
-
-/// Those that only loads of frames have.
-pub const FRAME_CRITERIA: &[&str] = &[
-    "arrivals",
-    "rate.kept",
-    "late.share",
-    "gap_error.p95",
-    "stamps.error",
-    "receiver.drops",
-    "receiver.outstanding",
-    "transmit.drops",
-    "links.down",
-    "ports.failed",
-    "trials.invalid",
-];
 
 /// What offered the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,22 +71,6 @@ pub struct SinkLoss {
 /// Lateness below this is never a matter: it is what a woken or interrupted CPU costs at any time.
 const LATENESS_FLOOR: Picos = Picos::from_micros(50);
 
-/// Criteria that only a finished run can meet: before, something is always under way.
-const AT_THE_END: [&str; 6] =
-    ["departures", "achieved.share", "conservation", "samples", "arrivals", "rate.kept"];
-
-/// Criteria of this machine's clock, CPUs and threads, which times of a simulation have nothing to do with.
-const OF_THIS_MACHINE: [&str; 8] = [
-    "cpu.thread",
-    "runqueue",
-    "same_core",
-    "steal",
-    "throttled",
-    "clock",
-    "clock.precision",
-    "health.samples",
-];
-
 /// The only way to a verdict.
 pub fn judge(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions) -> Verdict {
     Verdict::from_criteria(criteria(totals, health, conditions))
@@ -148,7 +80,7 @@ pub fn judge(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions
 /// with it.
 pub fn judge_so_far(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions) -> Verdict {
     let mut criteria = criteria(totals, health, conditions);
-    criteria.retain(|criterion| !AT_THE_END.contains(&criterion.name));
+    criteria.retain(|criterion| criterion.id.about().known == Known::Throughout);
     Verdict::from_criteria(criteria)
 }
 
@@ -156,20 +88,20 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
     let machine = Machine::of(health, conditions);
     if let Some(frames) = &conditions.frames {
         let mut criteria = frames::criteria(totals, &machine, conditions.load, frames);
-        let behind = criteria.iter().any(|criterion| criterion.name == "rate.kept" && !criterion.holds);
+        let behind = fails(&criteria, CriterionId::RateKept);
         criteria.extend(machine.criteria(behind));
         criteria.extend(of_every_load(totals, health, conditions));
         criteria.extend(conditions.sinks.as_ref().map(sinks_lost));
         criteria.extend(conditions.weighed.as_ref().map(weighed::share));
         if frames.simulated {
-            criteria.retain(|criterion| !OF_THIS_MACHINE.contains(&criterion.name));
+            criteria.retain(|criterion| criterion.id.about().of == Of::TheRun);
         }
         return criteria;
     }
     let open = conditions.load != Loop::Closed;
     let own = own_lateness(&machine, open);
     let lateness = percentiles::lateness(totals, own, &machine, conditions);
-    let behind = lateness.iter().any(|criterion| criterion.name == "lateness.p99" && !criterion.holds);
+    let behind = fails(&lateness, CriterionId::LatenessP99);
     let mut criteria = vec![departures(totals)];
     if open {
         criteria.extend([made(totals, &machine), achieved(totals, &machine, conditions)]);
@@ -194,6 +126,10 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
     criteria
 }
 
+fn fails(criteria: &[Criterion], id: CriterionId) -> bool {
+    criteria.iter().any(|criterion| criterion.id == id && !criterion.holds)
+}
+
 fn of_every_load(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions) -> [Criterion; 7] {
     [
         clock_agreement(conditions),
@@ -208,9 +144,9 @@ fn of_every_load(totals: &RunTotals, health: &HealthSummary, conditions: &Condit
 
 fn departures(totals: &RunTotals) -> Criterion {
     let offered = totals.offered() as f64;
-    Criterion::new("departures", "count", offered, Sense::AtLeast, 1.0).invalid_beyond(Some(1.0)).advise(
-        || "nothing was due in the measured part: raise --duration or --rate, or lower --warmup".into(),
-    )
+    Criterion::new(CriterionId::Departures, offered, 1.0).invalid_beyond(Some(1.0)).advise(|| {
+        "nothing was due in the measured part: raise --duration or --rate, or lower --warmup".into()
+    })
 }
 
 /// What counts as the generator's own lateness.
@@ -228,22 +164,20 @@ fn kept_back(totals: &RunTotals, machine: &Machine) -> u64 {
 fn made(totals: &RunTotals, machine: &Machine) -> Criterion {
     let kept = kept_back(totals, machine);
     let ratio = 1.0 - share(kept, totals.offered());
-    Criterion::new("departures.made", "share", ratio, Sense::AtLeast, 0.9999)
-        .invalid_beyond(Some(0.99))
-        .advise(|| {
-            format!(
-                "the generator did not get {kept} of {} departures out: {}",
-                totals.offered(),
-                machine.more_room()
-            )
-        })
+    Criterion::new(CriterionId::DeparturesMade, ratio, 0.9999).invalid_beyond(Some(0.99)).advise(|| {
+        format!(
+            "the generator did not get {kept} of {} departures out: {}",
+            totals.offered(),
+            machine.more_room()
+        )
+    })
 }
 
 /// The share of what was offered that was answered in time, whoever is to blame for the rest.
 fn achieved(totals: &RunTotals, machine: &Machine, conditions: &Conditions) -> Criterion {
     let (offered, done) = (totals.offered(), totals.done_in_time());
     let share = if offered == 0 { 1.0 } else { share(done, offered) };
-    Criterion::new("achieved.share", "share", share, Sense::AtLeast, 0.99).only_warns().advise(|| {
+    Criterion::new(CriterionId::AchievedShare, share, 0.99).advise(|| {
         let counted = format!("{done} of {offered} departures were answered in time");
         let (failed, own) = (totals.tally.failed, kept_back(totals, machine));
         let rest = offered.saturating_sub(done);
@@ -264,7 +198,7 @@ fn missed(totals: &RunTotals) -> Criterion {
     let causes = [Miss::NoPort, Miss::NoDescriptor, Miss::NoMemory];
     let count: u64 = causes.iter().map(|why| of(*why)).sum();
     let worst = causes.into_iter().max_by_key(|why| of(*why)).expect("there are three");
-    Criterion::new("missed.generator", "count", count as f64, Sense::AtMost, 0.0)
+    Criterion::new(CriterionId::MissedByGenerator, count as f64, 0.0)
         .invalid_beyond(Some(totals.offered() as f64 / 100.0))
         .advise(|| match worst {
             Miss::NoPort => {
@@ -281,7 +215,7 @@ fn missed(totals: &RunTotals) -> Criterion {
 fn lateness_gap(totals: &RunTotals, own: Series, gap: Picos, machine: &Machine, what: &str) -> Criterion {
     let own = totals.summary(own);
     let limit = at_least(LATENESS_FLOOR, gap.as_nanos() as f64 / 4.0);
-    Criterion::new("lateness.gap", "ns", own.p99 as f64, Sense::AtMost, limit)
+    Criterion::new(CriterionId::LatenessGap, own.p99 as f64, limit)
         .advise(|| format!("{what} leave in clumps instead of evenly: {}", machine.in_time()))
 }
 
@@ -290,7 +224,7 @@ fn pauses(totals: &RunTotals, machine: &Machine) -> Criterion {
     let threads = machine.threads().max(1) as u64;
     let whole = totals.measured.saturating_mul(threads);
     let paused = share(totals.counters.paused.as_picos(), whole.as_picos()).min(1.0);
-    Criterion::new("pauses", "share", paused, Sense::AtMost, 0.01).advise(|| {
+    Criterion::new(CriterionId::Pauses, paused, 0.01).advise(|| {
         format!(
             "the generator stood still for {:.1} % of the time ({} pauses), so the rate is its own, not the target's: {}",
             paused * 100.0,
@@ -304,7 +238,7 @@ fn pauses(totals: &RunTotals, machine: &Machine) -> Criterion {
 fn contradicted(totals: &RunTotals) -> Criterion {
     let count = totals.counters.contradicted;
     let share = share(count, totals.counters.stamped.max(count));
-    Criterion::new("stamps.contradicted", "share", share, Sense::AtMost, 0.01).advise(|| {
+    Criterion::new(CriterionId::StampsContradicted, share, 0.01).advise(|| {
         format!(
             "{count} answers were in this machine, by their stamps, when the loop had looked and found nothing: the kernel is slow              to bring them to their sockets (interrupts, other traffic), or its stamps are wrong; stop other traffic here"
         )
@@ -313,8 +247,8 @@ fn contradicted(totals: &RunTotals) -> Criterion {
 
 /// Whether a Poisson process left as one. (That of an even schedule is judged by its lateness.)
 fn fidelity(totals: &RunTotals, machine: &Machine) -> Option<Criterion> {
-    let fidelity = totals.fidelity().filter(|fidelity| fidelity.process == "poisson")?;
-    Some(Criterion::new("fidelity", "share", fidelity.distance, Sense::AtMost, fidelity.limit).advise(|| {
+    let fidelity = totals.fidelity().filter(|fidelity| fidelity.process == Process::Poisson)?;
+    Some(Criterion::new(CriterionId::Fidelity, fidelity.distance, fidelity.limit).advise(|| {
         format!("departures do not come as the Poisson process that was asked for: {}", machine.in_time())
     }))
 }
@@ -324,7 +258,7 @@ fn clock_agreement(conditions: &Conditions) -> Criterion {
         (agreement.offset_picos.unsigned_abs().max(agreement.suspended.as_picos()), agreement.limit)
     });
     let (value, limit) = (found.0 as f64 / 1e3, found.1.as_picos() as f64 / 1e3);
-    Criterion::new("clock", "ns", value, Sense::AtMost, limit).invalid_beyond(Some(limit)).advise(|| {
+    Criterion::new(CriterionId::Clock, value, limit).invalid_beyond(Some(limit)).advise(|| {
         "the clock jumped or the machine was suspended, so no time can be trusted: run again, and see \
          environment.json for the clock"
             .into()
@@ -334,7 +268,7 @@ fn clock_agreement(conditions: &Conditions) -> Criterion {
 /// Drops on this host's side, as a share of what was answered: each is answered later by a time-out of the target's.
 fn dropped(totals: &RunTotals, health: &HealthSummary) -> Criterion {
     let share = share(health.dropped, totals.tally.done.max(health.dropped));
-    Criterion::new("dropped", "share", share, Sense::AtMost, 0.001).advise(|| {
+    Criterion::new(CriterionId::Dropped, share, 0.001).advise(|| {
         format!(
             "this host dropped {} packets that had arrived, and the target had to send them again: raise \
              net.core.netdev_max_backlog and net.ipv4.tcp_rmem, or lower the load on this host",
@@ -344,14 +278,14 @@ fn dropped(totals: &RunTotals, health: &HealthSummary) -> Criterion {
 }
 
 fn links_lost(health: &HealthSummary) -> Criterion {
-    Criterion::new("links.lost", "count", health.links_lost as f64, Sense::AtMost, 0.0).advise(|| {
+    Criterion::new(CriterionId::LinksLost, health.links_lost as f64, 0.0).advise(|| {
         "an interface of this host lost its link, so requests waited for TCP to send them again: see the kernel's log for why".into()
     })
 }
 
 fn clock_precision(conditions: &Conditions) -> Criterion {
     let value = conditions.clock_precision.as_nanos() as f64;
-    Criterion::new("clock.precision", "ns", value, Sense::AtMost, 1_000.0).advise(|| {
+    Criterion::new(CriterionId::ClockPrecision, value, 1_000.0).advise(|| {
         let why = conditions.clock_refused.as_deref().unwrap_or("the kernel's clock source is slow");
         format!("the clock is coarse or slow to read ({why}): select the tsc clock source in the kernel, if it is stable")
     })
@@ -360,19 +294,19 @@ fn clock_precision(conditions: &Conditions) -> Criterion {
 fn conservation(totals: &RunTotals) -> Criterion {
     let difference =
         totals.conservation().map_or_else(|imbalance| imbalance.offered.abs_diff(imbalance.ended), |()| 0);
-    Criterion::new("conservation", "count", difference as f64, Sense::AtMost, 0.0)
+    Criterion::new(CriterionId::Conservation, difference as f64, 0.0)
         .invalid_beyond(Some(0.0))
         .advise(|| "departures and outcomes do not add up, which is a fault of tare: please report it with the run folder".into())
 }
 
 fn threads_lost(totals: &RunTotals) -> Criterion {
-    Criterion::new("threads.lost", "count", totals.lost_threads as f64, Sense::AtMost, 0.0)
+    Criterion::new(CriterionId::ThreadsLost, totals.lost_threads as f64, 0.0)
         .invalid_beyond(Some(0.0))
         .advise(|| "an engine thread ended before its time, which is a fault of tare: please report it with the run folder".into())
 }
 
 fn starved(totals: &RunTotals) -> Criterion {
-    Criterion::new("intervals.starved", "count", totals.starved as f64, Sense::AtMost, 0.0).advise(|| {
+    Criterion::new(CriterionId::IntervalsStarved, totals.starved as f64, 0.0).advise(|| {
         "intervals were written too slowly and ran together (no figure is lost): free a CPU for the main thread, or \
          put --out on a faster disk"
             .into()
@@ -381,13 +315,13 @@ fn starved(totals: &RunTotals) -> Criterion {
 
 fn source_lost(totals: &RunTotals) -> Criterion {
     let count = totals.outcomes.of(Outcome::Missed(Miss::SourceLost));
-    Criterion::new("source.lost", "count", count as f64, Sense::AtMost, 0.0).advise(|| {
+    Criterion::new(CriterionId::SourceLost, count as f64, 0.0).advise(|| {
         "the URL file shrank under the run: leave it alone while it is used, or give a copy".into()
     })
 }
 
 fn health_samples(health: &HealthSummary) -> Criterion {
-    Criterion::new("health.samples", "count", health.samples as f64, Sense::AtLeast, 1.0).advise(|| {
+    Criterion::new(CriterionId::HealthSamples, health.samples as f64, 1.0).advise(|| {
         "the generator's own CPU, steal and memory could not be read: mount /proc where it runs".into()
     })
 }
@@ -395,15 +329,14 @@ fn health_samples(health: &HealthSummary) -> Criterion {
 fn ports_left(health: &HealthSummary) -> Criterion {
     // Unknown is not a reason to warn.
     let left = health.ports_left_least.map_or(f64::from(u16::MAX), |left| left as f64);
-    Criterion::new("ports.left", "count", left, Sense::AtLeast, 64.0).only_warns().advise(|| {
+    Criterion::new(CriterionId::PortsLeft, left, 64.0).advise(|| {
         "local ports nearly ran out: add --source-ip addresses, or widen net.ipv4.ip_local_port_range".into()
     })
 }
 
 fn descriptors_left(health: &HealthSummary) -> Criterion {
     let left = health.descriptors_left_least.map_or(f64::from(u16::MAX), |left| left as f64);
-    Criterion::new("descriptors.left", "count", left, Sense::AtLeast, 16.0)
-        .only_warns()
+    Criterion::new(CriterionId::DescriptorsLeft, left, 16.0)
         .advise(|| "descriptors nearly ran out: raise ulimit -n".into())
 }
 
@@ -414,11 +347,11 @@ fn samples(totals: &RunTotals) -> Criterion {
         1 => "p99 of a single answer says no more than that answer: raise --duration or --rate".to_owned(),
         _ => format!("p99 of {done} answers rests on fewer than ten of them: raise --duration or --rate"),
     };
-    Criterion::new("samples", "count", done as f64, Sense::AtLeast, 1_000.0).only_warns().advise(|| advice)
+    Criterion::new(CriterionId::Samples, done as f64, 1_000.0).advise(|| advice)
 }
 
 fn sinks_lost(sinks: &SinkLoss) -> Criterion {
-    Criterion::new("sinks.lost", "count", sinks.lost as f64, Sense::AtMost, 0.0).advise(|| {
+    Criterion::new(CriterionId::SinksLost, sinks.lost as f64, 0.0).advise(|| {
         format!(
             "{} did not get all rows and events ({}); the run folder has every row: repair that, or leave its --to out",
             sinks.place, sinks.trouble

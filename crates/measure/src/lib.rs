@@ -15,6 +15,7 @@
 mod arrivals;
 mod collector;
 mod cost;
+mod criterion;
 mod environment;
 pub mod gap_meter;
 mod gaps;
@@ -37,15 +38,15 @@ mod verdict;
 #[cfg(test)]
 mod testing;
 
-pub use arrivals::{Asked, Fidelity};
+pub use arrivals::{Asked, Fidelity, Process};
 pub use collector::{Collector, recorders};
 pub use cost::Cost;
+pub use criterion::{About, CriterionId, Known, Of, Section, Unit};
 pub use environment::{Choice, ClockReport, Environment, Limit, Stated};
 pub use health::{CoreHealth, HealthSample, HealthSummary, ThreadHealth};
 pub use interval::{GroupData, IntervalData, IntervalRow};
 pub use judge::{
-    CRITERIA, Conditions, FRAME_CRITERIA, Flags, FrameConditions, Loop, SinkLoss, WeighedLoad, judge,
-    judge_so_far, unreachable,
+    Conditions, Flags, FrameConditions, Loop, SinkLoss, WeighedLoad, judge, judge_so_far, unreachable,
 };
 /// From the thresholds' grammar, for all who count errors.
 pub use plan::LOWEST_ERROR_STATUS;

@@ -1,10 +1,9 @@
 //! The shape of a verdict: a word, and every criterion that led to it.
 
-use serde::Serialize;
+use crate::criterion::CriterionId;
 
 /// What a verdict says of the generator (never of the target).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "UPPERCASE")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Word {
     /// The figures are the target's.
     Valid,
@@ -32,8 +31,7 @@ impl std::fmt::Display for Word {
 }
 
 /// Which side of its limit a value should be on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sense {
     AtMost,
     AtLeast,
@@ -49,18 +47,14 @@ impl Sense {
 }
 
 /// One thing that was judged.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Criterion {
-    /// As in docs/verdict.md, e.g. `lateness.p99`.
-    pub name: &'static str,
+    pub id: CriterionId,
     pub value: f64,
     /// Within this it holds.
     pub limit: f64,
     /// Beyond this the run is INVALID; `None` if this criterion alone never makes it so.
     pub invalid_limit: Option<f64>,
-    pub sense: Sense,
-    /// Of `value` and limits: `ns`, `share` or `count`.
-    pub unit: &'static str,
     pub holds: bool,
     /// What this criterion alone makes of the run; VALID also for one that only warns.
     pub severity: Word,
@@ -69,25 +63,26 @@ pub struct Criterion {
 }
 
 impl Criterion {
-    /// Lowers the word to DEGRADED beyond `limit`.
-    pub(crate) fn new(name: &'static str, unit: &'static str, value: f64, sense: Sense, limit: f64) -> Self {
-        let holds = sense.holds(value, limit);
-        let severity = if holds { Word::Valid } else { Word::Degraded };
-        Self { name, value, limit, invalid_limit: None, sense, unit, holds, severity, advice: String::new() }
+    /// Lowers the word to DEGRADED beyond `limit`, unless it only warns.
+    pub(crate) fn new(id: CriterionId, value: f64, limit: f64) -> Self {
+        let about = id.about();
+        let holds = about.sense.holds(value, limit);
+        let severity = if holds { Word::Valid } else { about.worst.min(Word::Degraded) };
+        Self { id, value, limit, invalid_limit: None, holds, severity, advice: String::new() }
     }
 
     /// Lowers the word to INVALID beyond `limit`, if there is one.
     pub(crate) fn invalid_beyond(mut self, limit: Option<f64>) -> Self {
+        let about = self.id.about();
+        debug_assert!(
+            limit.is_none() || about.worst == Word::Invalid,
+            "{} never makes a run INVALID",
+            self.id
+        );
         self.invalid_limit = limit;
-        if limit.is_some_and(|limit| !self.sense.holds(self.value, limit)) {
+        if limit.is_some_and(|limit| !about.sense.holds(self.value, limit)) {
             (self.holds, self.severity) = (false, Word::Invalid);
         }
-        self
-    }
-
-    /// Never lowers the word.
-    pub(crate) fn only_warns(mut self) -> Self {
-        self.severity = Word::Valid;
         self
     }
 
@@ -101,7 +96,7 @@ impl Criterion {
 }
 
 /// VALID, DEGRADED or INVALID with everything that led to it. Only [`crate::judge`] makes one.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     word: Word,
     criteria: Vec<Criterion>,
@@ -117,7 +112,8 @@ impl Verdict {
     /// Of a run that was interrupted before its measured part began: that nothing was due in it is nobody's fault.
     #[must_use]
     pub fn of_a_warm_up(mut self) -> Self {
-        for criterion in self.criteria.iter_mut().filter(|criterion| criterion.name == "departures") {
+        for criterion in self.criteria.iter_mut().filter(|criterion| criterion.id == CriterionId::Departures)
+        {
             (criterion.invalid_limit, criterion.severity) = (None, Word::Degraded);
             criterion.advice = "nothing was measured yet: the run was interrupted in its warm-up".to_owned();
         }

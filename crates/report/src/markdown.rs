@@ -83,7 +83,7 @@ fn verdict(page: &mut String, result: &RunResult) {
 fn doubt(criterion: &Criterion) -> Vec<String> {
     let makes = if criterion.severity == Word::Valid { "(a warning)" } else { criterion.severity.as_str() };
     vec![
-        code(&criterion.name),
+        code(criterion.name.as_str()),
         words::in_unit(criterion.value, &criterion.unit),
         words::limit(criterion.limit, criterion),
         makes.to_owned(),

@@ -517,9 +517,9 @@ fn broken_criteria(page: &mut Page, result: &RunResult) {
     failing.sort_by_key(|criterion| std::cmp::Reverse(rank(criterion.severity)));
     gather(&mut failing);
     for (index, criterion) in failing.iter().enumerate() {
-        let name = page.style.paint(ink_of(criterion.severity), &criterion.name);
+        let name = page.style.paint(ink_of(criterion.severity), criterion.name.as_str());
         let said = format!("{}, {}", words::in_unit(criterion.value, &criterion.unit), limit_of(criterion));
-        let pad = 18usize.saturating_sub(criterion.name.chars().count());
+        let pad = 18usize.saturating_sub(criterion.name.as_str().chars().count());
         page.raw(&format!("  {:<LABEL$}{name}{:pad$}  {said}", "", ""));
         // Said once, below the last of those that it is for: they stand together.
         if failing.get(index + 1).is_none_or(|next| next.advice != criterion.advice) {

@@ -1,6 +1,6 @@
 //! Figures as people read them, and sentences for causes: shared by the terminal and the HTML report.
 
-use store::schema::OutcomeCount;
+use store::schema::{CriterionId, OutcomeCount};
 use store::{Distribution, RunResult};
 use units::{Bytes, Cause, Fate, Group, Miss, Outcome, OutcomeClass, Picos};
 
@@ -316,14 +316,14 @@ pub fn verdict_briefly(result: &store::RunResult) -> &'static str {
     // Of a run without answers no time of an answer can hold.
     let unanswered = result.totals.done == 0 && result.totals.offered > 0;
     let fails =
-        |name: &str| verdict.criteria.iter().any(|criterion| !criterion.holds && criterion.name == name);
+        |id: CriterionId| verdict.criteria.iter().any(|criterion| !criterion.holds && criterion.name == id);
     match verdict.word {
         Word::Valid if unanswered => "the generator kept up, but nothing was answered",
         Word::Degraded if unanswered => "nothing was answered; the outcomes hold, with the stated doubt",
         Word::Valid => "the generator kept up",
         Word::Degraded => "the figures hold, with the stated doubt",
-        Word::Invalid if fails("finished") => "this run was killed before it could be judged",
-        Word::Invalid if fails("result.readable") => "the verdict of this run is lost",
+        Word::Invalid if fails(CriterionId::Finished) => "this run was killed before it could be judged",
+        Word::Invalid if fails(CriterionId::ResultReadable) => "the verdict of this run is lost",
         Word::Invalid if verdict.criteria.iter().all(|criterion| criterion.holds) => {
             "nothing was judged: the figures say nothing about the target"
         }

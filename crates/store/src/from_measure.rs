@@ -90,7 +90,7 @@ impl RunResult {
         self.warmup.count = totals.warmup.ended();
         self.fill_times(totals);
         self.fidelity = totals.fidelity().map(|fidelity| Fidelity {
-            process: fidelity.process.to_owned(),
+            process: fidelity.process.key().to_owned(),
             gaps: fidelity.gaps,
             distance: fidelity.distance,
             limit: fidelity.limit,
@@ -192,15 +192,15 @@ impl From<measure::Word> for Word {
 impl From<&measure::Verdict> for Verdict {
     fn from(verdict: &measure::Verdict) -> Self {
         let criterion = |from: &measure::Criterion| Criterion {
-            name: from.name.to_owned(),
+            name: from.id.into(),
             value: from.value,
             limit: from.limit,
             invalid_limit: from.invalid_limit,
-            sense: match from.sense {
+            sense: match from.id.about().sense {
                 measure::Sense::AtMost => Sense::AtMost,
                 measure::Sense::AtLeast => Sense::AtLeast,
             },
-            unit: from.unit.to_owned(),
+            unit: from.id.about().unit.key().to_owned(),
             holds: from.holds,
             severity: from.severity.into(),
             advice: from.advice.clone(),

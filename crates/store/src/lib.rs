@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod buckets;
+mod criterion_name;
 pub mod csv;
 mod distribution;
 mod error;

@@ -10,6 +10,7 @@ use crate::run_histograms::RunHistograms;
 use crate::schema::*;
 use crate::series::{BoundedIntervals, add_outcomes};
 use crate::sink::take_intervals;
+use measure::CriterionId;
 use std::path::Path;
 use units::{Outcome, OutcomeClass};
 
@@ -21,7 +22,7 @@ pub fn of_killed(folder: &Path) -> Option<RunResult> {
         _ => format!("killed: rebuilt from its {}; {}", kept.words(), kept.last()),
     });
     result.verdict = unfinished(
-        "finished",
+        CriterionId::Finished,
         "the run was killed before it could be judged; to stop one early, press Ctrl-C once: its result is complete",
     );
     result.store.lost.push(Lost { what: RESULT.to_owned(), why: "the run was killed".to_owned() });
@@ -52,7 +53,7 @@ pub fn of_damaged(text: &[u8], folder: &Path, why: &serde_json::Error) -> Option
     let (mut result, kept) = from_rows(folder).filter(|(_, kept)| kept.rows > 0)?;
     result.labels.push(format!("{said}: rebuilt from its {}", kept.words()));
     result.verdict = unfinished(
-        "result.readable",
+        CriterionId::ResultReadable,
         "the verdict was lost with the damaged result.json: look after the disk, and run again",
     );
     result.store.lost.push(lost);
@@ -69,14 +70,14 @@ fn head_of(text: &[u8]) -> Option<RunResult> {
 }
 
 /// INVALID, for the one reason that it cannot be known.
-fn unfinished(name: &str, advice: &str) -> Verdict {
+fn unfinished(id: CriterionId, advice: &str) -> Verdict {
     let criterion = Criterion {
-        name: name.to_owned(),
+        name: id.into(),
         value: 0.0,
         limit: 1.0,
         invalid_limit: Some(1.0),
         sense: Sense::AtLeast,
-        unit: "count".to_owned(),
+        unit: id.about().unit.key().to_owned(),
         holds: false,
         severity: Word::Invalid,
         advice: advice.to_owned(),

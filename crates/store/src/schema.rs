@@ -7,9 +7,11 @@
 //!
 //! Conservation: `offered = done + failed + missed + cut_off`, in the totals and in each interval's sum.
 
+pub use crate::criterion_name::CriterionName;
 use crate::distribution::{Curve, Distribution};
 use crate::number;
 pub use crate::outcome::{OutcomeCount, StoredClass};
+pub use measure::CriterionId;
 use serde::{Deserialize, Serialize};
 
 /// The value of `schema`.
@@ -152,8 +154,8 @@ impl Word {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Criterion {
-    /// `lateness.p99`, `rate.achieved`…
-    pub name: String,
+    /// `lateness.p99`, `rate.kept`…
+    pub name: CriterionName,
     #[serde(with = "number")]
     pub value: f64,
     /// Within this it holds.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use store::RunResult;
-use store::schema::Word;
+use store::schema::{CriterionId, Word};
 
 /// How often a trial is looked at, and how much longer than its length it may take.
 const LOOK: Duration = Duration::from_millis(10);
@@ -225,18 +225,21 @@ fn trial(result: &RunResult, asked_per_s: u64) -> Trial {
     }
 }
 
+/// Criteria that others on this machine break.
+const DISTURBANCES: [CriterionId; 3] = [CriterionId::Steal, CriterionId::Throttled, CriterionId::Clock];
+
 /// What a verdict says of the rate.
 fn held(result: &RunResult) -> Held {
-    let criterion = |name: &str| result.verdict.criteria.iter().find(|criterion| criterion.name == name);
-    let holds = |name: &str| criterion(name).is_none_or(|criterion| criterion.holds);
-    let is_at_ease = criterion("cpu.thread").is_some_and(|criterion| criterion.value < AT_EASE);
-    let kept_up = holds("achieved.share");
+    let criterion = |id| result.verdict.criteria.iter().find(|criterion| criterion.name == id);
+    let holds = |id| criterion(id).is_none_or(|criterion| criterion.holds);
+    let is_at_ease = criterion(CriterionId::CpuThread).is_some_and(|criterion| criterion.value < AT_EASE);
+    let kept_up = holds(CriterionId::AchievedShare);
     match result.verdict.word {
         Word::Valid if kept_up => Held::Yes,
         Word::Valid => Held::Target,
         _ if is_at_ease && !kept_up => Held::Target,
         _ if is_at_ease => Held::Disturbed,
-        _ if kept_up && ["steal", "throttled", "clock"].iter().any(|name| !holds(name)) => Held::Disturbed,
+        _ if kept_up && DISTURBANCES.iter().any(|id| !holds(*id)) => Held::Disturbed,
         _ => Held::Generator,
     }
 }
@@ -248,7 +251,7 @@ mod tests {
 
     fn result(word: Word, criteria: &[(&str, f64, bool)]) -> RunResult {
         let criterion = |(name, value, holds): &(&str, f64, bool)| Criterion {
-            name: (*name).to_owned(),
+            name: (*name).into(),
             value: *value,
             holds: *holds,
             ..Criterion::default()

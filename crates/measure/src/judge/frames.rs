@@ -2,9 +2,10 @@
 
 use super::machine::Machine;
 use super::{Loop, own_lateness, share};
+use crate::criterion::CriterionId;
 use crate::series::Series;
 use crate::totals::RunTotals;
-use crate::verdict::{Criterion, Sense};
+use crate::verdict::Criterion;
 use units::{Cause, Miss, Outcome};
 
 /// Flags of a command that advice may name.
@@ -98,7 +99,7 @@ pub(super) fn criteria(
 }
 
 fn arrivals(totals: &RunTotals) -> Criterion {
-    Criterion::new("arrivals", "count", totals.offered() as f64, Sense::AtLeast, 1.0).advise(|| {
+    Criterion::new(CriterionId::Arrivals, totals.offered() as f64, 1.0).advise(|| {
         "nothing arrived: see that the link is up, that somebody sends, and what the filter lets pass".into()
     })
 }
@@ -107,7 +108,7 @@ fn arrivals(totals: &RunTotals) -> Criterion {
 fn rate_kept(totals: &RunTotals, machine: &Machine<'_>) -> Criterion {
     let (due, done) = (totals.until_last_due.as_secs_f64(), totals.until_last_done.as_secs_f64());
     let kept = if due > 0.0 && done > due { due / done } else { 1.0 };
-    Criterion::new("rate.kept", "share", kept, Sense::AtLeast, 0.99).invalid_beyond(Some(0.95)).advise(|| {
+    Criterion::new(CriterionId::RateKept, kept, 0.99).invalid_beyond(Some(0.95)).advise(|| {
         format!(
             "the rate is more than this port and CPU can do: {:.1} % of it was reached; {}, or take a faster port",
             kept * 100.0,
@@ -119,7 +120,7 @@ fn rate_kept(totals: &RunTotals, machine: &Machine<'_>) -> Criterion {
 /// Departures whose time had passed by more than the plan's tolerance when they left.
 fn late(totals: &RunTotals, frames: &FrameConditions, machine: &Machine<'_>) -> Criterion {
     let late = share(totals.counters.late, totals.offered());
-    Criterion::new("late.share", "share", late, Sense::AtMost, 0.01).advise(|| {
+    Criterion::new(CriterionId::LateShare, late, 0.01).advise(|| {
         let advice = match frames.simulated {
             true => "this process had no CPU while the simulation went on: stop other work on this machine, or lower the rate"
                 .to_owned(),
@@ -141,7 +142,7 @@ fn gap_error(totals: &RunTotals, frames: &FrameConditions, machine: &Machine<'_>
         (None, None) => (handed_over.value_at_quantile(0.95) as f64, "where they are handed over"),
     };
     let limit = (requested / 2.0).max(GAP_FLOOR_NS);
-    Some(Criterion::new("gap_error.p95", "ns", p95, Sense::AtMost, limit).advise(|| {
+    Some(Criterion::new(CriterionId::GapErrorP95, p95, limit).advise(|| {
         format!(
             "frames do not keep their gaps {place}: {}; docs/packets-reference.md has the ladder of precision",
             machine.in_time()
@@ -153,7 +154,7 @@ fn gap_error(totals: &RunTotals, frames: &FrameConditions, machine: &Machine<'_>
 fn stamps(frames: &FrameConditions) -> Option<Criterion> {
     let (error, requested) = (frames.stamp_error_ns?, frames.requested_gap_ns?);
     let limit = (requested / 10.0).max(GAP_FLOOR_NS);
-    Some(Criterion::new("stamps.error", "ns", error, Sense::AtMost, limit).advise(|| {
+    Some(Criterion::new(CriterionId::StampsError, error, limit).advise(|| {
         "the stamps are too coarse for these gaps: measure with hardware stamps, or on a port whose driver stamps".into()
     }))
 }
@@ -162,7 +163,7 @@ fn receiver_drops(totals: &RunTotals, frames: &FrameConditions) -> Criterion {
     let missed = totals.outcomes.of(Outcome::Missed(Miss::ReceiverFull));
     let lost = frames.receiver_drops.max(missed);
     let five_percent = (frames.received + lost) as f64 / 20.0;
-    Criterion::new("receiver.drops", "count", lost as f64, Sense::AtMost, 0.0)
+    Criterion::new(CriterionId::ReceiverDrops, lost as f64, 0.0)
         .invalid_beyond(Some(five_percent.max(1.0)))
         .advise(|| {
             let threads = frames.flags.threads.map_or_else(String::new, |flag| format!(", more threads ({flag})"));
@@ -175,7 +176,7 @@ fn receiver_drops(totals: &RunTotals, frames: &FrameConditions) -> Criterion {
 
 /// Whoever stops waiting too early takes what is late for what is lost.
 fn outstanding(frames: &FrameConditions) -> Criterion {
-    Criterion::new("receiver.outstanding", "count", frames.outstanding as f64, Sense::AtMost, 0.0).advise(|| {
+    Criterion::new(CriterionId::ReceiverOutstanding, frames.outstanding as f64, 0.0).advise(|| {
         format!(
             "{} frames may still come: the slowest took longer than was waited for the last; wait longer (--drain)",
             frames.outstanding
@@ -185,7 +186,7 @@ fn outstanding(frames: &FrameConditions) -> Criterion {
 
 fn transmit_drops(totals: &RunTotals, frames: &FrameConditions) -> Criterion {
     let percent = totals.offered() as f64 / 100.0;
-    Criterion::new("transmit.drops", "count", frames.transmit_drops as f64, Sense::AtMost, 0.0)
+    Criterion::new(CriterionId::TransmitDrops, frames.transmit_drops as f64, 0.0)
         .invalid_beyond(Some(percent.max(1.0)))
         .advise(|| {
             "the port took frames that then did not leave: lower the rate, or take another port".into()
@@ -196,7 +197,7 @@ fn transmit_drops(totals: &RunTotals, frames: &FrameConditions) -> Criterion {
 fn links_kept(totals: &RunTotals) -> Criterion {
     let lost = totals.outcomes.of(Outcome::Failed(Cause::LinkDown));
     let percent = totals.offered() as f64 / 100.0;
-    Criterion::new("links.down", "count", lost as f64, Sense::AtMost, 0.0)
+    Criterion::new(CriterionId::LinksDown, lost as f64, 0.0)
         .invalid_beyond(Some(percent.max(1.0)))
         .advise(|| {
             format!(
@@ -210,7 +211,7 @@ fn links_kept(totals: &RunTotals) -> Criterion {
 /// A run whose port went away is no run of what was asked for.
 fn ports_kept(frames: &FrameConditions) -> Criterion {
     let failed = u64::from(frames.port_failed);
-    Criterion::new("ports.failed", "count", failed as f64, Sense::AtMost, 0.0)
+    Criterion::new(CriterionId::PortsFailed, failed as f64, 0.0)
         .invalid_beyond(Some(0.0))
         .advise(|| "a port failed before the end, so this is not the run that was asked for: the label says which and why".into())
 }
@@ -218,7 +219,7 @@ fn ports_kept(frames: &FrameConditions) -> Criterion {
 fn trials(frames: &FrameConditions) -> Option<Criterion> {
     let (invalid, all) = frames.invalid_trials?;
     Some(
-        Criterion::new("trials.invalid", "share", share(invalid, all), Sense::AtMost, 0.0)
+        Criterion::new(CriterionId::TrialsInvalid, share(invalid, all), 0.0)
             .invalid_beyond(Some(0.5))
             .advise(|| {
                 format!(
@@ -232,8 +233,9 @@ fn trials(frames: &FrameConditions) -> Option<Criterion> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::criterion::CriterionId as Id;
     use crate::health::HealthSummary;
-    use crate::judge::{CRITERIA, Conditions, FRAME_CRITERIA, judge};
+    use crate::judge::{Conditions, judge};
     use crate::verdict::Word;
     use units::{Bytes, Fate, Instant, Picos};
 
@@ -262,11 +264,11 @@ mod tests {
         totals
     }
 
-    fn failing(totals: &RunTotals, load: Loop, frames: FrameConditions) -> Vec<(&'static str, Word)> {
+    fn failing(totals: &RunTotals, load: Loop, frames: FrameConditions) -> Vec<(Id, Word)> {
         let health = HealthSummary { samples: 1, ..HealthSummary::default() };
         let verdict = judge(totals, &health, &conditions(load, frames));
         let broken = verdict.criteria().iter().filter(|criterion| !criterion.holds);
-        broken.map(|criterion| (criterion.name, criterion.severity)).collect()
+        broken.map(|criterion| (criterion.id, criterion.severity)).collect()
     }
 
     #[test]
@@ -282,22 +284,22 @@ mod tests {
             ..none()
         };
         assert_eq!(of(gaps(13_560.0, 6_700.0, 1_300.0)), []);
-        assert_eq!(of(gaps(13_560.0, 6_900.0, 1.0)), [("gap_error.p95", Word::Degraded)]);
+        assert_eq!(of(gaps(13_560.0, 6_900.0, 1.0)), [(Id::GapErrorP95, Word::Degraded)]);
         let left = |own| FrameConditions { own_gap_error_p95_ns: Some(own), ..gaps(13_560.0, 90_000.0, 1.0) };
         assert_eq!(of(left(100.0)), [], "what the way does to gaps is not the generator's");
-        assert_eq!(of(left(6_900.0)), [("gap_error.p95", Word::Degraded)]);
+        assert_eq!(of(left(6_900.0)), [(Id::GapErrorP95, Word::Degraded)]);
         let late = FrameConditions { outstanding: 1, ..none() };
-        assert_eq!(of(late), [("receiver.outstanding", Word::Degraded)]);
-        assert_eq!(of(gaps(13_560.0, 1.0, 1_400.0)), [("stamps.error", Word::Degraded)]);
+        assert_eq!(of(late), [(Id::ReceiverOutstanding, Word::Degraded)]);
+        assert_eq!(of(gaps(13_560.0, 1.0, 1_400.0)), [(Id::StampsError, Word::Degraded)]);
         let came = |frames| failing(&sent(1_000), Loop::Passive, frames);
         assert_eq!(came(gaps(13_560.0, 6_900.0, 1.0)), [], "others sent them");
-        assert_eq!(came(gaps(13_560.0, 1.0, 1_400.0)), [("stamps.error", Word::Degraded)], "our own ruler");
+        assert_eq!(came(gaps(13_560.0, 1.0, 1_400.0)), [(Id::StampsError, Word::Degraded)], "our own ruler");
         let drops = |receiver_drops| FrameConditions { received: 1_000, receiver_drops, ..none() };
-        assert_eq!(of(drops(1)), [("receiver.drops", Word::Degraded)]);
-        assert_eq!(of(drops(60)), [("receiver.drops", Word::Invalid)]);
+        assert_eq!(of(drops(1)), [(Id::ReceiverDrops, Word::Degraded)]);
+        assert_eq!(of(drops(60)), [(Id::ReceiverDrops, Word::Invalid)]);
         let lost = |transmit_drops| FrameConditions { transmit_drops, ..none() };
-        assert_eq!(of(lost(10)), [("transmit.drops", Word::Degraded)]);
-        assert_eq!(of(lost(11)), [("transmit.drops", Word::Invalid)]);
+        assert_eq!(of(lost(10)), [(Id::TransmitDrops, Word::Degraded)]);
+        assert_eq!(of(lost(11)), [(Id::TransmitDrops, Word::Invalid)]);
         let down = |frames| {
             let mut totals = sent(1_000 - frames);
             (totals.counters.offered, totals.counters.due) = (1_000, 1_000);
@@ -305,15 +307,15 @@ mod tests {
             totals.outcomes.add(Outcome::Failed(Cause::LinkDown), frames);
             failing(&totals, even, none())
         };
-        assert_eq!(down(10), [("links.down", Word::Degraded)]);
-        assert_eq!(down(11), [("links.down", Word::Invalid)]);
-        assert_eq!(down(1_000), [("links.down", Word::Invalid)]);
+        assert_eq!(down(10), [(Id::LinksDown, Word::Degraded)]);
+        assert_eq!(down(11), [(Id::LinksDown, Word::Invalid)]);
+        assert_eq!(down(1_000), [(Id::LinksDown, Word::Invalid)]);
         let failed = FrameConditions { port_failed: true, ..none() };
-        assert_eq!(of(failed), [("ports.failed", Word::Invalid)]);
+        assert_eq!(of(failed), [(Id::PortsFailed, Word::Invalid)]);
         let trials = |invalid| FrameConditions { invalid_trials: Some((invalid, 10)), ..none() };
-        assert_eq!(of(trials(5)), [("trials.invalid", Word::Degraded)]);
-        assert_eq!(of(trials(6)), [("trials.invalid", Word::Invalid)]);
-        assert_eq!(failing(&sent(0), Loop::Passive, none()), [("arrivals", Word::Degraded)]);
+        assert_eq!(of(trials(5)), [(Id::TrialsInvalid, Word::Degraded)]);
+        assert_eq!(of(trials(6)), [(Id::TrialsInvalid, Word::Invalid)]);
+        assert_eq!(failing(&sent(0), Loop::Passive, none()), [(Id::Arrivals, Word::Degraded)]);
     }
 
     #[test]
@@ -322,15 +324,6 @@ mod tests {
         (totals.until_last_due, totals.until_last_done) = (Picos::from_secs(1), Picos::from_secs(2));
         totals.counters.late = 500;
         let found = failing(&totals, Loop::Open { gap: None }, FrameConditions::default());
-        assert_eq!(found, [("rate.kept", Word::Invalid), ("late.share", Word::Degraded)]);
-    }
-
-    #[test]
-    fn the_page_has_them_all() {
-        let page = include_str!("../../../../docs/verdict.md");
-        let named: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("#### `")).collect();
-        let named: Vec<&str> = named.iter().map(|name| name.trim_end_matches('`')).collect();
-        assert_eq!(named, FRAME_CRITERIA);
-        assert!(FRAME_CRITERIA.iter().all(|name| !CRITERIA.contains(name)));
+        assert_eq!(found, [(Id::RateKept, Word::Invalid), (Id::LateShare, Word::Degraded)]);
     }
 }

@@ -2,8 +2,9 @@
 
 use super::frames::Flags;
 use super::{Conditions, Loop, share};
+use crate::criterion::CriterionId;
 use crate::health::{HealthSummary, ThreadHealth};
-use crate::verdict::{Criterion, Sense};
+use crate::verdict::Criterion;
 
 /// Shares of a shorter time are not judged: the kernel counts a CPU's work and steal in ticks of 10 ms.
 const LEAST_SPAN_NS: u64 = 100_000_000;
@@ -117,7 +118,7 @@ impl<'a> Machine<'a> {
 
     fn cpu(&self, behind: bool) -> Option<Criterion> {
         let (index, busiest) = self.worst(ThreadHealth::work_share)?;
-        let criterion = Criterion::new("cpu.thread", "share", busiest, Sense::AtMost, BUSY);
+        let criterion = Criterion::new(CriterionId::CpuThread, busiest, BUSY);
         Some(criterion.invalid_beyond((self.open && behind).then_some(0.98)).advise(|| {
             let consequence = if self.open {
                 "it cannot offer much more"
@@ -134,7 +135,7 @@ impl<'a> Machine<'a> {
 
     fn runqueue(&self) -> Option<Criterion> {
         let (index, share) = self.worst(ThreadHealth::runqueue_share)?;
-        let criterion = Criterion::new("runqueue", "share", share, Sense::AtMost, CROWDED);
+        let criterion = Criterion::new(CriterionId::Runqueue, share, CROWDED);
         Some(criterion.invalid_beyond(self.open.then_some(0.5)).advise(|| {
             let fewer = match self.threads_flag().filter(|_| self.health.threads.len() > 1) {
                 Some(flag) => format!("use fewer {flag}"),
@@ -151,7 +152,7 @@ impl<'a> Machine<'a> {
             if thread.runqueue_share() > CROWDED { thread.others_share() } else { 0.0 }
         };
         let (index, share) = self.worst(crowded)?;
-        Some(Criterion::new("same_core", "share", share, Sense::AtMost, 0.25).advise(|| {
+        Some(Criterion::new(CriterionId::SameCore, share, 0.25).advise(|| {
             let core = self.health.threads[index].core;
             format!("the target, or other work, is on the same core ({core}) as engine thread {index}: part them {}", self.pins())
         }))
@@ -159,7 +160,7 @@ impl<'a> Machine<'a> {
 
     fn steal(&self) -> Option<Criterion> {
         let (_, share) = self.worst(ThreadHealth::stolen_share)?;
-        let criterion = Criterion::new("steal", "share", share, Sense::AtMost, 0.01);
+        let criterion = Criterion::new(CriterionId::Steal, share, 0.01);
         Some(criterion.invalid_beyond(Some(0.2)).advise(|| {
             "the hypervisor gave this machine's CPU to others: run on a quieter or dedicated machine".into()
         }))
@@ -170,7 +171,7 @@ impl<'a> Machine<'a> {
             return None;
         }
         let share = share(self.health.throttled_ns, self.health.span_ns).min(1.0);
-        let criterion = Criterion::new("throttled", "share", share, Sense::AtMost, 0.001);
+        let criterion = Criterion::new(CriterionId::Throttled, share, 0.001);
         Some(criterion.invalid_beyond(Some(0.05)).advise(|| {
             let lower = self.threads_flag().map_or_else(String::new, |flag| format!(", or lower {flag}"));
             format!("the control group's CPU quota stopped the generator: raise cpu.max{lower}")

@@ -10,15 +10,16 @@
 
 use super::machine::Machine;
 use super::{Conditions, Loop, at_least};
+use crate::criterion::CriterionId;
 use crate::series::{Histogram, Series};
 use crate::totals::RunTotals;
-use crate::verdict::{Criterion, Sense};
+use crate::verdict::Criterion;
 use units::Picos;
 
 /// A percentile that is printed.
 struct Printed {
-    lateness: &'static str,
-    unread: &'static str,
+    lateness: CriterionId,
+    unread: CriterionId,
     words: &'static str,
     quantile: f64,
     /// Below this nothing is to be seen: the clock, an interrupt, another answer that is handled first.
@@ -34,8 +35,8 @@ struct Printed {
 
 const PRINTED: [Printed; 4] = [
     Printed {
-        lateness: "lateness.p50",
-        unread: "unread.p50",
+        lateness: CriterionId::LatenessP50,
+        unread: CriterionId::UnreadP50,
         words: "median",
         quantile: 0.5,
         floor: Picos::from_micros(20),
@@ -44,8 +45,8 @@ const PRINTED: [Printed; 4] = [
         least_departures: 1,
     },
     Printed {
-        lateness: "lateness.p90",
-        unread: "unread.p90",
+        lateness: CriterionId::LatenessP90,
+        unread: CriterionId::UnreadP90,
         words: "90th percentile",
         quantile: 0.9,
         floor: Picos::from_micros(20),
@@ -54,8 +55,8 @@ const PRINTED: [Printed; 4] = [
         least_departures: 1,
     },
     Printed {
-        lateness: "lateness.p99",
-        unread: "unread.p99",
+        lateness: CriterionId::LatenessP99,
+        unread: CriterionId::UnreadP99,
         words: "99th percentile",
         quantile: 0.99,
         floor: Picos::from_micros(50),
@@ -64,8 +65,8 @@ const PRINTED: [Printed; 4] = [
         least_departures: 1,
     },
     Printed {
-        lateness: "lateness.p99_9",
-        unread: "unread.p99_9",
+        lateness: CriterionId::LatenessP999,
+        unread: CriterionId::UnreadP999,
         words: "99.9th percentile",
         quantile: 0.999,
         floor: Picos::from_micros(50),
@@ -132,16 +133,10 @@ pub(super) fn unread(totals: &RunTotals, machine: &Machine<'_>) -> Vec<Criterion
         .collect()
 }
 
-fn criterion(
-    name: &'static str,
-    value: f64,
-    figure: f64,
-    printed: &Printed,
-    may_invalidate: bool,
-) -> Criterion {
+fn criterion(id: CriterionId, value: f64, figure: f64, printed: &Printed, may_invalidate: bool) -> Criterion {
     let limit = at_least(printed.floor, figure / 10.0);
     let invalid = printed.invalid_floor.filter(|_| may_invalidate).map(|_| invalid_limit(printed, figure));
-    Criterion::new(name, "ns", value, Sense::AtMost, limit).invalid_beyond(invalid)
+    Criterion::new(id, value, limit).invalid_beyond(invalid)
 }
 
 /// As much again as the figure: gross is twice the net.

@@ -1,6 +1,7 @@
 //! The plan against what this machine was weighed at.
 
-use crate::verdict::{Criterion, Sense};
+use crate::criterion::CriterionId;
+use crate::verdict::Criterion;
 
 /// What was weighed of this kind of load.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +25,7 @@ const NEAR: f64 = 0.8;
 
 /// Only warns: the verdict is about this run, and what was weighed was another.
 pub(super) fn share(weighed: &WeighedLoad) -> Criterion {
-    Criterion::new("capability.share", "share", weighed.share(), Sense::AtMost, NEAR).only_warns().advise(
+    Criterion::new(CriterionId::CapabilityShare, weighed.share(), NEAR).advise(
         || {
             format!(
                 "the plan asks for {:.0} % of the {:.0}/s that this machine was weighed at ({}): lower --rate, or weigh it again if \

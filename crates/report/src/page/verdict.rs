@@ -62,7 +62,7 @@ fn broken(out: &mut String, criteria: &[Criterion]) -> Result {
             writeln!(
                 out,
                 "<p><code>{}</code> {}, {} <span class=\"{class}\">{said}</span></p>",
-                escape(&criterion.name),
+                escape(criterion.name.as_str()),
                 escape(&words::in_unit(criterion.value, &criterion.unit)),
                 escape(&words::limit(limit, criterion)),
             )?;
@@ -122,7 +122,7 @@ fn criteria(out: &mut String, criteria: &[Criterion]) -> Result {
         writeln!(
             out,
             "<tr><td><code>{}</code></td><td class=\"n\">{}</td><td class=\"n\" data-is=\"limit\">{}</td><td class=\"n\" data-is=\"INVALID beyond\">{}</td><td class=\"{class}\">{said}</td></tr>",
-            escape(&criterion.name),
+            escape(criterion.name.as_str()),
             escape(&words::in_unit(criterion.value, &criterion.unit)),
             escape(&words::limit(criterion.limit, criterion)),
             escape(&beyond),
