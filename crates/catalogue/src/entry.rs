@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use store::schema::{Rates, Totals, Word};
+use store::schema::{Label, Rates, Totals, Word};
 
 /// A kept run. Figures that it does not have (yet) are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub struct Entry {
     pub version: String,
     /// The run ended before its stop rule held.
     pub partial: bool,
-    pub labels: Vec<String>,
+    pub labels: Vec<Label>,
     /// Its verdict; only of a run that has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Word>,

@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::fs::{self, TryLockError};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use store::schema::{Rates, SCHEMA, Threshold, Totals, Verdict};
+use store::schema::{Label, Rates, SCHEMA, Threshold, Totals, Verdict};
 use store::{Distribution, RunResult, regular};
 
 pub const RESULT: &str = "result.json";
@@ -96,7 +96,7 @@ struct Head {
     load: String,
     started_at: String,
     partial: bool,
-    labels: Vec<String>,
+    labels: Vec<Label>,
     verdict: Verdict,
     totals: Totals,
     rate: Rates,

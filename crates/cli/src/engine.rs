@@ -166,6 +166,8 @@ pub enum Stopped {
     No,
     /// The user wanted it.
     Interrupted,
+    /// A limit was reached that ends a run.
+    Aborted,
     /// Something else, which the reason tells.
     Otherwise,
 }

@@ -181,7 +181,8 @@ impl Driven for Http {
         match self.control.halt() {
             Halt::No => Stopped::No,
             Halt::Interrupted => Stopped::Interrupted,
-            Halt::SourceLost | Halt::Failed | Halt::Aborted => Stopped::Otherwise,
+            Halt::Aborted => Stopped::Aborted,
+            Halt::SourceLost | Halt::Failed => Stopped::Otherwise,
         }
     }
 

@@ -4,7 +4,7 @@ use crate::status::Failure;
 use crate::stored_windows;
 use anyhow::anyhow;
 use measure::{
-    Aborted, Histogram, Judgement, Measuring, Met, Reading, RunTotals, Series, Thresholds, WholeRun,
+    Aborted, Histogram, Judgement, Label, Measuring, Met, Reading, RunTotals, Series, Thresholds, WholeRun,
 };
 use plan::{Bound, Figure, Limit, Limits, Requests, Statistic, Time, Way};
 use std::cell::OnceCell;
@@ -25,10 +25,10 @@ pub fn watch(limits: &Limits, names: &[String], measuring: Measuring) -> Result<
 }
 
 /// Why a run was ended early: its label.
-pub fn label(aborted: &Aborted) -> String {
+pub fn label(aborted: &Aborted) -> Label {
     let least = if aborted.is_bound { "≥ " } else { "" };
     let value = format!("{least}{}", report::in_unit(aborted.value, aborted.limit.bound.unit()));
-    format!("aborted: {} was {value} after {:#}", aborted.limit, aborted.at)
+    Label::Aborted { limit: aborted.limit.to_string(), reading: format!("{value} after {:#}", aborted.at) }
 }
 
 /// What came of each limit, as rows of the result.

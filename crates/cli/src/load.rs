@@ -18,7 +18,7 @@ use crate::watching::Watching;
 use clock::{Agreement, Clock, HostClock};
 use live::Update;
 use measure::{
-    ClockReport, Collector, Ending, Environment, ExitStatus, FrameConditions, HealthSummary, Probe,
+    ClockReport, Collector, Ending, Environment, ExitStatus, FrameConditions, HealthSummary, Label, Probe,
     RunTotals, Stated, Thresholds, Word,
 };
 use plan::{Note, Plan};
@@ -39,8 +39,6 @@ use units::Instant;
 
 /// How often the main thread looks around.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// Label of a run that the user ended.
-const INTERRUPTED: &str = "interrupted";
 /// Longest line of the command that is kept.
 const COMMAND: usize = 4_000;
 
@@ -58,9 +56,8 @@ pub struct Finished {
 impl Finished {
     /// Stays until those who watched have the report.
     pub fn leave(self) {
-        let interrupted = self.result.labels.iter().any(|label| label == INTERRUPTED);
         // Whoever interrupted the run ends the waiting by a second Ctrl-C.
-        let stop = if interrupted { AtomicBool::new(false).into() } else { self.stop };
+        let stop = if self.result.is_interrupted() { AtomicBool::new(false).into() } else { self.stop };
         self.watching.leave(&stop);
     }
 }
@@ -276,7 +273,8 @@ struct Watched {
     timeline: Timeline,
     agreement: Agreement,
     stopped: Stopped,
-    why: Option<String>,
+    /// Why it ended before its time, if the user did not end it.
+    why: Option<Label>,
     sinks: Vec<SinkStatus>,
     frames: Option<FrameConditions>,
     /// Set by Ctrl-C.
@@ -350,13 +348,15 @@ fn watch(
             worst = agreement;
         }
     };
+    let mut limit = None;
     while !engine.is_over() {
         if stop.load(Ordering::Relaxed) {
             engine.interrupt();
         }
         collector.poll_for(PATIENCE, || clock.now(), &mut row);
-        if let Some(why) = aborted_by.take() {
-            engine.abort(why);
+        if let Some(label) = aborted_by.take() {
+            engine.abort(label.to_string());
+            limit.get_or_insert(label);
         }
         engine.steer(watching, clock.now());
         watching.look(is_new.take(), || {
@@ -377,7 +377,7 @@ fn watch(
         timeline,
         agreement,
         stopped: engine.stopped(),
-        why: engine.why(),
+        why: if engine.stopped() == Stopped::Aborted { limit } else { engine.why().map(Label::Sentence) },
         sinks,
         frames: engine.frame_conditions(),
         stop,
@@ -404,10 +404,9 @@ fn so_far(
     result.fill(totals, &verdict, collector.health(), spans, &brief.names);
     result.warmup.duration_s = brief.warmup.as_secs_f64();
     let ended = totals.tally.ended();
-    let under_way = result.totals.offered.saturating_sub(ended);
+    let under_way = report::counted(result.totals.offered.saturating_sub(ended), brief.unit);
     result.totals.offered = ended;
-    result.labels =
-        vec![format!("so far: the run is in progress, {} under way", report::counted(under_way, brief.unit))];
+    result.labels = vec![Label::Sentence(format!("so far: the run is in progress, {under_way} under way"))];
     result
 }
 
@@ -432,22 +431,22 @@ fn tell(
     result.partial = watched.stopped != Stopped::No;
     match watched.stopped {
         Stopped::No => {}
-        Stopped::Interrupted => result.labels.push(INTERRUPTED.to_owned()),
-        Stopped::Otherwise => result.labels.extend(watched.why.clone()),
+        Stopped::Interrupted => result.labels.push(Label::Interrupted),
+        Stopped::Aborted | Stopped::Otherwise => result.labels.extend(watched.why.clone()),
     }
-    result.labels.extend(watched.steered.clone());
+    result.labels.extend(watched.steered.clone().map(Label::Sentence));
     if watched.steered.is_some() {
         // What was asked for changed under way.
         result.fidelity = None;
     }
     if unreachable {
-        result.labels.push("target unreachable".to_owned());
+        result.labels.push(Label::Unreachable);
     }
     engine.tell(result, &watched.totals);
     // URLs of a file may stand in any of them.
-    for text in result.notes.iter_mut().chain(&mut result.labels) {
-        *text = secrets::in_urls(text);
-    }
+    result.notes.iter_mut().for_each(|note| *note = secrets::in_urls(note));
+    let labels = std::mem::take(&mut result.labels).into_iter();
+    result.labels = labels.map(|label| label.map_words(secrets::in_urls)).collect();
 }
 
 /// Groups of which nothing is known yet but their names.

@@ -11,7 +11,7 @@ use crate::weighed::Weighed;
 use clock::HostClock;
 use host::predict::Demand;
 use measure::packets::{PacketReport, PortReport};
-use measure::{Choice, Flags, FrameConditions, Loop, RunTotals};
+use measure::{Choice, Flags, FrameConditions, Label, Loop, RunTotals};
 use packet::ctl::{Keys, Server};
 use packet::{Control, Facts, Findings, Halt, Job, Running};
 use plan::packets::{Command, PacketPlan};
@@ -177,7 +177,8 @@ impl Driven for Frames {
         match self.control.halt() {
             Halt::No => Stopped::No,
             Halt::Interrupted => Stopped::Interrupted,
-            Halt::Failed | Halt::Aborted => Stopped::Otherwise,
+            Halt::Aborted => Stopped::Aborted,
+            Halt::Failed => Stopped::Otherwise,
         }
     }
 
@@ -229,12 +230,12 @@ impl Driven for Frames {
         self.rate_of_a_file(result);
         result.notes.extend(self.facts.notes.iter().cloned());
         result.notes.extend(self.findings.notes.iter().cloned());
-        result.labels.extend(self.findings.labels.iter().cloned());
+        result.labels.extend(self.findings.labels.iter().cloned().map(Label::Sentence));
         if let Some(time) = self.facts.time {
             result.generator.clock = time.words();
         }
         if self.brief.simulated {
-            result.labels.push("simulated time".to_owned());
+            result.labels.push(Label::SimulatedTime);
         }
         result.packets = Some(PacketReport { time: self.facts.time, ..self.findings.report.clone() });
     }

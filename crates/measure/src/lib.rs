@@ -22,6 +22,7 @@ mod gaps;
 mod health;
 mod interval;
 mod judge;
+mod label;
 mod links;
 mod moments;
 pub mod packets;
@@ -48,6 +49,7 @@ pub use interval::{GroupData, IntervalData, IntervalRow};
 pub use judge::{
     Conditions, Flags, FrameConditions, Loop, SinkLoss, WeighedLoad, judge, judge_so_far, unreachable,
 };
+pub use label::Label;
 /// From the thresholds' grammar, for all who count errors.
 pub use plan::LOWEST_ERROR_STATUS;
 pub use probe::Probe;

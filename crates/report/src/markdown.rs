@@ -71,7 +71,10 @@ fn verdict(page: &mut String, result: &RunResult) {
     line(page, &format!("`tare {}` {}: {}", result.engine, code(&result.target), plain(&result.load)));
     line(page, "");
     for label in &result.labels {
-        line(page, &format!("**{}{}**", if result.partial { "Partial: " } else { "" }, plain(label)));
+        line(
+            page,
+            &format!("**{}{}**", if result.partial { "Partial: " } else { "" }, plain(&label.to_string())),
+        );
         line(page, "");
     }
     let failing: Vec<Vec<String>> = failing.iter().map(|criterion| doubt(criterion)).collect();

@@ -11,7 +11,7 @@ use crate::spark;
 use crate::style::{Ink, Style};
 use crate::words::{self, count, counted};
 use store::Distribution;
-use store::schema::{Criterion, Interval, RunResult, Word};
+use store::schema::{Criterion, Interval, Label, RunResult, Word};
 use units::OutcomeClass;
 
 pub use report::text_report;
@@ -116,9 +116,9 @@ fn head(page: &mut Page, result: &RunResult) {
     page.prose("", &result.load, None);
     for label in &result.labels {
         let word = if result.partial { "PARTIAL" } else { "LABEL" };
-        match words::unreachable(result).filter(|_| label == words::UNREACHABLE) {
+        match words::unreachable(result).filter(|_| *label == Label::Unreachable) {
             Some(sentence) => page.prose("UNREACHABLE", &sentence, Some(Ink::Bad)),
-            None => page.prose(word, label, Some(Ink::Doubtful)),
+            None => page.prose(word, &label.to_string(), Some(Ink::Doubtful)),
         }
     }
     if result.partial && result.labels.is_empty() {

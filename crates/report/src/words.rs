@@ -267,9 +267,6 @@ pub fn outcome_name(row: &OutcomeCount) -> String {
     printable(outcome_key(row))
 }
 
-/// The label of a run in which the target never answered.
-pub const UNREACHABLE: &str = "target unreachable";
-
 /// That names were put together in the last group, if they were.
 pub fn folded(result: &store::RunResult) -> Option<String> {
     result.names_folded.then(|| {
@@ -284,7 +281,7 @@ pub fn folded(result: &store::RunResult) -> Option<String> {
 /// Why the target could not be reached, if it could not: the most frequent failure. The generator is then not the
 /// matter, and its advice would lead astray.
 pub fn unreachable(result: &store::RunResult) -> Option<String> {
-    if !result.labels.iter().any(|label| label == UNREACHABLE) {
+    if !result.is_unreachable() {
         return None;
     }
     let failures = result.outcomes.iter().filter(|row| row.is(OutcomeClass::Error));

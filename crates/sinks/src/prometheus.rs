@@ -123,8 +123,7 @@ impl Exporter for Scraped {
     fn end(&mut self, result: &RunResult) -> Result<(), SinkError> {
         self.page.change(|figures| figures.end(result));
         // Who pressed Ctrl-C does not want to wait.
-        let interrupted = result.labels.iter().any(|label| label == "interrupted");
-        let lingers = !self.linger.is_zero() && !interrupted;
+        let lingers = !self.linger.is_zero() && !result.is_interrupted();
         if lingers && !self.page.wait_for_last_scrape(Duration::from_millis(100)) {
             let s = self.linger.as_secs_f64();
             self.tell(format_args!("waits for one more scrape, at most {s} s (?linger=0s does not)"));

@@ -74,7 +74,7 @@ fn frame(runs: &[StoredRun]) -> RunResult {
         load: format!("{} runs of: {}", runs.len(), first.load),
         started_at: results().map(|result| result.started_at.as_str()).min().unwrap_or("").to_owned(),
         partial: results().any(|result| result.partial),
-        labels: vec![format!("merged from {}", names.join(", "))],
+        labels: vec![Label::Sentence(format!("merged from {}", names.join(", ")))],
         ..RunResult::default()
     };
     if all.plan_hash.is_empty() {
@@ -212,7 +212,7 @@ fn worst(runs: &[StoredRun]) -> Verdict {
 fn add_words(all: &mut RunResult, runs: &[StoredRun]) {
     for run in runs {
         let (name, one) = (&run.result.run, &run.result);
-        all.labels.extend(one.labels.iter().map(|label| format!("{name}: {label}")));
+        all.labels.extend(one.labels.iter().map(|label| Label::Sentence(format!("{name}: {label}"))));
         all.notes.extend(one.notes.iter().map(|note| format!("{name}: {note}")));
         let told = |threshold: &Threshold| Threshold {
             expression: format!("{} (in {name})", threshold.expression),

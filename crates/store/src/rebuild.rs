@@ -17,10 +17,10 @@ use units::{Outcome, OutcomeClass};
 /// The run in this folder, which has no `result.json`; `None` if nothing is there to rebuild it from.
 pub fn of_killed(folder: &Path) -> Option<RunResult> {
     let (mut result, kept) = from_rows(folder)?;
-    result.labels.push(match kept.rows {
+    result.labels.push(Label::Sentence(match kept.rows {
         0 => "killed before its first interval was over".to_owned(),
         _ => format!("killed: rebuilt from its {}; {}", kept.words(), kept.last()),
-    });
+    }));
     result.verdict = unfinished(
         CriterionId::Finished,
         "the run was killed before it could be judged; to stop one early, press Ctrl-C once: its result is complete",
@@ -46,12 +46,13 @@ pub fn of_damaged(text: &[u8], folder: &Path, why: &serde_json::Error) -> Option
         kept.damaged = rows.damaged();
         take_intervals(&mut bounded, &mut result);
         let lack = kept.lack().map_or_else(String::new, |lack| format!("; {lack}"));
-        result.labels.push(format!("{said}: its intervals were read from {INTERVALS}{lack}"));
+        let label = format!("{said}: its intervals were read from {INTERVALS}{lack}");
+        result.labels.push(Label::Sentence(label));
         result.store.lost.push(lost);
         return Some(result);
     }
     let (mut result, kept) = from_rows(folder).filter(|(_, kept)| kept.rows > 0)?;
-    result.labels.push(format!("{said}: rebuilt from its {}", kept.words()));
+    result.labels.push(Label::Sentence(format!("{said}: rebuilt from its {}", kept.words())));
     result.verdict = unfinished(
         CriterionId::ResultReadable,
         "the verdict was lost with the damaged result.json: look after the disk, and run again",

@@ -11,7 +11,7 @@ pub use crate::criterion_name::CriterionName;
 use crate::distribution::{Curve, Distribution};
 use crate::number;
 pub use crate::outcome::{OutcomeCount, StoredClass};
-pub use measure::CriterionId;
+pub use measure::{CriterionId, Label};
 use serde::{Deserialize, Serialize};
 
 /// The value of `schema`.
@@ -41,7 +41,7 @@ pub struct RunResult {
     pub partial: bool,
     /// What sets this run apart: "interrupted", "target unreachable", "source file truncated at line 7".
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub labels: Vec<String>,
+    pub labels: Vec<Label>,
     pub verdict: Verdict,
     pub totals: Totals,
     pub rate: Rates,
@@ -120,6 +120,23 @@ pub struct RunResult {
     pub intervals_in: String,
     /// One row each interval. Stays the last key.
     pub intervals: Vec<Interval>,
+}
+
+impl RunResult {
+    /// Whether the user ended it.
+    pub fn is_interrupted(&self) -> bool {
+        self.labels.contains(&Label::Interrupted)
+    }
+
+    /// Whether the target never answered.
+    pub fn is_unreachable(&self) -> bool {
+        self.labels.contains(&Label::Unreachable)
+    }
+
+    /// Whether this limit ended it. One that came true with the last departures ended nothing.
+    pub fn was_ended_by(&self, threshold: &Threshold) -> bool {
+        threshold.aborts && self.labels.iter().any(|label| label.is_abort_by(&threshold.expression))
+    }
 }
 
 /// The generator's judgement of itself.

@@ -218,6 +218,7 @@ fn csv(subject: &Subject) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use store::schema::Label;
 
     fn kept(folder: &str, run: &str, started_at: &str) -> StoredRun {
         let result =
@@ -227,17 +228,17 @@ mod tests {
 
     #[test]
     fn the_first_that_applies_decides_the_status() {
-        let of = |word, label: Option<&str>, all_hold, accept| {
+        let of = |word, label: Option<Label>, all_hold, accept| {
             let mut result = RunResult::default();
             result.verdict.word = word;
-            result.labels.extend(label.map(str::to_owned));
+            result.labels.extend(label);
             judged(&result, all_hold, accept)
         };
         assert_eq!(of(Word::Valid, None, true, false), Status::Done);
         assert_eq!(of(Word::Degraded, None, false, false), Status::Run(ExitStatus::ThresholdFailed));
         for all_hold in [true, false] {
             assert_eq!(of(Word::Invalid, None, all_hold, false), Status::Run(ExitStatus::Invalid));
-            let unreachable = of(Word::Invalid, Some("target unreachable"), all_hold, true);
+            let unreachable = of(Word::Invalid, Some(Label::Unreachable), all_hold, true);
             assert_eq!(unreachable, Status::Run(ExitStatus::Unreachable));
         }
         assert_eq!(of(Word::Invalid, None, false, true), Status::Run(ExitStatus::ThresholdFailed));

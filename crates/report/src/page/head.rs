@@ -18,7 +18,7 @@ pub fn write(out: &mut String, result: &RunResult) -> Result {
     }
     for label in &result.labels {
         let partial = if result.partial { "Partial result: " } else { "" };
-        writeln!(out, "<p class=\"label\">{partial}{}</p>", escape(label))?;
+        writeln!(out, "<p class=\"label\">{partial}{}</p>", escape(&label.to_string()))?;
     }
     writeln!(out, "</header>")
 }

@@ -178,10 +178,7 @@ fn thresholds(out: &mut String, result: &RunResult) -> Result {
         "<thead><tr><th scope=\"col\">threshold</th><th scope=\"col\" class=\"n\">value</th><th scope=\"col\" class=\"n\">limit</th><th scope=\"col\">where</th><th scope=\"col\"></th></tr></thead><tbody>"
     )?;
     for threshold in thresholds {
-        // One that came true with the last departures ended nothing.
-        let label = format!("aborted: {} was ", threshold.expression);
-        let ended = threshold.aborts && result.labels.iter().any(|known| known.starts_with(&label));
-        let (class, said) = match (threshold.holds, ended) {
+        let (class, said) = match (threshold.holds, result.was_ended_by(threshold)) {
             (true, _) => ("holds", "holds"),
             (false, true) => ("fails", "ended the run"),
             (false, false) => ("fails", "failed"),

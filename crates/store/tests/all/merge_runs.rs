@@ -58,7 +58,7 @@ fn counts_and_buckets_add_and_the_verdict_is_the_worst() {
     assert_eq!((all.rate.duration_s, all.rate.achieved_per_s), (5.0, 9.0 / 5.0));
     assert_eq!((all.verdict.word, all.verdict.criteria.len()), (Word::Degraded, 1));
     assert_eq!(all.verdict.criteria[0].advice, "in b: spin");
-    assert_eq!(all.labels, ["merged from a, b"]);
+    assert_eq!(all.labels, ["merged from a, b".into()]);
     assert_eq!(all.groups[0].count, 14);
     let starts: Vec<f64> = all.intervals.iter().map(|row| row.t_s).collect();
     assert_eq!(starts, [0.0, 1.0, 2.0, 3.0, 4.0]);

@@ -39,7 +39,8 @@ fn a_killed_run_is_rebuilt_from_its_intervals() {
     let run = load_run(&out).unwrap();
     let result = &run.result;
     assert_eq!(run.plan, "seed = 7\n");
-    assert_eq!(result.labels, ["killed: rebuilt from its 3 intervals; at most the last interval is missing"]);
+    let label = "killed: rebuilt from its 3 intervals; at most the last interval is missing";
+    assert_eq!(result.labels, [label.into()]);
     assert!(result.partial && result.command == begun().command && result.engine == "http");
     assert_eq!(result.verdict.word, Word::Invalid);
     assert_eq!((result.verdict.criteria.len(), result.verdict.criteria[0].name.as_str()), (1, "finished"));
@@ -79,7 +80,7 @@ fn an_interval_that_is_damaged_in_the_middle_is_neither_counted_nor_timed() {
     let run = load_run(&out).unwrap();
     let said = "killed: rebuilt from its 3 intervals; 1 more is damaged, and missing in counts and rates; \
                 the last interval may be missing, too";
-    assert_eq!(run.result.labels, [said]);
+    assert_eq!(run.result.labels, [said.into()]);
     // Rows 0, 2 and 3 have 1 + 3 + 4 answers, each with one more departure, in three seconds.
     let rate = run.result.rate;
     assert_eq!((run.result.totals.done, run.result.totals.offered), (8, 11));
@@ -94,7 +95,11 @@ fn an_interval_that_is_damaged_in_the_middle_is_neither_counted_nor_timed() {
     let text = fs::read_to_string(out.join("intervals.jsonl")).unwrap().replace("\n\n", "\n");
     fs::write(out.join("intervals.jsonl"), text).unwrap();
     let result = load_run(&out).unwrap().result;
-    assert!(result.labels[0].contains("1.000 s before the last of them are missing"), "{:?}", result.labels);
+    assert!(
+        result.labels[0].to_string().contains("1.000 s before the last of them are missing"),
+        "{:?}",
+        result.labels
+    );
     assert_eq!(result.rate.duration_s, 3.0);
 }
 
@@ -206,7 +211,7 @@ fn cut_off_at_any_byte_at_most_the_last_interval_is_missing() {
         assert_eq!(result.intervals.len(), whole);
         let totals = result.totals;
         assert_eq!(totals.offered, totals.done + totals.failed + totals.missed + totals.cut_off);
-        assert_eq!(result.labels[0].contains("before its first interval"), whole == 0);
+        assert_eq!(result.labels[0].to_string().contains("before its first interval"), whole == 0);
     }
     // Not even begun.json is needed; without any trace of a run it is no run folder.
     fs::remove_file(out.join("begun.json")).unwrap();
@@ -280,7 +285,8 @@ fn a_damaged_result_falls_back_to_what_is_whole() {
     let result = load_run(&late).unwrap().result;
     assert_eq!((result.totals.done, result.plan_hash.as_str(), result.intervals.len()), (15, "abc", 5));
     assert!(
-        result.labels[0].contains("line 1") && result.labels[0].contains("intervals.jsonl"),
+        result.labels[0].to_string().contains("line 1")
+            && result.labels[0].to_string().contains("intervals.jsonl"),
         "{:?}",
         result.labels
     );
@@ -289,7 +295,7 @@ fn a_damaged_result_falls_back_to_what_is_whole() {
     cut_result(&early, 0.1);
     let result = load_run(&early).unwrap().result;
     assert_eq!((result.totals.done, result.verdict.word), (15, Word::Invalid));
-    assert!(result.labels[0].contains("rebuilt from its 5 intervals"), "{:?}", result.labels);
+    assert!(result.labels[0].to_string().contains("rebuilt from its 5 intervals"), "{:?}", result.labels);
     // Without intervals there is nothing to fall back to: the file and the line are named.
     fs::remove_file(early.join("intervals.jsonl")).unwrap();
     let error = load_run(&early).unwrap_err().to_string();
