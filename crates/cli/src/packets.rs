@@ -10,11 +10,12 @@ use crate::watching::Watching;
 use crate::weighed::Weighed;
 use clock::HostClock;
 use host::predict::Demand;
-use measure::packets::{PacketReport, PortReport};
+use measure::packets::PacketReport;
 use measure::{Choice, Flags, FrameConditions, Label, Loop, RunTotals};
 use packet::ctl::{Keys, Server};
 use packet::{Control, Facts, Findings, Halt, Job, Running};
 use plan::packets::{Command, PacketPlan};
+use port::DropPlace;
 use std::path::Path;
 use std::sync::Arc;
 use store::RunResult;
@@ -275,15 +276,10 @@ impl Frames {
 /// What the verdict needs of the findings. Faults that were asked for, and what a filter let pass by, are no loss of ours.
 fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
     let PacketReport { ports, gaps, handed_over, received, .. } = &findings.report;
-    let lost = |start: &str| -> u64 {
-        let counted = |port: &PortReport| {
-            port.drops
-                .iter()
-                .filter(|drop| drop.place.starts_with(start) && drop.place != "rx.filter")
-                .map(|drop| drop.frames)
-                .sum::<u64>()
-        };
-        ports.iter().map(counted).sum()
+    let lost = |is_there: fn(DropPlace) -> bool| -> u64 {
+        let drops = ports.iter().flat_map(|port| &port.drops);
+        let counted = drops.filter(|drop| DropPlace::of_key(&drop.place).is_some_and(is_there));
+        counted.map(|drop| drop.frames).sum()
     };
     let gaps = gaps.as_ref();
     FrameConditions {
@@ -293,9 +289,9 @@ fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
         own_gap_error_p95_ns: handed_over.as_ref().and_then(|gaps| gaps.error).map(|error| error.p95_ns),
         outstanding: received.as_ref().map_or(0, |received| received.outstanding),
         stamp_error_ns: gaps.map(|gaps| gaps.stamp_error_ns),
-        receiver_drops: lost("rx."),
+        receiver_drops: lost(DropPlace::is_after_arrival),
         received: ports.iter().map(|port| port.received).sum(),
-        transmit_drops: lost("tx."),
+        transmit_drops: lost(DropPlace::is_before_sending),
         invalid_trials: findings.invalid_trials,
         ..FrameConditions::default()
     }
@@ -304,7 +300,7 @@ fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::packets::PlaceCount;
+    use measure::packets::{PlaceCount, PortReport};
 
     #[test]
     fn only_what_we_lost_ourselves_counts_against_us() {

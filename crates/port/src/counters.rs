@@ -51,6 +51,10 @@ macro_rules! places {
             pub const fn key(self) -> &'static str {
                 match self { $(Self::$name => $key,)+ }
             }
+            /// The one that has this key.
+            pub fn of_key(key: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|place| place.key() == key)
+            }
         }
     };
 }
@@ -84,6 +88,18 @@ places! {
 }
 
 impl DropPlace {
+    /// Whether frames had arrived that this machine then lost. What a filter lets pass by is no loss.
+    pub const fn is_after_arrival(self) -> bool {
+        matches!(
+            self,
+            Self::ReceiveRing
+                | Self::ReceiveKernel
+                | Self::ReceiveDriver
+                | Self::ReceiveTooLong
+                | Self::ReceiveDisk
+        )
+    }
+
     /// Whether frames that were lost there are not among those sent.
     pub const fn is_before_sending(self) -> bool {
         matches!(
@@ -124,5 +140,25 @@ impl Counters {
     /// Frames lost anywhere.
     pub fn lost(&self) -> u64 {
         self.drops.iter().map(|drop| drop.frames).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_is_read_as_what_it_was_written_for() {
+        assert!(DropPlace::ALL.iter().all(|place| DropPlace::of_key(place.key()) == Some(*place)));
+        assert_eq!(DropPlace::of_key("rx.moon"), None);
+    }
+
+    #[test]
+    fn a_places_key_says_on_which_side_of_this_machine_it_is() {
+        for place in DropPlace::ALL {
+            let is_filter = *place == DropPlace::ReceiveFilter;
+            assert_eq!(place.is_after_arrival(), place.key().starts_with("rx.") && !is_filter, "{place:?}");
+            assert_eq!(place.is_before_sending(), place.key().starts_with("tx."), "{place:?}");
+        }
     }
 }

@@ -432,8 +432,7 @@ const fn is_down(error: &PortError) -> bool {
 /// Frames that arrived at the port and were lost there.
 fn lost_before_us(port: &mut dyn Port) -> u64 {
     let Ok(counters) = port.counters() else { return 0 };
-    let ours = |key: &str| key.starts_with("rx.") && key != "rx.filter";
-    counters.drops.iter().filter(|drop| ours(drop.place.key())).map(|drop| drop.frames).sum()
+    counters.drops.iter().filter(|drop| drop.place.is_after_arrival()).map(|drop| drop.frames).sum()
 }
 
 /// A frame that the other port does not take.

@@ -19,6 +19,7 @@ use clock::{Clock, HostClock};
 use filter::xdp::{Loaded, Onward, Refusals, XdpError};
 use filter::{Firewall, Hit, Hits, Rules};
 use measure::packets::{PacketReport, PlaceCount, PortReport};
+use port::DropPlace;
 use port::interface::{Interface, Statistics};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -472,7 +473,7 @@ fn interface_report(role: &str, interface: &Interface, before: &Statistics, refu
         report.received_bytes = since(now.rx_bytes, before.rx_bytes);
     }
     if refused > 0 {
-        report.drops.push(PlaceCount { place: "tx.driver".to_owned(), frames: refused });
+        report.drops.push(PlaceCount { place: DropPlace::TransmitDriver.key().to_owned(), frames: refused });
     }
     report
 }

@@ -23,10 +23,10 @@ use crate::{Control, PacketError, lists};
 use clock::priority::{self, Demand, Grant};
 use clock::{Clock, HostClock};
 use measure::gap_meter::{GapMeter, Requested, Stamping};
-use measure::packets::{Cell, Column, GapReport, PortReport, PortTime, ReceivedReport, Table};
+use measure::packets::{Cell, Column, GapReport, PlaceCount, PortReport, PortTime, ReceivedReport, Table};
 use plan::Spin;
 use plan::packets::send::{Lengths, Pace, SendPlan};
-use port::{About, Address, Direction, FCS, Kind, Port, PortError, Wish};
+use port::{About, Address, Direction, DropPlace, FCS, Kind, Port, PortError, Wish};
 use schedule::Share;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -644,8 +644,9 @@ fn findings(
 /// Of what did not arrive, at most as much as this machine's own ports lost is their loss; the rest was lost on
 /// the way. Of what the ports lost, `known` are not among the missing.
 fn split(mut received: ReceivedReport, ports: &[PortReport], known: u64) -> ReceivedReport {
-    let ours = |place: &str| (place.starts_with("rx.") && place != "rx.filter") || place.starts_with("tx.");
-    let drops = ports.iter().flat_map(|port| &port.drops).filter(|drop| ours(&drop.place));
+    let ours = |place: DropPlace| place.is_after_arrival() || place.is_before_sending();
+    let is_ours = |drop: &&PlaceCount| DropPlace::of_key(&drop.place).is_some_and(ours);
+    let drops = ports.iter().flat_map(|port| &port.drops).filter(is_ours);
     let drops: u64 = drops.map(|drop| drop.frames).sum();
     received.lost_here = drops.saturating_sub(known).min(received.lost);
     received.lost -= received.lost_here;
@@ -664,7 +665,6 @@ pub struct Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::packets::PlaceCount;
 
     #[test]
     fn what_our_own_ports_lost_is_not_lost_on_the_way() {

@@ -21,7 +21,7 @@ use clock::priority::Grant;
 use clock::{Clock, HostClock};
 use hdrhistogram::Histogram;
 use plan::Spin;
-use port::{DropPlace, For, Port};
+use port::{For, Port};
 use schedule::Share;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -398,8 +398,7 @@ impl Bench {
     /// Frames that the sending port took and then lost itself. Faults that were asked for are the target's.
     fn dropped(&mut self) -> u64 {
         let Ok(counters) = self.send.counters() else { return 0 };
-        let ours = |place: DropPlace| place.key().starts_with("tx.");
-        counters.drops.iter().filter(|drop| ours(drop.place)).map(|drop| drop.frames).sum()
+        counters.drops.iter().filter(|drop| drop.place.is_before_sending()).map(|drop| drop.frames).sum()
     }
 
     /// A frame from the receiving port, so that switches on the way learn where it is. Ports that only receive
@@ -466,9 +465,8 @@ fn listen(
 
 /// Frames that this machine lost before they could be read.
 fn missed(port: &mut dyn Port) -> Result<u64, PacketError> {
-    let ours = |place: DropPlace| place.key().starts_with("rx.") && place != DropPlace::ReceiveFilter;
     let counters = port.counters()?;
-    Ok(counters.drops.iter().filter(|drop| ours(drop.place)).map(|drop| drop.frames).sum())
+    Ok(counters.drops.iter().filter(|drop| drop.place.is_after_arrival()).map(|drop| drop.frames).sum())
 }
 
 #[cfg(test)]
