@@ -1,6 +1,6 @@
 //! Runs a target from a TOML file: `cargo run --release -p tare-benches --bin target_from_file -- target.toml`.
 
-use lab::target::{TargetConfig, run};
+use target::{TargetConfig, run};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let config = match std::env::args().nth(1) {

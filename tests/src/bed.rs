@@ -1,4 +1,4 @@
-//! Namespaces and veth pairs for tests of the packet commands: `lab::bed`, which fails the test where it cannot do something.
+//! Namespaces and veth pairs for tests of the packet commands: crate `bed`, which fails the test where it cannot do something.
 //!
 //! ```text
 //!   let bed = TestBed::up(Topology::unique());
@@ -8,8 +8,8 @@
 //! ```
 
 use crate::{Tare, need, need_root};
-use lab::bed::Bed;
-pub use lab::bed::{Interface, Middlebox, Namespace, Topology};
+use bed::Bed;
+pub use bed::{Interface, Middlebox, Namespace, Topology};
 use std::ops::Deref;
 use std::process::Command;
 

@@ -12,7 +12,7 @@ pub enum HostError {
     #[error(transparent)]
     Port(#[from] port::PortError),
     #[error(transparent)]
-    Bed(#[from] lab::bed::BedError),
+    Bed(#[from] bed::BedError),
     #[error("{what}: {source}")]
     System { what: String, source: std::io::Error },
     #[error("{}: not a profile of this program: {why}", path.display())]

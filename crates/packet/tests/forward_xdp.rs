@@ -1,8 +1,8 @@
 //! `forward --xdp` between veth pairs in namespaces of the test: what the far port refuses is missed, and never
 //! forwarded. Needs root.
 
+use bed::{Bed, Middlebox, Namespace, Topology};
 use clock::HostClock;
-use lab::bed::{Bed, Middlebox, Namespace, Topology};
 use packet::forward::{Back, KernelForward, Setup};
 use packet::{Control, Findings, Job, PacketError};
 use port::interface::Interface;

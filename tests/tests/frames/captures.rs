@@ -1,7 +1,7 @@
 //! Capture files by others' word: what the ports write is read by tshark, capinfos and tcpdump; what tcpdump and dumpcap
 //! write is read here; and a record of a port is what tcpdump saw on the same wire.
 
-use lab::bed::{Bed, Topology};
+use bed::{Bed, Topology};
 use port::pcap::{Described, Format, Reader, Rotating, Rotation, Statistics, Style, Writer};
 use port::{Port, Stamp, Wish};
 use std::path::{Path, PathBuf};

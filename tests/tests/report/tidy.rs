@@ -9,7 +9,7 @@ const WIDTH: usize = 112;
 const LENGTH: usize = 500;
 
 /// Crates from the bottom up. Each may use only those that stand before it; ARCHITECTURE.md draws the same.
-const LAYERS: [&str; 22] = [
+const LAYERS: [&str; 23] = [
     "features",
     "units",
     "bpf",
@@ -20,7 +20,8 @@ const LAYERS: [&str; 22] = [
     "plan",
     "schedule",
     "port",
-    "lab",
+    "bed",
+    "target",
     "measure",
     "http",
     "packet",
@@ -59,7 +60,7 @@ const LONG: [(&str, usize); 30] = [
     ("crates/http/src/launch.rs", 566),
     ("crates/http/src/source.rs", 802),
     ("crates/http/src/worker.rs", 673),
-    ("crates/lab/src/target/conn.rs", 502),
+    ("crates/target/src/conn.rs", 502),
     ("crates/measure/src/judge/tests.rs", 632),
     ("crates/packet/src/send/job.rs", 687),
     ("crates/packet/src/sweep/job.rs", 712),

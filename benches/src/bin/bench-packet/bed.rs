@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use lab::bed::{Bed, Middlebox, Namespace, Topology};
+use bed::{Bed, Middlebox, Namespace, Topology};
 
 use crate::child::{At, Program, busy_s, run, sleep};
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use lab::bed::Namespace;
+use bed::Namespace;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Ctrl-C: every wait ends, and what was made goes with its owner.

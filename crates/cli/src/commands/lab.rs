@@ -2,8 +2,8 @@
 
 use crate::status::{Failure, Status};
 use crate::terminal::print_all;
+use bed::{Bed, BedError, Middlebox, Namespace, State, Topology};
 use clap::{Args, Subcommand, ValueEnum};
-use lab::bed::{self, Bed, BedError, Middlebox, Namespace, State, Topology};
 use report::counted;
 use std::fmt::Write;
 

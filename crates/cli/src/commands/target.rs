@@ -1,13 +1,13 @@
-//! `tare target`: flags → `lab::target::TargetConfig`. A file given with `--config` comes first, flags override it.
+//! `tare target`: flags → `target::TargetConfig`. A file given with `--config` comes first, flags override it.
 
 use crate::status::Failure;
 use crate::terminal::print_all;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use lab::target::{self, Distribution, ErrorShare, Origin, TargetConfig, Tls, TlsVersions, Window};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use target::{Distribution, ErrorShare, Origin, TargetConfig, Tls, TlsVersions, Window};
 use units::{Bytes, Count, Fraction, Picos, Rate};
 
 const EXAMPLES: &str = "\

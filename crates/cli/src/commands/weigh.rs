@@ -153,7 +153,7 @@ impl Session {
 /// Weighs what was asked for.
 pub fn run(args: &WeighArgs) -> Result<Status, Failure> {
     // Whoever was killed left its namespaces: also where this weighing makes none itself.
-    lab::bed::remove_orphans();
+    bed::remove_orphans();
     match &args.what {
         None => everything(&args.output),
         Some(What::Http(args)) => weigh_http::run(args),

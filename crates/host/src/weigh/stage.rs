@@ -10,7 +10,7 @@ use super::frames::Route;
 use super::stamps::Gate;
 use super::ways::Way;
 use crate::HostError;
-use lab::bed::{Bed, Namespace, Topology};
+use bed::{Bed, Namespace, Topology};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use wire::template::Mac;
 
@@ -50,7 +50,7 @@ impl Stage {
         let (mac, address) = (Mac(end.mac.0), end.ipv4.unwrap_or(Ipv4Addr::UNSPECIFIED));
         let octets = address.octets();
         let nobody = Ipv4Addr::new(octets[0], octets[1], octets[2], NOBODY);
-        let nobodys_mac = lab::bed::Mac::of(NOBODY);
+        let nobodys_mac = bed::Mac::of(NOBODY);
         let known = [
             "neigh",
             "replace",

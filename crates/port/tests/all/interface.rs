@@ -1,6 +1,6 @@
 //! Facts about interfaces, in namespaces made for it. Needs root.
 
-use lab::bed::{Bed, Topology};
+use bed::{Bed, Topology};
 use port::PortError;
 use port::interface::{Interface, Link};
 use std::net::UdpSocket;

@@ -1,7 +1,7 @@
 //! The simulated FPGA module: what a host does wrong is told, counted, and changes nothing; what happens to its
 //! wire is told. Needs root, and the simulator (`make module-sim`).
 
-use lab::bed::{Bed, Topology};
+use bed::{Bed, Topology};
 use port::fpga::link::{self, Head, Leaves, MODULE, Said, Why, kind};
 use port::fpga::registers::{CONTROL, CONTROL_LIVE, MAGIC, SENT};
 use port::{Address, For, PortError, Wish};

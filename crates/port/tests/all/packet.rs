@@ -1,6 +1,6 @@
 //! The port `packet` over veth pairs in namespaces made for it. Needs root.
 
-use lab::bed::{Bed, Namespace, Topology};
+use bed::{Bed, Namespace, Topology};
 use port::{Direction, DropPlace, For, Instruction, Port, PortError, StampedBy, Wish};
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use lab::bed::Middlebox;
+use bed::Middlebox;
 use rustix::process::Signal;
 
 use super::Bench;

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use lab::bed::Middlebox;
+use bed::Middlebox;
 
 use super::Bench;
 use crate::bed::TestBed;

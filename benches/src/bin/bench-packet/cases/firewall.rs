@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
-use lab::bed::Middlebox;
+use bed::Middlebox;
 use rustix::process::Signal;
 
 use super::Bench;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use lab::bed::Middlebox;
+use bed::Middlebox;
 use rustix::process::Signal;
 use serde_json::Value;
 

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use lab::bed::Middlebox;
+use bed::Middlebox;
 use rustix::process::Signal;
 
 use super::Bench;

@@ -1,6 +1,6 @@
 //! Both ends of each kind of port, and frames that every kind carries.
 
-use lab::bed::{Bed, Topology};
+use bed::{Bed, Topology};
 use port::{Address, Direction, For, Port, PortError, Wish};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,0 +1,3 @@
+//! Beds from outside. They need root.
+
+mod bed;
