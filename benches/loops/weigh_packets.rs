@@ -1,8 +1,8 @@
 //! The time of a packet, through the ports that are named: `weigh_packets PACKETS TRIALS PORT…`
 
-use host::weigh::packets::{Options, weigh};
-use host::weigh::{Stage, Wall, Way};
 use std::sync::atomic::AtomicBool;
+use weigh::packets::{Options, weigh};
+use weigh::{Stage, Wall, Way};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();

@@ -10,11 +10,11 @@
 use crate::bed::TestBed;
 use crate::process::{Process, text_of, wait_until};
 use crate::{Run, Tare};
-use host::peak::{self, Effort, Held};
-use host::predict::{Demand, Forecast, Outlook, Supply};
-use host::{Machine, Profile};
+use predict::{Demand, Forecast, Outlook, Supply};
+use profile::{Machine, Profile};
 use std::fmt::Write;
 use std::path::Path;
+use weigh::peak::{self, Effort, Held};
 
 /// Words of every run: short, because there are many.
 const SHORT: &str = "--duration 700ms";

@@ -4,15 +4,15 @@
 //!   as fast as it goes ─► saturated; from there search the highest rate at which the verdict is VALID, then half of it ─► points
 //! ```
 
-use host::peak::{Effort, Held, search};
-use host::weigh::{Stage, Way};
-use host::{Capability, Point};
 use measure::CriterionId;
+use profile::{Capability, Point};
 use serde_json::Value;
 use std::io::{Read, Seek};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use weigh::peak::{Effort, Held, search};
+use weigh::{Stage, Way};
 
 /// Above this share of a thread, the generator itself is the limit.
 const AT_EASE: f64 = 0.85;

@@ -2,9 +2,9 @@
 //!
 //! The profile is read before the start: a verdict waits for no file.
 
-use host::predict::{Demand, Estimate, Supply};
-use host::{Machine, Profile, Refused};
 use measure::{Verdict, WeighedLoad, Word};
+use predict::{Demand, Estimate, Supply};
+use profile::{Machine, Profile, Refused};
 
 /// What the profile says of a plan.
 #[derive(Clone, Debug, Default)]
@@ -62,7 +62,7 @@ fn load(demand: &Demand, profile: &Profile) -> Option<WeighedLoad> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use host::Capability;
+    use profile::Capability;
 
     #[test]
     fn a_plans_rate_is_set_beside_what_was_weighed() {

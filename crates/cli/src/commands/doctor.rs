@@ -16,10 +16,10 @@ use crate::terminal::{print_all, style};
 use anyhow::anyhow;
 use asked::Asked;
 use clap::{Args, ValueHint};
-use host::doctor::{Device, Files, Finding, Load, Overview, PortState, Severity, Subject, Weight};
-use host::predict::{Forecast, Outlook, Supply};
-use host::{Machine, Profile, Refused};
+use doctor::{Device, Files, Finding, Load, Overview, PortState, Severity, Subject, Weight};
 use measure::ExitStatus;
+use predict::{Forecast, Outlook, Supply};
+use profile::{Machine, Profile, Refused};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\

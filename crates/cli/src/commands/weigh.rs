@@ -15,13 +15,14 @@ use crate::status::{Failure, Status, complain};
 use crate::terminal::print_all;
 use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueHint};
-use host::{Capability, HostError, Machine, Profile, Refused};
 use measure::ExitStatus;
+use profile::{Capability, Machine, Profile, Refused};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 use store::weighing::{self, Rated, SCHEMA, Skipped, Weighing};
+use weigh::WeighError;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -122,7 +123,7 @@ impl Session {
         }
     }
 
-    pub fn skip(&mut self, what: String, why: &HostError) {
+    pub fn skip(&mut self, what: String, why: &WeighError) {
         let why = why.to_string();
         self.tell()(&format!("skipping {what}: {why}"));
         self.weighing.skipped.push(Skipped { what, why });

@@ -5,9 +5,9 @@ use crate::commands::weigh_packets::{sizes, stage, ways};
 use crate::status::Failure;
 use anyhow::anyhow;
 use clap::Args;
-use host::weigh::Way;
-use host::weigh::backload::{Kind, Options, weigh as weigh_one};
 use units::{Count, Picos};
+use weigh::Way;
+use weigh::backload::{Kind, Options, weigh as weigh_one};
 
 /// Measure how much incoming traffic reduces the load that this machine can create
 #[derive(Args, Clone, Debug)]

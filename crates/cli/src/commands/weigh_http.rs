@@ -6,15 +6,15 @@ use crate::terminal::print_all;
 use crate::weigh_http::{Kind, Setup, Stop, Trouble, Weighed, weigh};
 use anyhow::anyhow;
 use clap::{ArgAction, Args};
-use host::peak::Held;
-use host::{Capability, Machine, Profile, Refused};
 use measure::ExitStatus;
 use plan::{Scheme, TargetUrl};
+use profile::{Capability, Machine, Profile, Refused};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use units::{Count, Picos};
+use weigh::peak::Held;
 
 /// Of a weighing's file.
 const SCHEMA: &str = "tare.weigh/1";
@@ -432,9 +432,9 @@ const fn limited_by(limit: Held) -> &'static str {
 }
 
 /// What was measured nearest to the peak.
-fn peak_point(weighed: &Weighed) -> Option<&host::Point> {
+fn peak_point(weighed: &Weighed) -> Option<&profile::Point> {
     let capability = &weighed.capability;
-    let distance = |point: &host::Point| (point.offered_per_s - capability.peak_per_s).abs();
+    let distance = |point: &profile::Point| (point.offered_per_s - capability.peak_per_s).abs();
     capability.points.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 

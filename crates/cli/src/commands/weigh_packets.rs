@@ -5,10 +5,10 @@ use crate::status::Failure;
 use crate::weigh_send;
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
-use host::weigh::packets::{Options, weigh as weigh_one};
-use host::weigh::{Mac, Stage, Wall, Way, parse_mac};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use units::{Count, Picos};
+use weigh::packets::{Options, weigh as weigh_one};
+use weigh::{Mac, Stage, Wall, Way, parse_mac};
 
 const MOST_TRIALS: u64 = 1_000;
 const SIZES: std::ops::RangeInclusive<usize> = 64..=1_518;

@@ -15,9 +15,9 @@ mod trial;
 pub use kind::Kind;
 pub use trial::{Stop, Trial, Trouble};
 
-use host::peak::{self, Effort, Found, Held};
-use host::{Capability, Point};
+use profile::{Capability, Point};
 use std::time::Duration;
+use weigh::peak::{self, Effort, Found, Held};
 
 /// How it is weighed.
 #[derive(Clone, Debug)]

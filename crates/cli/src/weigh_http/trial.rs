@@ -4,7 +4,6 @@ use super::{Kind, Setup};
 use crate::interrupt;
 use crate::status::Failure;
 use anyhow::{Context, anyhow};
-use host::peak::Held;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{Read, Seek};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -13,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use store::RunResult;
 use store::schema::{CriterionId, Word};
+use weigh::peak::Held;
 
 /// How often a trial is looked at, and how much longer than its length it may take.
 const LOOK: Duration = Duration::from_millis(10);

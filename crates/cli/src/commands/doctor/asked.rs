@@ -4,8 +4,8 @@ use super::DoctorArgs;
 use crate::status::Failure;
 use crate::{Command, command_of};
 use anyhow::anyhow;
-use host::doctor::{Device, Load};
-use host::predict::{Asked as Rate, Demand};
+use doctor::{Device, Load};
+use predict::{Asked as Rate, Demand};
 use std::path::Path;
 
 /// A load that is intended.

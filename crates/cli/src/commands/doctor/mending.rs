@@ -4,7 +4,7 @@ use super::Examination;
 use crate::status::{Failure, Status, complain};
 use crate::terminal::print_all;
 use anyhow::anyhow;
-use host::doctor::fix::{Mender, Undone, steps};
+use doctor::fix::{Mender, Undone, steps};
 use rustix::termios::isatty;
 use std::io::BufRead;
 

@@ -2,8 +2,8 @@
 
 use super::{DoctorArgs, Examination};
 use crate::status::Failure;
-use host::Refused;
-use host::doctor::{Finding, Load, Mend, Severity};
+use doctor::{Finding, Load, Mend, Severity};
+use profile::Refused;
 use report::{Ink, Style, wrap};
 use serde_json::{Value, json};
 
@@ -119,7 +119,7 @@ impl Page {
 
     /// What to do next, in one line each.
     fn next(&mut self, examination: &Examination, is_all: bool) {
-        let settings = host::doctor::fix::steps(&examination.findings, examination.load(), &[]).len();
+        let settings = doctor::fix::steps(&examination.findings, examination.load(), &[]).len();
         let mut next = Vec::new();
         if !is_all && examination.matters().count() > 0 {
             next.push("--all: everything; --only NAME: one in full, with reasons and undo".to_owned());

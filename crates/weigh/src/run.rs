@@ -1,0 +1,448 @@
+//! One run: senders, the reader of stamps and, where it is asked for, incoming traffic; all by one schedule.
+//!
+//! ```text
+//!   open ─ threads ─ origin ──────────────── schedule ─────────────── stamps that are still to come ─ Outcome
+//!            │         senders on CPUs of their own; reader on the last CPU; incoming traffic on the second
+//! ```
+
+use crate::WeighError;
+use crate::frames::{self, Body, Route};
+use crate::neighbour::{Everyone, Neighbour};
+use crate::sender::{Pace, Schedule, Sender, Sent, Step};
+use crate::stage::Stage;
+use crate::stamps::{Method, Reader};
+use crate::tally::{Tally, Timeline};
+use crate::usage::{self, Cpu, Shares};
+use crate::wall::Wall;
+use crate::ways::{self, Opened, Wanted, Way};
+use port::{Address, Port, Wish};
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use wire::Template;
+
+/// From the moment when all is open to the first packet.
+const START_NS: u64 = 40_000_000;
+/// How long stamps are waited for that do not come.
+const QUIET: Duration = Duration::from_millis(60);
+const LONGEST_QUIET: Duration = Duration::from_secs(2);
+/// Packets of one call of incoming traffic.
+const IN_BATCH: usize = 64;
+
+/// What shall run.
+pub struct Setup<'a> {
+    pub wanted: Wanted,
+    /// Packets of one call.
+    pub batch: usize,
+    /// Of all threads together.
+    pub steps: Vec<Step>,
+    pub incoming: Option<Incoming>,
+    pub stop: &'a AtomicBool,
+}
+
+/// Traffic to the generator while it sends.
+#[derive(Clone, Debug)]
+pub struct Incoming {
+    pub kind: Kind,
+    pub size: usize,
+    /// As many, and as long, as the generator's steps.
+    pub paces: Vec<Pace>,
+}
+
+/// What comes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Datagrams to a port that nobody has.
+    UdpClosed,
+    /// Datagrams to a socket of another program, which reads them.
+    UdpOpen,
+    /// Openings of connections, to a port that nobody has.
+    TcpSyn,
+    /// Datagrams to the generator's own port, which it reads.
+    Answers,
+}
+
+impl Kind {
+    pub const ALL: [Self; 4] = [Self::UdpClosed, Self::UdpOpen, Self::TcpSyn, Self::Answers];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UdpClosed => "udp-closed",
+            Self::UdpOpen => "udp-open",
+            Self::TcpSyn => "tcp-syn",
+            Self::Answers => "answers",
+        }
+    }
+}
+
+impl std::str::FromStr for Kind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|kind| kind.name() == text);
+        found.ok_or_else(|| {
+            format!(
+                "'{text}' is not a kind of incoming traffic; expected udp-closed, udp-open, tcp-syn, \
+                     answers or all"
+            )
+        })
+    }
+}
+
+/// What came of it.
+pub struct Outcome {
+    pub sent: Sent,
+    pub tally: Tally,
+    pub timeline: Timeline,
+    pub steps: Vec<Step>,
+    pub method: Method,
+    pub place: String,
+    pub why: String,
+    pub address: String,
+    /// Wall clock set meanwhile, ns.
+    pub clock_step: Option<i64>,
+    pub neighbour: Option<Neighbour>,
+    /// CPU time of other processes on the generator's CPUs is not ours; the longest wait of a sender for its CPU, of the time.
+    pub waited: f64,
+    /// The generator's first CPU, by step.
+    pub shares: Vec<Shares>,
+    /// Incoming frames that were sent, by step.
+    pub incoming: Vec<u64>,
+    pub incoming_failure: Option<String>,
+    pub steering: String,
+    pub was_stopped: bool,
+    pub cpus: Vec<u32>,
+}
+
+impl Outcome {
+    /// Share of the stamps that never came.
+    pub fn loss(&self) -> f64 {
+        let expected = self.sent.expected as f64;
+        if expected == 0.0 { 0.0 } else { (1.0 - self.tally.whole().stamped() as f64 / expected).max(0.0) }
+    }
+}
+
+/// CPUs of the senders, and the one of all else.
+pub fn cpus(threads: usize) -> (Vec<u32>, u32) {
+    let usable = usage::usable_cpus();
+    let senders = (0..threads).map(|index| usable[index % usable.len()]).collect();
+    (senders, usable[usable.len() - 1])
+}
+
+/// Where incoming traffic goes: a port that nobody has.
+const CLOSED: u16 = 7;
+const OPEN: u16 = 7_007;
+
+/// Runs it.
+///
+/// # Errors
+/// Something could not be opened: nothing was sent but a few packets to see whether they are stamped.
+pub fn run(stage: &Stage, setup: &Setup<'_>) -> Result<Outcome, WeighError> {
+    let wanted = &setup.wanted;
+    let mut opened = ways::open(stage, wanted)?;
+    let template = frames::template(&stage.route, wanted.size, Body::Datagram)?;
+    let (senders_cpus, other_cpu) = cpus(wanted.threads);
+    let source = setup.incoming.as_ref().filter(|_| wanted.way != Way::Mem);
+    let source = source.map(|incoming| Source::open(stage, incoming)).transpose()?;
+    let steering = match (&setup.incoming, wanted.way) {
+        (None, _) => String::new(),
+        (_, Way::Mem) => "by the other end of the ring, in this process, without the kernel".to_owned(),
+        _ => steer(stage, senders_cpus[0]),
+    };
+    let shared_steps = |threads: usize| {
+        setup.steps.iter().map(|step| Step { pace: step.pace.of(threads), ..*step }).collect::<Vec<_>>()
+    };
+    let ends = Schedule::ends(&setup.steps);
+    let (everyone, offset) = (Everyone::now(), wanted.wall.offset());
+    let origin = clock::monotonic_ns() + START_NS;
+    let timeline = Timeline::new((origin as i64 + offset.wall_ns) as u64, ends.clone());
+    let schedule = Schedule { origin_monotonic_ns: origin, steps: shared_steps(wanted.threads) };
+    let incoming_schedule =
+        setup.incoming.as_ref().map(|incoming| incoming_schedule(incoming, setup, origin));
+    let backs: Vec<_> = match (&incoming_schedule, wanted.way, &setup.incoming) {
+        (Some(schedule), Way::Mem, Some(incoming)) => opened
+            .readers
+            .iter_mut()
+            .filter_map(|r| r.send_back_by(schedule, incoming.size - port::FCS))
+            .collect(),
+        _ => Vec::new(),
+    };
+    let at_work = AtomicUsize::new(wanted.threads);
+    let expected = AtomicUsize::new(usize::MAX);
+    let Opened { ports, probes, mut readers, gate, method, place, why, address } = opened;
+    let done = AtomicBool::new(false);
+    let (sent, tally, shares, incoming) = std::thread::scope(|scope| {
+        let reading = scope.spawn(|| {
+            usage::bind(other_cpu);
+            read(&mut readers, &timeline, &at_work, &expected)
+        });
+        let arriving = source.map(|source| {
+            let (schedule, done, template) = (incoming_schedule.as_ref(), &done, &timeline);
+            scope.spawn(move || source.run(stage, schedule, template, setup.stop, done))
+        });
+        let sending: Vec<_> = ports
+            .into_iter()
+            .zip(probes)
+            .enumerate()
+            .map(|(index, (port, probe))| {
+                let sender = Sender {
+                    port,
+                    probe,
+                    each: wanted.each,
+                    template: &template,
+                    wall: &wanted.wall,
+                    schedule: &schedule,
+                    timeline: &timeline,
+                    batch: setup.batch,
+                    index: index as u64,
+                    threads: wanted.threads as u64,
+                    reads: wanted.reads,
+                    stop: setup.stop,
+                };
+                let (cpu, at_work) = (senders_cpus[index], &at_work);
+                scope.spawn(move || {
+                    let sent = stage.at_generator(|| {
+                        usage::bind(cpu);
+                        sender.run()
+                    });
+                    at_work.fetch_sub(1, Ordering::Release);
+                    sent.unwrap_or_else(|error| Sent { failure: Some(error.to_string()), ..Sent::default() })
+                })
+            })
+            .collect();
+        let shares = watch(senders_cpus[0], origin, &ends, setup.stop);
+        let mut sent = Sent::default();
+        for thread in sending {
+            match thread.join() {
+                Ok(one) => sent.add(&one),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        expected.store(sent.expected as usize, Ordering::Release);
+        done.store(true, Ordering::Relaxed);
+        let tally = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let incoming =
+            arriving.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        (sent, tally, shares, incoming)
+    });
+    drop(gate);
+    let waited_ns = sent.used.waited_ns as f64;
+    let whole_ns = ends.last().copied().unwrap_or(1).max(1) as f64;
+    let incoming_sent = match &incoming {
+        Some(sent) => sent.steps.clone(),
+        None => (0..setup.steps.len())
+            .map(|step| backs.iter().map(|back| back.lock().map_or(0, |back| back[step])).sum())
+            .collect(),
+    };
+    Ok(Outcome {
+        neighbour: Everyone::now().busiest_since(&everyone, &senders_cpus),
+        clock_step: wanted.wall.offset().step_since(&offset),
+        waited: (waited_ns / whole_ns).min(1.0),
+        sent,
+        tally: tally?,
+        timeline,
+        steps: setup.steps.clone(),
+        method,
+        place,
+        why,
+        address,
+        shares,
+        incoming: incoming_sent,
+        incoming_failure: incoming.and_then(|sent| sent.failure),
+        steering,
+        was_stopped: setup.stop.load(Ordering::Relaxed),
+        cpus: senders_cpus,
+    })
+}
+
+fn incoming_schedule(incoming: &Incoming, setup: &Setup<'_>, origin: u64) -> Schedule {
+    let step = |(pace, step): (&Pace, &Step)| Step { pace: *pace, length_ns: step.length_ns };
+    let steps = incoming.paces.iter().zip(&setup.steps).map(step).collect();
+    Schedule { origin_monotonic_ns: origin, steps }
+}
+
+fn steer(stage: &Stage, cpu: u32) -> String {
+    match stage.steer(cpu) {
+        Ok(()) => format!("processed by CPU {cpu}, the generator's, as with a card's interrupts (RPS)"),
+        Err(error) => format!("processed by the sender's CPU, not the generator's ({error})"),
+    }
+}
+
+/// Reads stamps until all have come, or none comes any more.
+fn read(
+    readers: &mut [Box<dyn Reader>],
+    timeline: &Timeline,
+    at_work: &AtomicUsize,
+    expected: &AtomicUsize,
+) -> Result<Tally, WeighError> {
+    let mut tally = Tally::new(timeline.clone());
+    let (mut stamped, mut last, mut over) = (0usize, Instant::now(), None);
+    loop {
+        let mut read = 0;
+        for reader in readers.iter_mut() {
+            read += reader.read(&mut |found| match found {
+                Some((sent, stamp)) => {
+                    tally.add(sent, stamp);
+                    stamped += 1;
+                }
+                None => tally.strange += 1,
+            })?;
+        }
+        if read > 0 {
+            last = Instant::now();
+            continue;
+        }
+        if at_work.load(Ordering::Acquire) == 0 {
+            let since = *over.get_or_insert_with(Instant::now);
+            let all = stamped >= expected.load(Ordering::Acquire);
+            if all || since.max(last).elapsed() > QUIET || since.elapsed() > LONGEST_QUIET {
+                return Ok(tally);
+            }
+        }
+        std::thread::sleep(Duration::from_micros(50));
+    }
+}
+
+/// Where the time of a CPU goes, by step.
+fn watch(cpu: u32, origin: u64, ends: &[u64], stop: &AtomicBool) -> Vec<Shares> {
+    let sleep_until = |at: u64| {
+        while clock::monotonic_ns() < at && !stop.load(Ordering::Relaxed) {
+            let left = at.saturating_sub(clock::monotonic_ns());
+            std::thread::sleep(Duration::from_nanos(left.min(20_000_000)));
+        }
+    };
+    sleep_until(origin);
+    let mut last = Cpu::now(cpu);
+    ends.iter()
+        .map(|end| {
+            sleep_until(origin + end);
+            let now = Cpu::now(cpu);
+            now.shares_since(&std::mem::replace(&mut last, now))
+        })
+        .collect()
+}
+
+/// What sends to the generator, from the other end.
+struct Source {
+    port: Box<dyn Port>,
+    template: Template,
+    /// A socket of another program.
+    reader: Option<UdpSocket>,
+}
+
+impl Source {
+    fn open(stage: &Stage, incoming: &Incoming) -> Result<Self, WeighError> {
+        let Some((own_mac, own)) = stage.own else {
+            return Err(WeighError::Wrong("incoming traffic needs namespaces made for the weighing".into()));
+        };
+        let interface = stage.peer_interface.clone().unwrap_or_default();
+        let peer = stage.peer().map(|peer| peer.interface().clone());
+        let (peer_mac, peer) = peer
+            .and_then(|end| Some((wire::template::Mac(end.mac.0), end.ipv4?)))
+            .unwrap_or((stage.route.destination.0, stage.route.destination.1));
+        let (from, to) = match incoming.kind {
+            Kind::UdpClosed => ((peer_mac, peer, 40_000), CLOSED),
+            Kind::UdpOpen => ((peer_mac, peer, 40_000), OPEN),
+            Kind::TcpSyn => ((peer_mac, peer, 40_000), CLOSED),
+            // From whom the generator sends to, back to where it sends from.
+            Kind::Answers => (stage.route.destination, stage.route.source.2),
+        };
+        let route = Route { source: from, destination: (own_mac, own, to) };
+        let body = if incoming.kind == Kind::TcpSyn { Body::Syn } else { Body::Datagram };
+        let address: Address = format!("packet:{interface}").parse()?;
+        let wish = Wish { frame: incoming.size - port::FCS, ..Wish::transmit() };
+        let reader = match incoming.kind {
+            Kind::UdpOpen => {
+                Some(stage.at_generator(|| UdpSocket::bind((own, OPEN)))?.map_err(|source| {
+                    WeighError::System { what: "a socket for incoming datagrams".into(), source }
+                })?)
+            }
+            _ => None,
+        };
+        Ok(Self {
+            port: stage.at_peer(|| port::open(&address, &wish))??,
+            template: frames::template(&route, incoming.size, body)?,
+            reader,
+        })
+    }
+
+    fn run(
+        self,
+        stage: &Stage,
+        schedule: Option<&Schedule>,
+        timeline: &Timeline,
+        stop: &AtomicBool,
+        done: &AtomicBool,
+    ) -> Sent {
+        let Some(schedule) = schedule else { return Sent::default() };
+        let (wall, usable) = (Wall::default(), usage::usable_cpus());
+        let sender = Sender {
+            port: self.port,
+            probe: None,
+            each: 1,
+            template: &self.template,
+            wall: &wall,
+            schedule,
+            timeline,
+            batch: IN_BATCH,
+            index: 0,
+            threads: 1,
+            reads: false,
+            stop,
+        };
+        std::thread::scope(|scope| {
+            if let Some(socket) = &self.reader {
+                scope.spawn(move || drain(socket, done));
+            }
+            let sent = stage.at_peer(|| {
+                usage::bind(usable[1 % usable.len()]);
+                sender.run()
+            });
+            sent.unwrap_or_else(|error| Sent { failure: Some(error.to_string()), ..Sent::default() })
+        })
+    }
+}
+
+/// The other program: reads what comes until the run is over.
+fn drain(socket: &UdpSocket, done: &AtomicBool) {
+    let mut room = [0; 2_048];
+    if socket.set_read_timeout(Some(Duration::from_millis(20))).is_err() {
+        return;
+    }
+    while !done.load(Ordering::Relaxed) {
+        let _ = socket.recv(&mut room);
+    }
+}
+
+/// How many packets one thread hands over at full speed, in a short try.
+///
+/// # Errors
+/// As [`run`].
+pub fn try_flood(stage: &Stage, setup: &Setup<'_>, length_ns: u64) -> Result<Outcome, WeighError> {
+    let steps = vec![Step { pace: Pace::Flood, length_ns }];
+    let incoming = None;
+    run(stage, &Setup { wanted: setup.wanted.clone(), batch: setup.batch, steps, incoming, stop: setup.stop })
+}
+
+/// How many frames a second the incoming traffic reaches by itself, in a short try.
+///
+/// # Errors
+/// As [`run`].
+pub fn try_incoming(
+    stage: &Stage,
+    incoming: &Incoming,
+    length_ns: u64,
+    stop: &AtomicBool,
+) -> Result<f64, WeighError> {
+    let source = Source::open(stage, incoming)?;
+    let origin_monotonic_ns = clock::monotonic_ns() + START_NS;
+    let steps = vec![Step { pace: Pace::Flood, length_ns }];
+    let timeline = Timeline::new(Wall::default().now_ns(), Schedule::ends(&steps));
+    let schedule = Schedule { origin_monotonic_ns, steps };
+    let done = AtomicBool::new(true);
+    let sent = source.run(stage, Some(&schedule), &timeline, stop, &done);
+    match sent.failure {
+        Some(failure) => Err(WeighError::Wrong(failure)),
+        None => Ok(sent.packets() as f64 * 1e9 / length_ns as f64),
+    }
+}
