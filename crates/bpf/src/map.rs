@@ -284,10 +284,7 @@ fn user_value_bytes(spec: &MapSpec<'_>) -> Result<usize, BpfError> {
     }
 }
 
-/// CPUs that may ever be there: what per-CPU values are counted by. The file reads "0-7" or "0,2-3".
+/// CPUs that may ever be there: what per-CPU values are counted by.
 pub fn possible_cpus() -> Result<usize, BpfError> {
-    let text = std::fs::read_to_string("/sys/devices/system/cpu/possible")
-        .map_err(|error| BpfError::System { what: "reading which CPUs are possible", error })?;
-    let last = text.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<usize>().ok());
-    Ok(last.unwrap_or(0) + 1)
+    os::cpus::possible().map_err(|error| BpfError::System { what: "reading which CPUs are possible", error })
 }

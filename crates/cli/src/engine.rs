@@ -141,8 +141,7 @@ impl Brief {
     }
 
     fn cpus_to_run_on(&self) -> u32 {
-        let all = || std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
-        let count = if self.cpus.is_empty() { all() } else { self.cpus.len() };
+        let count = if self.cpus.is_empty() { os::cpus::parallelism() } else { self.cpus.len() };
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 

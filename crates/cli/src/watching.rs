@@ -69,7 +69,7 @@ impl Watching {
         let page = args.live.as_deref().map(|typed| {
             let address: Address = typed.parse()?;
             // Its pictures are large, and each is gone after a second.
-            os::return_large_blocks();
+            os::memory::return_large_blocks();
             Page::start(address, token, cpus)
         });
         let page = page.transpose().map_err(Failure::wrong)?;

@@ -13,6 +13,7 @@
 //! not sleep after all is given its niceness back.
 
 use crate::raw;
+use os::{cpus, scheduling};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -33,8 +34,6 @@ const WATCH: Duration = Duration::from_millis(100);
 /// The shortest slice that the kernel gives: an ordinary thread that answers wake runs before others' slices
 /// are over.
 const SLICE_NS: u64 = 100_000;
-/// The highest ordinary priority.
-const LEAST_NICE: i8 = -20;
 
 /// What threads would do with a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -93,7 +92,9 @@ impl Level {
 impl Machine {
     /// Tries what is allowed in a thread that ends again, and reads what the kernel says.
     pub fn look() -> Self {
-        let tried = std::thread::spawn(|| (real_time(LEVEL).is_ok(), lowest_nice())).join();
+        let tried =
+            std::thread::spawn(|| (scheduling::real_time(LEVEL).is_ok(), scheduling::take_lowest_nice()))
+                .join();
         let (may_real_time, nice) = tried.unwrap_or((false, 0));
         let number = |name: &str| -> Option<f64> {
             std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok()
@@ -103,23 +104,8 @@ impl Machine {
             (Some(runtime), Some(period)) if runtime >= 0.0 && period > 0.0 => (runtime / period).min(1.0),
             _ => 1.0,
         };
-        Self { online: online_cpus(), may_real_time, runtime, nice }
+        Self { online: cpus::online(), may_real_time, runtime, nice }
     }
-}
-
-/// CPUs of the machine that are switched on; what this process may use is another question.
-pub fn online_cpus() -> u32 {
-    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    counted(&text).unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u32))
-}
-
-/// `0-3,6` are five.
-fn counted(ranges: &str) -> Option<u32> {
-    let count = |range: &str| match range.trim().split_once('-') {
-        Some((from, to)) => to.parse::<u32>().ok()?.checked_sub(from.parse().ok()?)?.checked_add(1),
-        None => range.trim().parse::<u32>().ok().map(|_| 1),
-    };
-    ranges.split(',').map(count).sum()
 }
 
 /// What these threads get on this machine.
@@ -223,7 +209,7 @@ impl Grant {
     pub fn take(&self) -> Result<(), String> {
         if self.level != Level::RealTime {
             // A kernel that refuses gives the usual slices.
-            let _ = raw::set_slice(SLICE_NS);
+            let _ = scheduling::set_slice(SLICE_NS);
         }
         match self.level {
             Level::Normal => Ok(()),
@@ -233,7 +219,7 @@ impl Grant {
                 if self.nice < 0 {
                     set_nice(self.nice)?;
                 }
-                real_time(LEVEL)?;
+                scheduling::real_time(LEVEL).map_err(|error| error.to_string())?;
                 // Who asked for it by name keeps it.
                 if self.asked == Priority::Auto { self.watch() } else { Ok(()) }
             }
@@ -266,7 +252,7 @@ impl Grant {
         let (watched, lost) = (Watched::this(), self.lost.clone());
         let watcher = std::thread::Builder::new().name("tare-watch".to_owned()).spawn(move || {
             // Otherwise it might not run where it is needed most.
-            let _ = real_time(WATCHER);
+            let _ = scheduling::real_time(WATCHER);
             let mut before = watched.cpu_ns();
             loop {
                 std::thread::sleep(WATCH);
@@ -316,31 +302,14 @@ impl Watched {
     }
 }
 
-/// `SCHED_FIFO` for this thread. Threads that it makes are ordinary ones.
-fn real_time(level: i32) -> Result<(), String> {
-    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    raw::set_policy(0, policy, level).map_err(|error| error.to_string())
-}
-
 /// An ordinary thread again; 0 is the one that calls. Its end is the only reason why that fails.
 fn ordinary(tid: libc::pid_t) {
-    let _ = raw::set_policy(tid, libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0);
+    let _ = scheduling::ordinary(tid);
 }
 
 /// Niceness of the thread that calls.
 fn set_nice(nice: i8) -> Result<(), String> {
-    rustix::process::setpriority_process(None, nice.into()).map_err(|errno| errno.to_string())
-}
-
-/// The lowest that this thread may take, by trying; it has it then.
-fn lowest_nice() -> i8 {
-    if set_nice(LEAST_NICE).is_ok() {
-        return LEAST_NICE;
-    }
-    // setrlimit(2): the limit is 20 − niceness.
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nice).current.unwrap_or(40).min(40);
-    let nice = 20 - limit as i8;
-    if nice < 0 && set_nice(nice).is_ok() { nice } else { 0 }
+    scheduling::set_nice(nice).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -389,12 +358,6 @@ mod tests {
     }
 
     #[test]
-    fn cpus_are_counted_by_their_ranges() {
-        assert_eq!(["0\n", "0-1\n", "0-3,6", "0,2-3"].map(counted), [1, 2, 5, 3].map(Some));
-        assert_eq!(counted(""), None);
-    }
-
-    #[test]
     fn a_real_time_thread_that_never_sleeps_loses_it_and_says_so() {
         if !Machine::look().may_real_time {
             eprintln!("SKIPPED: real-time threads are not allowed here");
@@ -404,12 +367,12 @@ mod tests {
         let taken = grant.clone();
         let spinner = std::thread::spawn(move || {
             taken.take().unwrap();
-            let first = raw::policy();
+            let first = scheduling::is_real_time();
             let begun = Instant::now();
-            while raw::policy() == libc::SCHED_FIFO && begun.elapsed() < Duration::from_secs(5) {}
-            (first, raw::policy())
+            while scheduling::is_real_time() && begun.elapsed() < Duration::from_secs(5) {}
+            (first, scheduling::is_real_time())
         });
-        assert_eq!(spinner.join().unwrap(), (libc::SCHED_FIFO, libc::SCHED_OTHER));
+        assert_eq!(spinner.join().unwrap(), (true, false));
         let patience = Instant::now();
         while grant.lost().is_none() && patience.elapsed() < Duration::from_secs(2) {
             std::thread::sleep(Duration::from_millis(5));

@@ -7,7 +7,7 @@
 
 use crate::calibration::{Moment, Scale};
 use crate::raw;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use os::cpus::{self, Affinity};
 use std::time::Duration;
 
 const CLOCK_SOURCES: &str = "/sys/devices/system/clocksource/clocksource0";
@@ -165,21 +165,19 @@ fn judge(start: Moment, middle: Moment, end: Moment) -> Result<Accepted, Refused
 /// Visits each CPU that this thread may use, twice, and wants the counter to go up from one to the next.
 /// Moving takes some microseconds, so a counter that is behind by more than that is found.
 fn cpus_agree() -> bool {
-    let Ok(allowed) = sched_getaffinity(None) else { return true };
-    let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).take(MOST_CPUS);
+    let Ok(allowed) = Affinity::now() else { return true };
+    let cpus = allowed.cpus().take(MOST_CPUS);
     let mut last = 0;
     let mut agree = true;
     for cpu in cpus.clone().chain(cpus) {
-        let mut one = CpuSet::new();
-        one.set(cpu);
-        if sched_setaffinity(None, &one).is_ok() {
+        if cpus::pin(cpu).is_ok() {
             let ticks = raw::ticks_ordered();
             agree &= ticks >= last;
             last = ticks;
         }
     }
     // A set that was just read is valid; should it fail all the same, the thread stays on its last CPU.
-    let _ = sched_setaffinity(None, &allowed);
+    let _ = allowed.apply();
     agree
 }
 
@@ -222,9 +220,9 @@ mod tests {
 
     #[test]
     fn visiting_all_cpus_leaves_the_affinity_as_it_was() {
-        let before = sched_getaffinity(None).unwrap();
+        let before = Affinity::now().unwrap();
         cpus_agree();
-        assert_eq!(sched_getaffinity(None).unwrap(), before);
+        assert_eq!(Affinity::now().unwrap(), before);
     }
 
     #[test]

@@ -5,8 +5,7 @@
 //! | `ticks`, `ticks_ordered` | RDTSC is an intrinsic |
 //! | `libc_monotonic_ns` | rustix does not go through libc; the check wants the clock that other code sees |
 //! | `cpu_clock_ns` | rustix knows the clocks of the calling thread alone |
-//! | `set_policy`, `policy`, `set_slice` | rustix has no scheduling policies |
-
+//!
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// CLOCK_MONOTONIC in nanoseconds, straight from the vDSO.
@@ -59,36 +58,6 @@ pub fn cpu_clock_ns(clock: libc::clockid_t) -> Option<u64> {
     // SAFETY: `time` is a live, writable timespec for the whole call, and the call keeps no pointer to it.
     let status = unsafe { libc::clock_gettime(clock, &mut time) };
     (status == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
-}
-
-/// Scheduling policy and real-time priority of a thread; 0 is the one that calls.
-pub fn set_policy(tid: libc::pid_t, policy: i32, level: i32) -> std::io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: level };
-    // SAFETY: the kernel reads the parameters during the call, and they live until it is over.
-    let result = unsafe { libc::sched_setscheduler(tid, policy, &raw const parameters) };
-    if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
-}
-
-/// Gives the calling thread, an ordinary one, slices of the CPU of this length: it has no larger share, but
-/// once woken it goes before threads with longer ones (sched_setattr(2); since Linux 6.12, earlier kernels take
-/// no notice).
-pub fn set_slice(nanos: u64) -> std::io::Result<()> {
-    // SAFETY: zeroes are a valid sched_attr.
-    let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
-    attributes.size = size_of::<libc::sched_attr>() as u32;
-    attributes.sched_policy = libc::SCHED_OTHER as u32;
-    attributes.sched_nice = rustix::process::getpriority_process(None)?;
-    attributes.sched_runtime = nanos;
-    // SAFETY: the kernel reads as many bytes as `size` says, all of which live until the call is over.
-    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
-    if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
-}
-
-/// Scheduling policy of the calling thread.
-#[cfg(test)]
-pub fn policy() -> i32 {
-    // SAFETY: the call takes a thread's number alone and changes nothing.
-    unsafe { libc::sched_getscheduler(0) & !libc::SCHED_RESET_ON_FORK }
 }
 
 /// The time-stamp counter. Not ordered against neighbouring loads and stores: it may be read some tens of

@@ -1,9 +1,9 @@
 //! CPUs: which there are, who else uses them, and what they cost.
 
-use crate::files::{as_list, cpu_list};
 use crate::finding::{Finding, MEASURED, Mend, Severity, Weight};
 use crate::measured::ticks;
 use crate::{Files, Subject};
+use os::cpus::{as_list, parse_list};
 
 const CPUS: &str = "sys/devices/system/cpu";
 
@@ -19,11 +19,11 @@ pub(super) fn examine(subject: &Subject) -> Vec<Finding> {
 /// CPUs that this process may use.
 pub(super) fn may_use(files: &Files) -> Option<Vec<u32>> {
     let list = files.field("proc/self/status", "Cpus_allowed_list:")?;
-    Some(cpu_list(&list)).filter(|cpus| !cpus.is_empty())
+    parse_list(&list).filter(|cpus| !cpus.is_empty())
 }
 
 fn online(files: &Files) -> Option<Vec<u32>> {
-    Some(cpu_list(&files.line(&format!("{CPUS}/online"))?)).filter(|cpus| !cpus.is_empty())
+    parse_list(&files.line(&format!("{CPUS}/online"))?).filter(|cpus| !cpus.is_empty())
 }
 
 fn allowed(files: &Files) -> Finding {
@@ -70,7 +70,7 @@ fn siblings(files: &Files) -> Finding {
         return Finding::fine(id, "one thread per core");
     }
     let of = |cpu: &String| {
-        files.line(&format!("{CPUS}/{cpu}/topology/thread_siblings_list")).map(|l| cpu_list(&l))
+        files.line(&format!("{CPUS}/{cpu}/topology/thread_siblings_list")).and_then(|list| parse_list(&list))
     };
     let mut groups: Vec<Vec<u32>> = files.numbered(CPUS, "cpu").iter().filter_map(of).collect();
     groups.sort();

@@ -1,9 +1,9 @@
 //! Network interfaces: what a card merges and splits, its rings, how long it gathers, its queue, its stamps, its place.
 
 use crate::cpus::may_use;
-use crate::files::{as_list, cpu_list};
 use crate::finding::{COMPUTED, Finding, MEASURED, Mend, Severity, Weight};
 use crate::{Files, Subject};
+use os::cpus::{as_list, parse_list};
 use port::interface::{Interface, Link, Setup};
 
 /// Interfaces that are examined, at most.
@@ -293,7 +293,7 @@ fn place(files: &Files, device: &Device) -> Finding {
         return Finding::unknown(id, format!("{} does not report its memory node", device.name));
     };
     let list = files.line(&format!("sys/devices/system/node/node{node}/cpulist")).unwrap_or_default();
-    let near = cpu_list(&list);
+    let near = parse_list(&list).unwrap_or_default();
     let ours = may_use(files).unwrap_or_default();
     let far: Vec<u32> = ours.iter().copied().filter(|cpu| !near.contains(cpu)).collect();
     let found = format!("{} is at node {node} of {}, with CPUs {list}", device.name, nodes.len());

@@ -91,32 +91,6 @@ impl Files {
     }
 }
 
-/// CPUs of a list such as `0-3,8`; at most 8 192 of them.
-pub fn cpu_list(text: &str) -> Vec<u32> {
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last) = (first.trim().parse::<u32>().ok()?, last.trim().parse::<u32>().ok()?);
-        (last < 8_192).then_some(first..=last)
-    };
-    text.trim().split(',').filter_map(range).flatten().collect()
-}
-
-/// The shortest list of those CPUs, which are in order.
-pub fn as_list(cpus: &[u32]) -> String {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for cpu in cpus {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
-            _ => runs.push((*cpu, *cpu)),
-        }
-    }
-    let said = |(first, last): &(u32, u32)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    };
-    runs.iter().map(said).collect::<Vec<_>>().join(",")
-}
-
 /// Whether any bit is set in a mask such as `00000000,00000003`.
 pub fn has_bits(mask: &str) -> bool {
     mask.chars().any(|digit| digit.is_ascii_hexdigit() && digit != '0')
@@ -125,23 +99,9 @@ pub fn has_bits(mask: &str) -> bool {
 #[cfg(test)]
 mod own_tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
-    fn lists_of_cpus() {
-        assert_eq!(cpu_list("0-3,8\n"), [0, 1, 2, 3, 8]);
-        assert_eq!(cpu_list(""), [] as [u32; 0]);
-        assert_eq!(cpu_list("0-4000000000"), [] as [u32; 0]);
-        assert_eq!(as_list(&[0, 1, 2, 5]), "0-2,5");
+    fn masks_of_cpus() {
         assert!(has_bits("00000000,00000002") && !has_bits("0,00000000"));
-    }
-
-    proptest! {
-        #[test]
-        fn a_list_reads_back(mut cpus in proptest::collection::vec(0_u32..200, 0..40)) {
-            cpus.sort_unstable();
-            cpus.dedup();
-            prop_assert_eq!(cpu_list(&as_list(&cpus)), cpus);
-        }
     }
 }

@@ -5,9 +5,10 @@
 //! ```
 
 use crate::cpus::may_use;
-use crate::files::{as_list, cpu_list, has_bits};
+use crate::files::has_bits;
 use crate::finding::{Finding, Mend, Severity, Weight};
 use crate::{Device, Files, Subject};
+use os::cpus::{as_list, parse_list};
 
 /// Interrupts of a card that are looked at, and processes.
 const MOST_IRQS: usize = 512;
@@ -59,7 +60,7 @@ fn affinity(files: &Files, device: &Device) -> Option<Finding> {
         let list = files
             .line(&format!("proc/irq/{irq}/effective_affinity_list"))
             .or_else(|| files.line(&format!("proc/irq/{irq}/smp_affinity_list")))?;
-        Some(cpu_list(&list))
+        parse_list(&list)
     };
     let mut cpus: Vec<u32> = irqs.iter().filter_map(cpus_of).flatten().collect();
     cpus.sort_unstable();

@@ -7,7 +7,6 @@
 use clock::priority::{self, Demand, Grant};
 use clock::{Clock, HostClock};
 use plan::{Arrivals, Body, Load, Plan, Shape, Spin};
-use rustix::process::Resource;
 use rustls::ClientConfig;
 use schedule::{Limits, ScheduleError, Share};
 use std::fs::File;
@@ -141,7 +140,7 @@ impl Engine {
         let spin = decide_spin(&plan, threads);
         let priority = grant_priority(&plan, threads, spin);
         let io = choose::choose(&plan);
-        raise_descriptor_limit();
+        os::limits::raise_open_files();
         Ok(Self {
             plan: Arc::new(plan),
             clock,
@@ -201,7 +200,7 @@ impl Engine {
             }
             (Spin::Auto, Load::Open { .. }) if self.spin => "a CPU can be spared for each thread".to_owned(),
             (Spin::Auto, Load::Open { .. }) => {
-                format!("{} threads on {} CPUs leave none to spare", self.threads, priority::online_cpus())
+                format!("{} threads on {} CPUs leave none to spare", self.threads, os::cpus::online())
             }
         }
     }
@@ -371,7 +370,7 @@ fn spawn<D: Driver, R: Record + Send + 'static>(
     std::thread::Builder::new().name(format!("tare-http-{index}")).spawn(move || {
         let mut notes = Notes::default();
         if let Some(cpu) = cpu
-            && let Err(error) = pin(cpu)
+            && let Err(error) = os::cpus::pin(cpu)
         {
             notes.detail(&format!("thread {index} could not be pinned to CPU {cpu}: {error}"));
         }
@@ -439,9 +438,7 @@ fn decide_spin(plan: &Plan, threads: u32) -> bool {
         Spin::Always => true,
         Spin::Never => false,
         Spin::Auto => {
-            matches!(plan.load, Load::Open { .. })
-                && priority::online_cpus() > threads
-                && usable_cpus() >= threads
+            matches!(plan.load, Load::Open { .. }) && os::cpus::online() > threads && usable_cpus() >= threads
         }
     }
 }
@@ -469,7 +466,7 @@ fn grant_priority(plan: &Plan, threads: u32, spins: bool) -> Grant {
 
 /// CPUs that this process may use.
 fn usable_cpus() -> u32 {
-    rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count()).max(1)
+    os::cpus::usable().len().max(1) as u32
 }
 
 /// Asks for the memory that a closed loop's connections will need, which are all opened at once, and gives it
@@ -483,24 +480,16 @@ fn check_memory(plan: &Plan, connections: u32) -> Result<(), EngineError> {
 }
 
 fn check_cpus(plan: &Plan) -> Result<(), EngineError> {
-    let allowed = rustix::thread::sched_getaffinity(None)
-        .map_err(|errno| EngineError::Cpu { cpu: 0, problem: errno.to_string() })?;
+    let allowed =
+        os::cpus::Affinity::now().map_err(|error| EngineError::Cpu { cpu: 0, problem: error.to_string() })?;
     for cpu in &plan.engine.cpus {
-        let known = (*cpu as usize) < rustix::thread::CpuSet::MAX_CPU && allowed.is_set(*cpu as usize);
-        if !known {
-            let have = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
-            let have = have.map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(", ");
+        if !allowed.has(*cpu) {
+            let have = allowed.cpus().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(", ");
             let problem = format!("this process may not use that CPU; it may use {have}");
             return Err(EngineError::Cpu { cpu: *cpu, problem });
         }
     }
     Ok(())
-}
-
-fn pin(cpu: u32) -> Result<(), rustix::io::Errno> {
-    let mut set = rustix::thread::CpuSet::new();
-    set.set(cpu as usize);
-    rustix::thread::sched_setaffinity(None, &set)
 }
 
 /// A body is read once for each request, from its beginning: a pipe or a folder will not do.
@@ -517,14 +506,6 @@ pub(crate) fn own_descriptors() -> Result<(), rustix::io::Errno> {
     // SAFETY: this thread uses descriptors that it makes itself, and such as were made before this call and are
     // in both tables; none that another thread makes later ever reaches it.
     unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::FILES) }
-}
-
-/// Takes every descriptor that the hard limit allows.
-fn raise_descriptor_limit() {
-    let mut limit = rustix::process::getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    // Refused: then the soft limit holds, and running into it is a miss that says so.
-    let _ = rustix::process::setrlimit(Resource::Nofile, limit);
 }
 
 fn wall_ms() -> u64 {

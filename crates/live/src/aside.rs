@@ -1,21 +1,21 @@
 //! Stepping aside: whatever draws must not take time from what is measured.
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use os::cpus::Affinity;
+use os::scheduling;
 
 /// As much lower as leaves a busy machine some drawing.
-const NICE: i32 = 5;
+const LOWER: i8 = 5;
+const LOWEST: i8 = 19;
 
 /// Gives the calling thread a lower priority and keeps it off `cpus`, where engine threads are pinned, if that
 /// leaves it any. Both are a courtesy: where the kernel refuses, the thread goes on as it is.
 pub fn step_aside(cpus: &[u32]) {
-    let _ = rustix::process::nice(NICE);
-    let Ok(allowed) = sched_getaffinity(None) else { return };
-    let mut left = allowed;
-    for cpu in cpus.iter().map(|cpu| *cpu as usize).filter(|cpu| *cpu < CpuSet::MAX_CPU) {
-        left.unset(cpu);
+    if let Ok(nice) = scheduling::nice() {
+        let _ = scheduling::set_nice((nice as i8 + LOWER).min(LOWEST));
     }
-    if left.count() > 0 && left.count() < allowed.count() {
-        let _ = sched_setaffinity(None, &left);
+    let Ok(allowed) = Affinity::now() else { return };
+    if let Some(left) = allowed.without(cpus).filter(|left| *left != allowed) {
+        let _ = left.apply();
     }
 }
 
@@ -25,18 +25,17 @@ mod tests {
 
     #[test]
     fn only_this_thread_steps_aside() {
-        let before = sched_getaffinity(None).unwrap();
-        let nice = || rustix::process::getpriority_process(None).unwrap();
-        let own = nice();
-        let first = (0..CpuSet::MAX_CPU).find(|cpu| before.is_set(*cpu)).unwrap();
+        let (before, own) = (Affinity::now().unwrap(), scheduling::nice().unwrap());
+        let cpus: Vec<u32> = before.cpus().collect();
         let (there, lower) = std::thread::spawn(move || {
-            step_aside(&[first as u32]);
-            (sched_getaffinity(None).unwrap(), rustix::process::getpriority_process(None).unwrap())
+            step_aside(&cpus[..1]);
+            (Affinity::now().unwrap(), scheduling::nice().unwrap())
         })
         .join()
         .unwrap();
-        assert_eq!(there.is_set(first), before.count() == 1);
-        assert_eq!(lower, (own + NICE).min(19));
-        assert_eq!((sched_getaffinity(None).unwrap(), nice()), (before, own));
+        let first = before.cpus().next().unwrap();
+        assert_eq!(there.has(first), before.cpus().count() == 1);
+        assert_eq!(lower, (own + i32::from(LOWER)).min(19));
+        assert_eq!((Affinity::now().unwrap(), scheduling::nice().unwrap()), (before, own));
     }
 }

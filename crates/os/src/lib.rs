@@ -1,5 +1,15 @@
-//! What the operating system grants this process.
+//! What the operating system grants this process: CPUs, memory that stays, descriptors, and a place in the queue for a CPU.
+//!
+//! ```text
+//!   cpus        which there are, and where a thread runs
+//!   scheduling  which thread goes first
+//!   limits      open files
+//!   memory      what stays in memory, and what goes back
+//! ```
+//!
+//! Each is asked for in one place. Nothing here decides: whoever asks knows why, and says what was refused.
 
-mod memory;
-
-pub use memory::return_large_blocks;
+pub mod cpus;
+pub mod limits;
+pub mod memory;
+pub mod scheduling;

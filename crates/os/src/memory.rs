@@ -1,4 +1,14 @@
-//! What this process's allocator does with large blocks.
+//! Memory that stays where it is, and memory that goes back.
+
+/// Keeps this process's memory from being swapped out, once it was touched.
+///
+/// # Errors
+/// The limit on locked memory.
+pub fn keep() -> std::io::Result<()> {
+    // SAFETY: mlockall takes flags alone and changes no memory of this program.
+    let result = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_ONFAULT) };
+    if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
 
 /// From this size on a block is mapped by itself.
 const LARGE: libc::c_int = 64 << 10;

@@ -88,14 +88,10 @@ impl Supply {
     }
 }
 
-/// How many CPUs a list such as `0-3,8` names.
+/// CPUs that this process may use.
 fn allowed(status: &str) -> Option<u32> {
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    let count = |part: &str| match part.split_once('-') {
-        Some((from, to)) => Some(to.parse::<u32>().ok()?.checked_sub(from.parse().ok()?)? + 1),
-        None => part.parse::<u32>().ok().map(|_| 1),
-    };
-    list.trim().split(',').map(count).sum()
+    Some(os::cpus::parse_list(list)?.len() as u32)
 }
 
 fn field(text: &str, name: &str) -> Option<u64> {

@@ -49,7 +49,6 @@ use clock::HostClock;
 use mind::Mind;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
-use rustix::thread::{CpuSet, sched_setaffinity};
 use shared::Shared;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -177,10 +176,9 @@ impl Running {
     fn start_worker(&mut self, index: usize, worker: Worker) -> Result<(), TargetError> {
         let cpus = &self.shared.config.cpus;
         let cpu = if cpus.is_empty() { None } else { Some(cpus[index % cpus.len()]) };
-        let set = cpu.map(|cpu| one_cpu(cpu).ok_or(TargetError::Cpu(cpu))).transpose()?;
         let (pinned, was_pinned) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new().name(format!("target-{index}")).spawn(move || {
-            let done = set.is_none_or(|set| sched_setaffinity(None, &set).is_ok());
+            let done = cpu.is_none_or(|cpu| os::cpus::pin(cpu).is_ok());
             // The starter waits for this, and is gone only if it panicked.
             let _ = pinned.send(done);
             if done {
@@ -200,7 +198,7 @@ impl Running {
         let stop = self.writer_stop.clone();
         let thread = std::thread::Builder::new().name("target-truth".into()).spawn(move || {
             // Last in line for the CPU: what it writes about shall not be moved by it.
-            let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 19);
+            let _ = os::scheduling::set_nice(19);
             while !stop.load(Ordering::Relaxed) {
                 writer.drain();
                 std::thread::sleep(TRUTH_EVERY);
@@ -219,22 +217,6 @@ impl Drop for Running {
     }
 }
 
-fn one_cpu(cpu: u32) -> Option<CpuSet> {
-    let index = usize::try_from(cpu).ok().filter(|cpu| *cpu < CpuSet::MAX_CPU)?;
-    let mut set = CpuSet::new();
-    set.set(index);
-    Some(set)
-}
-
-/// As many descriptors as this process may have: tens of thousands of connections are usual.
-fn raise_descriptor_limit() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    // With the old limit the target works as well, until it is reached; then it rests and tries again.
-    let _ = setrlimit(Resource::Nofile, limit);
-}
-
 /// Serves until SIGINT, SIGTERM, or the configured duration is over: what `tare target` does.
 pub fn run(config: TargetConfig) -> Result<Truth, TargetError> {
     run_until(config, signal::stop_flag())
@@ -243,7 +225,8 @@ pub fn run(config: TargetConfig) -> Result<Truth, TargetError> {
 /// Serves until `stop` is set or the configured duration is over. Says on standard output where it listens.
 pub fn run_until(config: TargetConfig, stop: &AtomicBool) -> Result<Truth, TargetError> {
     let (duration, port_file, unix) = (config.duration, config.port_file.clone(), config.unix.clone());
-    raise_descriptor_limit();
+    // As many descriptors as this process may have: tens of thousands of connections are usual.
+    os::limits::raise_open_files();
     let running = spawn(config)?;
     if let Some(path) = port_file {
         let ports: String = running.addrs().iter().map(|addr| format!("{}\n", addr.port())).collect();

@@ -12,7 +12,7 @@ use crate::sender::{Pace, Schedule, Sender, Sent, Step};
 use crate::stage::Stage;
 use crate::stamps::{Method, Reader};
 use crate::tally::{Tally, Timeline};
-use crate::usage::{self, Cpu, Shares};
+use crate::usage::{Cpu, Shares};
 use crate::wall::Wall;
 use crate::ways::{self, Opened, Wanted, Way};
 use port::{Address, Port, Wish};
@@ -124,7 +124,7 @@ impl Outcome {
 
 /// CPUs of the senders, and the one of all else.
 pub fn cpus(threads: usize) -> (Vec<u32>, u32) {
-    let usable = usage::usable_cpus();
+    let usable = os::cpus::usable();
     let senders = (0..threads).map(|index| usable[index % usable.len()]).collect();
     (senders, usable[usable.len() - 1])
 }
@@ -173,7 +173,8 @@ pub fn run(stage: &Stage, setup: &Setup<'_>) -> Result<Outcome, WeighError> {
     let done = AtomicBool::new(false);
     let (sent, tally, shares, incoming) = std::thread::scope(|scope| {
         let reading = scope.spawn(|| {
-            usage::bind(other_cpu);
+            // Where that is refused, it runs anywhere.
+            let _ = os::cpus::pin(other_cpu);
             read(&mut readers, &timeline, &at_work, &expected)
         });
         let arriving = source.map(|source| {
@@ -202,7 +203,8 @@ pub fn run(stage: &Stage, setup: &Setup<'_>) -> Result<Outcome, WeighError> {
                 let (cpu, at_work) = (senders_cpus[index], &at_work);
                 scope.spawn(move || {
                     let sent = stage.at_generator(|| {
-                        usage::bind(cpu);
+                        // Where that is refused, it runs anywhere.
+                        let _ = os::cpus::pin(cpu);
                         sender.run()
                     });
                     at_work.fetch_sub(1, Ordering::Release);
@@ -375,7 +377,7 @@ impl Source {
         done: &AtomicBool,
     ) -> Sent {
         let Some(schedule) = schedule else { return Sent::default() };
-        let (wall, usable) = (Wall::default(), usage::usable_cpus());
+        let (wall, usable) = (Wall::default(), os::cpus::usable());
         let sender = Sender {
             port: self.port,
             probe: None,
@@ -395,7 +397,8 @@ impl Source {
                 scope.spawn(move || drain(socket, done));
             }
             let sent = stage.at_peer(|| {
-                usage::bind(usable[1 % usable.len()]);
+                // Where that is refused, it runs anywhere.
+                let _ = os::cpus::pin(usable[1 % usable.len()]);
                 sender.run()
             });
             sent.unwrap_or_else(|error| Sent { failure: Some(error.to_string()), ..Sent::default() })

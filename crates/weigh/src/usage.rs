@@ -1,20 +1,5 @@
 //! What a thread and a CPU did: time in user and kernel mode, time spent waiting for the CPU, and where a CPU's time went.
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-
-/// CPUs that this process may use.
-pub fn usable_cpus() -> Vec<u32> {
-    let Ok(set) = sched_getaffinity(None) else { return vec![0] };
-    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(|cpu| cpu as u32).collect()
-}
-
-/// Binds this thread to a CPU; where that is refused it runs anywhere.
-pub fn bind(cpu: u32) {
-    let mut set = CpuSet::new();
-    set.set(cpu as usize);
-    let _ = sched_setaffinity(None, &set);
-}
-
 /// What a thread has used since it began. Nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {

@@ -164,15 +164,9 @@ impl WeighHttpArgs {
     }
 }
 
-/// CPUs that this process may use, in ascending order.
-fn allowed_cpus() -> Vec<u32> {
-    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
-    (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(|cpu| cpu as u32).collect()
-}
-
 /// The first CPUs, where at least one is left for the target; else the kernel's choice.
 fn generator_cpus(threads: u32) -> Vec<u32> {
-    let cpus = allowed_cpus();
+    let cpus = os::cpus::usable();
     if cpus.len() > threads as usize { cpus[..threads as usize].to_vec() } else { Vec::new() }
 }
 
@@ -226,7 +220,7 @@ fn embedded(kind: Kind, setup: &Setup) -> anyhow::Result<Embedded> {
 }
 
 fn target_cpus(setup: &Setup) -> Vec<u32> {
-    let cpus = allowed_cpus();
+    let cpus = os::cpus::usable();
     let others: Vec<u32> = cpus.iter().copied().filter(|cpu| !setup.cpus.contains(cpu)).collect();
     if setup.cpus.is_empty() { Vec::new() } else { others }
 }

@@ -38,7 +38,7 @@ pub(super) struct Index {
 impl Index {
     /// Reads all bytes once, with several threads if that is worth it.
     pub fn build(bytes: &[u8]) -> Self {
-        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        let cpus = os::cpus::parallelism();
         Self::build_with(bytes, (bytes.len() / WORTH_A_THREAD).clamp(1, cpus.min(MOST_THREADS)), MOST_BLOCKS)
     }
 

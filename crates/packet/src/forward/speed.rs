@@ -220,7 +220,7 @@ impl SpeedPlan {
             self.trials
         )];
         notes.push("'wall clock': frames/s that the lanes really moved together here, the time in which they waited for a CPU included".to_owned());
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u32;
+        let cores = os::cpus::parallelism() as u32;
         for (column, size) in self.sizes.iter().enumerate() {
             for row in 1..self.threads.len() {
                 let (few, many) = (&cells[row - 1][column], &cells[row][column]);
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn threads_that_share_a_cpu_move_no_more_by_the_wall_clock() {
         // So many that they cannot all have a CPU: by their own CPU time each is as fast as one alone.
-        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u32;
+        let cpus = os::cpus::parallelism() as u32;
         let threads = cpus * 4;
         let plan =
             SpeedPlan { threads: vec![threads], sizes: vec![64], length: Picos::from_millis(20), ..plan() };

@@ -210,9 +210,7 @@ fn spawn(
     let pinned = move || {
         // Where the CPU is not ours the kernel chooses one.
         if let Some(cpu) = cpu {
-            let mut set = rustix::thread::CpuSet::new();
-            set.set(cpu as usize);
-            let _ = rustix::thread::sched_setaffinity(None, &set);
+            let _ = os::cpus::pin(cpu);
         }
         work();
     };

@@ -310,7 +310,7 @@ fn open_receiver(port: &str, longest: usize) -> Result<Box<dyn Port>, PacketErro
 }
 
 fn check_cpus(plan: &SendPlan) -> Result<(), PacketError> {
-    let usable = machine::usable_cpus();
+    let usable = os::cpus::usable();
     let Some(cpu) = plan.cpus.iter().find(|cpu| !usable.contains(cpu)) else { return Ok(()) };
     let usable: Vec<String> = usable.iter().map(u32::to_string).collect();
     let usable = usable.join(", ");

@@ -2,27 +2,6 @@
 //! is told.
 
 use clock::priority::Grant;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-
-/// CPUs that this process may use.
-pub fn usable_cpus() -> Vec<u32> {
-    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
-    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(|cpu| cpu as u32).collect()
-}
-
-/// Binds this thread to a CPU.
-fn pin(cpu: u32) -> Result<(), String> {
-    let mut set = CpuSet::new();
-    set.set(cpu as usize);
-    sched_setaffinity(None, &set).map_err(|errno| format!("CPU {cpu}: {errno}"))
-}
-
-/// Keeps this process's memory from being swapped out: a page that must be fetched costs more than any gap.
-fn keep_memory() -> Result<(), String> {
-    // SAFETY: mlockall takes flags alone and changes no memory of this program.
-    let result = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_ONFAULT) };
-    if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error().to_string()) }
-}
 
 /// Threads of a run, and the CPUs that there are for them.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +19,8 @@ pub struct Crew {
 
 impl Crew {
     pub fn here(spinning: u32, beside: u32, named: usize) -> Self {
-        let usable = usable_cpus().len();
-        Self { spinning, beside, named, usable, online: clock::priority::online_cpus().max(usable as u32) }
+        let usable = os::cpus::usable().len();
+        Self { spinning, beside, named, usable, online: os::cpus::online().max(usable as u32) }
     }
 
     /// Spinning takes a CPU that others can do without: why there is none, in words, and what would mend it.
@@ -108,10 +87,14 @@ fn settled(cpu: Option<u32>, is_first: bool, priority: Result<(), String>) -> Ve
         }
     };
     if let Some(cpu) = cpu {
-        note("a thread is not bound to its CPU", pin(cpu));
+        note(
+            "a thread is not bound to its CPU",
+            os::cpus::pin(cpu).map_err(|error| format!("CPU {cpu}: {error}")),
+        );
     }
     if is_first {
-        note("memory may be swapped out", keep_memory());
+        // A page that must be fetched costs more than any gap.
+        note("memory may be swapped out", os::memory::keep().map_err(|error| error.to_string()));
     }
     note("a thread has another priority than was granted", priority);
     note("the timer slack stays", clock::set_timer_slack_ns(1).map(drop).map_err(|error| error.to_string()));

@@ -191,7 +191,7 @@ impl ForwardPlanFile {
                 return Err(table.both(key, "table", why));
             }
         }
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let cores = os::cpus::parallelism();
         let threads = counts(table, "threads", &typed.threads, 1, MOST_THREADS)?;
         let sizes = counts(table, "sizes", &typed.sizes, SHORTEST, LONGEST)?;
         Ok(TablePlan {

@@ -44,7 +44,7 @@ pub enum Watch {
 impl Leg<'_> {
     /// Makes frames on this thread, on that CPU, until everything was made or `watch`, which another thread
     /// calls, says `End`. Nothing is made any more when this returns.
-    pub fn run(&self, cpu: usize, watch: &mut (dyn FnMut() -> Watch + Send)) -> io::Result<()> {
+    pub fn run(&self, cpu: u32, watch: &mut (dyn FnMut() -> Watch + Send)) -> io::Result<()> {
         let (over, ending) = (AtomicBool::new(false), AtomicBool::new(false));
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
         take_signal()?;
@@ -64,7 +64,7 @@ impl Leg<'_> {
             // It begins where this thread may be, before that stays on one CPU.
             let watcher =
                 std::thread::Builder::new().name("tare-watch".to_owned()).spawn_scoped(scope, watching)?;
-            let result = on_cpu(cpu, || self.work(&ending));
+            let result = os::cpus::on(cpu, || self.work(&ending));
             over.store(true, Release);
             watcher.thread().unpark();
             watcher.join().map_err(|_| io::Error::other("the thread that watches the frames panicked"))?;
@@ -132,36 +132,10 @@ fn take_signal() -> io::Result<()> {
     result
 }
 
-/// The CPU that this thread is on.
-pub fn current_cpu() -> usize {
-    rustix::thread::sched_getcpu()
-}
-
 /// A CPU for the worker of this queue: of those that this thread may use, the queue-th; for the first queue,
 /// the one it is on.
-pub fn cpu_for(queue: u32) -> usize {
-    let current = current_cpu();
-    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return current };
-    let cpus: Vec<usize> = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect();
+pub fn cpu_for(queue: u32) -> u32 {
+    let (current, cpus) = (os::cpus::current(), os::cpus::usable());
     let from = cpus.iter().position(|cpu| *cpu == current).unwrap_or(0);
-    cpus.get((from + queue as usize) % cpus.len().max(1)).copied().unwrap_or(current)
-}
-
-/// Does something on one CPU, and goes back to those that this thread had.
-fn on_cpu(cpu: usize, work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-    let affinity = rustix::thread::sched_getaffinity(None).ok();
-    let result = pin(cpu).and_then(|()| work());
-    if let Some(affinity) = affinity {
-        // As it was; where that fails, the thread stays on one of its CPUs.
-        let _ = rustix::thread::sched_setaffinity(None, &affinity);
-    }
-    result
-}
-
-/// Keeps this thread on one CPU: which receive queue of a veth gets the frames depends on it, and so does the
-/// count of refused ones.
-pub fn pin(cpu: usize) -> io::Result<()> {
-    let mut set = rustix::thread::CpuSet::new();
-    set.set(cpu);
-    Ok(rustix::thread::sched_setaffinity(None, &set)?)
+    cpus[(from + queue as usize) % cpus.len()]
 }

@@ -269,7 +269,7 @@ impl Offload for LivePort {
         };
         let _there = self.go_home()?;
         let cpu = leg::cpu_for(self.about.queue);
-        self.state.begin(order.first, cpu as u64);
+        self.state.begin(order.first, u64::from(cpu));
         self.state.write(
             state::CLOCK_OFFSET,
             clock::unix_ns().wrapping_sub(clock::monotonic_ns()).wrapping_sub(EPOCH_UNIX_NS),
@@ -322,7 +322,7 @@ impl LivePort {
         &self,
         prepared: &Prepared,
         call: &Call<'_>,
-        cpu: usize,
+        cpu: u32,
         (rate, origin): (Option<Rate>, u64),
         watch: &mut (dyn FnMut(&Made) -> Next + Send),
     ) -> Ended {
@@ -533,16 +533,13 @@ impl LivePort {
         let _there = self.go_home()?;
         let Some(copies) = &self.copies else { return Ok(()) };
         let before = self.dropped_by_interface();
-        // On one CPU from now on, where the tracepoints look.
-        let cpu = leg::current_cpu();
-        let affinity = rustix::thread::sched_getaffinity(None).ok();
-        leg::pin(cpu).map_err(|error| self.system("staying on one CPU", error))?;
-        self.state.begin(0, cpu as u64);
-        let result = copies.send(count);
-        if let Some(affinity) = affinity {
-            // As it was; where that fails, the thread stays on one of its CPUs.
-            let _ = rustix::thread::sched_setaffinity(None, &affinity);
-        }
+        // On one CPU, where the tracepoints look: the receive queue of a veth and the count of refused frames depend on it.
+        let cpu = os::cpus::current();
+        let sent = os::cpus::on(cpu, || {
+            self.state.begin(0, u64::from(cpu));
+            Ok(copies.send(count))
+        });
+        let result = sent.map_err(|error| self.system("staying on one CPU", error))?;
         self.counters.calls += 1;
         result.map_err(|error| self.system("BPF_PROG_RUN with live frames", error))?;
         let refused = self.refused(before);
