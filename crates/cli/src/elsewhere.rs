@@ -7,7 +7,7 @@ use clock::Clock;
 use measure::{Recorder, SinkLoss, Tapped};
 use sinks::{Hub, Place, RunInfo};
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use store::schema::SinkStatus;
 use units::Instant;
 
@@ -72,8 +72,7 @@ pub fn tapped(recorders: Vec<Recorder>, origin: Instant, hub: &mut Hub) -> Vec<T
 
 /// Wall-clock time of the run's origin, nanoseconds since 1970.
 pub fn origin_unix_ns(clock: &impl Clock, origin: Instant) -> u64 {
-    let (wall, now) = (SystemTime::now(), clock.now());
-    let wall = wall.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+    let (wall, now) = (clock::unix_ns(), clock.now());
     (wall + origin.since(now).as_nanos()).saturating_sub(now.since(origin).as_nanos())
 }
 
@@ -114,12 +113,11 @@ mod tests {
     fn the_origin_is_on_the_wall_where_it_is_on_the_clock() {
         let now = Instant::EPOCH + Picos::from_secs(100);
         let clock = FakeClock::at(now);
-        let wall = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
-        let before = wall();
+        let before = clock::unix_ns();
         let later = origin_unix_ns(&clock, now + Picos::from_secs(3));
         let earlier = origin_unix_ns(&clock, now.saturating_sub(Picos::from_secs(3)));
-        assert!((before + 3_000_000_000..=wall() + 3_000_000_000).contains(&later));
-        assert!((before - 3_000_000_000..=wall()).contains(&earlier));
+        assert!((before + 3_000_000_000..=clock::unix_ns() + 3_000_000_000).contains(&later));
+        assert!((before - 3_000_000_000..=clock::unix_ns()).contains(&earlier));
     }
 
     #[test]

@@ -123,7 +123,7 @@ fn drive(
     notes: Vec<String>,
     options: &Options,
 ) -> Result<Finished, Failure> {
-    let started = SystemTime::now();
+    let started = clock::wall_time();
     let mut places = elsewhere::places(options)?;
     let clock = HostClock::calibrate();
     let mut engine = prepare(clock)?;

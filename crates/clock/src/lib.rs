@@ -24,7 +24,7 @@ pub use agreement::{Agreement, Watch};
 pub use fake::FakeClock;
 pub use host::{HostClock, Source};
 pub use probe::{KernelClock, Refused};
-pub use raw::{monotonic_ns, tai_minus_unix_ns, thread_cpu_ns, unix_ns};
+pub use raw::{monotonic_ns, tai_minus_unix_ns, thread_cpu_ns, unix_ns, wall_time};
 pub use realtime::Realtime;
 pub use sleep::set_timer_slack_ns;
 

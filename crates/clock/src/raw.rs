@@ -7,6 +7,7 @@
 //! | `cpu_clock_ns` | rustix knows the clocks of the calling thread alone |
 //!
 use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::time::SystemTime;
 
 /// CLOCK_MONOTONIC in nanoseconds, straight from the vDSO.
 #[inline]
@@ -18,6 +19,11 @@ pub fn monotonic_ns() -> u64 {
 #[inline]
 pub fn unix_ns() -> u64 {
     nanos(clock_gettime(ClockId::Realtime))
+}
+
+/// CLOCK_REALTIME as others take it: for names and labels. Nothing is measured with it.
+pub fn wall_time() -> SystemTime {
+    SystemTime::now()
 }
 
 /// CLOCK_TAI − CLOCK_REALTIME in nanoseconds: whole seconds, which change with leap seconds alone. BPF programs

@@ -276,7 +276,8 @@ impl Engine {
             }
         }
         let end = plan.stop.duration.map_or(Instant::FAR, |time| origin + plan.stop.warmup + time);
-        let epoch_ms = wall_ms().saturating_sub(self.clock.now().since_epoch().as_nanos() / 1_000_000);
+        let epoch_ms = (clock::unix_ns() / 1_000_000)
+            .saturating_sub(self.clock.now().since_epoch().as_nanos() / 1_000_000);
         let (most_open, mut feed) = self.feed(share, origin, end)?;
         if control.may_steer() {
             feed.stay_until(end);
@@ -506,9 +507,4 @@ pub(crate) fn own_descriptors() -> Result<(), rustix::io::Errno> {
     // SAFETY: this thread uses descriptors that it makes itself, and such as were made before this call and are
     // in both tables; none that another thread makes later ever reaches it.
     unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::FILES) }
-}
-
-fn wall_ms() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(0, |time| time.as_millis() as u64)
 }

@@ -18,7 +18,6 @@ use opentelemetry_proto::tonic::collector::metrics::v1::{
     ExportMetricsServiceRequest, ExportMetricsServiceResponse,
 };
 use prost::Message;
-use std::time::{SystemTime, UNIX_EPOCH};
 use store::RunResult;
 
 const PORT: u16 = 4318;
@@ -141,14 +140,10 @@ impl Otlp {
     }
 }
 
-fn unix_ns() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
-}
-
 impl Exporter for Otlp {
     fn begin(&mut self, run: &RunInfo) -> Result<(), SinkError> {
         self.figures = Cumulative::new(run);
-        self.write(&message::sign_of_life(&self.figures, self.times(unix_ns())))
+        self.write(&message::sign_of_life(&self.figures, self.times(clock::unix_ns())))
     }
 
     fn start(&mut self, origin_unix_ns: u64) {
@@ -164,7 +159,7 @@ impl Exporter for Otlp {
 
     fn end(&mut self, result: &RunResult) -> Result<(), SinkError> {
         self.figures.end(result);
-        let end = self.last.map_or_else(unix_ns, |(_, end)| end + 1);
+        let end = self.last.map_or_else(clock::unix_ns, |(_, end)| end + 1);
         self.write(&message::request(&self.figures, self.shape, self.times(end)))
     }
 }

@@ -18,7 +18,6 @@ use crate::web::{Answer, Web, address};
 use message::{Histogram, Label, Sample, TimeSeries, WriteRequest};
 use prost::Message;
 use std::collections::HashSet;
-use std::time::{SystemTime, UNIX_EPOCH};
 use store::RunResult;
 
 const PORT: u16 = 9090;
@@ -207,7 +206,7 @@ fn advice(answer: &Answer, shape: Shape) -> Option<String> {
 }
 
 fn unix_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
+    (clock::unix_ns() / 1_000_000) as i64
 }
 
 impl Exporter for RemoteWrite {

@@ -277,7 +277,7 @@ pub fn keep(
     page: impl FnOnce(&Weighing) -> String,
     map: impl FnOnce(&Weighing) -> String,
 ) -> Result<PathBuf, StoreError> {
-    let name = run_folder::run_name("weigh", SystemTime::now());
+    let name = run_folder::run_name("weigh", clock::wall_time());
     let path = match out {
         Some(path) => path.to_owned(),
         None => folder()?.join(&name),

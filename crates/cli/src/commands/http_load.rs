@@ -19,7 +19,6 @@ use std::io::Read;
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 use store::RunResult;
 use store::schema::{OutcomeCount, Word};
 use units::{Bytes, OutcomeClass, Picos};
@@ -184,9 +183,9 @@ pub fn plan(args: &HttpLoadArgs) -> Result<(Plan, Vec<Note>)> {
 }
 
 fn seed() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::from(now.subsec_nanos())
-        ^ now.as_secs().rotate_left(30)
+    let now = clock::unix_ns();
+    (now % 1_000_000_000)
+        ^ (now / 1_000_000_000).rotate_left(30)
         ^ u64::from(std::process::id()).rotate_left(48)
 }
 

@@ -7,7 +7,6 @@ use clap::{ArgMatches, Args, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 const EXAMPLES: &str = "\
 Each trial is a separate run in a separate process. INVALID trials are counted and left out. Each
@@ -126,7 +125,7 @@ fn only_of_one_run(flag: &str) -> Failure {
 }
 
 fn seed() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::from(since.subsec_nanos()))
+    clock::unix_ns() % 1_000_000_000
 }
 
 /// A load command with `--trials` or `--until`: its group. `None` if it is one run.

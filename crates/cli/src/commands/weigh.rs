@@ -20,7 +20,6 @@ use profile::{Capability, Machine, Profile, Refused};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::SystemTime;
 use store::weighing::{self, Rated, SCHEMA, Skipped, Weighing};
 use weigh::WeighError;
 
@@ -259,5 +258,5 @@ fn keep_profile(capabilities: &[Capability]) -> anyhow::Result<()> {
 }
 
 fn unix_s() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    clock::unix_ns() / 1_000_000_000
 }

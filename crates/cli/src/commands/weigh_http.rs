@@ -12,7 +12,6 @@ use profile::{Capability, Machine, Profile, Refused};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 use units::{Count, Picos};
 use weigh::peak::Held;
 
@@ -186,7 +185,7 @@ fn weigh_all(
     stop: &Stop,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Weighing, Trouble> {
-    let started_at = store::rfc3339(SystemTime::now());
+    let started_at = store::rfc3339(clock::wall_time());
     let mut all = Vec::new();
     for kind in kinds {
         let target = url.is_none().then(|| embedded(*kind, &setup)).transpose()?;
@@ -260,13 +259,12 @@ fn keep(weighing: &Weighing) -> Option<PathBuf> {
     });
     let complete = weighing.kinds.iter().filter(|weighed| weighed.capability.peak_per_s > 0.0);
     complete.for_each(|weighed| profile.put(weighed.capability.clone()));
-    let now = SystemTime::now();
-    profile.made_unix_s = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    profile.made_unix_s = clock::unix_ns() / 1_000_000_000;
     profile.tare = env!("CARGO_PKG_VERSION").to_owned();
     if let Err(error) = profile.save(&home) {
         complain(&format!("tare: cannot store the profile: {error}"));
     }
-    let folder = home.join("weighings").join(store::run_name("weigh-http", now));
+    let folder = home.join("weighings").join(store::run_name("weigh-http", clock::wall_time()));
     let written = std::fs::create_dir_all(&folder)
         .and_then(|()| std::fs::write(folder.join("weigh.json"), weighing.to_json()));
     match written {

@@ -67,7 +67,7 @@ enum End {
 
 /// Runs the trials, tells what they came to, and says how the process shall end.
 pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
-    let started = SystemTime::now();
+    let started = clock::wall_time();
     let rounds = asked.trials.rounds()?;
     asked.sides.iter().try_for_each(|side| no_file_twice(side))?;
     let until = asked.trials.until.map(|wanted| Until::new(wanted.share, rounds.0, rounds.1));
