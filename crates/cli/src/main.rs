@@ -21,8 +21,6 @@ mod stored_windows;
 mod terminal;
 mod trials;
 mod watching;
-mod weigh_http;
-mod weigh_send;
 mod weighed;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};

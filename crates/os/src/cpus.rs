@@ -53,7 +53,8 @@ fn index(cpu: u32) -> Option<usize> {
     usize::try_from(cpu).ok().filter(|cpu| *cpu < CpuSet::MAX_CPU)
 }
 
-/// CPUs that the calling thread may use, in ascending order; where the kernel does not tell, the one that it is on.
+/// CPUs that the calling thread may use, in ascending order; where the kernel does not tell, the one that it
+/// is on.
 pub fn usable() -> Vec<u32> {
     Affinity::now().map_or_else(|_| vec![current()], |affinity| affinity.cpus().collect())
 }

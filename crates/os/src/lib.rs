@@ -1,4 +1,5 @@
-//! What the operating system grants this process: CPUs, memory that stays, descriptors, and a place in the queue for a CPU.
+//! What the operating system grants this process: CPUs, memory that stays, descriptors, and a place in the
+//! queue for a CPU.
 //!
 //! ```text
 //!   cpus        which there are, and where a thread runs

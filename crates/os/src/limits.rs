@@ -2,7 +2,8 @@
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Takes every descriptor that the hard limit allows. Where that is refused the soft limit holds, and whoever runs into it says so.
+/// Takes every descriptor that the hard limit allows. Where that is refused the soft limit holds, and whoever
+/// runs into it says so.
 pub fn raise_open_files() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

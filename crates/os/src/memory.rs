@@ -15,9 +15,10 @@ const LARGE: libc::c_int = 64 << 10;
 
 /// Large blocks go back to the system as soon as they are free, from now on.
 ///
-/// glibc's malloc begins so, but each large block that is freed raises the size from which on the next are mapped, up to 32 MiB: they
-/// come from heaps then, and leave holes there when they go. Whoever makes pictures of 100 KiB each second holds 40 MiB
-/// after an hour, of which little is in use. Setting the size fixes it (mallopt(3)).
+/// glibc's malloc begins so, but each large block that is freed raises the size from which on the next are
+/// mapped, up to 32 MiB: they come from heaps then, and leave holes there when they go. Whoever makes
+/// pictures of 100 KiB each second holds 40 MiB after an hour, of which little is in use. Setting the size
+/// fixes it (mallopt(3)).
 pub fn return_large_blocks() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt takes two integers, and may be called at any time by any thread.
@@ -31,7 +32,8 @@ pub fn return_large_blocks() {
 mod tests {
     use super::*;
 
-    /// Whether a block is mapped by itself: then only its header of 16 bytes is in front of it in its first page.
+    /// Whether a block is mapped by itself: then only its header of 16 bytes is in front of it in its first
+    /// page.
     fn is_mapped(block: &[u8]) -> bool {
         block.as_ptr() as usize % 4_096 == 16
     }

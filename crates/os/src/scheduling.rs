@@ -8,7 +8,8 @@ use std::io;
 /// The highest ordinary priority.
 const LEAST_NICE: i8 = -20;
 
-/// `SCHED_FIFO` for the calling thread, with a priority from 1 (the lowest) to 99. Threads that it makes are ordinary ones.
+/// `SCHED_FIFO` for the calling thread, with a priority from 1 (the lowest) to 99. Threads that it makes are
+/// ordinary ones.
 ///
 /// # Errors
 /// The kernel does not allow it.
@@ -38,8 +39,9 @@ fn set_policy(tid: i32, policy: i32, level: i32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Gives the calling thread, an ordinary one, slices of the CPU of this length: it has no larger share, but once woken it goes
-/// before threads with longer ones (sched_setattr(2); since Linux 6.12, earlier kernels take no notice).
+/// Gives the calling thread, an ordinary one, slices of the CPU of this length: it has no larger share, but
+/// once woken it goes before threads with longer ones (sched_setattr(2); since Linux 6.12, earlier kernels
+/// take no notice).
 ///
 /// # Errors
 /// The kernel does not allow it.
@@ -71,7 +73,8 @@ pub fn set_nice(nice: i8) -> io::Result<()> {
     Ok(rustix::process::setpriority_process(None, nice.into())?)
 }
 
-/// The lowest niceness that the calling thread may take, by trying; it has it then. 0 if none is below the usual one.
+/// The lowest niceness that the calling thread may take, by trying; it has it then. 0 if none is below the
+/// usual one.
 pub fn take_lowest_nice() -> i8 {
     let allowed = [LEAST_NICE, limits::lowest_nice()];
     let taken = allowed.into_iter().find(|nice| *nice < 0 && set_nice(*nice).is_ok());

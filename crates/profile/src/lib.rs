@@ -24,8 +24,8 @@ pub struct Point {
     pub achieved_per_s: f64,
     pub user_ns: f64,
     pub system_ns: f64,
-    /// Softirq time of the generator's CPUs, which is in none of the above; `None` where it cannot be told apart (it is
-    /// then in `system_ns`, or was caused by others).
+    /// Softirq time of the generator's CPUs, which is in none of the above; `None` where it cannot be told
+    /// apart (it is then in `system_ns`, or was caused by others).
     pub softirq_ns: Option<f64>,
     pub lateness_p50_ns: u64,
     pub lateness_p99_ns: u64,

@@ -52,7 +52,6 @@ use rustix::fd::OwnedFd;
 use shared::Shared;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -183,7 +182,7 @@ impl Running {
             let _ = pinned.send(done);
             if done {
                 // One nanosecond of timer slack instead of fifty microseconds; without it, waits are only less exact.
-                let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+                let _ = clock::set_timer_slack_ns(1);
                 worker.run();
             }
         });

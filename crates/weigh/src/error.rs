@@ -11,4 +11,11 @@ pub enum WeighError {
     Bed(#[from] bed::BedError),
     #[error("{what}: {source}")]
     System { what: String, source: std::io::Error },
+    #[error("cannot reach {url}")]
+    Unreachable { url: String },
+    /// What a trial printed instead of a result.
+    #[error("a trial failed: {0}")]
+    Trial(String),
+    #[error("cannot read the result of a trial: {0}")]
+    Result(serde_json::Error),
 }

@@ -11,13 +11,16 @@
 //! ```
 
 pub mod backload;
+mod child;
 mod claims;
 mod error;
 mod frames;
+pub mod http;
 mod neighbour;
 pub mod packets;
 pub mod peak;
 mod run;
+pub mod send;
 mod sender;
 mod stage;
 mod stamps;

@@ -248,3 +248,30 @@ fn time_comes_from_the_clock_alone() {
         .collect();
     assert!(wrong.is_empty(), "reads of a clock outside `clock`: {}", wrong.join(", "));
 }
+
+#[test]
+fn the_operating_system_is_asked_in_one_place() {
+    const CALLS: [&str; 9] = [
+        "sched_setaffinity",
+        "sched_getaffinity",
+        "sched_setscheduler",
+        "sched_setattr",
+        "setpriority",
+        "getrlimit",
+        "setrlimit",
+        "mlockall",
+        "available_parallelism",
+    ];
+    let makes = |line: &str| {
+        !line.trim_start().starts_with("//") && CALLS.iter().any(|call| line.contains(&format!("{call}(")))
+    };
+    let wrong: Vec<String> = sources(&[".rs"])
+        .iter()
+        .filter(|(name, _)| name.starts_with("crates/") && !name.starts_with("crates/os/"))
+        .flat_map(|(name, text)| {
+            let lines = text.lines().enumerate().filter(|(_, line)| makes(line));
+            lines.map(|(number, line)| format!("{name}:{}: {line}", number + 1)).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(wrong.is_empty(), "crate `os` has a function for each of these:\n{}", wrong.join("\n"));
+}

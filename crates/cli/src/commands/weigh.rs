@@ -185,7 +185,7 @@ fn everything(output: &WeighOutput) -> Result<Status, Failure> {
     }
     if !session.is_stopped() {
         let mut tell = session.tell();
-        let stop = session.stop.clone().into();
+        let stop = session.stop.clone();
         for capability in weigh_http::quick(&stop, &mut tell)? {
             session.keep_rate(capability);
         }
@@ -238,7 +238,7 @@ fn finish(mut session: Session, output: &WeighOutput, next: &str) -> Result<Stat
 }
 
 /// Puts rates into this machine's profile.
-fn keep_profile(capabilities: &[Capability]) -> anyhow::Result<()> {
+pub fn keep_profile(capabilities: &[Capability]) -> anyhow::Result<()> {
     // No rate that was kept is nothing to go by: an earlier weighing's figure is better.
     let known: Vec<&Capability> = capabilities.iter().filter(|one| one.peak_per_s > 0.0).collect();
     if known.is_empty() {

@@ -1,18 +1,23 @@
 //! `tare weigh http`: how many requests a second this machine can send with a VALID verdict, and what each costs it.
 
+use crate::commands::weigh::keep_profile;
 use crate::embedded::Embedded;
+use crate::interrupt;
 use crate::status::{Failure, Status, complain};
 use crate::terminal::print_all;
-use crate::weigh_http::{Kind, Setup, Stop, Trouble, Weighed, weigh};
 use anyhow::anyhow;
 use clap::{ArgAction, Args};
 use measure::ExitStatus;
 use plan::{Scheme, TargetUrl};
-use profile::{Capability, Machine, Profile, Refused};
+use profile::Capability;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use units::{Count, Picos};
+use weigh::WeighError;
+use weigh::http::{Kind, Progress, Setup, Weighed};
 use weigh::peak::Held;
 
 /// Of a weighing's file.
@@ -79,15 +84,16 @@ pub struct WeighHttpArgs {
 pub fn run(args: &WeighHttpArgs) -> Result<Status, Failure> {
     let setup = args.setup()?;
     let kinds = args.kinds()?;
-    let stop = Stop::listen()?;
+    let stop = Arc::new(AtomicBool::new(false));
+    interrupt::heed(&stop, Some(&stop))?;
     let mut progress = |line: &str| complain(&format!("tare: {line}"));
     let outcome = weigh_all(&kinds, args.url.as_deref(), setup, &stop, &mut progress);
     let weighing = match outcome {
-        Err(Trouble::Unreachable(failure)) => {
-            let _ = failure.report();
+        Err(error) if matches!(error.downcast_ref(), Some(WeighError::Unreachable { .. })) => {
+            let _ = Failure::wrong(error).report();
             return Ok(Status::Run(ExitStatus::Unreachable));
         }
-        Err(Trouble::Failed(failure)) => return Err(failure),
+        Err(error) => return Err(error.into()),
         Ok(weighing) => weighing,
     };
     let place = if args.no_save { None } else { keep(&weighing) };
@@ -95,16 +101,16 @@ pub fn run(args: &WeighHttpArgs) -> Result<Status, Failure> {
         true => print_all(&weighing.to_json())?,
         false => print_all(&weighing.to_text(place.as_deref()))?,
     }
-    Ok(if stop.is_set() { Status::Run(ExitStatus::Interrupted) } else { Status::Done })
+    Ok(if stop.load(Ordering::Relaxed) { Status::Run(ExitStatus::Interrupted) } else { Status::Done })
 }
 
 /// The short form against the embedded target, for those who weigh other things as well: all kinds in about half a minute. What was
 /// weighed before it was stopped is returned; nothing is kept or printed but what `progress` is told.
-pub fn quick(stop: &Stop, progress: &mut dyn FnMut(&str)) -> Result<Vec<Capability>, Failure> {
+pub fn quick(stop: &AtomicBool, progress: &mut dyn FnMut(&str)) -> Result<Vec<Capability>, Failure> {
     let setup = Setup { cpus: generator_cpus(1), ..Setup::quick() };
     match weigh_all(&Kind::ALL, None, setup, stop, progress) {
         Ok(weighing) => Ok(weighing.kinds.into_iter().map(|weighed| weighed.capability).collect()),
-        Err(Trouble::Unreachable(failure) | Trouble::Failed(failure)) => Err(failure),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -182,9 +188,9 @@ fn weigh_all(
     kinds: &[Kind],
     url: Option<&str>,
     setup: Setup,
-    stop: &Stop,
+    stop: &AtomicBool,
     progress: &mut dyn FnMut(&str),
-) -> Result<Weighing, Trouble> {
+) -> anyhow::Result<Weighing> {
     let started_at = store::rfc3339(clock::wall_time());
     let mut all = Vec::new();
     for kind in kinds {
@@ -196,13 +202,25 @@ fn weigh_all(
             (Some(target), _) => (target.url().to_owned(), "embedded target".to_owned()),
             (None, url) => (url.unwrap_or_default().to_owned(), url.unwrap_or_default().to_owned()),
         };
-        all.extend(weigh(*kind, &to, &against, &own, stop, progress)?);
-        if stop.is_set() {
+        let mut tell = |seen| progress(&line(seen));
+        all.extend(weigh::http::weigh(*kind, &to, &against, &own, stop, &mut tell)?);
+        if stop.load(Ordering::Relaxed) {
             break;
         }
     }
     let conditions = conditions(url, &setup);
-    Ok(Weighing { started_at, conditions, kinds: all, is_partial: stop.is_set() })
+    Ok(Weighing { started_at, conditions, kinds: all, is_partial: stop.load(Ordering::Relaxed) })
+}
+
+fn line(seen: Progress) -> String {
+    match seen {
+        Progress::Saturated { kind, per_s } => {
+            format!("{}: {} at most", kind.words(), report::rate(per_s.round()))
+        }
+        Progress::Tried { kind, per_s, word } => {
+            format!("{}: {} {}", kind.words(), report::rate(per_s), word.as_str())
+        }
+    }
 }
 
 /// A target on the CPUs that the generator leaves.
@@ -250,18 +268,9 @@ fn keep(weighing: &Weighing) -> Option<PathBuf> {
             return None;
         }
     };
-    let machine = Machine::read();
-    let mut profile = Profile::of(&machine, &home).unwrap_or_else(|refused| {
-        if refused != Refused::None {
-            complain(&format!("tare: the old profile is set aside: {refused}"));
-        }
-        Profile::new(machine, env!("CARGO_PKG_VERSION"))
-    });
-    let complete = weighing.kinds.iter().filter(|weighed| weighed.capability.peak_per_s > 0.0);
-    complete.for_each(|weighed| profile.put(weighed.capability.clone()));
-    profile.made_unix_s = clock::unix_ns() / 1_000_000_000;
-    profile.tare = env!("CARGO_PKG_VERSION").to_owned();
-    if let Err(error) = profile.save(&home) {
+    let capabilities: Vec<Capability> =
+        weighing.kinds.iter().map(|weighed| weighed.capability.clone()).collect();
+    if let Err(error) = keep_profile(&capabilities) {
         complain(&format!("tare: cannot store the profile: {error}"));
     }
     let folder = home.join("weighings").join(store::run_name("weigh-http", clock::wall_time()));

@@ -2,7 +2,6 @@
 
 use crate::commands::weigh::{Session, WeighOutput};
 use crate::status::Failure;
-use crate::weigh_send;
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -238,7 +237,7 @@ fn rate(stage: &Stage, way: Way, size: usize, is_quick: bool, session: &mut Sess
         return;
     }
     let stop = session.stop.clone();
-    match weigh_send::weigh(stage, way, size, is_quick, &stop, &mut session.tell()) {
+    match weigh::send::weigh(stage, way, size, is_quick, &stop, &mut session.tell()) {
         Ok(Some(capability)) => session.keep_rate(capability),
         Ok(None) => {}
         Err(why) => session.weighing.notes.push(format!("rates of {way}, {size} B: {why}")),

@@ -1,23 +1,22 @@
 //! The rates that `tare send` keeps through a port, for the profile: runs of this same program, in a bed.
 //!
 //! ```text
-//!   as fast as it goes ─► saturated; from there search the highest rate at which the verdict is VALID, then half of it ─► points
+//!   as fast as it goes ─► saturated
+//!   search from there  ─► the highest rate at which the verdict is VALID
+//!   half of it         ─► what a frame costs with ease
 //! ```
 
-use measure::CriterionId;
+use crate::peak::{Effort, Held, search};
+use crate::{Stage, Way, WeighError, child};
 use profile::{Capability, Point};
 use serde_json::Value;
-use std::io::{Read, Seek};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-use weigh::peak::{Effort, Held, search};
-use weigh::{Stage, Way};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use store::schema::CriterionId;
 
 /// Above this share of a thread, the generator itself is the limit.
 const AT_EASE: f64 = 0.85;
-/// How much longer than its load a run may take.
-const OVERTIME: Duration = Duration::from_secs(20);
 
 /// How the rates are looked for.
 struct Trials {
@@ -40,7 +39,8 @@ impl Trials {
     }
 }
 
-/// Weighs one port with one frame size; `None` if it was stopped, or the port has no address that another process could open.
+/// Weighs one port with one frame size; `None` if it was stopped, or the port has no address that another
+/// process could open.
 ///
 /// # Errors
 /// Why there is no rate.
@@ -51,10 +51,10 @@ pub fn weigh(
     is_quick: bool,
     stop: &AtomicBool,
     tell: &mut dyn FnMut(&str),
-) -> Result<Option<Capability>, String> {
+) -> Result<Option<Capability>, WeighError> {
     let trials = Trials::of(is_quick);
     let Some(port) = stage.send_address(way) else { return Ok(None) };
-    let _gate = stage.open_gate(way).map_err(|error| error.to_string())?;
+    let _gate = stage.open_gate(way)?;
     let run = |rate: Option<u64>| one(stage, way, &port, size, rate, trials.length, stop);
     let Some(saturated) = run(None)? else { return Ok(None) };
     tell(&format!("{way} {size} B: `tare send --rate max` reaches {:.0}/s", saturated.point.achieved_per_s));
@@ -112,21 +112,13 @@ fn one(
     rate: Option<u64>,
     length: Duration,
     stop: &AtomicBool,
-) -> Result<Option<Trial>, String> {
-    if stop.load(Ordering::Relaxed) {
-        return Ok(None);
-    }
-    let failed = |what: &str, error: std::io::Error| format!("{what}: {error}");
-    let program = std::env::current_exe().map_err(|error| failed("the tare program", error))?;
-    let program = program.display().to_string();
+) -> Result<Option<Trial>, WeighError> {
+    let program = child::program()?;
     let mut command = match stage.generator().filter(|_| way != Way::Mem) {
-        Some(namespace) => namespace.command(&program),
+        Some(namespace) => namespace.command(&program.display().to_string()),
         None => Command::new(&program),
     };
     let rate_word = rate.map_or("max".to_owned(), |rate| rate.max(1).to_string());
-    let mut stdout = tempfile::tempfile().map_err(|error| failed("a trial's file", error))?;
-    let mut stderr = tempfile::tempfile().map_err(|error| failed("a trial's file", error))?;
-    let (out, err) = (stdout.try_clone(), stderr.try_clone());
     command.args(["send", "--json", "--no-save", "--no-progress", "--port", port]);
     command.args([
         "--size",
@@ -137,51 +129,10 @@ fn one(
         &format!("{}ms", length.as_millis()),
     ]);
     command.args(stage.send_destination(way));
-    command.stdin(Stdio::null());
-    command.stdout(out.map_err(|error| failed("a trial's file", error))?);
-    command.stderr(err.map_err(|error| failed("a trial's file", error))?);
-    let child = command.spawn().map_err(|error| failed("a run of tare send", error))?;
-    if !Watched(child).wait(length + OVERTIME, stop)? {
-        return Ok(None);
-    }
-    let text = whole(&mut stdout)?;
-    match serde_json::from_str::<Value>(&text) {
+    let Some(ran) = child::run(command, length, stop)? else { return Ok(None) };
+    match serde_json::from_str::<Value>(&ran.said) {
         Ok(result) => Ok(Some(trial(&result, rate))),
-        Err(_) => Err(whole(&mut stderr)?.trim().to_owned()),
-    }
-}
-
-fn whole(file: &mut std::fs::File) -> Result<String, String> {
-    let mut text = String::new();
-    let read = file.rewind().and_then(|()| file.read_to_string(&mut text));
-    read.map(|_| text).map_err(|error| format!("cannot read a trial's output: {error}"))
-}
-
-/// A child that is ended when this is dropped.
-struct Watched(Child);
-
-impl Watched {
-    /// Whether it ended by itself.
-    fn wait(mut self, limit: Duration, stop: &AtomicBool) -> Result<bool, String> {
-        let begun = Instant::now();
-        loop {
-            match self.0.try_wait() {
-                Ok(Some(_)) => return Ok(!stop.load(Ordering::Relaxed)),
-                Ok(None) if stop.load(Ordering::Relaxed) => return Ok(false),
-                Ok(None) if begun.elapsed() > limit => {
-                    return Err("a run of tare send did not end in time".to_owned());
-                }
-                Ok(None) => std::thread::sleep(Duration::from_millis(10)),
-                Err(error) => return Err(error.to_string()),
-            }
-        }
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        Err(_) => Err(WeighError::Wrong(ran.complaint.trim().to_owned())),
     }
 }
 

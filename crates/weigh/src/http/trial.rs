@@ -1,74 +1,19 @@
 //! One trial: `tare http` as a child, and what its verdict and figures say.
 
 use super::{Kind, Setup};
-use crate::interrupt;
-use crate::status::Failure;
-use anyhow::{Context, anyhow};
-use rustix::process::{Pid, Signal, kill_process};
-use std::io::{Read, Seek};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::peak::Held;
+use crate::{WeighError, child};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use store::RunResult;
 use store::schema::{CriterionId, Word};
-use weigh::peak::Held;
 
-/// How often a trial is looked at, and how much longer than its length it may take.
-const LOOK: Duration = Duration::from_millis(10);
-const OVERTIME: Duration = Duration::from_secs(20);
 /// An engine thread that works less than this has time to spare: if it is late, something else had its CPU.
 const AT_EASE: f64 = 0.75;
 /// The exit status of a trial whose target could not be reached, and of one whose command is wrong.
 const UNREACHABLE: i32 = 5;
 const WRONG: i32 = 2;
-
-/// Why a kind of load could not be weighed.
-#[derive(Debug)]
-pub enum Trouble {
-    /// The target could not be reached at all.
-    Unreachable(Failure),
-    Failed(Failure),
-}
-
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(failure)
-    }
-}
-
-impl From<anyhow::Error> for Trouble {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-/// Set by Ctrl-C or SIGTERM; a second one quits at once.
-#[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
-
-impl From<Arc<AtomicBool>> for Stop {
-    /// Somebody else hears the signals.
-    fn from(flag: Arc<AtomicBool>) -> Self {
-        Self(flag)
-    }
-}
-
-impl Stop {
-    /// Hears the signals from now on.
-    ///
-    /// # Errors
-    /// They cannot be handled.
-    pub fn listen() -> Result<Self, Failure> {
-        let stop = Self::default();
-        interrupt::heed(&stop.0, Some(&stop.0))?;
-        Ok(stop)
-    }
-
-    pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// The figures of one trial. Times are nanoseconds, those of CPU for each request.
 #[derive(Clone, Debug)]
@@ -113,35 +58,17 @@ pub fn run(
     setup: &Setup,
     rate: Option<u64>,
     connections: u32,
-    stop: &Stop,
-) -> Result<Option<Trial>, Trouble> {
-    if stop.is_set() {
-        return Ok(None);
-    }
-    let program = std::env::current_exe().context("the tare program cannot be found")?;
-    let mut stdout = tempfile::tempfile().context("cannot make a file for a trial's output")?;
-    let mut stderr = tempfile::tempfile().context("cannot make a file for a trial's output")?;
-    let child = Command::new(program)
-        .args(arguments(kind, url, setup, rate, connections))
-        .stdin(Stdio::null())
-        .stdout(stdout.try_clone().context("cannot make a file for a trial's output")?)
-        .stderr(stderr.try_clone().context("cannot make a file for a trial's output")?)
-        .spawn()
-        .context("cannot start a trial")?;
-    let limit = setup.length + setup.warmup + OVERTIME;
-    let Some(status) = Watched(child).wait(limit, stop)? else { return Ok(None) };
-    let said = whole(&mut stdout)?;
-    let complaint = whole(&mut stderr)?;
-    match status.code() {
-        // Also one that the signal found before it could handle signals.
-        _ if stop.is_set() => return Ok(None),
-        Some(UNREACHABLE) => {
-            return Err(Trouble::Unreachable(Failure::wrong(anyhow!("cannot reach {url}"))));
-        }
-        Some(WRONG) | None => return Err(anyhow!("a trial failed: {}", complaint.trim()).into()),
+    stop: &AtomicBool,
+) -> Result<Option<Trial>, WeighError> {
+    let mut command = Command::new(child::program()?);
+    command.args(arguments(kind, url, setup, rate, connections));
+    let Some(ran) = child::run(command, setup.length + setup.warmup, stop)? else { return Ok(None) };
+    match ran.status.code() {
+        Some(UNREACHABLE) => return Err(WeighError::Unreachable { url: url.to_owned() }),
+        Some(WRONG) | None => return Err(WeighError::Trial(ran.complaint.trim().to_owned())),
         Some(_) => {}
     }
-    let result: RunResult = serde_json::from_str(&said).context("cannot read the result of a trial")?;
+    let result: RunResult = serde_json::from_str(&ran.said).map_err(WeighError::Result)?;
     Ok(Some(trial(&result, rate.unwrap_or(0))))
 }
 
@@ -163,49 +90,6 @@ fn arguments(kind: Kind, url: &str, setup: &Setup, rate: Option<u64>, connection
     all.extend(setup.flags.iter().cloned());
     all.push(url.to_owned());
     all
-}
-
-/// A child that is ended when this is dropped.
-struct Watched(Child);
-
-impl Watched {
-    /// `None` if it was stopped and had nothing to say.
-    fn wait(mut self, limit: Duration, stop: &Stop) -> Result<Option<ExitStatus>, Failure> {
-        let mut left = limit;
-        let mut is_told = false;
-        loop {
-            if let Some(status) = self.0.try_wait().context("cannot wait for a trial")? {
-                return Ok(Some(status));
-            }
-            if stop.is_set() && !is_told {
-                is_told = true;
-                // A Ctrl-C of the terminal reached it as well; one more would make it quit at once, which is what is wanted.
-                let _ = kill_process(Pid::from_child(&self.0), Signal::INT);
-                left = left.min(Duration::from_secs(5));
-            }
-            if left.is_zero() {
-                let why = format!("a trial did not end within {} s", limit.as_secs());
-                return if stop.is_set() { Ok(None) } else { Err(Failure::wrong(anyhow!(why))) };
-            }
-            std::thread::sleep(LOOK);
-            left = left.saturating_sub(LOOK);
-        }
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        // It has usually ended; if not, it is ended now.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn whole(file: &mut std::fs::File) -> Result<String, Failure> {
-    let mut text = String::new();
-    file.rewind().context("cannot read a trial's output")?;
-    file.read_to_string(&mut text).context("cannot read a trial's output")?;
-    Ok(text)
 }
 
 fn trial(result: &RunResult, asked_per_s: u64) -> Trial {

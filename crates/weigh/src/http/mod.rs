@@ -2,22 +2,26 @@
 //!
 //! ```text
 //!   saturate ─► closed loop, as fast as it goes ─► where to begin; memory
-//!   search   ─► open loops ─► the highest rate at which verdicts stay VALID (crate `host`, `peak`), a few times
+//!   search   ─► open loops ─► the highest rate at which verdicts stay VALID (`peak`), a few times
 //!   curve    ─► open loops at parts of it ─► CPU time and lateness at each rate
 //!                                                                            └─► Capability, for the profile
 //! ```
 //!
-//! Each trial is a run of `tare http` in a process of its own, with a verdict of its own: what is weighed is what users run.
+//! Each trial is a run of `tare http` in a process of its own, with a verdict of its own: what is weighed is
+//! what users run.
 
 mod kind;
 mod trial;
 
 pub use kind::Kind;
-pub use trial::{Stop, Trial, Trouble};
+pub use trial::Trial;
 
+use crate::WeighError;
+use crate::peak::{self, Effort, Found, Held};
 use profile::{Capability, Point};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use weigh::peak::{self, Effort, Found, Held};
+use store::schema::Word;
 
 /// How it is weighed.
 #[derive(Clone, Debug)]
@@ -84,6 +88,15 @@ pub struct Weighed {
     pub is_partial: bool,
 }
 
+/// What is told while it goes on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Progress {
+    /// As fast as it went.
+    Saturated { kind: Kind, per_s: f64 },
+    /// A rate that was tried, and the verdict's word.
+    Tried { kind: Kind, per_s: f64, word: Word },
+}
+
 /// Weighs one kind against `url`. `None` if it was stopped before anything was known.
 ///
 /// # Errors
@@ -93,9 +106,9 @@ pub fn weigh(
     url: &str,
     against: &str,
     setup: &Setup,
-    stop: &Stop,
-    progress: &mut dyn FnMut(&str),
-) -> Result<Option<Weighed>, Trouble> {
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Option<Weighed>, WeighError> {
     let mut book = Book { kind, url, setup, stop, progress, points: Vec::new(), trials: 0, failure: None };
     let Some(saturated) = book.closed(setup.connections)? else { return Ok(None) };
     let one = if kind.keeps_alive() { book.closed(1)? } else { None };
@@ -109,7 +122,7 @@ pub fn weigh(
         let one = peak::search(start, setup.effort, |rate| book.open(rate));
         start = one.peak_per_s.unwrap_or(start);
         found.push(one);
-        if stop.is_set() || book.failure.is_some() || one.peak_per_s.is_none() {
+        if stop.load(Ordering::Relaxed) || book.failure.is_some() || one.peak_per_s.is_none() {
             break;
         }
     }
@@ -146,12 +159,13 @@ pub fn weigh(
         trials: book.trials,
         disturbed: found.iter().map(|found| found.disturbed).sum(),
         limit: if is_targets { Held::Target } else { Held::Generator },
-        is_partial: stop.is_set(),
+        is_partial: stop.load(Ordering::Relaxed),
         found,
     }))
 }
 
-/// What a connection takes at least, in bytes: the difference of a few of them can be below what memory is counted in.
+/// What a connection takes at least, in bytes: the difference of a few of them can be below what memory is
+/// counted in.
 const LEAST_CONNECTION: f64 = 1_100.0;
 
 /// From the memory with one connection and with all: what each adds.
@@ -196,22 +210,21 @@ struct Book<'a> {
     kind: Kind,
     url: &'a str,
     setup: &'a Setup,
-    stop: &'a Stop,
-    progress: &'a mut dyn FnMut(&str),
+    stop: &'a AtomicBool,
+    progress: &'a mut dyn FnMut(Progress),
     /// Open loops.
     points: Vec<Trial>,
     trials: u32,
-    failure: Option<Trouble>,
+    failure: Option<WeighError>,
 }
 
 impl Book<'_> {
     /// As fast as it goes. `None` if it was stopped.
-    fn closed(&mut self, connections: u32) -> Result<Option<Trial>, Trouble> {
+    fn closed(&mut self, connections: u32) -> Result<Option<Trial>, WeighError> {
         self.trials += 1;
         let trial = trial::run(self.kind, self.url, self.setup, None, connections, self.stop)?;
         if let Some(trial) = trial.as_ref().filter(|_| connections > 1) {
-            let rate = report::rate(trial.achieved_per_s.round());
-            (self.progress)(&format!("{}: {rate} at most", self.kind.words()));
+            (self.progress)(Progress::Saturated { kind: self.kind, per_s: trial.achieved_per_s });
         }
         Ok(trial)
     }
@@ -225,8 +238,8 @@ impl Book<'_> {
             Ok(trial) => {
                 let trial = trial?;
                 let held = trial.held;
-                let said = trial.word.as_str();
-                (self.progress)(&format!("{}: {} {said}", self.kind.words(), report::rate(rate as f64)));
+                let per_s = rate as f64;
+                (self.progress)(Progress::Tried { kind: self.kind, per_s, word: trial.word });
                 self.points.push(trial);
                 Some(held)
             }
