@@ -11,6 +11,8 @@
 //!
 //! Between figures that were weighed, times are interpolated (never rates): see `curve`.
 
+#![forbid(unsafe_code)]
+
 mod curve;
 mod demand;
 mod figures;
