@@ -11,12 +11,13 @@
 use crate::exporter::{Exporter, RunInfo, SinkError, SinkRow};
 use crate::place::Place;
 use crate::queue::{Begun, Item, Next, Queue};
+use clock::{Deadline, Stopwatch};
 use measure::{Batches, IntervalRow, Series};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use store::RunResult;
 use store::schema::{Interval, SinkStatus};
 
@@ -63,9 +64,9 @@ impl Hub {
         let begin = |(place, exporter): (&Place, _)| Sink::begin(place.shown(), exporter, run.clone());
         let sinks: Vec<Sink> = places.iter().zip(exporters).map(begin).collect();
         let mut hub = Self { sinks, warnings: Vec::new(), distributor: None };
-        let until = Instant::now() + BEGIN;
+        let until = Deadline::after(BEGIN);
         for (place, sink) in places.iter().zip(&hub.sinks) {
-            match sink.queue.begun(until.saturating_duration_since(Instant::now())) {
+            match sink.queue.begun(until.left()) {
                 Begun::Yes => {}
                 Begun::Failed(why @ SinkError::Url { .. }) => return Err(why),
                 Begun::Failed(why @ SinkError::Refused { .. }) => {
@@ -144,14 +145,14 @@ impl Hub {
     /// they have not taken by then is lost. The counts are final; `trouble` may still come in [`Hub::finish`].
     pub fn end_rows(&mut self, patience: Duration) -> Vec<SinkStatus> {
         let lost = self.distributor.take().map_or(0, Distributor::end);
-        let until = Instant::now() + patience;
+        let until = Deadline::after(patience);
         for sink in &self.sinks {
             if sink.wants_events && lost > 0 {
                 sink.queue.lose_events(lost, "single events came faster than they could be taken");
             }
             sink.queue.close(until);
         }
-        let left = || until.saturating_duration_since(Instant::now()) + GRACE;
+        let left = || until.left() + GRACE;
         self.sinks.iter().map(|sink| sink.queue.freeze(left())).collect()
     }
 
@@ -162,7 +163,7 @@ impl Hub {
         }
         let result = Arc::new(result.clone());
         self.sinks.iter().for_each(|sink| sink.queue.end(result.clone()));
-        let begun = Instant::now();
+        let begun = Stopwatch::start();
         let left = |sink: &Sink| sink.end_takes.saturating_sub(begun.elapsed());
         self.sinks.iter().map(|sink| sink.queue.ended(left(sink))).collect()
     }

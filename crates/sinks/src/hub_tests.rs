@@ -5,6 +5,7 @@ use crate::exporter::Gone;
 use measure::{Collector, Recorder, Settings, taps};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
+use std::time::Instant;
 use units::{Bytes, EngineCounters, Event, Group, Instant as RunInstant, Outcome, Picos, Record};
 
 /// What a sink was given, and how it behaves.

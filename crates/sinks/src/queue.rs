@@ -7,10 +7,11 @@
 //! Times here are deadlines for others, not measurements: std's clock is good enough for them.
 
 use crate::exporter::{Gone, SinkError, SinkRow};
+use clock::Deadline;
 use measure::Batch;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use store::RunResult;
 use store::schema::SinkStatus;
 
@@ -71,7 +72,7 @@ struct State {
     begun: Begun,
     origin_unix_ns: Option<u64>,
     /// Nothing more comes; what is not delivered by then is lost.
-    until: Option<Instant>,
+    until: Option<Deadline>,
     flushed: bool,
     result: Option<Arc<RunResult>>,
     ended: bool,
@@ -164,7 +165,7 @@ impl Queue {
     }
 
     /// Nothing more will be offered.
-    pub fn close(&self, until: Instant) {
+    pub fn close(&self, until: Deadline) {
         self.change(|state| state.until = Some(until));
     }
 
@@ -241,7 +242,7 @@ impl Queue {
         if state.left {
             return Next::Leave;
         }
-        if state.until.is_some_and(|until| Instant::now() >= until) {
+        if state.until.is_some_and(Deadline::is_over) {
             state.lose_what_waits();
             return Next::Flush;
         }
@@ -292,9 +293,8 @@ impl Queue {
 
     /// Waits before the same is tried again; `false`: there is no time left, or nobody is interested.
     pub fn nap(&self, length: Duration) -> bool {
-        let now = Instant::now();
-        let end = now + length;
-        let over = |state: &State| state.left || state.until.is_some_and(|until| until <= now);
+        let end = Deadline::after(length);
+        let over = |state: &State| state.left || state.until.is_some_and(Deadline::is_over);
         if self.wait(Duration::ZERO, over) {
             return false;
         }
@@ -303,10 +303,10 @@ impl Queue {
             closes = state.until;
             state.left || state.until.is_some_and(|until| until < end)
         });
-        let left = end.min(closes.unwrap_or(end)).saturating_duration_since(Instant::now());
+        let left = end.min(closes.unwrap_or(end)).left();
         self.wait(left, |state| state.left);
         let state = self.lock();
-        !state.left && state.until.is_none_or(|until| Instant::now() < until)
+        !state.left && state.until.is_none_or(|until| !until.is_over())
     }
 
     /// All that waits, and all that will come, is lost: the sink refuses.

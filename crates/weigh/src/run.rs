@@ -15,10 +15,11 @@ use crate::tally::{Tally, Timeline};
 use crate::usage::{Cpu, Shares};
 use crate::wall::Wall;
 use crate::ways::{self, Opened, Wanted, Way};
+use clock::Stopwatch;
 use port::{Address, Port, Wish};
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use wire::Template;
 
 /// From the moment when all is open to the first packet.
@@ -278,7 +279,7 @@ fn read(
     expected: &AtomicUsize,
 ) -> Result<Tally, WeighError> {
     let mut tally = Tally::new(timeline.clone());
-    let (mut stamped, mut last, mut over) = (0usize, Instant::now(), None);
+    let (mut stamped, mut last, mut over) = (0usize, Stopwatch::start(), None);
     loop {
         let mut read = 0;
         for reader in readers.iter_mut() {
@@ -291,11 +292,11 @@ fn read(
             })?;
         }
         if read > 0 {
-            last = Instant::now();
+            last = Stopwatch::start();
             continue;
         }
         if at_work.load(Ordering::Acquire) == 0 {
-            let since = *over.get_or_insert_with(Instant::now);
+            let since = *over.get_or_insert_with(Stopwatch::start);
             let all = stamped >= expected.load(Ordering::Acquire);
             if all || since.max(last).elapsed() > QUIET || since.elapsed() > LONGEST_QUIET {
                 return Ok(tally);

@@ -5,11 +5,12 @@ use crate::frames::{self, Body};
 use crate::stage::Stage;
 use crate::stamps::{Capture, ErrorQueue, Gate, Method, OtherEnd, Reader};
 use crate::wall::Wall;
+use clock::Stopwatch;
 use port::interface::Interface;
 use port::{Address, Direction, Port, Wish};
 use std::fmt;
 use std::str::FromStr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use units::Picos;
 use wire::Times;
 
@@ -210,7 +211,7 @@ fn does_stamp(
         port.transmit(1, &mut |slot| slot.length = template.write(number, times, slot.data, slot.mark))?;
     }
     port.flush(Picos::from_millis(50))?;
-    let (begun, mut stamped) = (Instant::now(), 0);
+    let (begun, mut stamped) = (Stopwatch::start(), 0);
     while stamped < TRIED && begun.elapsed() < TRY {
         queue.read(&mut |found| stamped += usize::from(found.is_some()))?;
         std::thread::sleep(Duration::from_micros(200));

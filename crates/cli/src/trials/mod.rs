@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 use store::StoredRun;
 use tempfile::TempDir;
 
@@ -182,7 +182,7 @@ impl Work<'_> {
     /// Waits between trials; whether Ctrl-C ended that.
     fn cool_down(&self) -> bool {
         let length = self.asked.trials.cool_down.map_or(Duration::ZERO, |length| length.as_std());
-        let begun = Instant::now();
+        let begun = clock::Stopwatch::start();
         loop {
             if self.stop.load(Ordering::Relaxed) {
                 return true;

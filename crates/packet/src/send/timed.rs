@@ -15,6 +15,7 @@ use super::words;
 use crate::control::{Control, Halt};
 use crate::on_the_wire;
 use crate::own_clock::OwnClock;
+use clock::Stopwatch;
 use port::{Counters, Departed, For, Port, PortError, Stamp};
 use schedule::Schedule;
 use std::collections::VecDeque;
@@ -68,7 +69,7 @@ pub struct Timed {
     /// When the last one left; where nothing has a due time, when it was off the wire.
     last: Instant,
     /// Since when nothing moves, and the port's time then.
-    still_since: Option<(std::time::Instant, Stamp)>,
+    still_since: Option<(Stopwatch, Stamp)>,
     /// Frames that left, without a word of when.
     untold: u64,
     /// What the port had lost of what it took before this run, and what of it has an outcome.
@@ -235,7 +236,7 @@ impl Timed {
     }
 
     fn rest(&mut self) {
-        let (since, before) = *self.still_since.get_or_insert((std::time::Instant::now(), Stamp::NONE));
+        let (since, before) = *self.still_since.get_or_insert((Stopwatch::start(), Stamp::NONE));
         if since.elapsed() > STALL {
             // Where gaps are long and a simulation is slow, the next departure may be minutes away.
             let now = self.setup.port.own_time().ok().flatten().map_or(before, |own| own.now);
@@ -246,7 +247,7 @@ impl Timed {
                     .fail(format!("{name}: its time has stood still for {} s", STALL.as_secs()));
                 return;
             }
-            self.still_since = Some((std::time::Instant::now(), now));
+            self.still_since = Some((Stopwatch::start(), now));
         }
         if self.waiting.is_empty() {
             // All are handed over. It is asked again until all have left.

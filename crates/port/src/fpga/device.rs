@@ -14,8 +14,9 @@ use super::time::{Captured, Exchange, Offset, TICK_NS, narrowest};
 use super::transport::Transport;
 use super::writes::{self, Place};
 use crate::PortError;
+use clock::Deadline;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use wire::signature::EPOCH_UNIX_NS;
 
 /// The letters TARE.
@@ -236,13 +237,13 @@ impl Module {
     /// It does not answer, or does not become idle.
     pub fn stop(&self) -> Result<u64, PortError> {
         self.write(&[(&CONTROL, 0), (&COMMAND, COMMAND_FORGET.place(1))])?;
-        let until = Instant::now() + IDLE_PATIENCE;
+        let until = Deadline::after(IDLE_PATIENCE);
         loop {
             let values = self.read_all(&[&STATUS, &super::registers::FORGOTTEN])?;
             if STATUS_IDLE.of(values[0]) == 1 && STATUS_FORGETTING.of(values[0]) == 0 {
                 return Ok(values[1]);
             }
-            if Instant::now() >= until {
+            if until.is_over() {
                 return Err(self.core().wrong("it does not become idle after it was told to forget"));
             }
             std::thread::sleep(LOOK);

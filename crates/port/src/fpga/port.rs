@@ -13,6 +13,7 @@ use crate::about::{Abilities, About, Choice, StampedBy};
 use crate::{
     Address, Counters, Departed, DropPlace, For, Frame, OwnTime, Port, PortError, Slot, Stamp, Wish,
 };
+use clock::Stopwatch;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use units::Picos;
@@ -48,7 +49,7 @@ pub(super) struct ModulePort {
     /// when it was asked.
     left_out: Watched,
     odd: Watched,
-    asked: Option<std::time::Instant>,
+    asked: Option<Stopwatch>,
     read: Vec<Arrived>,
     counters: Counters,
 }
@@ -117,7 +118,7 @@ impl ModulePort {
         if self.wish.direction.receives() && is_old {
             self.left_out.look(&self.module, &RECEIVED_LEFT_OUT);
             self.odd.look(&self.module, &RECEIVED_LENGTH);
-            self.asked = Some(std::time::Instant::now());
+            self.asked = Some(Stopwatch::start());
         }
     }
 

@@ -5,13 +5,14 @@
 //! transmitter to its receiver.
 
 use crate::PortError;
+use clock::Deadline;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What the simulator is called.
 pub const PROGRAM: &str = "tare-module-sim";
@@ -78,9 +79,9 @@ impl Process {
 
     /// Waits for its end (its socket must be closed), and kills it if it does not come. Returns what it said.
     pub fn end(&mut self) -> String {
-        let until = Instant::now() + GRACE;
+        let until = Deadline::after(GRACE);
         while !matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
-            if Instant::now() >= until {
+            if until.is_over() {
                 let _ = self.child.kill();
                 let _ = self.child.wait();
             }

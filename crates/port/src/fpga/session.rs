@@ -15,11 +15,12 @@ use super::transport::{Bell, Transport};
 use super::writes::Batch;
 use crate::PortError;
 use crate::interface::Interface;
+use clock::{Deadline, Stopwatch};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use units::Picos;
 
 /// How often something is asked before nobody is said to be there.
@@ -161,13 +162,13 @@ impl Core {
 
     /// Waits until `is_so` of the state, for at most `patience`. Returns whether it came.
     pub fn wait_until(&self, patience: Duration, mut is_so: impl FnMut(&State) -> bool) -> bool {
-        let until = Instant::now() + patience;
+        let until = Deadline::after(patience);
         let mut state = self.state();
         loop {
             if is_so(&state) {
                 return true;
             }
-            let left = until.saturating_duration_since(Instant::now());
+            let left = until.left();
             if left.is_zero() || state.over.is_some() {
                 return false;
             }
@@ -227,14 +228,14 @@ impl Core {
     /// # Errors
     /// The link takes nothing.
     pub fn drain(&self, patience: Duration) -> Result<bool, PortError> {
-        let until = Instant::now() + patience;
+        let until = Deadline::after(patience);
         loop {
             let number = self.mark()?;
-            let left = until.saturating_duration_since(Instant::now());
+            let left = until.left();
             self.wait_until(left, |state| matches!(state.waiting.get(&number), Some(Some(_))));
             match self.state().waiting.remove(&number).flatten() {
                 // Only so many marks may wait.
-                Some(Answer::Refused { .. }) if Instant::now() < until => std::thread::sleep(NAP),
+                Some(Answer::Refused { .. }) if !until.is_over() => std::thread::sleep(NAP),
                 Some(answer) => return Ok(matches!(answer, Answer::Marked { .. })),
                 None => return Ok(false),
             }
@@ -354,7 +355,7 @@ impl Core {
     /// The reader: until the session closes, or the other end does.
     fn listen(&self) {
         let mut room = vec![0; 2 * LONGEST];
-        let mut quiet_since = Instant::now();
+        let mut quiet_since = Stopwatch::start();
         while !self.closing.load(Ordering::Acquire) {
             match self.transport.receive(&mut room) {
                 Ok(Some(0)) => return self.over("the simulator has ended"),
@@ -373,7 +374,7 @@ impl Core {
     }
 
     /// A board forgets a host that says nothing for long.
-    fn stay_known(&self, quiet_since: Instant) -> Instant {
+    fn stay_known(&self, quiet_since: Stopwatch) -> Stopwatch {
         if self.simulated || quiet_since.elapsed() < LOOK {
             return quiet_since;
         }
@@ -382,7 +383,7 @@ impl Core {
             let _ =
                 self.send(&mut out, kind::READ, 0, 0, &link::words([(super::registers::MAGIC.address, 0)]));
         }
-        Instant::now()
+        Stopwatch::start()
     }
 
     fn hear(&self, frame: &[u8]) {

@@ -8,6 +8,7 @@ use crate::status::{Failure, Status};
 use crate::terminal::print_all;
 use anyhow::anyhow;
 use clap::Args;
+use clock::{Deadline, Stopwatch};
 use port::fpga::generator::{self, Bin, Even, Gap};
 use port::fpga::registers::{BAD, GOOD, LATE, SENT};
 use port::fpga::time::TICK_NS;
@@ -15,7 +16,7 @@ use port::fpga::{self, Module, SIMULATION};
 use port::{Address, PortError};
 use report::count;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tally::Tally;
 use units::Count;
 use wire::Wire;
@@ -147,7 +148,7 @@ impl Bench {
 
     fn rate(&self, mbps: u64) -> Result<Row, Failure> {
         let gap = self.gap(mbps)?;
-        let begun = Instant::now();
+        let begun = Stopwatch::start();
         let mut row = Row { mbps, gap, histogram: None, seen: None, late: 0, took: None };
         if self.is_simulated {
             let wire = Wire::new(gap, self.backload).map_err(Failure::wrong)?;
@@ -201,10 +202,10 @@ impl Bench {
 
     /// How many came back, when the last has.
     fn received(&self, module: &Module) -> Result<u64, PortError> {
-        let until = Instant::now() + LAST;
+        let until = Deadline::after(LAST);
         loop {
             let good = module.read(&GOOD)?;
-            if self.backload || good >= u64::from(self.frames) || Instant::now() >= until {
+            if self.backload || good >= u64::from(self.frames) || until.is_over() {
                 return Ok(good);
             }
             std::thread::sleep(LOOK);
