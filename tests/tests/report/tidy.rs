@@ -55,15 +55,15 @@ const NEVER: [(&str, &[&str]); 7] = [
 ];
 
 /// Lines that are wider; most are comments. They may only become fewer.
-const WIDE: usize = 565;
+const WIDE: usize = 555;
 
 /// Files of more than [`LENGTH`] lines, and the most that each may have. They may only shrink.
 const LONG: [(&str, usize); 30] = [
     ("crates/cli/src/commands/http_args.rs", 600),
-    ("crates/cli/src/load.rs", 527),
+    ("crates/cli/src/load.rs", 526),
     ("crates/doctor/src/tests.rs", 890),
     ("crates/http/src/connection/tests.rs", 509),
-    ("crates/http/src/engine.rs", 533),
+    ("crates/http/src/engine.rs", 510),
     ("crates/http/src/io/uring.rs", 526),
     ("crates/http/src/launch.rs", 566),
     ("crates/http/src/source.rs", 802),
@@ -78,7 +78,7 @@ const LONG: [(&str, usize); 30] = [
     ("crates/plan/src/tests.rs", 546),
     ("crates/port/src/fpga/link.rs", 522),
     ("crates/port/src/fpga/state.rs", 559),
-    ("crates/port/src/live/mod.rs", 556),
+    ("crates/port/src/live/mod.rs", 553),
     ("crates/port/src/live/program.rs", 561),
     ("crates/report/src/charts.rs", 534),
     ("crates/report/src/text.rs", 577),
