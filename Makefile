@@ -5,12 +5,17 @@ export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/sbin:/sbin
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 TARE := $(TARGET)/release/tare
 
+# Where `make install` puts things.
+PREFIX ?= /usr/local
+DIST := $(TARGET)/dist/tare
+
 # PROGRAM=PACKAGE: what the Debian package is needed for. aws-lc (the cryptography under TLS) is compiled by cc.
 NEEDS_BUILD := cc=gcc /usr/include/stdlib.h=libc6-dev
 NEEDS_TEST := nginx=nginx-light curl=curl openssl=openssl ip=iproute2 ethtool=ethtool ping=iputils-ping setpriv=util-linux \
 	redis-server=redis-server redis-cli=redis-tools mount=mount python3=python3 /usr/lib/python3*/ensurepip=python3-venv /usr/lib/*/faketime/libfaketime.so.1=libfaketime chromium=chromium prometheus=prometheus influxd=influxdb \
 	tmux=tmux pgrep=procps sysctl=procps iperf3=iperf3 tshark=tshark tcpdump=tcpdump capinfos=wireshark-common dumpcap=wireshark-common \
-	verilator=verilator flock=util-linux
+	verilator=verilator flock=util-linux dpkg-shlibdeps=dpkg-dev
+NEEDS_DEB := dpkg-shlibdeps=dpkg-dev lintian=lintian python3=python3
 NEEDS_PACKET_PEERS := ip=iproute2 ethtool=ethtool taskset=util-linux sysctl=procps trafgen=netsniff-ng tcpreplay=tcpreplay \
 	dpdk-testpmd=dpdk-dev iperf3=iperf3 tcpdump=tcpdump dumpcap=wireshark-common xdp-filter=xdp-tools nft=nftables
 
@@ -20,7 +25,7 @@ FUZZ_SECONDS := 20
 SOAK_SECONDS := 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-trust bench-fpga fuzz soak mutants gallery formal sim timing-diagram synth module-sim module-test gates module-speed bitstream stamps man completions clean need-build need-test
+.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-trust bench-fpga fuzz soak mutants gallery formal sim timing-diagram synth module-sim module-test gates module-speed bitstream stamps man completions install deb deb-test clean need-build need-test
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -154,6 +159,20 @@ completions: need-build ## shell completions, in target/completions
 		$(TARE) completions $$shell >$(TARGET)/completions/tare.$$shell || exit 1; \
 	done
 	@ls $(TARGET)/completions/tare.*
+
+install: need-build ## install tare: PREFIX=/usr/local DESTDIR= SYSCONFDIR= UNITDIR= say where
+	cargo build --profile dist --bin tare
+	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' SYSCONFDIR='$(SYSCONFDIR)' UNITDIR='$(UNITDIR)' scripts/install.sh $(DIST)
+
+deb: need-build ## a Debian package, in target/deb, checked by lintian
+	@scripts/need.sh $(NEEDS_DEB)
+	cargo build --profile dist --bin tare
+	@scripts/deb.sh $(DIST) $(TARGET)/deb
+	@lintian --allow-root --fail-on error,warning --tag-display-limit 0 $(TARGET)/deb/*.deb
+
+deb-test: deb ## install the Debian package in a clean root, run it, remove it: root
+	@scripts/need.sh mmdebstrap=mmdebstrap ip=iproute2 unshare=util-linux
+	@scripts/deb_test.sh $(TARGET)/deb/*.deb
 
 clean: ## remove all that was built
 	cargo clean
