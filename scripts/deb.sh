@@ -3,8 +3,8 @@
 #
 #   scripts/deb.sh BINARY FOLDER [dpkg-deb option]...
 #
-# DEBFULLNAME and DEBEMAIL in the environment name the maintainer. The same sources make the same package: files have the
-# time of the last commit (or SOURCE_DATE_EPOCH).
+# DEBFULLNAME and DEBEMAIL in the environment name the maintainer. The same sources make the same package: files
+# have the time of the last commit (or SOURCE_DATE_EPOCH).
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -43,13 +43,13 @@ mkdir "$work/debian"
 printf 'Source: tare\n\nPackage: tare\nArchitecture: any\n' >"$work/debian/control"
 depends=$(cd "$work" && dpkg-shlibdeps -O tare/usr/bin/tare 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
 
-sed -e "s#@version@#$version-1#; s#@architecture@#$architecture#; s#@maintainer@#$maintainer#; s#@depends@#$depends#" \
+sed -e "s#@version@#$version-1#; s#@architecture@#$architecture#" \
+    -e "s#@maintainer@#$maintainer#; s#@depends@#$depends#" \
     -e "s#@size@#$(du -sk --apparent-size --exclude=DEBIAN "$root" | cut -f1)#" \
     packaging/debian/control >"$root/DEBIAN/control"
 echo /etc/tare/target.toml >"$root/DEBIAN/conffiles"
 install -m 755 packaging/debian/postinst packaging/debian/prerm packaging/debian/postrm "$root/DEBIAN"
-(cd "$root" && find . -path ./DEBIAN -prune -o -path ./etc -prune -o -type f -printf '%P\n' | LC_ALL=C sort | xargs md5sum) \
-    >"$root/DEBIAN/md5sums"
+(cd "$root" && find usr lib -type f | LC_ALL=C sort | xargs md5sum) >"$root/DEBIAN/md5sums"
 
 dpkg-deb --root-owner-group "$@" --build "$root" "$folder/tare_${version}-1_$architecture.deb" >/dev/null
 echo "$folder/tare_${version}-1_$architecture.deb"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs a Debian package of tare in a root of its own, runs it there, and removes it. Nothing may stay. Needs root; mounts
-# and network are in namespaces.
+# Installs a Debian package of tare in a root of its own, runs it there, and removes it. Nothing may stay. Needs
+# root; mounts and network are in namespaces.
 #
 #   scripts/deb_test.sh PACKAGE           a root made by mmdebstrap: Debian's essential packages and the dependencies
 #   scripts/deb_test.sh PACKAGE --bare    a root with nothing but the dependencies, a shell and rm: takes seconds

@@ -25,7 +25,8 @@ def packages(arguments):
         if line.startswith("host: ")
     )
     said = subprocess.check_output(
-        ["cargo", "metadata", "--format-version", "1", "--filter-platform", host, "--locked", *arguments], text=True
+        ["cargo", "metadata", "--format-version", "1", "--filter-platform", host, "--locked", *arguments],
+        text=True,
     )
     graph = json.loads(said)
     by_id = {package["id"]: package for package in graph["packages"]}
@@ -35,7 +36,8 @@ def packages(arguments):
         ]
         for node in graph["resolve"]["nodes"]
     }
-    wanted = [package["id"] for package in graph["packages"] if package["name"] == "tare" and not package["source"]]
+    own = (package for package in graph["packages"] if not package["source"])
+    wanted = [package["id"] for package in own if package["name"] == "tare"]
     seen = set(wanted)
     while wanted:
         new = [used for used in uses[wanted.pop()] if used not in seen]

@@ -6,6 +6,7 @@ mod hlog;
 mod live;
 mod netsinks;
 mod older;
+mod package;
 mod papers;
 mod runs;
 mod samples;
