@@ -47,6 +47,7 @@ build: need-build ## everything that can be compiled
 lint: need-build lint-hdl ## formatting, lints, and what dependencies must keep to: licences, advisories, duplicates, one set of features
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
+	cargo clippy --release -p tare --no-default-features -- -D warnings
 	@scripts/features.py
 	@scripts/deny.sh
 

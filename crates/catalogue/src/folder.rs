@@ -8,7 +8,6 @@ use crate::entry::{Entry, State};
 use crate::error::CatalogueError;
 use crate::tags;
 use serde::Deserialize;
-use std::fmt::Write;
 use std::fs::{self, TryLockError};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -37,19 +36,6 @@ pub fn children(runs: &Path) -> Result<Vec<PathBuf>, CatalogueError> {
     };
     let visible = entries.flatten().filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."));
     Ok(visible.map(|entry| entry.path()).filter(|path| path.is_dir()).collect())
-}
-
-/// Changes whenever a file that an [`Entry`] is made of does: sizes and times of those that exist.
-pub fn signature(folder: &Path) -> String {
-    let mut text = String::new();
-    for name in [RESULT, BEGUN, INTERVALS, tags::FILE] {
-        if let Ok(file) = fs::metadata(folder.join(name)) {
-            use std::os::unix::fs::MetadataExt;
-            let (length, seconds, nanos) = (file.len(), file.mtime(), file.mtime_nsec());
-            write!(text, "{name}:{length}:{seconds}.{nanos:09};").expect("a String takes any text");
-        }
-    }
-    text
 }
 
 /// Whether a program is writing the run.

@@ -6,9 +6,12 @@
 
 use crate::entry::{Entry, State};
 use crate::folder;
+use crate::tags;
 use rusqlite::{Connection, ErrorCode, params};
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -55,7 +58,7 @@ impl Index {
         let mut entries = Vec::with_capacity(folders.len());
         let mut changed = Vec::new();
         for folder in folders {
-            let signature = folder::signature(folder);
+            let signature = signature(folder);
             match known.remove(folder) {
                 // That a run goes on shows in no file.
                 Some(Known { signature: same, entry })
@@ -118,6 +121,18 @@ impl Index {
         // The folders are the truth: a cache that could not be written is no failure.
         let _ = write();
     }
+}
+
+/// Changes whenever a file that an [`Entry`] is made of does: sizes and times of those that exist.
+fn signature(folder: &Path) -> String {
+    let mut text = String::new();
+    for name in [folder::RESULT, folder::BEGUN, folder::INTERVALS, tags::FILE] {
+        if let Ok(file) = fs::metadata(folder.join(name)) {
+            let (length, seconds, nanos) = (file.len(), file.mtime(), file.mtime_nsec());
+            write!(text, "{name}:{length}:{seconds}.{nanos:09};").expect("a String takes any text");
+        }
+    }
+    text
 }
 
 /// `None` for a row that does not read as an entry.

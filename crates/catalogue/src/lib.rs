@@ -19,7 +19,10 @@ mod entry;
 mod error;
 mod find;
 mod folder;
+#[cfg(feature = "sqlite")]
 mod index;
+#[cfg(not(feature = "sqlite"))]
+mod no_index;
 mod remove;
 mod tags;
 
@@ -29,7 +32,10 @@ pub use find::{Names, short_names};
 pub use remove::Removed;
 pub use tags::Tag;
 
+#[cfg(feature = "sqlite")]
 use index::Index;
+#[cfg(not(feature = "sqlite"))]
+use no_index::Index;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 

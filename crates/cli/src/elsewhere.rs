@@ -29,6 +29,9 @@ pub fn kinds() -> String {
 
 /// Reads the URLs; two that want standard output are one too many.
 pub fn places(options: &Options) -> Result<Vec<Place>, Failure> {
+    if let Some(why) = sinks::left_out("parquet").filter(|_| options.samples) {
+        return Err(Failure::wrong(anyhow!("--samples: {why}")));
+    }
     let places: Vec<Place> =
         options.to.iter().map(|text| Place::parse(text)).collect::<Result<_, _>>().map_err(Failure::wrong)?;
     match places.iter().find(|place| place.is_stdout()) {

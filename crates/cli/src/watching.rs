@@ -82,7 +82,8 @@ impl Watching {
 
     /// Fills the terminal with a view of the run, if there is one that it can fill.
     pub fn open_view(&mut self, brief: &Brief) -> Result<(), Failure> {
-        if !terminal::has_screen() {
+        // Without the view there is a line of progress, as with --no-view.
+        if !cfg!(feature = "view") || !terminal::has_screen() {
             return Ok(());
         }
         let about = About {

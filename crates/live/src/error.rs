@@ -21,6 +21,12 @@ pub enum LiveError {
     Token(&'static str),
     #[error("--live-token @{file}: {error}; expected a file with the token alone")]
     TokenFile { file: String, error: std::io::Error },
+    /// The feature `page` was left out.
+    #[error("--live: this tare was built without the live page; build it with --features page")]
+    NoPage,
+    /// The feature `view` was left out.
+    #[error("this tare was built without the view on the terminal; build it with --features view")]
+    NoView,
     #[error("the live page's thread could not be started: {0}")]
     Thread(std::io::Error),
     #[error("the terminal could not be set up: {0}; --no-view shows lines instead")]

@@ -10,19 +10,37 @@
 
 #![forbid(unsafe_code)]
 
+mod about;
+// Only the page listens.
+#[cfg_attr(not(feature = "page"), allow(dead_code))]
 mod address;
+#[cfg(any(feature = "page", feature = "view"))]
 mod aside;
 mod error;
+#[cfg(not(all(feature = "page", feature = "view")))]
+mod left_out;
+#[cfg(feature = "page")]
 mod limited;
+#[cfg(feature = "page")]
 mod page;
+#[cfg(feature = "page")]
 mod server;
+#[cfg(feature = "view")]
 mod terminal;
+#[cfg_attr(not(feature = "page"), allow(dead_code))]
 mod token;
 
+pub use about::{About, Signals, Wish};
 pub use address::Address;
 pub use error::LiveError;
+#[cfg(not(feature = "page"))]
+pub use left_out::Page;
+#[cfg(not(feature = "view"))]
+pub use left_out::Terminal;
+#[cfg(feature = "page")]
 pub use page::Page;
-pub use terminal::{About, Signals, Terminal, Wish};
+#[cfg(feature = "view")]
+pub use terminal::Terminal;
 pub use token::Token;
 
 use std::sync::Arc;

@@ -1,7 +1,17 @@
 //! Every kind of sink there is: one line each.
 
+#[cfg(feature = "influx")]
+use crate::influx;
+#[cfg(feature = "otlp")]
+use crate::otlp;
+#[cfg(feature = "parquet")]
+use crate::parquet;
 use crate::place::Kind;
-use crate::{csv, hdr, influx, jsonl, k6, otlp, parquet, prometheus, redis_streams, remote_write};
+#[cfg(feature = "redis")]
+use crate::redis_streams;
+use crate::{csv, hdr, jsonl, k6};
+#[cfg(feature = "prometheus")]
+use crate::{prometheus, remote_write};
 
 /// In the order of `tare http --help` and docs/sinks.md.
 pub const KINDS: &[Kind] = &[
@@ -9,12 +19,19 @@ pub const KINDS: &[Kind] = &[
     jsonl::KIND,
     hdr::KIND,
     k6::KIND,
+    #[cfg(feature = "redis")]
     redis_streams::KIND,
+    #[cfg(feature = "parquet")]
     parquet::KIND,
+    #[cfg(feature = "prometheus")]
     prometheus::KIND,
+    #[cfg(feature = "prometheus")]
     remote_write::KIND,
+    #[cfg(feature = "otlp")]
     otlp::KIND,
+    #[cfg(feature = "influx")]
     influx::V1,
+    #[cfg(feature = "influx")]
     influx::V2,
 ];
 

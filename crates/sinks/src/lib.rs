@@ -15,27 +15,44 @@ mod event_fields;
 mod exporter;
 mod hdr;
 mod hub;
+#[cfg(feature = "influx")]
 mod influx;
 mod jsonl;
 mod k6;
 mod kinds;
+#[cfg(any(feature = "otlp", feature = "prometheus"))]
 mod metrics;
+mod optional;
+#[cfg(feature = "otlp")]
 mod otlp;
 mod output;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod place;
+#[cfg(feature = "prometheus")]
 mod prometheus;
 mod queue;
+#[cfg(feature = "redis")]
 mod redis_link;
+#[cfg(feature = "redis")]
 mod redis_read;
+#[cfg(feature = "redis")]
 mod redis_streams;
+#[cfg(feature = "redis")]
 mod redis_written;
+#[cfg(feature = "prometheus")]
 mod remote_write;
+#[cfg(feature = "parquet")]
 mod samples;
+#[cfg(feature = "web")]
 mod web;
 
 pub use exporter::{Exporter, Gone, IntervalHistograms, RunInfo, SinkError, SinkRow};
 pub use hub::Hub;
 pub use kinds::KINDS;
+#[cfg(not(feature = "redis"))]
+pub use optional::fetch_redis;
+pub use optional::left_out;
 pub use place::{Address, Kind, Place, without_secrets};
+#[cfg(feature = "redis")]
 pub use redis_read::fetch_redis;

@@ -7,6 +7,7 @@
 
 use crate::exporter::{Exporter, SinkError};
 use crate::kinds::KINDS;
+use crate::optional::left_out;
 use std::path::{Path, PathBuf};
 use units::Picos;
 use url::Url;
@@ -234,6 +235,9 @@ fn kind_of(scheme: &str) -> Option<&'static Kind> {
 fn unknown(scheme: &str) -> String {
     if scheme.eq_ignore_ascii_case("arrow") {
         return ARROW.to_owned();
+    }
+    if let Some(why) = left_out(scheme) {
+        return why;
     }
     let all: Vec<&str> = KINDS.iter().flat_map(|kind| kind.schemes).copied().collect();
     let what =

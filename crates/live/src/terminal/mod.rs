@@ -10,52 +10,20 @@ mod keys;
 mod screen;
 
 use crate::aside::step_aside;
-use crate::{LiveError, Update};
+use crate::{About, LiveError, Signals, Update, Wish};
 use keys::{Action, action};
 use ratatui::crossterm::event::{self, Event};
-use report::chart_text::Letters;
 use screen::Screen;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use units::Picos;
 
 /// How often keys and updates are looked for.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Seconds for which a message stays.
 const MESSAGE_STAYS: u8 = 6;
-
-/// What does not change while the run goes on.
-#[derive(Clone, Debug, Default)]
-pub struct About {
-    /// Length of the whole run, where it is known.
-    pub whole: Option<Picos>,
-    pub warmup: Picos,
-    /// Address of the live page.
-    pub page: Option<String>,
-    /// Why the rate cannot be changed; `None` if it can.
-    pub fixed_rate: Option<String>,
-    pub letters: Letters,
-    pub has_color: bool,
-}
-
-/// What the keys ask for besides stopping.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
-    Faster,
-    Slower,
-}
-
-/// Flags that the view shares with those who handle signals.
-#[derive(Clone, Debug, Default)]
-pub struct Signals {
-    /// The run shall end: set by a signal or by `q`. The view leaves the screen.
-    pub stop: Arc<AtomicBool>,
-    /// Set once the terminal is as it was after a stop: from then on a signal may end the process at once.
-    pub restored: Arc<AtomicBool>,
-}
 
 /// What is shown now.
 #[derive(Debug, Default)]
