@@ -99,7 +99,7 @@ fn tare_version(options: &Options) -> Result<String> {
     if options.peers_only {
         return Ok("peers only".to_owned());
     }
-    let output = Command::new(&options.tare).arg("--version").output();
+    let output = Command::new(&options.tare).arg("-V").output();
     let output = output.with_context(|| {
         format!(
             "no tare at {}: build it (cargo build --release), or give --tare or --peers-only",
@@ -107,7 +107,7 @@ fn tare_version(options: &Options) -> Result<String> {
         )
     })?;
     if !output.status.success() {
-        bail!("{} --version failed: {}", options.tare.display(), output.status);
+        bail!("{} -V failed: {}", options.tare.display(), output.status);
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

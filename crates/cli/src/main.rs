@@ -20,6 +20,7 @@ mod status;
 mod stored_windows;
 mod terminal;
 mod trials;
+mod version;
 mod watching;
 mod weighed;
 
@@ -57,7 +58,8 @@ use std::process::ExitCode;
 /// millions per second, each when it is due. Every run ends with a verdict on the generator: VALID,
 /// DEGRADED or INVALID.
 #[derive(Parser, Debug)]
-#[command(name = "tare", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "tare", version, long_version = version::long())]
+#[command(arg_required_else_help = true, max_term_width = 100)]
 struct Tare {
     #[command(subcommand)]
     command: Command,

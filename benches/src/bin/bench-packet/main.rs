@@ -84,10 +84,10 @@ fn finish(options: &Options, head: &str, tables: &[Table]) -> Result<bool> {
 
 /// The machine, the load on it, the programs.
 fn head(options: &Options) -> Result<String> {
-    let said = Command::new(&options.tare).arg("--version").output();
+    let said = Command::new(&options.tare).arg("-V").output();
     let said =
         said.with_context(|| format!("no tare at {}: build it, or give --tare", options.tare.display()))?;
-    ensure!(said.status.success(), "{} --version failed", options.tare.display());
+    ensure!(said.status.success(), "{} -V failed", options.tare.display());
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let cpu =
         cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':')).map_or("", |c| c.1);
