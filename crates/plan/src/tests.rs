@@ -186,7 +186,7 @@ fn bad_values_are_refused() {
             |f| f.tls.ciphers = Some(vec!["TLS_AES_128_GCM_SHA265".into()]),
             "--ciphers: 'TLS_AES_128_GCM_SHA265' is not a supported cipher suite; expected TLS_AES_128_GCM_SHA256",
         ),
-        (|f| f.tls.alpn = Some(vec!["h2".into()]), "--alpn: 'h2' would be answered in HTTP/2"),
+        (|f| f.tls.alpn = Some(vec!["h2".into()]), "--alpn: 'h2' would select HTTP/2"),
         (|f| f.resolve.fixed = Some(vec!["h:80".into()]), "--resolve: 'h:80' has fewer than three parts"),
         (|f| f.engine.threads = Some("0".into()), "--threads: '0' is zero"),
         (

@@ -474,7 +474,7 @@ fn frames_are_held_to_limits_that_they_have() {
     }
     let run =
         send(&bed, &format!("-n 5 --rate max -m {NOBODY}")).arg("--fail-if").arg("lateness.p99 > 1s").run();
-    assert!(run.code == Some(2) && run.stderr.contains("no due time of each frame"), "{run}");
+    assert!(run.code == Some(2) && run.stderr.contains("no due times of frames"), "{run}");
 }
 
 /// A run that is kept, and what it chose, with the reason.

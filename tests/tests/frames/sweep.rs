@@ -114,10 +114,10 @@ fn losses_of_our_own_ring_are_never_the_targets() {
         }
     }
     let trials = tables.iter().find(|table| table["key"] == "trials").unwrap()["rows"].as_array().unwrap();
-    for number in 0..trials.len() {
+    for (number, trial) in trials.iter().enumerate() {
         if cell(&run, "trials", number, "loss").as_f64() > Some(0.0) {
             let counts = cell(&run, "trials", number, "counts");
-            assert!(counts.as_str().unwrap().starts_with("no: "), "{}", trials[number]);
+            assert!(counts.as_str().unwrap().starts_with("no: "), "{trial}");
         }
     }
 }
@@ -184,7 +184,7 @@ fn bad_input_is_named() {
         ("sweep --send mem:a --receive mem:a --sizes 63", "--sizes: '63' has no such frame size"),
         ("sweep --send mem:a --receive mem:a --goal none", "--goal: 'none'"),
         ("sweep --send mem:a --receive mem:a", "does not tell the speed of its link"),
-        ("sweep --send mem:a --receive mem:a --size 64", "a sweep goes through sizes of its own"),
+        ("sweep --send mem:a --receive mem:a --size 64", "a sweep tests its own list of sizes"),
     ] {
         let run = Tare::packets(arguments).start().finish_unchecked();
         assert_eq!(run.code, Some(2), "{arguments}: {}", run.stderr);

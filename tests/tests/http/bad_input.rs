@@ -282,8 +282,8 @@ fn flags_that_contradict_each_other() {
         ("--no-keep-alive --pipeline 3", ["--pipeline", "contradicts --no-keep-alive", "one request"]),
         ("--http 1.0 --pipeline 4", ["--pipeline", "contradicts --http", "HTTP/1.0 has no pipelining"]),
         ("--body a --body-stream b", ["--body-stream", "contradicts --body", "one body"]),
-        ("--unix /tmp/x --proxy 127.0.0.1:5", ["--unix", "contradicts --proxy", "has no proxy"]),
-        ("--expect-continue", ["--expect-continue", "needs --body", "nothing to continue"]),
+        ("--unix /tmp/x --proxy 127.0.0.1:5", ["--unix", "contradicts --proxy", "cannot use a proxy"]),
+        ("--expect-continue", ["--expect-continue", "needs --body", "nothing to send after"]),
         ("-4 --source-ip ::1", ["--source-ip", "contradicts", "not an IPv4 address"]),
         ("-4 -6", ["--ipv4", "cannot be used with", "--ipv6"]),
         ("--out x --no-save", ["--out", "cannot be used with", "--no-save"]),
@@ -393,7 +393,7 @@ fn an_unknown_cipher() {
     let words = ["--ciphers", "'TLS_AES_128_GCM_SHA265'", "expected TLS_AES_128_GCM_SHA256"];
     bench.https("--ciphers TLS_AES_128_GCM_SHA265", &words);
     bench.https("--ciphers RC4", &["--ciphers", "'RC4'", "expected TLS_AES_256_GCM_SHA384, TLS_"]);
-    let words = ["--ciphers contradicts --tls-max", "allowed version"];
+    let words = ["--ciphers contradicts --tls-max", "allowed TLS version"];
     bench.https("--ciphers TLS_AES_128_GCM_SHA256 --tls-max 1.2", &words);
 }
 

@@ -72,7 +72,7 @@ const LONG: [(&str, usize); 30] = [
     ("crates/measure/src/judge/tests.rs", 632),
     ("crates/packet/src/send/job.rs", 687),
     ("crates/packet/src/sweep/job.rs", 712),
-    ("crates/plan/src/packets/send.rs", 768),
+    ("crates/plan/src/packets/send.rs", 769),
     ("crates/plan/src/packets/sweep.rs", 507),
     ("crates/plan/src/template.rs", 541),
     ("crates/plan/src/tests.rs", 546),

@@ -136,7 +136,7 @@ fn errors_point_at_what_is_wrong() {
         ),
         (
             "latency > 5ms",
-            "«latency» > 5ms: which latency is not said; expected latency.p99, latency.mean or latency.max",
+            "«latency» > 5ms: the statistic of latency is missing; expected latency.p99, latency.mean or latency.max",
         ),
         (
             "latency.avg > 5ms",
@@ -206,8 +206,8 @@ fn errors_point_at_what_is_wrong() {
             "errors > 1 in any 1500ms",
             "errors > 1 in any «1500ms»: a window cannot have this length; expected whole seconds up to 60s, or whole minutes up to 60min",
         ),
-        ("errors > 1 in any 90s", "errors > 1 in any «90s»: this is no length"),
-        ("errors > 1 in any 2h", "errors > 1 in any «2h»: this is no length"),
+        ("errors > 1 in any 90s", "errors > 1 in any «90s»: a window cannot have this length"),
+        ("errors > 1 in any 2h", "errors > 1 in any «2h»: a window cannot have this length"),
         ("errors > 1 in any 10", "errors > 1 in any «10»: this is not a length of time"),
         ("errors > 1 in 10s", "errors > 1 in «10s»: 'any' is missing; expected in any 10s"),
         ("errors > 1 in any 1s in any 2s", "errors > 1 in any 1s «in any 2s»: there are two windows"),
@@ -269,8 +269,8 @@ fn plans_and_flags_name_the_place() {
 fn what_can_never_be_measured_is_refused() {
     assert_eq!(
         plan("fail_if = ['errors > 1 in any 60s']").unwrap_err(),
-        "plan.toml, line 5: limits.fail_if[0] contradicts plan.toml, line 3: stop.duration: 'errors > 1 in any 60s' \
-         would never be measured in a run of 30s"
+        "plan.toml, line 5: limits.fail_if[0] contradicts plan.toml, line 3: stop.duration: a run of 30s has no \
+         window for 'errors > 1 in any 60s'"
     );
     assert_eq!(
         plan("abort_if = ['done < 100']").unwrap_err(),

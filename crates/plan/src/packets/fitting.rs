@@ -113,15 +113,15 @@ mod tests {
     #[test]
     fn what_frames_do_not_have_is_refused_with_what_they_have() {
         for (command, times, limit, said) in [
-            (Command::Send, Times::OfEachFrame, "latency.p99 > 1ms", "frames are not answered"),
+            (Command::Send, Times::OfEachFrame, "latency.p99 > 1ms", "frames get no responses"),
             (
                 Command::Send,
                 Times::OfEachFrame,
                 "latency.p99 > 1ms",
                 "lateness, own_lateness, gap_error, achieved",
             ),
-            (Command::Send, Times::None, "lateness.p99 > 1ms", "no due time of each frame"),
-            (Command::Gaps, Times::None, "gap_error.p95 > 1us", "no due time of each frame"),
+            (Command::Send, Times::None, "lateness.p99 > 1ms", "no due times of frames"),
+            (Command::Gaps, Times::None, "gap_error.p95 > 1us", "no due times of frames"),
             (Command::Capture, Times::OfEachFrame, "connect.max > 1ms", "tare capture has no connect"),
             (Command::Forward, Times::OfEachFrame, "status(5xx) > 0", "frames have no status"),
             (

@@ -430,7 +430,7 @@ mod tests {
         has(refused(|f| f.output = f.input.clone()), &["IN contradicts OUT"]);
         has(refused(|f| f.back = Some("yes".into())), &["--back: 'yes'", "pass, rules or none"]);
         has(refused(|f| f.back = Some("rules".into())), &["--back needs --rules FILE"]);
-        has(refused(|f| f.full = Some("0".into())), &["--full: '0'", "wait, or after how many tries"]);
+        has(refused(|f| f.full = Some("0".into())), &["--full: '0'", "wait, or the number of tries"]);
         has(refused(|f| f.reload_every = Some("1s".into())), &["--reload-every needs --rules FILE"]);
         has(refused(|f| f.sizes = Some(TypedList(vec!["64".into()]))), &["--sizes needs --table"]);
         has(refused(|f| f.threads = Some(TypedList(vec!["1,2".into()]))), &["--threads needs --table"]);

@@ -86,7 +86,7 @@ mod tests {
             ("mss=70000", "mss with '70000'"),
             ("mss", "mss with ''"),
             ("wscale=15", "0 to 14"),
-            ("sackok=1", "sackok with a value"),
+            ("sackok=1", "gives a value to sackok"),
             ("ts=1:x", "ts with 'x'"),
             ("", "'', which is none of"),
             ("ts=1,ts=1,ts=1,ts=1,mss=1", "takes 44 bytes"),
