@@ -124,10 +124,12 @@ fn explained(finished: &Finished, truth: &Truth) -> String {
         text,
         "
   By its own timestamps, the target accepted no request for {truly:.3} s. {due_in_stall} of the {offered}
-  requests were due in that time and had to wait. Counted from when they were due, the 99th percentile shows
-  the stall: {p99}.
-  Counted from when they were sent, it hides it: {service}. Only {CONNECTIONS} requests were in flight, one per
-  connection. The others had not left yet, so a tool that counts from sending reports a target without fault.
+  requests were due in that time and had to wait.
+
+  Counted from when requests were due, the 99th percentile shows the stall: {p99}.
+  Counted from when they were sent, it hides it: {service}. Only {CONNECTIONS} requests were in flight,
+  one per connection. The others had not left yet, so a tool that counts from sending sees no fault.
+
   {verdict}
 
   Result       {place}
