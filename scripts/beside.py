@@ -7,6 +7,7 @@ The command, and all that it starts, gets only the CPU time that nothing else wa
 """
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import pathlib
@@ -62,13 +63,41 @@ def tell(session, what):
         told |= more
 
 
+def ends_with_parent(what=signal.SIGKILL):
+    """The kernel sends this process a signal when its parent ends, also one that is killed (PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(1, what)
+
+
+def guard():
+    """Starts a process that kills the session whose number is written to the returned file, as soon as this one has
+    ended, in whatever way. (The kernel hangs up what stands still only where a terminal or a shell's jobs are.)"""
+    reader, writer = os.pipe()
+    if os.fork():
+        os.close(reader)
+        return open(writer, "w")
+    os.close(writer)
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(null, stream)
+    with open(reader) as told:
+        session = told.read()
+    if session:
+        tell(int(session), signal.SIGKILL)
+    os._exit(0)
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    ends_with_parent(signal.SIGTERM)
+    guarded = guard()
     lock = shared(folder)
-    process = subprocess.Popen(sys.argv[2:], start_new_session=True)
-    # A session is a group of its own for the scheduler (sched(7), "The autogroup feature"), and only niceness counts between groups.
+    process = subprocess.Popen(sys.argv[2:], start_new_session=True, preexec_fn=ends_with_parent)
+    print(process.pid, file=guarded, flush=True)
+    # A session is a group of its own for the scheduler (sched(7), "The autogroup feature"), and only niceness
+    # counts between groups.
     autogroup = pathlib.Path("/proc", str(process.pid), "autogroup")
     if autogroup.exists():
         with contextlib.suppress(OSError):
@@ -78,8 +107,8 @@ def main():
         tell(process.pid, signal.SIGKILL)
         os._exit(1)
 
-    signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGINT, end)
+    for what in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(what, end)
     while True:
         try:
             sys.exit(process.wait(LOOK_S))

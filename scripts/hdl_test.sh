@@ -1,8 +1,9 @@
 #!/bin/sh
-# The hardware's part of `make test`: proofs, every bench, the whole module in its process, from the sources and as a netlist, and size and clock
-# after place and route. A part whose sources and tools are those that it last passed with does not run again (scripts/stamped.sh; the stamps are in
-# TARGET/stamps). `make formal`, `make sim` and `make synth` always run. Each part ends with a line as cargo has it for a test binary, so that all are
-# added up in one place:
+# The hardware's part of `make test`: proofs, every bench, the whole module in its process, from the sources and
+# as a netlist, and size and clock after place and route. A part whose sources and tools are those that it last
+# passed with does not run again (scripts/stamped.py; the stamps are in TARGET/stamps). `make formal`, `make
+# sim` and `make synth` always run. Each part ends with a line as cargo has it for a test binary, so that all
+# are added up in one place:
 #
 #   test result: ok. N passed; N failed; N unchanged
 #
@@ -35,11 +36,11 @@ tools=$(
 stamped() {
     stamp=$stamps/$1
     shift
-    scripts/stamped.sh "$stamp" "$tools" scripts/hdl_test.sh scripts/hdl_tools.sh scripts/beside.py "$@"
+    scripts/stamped.py "$stamp" "$tools" scripts/hdl_test.sh scripts/hdl_tools.sh scripts/beside.py "$@"
 }
 
-# judge STATUS: what a command said is in $log. It counts as one test, or as many as it says ("N passed, N failed", or in cargo's words); with another
-# status than 0 it has failed.
+# judge STATUS: what a command said is in $log. It counts as one test, or as many as it says ("N passed, N
+# failed", or in cargo's words); with another status than 0 it has failed.
 judge() {
     grep -v '^test result: ' "$log"
     awk -v status="$1" '
@@ -63,7 +64,8 @@ part() {
 }
 
 # Place and route uses one core for some minutes, so it begins first.
-stamped synth hdl/rtl hdl/syn -- scripts/beside.py "$locks" "$python" hdl/syn/synth.py --check >"$synth_log" 2>&1 </dev/null &
+stamped synth hdl/rtl hdl/syn -- \
+    scripts/beside.py "$locks" "$python" hdl/syn/synth.py --check >"$synth_log" 2>&1 </dev/null &
 synth=$!
 trap 'kill "$synth" 2>/dev/null; rm -f "$log" "$synth_log"' EXIT
 trap 'exit 130' INT TERM
@@ -73,7 +75,8 @@ part 'proofs of the hardware modules (hdl/formal)' \
 part 'the simulated module is built (hdl/sim)' hdl/sim/build.sh "$target/module-sim"
 part 'benches of the hardware modules (hdl/tb)' \
     stamped benches hdl/rtl hdl/tb hdl/model hdl/regs -- scripts/beside.py "$locks" "$python" hdl/tb/run.py
-# The process has a clock of its own, but its host waits for so many seconds: these tests do not stand still, and share the lock one by one.
+# The process has a clock of its own, but its host waits for so many seconds: these tests do not stand still,
+# and share the lock one by one.
 TARE_TEST_LOCKS=$locks
 export TARE_TEST_LOCKS
 part 'the whole module in its process (hdl/tb/module)' \

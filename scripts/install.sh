@@ -6,16 +6,35 @@
 # PREFIX (/usr/local), SYSCONFDIR, UNITDIR and DESTDIR in the environment say where. A configuration that is
 # there already stays as it is.
 set -eu
+
+fail() {
+    echo "install.sh: $*" >&2
+    exit 2
+}
+
+binary=$(realpath -e -- "$1")
+root=${DESTDIR:+$(realpath -m -- "$DESTDIR")}
 cd "$(dirname "$0")/.."
 
-binary=$1
-prefix=${PREFIX:-/usr/local}
+# place NAME FOLDER: as it stands in the unit, which is no shell: absolute, with nothing that would need quotes.
+place() {
+    case $2 in
+    /*) ;;
+    *) fail "$1=$2 is not an absolute path" ;;
+    esac
+    case $2 in
+    *[!A-Za-z0-9/._+-]*) fail "$1=$2 has a character other than letters, digits and / . _ + -" ;;
+    esac
+    realpath -ms -- "$2"
+}
+
+prefix=$(place PREFIX "${PREFIX:-/usr/local}")
 case $prefix in
 /usr) sysconfdir=${SYSCONFDIR:-/etc} site=vendor-completions vendor=vendor_completions.d ;;
 *) sysconfdir=${SYSCONFDIR:-$prefix/etc} site=site-functions vendor=vendor_completions.d ;;
 esac
-unitdir=${UNITDIR:-$prefix/lib/systemd/system}
-root=${DESTDIR:-}
+sysconfdir=$(place SYSCONFDIR "$sysconfdir")
+unitdir=$(place UNITDIR "${UNITDIR:-$prefix/lib/systemd/system}")
 
 # put MODE FOLDER NAME: standard input becomes a file.
 put() {
@@ -28,16 +47,21 @@ put() {
 install -D "$binary" "$root$prefix/bin/tare"
 strip --remove-section=.comment "$root$prefix/bin/tare"
 
-pages=$(mktemp -d)
-trap 'rm -rf "$pages"' EXIT
-"$binary" man --out "$pages" >/dev/null
-for page in "$pages"/*.1; do
-    gzip -9n <"$page" | put 644 "$prefix/share/man/man1" "${page##*/}.gz"
+# Made first and put in place afterwards: of a pipe, the shell sees only whether its end has failed.
+made=$(mktemp -d)
+trap 'rm -rf "$made"' EXIT
+"$binary" man --out "$made" >/dev/null
+gzip -9n "$made"/*.1
+for page in "$made"/*.1.gz; do
+    put 644 "$prefix/share/man/man1" "${page##*/}" <"$page"
 done
-"$binary" completions bash | put 644 "$prefix/share/bash-completion/completions" tare
-"$binary" completions zsh | put 644 "$prefix/share/zsh/$site" _tare
-"$binary" completions fish | put 644 "$prefix/share/fish/$vendor" tare.fish
+for shell in bash zsh fish; do
+    "$binary" completions $shell >"$made/$shell"
+done
+put 644 "$prefix/share/bash-completion/completions" tare <"$made/bash"
+put 644 "$prefix/share/zsh/$site" _tare <"$made/zsh"
+put 644 "$prefix/share/fish/$vendor" tare.fish <"$made/fish"
 
-sed "s#@bindir@#$prefix/bin#; s#@sysconfdir@#$sysconfdir#" packaging/tare-target.service |
-    put 644 "$unitdir" tare-target.service
+sed "s#@bindir@#$prefix/bin#; s#@sysconfdir@#$sysconfdir#" packaging/tare-target.service >"$made/unit"
+put 644 "$unitdir" tare-target.service <"$made/unit"
 [ -e "$root$sysconfdir/tare/target.toml" ] || put 644 "$sysconfdir/tare" target.toml <packaging/target.toml

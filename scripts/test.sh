@@ -1,10 +1,11 @@
 #!/bin/sh
-# Builds the workspace and runs all its tests and those of the hardware, all of them even if some fail, and ends with one line of totals:
+# Builds the workspace and runs all its tests and those of the hardware, all of them even if some fail, and ends
+# with one line of totals:
 #
 #   N passed, N failed[, N skipped][, N unchanged]
 #
-# A test binary that did not build, or that crashed, counts as one failure. Unchanged are parts of the hardware's tests that have passed before with the
-# same sources and tools (scripts/hdl_test.sh).
+# A test binary that did not build, or that crashed, counts as one failure. Unchanged are parts of the
+# hardware's tests that have passed before with the same sources and tools (scripts/hdl_test.sh).
 #
 #   cargo builds          tests of the crates      system tests
 #   tools, module-sim ─►  tests of the hardware, with the CPU time that nothing else wants; they stand still while a test measures time
@@ -22,10 +23,10 @@ export TARE_SKIPPED
 mark=
 beside=
 trap 'rm -f "$log" "$prepared" "$hardware" "$status" "$TARE_SKIPPED"; [ -z "$mark" ] || kill "$mark" 2>/dev/null; [ -z "$beside" ] || kill -- "-$beside" 2>/dev/null' EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' INT TERM HUP
 
-# What is said goes to a file, and is shown from there: a pipe would stay open, and be waited for, as long as any program that a test left behind.
-# That a system test has waited for its turn for a minute says nothing.
+# What is said goes to a file, and is shown from there: a pipe would stay open, and be waited for, as long as
+# any program that a test left behind. That a system test has waited for its turn for a minute says nothing.
 sleep 7200 &
 mark=$!
 tail -n +1 -f --pid=$mark "$log" | grep --line-buffered -v '^test .* has been running for over' &
@@ -51,7 +52,8 @@ beside=$!
     else
         echo 1 >"$status"
     fi
-    wait $beside
+    # Each part says its own totals; a script that ended before its last part says none.
+    wait $beside || echo 1 >"$status"
     cat "$hardware"
 } >"$log" 2>&1 </dev/null
 beside=

@@ -1,4 +1,5 @@
-//! Namespaces and veth pairs for tests of the packet commands: crate `bed`, which fails the test where it cannot do something.
+//! Namespaces and veth pairs for tests of the packet commands: crate `bed`, which fails the test where it
+//! cannot do something.
 //!
 //! ```text
 //!   let bed = TestBed::up(Topology::unique());
@@ -76,7 +77,8 @@ impl Tare {
         Self::new(&format!("{arguments} --json --no-progress {save}"))
     }
 
-    /// In that namespace, with `/sys` as it is seen from there. (`ip netns exec` becomes the program: signals reach it.)
+    /// In that namespace, with `/sys` as it is seen from there. (`ip netns exec` becomes the program: signals
+    /// reach it.)
     pub fn inside(self, namespace: &Namespace) -> Self {
         self.through(&format!("ip netns exec {}", namespace.name))
     }

@@ -4,8 +4,8 @@
 //! report.html ─► a copy with a probe (script) at its end ─► chromium --dump-dom ─► what the probe saw, console, requests
 //! ```
 //!
-//! The probe is a function's body that returns anything JSON can say; it runs after the page's own script. No name is
-//! resolved, so that a page that asks the network for something fails.
+//! The probe is a function's body that returns anything JSON can say; it runs after the page's own script. No
+//! name is resolved, so that a page that asks the network for something fails.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,5 +1,5 @@
-//! A headless Chromium that stays open, driven over its own debugging protocol (a WebSocket on loopback): for pages that
-//! go on in real time.
+//! A headless Chromium that stays open, driven over its own debugging protocol (a WebSocket on loopback): for
+//! pages that go on in real time.
 
 use crate::process::{Process, text_of, wait_until};
 use serde_json::{Value, json};
@@ -19,7 +19,8 @@ pub struct Tab {
 }
 
 impl Tab {
-    /// An empty tab, whose console is listened to. On a busy machine a browser may take longer to start than a short run to end, so it comes first.
+    /// An empty tab, whose console is listened to. On a busy machine a browser may take longer to start than a
+    /// short run to end, so it comes first.
     pub fn open(width: u32) -> Self {
         crate::need("chromium");
         let home = crate::scratch();

@@ -18,8 +18,9 @@
 //!   also when a test panics.
 //! - A test that measures time takes [`alone`]; every other takes [`beside_others`]. So a measurement never
 //!   shares the machine with another test, not even of another program.
-//! - A test that lacks a program or a privilege fails and says what is missing. One that the machine makes meaningless (its CPUs are with
-//!   others, no figure is the same twice) says so by [`skipped`], and is counted as that.
+//! - A test that lacks a program or a privilege fails and says what is missing. One that the machine makes
+//!   meaningless (its CPUs are with others, no figure is the same twice) says so by [`skipped`], and is counted
+//!   as that.
 
 #![forbid(unsafe_code)]
 
@@ -77,9 +78,10 @@ pub fn scratch() -> tempfile::TempDir {
     tempfile::Builder::new().prefix("tare-system-").tempdir().expect("a scratch folder can be made")
 }
 
-/// Makes a measurement again if it fails, at most `tries` times: a pause of the machine, or another program's work, may
-/// be in one of them. Only for what depends on time; what is counted must be right at once. Where the hypervisor gave
-/// this machine's CPUs to others during each of the tries, they say nothing: that is printed, and is no failure.
+/// Makes a measurement again if it fails, at most `tries` times: a pause of the machine, or another program's
+/// work, may be in one of them. Only for what depends on time; what is counted must be right at once. Where the
+/// hypervisor gave this machine's CPUs to others during each of the tries, they say nothing: that is printed,
+/// and is no failure.
 pub fn patiently(tries: usize, measure: impl Fn()) {
     let mut least = f64::INFINITY;
     for left in (0..tries).rev() {
@@ -97,8 +99,8 @@ pub fn patiently(tries: usize, measure: impl Fn()) {
     ));
 }
 
-/// Says that a test could not show what it is for. Nothing of a passing test's words is shown, so they are kept for the totals as well
-/// (`scripts/test.sh` reads them).
+/// Says that a test could not show what it is for. Nothing of a passing test's words is shown, so they are kept
+/// for the totals as well (`scripts/test.sh` reads them).
 pub fn skipped(why: &str) {
     use std::io::Write;
     eprintln!("SKIPPED: {why}");
@@ -108,7 +110,8 @@ pub fn skipped(why: &str) {
     written.expect("the list of skipped tests can be written");
 }
 
-/// Share of the CPUs' time from which on times that were measured say nothing: the verdict's own limit for INVALID.
+/// Share of the CPUs' time from which on times that were measured say nothing: the verdict's own limit for
+/// INVALID.
 const STOLEN: f64 = 0.05;
 
 /// What `/proc/stat` has counted, in its own units.

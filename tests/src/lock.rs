@@ -4,11 +4,11 @@
 //! test ─► Turns (this process) ─► gate ─► lock (files, between processes)
 //! ```
 //!
-//! - Within a process, tests that run beside others go first, [`BESIDE`] at a time, and those that run alone follow
-//!   one by one. So the machine is not drained for each of them. This needs a thread for each test that waits:
-//!   `scripts/test.sh` sets `RUST_TEST_THREADS`.
-//! - Between processes, two files are locked. Everyone takes the gate alone, then the lock (shared or alone), and
-//!   frees the gate as soon as the lock is held. A process that waits to be alone holds the gate, so nobody
+//! - Within a process, tests that run beside others go first, [`BESIDE`] at a time, and those that run alone
+//!   follow one by one. So the machine is not drained for each of them. This needs a thread for each test that
+//!   waits: `scripts/test.sh` sets `RUST_TEST_THREADS`.
+//! - Between processes, two files are locked. Everyone takes the gate alone, then the lock (shared or alone),
+//!   and frees the gate as soon as the lock is held. A process that waits to be alone holds the gate, so nobody
 //!   overtakes it.
 
 use std::fs::File;
@@ -163,8 +163,8 @@ mod tests {
         let _turn = turns.alone();
     }
 
-    /// Each lock opens its file, so threads stand for processes here. Without the gate, one of the four would hold the
-    /// lock at any time.
+    /// Each lock opens its file, so threads stand for processes here. Without the gate, one of the four would
+    /// hold the lock at any time.
     #[test]
     fn a_process_that_waits_to_be_alone_is_not_overtaken() {
         let folder = crate::scratch();

@@ -17,8 +17,8 @@ pub struct Tare {
     limit: Duration,
 }
 
-/// For programs whose times are judged: a real-time priority, as a measuring machine of its own would give. Only for
-/// loads far below what a CPU can do.
+/// For programs whose times are judged: a real-time priority, as a measuring machine of its own would give.
+/// Only for loads far below what a CPU can do.
 pub const AHEAD: [&str; 3] = ["chrt", "--fifo", "10"];
 
 impl Tare {
@@ -111,8 +111,8 @@ impl Running {
         self.process.signal(Signal::INT);
     }
 
-    /// Sleeps until so long after it began to heed Ctrl-C, which it does just before its load begins: how long a
-    /// program takes to start is the machine's affair.
+    /// Sleeps until so long after it began to heed Ctrl-C, which it does just before its load begins: how long
+    /// a program takes to start is the machine's affair.
     pub fn sleep_until(&self, after: Duration) {
         self.process.wait_for_heeding(Signal::INT);
         std::thread::sleep(after);

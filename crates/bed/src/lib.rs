@@ -8,11 +8,11 @@
 //!   fd00:18::1/64     fd00:18::2/64            a router: 198.18.0.254 | 198.18.1.254, the sink is 198.18.1.2
 //! ```
 //!
-//! [`Bed::up`] makes what a [`Topology`] says and writes down what it made; dropping the bed, or [`down`] with its name,
-//! takes exactly that away. What a killed process left is taken away by the next `up`, or by `down`.
+//! [`Bed::up`] makes what a [`Topology`] says and writes down what it made; dropping the bed, or [`down`] with
+//! its name, takes exactly that away. What a killed process left is taken away by the next `up`, or by `down`.
 //!
-//! Links and addresses are set by `ip` of iproute2: whoever uses a bed needs its `ip netns exec` anyway, and it keeps
-//! the names of namespaces as every other tool expects them.
+//! Links and addresses are set by `ip` of iproute2: whoever uses a bed needs its `ip netns exec` anyway, and it
+//! keeps the names of namespaces as every other tool expects them.
 
 #![deny(unsafe_code)]
 

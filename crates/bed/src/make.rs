@@ -22,7 +22,8 @@ impl State {
             namespace.run_in(|| quiet(namespace, topology))??;
             batch(&namespace.name, &self.setup(namespace, topology))?;
         }
-        // Only now: a veth tells its other end that it takes redirected frames when GRO is switched on while both are up.
+        // Only now: a veth tells its other end that it takes redirected frames when GRO is switched on while
+        // both are up.
         for namespace in self.namespaces.iter().filter(|_| topology.gro) {
             let mut ends = namespace.interfaces.iter();
             namespace.run_in(|| ends.try_for_each(|end| offload::gro_on(&end.name)))??;
@@ -36,7 +37,8 @@ impl State {
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// Makes a namespace, writes its inode down and only then gives it its name; in a thread that ends afterwards.
+    /// Makes a namespace, writes its inode down and only then gives it its name; in a thread that ends
+    /// afterwards.
     fn name_new_namespace(&mut self, index: usize) -> Result<(), BedError> {
         let system = |what| move |error| BedError::System { what, error };
         unshare_network().map_err(|error| BedError::Privilege { what: "making a namespace", error })?;

@@ -67,9 +67,9 @@ impl Namespace {
         std::fs::metadata(self.path()).ok().map(|file| file.ino())
     }
 
-    /// Does something inside, in a thread of its own, and waits for it. Sockets opened there stay in the namespace, also
-    /// when they are used elsewhere; threads started there are inside too. (`/sys` is not changed: it shows
-    /// the interfaces of outside.)
+    /// Does something inside, in a thread of its own, and waits for it. Sockets opened there stay in the
+    /// namespace, also when they are used elsewhere; threads started there are inside too. (`/sys` is not
+    /// changed: it shows the interfaces of outside.)
     ///
     /// # Errors
     /// The namespace is gone, or there is no privilege (CAP_SYS_ADMIN).

@@ -1,5 +1,5 @@
-//! Offloads off: with them, checksums of the host's own stack are left to a card that is not there, and segments travel
-//! glued together, so that frames on a veth are not what would be on a wire.
+//! Offloads off: with them, checksums of the host's own stack are left to a card that is not there, and
+//! segments travel glued together, so that frames on a veth are not what would be on a wire.
 //!
 //! By the one ioctl of ethtool, because `ethtool` itself is not installed everywhere.
 
@@ -12,8 +12,8 @@ use std::os::fd::AsRawFd;
 
 /// `ETHTOOL_SGRO`.
 const SET_GRO: u32 = 0x2c;
-/// `ETHTOOL_S*` of linux/ethtool.h, each with a value of 0 or 1: receive and transmit checksums, segmentation of TCP,
-/// of anything, receive offload. Scatter-gather stays.
+/// `ETHTOOL_S*` of linux/ethtool.h, each with a value of 0 or 1: receive and transmit checksums, segmentation
+/// of TCP, of anything, receive offload. Scatter-gather stays.
 const SWITCHES: [(u32, &str); 5] = [
     (0x15, "switching receive checksums off on"),
     (0x17, "switching transmit checksums off on"),
@@ -34,7 +34,8 @@ pub fn off(interface: &str) -> Result<(), BedError> {
     switch(interface, &SWITCHES, 0)
 }
 
-/// Switches generic receive offload on there: a veth then polls (NAPI), and takes what XDP programs redirect to its other end.
+/// Switches generic receive offload on there: a veth then polls (NAPI), and takes what XDP programs redirect to
+/// its other end.
 pub fn gro_on(interface: &str) -> Result<(), BedError> {
     switch(interface, &[(SET_GRO, "switching generic receive offload on at")], 1)
 }
@@ -59,8 +60,8 @@ fn set(socket: &impl AsRawFd, interface: &str, value: &mut Value) -> io::Result<
         *place = byte as libc::c_char;
     }
     request.ifr_ifru.ifru_data = std::ptr::from_mut(value).cast();
-    // SAFETY: `request` names an interface and points to an `ethtool_value`, which is what these commands read; both
-    // outlive the call.
+    // SAFETY: `request` names an interface and points to an `ethtool_value`, which is what these commands read;
+    // both outlive the call.
     let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

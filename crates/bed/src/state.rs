@@ -1,11 +1,12 @@
-//! What was made, written down before it is there, so that exactly that can be taken away: also by another process,
-//! and also when this one was killed half-way.
+//! What was made, written down before it is there, so that exactly that can be taken away: also by another
+//! process, and also when this one was killed half-way.
 //!
 //! ```text
 //! names ─► file ─► namespace without a name (its inode) ─► file ─► name ─► links ─► file: ready
 //! ```
 //!
-//! A namespace has its inode in the file before it has its name: what is found under the name is ours, or it is not.
+//! A namespace has its inode in the file before it has its name: what is found under the name is ours, or it is
+//! not.
 
 use crate::BedError;
 use crate::ip::{batch, ip};
@@ -107,7 +108,8 @@ pub fn down(name: &str) -> Result<State, BedError> {
     Ok(state)
 }
 
-/// Takes away the beds of processes that no longer run, by whatever end. What does not work now is tried again next time.
+/// Takes away the beds of processes that no longer run, by whatever end. What does not work now is tried again
+/// next time.
 pub fn remove_orphans() {
     let orphaned = |bed: &State| bed.owner.is_some_and(|owner| !owner.is_running());
     for mut bed in all().unwrap_or_default().into_iter().filter(orphaned) {
@@ -161,7 +163,8 @@ impl State {
         Err(BedError::Foreign { namespace: foreign.name.clone() })
     }
 
-    /// Takes away what the file says was made, and then the file. Something that is not ours stays, and so does the file.
+    /// Takes away what the file says was made, and then the file. Something that is not ours stays, and so does
+    /// the file.
     pub(super) fn remove(&mut self) -> Result<(), BedError> {
         let mut first = Ok(());
         for namespace in &self.namespaces {
@@ -178,8 +181,8 @@ impl State {
         Ok(())
     }
 
-    /// Written aside and linked: two that want the same name cannot both have it, and none sees half a file. Whoever takes the last bed
-    /// away takes the folder, too, perhaps at this moment: then again.
+    /// Written aside and linked: two that want the same name cannot both have it, and none sees half a file.
+    /// Whoever takes the last bed away takes the folder, too, perhaps at this moment: then again.
     fn write_first(&self) -> Result<(PathBuf, io::Result<()>), BedError> {
         for _ in 0..TRIES {
             match fs::create_dir_all(folder()) {

@@ -33,7 +33,8 @@ pub struct Topology {
     pub neighbours: bool,
     /// Segmentation, checksum and receive offloads as the kernel likes them. Off, every frame is as on a wire.
     pub offloads: bool,
-    /// Generic receive offload at every end, without which a veth takes no frames that XDP programs redirect to it.
+    /// Generic receive offload at every end, without which a veth takes no frames that XDP programs redirect to
+    /// it.
     pub gro: bool,
 }
 

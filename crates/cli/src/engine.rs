@@ -1,5 +1,5 @@
-//! What the arrow needs of an engine, whatever it sends: a brief before the start, hands on it while it runs, and what
-//! there is to say of it at the end.
+//! What the arrow needs of an engine, whatever it sends: a brief before the start, hands on it while it runs,
+//! and what there is to say of it at the end.
 //!
 //! ```text
 //! Driven ── brief ─► load.rs ── start(recorders) ─► (threads) ── finish ─► result
@@ -113,8 +113,8 @@ impl Brief {
         }
     }
 
-    /// A run of frames that its number of frames ended before its time, or whose departures slipped (each gap counts from the last
-    /// departure as it was): what the plan says of its length is not how long it was.
+    /// A run of frames that its number of frames ended before its time, or whose departures slipped (each gap
+    /// counts from the last departure as it was): what the plan says of its length is not how long it was.
     fn differs(&self, planned: Picos, totals: &RunTotals) -> bool {
         let percent = Picos::from_picos(planned.as_picos() / 100);
         self.has_frames && (totals.measured + percent < planned || planned + percent < totals.until_last_due)

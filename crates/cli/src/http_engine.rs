@@ -145,7 +145,8 @@ fn poisson(plan: &Plan) -> Option<Rate> {
     }
 }
 
-/// Length of the measured part, where the plan says it: by its duration, or by so many requests at an even rate.
+/// Length of the measured part, where the plan says it: by its duration, or by so many requests at an even
+/// rate.
 pub(crate) fn planned(plan: &Plan) -> Option<Picos> {
     let by_requests = match (&plan.load, plan.stop.requests) {
         (_, None) => None,

@@ -7,7 +7,8 @@ use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// From now on the first of these signals sets `stop`. Once `quits` is set, the next one ends the program at once.
+/// From now on the first of these signals sets `stop`. Once `quits` is set, the next one ends the program at
+/// once.
 ///
 /// # Errors
 /// They cannot be handled.

@@ -58,8 +58,8 @@ fn row(judgement: Judgement) -> Threshold {
     }
 }
 
-/// Holds limits, as typed, against what was stored of `runs`, which add up to `result`; puts what came of them into it.
-/// Whether all hold.
+/// Holds limits, as typed, against what was stored of `runs`, which add up to `result`; puts what came of them
+/// into it. Whether all hold.
 pub fn hold_against(result: &mut RunResult, runs: &[StoredRun], typed: &[String]) -> Result<bool, Failure> {
     let mut judged = Vec::with_capacity(typed.len());
     let stored = Stored { result, runs, histograms: OnceCell::new() };

@@ -11,7 +11,8 @@ use std::path::Path;
 use store::StoredRun;
 use tempfile::TempDir;
 
-/// Folders of runs that came from Redis. A run reads its rows when they are asked for, so these stay as long as it does.
+/// Folders of runs that came from Redis. A run reads its rows when they are asked for, so these stay as long as
+/// it does.
 #[derive(Default)]
 pub struct Scratch(Vec<TempDir>);
 
@@ -24,8 +25,8 @@ impl Scratch {
         load(&catalogue::find(run).map_err(Failure::wrong)?)
     }
 
-    /// The runs that were meant: several with commas between them, or a tag, which stands for all that have it. A comma within an
-    /// address is written `%2C`.
+    /// The runs that were meant: several with commas between them, or a tag, which stands for all that have it.
+    /// A comma within an address is written `%2C`.
     pub fn open_all(&mut self, runs: &str) -> Result<Vec<StoredRun>, Failure> {
         let mut words = runs.split(',').map(str::trim).filter(|run| !run.is_empty());
         if !words.clone().any(is_in_redis) {

@@ -21,8 +21,9 @@ use std::sync::Arc;
 use store::RunResult;
 use units::{Instant, Picos, Record};
 
-/// Carries a job out, keeps and prints the result, and says how the process shall end. `prepare` makes the job from the
-/// run's clock: what it opens, it opens then, and nothing is sent. `notes` are sentences that are known beforehand.
+/// Carries a job out, keeps and prints the result, and says how the process shall end. `prepare` makes the job
+/// from the run's clock: what it opens, it opens then, and nothing is sent. `notes` are sentences that are
+/// known beforehand.
 pub fn carry_out(
     prepare: impl FnOnce(HostClock) -> Result<Box<dyn Job>, Failure>,
     plan: &PacketPlan,
@@ -243,7 +244,8 @@ impl Driven for Frames {
 }
 
 impl Frames {
-    /// Frames of a file arrive as fast as it is read, and those of a simulation as fast as that goes: their rate is that of their stamps.
+    /// Frames of a file arrive as fast as it is read, and those of a simulation as fast as that goes: their
+    /// rate is that of their stamps.
     fn rate_of_a_file(&self, result: &mut RunResult) {
         let report = &self.findings.report;
         let is_file = report.ports.iter().any(|port| port.role == "in" && port.name.starts_with("pcap"));
@@ -273,7 +275,8 @@ impl Frames {
     }
 }
 
-/// What the verdict needs of the findings. Faults that were asked for, and what a filter let pass by, are no loss of ours.
+/// What the verdict needs of the findings. Faults that were asked for, and what a filter let pass by, are no
+/// loss of ours.
 fn conditions(findings: &Findings, gap_ns: Option<f64>) -> FrameConditions {
     let PacketReport { ports, gaps, handed_over, received, .. } = &findings.report;
     let lost = |is_there: fn(DropPlace) -> bool| -> u64 {

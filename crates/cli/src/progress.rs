@@ -139,8 +139,8 @@ impl Progress {
     }
 }
 
-/// At most so many columns, so that the line does not wrap: only a line that fits can be rewritten in place. Colours,
-/// which take no columns, go when it is cut.
+/// At most so many columns, so that the line does not wrap: only a line that fits can be rewritten in place.
+/// Colours, which take no columns, go when it is cut.
 fn cut(line: String, columns: Option<usize>) -> String {
     let Some(columns) = columns else { return line };
     let mut parts = line.split('\x1b');

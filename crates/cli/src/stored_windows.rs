@@ -1,5 +1,5 @@
-//! Windows of a stored run: its intervals and their histograms are put together again and led past the thresholds, as
-//! while it went on, so that a window has the value that it had then.
+//! Windows of a stored run: its intervals and their histograms are put together again and led past the
+//! thresholds, as while it went on, so that a window has the value that it had then.
 
 use crate::engine::INTERVAL;
 use crate::http_engine::planned;

@@ -42,8 +42,8 @@ pub fn has_cursor(term: Option<&OsStr>) -> bool {
     term.is_some_and(|term| !term.is_empty() && term != "dumb")
 }
 
-/// Whether a view may fill the terminal: it is ours from all sides, it can be steered, and we are in front (a program in
-/// the background that touches the terminal is stopped).
+/// Whether a view may fill the terminal: it is ours from all sides, it can be steered, and we are in front (a
+/// program in the background that touches the terminal is stopped).
 pub fn has_screen() -> bool {
     let in_front =
         rustix::termios::tcgetpgrp(std::io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp());

@@ -1,7 +1,7 @@
 //! Who looks at the run while it goes on: the live page and the terminal's view.
 //!
-//! Where nobody looks nothing is made ready. What is shown is the run *so far*: what is under way has no outcome yet, and
-//! criteria that only a finished run can meet are not judged.
+//! Where nobody looks nothing is made ready. What is shown is the run *so far*: what is under way has no
+//! outcome yet, and criteria that only a finished run can meet are not judged.
 
 use crate::engine::Brief;
 use crate::status::{Failure, complain};
@@ -157,8 +157,8 @@ impl Watching {
     }
 }
 
-/// Adds a press to those that wait; whether there was room. A key that is held down repeats faster than changes take
-/// effect, and must not go on for long after it was let go.
+/// Adds a press to those that wait; whether there was room. A key that is held down repeats faster than changes
+/// take effect, and must not go on for long after it was let go.
 fn press(waiting: &mut i32, wish: Wish) -> bool {
     let wanted = *waiting + if wish == Wish::Faster { 1 } else { -1 };
     *waiting = wanted.clamp(-MOST_WAITING, MOST_WAITING);

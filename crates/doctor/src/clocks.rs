@@ -98,7 +98,8 @@ fn slack(subject: &Subject) -> Finding {
         micros(sleeps.default_p50_ns),
         micros(sleeps.default_p99_ns)
     );
-    // Spinning begins 200 µs before a due time at the most: a sleeper that wakes later than that is late in earnest.
+    // Spinning begins 200 µs before a due time at the most: a sleeper that wakes later than that is late in
+    // earnest.
     let weight = match sleeps.tight_p99_ns {
         0..=200_000 => Weight::default(),
         200_001..=2_000_000 => Weight::gaps(Severity::Minor),

@@ -1,4 +1,5 @@
-//! Network interfaces: what a card merges and splits, its rings, how long it gathers, its queue, its stamps, its place.
+//! Network interfaces: what a card merges and splits, its rings, how long it gathers, its queue, its stamps,
+//! its place.
 
 use crate::cpus::may_use;
 use crate::finding::{COMPUTED, Finding, MEASURED, Mend, Severity, Weight};

@@ -5,8 +5,8 @@
 //!   undo:  is it still what we set? ─► before      is it something else by now? ─► left alone, and told
 //! ```
 //!
-//! It is written down first, so that whoever is killed in between can still be undone. After a reboot there is nothing to undo.
-//! Settings of the network belong to a namespace, and are taken back in that one.
+//! It is written down first, so that whoever is killed in between can still be undone. After a reboot there is
+//! nothing to undo. Settings of the network belong to a namespace, and are taken back in that one.
 
 use crate::DoctorError;
 use crate::finding::words;
@@ -26,7 +26,8 @@ pub struct Step {
     pub change: Change,
 }
 
-/// What `--fix` would do, in order: settings of findings that matter to that load, or to any; only the named ones if any are named.
+/// What `--fix` would do, in order: settings of findings that matter to that load, or to any; only the named
+/// ones if any are named.
 pub fn steps(findings: &[Finding], load: Option<Load>, only: &[String]) -> Vec<Step> {
     let is_wanted = |finding: &&Finding| match only.is_empty() {
         true => finding.matters(load),
@@ -125,7 +126,8 @@ impl Mender {
     /// Makes a setting, after what it was is written down.
     ///
     /// # Errors
-    /// The record or the setting cannot be written, or the kernel made something else of it; then nothing is left of it.
+    /// The record or the setting cannot be written, or the kernel made something else of it; then nothing is
+    /// left of it.
     pub fn apply(&mut self, step: &Step) -> Result<(), DoctorError> {
         let change = &step.change;
         check(&change.path)?;

@@ -6,7 +6,8 @@
 //!   clock, CPU  ─► Measured ─┘
 //! ```
 //!
-//! Nothing is changed here but by [`fix`]. What cannot be read is a finding that says so ([`Severity::Unknown`]), never a guess.
+//! Nothing is changed here but by [`fix`]. What cannot be read is a finding that says so
+//! ([`Severity::Unknown`]), never a guess.
 
 mod capabilities;
 mod clocks;

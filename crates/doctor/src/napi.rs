@@ -1,4 +1,5 @@
-//! How the kernel takes frames from drivers: budgets of its polling, what it had no room for, and when it looks.
+//! How the kernel takes frames from drivers: budgets of its polling, what it had no room for, and when it
+//! looks.
 
 use crate::finding::{Finding, Mend, Severity, Weight};
 use crate::{Device, Files, Subject};

@@ -1,5 +1,5 @@
-//! Which ports work here, and why others do not. Nothing is opened on an interface that is in use: an AF_XDP socket may reset a
-//! card's queues, and its program takes frames away from the host's stack.
+//! Which ports work here, and why others do not. Nothing is opened on an interface that is in use: an AF_XDP
+//! socket may reset a card's queues, and its program takes frames away from the host's stack.
 //!
 //! ```text
 //!   the kernel and our privileges   each kind is opened on a tap, in a namespace made for it and gone at once
@@ -57,7 +57,8 @@ fn trial() -> Vec<PortState> {
     }
 }
 
-/// Without a namespace to try it in: `packet` is harmless on loopback as long as nothing is sent; the rest is not tried.
+/// Without a namespace to try it in: `packet` is harmless on loopback as long as nothing is sent; the rest is
+/// not tried.
 fn untried(error: &std::io::Error) -> Vec<PortState> {
     let why =
         format!("not tried: cannot make a network namespace for a trial ({error}; needs CAP_SYS_ADMIN)");

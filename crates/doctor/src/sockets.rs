@@ -5,7 +5,8 @@ use crate::{Files, Subject};
 
 /// TCP_TIMEWAIT_LEN of include/net/tcp.h: not a setting.
 const TIME_WAIT_S: u64 = 60;
-/// What the kernel charges a socket's buffer for a small frame: its struct and the page part it lies in, at the least.
+/// What the kernel charges a socket's buffer for a small frame: its struct and the page part it lies in, at the
+/// least.
 const SMALL_FRAME_CHARGE: u64 = 768;
 const IP_SYSCTL: &str = "Linux, Documentation/networking/ip-sysctl.rst";
 const NET_SYSCTL: &str = "Linux, Documentation/admin-guide/sysctl/net.rst";

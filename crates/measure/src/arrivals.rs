@@ -7,8 +7,8 @@
 //! Poisson   distance = Kolmogorov and Smirnov's D between F(gap) and an even distribution   (stats::fidelity)
 //! ```
 //!
-//! What waited because the plan's connections were busy is the target's slowness, and no matter here. Memory is flat: the gaps of
-//! a Poisson process are kept as counts in 1 000 cells.
+//! What waited because the plan's connections were busy is the target's slowness, and no matter here. Memory is
+//! flat: the gaps of a Poisson process are kept as counts in 1 000 cells.
 
 use crate::series::Series;
 use crate::totals::RunTotals;
@@ -111,7 +111,8 @@ impl RunTotals {
 
     fn poisson(&self, rate: Rate) -> Option<Fidelity> {
         let (gaps, distance) = (self.gaps.count(), self.gaps.distance());
-        // The density of the gaps is at most the rate: so far may a shift of all by the floor move their distribution.
+        // The density of the gaps is at most the rate: so far may a shift of all by the floor move their
+        // distribution.
         let tolerance = NEAR + rate.as_per_second_f64() * FLOOR.as_secs_f64();
         let limit = tolerance.min(FARTHEST) + self.gaps.by_chance();
         (gaps > 0).then_some(Fidelity { process: Process::Poisson, gaps, distance, limit })
@@ -179,7 +180,8 @@ mod tests {
         let coarse = |step: u64| move |due: u64| due.div_ceil(step) * step;
         let fidelity = run(1, poisson(), coarse(10_000_000));
         assert!(fidelity.distance > 0.4 && fidelity.distance > fidelity.limit, "{fidelity:?}");
-        // At the next whole 1 ms, a fifth of a mean gap: P(gap = 0) is about 0.1 (∫ of 1 − e^(−λx) over one step).
+        // At the next whole 1 ms, a fifth of a mean gap: P(gap = 0) is about 0.1 (∫ of 1 − e^(−λx) over one
+        // step).
         let fidelity = run(1, poisson(), coarse(1_000_000));
         assert!(
             (0.06..0.15).contains(&fidelity.distance) && fidelity.distance > fidelity.limit,

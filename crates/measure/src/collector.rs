@@ -108,7 +108,8 @@ impl Collector {
         self.emit(now, sink);
     }
 
-    /// As `poll`, but waits up to `patience` for the first hand-over. Returns at once when all threads are over.
+    /// As `poll`, but waits up to `patience` for the first hand-over. Returns at once when all threads are
+    /// over.
     pub fn poll_for(
         &mut self,
         patience: std::time::Duration,

@@ -5,9 +5,10 @@
 //!   its CPU  ├──────── busy ──────────┤├ idle ┤  softirq is in `system`, or beside the thread: by the kernel's configuration
 //! ```
 //!
-//! Where a kernel accounts interrupts apart (`CONFIG_IRQ_TIME_ACCOUNTING`), a thread's time has no softirqs in it, though they ran
-//! within its system calls; elsewhere they are in it. Which it is shows: the CPU was busy for as long as the thread ran, or longer by
-//! the softirqs. If it was busy for longer than that, others worked there too, and whose softirqs they were is not known.
+//! Where a kernel accounts interrupts apart (`CONFIG_IRQ_TIME_ACCOUNTING`), a thread's time has no softirqs in
+//! it, though they ran within its system calls; elsewhere they are in it. Which it is shows: the CPU was busy
+//! for as long as the thread ran, or longer by the softirqs. If it was busy for longer than that, others worked
+//! there too, and whose softirqs they were is not known.
 
 use crate::health::HealthSummary;
 use serde::Serialize;
@@ -94,7 +95,8 @@ mod tests {
 
     #[test]
     fn softirqs_are_taken_out_of_a_threads_time_if_they_are_in_it() {
-        // 800 ms ran, 800 ms busy: 120 of them were softirqs. 500 ms of work: 100 user, 280 system, 120 softirq.
+        // 800 ms ran, 800 ms busy: 120 of them were softirqs. 500 ms of work: 100 user, 280 system, 120
+        // softirq.
         let cost = summary(800, 120).cost(1_000).unwrap();
         assert_eq!(cost, Cost { user_ns: 100_000.0, system_ns: 280_000.0, softirq_ns: Some(120_000.0) });
     }

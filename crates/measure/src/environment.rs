@@ -1,7 +1,7 @@
 //! Where a run took place: everything in `environment.json`.
 //!
-//! What cannot be read is absent (`null`), never guessed. What only the caller knows (versions, the clock, which
-//! of several ways was chosen and why) is passed in.
+//! What cannot be read is absent (`null`), never guessed. What only the caller knows (versions, the clock,
+//! which of several ways was chosen and why) is passed in.
 
 use crate::procfs;
 use serde::Serialize;

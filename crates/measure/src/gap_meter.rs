@@ -1,4 +1,5 @@
-//! Gaps between frames that follow each other, from their stamps, and how far they are from those that were asked for.
+//! Gaps between frames that follow each other, from their stamps, and how far they are from those that were
+//! asked for.
 //!
 //! ```text
 //! stamp(n−1) ─────────── gap ───────────► stamp(n)        error = |gap − requested gap|
@@ -6,8 +7,9 @@
 //! requested: nothing · one for all · a list, again and again · due(n) − due(n−1) of signatures
 //! ```
 //!
-//! Gaps are whole nanoseconds (stamps are), kept to four digits: exact to 32 µs. Errors are kept in picoseconds to three
-//! digits. Mean and variance are exact. Memory does not grow with the number of frames, and parts add up to the whole.
+//! Gaps are whole nanoseconds (stamps are), kept to four digits: exact to 32 µs. Errors are kept in picoseconds
+//! to three digits. Mean and variance are exact. Memory does not grow with the number of frames, and parts add
+//! up to the whole.
 //!
 //! A list is followed: after a frame that is missing, or one too many, it is taken up where the gaps fit again
 //! ([`list`]).
@@ -35,8 +37,8 @@ pub enum Requested {
     Nothing,
     /// The same gap between all.
     Even(Picos),
-    /// The gap between frames n and n + 1 is number n of the list, which begins again at its end. An empty list asks for
-    /// nothing.
+    /// The gap between frames n and n + 1 is number n of the list, which begins again at its end. An empty list
+    /// asks for nothing.
     Cycle(Arc<[Picos]>),
     /// Each frame brings its due time.
     Due,
@@ -232,8 +234,9 @@ impl GapMeter {
 }
 
 impl GapReport {
-    /// The line that Caliper's tools print: mean of the gaps, mean square of (measured − requested), mean of |measured −
-    /// requested|. Where nothing was requested, the variance is that of the gaps and there is no mean error.
+    /// The line that Caliper's tools print: mean of the gaps, mean square of (measured − requested), mean of
+    /// |measured − requested|. Where nothing was requested, the variance is that of the gaps and there is no
+    /// mean error.
     pub fn caliper_line(&self) -> String {
         match &self.error {
             Some(error) => {
@@ -266,7 +269,8 @@ fn add(into: &mut Histogram<u64>, from: &Histogram<u64>) {
     into.add(from).expect("an hour fits in a histogram that may grow");
 }
 
-/// The value at a quantile (nearest rank): the multiple of `unit` in its bucket, if there is one; otherwise its middle.
+/// The value at a quantile (nearest rank): the multiple of `unit` in its bucket, if there is one; otherwise its
+/// middle.
 fn whole(values: &Histogram<u64>, quantile: f64, unit: u64) -> f64 {
     if values.is_empty() {
         return 0.0;

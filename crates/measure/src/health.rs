@@ -94,7 +94,8 @@ pub struct HealthSample {
     pub tcp_timeouts: u64,
     pub listen_overflows: u64,
     pub listen_drops: u64,
-    /// Segments and packets of this host's that it dropped on their way up to a socket; packets of all namespaces.
+    /// Segments and packets of this host's that it dropped on their way up to a socket; packets of all
+    /// namespaces.
     pub dropped: u64,
     /// Times that an interface which the run used lost its link.
     pub links_lost: u64,

@@ -115,7 +115,8 @@ impl IntervalData {
         self.group(event);
     }
 
-    /// A request that would have been answered later than it ended, if at all; it is counted by [`Self::event`].
+    /// A request that would have been answered later than it ended, if at all; it is counted by
+    /// [`Self::event`].
     #[cold]
     pub fn unfinished(&mut self, event: &Event) {
         if let Some(last) = self.groups.len().checked_sub(1) {
@@ -208,7 +209,8 @@ impl IntervalData {
         self.tally.add(outcome, count);
     }
 
-    /// Times that were stored: of all requests, or of one group, from 0, its latencies or the time of what was unfinished.
+    /// Times that were stored: of all requests, or of one group, from 0, its latencies or the time of what was
+    /// unfinished.
     pub fn stored_times(&mut self, series: Series, group: Option<usize>, times: &Histogram<u64>) {
         match group {
             None => self.series.add(series, times),

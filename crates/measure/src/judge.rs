@@ -1,8 +1,9 @@
 //! From what a run came to, to its verdict. docs/verdict.md has every limit.
 //!
 //! A verdict is about the generator: a slow or broken target never lowers it. Departures that the plan's own
-//! limit on connections held back or gave up are the target's slowness, and are not counted here, unless an engine
-//! thread had no time to spare: then connections are busy because the generator does not get to their answers.
+//! limit on connections held back or gave up are the target's slowness, and are not counted here, unless an
+//! engine thread had no time to spare: then connections are busy because the generator does not get to their
+//! answers.
 
 use crate::arrivals::Process;
 use crate::criterion::{CriterionId, Known, Of};
@@ -76,8 +77,8 @@ pub fn judge(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions
     Verdict::from_criteria(criteria(totals, health, conditions))
 }
 
-/// The verdict if the run had ended now, of the criteria that can be known now. For those who watch; no result is kept
-/// with it.
+/// The verdict if the run had ended now, of the criteria that can be known now. For those who watch; no result
+/// is kept with it.
 pub fn judge_so_far(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions) -> Verdict {
     let mut criteria = criteria(totals, health, conditions);
     criteria.retain(|criterion| criterion.id.about().known == Known::Throughout);
@@ -265,7 +266,8 @@ fn clock_agreement(conditions: &Conditions) -> Criterion {
     })
 }
 
-/// Drops on this host's side, as a share of what was answered: each is answered later by a time-out of the target's.
+/// Drops on this host's side, as a share of what was answered: each is answered later by a time-out of the
+/// target's.
 fn dropped(totals: &RunTotals, health: &HealthSummary) -> Criterion {
     let share = share(health.dropped, totals.tally.done.max(health.dropped));
     Criterion::new(CriterionId::Dropped, share, 0.001).advise(|| {

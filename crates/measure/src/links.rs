@@ -1,8 +1,8 @@
 //! Interfaces of this host that lose their link while a run uses them.
 //!
-//! What was on its way then is sent again after a time-out of TCP's, 200 ms and more: neither the target nor the network
-//! beyond this host took that time. The kernel counts each loss (`carrier_down_count`), so that a short one between two
-//! looks is seen as well.
+//! What was on its way then is sent again after a time-out of TCP's, 200 ms and more: neither the target nor
+//! the network beyond this host took that time. The kernel counts each loss (`carrier_down_count`), so that a
+//! short one between two looks is seen as well.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

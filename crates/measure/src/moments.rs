@@ -5,8 +5,8 @@
 //! mean = k + S₁ / n        variance = (S₂ − S₁² / n) / n
 //! ```
 //!
-//! The sums are whole numbers of 128 bits, so nothing is rounded until the end and parts add up to the whole. With k
-//! near the values, the difference in the variance does not cancel.
+//! The sums are whole numbers of 128 bits, so nothing is rounded until the end and parts add up to the whole.
+//! With k near the values, the difference in the variance does not cancel.
 
 /// Count, sums, least and greatest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,5 +1,6 @@
-//! Figures that only frames have: ports and their drops, gaps at the receiver, what signatures tell, flows, tables of
-//! trials. Serialised as they are, under `packets` in `result.json`: keys may be added, never renamed.
+//! Figures that only frames have: ports and their drops, gaps at the receiver, what signatures tell, flows,
+//! tables of trials. Serialised as they are, under `packets` in `result.json`: keys may be added, never
+//! renamed.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,8 @@ pub struct PacketReport {
     /// Gaps as they were when frames arrived (or were handed over, if nobody received).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gaps: Option<GapReport>,
-    /// Gaps as they were when the frames left, where `gaps` are those of a receiver: what of their error is the sender's own.
+    /// Gaps as they were when the frames left, where `gaps` are those of a receiver: what of their error is the
+    /// sender's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handed_over: Option<GapReport>,
     /// What the signatures of received frames tell.
@@ -125,7 +127,8 @@ pub struct GapReport {
     pub max_ns: f64,
     /// Of |measured − requested|; absent if nothing was requested.
     pub error: Option<GapError>,
-    /// `[lower bound in ns, count]` of the gaps, ascending, at most 400 bins, none empty; the last is open upwards.
+    /// `[lower bound in ns, count]` of the gaps, ascending, at most 400 bins, none empty; the last is open
+    /// upwards.
     pub histogram: Vec<(f64, u64)>,
     /// The same of |measured − requested|; empty if nothing was requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -156,8 +159,8 @@ pub struct ReceivedReport {
     pub unsigned: u64,
     /// Expected and not seen: lost on the way, between the two ports.
     pub lost: u64,
-    /// Not seen either, but as many were lost by this machine's own ports, before they left or after they had arrived: at most
-    /// these are its own losses, and no one else's.
+    /// Not seen either, but as many were lost by this machine's own ports, before they left or after they had
+    /// arrived: at most these are its own losses, and no one else's.
     #[serde(skip_serializing_if = "is_zero")]
     pub lost_here: u64,
     /// Not seen when waiting ended, and may still come: they left so late that others took as long.
@@ -173,7 +176,8 @@ pub struct ReceivedReport {
     pub corrupted: u64,
     /// So old when they came that they had been counted as lost, or had been there already.
     pub too_old: u64,
-    /// received − sent, in ns; both stamped by this machine's clock. Neither the sender's lateness nor the receiver's is part of it.
+    /// received − sent, in ns; both stamped by this machine's clock. Neither the sender's lateness nor the
+    /// receiver's is part of it.
     pub one_way_ns: Spread,
     /// sent − due of the frames that arrived: the sender's own lateness.
     #[serde(skip_serializing_if = "Spread::is_empty")]

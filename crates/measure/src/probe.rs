@@ -9,7 +9,8 @@ use units::{Instant, Picos};
 /// /proc/stat counts in USER_HZ, which is 100 on every Linux ABI that Rust supports.
 const TICK_NS: u64 = 10_000_000;
 
-/// What the kernel counts of TCP segments that it received and threw away: the socket's backlog or its memory was full.
+/// What the kernel counts of TCP segments that it received and threw away: the socket's backlog or its memory
+/// was full.
 const DROPS: [&str; 4] = ["TCPBacklogDrop", "TCPRcvQDrop", "RcvPruned", "OfoPruned"];
 
 /// What is known of an engine thread when a sample is taken.
@@ -56,7 +57,8 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// The machine's own /proc and /sys. Connections leave from `source_addresses` local addresses (at least 1).
+    /// The machine's own /proc and /sys. Connections leave from `source_addresses` local addresses (at least
+    /// 1).
     pub fn new(now: Instant, source_addresses: u64) -> Self {
         Self::at_root(Path::new("/"), now, source_addresses)
     }

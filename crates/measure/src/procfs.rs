@@ -12,7 +12,8 @@ pub(crate) struct ThreadTimes {
     pub runqueue_ns: u64,
     pub voluntary: u64,
     pub involuntary: u64,
-    /// Time in the program and in the kernel, in ticks of 10 ms: their sum follows `cpu_ns`, their shares are sampled.
+    /// Time in the program and in the kernel, in ticks of 10 ms: their sum follows `cpu_ns`, their shares are
+    /// sampled.
     pub user_ticks: u64,
     pub system_ticks: u64,
     pub core: u32,
@@ -100,7 +101,8 @@ pub(crate) fn net_counter(text: &str, table: &str, name: &str) -> Option<u64> {
     numbers.split_ascii_whitespace().nth(position)?.parse().ok()
 }
 
-/// Packets that CPUs dropped since their backlogs were full: the second column of `/proc/net/softnet_stat`, in hex.
+/// Packets that CPUs dropped since their backlogs were full: the second column of `/proc/net/softnet_stat`, in
+/// hex.
 pub(crate) fn softnet_drops(text: &str) -> u64 {
     let drops = |line: &str| u64::from_str_radix(line.split_ascii_whitespace().nth(1)?, 16).ok();
     text.lines().filter_map(drops).sum()
@@ -162,8 +164,8 @@ pub(crate) fn cpu_quota(folder: &Path) -> Option<f64> {
     (quota > 0.0).then_some(quota / period)
 }
 
-/// How many descriptors are open in the table of a thread (`self`, or `self/task/TID`). Since Linux 6.2 the size of the folder says so; before, and on other file
-/// systems, its entries are counted.
+/// How many descriptors are open in the table of a thread (`self`, or `self/task/TID`). Since Linux 6.2 the
+/// size of the folder says so; before, and on other file systems, its entries are counted.
 pub(crate) fn open_descriptors(root: &Path, of: &str) -> Option<u64> {
     let folder = root.join("proc").join(of).join("fd");
     let size = std::fs::metadata(&folder).ok()?.len();

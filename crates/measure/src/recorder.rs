@@ -26,7 +26,8 @@ pub struct Settings {
     pub origin: Instant,
     /// End of the warm-up: what is due earlier is not in the figures.
     pub measured_from: Instant,
-    /// End of the measured part, if the plan says when that is; `FAR` otherwise. Answers that come later are kept apart.
+    /// End of the measured part, if the plan says when that is; `FAR` otherwise. Answers that come later are
+    /// kept apart.
     pub measured_until: Instant,
     /// Length of an interval; greater than zero.
     pub interval: Picos,
@@ -38,7 +39,8 @@ pub struct Settings {
     pub gaps: bool,
     /// The arrival process that gaps are held against.
     pub asked: Asked,
-    /// Departures are requests, which are answered: what has no answer counts in latencies with the time that it had.
+    /// Departures are requests, which are answered: what has no answer counts in latencies with the time that
+    /// it had.
     pub answered: bool,
     /// Instants are a simulation's: what threads use of this machine is not set against them.
     pub simulated: bool,

@@ -51,7 +51,8 @@ pub enum Series {
     Unread,
     /// How much longer they may have lain unread at worst, where no stamp tells.
     UnreadBound,
-    /// The time that requests had which never came to an answer (timed out, cut off, missed): their gross time is at least that.
+    /// The time that requests had which never came to an answer (timed out, cut off, missed): their gross time
+    /// is at least that.
     Unfinished,
     /// The same without the generator's own lateness: their net time is at least that.
     UnfinishedNet,
@@ -117,7 +118,8 @@ impl Series {
         self as usize
     }
 
-    /// The series of requests that would be in this one, had they come to an end: each is at least as long as it was then.
+    /// The series of requests that would be in this one, had they come to an end: each is at least as long as
+    /// it was then.
     pub const fn unfinished(self) -> Option<Self> {
         match self {
             Self::Latency => Some(Self::Unfinished),
@@ -213,7 +215,8 @@ impl<C: Counter> SeriesSet<C> {
         self.clamped.fill(0);
     }
 
-    /// The usual figures of one series; percentiles count what never came to an end with at least the time that it had.
+    /// The usual figures of one series; percentiles count what never came to an end with at least the time that
+    /// it had.
     pub fn summary(&self, series: Series) -> Summary {
         match self.unfinished(series) {
             None => Summary::of(self.of(series)),
@@ -278,7 +281,8 @@ const KNOWN_WITHIN: f64 = 1.01;
 /// The percentiles that are kept of a distribution: the shares of all values that they are not below.
 pub const KEPT: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
 
-/// Between which values a quantile lies: what is unfinished takes at least the time that it had, and perhaps for ever.
+/// Between which values a quantile lies: what is unfinished takes at least the time that it had, and perhaps
+/// for ever.
 ///
 /// ```text
 /// n values and u unfinished, k = ⌈q · (n + u)⌉
@@ -305,8 +309,8 @@ pub fn is_known((least, most): (u64, Option<u64>)) -> bool {
     most.is_some_and(|most| most as f64 <= least as f64 * KNOWN_WITHIN)
 }
 
-/// The first of the kept percentiles that is not known; those above it count as lower bounds too. 1 if it is the maximum alone,
-/// which is never known where anything is unfinished.
+/// The first of the kept percentiles that is not known; those above it count as lower bounds too. 1 if it is
+/// the maximum alone, which is never known where anything is unfinished.
 pub fn bound_from<C: Counter, D: Counter>(values: &Histogram<C>, unfinished: &Histogram<D>) -> f64 {
     if unfinished.is_empty() {
         return NO_BOUND;
@@ -330,14 +334,14 @@ pub struct Summary {
     pub p99_99: u64,
     pub max: u64,
     pub stdev: f64,
-    /// Percentiles from this share of all values on (and the maximum) are lower bounds: what never came to an end could
-    /// reach them. Over 1 if there is nothing of the kind.
+    /// Percentiles from this share of all values on (and the maximum) are lower bounds: what never came to an
+    /// end could reach them. Over 1 if there is nothing of the kind.
     pub bound_from: f64,
 }
 
 impl Summary {
-    /// Of values, and of such as are at least so large. Percentiles are of both together; mean, count, least and standard
-    /// deviation are of the values alone.
+    /// Of values, and of such as are at least so large. Percentiles are of both together; mean, count, least
+    /// and standard deviation are of the values alone.
     pub fn with_unfinished<C: Counter>(values: &Histogram<C>, unfinished: &Histogram<C>) -> Self {
         let all = with_unfinished(values, unfinished);
         let at = |quantile| all.value_at_quantile(quantile);
@@ -396,7 +400,8 @@ mod tests {
 
     #[test]
     fn few_that_are_unfinished_reach_the_highest_percentiles_alone() {
-        // 1 to 990, and ten that were given up after 1: of the 1 000, the 990th is 980 at least and 990 at most.
+        // 1 to 990, and ten that were given up after 1: of the 1 000, the 990th is 980 at least and 990 at
+        // most.
         let (values, unfinished) = (histogram(&(1..=990).collect::<Vec<_>>()), histogram(&[1; 10]));
         assert_eq!(quantile_between(&values, &unfinished, 0.99), (980, Some(990)));
         assert_eq!(quantile_between(&values, &unfinished, 0.991), (981, None));

@@ -80,8 +80,8 @@ pub struct Outcomes {
 /// Distinct outcomes that a group tells apart; what comes beyond them is in the sums only.
 const FEW: usize = 12;
 
-/// Counts of the outcomes of one group: those that came first, at most [`FEW`] different ones. Memory is small enough to
-/// have one for each group, and nothing is allocated for a request.
+/// Counts of the outcomes of one group: those that came first, at most [`FEW`] different ones. Memory is small
+/// enough to have one for each group, and nothing is allocated for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FewOutcomes(Vec<(Outcome, u64)>);
 
@@ -107,8 +107,8 @@ impl FewOutcomes {
         self.0.clear();
     }
 
-    /// Statuses first, then errors, missed and cut off. What `sums` has beyond those that are told apart is one row of its
-    /// class that says no outcome.
+    /// Statuses first, then errors, missed and cut off. What `sums` has beyond those that are told apart is one
+    /// row of its class that says no outcome.
     pub fn rows(&self, sums: &Tally) -> Vec<OutcomeCount> {
         let mut all = Outcomes::new();
         self.0.iter().for_each(|(outcome, count)| all.add(*outcome, *count));

@@ -7,12 +7,14 @@
 //!                     └─► Recorder       empty (one channel for each thread)
 //! ```
 //!
-//! The engine never waits for those who read: a tap has a fixed number of buffers, all made before the run. When
-//! none is left, events are counted as lost ([`Batches::lost`]); the recorder's figures have them all the same.
+//! The engine never waits for those who read: a tap has a fixed number of buffers, all made before the run.
+//! When none is left, events are counted as lost ([`Batches::lost`]); the recorder's figures have them all the
+//! same.
 //!
-//! Times in a tapped event are since the run's origin: `Instant::EPOCH` is the origin, and what is due before the
-//! end of the warm-up (an event of the warm-up passes too) is due before `EPOCH + warmup`. `Instant::FAR` stays "never".
-//! Departures given up together ([`Record::missed`]) are a number, not events, and do not pass here.
+//! Times in a tapped event are since the run's origin: `Instant::EPOCH` is the origin, and what is due before
+//! the end of the warm-up (an event of the warm-up passes too) is due before `EPOCH + warmup`. `Instant::FAR`
+//! stays "never". Departures given up together ([`Record::missed`]) are a number, not events, and do not pass
+//! here.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -33,7 +35,8 @@ const FEWEST: usize = 8;
 /// How long an event may wait for its batch to fill.
 const AGE: Picos = Picos::from_millis(50);
 
-/// A tap for each recorder, and where their events come out. `origin` is the run's origin on the engine's clock.
+/// A tap for each recorder, and where their events come out. `origin` is the run's origin on the engine's
+/// clock.
 pub fn taps<R: Record>(recorders: Vec<R>, origin: Instant) -> (Vec<Tapped<R>>, Batches) {
     let each = (BUFFERS / recorders.len().max(1)).max(FEWEST);
     taps_with(recorders, origin, each)
@@ -268,8 +271,8 @@ impl Drop for Batch {
     }
 }
 
-/// Where the events of all threads come out. One thread reads; it shares batches as it likes (`Arc<Batch>`), and
-/// should not hold on to more than half of those there are.
+/// Where the events of all threads come out. One thread reads; it shares batches as it likes (`Arc<Batch>`),
+/// and should not hold on to more than half of those there are.
 #[derive(Debug)]
 pub struct Batches {
     full: Receiver<Batch>,

@@ -1,4 +1,5 @@
-//! Limits held against a run: at each interval where a window slides or the run may have to end, and at its end.
+//! Limits held against a run: at each interval where a window slides or the run may have to end, and at its
+//! end.
 //!
 //! ```text
 //!                     ┌─► window of rows ─► its value ─► the worst so far  (… in any 10s)
@@ -44,7 +45,8 @@ pub struct Measuring {
 }
 
 impl Measuring {
-    /// Whether more of the load is to come: not with the row in which it ends, nor with the rest of an interval.
+    /// Whether more of the load is to come: not with the row in which it ends, nor with the rest of an
+    /// interval.
     fn goes_on_after(&self, row: &IntervalRow) -> bool {
         let end = row.start + row.length;
         row.length >= self.interval && self.until.is_none_or(|until| end < until)
@@ -104,7 +106,8 @@ fn known(names: &[String], typed: &str) -> String {
     format!("there are {}{more}{meant}", some.join(", "))
 }
 
-/// A name from a file, which must not steer a terminal or fill it: at most so many characters, none of them invisible.
+/// A name from a file, which must not steer a terminal or fill it: at most so many characters, none of them
+/// invisible.
 fn shown(name: &str, longest: usize) -> String {
     let is_odd = |c: char| {
         c.is_control()
@@ -134,12 +137,13 @@ pub struct Aborted {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     pub limit: Limit,
-    /// In the unit of the bound: of the whole run, of the worst window, or when the run was ended. `None`: there was
-    /// nothing to measure.
+    /// In the unit of the bound: of the whole run, of the worst window, or when the run was ended. `None`:
+    /// there was nothing to measure.
     pub value: Option<f64>,
     /// The value is a lower bound: what never came to an answer could have made it larger.
     pub is_bound: bool,
-    /// The condition did not come true. What could not be measured does not hold, nor does what a lower bound leaves open.
+    /// The condition did not come true. What could not be measured does not hold, nor does what a lower bound
+    /// leaves open.
     pub holds: bool,
     pub aborts: bool,
     /// End of the window that decided, or when the run was ended; from the origin of the run.
@@ -232,8 +236,8 @@ impl Watched {
         Self { limit, group, aborts, gathers, worst: None, held: Vec::new() }
     }
 
-    /// Whether rows that are no whole part of the load would make the figure smaller than it was: rates, and sums that
-    /// must not be small.
+    /// Whether rows that are no whole part of the load would make the figure smaller than it was: rates, and
+    /// sums that must not be small.
     fn needs_whole_rows(&self) -> bool {
         let Limit { figure, bound, comparison, .. } = &self.limit;
         let is_rate =
@@ -352,8 +356,8 @@ fn is_rate(limit: &Limit) -> bool {
     matches!(limit.bound, Bound::Rate(_) | Bound::BytesPerSecond(_)) || limit.figure == Figure::Achieved
 }
 
-/// How many values a figure needs before it may end a run: from 1 ÷ (1 − q) values on, the q-quantile is another than
-/// the largest, and a share beyond 1 ÷ s is more than a single request.
+/// How many values a figure needs before it may end a run: from 1 ÷ (1 − q) values on, the q-quantile is
+/// another than the largest, and a share beyond 1 ÷ s is more than a single request.
 fn samples_needed(limit: &Limit) -> u64 {
     let rarest = match (limit.figure, limit.bound) {
         (Figure::Time(_, Statistic::Percentile(percentile)), _) => {

@@ -121,8 +121,8 @@ impl RunTotals {
         }
     }
 
-    /// The longest times in which a loop stood still: when, from the run's origin, and for how long; the longest first, at most
-    /// [`MOST_PAUSES`].
+    /// The longest times in which a loop stood still: when, from the run's origin, and for how long; the
+    /// longest first, at most [`MOST_PAUSES`].
     pub fn longest_pauses(&self) -> Vec<(Picos, Picos)> {
         let mut pauses = self.pauses.clone();
         pauses.sort_unstable_by_key(|(at, length)| (std::cmp::Reverse(*length), *at));
@@ -135,8 +135,8 @@ impl RunTotals {
         self.tally.done - self.after.len()
     }
 
-    /// Complete answers that came before the end of the measured part, or no later after it than the quickest answer
-    /// took: of a target that keeps up all, of one that falls behind what it could do in the time.
+    /// Complete answers that came before the end of the measured part, or no later after it than the quickest
+    /// answer took: of a target that keeps up all, of one that falls behind what it could do in the time.
     pub fn done_in_time(&self) -> u64 {
         let latency = self.series.of(Series::Latency);
         // Within a bucket the two histograms cannot be told apart.

@@ -109,7 +109,8 @@ impl Verdict {
         Self { word, criteria }
     }
 
-    /// Of a run that was interrupted before its measured part began: that nothing was due in it is nobody's fault.
+    /// Of a run that was interrupted before its measured part began: that nothing was due in it is nobody's
+    /// fault.
     #[must_use]
     pub fn of_a_warm_up(mut self) -> Self {
         for criterion in self.criteria.iter_mut().filter(|criterion| criterion.id == CriterionId::Departures)

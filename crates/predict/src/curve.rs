@@ -8,13 +8,16 @@
 //!     └────────────── size                  cost(x, r) = Σ wᵢ · costᵢ(r · peakᵢ / peak(x))
 //! ```
 //!
-//! - Times add up, rates do not: so 1/peak is what lies on a straight line between two sizes, between keep-alive and a connection for
-//!   each request, and between plain and TLS.
-//! - What a unit costs falls as the rate rises (more is done for each wake-up), so it is looked up at the same share of the peak.
-//! - Between two rates that were weighed, times lie on a straight line; below the lowest and above the highest they stay what they
-//!   were there. Lateness above the highest rate is not known: it grows as long as the run lasts.
-//! - `n` threads carry `n / weighed threads` times as much, as far as there are CPUs. That holds for engine threads, which share
-//!   nothing, and not for what they load: a target on the same machine takes its CPUs from the same ones.
+//! - Times add up, rates do not: so 1/peak is what lies on a straight line between two sizes, between
+//!   keep-alive and a connection for each request, and between plain and TLS.
+//! - What a unit costs falls as the rate rises (more is done for each wake-up), so it is looked up at the same
+//!   share of the peak.
+//! - Between two rates that were weighed, times lie on a straight line; below the lowest and above the highest
+//!   they stay what they were there. Lateness above the highest rate is not known: it grows as long as the run
+//!   lasts.
+//! - `n` threads carry `n / weighed threads` times as much, as far as there are CPUs. That holds for engine
+//!   threads, which share nothing, and not for what they load: a target on the same machine takes its CPUs from
+//!   the same ones.
 
 use crate::{Demand, FrameDemand, RequestDemand, Supply};
 use profile::{Capability, Point, Profile, Refused};
@@ -98,7 +101,8 @@ impl Estimate {
         Some(sum)
     }
 
-    /// Lateness that one in a hundred exceeds at that rate, of the part that has most; `None` beyond what was weighed.
+    /// Lateness that one in a hundred exceeds at that rate, of the part that has most; `None` beyond what was
+    /// weighed.
     pub fn lateness_p99_ns(&self, per_second: f64) -> Option<f64> {
         let share = per_second / self.peak_per_s()?;
         let of = |capability: &Capability| {

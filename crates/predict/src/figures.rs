@@ -1,14 +1,14 @@
 //! Every figure of a forecast: what the plan needs, what there is, and what both are made from.
 //!
-//! Only the rate has a grey zone, since only it is measured. Limits and tables are exact: a plan that surely needs more than there is
-//! will not be VALID, one that may need more is grey.
+//! Only the rate has a grey zone, since only it is measured. Limits and tables are exact: a plan that surely
+//! needs more than there is will not be VALID, one that may need more is grey.
 
 use crate::{
     Asked, Demand, Estimate, Figure, FrameDemand, GREY, Outlook, RequestDemand, Supply, TimeWaitReuse,
 };
 
-/// How long the kernel keeps a closed connection's port (TCP_TIMEWAIT_LEN), and how long where it may be taken again
-/// (tcp(7), `tcp_tw_reuse`), in seconds.
+/// How long the kernel keeps a closed connection's port (TCP_TIMEWAIT_LEN), and how long where it may be taken
+/// again (tcp(7), `tcp_tw_reuse`), in seconds.
 const TIME_WAIT_S: f64 = 60.0;
 const REUSED_AFTER_S: f64 = 1.0;
 /// Descriptors beside connections: files, timers and pipes of the program and of each thread.
@@ -221,7 +221,8 @@ fn ports(demand: &Demand, requests: &RequestDemand, supply: &Supply) -> Option<F
     let lasts = demand.length_s.map_or(hold, |length| length.min(hold));
     let waiting = (opened * lasts).min(supply.time_wait_buckets.map_or(f64::MAX, |most| most as f64));
     let needs = waiting + if requests.names_connections { open } else { 0.0 };
-    // The target is asked to close, and then the port waits at its end: only one that leaves it to us takes ports from here.
+    // The target is asked to close, and then the port waits at its end: only one that leaves it to us takes
+    // ports from here.
     let outlook = if needs <= has { Outlook::Valid } else { Outlook::Grey };
     let reused = if is_reused { ", reused after 1 s" } else { "" };
     let mut says = format!(

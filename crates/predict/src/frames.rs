@@ -214,7 +214,8 @@ fn of_lengths(path: &Path, around: usize) -> (f64, usize) {
     }
 }
 
-/// Numbers of a file, one a line; comments and empty lines are passed over. None where it cannot be read: the run itself will say why.
+/// Numbers of a file, one a line; comments and empty lines are passed over. None where it cannot be read: the
+/// run itself will say why.
 fn numbers(path: &Path) -> impl Iterator<Item = f64> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let numbers: Vec<f64> = text.lines().filter_map(|line| line.trim().parse().ok()).collect();

@@ -6,8 +6,9 @@
 //!   /proc, /sys ─► Supply ───┘
 //! ```
 //!
-//! A forecast is of the verdict's word. It rests on what was weighed: without a profile no rate is forecast, and the forecast says so;
-//! descriptors, ports, memory and queues are told all the same, since they follow from the plan alone.
+//! A forecast is of the verdict's word. It rests on what was weighed: without a profile no rate is forecast,
+//! and the forecast says so; descriptors, ports, memory and queues are told all the same, since they follow
+//! from the plan alone.
 //!
 //! Between figures that were weighed, times are interpolated (never rates): see `curve`.
 
@@ -91,7 +92,8 @@ pub struct Figure {
 /// What is expected of a plan on this machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Forecast {
-    /// The worst of the figures; where the rate is not known, that is not known either unless something else is too little.
+    /// The worst of the figures; where the rate is not known, that is not known either unless something else is
+    /// too little.
     pub outlook: Outlook,
     /// What the plan sends: `http.keep_alive`, `send.packet.64`; as in the profile.
     pub key: String,

@@ -13,8 +13,8 @@ const LINES: usize = 1_000;
 const RECORDED: usize = 10_000_000;
 
 impl Demand {
-    /// Of a plan for HTTP. Reads the files that the plan names for its URLs and times; one that cannot be read leaves open what it
-    /// would have said.
+    /// Of a plan for HTTP. Reads the files that the plan names for its URLs and times; one that cannot be read
+    /// leaves open what it would have said.
     pub fn of_http(plan: &Plan) -> Self {
         let (rate, connections) = match &plan.load {
             Load::Closed { connections } => (Asked::AsFastAsItGoes, Some(*connections)),

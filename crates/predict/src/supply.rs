@@ -1,10 +1,12 @@
 //! What this machine has: limits and tables that a plan may run into.
 //!
-//! Everything is read from files under a root, so that it is tested on fixtures; what is absent is `None`, never guessed.
+//! Everything is read from files under a root, so that it is tested on fixtures; what is absent is `None`,
+//! never guessed.
 
 use std::path::Path;
 
-/// `net.ipv4.tcp_tw_reuse`: whether a port whose last connection is in TIME_WAIT may be taken again after a second.
+/// `net.ipv4.tcp_tw_reuse`: whether a port whose last connection is in TIME_WAIT may be taken again after a
+/// second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TimeWaitReuse {
     Never,

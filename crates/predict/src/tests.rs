@@ -80,7 +80,8 @@ fn below_and_beyond_the_grey_zone_a_word_is_forecast() {
 #[test]
 fn cpu_and_lateness_lie_on_lines_between_what_was_weighed() {
     let found = forecast(&http("load.rate = \"50k\""));
-    // Half way between 20 000 and 80 000: user 1.5 µs, system 7 µs, softirq 0.5 µs: 9 µs · 50 000/s = 0.45 CPUs.
+    // Half way between 20 000 and 80 000: user 1.5 µs, system 7 µs, softirq 0.5 µs: 9 µs · 50 000/s = 0.45
+    // CPUs.
     let cpu = found.figure("cpu").unwrap();
     assert!((cpu.needs.unwrap() - 0.45).abs() < 1e-9, "{cpu:?}");
     assert_eq!(found.figure("lateness").unwrap().needs, Some(12_000.0));

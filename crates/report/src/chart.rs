@@ -5,8 +5,8 @@
 //!                                             └─► chart_text.rs  the terminal
 //! ```
 //!
-//! Values keep their own units (nanoseconds, counts, shares of 1); [`Unit`] says how they are written. A value that
-//! was not measured is `None` and breaks a line, so that a gap is seen as one.
+//! Values keep their own units (nanoseconds, counts, shares of 1); [`Unit`] says how they are written. A value
+//! that was not measured is `None` and breaks a line, so that a gap is seen as one.
 
 pub use crate::scale::Scale;
 use crate::scale::time_ticks;
@@ -98,8 +98,8 @@ pub struct Mark {
 pub enum Axis {
     /// Seconds since the origin of the run.
     Time { from: f64, to: f64 },
-    /// Shares of 1; each further nine (90 %, 99 %, 99.9 %…) takes as much room as the last. The share 1 itself is at
-    /// the end, `nines` from 0 %.
+    /// Shares of 1; each further nine (90 %, 99 %, 99.9 %…) takes as much room as the last. The share 1 itself
+    /// is at the end, `nines` from 0 %.
     Nines { nines: f64 },
     /// Lengths of time in nanoseconds, logarithmic, between two that are greater than 0.
     Lengths { low: f64, high: f64 },

@@ -1,7 +1,8 @@
-//! The values of a chart as a table, exactly: for readers who cannot see the picture, and for the script that reads
-//! values out.
+//! The values of a chart as a table, exactly: for readers who cannot see the picture, and for the script that
+//! reads values out.
 //!
-//! End tags that HTML lets go (`</td>`, `</tr>`) are left out here, as an hour of a run has tens of thousands of cells.
+//! End tags that HTML lets go (`</td>`, `</tr>`) are left out here, as an hour of a run has tens of thousands
+//! of cells.
 
 use crate::chart::{Body, Chart, HeatColumn, Series};
 use crate::markup::escape;

@@ -98,8 +98,8 @@ pub fn lateness(timeline: &Timeline, result: &RunResult) -> Chart {
     )
 }
 
-/// Percentiles of the latency over time: net, gross, and the tare between them. Of a run in which no tare was recorded the
-/// latency alone.
+/// Percentiles of the latency over time: net, gross, and the tare between them. Of a run in which no tare was
+/// recorded the latency alone.
 pub fn latency(timeline: &Timeline, result: &RunResult) -> Chart {
     if timeline.bins.iter().any(|bin| bin.row.net_p50_ns.is_some()) {
         return net_and_gross(timeline, result);
@@ -252,8 +252,8 @@ pub fn percentiles(id: &str, title: &str, caption: &str, curves: &[(&str, Tone, 
     }
 }
 
-/// What the scale must hold: all of what matters, and of what is beside it no more than a decade below that. A lateness
-/// of nanoseconds would leave no room for the latencies.
+/// What the scale must hold: all of what matters, and of what is beside it no more than a decade below that. A
+/// lateness of nanoseconds would leave no room for the latencies.
 fn foot_and_top(series: &[Series]) -> Vec<f64> {
     let positive = |of: &dyn Fn(&Series) -> bool| -> Vec<f64> {
         series
@@ -379,8 +379,8 @@ fn times_over_time(
     )
 }
 
-/// With a scale that holds all bars; or all but a few that are far higher than the rest, which would leave no room for
-/// the others and are cut off at the top.
+/// With a scale that holds all bars; or all but a few that are far higher than the rest, which would leave no
+/// room for the others and are cut off at the top.
 fn stacked_over_time(timeline: &Timeline, result: &RunResult, mut chart: Chart) -> Chart {
     let series = chart.series();
     let sum = |at: usize| -> f64 { series.iter().filter_map(|series| series.points[at].y).sum() };

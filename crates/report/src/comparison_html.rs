@@ -24,7 +24,8 @@ pub struct Drawn {
     pub timeline: Timeline,
 }
 
-/// The whole page. `by_percentile` may have fewer curves than there are runs over time: trials that were added up.
+/// The whole page. `by_percentile` may have fewer curves than there are runs over time: trials that were added
+/// up.
 pub fn comparison_html(comparison: &Comparison, by_percentile: &[Drawn], over_time: &[Drawn]) -> String {
     let mut main = String::new();
     // Writing to a String does not fail.

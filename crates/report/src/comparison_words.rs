@@ -178,7 +178,8 @@ pub fn method(comparison: &Comparison) -> Option<String> {
     })
 }
 
-/// What `--fail-if-slower` came to: a sentence for each figure and whether it fails, then what should be known, each once.
+/// What `--fail-if-slower` came to: a sentence for each figure and whether it fails, then what should be known,
+/// each once.
 pub fn slower(comparison: &Comparison, slower: &Slower) -> (Vec<(String, bool)>, Vec<String>) {
     let limit = words::share(slower.limit);
     let of_each = slower.figures.iter().map(|held| (held_in_words(held, &limit), held.exceeds)).collect();

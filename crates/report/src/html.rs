@@ -1,9 +1,9 @@
-//! The report as one HTML file: it opens from disk and asks the network for nothing. Without its script everything is
-//! still there to be read; the script adds read-outs, zoom and sorting.
+//! The report as one HTML file: it opens from disk and asks the network for nothing. Without its script
+//! everything is still there to be read; the script adds read-outs, zoom and sorting.
 //!
-//! Everything that came from outside (URLs, names, the plan, the environment) is escaped, and the page's own policy
-//! lets no script run but those whose hash it names. What the plan has of secrets (`store::secrets`) is not shown, as a
-//! report is a thing to send around.
+//! Everything that came from outside (URLs, names, the plan, the environment) is escaped, and the page's own
+//! policy lets no script run but those whose hash it names. What the plan has of secrets (`store::secrets`) is
+//! not shown, as a report is a thing to send around.
 
 use crate::markup::escape;
 use crate::page;
@@ -39,8 +39,8 @@ pub fn title(result: &RunResult) -> String {
     format!("{} · tare {}", result.target, result.engine)
 }
 
-/// A page around `main_html`, with the report's style and script. A page with a script of its own may also ask where
-/// it came from.
+/// A page around `main_html`, with the report's style and script. A page with a script of its own may also ask
+/// where it came from.
 pub fn page_shell(title: &str, main_html: &str, extra_script: &str) -> String {
     let scripts: Vec<&str> = [SCRIPT, extra_script].into_iter().filter(|script| !script.is_empty()).collect();
     let hashes: String = scripts.iter().map(|script| format!(" 'sha256-{}'", hash(script))).collect();

@@ -1,8 +1,8 @@
 //! http_load's output, line for line, so that scripts that parse it go on working.
 //!
 //! Figures come from the same histograms as everything else. Means, extremes and counts are http_load's; its
-//! `msecs/connect` left the TLS handshake out and charged it to `msecs/first-response`, here it is in. Fetches are
-//! all that ended, as http_load counted: answered, failed and timed out.
+//! `msecs/connect` left the TLS handshake out and charged it to `msecs/first-response`, here it is in. Fetches
+//! are all that ended, as http_load counted: answered, failed and timed out.
 
 use crate::printf::percent_g;
 use std::fmt::Write;
@@ -21,7 +21,8 @@ pub struct HttpLoad {
     pub checksum: bool,
 }
 
-/// The whole output. With `checksum`, `expect.checksum` outcomes are the bad checksums; every `*.timeout` is a timeout.
+/// The whole output. With `checksum`, `expect.checksum` outcomes are the bad checksums; every `*.timeout` is a
+/// timeout.
 pub fn http_load(result: &RunResult, extras: &HttpLoad) -> String {
     let mut out = String::new();
     // Writing to a String does not fail.

@@ -1,4 +1,5 @@
-//! The verdict and each threshold as test cases, for the test reports of CI servers (JUnit XML, as Jenkins reads it).
+//! The verdict and each threshold as test cases, for the test reports of CI servers (JUnit XML, as Jenkins
+//! reads it).
 //!
 //! ```text
 //! testsuite "tare http: URL"

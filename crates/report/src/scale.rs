@@ -25,14 +25,16 @@ impl Scale {
         }
     }
 
-    /// From a round number below the smallest of `values` to one above the largest; zeros are drawn at the foot.
+    /// From a round number below the smallest of `values` to one above the largest; zeros are drawn at the
+    /// foot.
     pub fn log(values: impl Iterator<Item = f64>) -> Self {
         let positive = values.filter(|value| *value > 0.0 && value.is_finite());
         let (low, high) = positive.fold((f64::MAX, 0.0f64), |(low, high), v| (low.min(v), high.max(v)));
         if high == 0.0 {
             return Self::Log { low: 1.0, high: 10.0 };
         }
-        // A round number is at most 2.5 times the number that it is above, so this one is not over the smallest value.
+        // A round number is at most 2.5 times the number that it is above, so this one is not over the smallest
+        // value.
         let low = nice_step(low / 2.5);
         Self::Log { low, high: nice_step(high * 1.05).max(low * 10.0) }
     }

@@ -9,7 +9,8 @@
 //! table, folded: every value, exactly
 //! ```
 //!
-//! `report.js` reads values from the table and places from the `data-` attributes: nothing is in the page twice.
+//! `report.js` reads values from the table and places from the `data-` attributes: nothing is in the page
+//! twice.
 
 use crate::chart::{Axis, Band, Body, Chart, HeatColumn, Mark, Point, Scale, Series};
 use crate::chart_table;
@@ -20,7 +21,8 @@ use std::fmt::Write;
 /// Units of the stretched drawing.
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 300.0;
-/// Marks are seen from this width on, and stand on the upper edge; those that are wider than this show in the whole plot.
+/// Marks are seen from this width on, and stand on the upper edge; those that are wider than this show in the
+/// whole plot.
 const LEAST_MARK: f64 = 2.0;
 const MARK_HEIGHT: f64 = 10.0;
 /// Shades of a heat map.

@@ -140,8 +140,8 @@ pub fn in_unit(value: f64, unit: &str) -> String {
     }
 }
 
-/// A percentile of a distribution (its share of all values, 1 for the largest): `≥ 5.50 s` where it is a lower bound, a
-/// dash where nothing is known.
+/// A percentile of a distribution (its share of all values, 1 for the largest): `≥ 5.50 s` where it is a lower
+/// bound, a dash where nothing is known.
 pub fn percentile(figures: &Distribution, share: f64, nanos: u64) -> String {
     match (figures.says_nothing(), figures.is_bound(share)) {
         (true, _) => "–".to_owned(),
@@ -278,8 +278,8 @@ pub fn folded(result: &store::RunResult) -> Option<String> {
     })
 }
 
-/// Why the target could not be reached, if it could not: the most frequent failure. The generator is then not the
-/// matter, and its advice would lead astray.
+/// Why the target could not be reached, if it could not: the most frequent failure. The generator is then not
+/// the matter, and its advice would lead astray.
 pub fn unreachable(result: &store::RunResult) -> Option<String> {
     if !result.is_unreachable() {
         return None;

@@ -32,7 +32,8 @@ impl Bench {
         Self::new(TargetConfig::default())
     }
 
-    /// Receives, then produces as long as something can be had without waiting. An ended connection hears nothing.
+    /// Receives, then produces as long as something can be had without waiting. An ended connection hears
+    /// nothing.
     fn feed(&mut self, bytes: &[u8]) {
         if matches!(self.last, Next::Close { .. } | Next::Reset) {
             return;

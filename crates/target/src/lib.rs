@@ -1,4 +1,5 @@
-//! The known-truth target: an HTTP server whose behaviour is programmed, and which writes down what it really did.
+//! The known-truth target: an HTTP server whose behaviour is programmed, and which writes down what it really
+//! did.
 //!
 //! ```text
 //! TargetConfig ──► Shared ──► worker 0..n  ── rings ──► truth writer ──► CSV, Truth
@@ -181,7 +182,8 @@ impl Running {
             // The starter waits for this, and is gone only if it panicked.
             let _ = pinned.send(done);
             if done {
-                // One nanosecond of timer slack instead of fifty microseconds; without it, waits are only less exact.
+                // One nanosecond of timer slack instead of fifty microseconds; without it, waits are only less
+                // exact.
                 let _ = clock::set_timer_slack_ns(1);
                 worker.run();
             }

@@ -1,7 +1,8 @@
 //! Deciding how a request is answered: the settings, what the request itself asks for, and the dice.
 //!
 //! A request's query overrides the settings: `delay size status chunked chunk trickle gap fault close seq`.
-//! Paths with a meaning: `/echo`, `/redirect/N`, `/.tare/stats`, `/.tare/reset`. Every other path is answered alike.
+//! Paths with a meaning: `/echo`, `/redirect/N`, `/.tare/stats`, `/.tare/reset`. Every other path is answered
+//! alike.
 
 use crate::answer::{Answer, Body, Fault, Page};
 use crate::config::{Faults, LARGEST_BODY, LONGEST_DELAY};

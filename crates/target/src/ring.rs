@@ -21,7 +21,8 @@ pub struct Record {
     pub arrival: Instant,
     /// The whole request was; the same as `arrival` without a body.
     pub complete: Instant,
-    /// The last byte of the request could be read, by the kernel's stamp; the same as `complete` where there is none.
+    /// The last byte of the request could be read, by the kernel's stamp; the same as `complete` where there is
+    /// none.
     pub readable: Instant,
     /// Just before the first byte of the answer was written; `FAR` if none was.
     pub answer: Instant,

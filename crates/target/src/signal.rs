@@ -20,7 +20,8 @@ pub(crate) fn stop_flag() -> &'static AtomicBool {
             let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
             action.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as usize;
             action.sa_flags = libc::SA_RESETHAND | libc::SA_RESTART;
-            // SAFETY: the handler only stores to an atomic, which is async-signal-safe, and lives as long as the process.
+            // SAFETY: the handler only stores to an atomic, which is async-signal-safe, and lives as long as
+            // the process.
             let installed = unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
             debug_assert_eq!(installed, 0, "both signals can be caught");
         }

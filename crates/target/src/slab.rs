@@ -1,5 +1,5 @@
-//! Open connections by number: a key names a slot and the generation of what is in it, so that a late event of a
-//! closed connection does not reach the next one in its slot.
+//! Open connections by number: a key names a slot and the generation of what is in it, so that a late event of
+//! a closed connection does not reach the next one in its slot.
 
 use crate::entry::Entry;
 

@@ -1,10 +1,10 @@
 //! What really happened, written down by a thread of its own: one CSV line for each request, and a summary.
 //!
-//! All times are nanoseconds of CLOCK_MONOTONIC, so that they can be held against any other program's on this machine.
-//! They are converted by the rate that the clock was calibrated with at the start: within a run gaps and service times
-//! are exact to that rate (10⁻⁶), and absolute times move away by up to 1 µs for each second since the start.
-//! Memory is bounded: records pass through rings of fixed size, and the summary's order statistics are exact
-//! over the first 4 194 304 requests (64 MiB), which it says.
+//! All times are nanoseconds of CLOCK_MONOTONIC, so that they can be held against any other program's on this
+//! machine. They are converted by the rate that the clock was calibrated with at the start: within a run gaps
+//! and service times are exact to that rate (10⁻⁶), and absolute times move away by up to 1 µs for each second
+//! since the start. Memory is bounded: records pass through rings of fixed size, and the summary's order
+//! statistics are exact over the first 4 194 304 requests (64 MiB), which it says.
 
 use crate::ring::{Consumer, How, Record};
 use crate::stats::Stats;

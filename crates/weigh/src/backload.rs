@@ -6,8 +6,9 @@
 //!                 before  rising           after             one trial; figures of a step are over trials
 //! ```
 //!
-//! Incoming frames are processed by the generator's own CPU, as those of a card whose interrupts come to it would be (receive packet
-//! steering). Through `mem` they come by the same ring, past the kernel: that is the null case, and its rate must not fall.
+//! Incoming frames are processed by the generator's own CPU, as those of a card whose interrupts come to it
+//! would be (receive packet steering). Through `mem` they come by the same ring, past the kernel: that is the
+//! null case, and its rate must not fall.
 
 use crate::WeighError;
 use crate::claims;
@@ -25,7 +26,8 @@ pub use super::run::Kind;
 
 /// Length of the try that finds how much the other end can send.
 const TRY_NS: u64 = 200_000_000;
-/// What `mem`'s other end sends back at most, in a second: its thread reads the generator's frames, too, and must not be the limit itself.
+/// What `mem`'s other end sends back at most, in a second: its thread reads the generator's frames, too, and
+/// must not be the limit itself.
 const MEM_MOST_PER_S: f64 = 2e6;
 /// One of so many packets is stamped, so that stamps take little away themselves.
 const EACH: u64 = 16;
@@ -265,7 +267,8 @@ mod tests {
         assert_eq!(rising(0.0, 9.0, 0), [9.0]);
     }
 
-    /// The null case: frames that come by the ring take nothing away that shows beside what a busy machine takes.
+    /// The null case: frames that come by the ring take nothing away that shows beside what a busy machine
+    /// takes.
     #[test]
     fn through_mem_incoming_frames_come_and_are_counted() {
         let options = Options {
@@ -286,7 +289,8 @@ mod tests {
         assert_eq!(found.steps.len(), 4);
         let phases: Vec<&str> = found.steps.iter().map(|step| step.phase.as_str()).collect();
         assert_eq!(phases, ["before", "rising", "rising", "after"]);
-        // 10 000 and 20 000 a second for 50 ms each: 500 and 1 000 frames, or somewhat fewer on a busy machine, never more.
+        // 10 000 and 20 000 a second for 50 ms each: 500 and 1 000 frames, or somewhat fewer on a busy machine,
+        // never more.
         for (step, most) in [(1, 10_000.0), (2, 20_000.0)] {
             let rate = found.steps[step].in_per_s.estimate;
             assert!(rate > 0.0 && rate <= most * 1.001, "{rate} of {most}");

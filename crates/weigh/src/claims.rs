@@ -1,5 +1,5 @@
-//! Figures over trials, with Student's t: x̄ ± t(0.975, n − 1) · s / √n; 2.262 for ten trials. Trials that drift or hang together have
-//! no interval: crate `stats` says why.
+//! Figures over trials, with Student's t: x̄ ± t(0.975, n − 1) · s / √n; 2.262 for ten trials. Trials that
+//! drift or hang together have no interval: crate `stats` says why.
 
 use store::weighing::Claim;
 
@@ -30,7 +30,8 @@ fn within(values: &[f64], least: f64, most: f64) -> Claim {
 mod tests {
     use super::*;
 
-    /// Table 2 of the study, machine 2; its table 1 says 10.35 ± 0.5810. By hand (with all digits of the means) 2.262 · s / √10 is 0.5815.
+    /// Table 2 of the study, machine 2; its table 1 says 10.35 ± 0.5810. By hand (with all digits of the means)
+    /// 2.262 · s / √10 is 0.5815.
     #[test]
     fn the_studys_second_machine() {
         let found = of(&[12.56, 9.89, 10.59, 9.84, 10.05, 9.83, 9.99, 10.17, 10.24, 10.38]);

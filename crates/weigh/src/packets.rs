@@ -147,8 +147,9 @@ pub fn weigh(
     Ok(found)
 }
 
-/// What a driver's stamp costs itself: the median of a few short stretches under a tracepoint. `None` where there is no such stamp, no
-/// privilege, or where frames pass no tracepoint (those of packet sockets, which go past the queueing discipline).
+/// What a driver's stamp costs itself: the median of a few short stretches under a tracepoint. `None` where
+/// there is no such stamp, no privilege, or where frames pass no tracepoint (those of packet sockets, which go
+/// past the queueing discipline).
 fn own_cost(stage: &Stage, options: &Options, way: Way, size: usize, stop: &AtomicBool) -> Option<f64> {
     if way != Way::Udp || options.capture || options.through.is_some() || options.wall.is_moved() {
         return None;
@@ -237,7 +238,8 @@ fn threads(
     Ok(choose(points, &ended))
 }
 
-/// The threads that send most while no more than 5 % of the stamps are lost; the rate is lowered where one thread is too fast for that.
+/// The threads that send most while no more than 5 % of the stamps are lost; the rate is lowered where one
+/// thread is too fast for that.
 fn choose(points: Vec<ByThreads>, ended: &str) -> Curve {
     let good = points.iter().filter(|point| point.loss < MOST_LOSS);
     let best = good.copied().max_by(|a, b| a.sent_per_s.total_cmp(&b.sent_per_s));
@@ -271,7 +273,8 @@ fn choose(points: Vec<ByThreads>, ended: &str) -> Curve {
     }
 }
 
-/// Steps at 1/10, 2/10, … of the peak, and the last as fast as it goes: Σ = 5.5 · peak · length of a step packets.
+/// Steps at 1/10, 2/10, … of the peak, and the last as fast as it goes: Σ = 5.5 · peak · length of a step
+/// packets.
 fn steps(peak_per_s: f64, options: &Options) -> Vec<Step> {
     let shares: f64 = (1..=STEPS).map(|n| n as f64 / STEPS as f64).sum();
     let length = options.packets as f64 / (shares * peak_per_s.max(1.0)) * 1e9;

@@ -7,9 +7,9 @@
 //!          begin where it saturates, halve the way (in ratio) until both sides are within `width`
 //! ```
 //!
-//! A trial that something else disturbed is made again, a few times; if all are, the rate counts as one that holds: the generator had
-//! time to spare, so it is not what failed. Otherwise a machine with neighbours would have a peak that says when they were there.
-//! Pure: what a trial is, the caller knows.
+//! A trial that something else disturbed is made again, a few times; if all are, the rate counts as one that
+//! holds: the generator had time to spare, so it is not what failed. Otherwise a machine with neighbours would
+//! have a peak that says when they were there. Pure: what a trial is, the caller knows.
 
 /// What one trial showed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

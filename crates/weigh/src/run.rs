@@ -103,7 +103,8 @@ pub struct Outcome {
     /// Wall clock set meanwhile, ns.
     pub clock_step: Option<i64>,
     pub neighbour: Option<Neighbour>,
-    /// CPU time of other processes on the generator's CPUs is not ours; the longest wait of a sender for its CPU, of the time.
+    /// CPU time of other processes on the generator's CPUs is not ours; the longest wait of a sender for its
+    /// CPU, of the time.
     pub waited: f64,
     /// The generator's first CPU, by step.
     pub shares: Vec<Shares>,

@@ -5,7 +5,8 @@
 //!   for each call:  wait until due ─ write packets, the clock read right before ─ transmit
 //! ```
 //!
-//! The clock is read in the port's room, after everything else in the packet is ready to go: what follows is the system's.
+//! The clock is read in the port's room, after everything else in the packet is ready to go: what follows is
+//! the system's.
 
 use crate::tally::Timeline;
 use crate::usage::Usage;
@@ -70,7 +71,8 @@ impl Schedule {
 /// See the module.
 pub struct Sender<'a> {
     pub port: Box<dyn Port>,
-    /// Through which each `each`-th call goes, where not all packets are stamped and stamps come from the socket.
+    /// Through which each `each`-th call goes, where not all packets are stamped and stamps come from the
+    /// socket.
     pub probe: Option<Box<dyn Port>>,
     /// One of so many packets is stamped: a power of two.
     pub each: u64,

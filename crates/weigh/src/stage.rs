@@ -1,4 +1,5 @@
-//! Where packets go while they are weighed: a bed of its own, an interface that was named, or the loopback interface.
+//! Where packets go while they are weighed: a bed of its own, an interface that was named, or the loopback
+//! interface.
 //!
 //! ```text
 //!   bed        ┌ generator ┐ gen0 ── veth ── sink0 ┌ sink ┐    packets to a station that is not there: sink0 drops them
@@ -190,7 +191,8 @@ impl Stage {
         Ok(Some(self.at_peer(open)??))
     }
 
-    /// Has what arrives at the generator's interface processed by this CPU, as the interrupts of a card would (RPS).
+    /// Has what arrives at the generator's interface processed by this CPU, as the interrupts of a card would
+    /// (RPS).
     ///
     /// # Errors
     /// Why it is not.

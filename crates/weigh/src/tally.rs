@@ -5,7 +5,8 @@
 //!                                   └ < 0: counted, in no figure
 //! ```
 //!
-//! S² = Σ(tᵢ − t̄)² / (n − 1); the standard error of the mean is S / √n (ISO/IEC Guide 98-3, 4.2.3). Welford 1962, Technometrics 4 (3).
+//! S² = Σ(tᵢ − t̄)² / (n − 1); the standard error of the mean is S / √n (ISO/IEC Guide 98-3, 4.2.3). Welford
+//! 1962, Technometrics 4 (3).
 
 use store::weighing::Times;
 
@@ -184,7 +185,8 @@ mod tests {
     #[test]
     fn the_studys_formula() {
         let mut found = Differences::default();
-        // Times 2, 4, 4, 4, 5, 5, 7, 9: mean 5, Σ(t − 5)² = 9+1+1+1+0+0+4+16 = 32, S/√n = √(32 / (8 · 7)) = 0.7559…
+        // Times 2, 4, 4, 4, 5, 5, 7, 9: mean 5, Σ(t − 5)² = 9+1+1+1+0+0+4+16 = 32, S/√n = √(32 / (8 · 7)) =
+        // 0.7559…
         for time in [2, 4, 4, 4, 5, 5, 7, 9] {
             found.add(1_000, 1_000 + time);
         }

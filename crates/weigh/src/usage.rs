@@ -1,4 +1,5 @@
-//! What a thread and a CPU did: time in user and kernel mode, time spent waiting for the CPU, and where a CPU's time went.
+//! What a thread and a CPU did: time in user and kernel mode, time spent waiting for the CPU, and where a CPU's
+//! time went.
 
 /// What a thread has used since it began. Nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

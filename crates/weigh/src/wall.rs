@@ -6,14 +6,15 @@
 //!   step = (realtime − monotonic) after − (realtime − monotonic) before, if that is more than the clock is ever slewed
 //! ```
 //!
-//! Both times of a packet are of one clock, so there is nothing to convert and no error of a conversion. What is left is that this
-//! clock may be set while packets are under way: that shows in its distance from CLOCK_MONOTONIC.
+//! Both times of a packet are of one clock, so there is nothing to convert and no error of a conversion. What
+//! is left is that this clock may be set while packets are under way: that shows in its distance from
+//! CLOCK_MONOTONIC.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-/// The kernel slews a clock by at most 500 ppm (adjtime(3), NTP's MAX_FREQ), and ticks by 10 % at most where asked by adjtimex; the former
-/// is what time daemons use.
+/// The kernel slews a clock by at most 500 ppm (adjtime(3), NTP's MAX_FREQ), and ticks by 10 % at most where
+/// asked by adjtimex; the former is what time daemons use.
 const SLEW: f64 = 500e-6;
 /// Two readings lie so far apart at most, in the best of a few tries, on a machine that pauses.
 const READING_NS: i64 = 20_000;

@@ -136,7 +136,8 @@ fn address(stage: &Stage, wanted: &Wanted, keeps_qdisc: bool) -> Result<Address,
 }
 
 fn open_ports(stage: &Stage, wanted: &Wanted, address: &Address) -> Result<Vec<Box<dyn Port>>, WeighError> {
-    // Each thread has a port of its own: sockets are told apart by themselves, queues of AF_XDP by their number.
+    // Each thread has a port of its own: sockets are told apart by themselves, queues of AF_XDP by their
+    // number.
     let has_queues = wanted.way == Way::Xdp;
     let wish = |index: usize| Wish {
         queue: if has_queues { index as u32 } else { 0 },

@@ -91,7 +91,8 @@ pub fn loopback_ns() -> u64 {
     2 * crate::target::percentile(ways_ns(), 0.5)
 }
 
-/// How much longer than that it takes at this percentile: what is told may be above the target's own time by as much.
+/// How much longer than that it takes at this percentile: what is told may be above the target's own time by as
+/// much.
 fn jitter_ns(share: f64) -> u64 {
     2 * crate::target::percentile(ways_ns(), share) - loopback_ns()
 }

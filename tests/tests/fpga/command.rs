@@ -147,7 +147,8 @@ fn what_cannot_be_is_refused_before_anything_is_done() {
     }
 }
 
-/// Something that speaks the link's language at the other end of a simulator's socket, and says another layout, magic or version.
+/// Something that speaks the link's language at the other end of a simulator's socket, and says another layout,
+/// magic or version.
 const STRANGER: &str = r#"#!/usr/bin/env python3
 import socket, struct, sys
 link = socket.socket(fileno=0)
@@ -381,7 +382,8 @@ fn by_tshark(file: &Path) -> Vec<(u64, u64)> {
     out
 }
 
-/// The same by scapy. On a cable to itself each frame is there twice: when it left, and a cycle later when it came.
+/// The same by scapy. On a cable to itself each frame is there twice: when it left, and a cycle later when it
+/// came.
 fn by_scapy(file: &Path) -> Vec<(u64, u64)> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let python = tests.join("../.venv/bin/python");

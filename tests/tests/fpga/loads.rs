@@ -1,6 +1,7 @@
-//! The packet commands through the simulated module: nothing about them is other than on any port, but that all times are the
-//! module's. The independent reader of what was on the wire is the simulator's own capture (`command.rs`); here it is what
-//! the commands themselves say, and who is at the other end: a real kernel, a real nginx, a real curl.
+//! The packet commands through the simulated module: nothing about them is other than on any port, but that all
+//! times are the module's. The independent reader of what was on the wire is the simulator's own capture
+//! (`command.rs`); here it is what the commands themselves say, and who is at the other end: a real kernel, a
+//! real nginx, a real curl.
 
 use serde_json::Value;
 use std::time::Duration;
@@ -11,7 +12,8 @@ use tare_system_tests::{Process, Run, Tare, TestBed, beside_others, need, scratc
 
 const SINK: &str = "--dst 198.18.0.2 --src 198.18.0.1 --dst-mac 02:18:00:00:00:02";
 
-/// A machine so busy that the host itself let the module's queue run dry has another try: then frames are late, and that is said.
+/// A machine so busy that the host itself let the module's queue run dry has another try: then frames are late,
+/// and that is said.
 fn send(flags: &str) -> Run {
     let once = || with_module(&format!("send {SINK} {flags}")).limit(Duration::from_secs(120)).run();
     let in_time = |run: &Run| run.float("lateness_ns.max") == 0.0;
@@ -38,7 +40,8 @@ fn ns(run: &Run, key: &str) -> f64 {
 #[test]
 fn whole_gaps_are_kept_to_the_cycle_and_others_within_one() {
     let _shared = beside_others();
-    // A gap of the rate in cycles of 8 ns: 84 (line rate), 100, 1250 and 12 500 are whole; 333⅓ ns and 1538 · 8 / 9 are not.
+    // A gap of the rate in cycles of 8 ns: 84 (line rate), 100, 1250 and 12 500 are whole; 333⅓ ns and 1538 · 8
+    // / 9 are not.
     let cases = [
         ("--size 64 --rate 100%", 672.0, true),
         ("--size 64 --gap 800", 800.0, true),
@@ -88,7 +91,8 @@ fn a_list_of_gaps_and_sizes_is_kept_one_by_one() {
     let _shared = beside_others();
     let folder = scratch();
     let (gaps, sizes) = (folder.path().join("gaps"), folder.path().join("sizes"));
-    // Payloads of frames of 64, 128, 1 024 and 1 518 bytes; each gap is longer than the frame before it takes on the wire.
+    // Payloads of frames of 64, 128, 1 024 and 1 518 bytes; each gap is longer than the frame before it takes
+    // on the wire.
     std::fs::write(&gaps, "800\n2000\n9000\n16000\n").expect("a scratch file");
     std::fs::write(&sizes, "18\n82\n978\n1472\n").expect("a scratch file");
     let lists = format!("--gaps {} -L {}", gaps.display(), sizes.display());
@@ -128,7 +132,8 @@ fn what_arrives_is_captured_with_the_modules_stamps() {
     assert!(read.float("packets.gaps.min_ns") >= 672.0, "no frame is shorter on the wire: {read}");
 }
 
-/// The other end of the wire is down: nothing leaves, and no run of nothing is VALID. Who knows better than the module says so, and all leave.
+/// The other end of the wire is down: nothing leaves, and no run of nothing is VALID. Who knows better than the
+/// module says so, and all leave.
 #[test]
 fn a_run_over_a_wire_without_a_link_is_invalid() {
     let _shared = beside_others();
@@ -167,8 +172,8 @@ fn a_link_that_goes_down_in_the_middle_fails_what_is_due_from_then_on() {
     assert_eq!(run.total("offered"), 2_000, "{run}");
     assert!(run.total("done") > 100 && run.outcome("link.down") > 60, "{run}");
     assert_eq!(run.total("done") + run.outcome("link.down"), 2_000, "{run}");
-    // What the module had when the link went, 256 frames, and sent into nothing, is not done: but for what left before anybody saw it, as the kernel tells of a
-    // link up to a second later.
+    // What the module had when the link went, 256 frames, and sent into nothing, is not done: but for what left
+    // before anybody saw it, as the kernel tells of a link up to a second later.
     let arrived = bed.kernel(bed.sink(), "rx_packets");
     assert!(run.total("done") < arrived + 150, "{arrived} arrived: {run}");
     assert_eq!((run.word(), run.code), ("INVALID", Some(4)), "{run}");
@@ -257,7 +262,8 @@ fn a_sweep_over_a_cable_finds_the_line_rate() {
     assert!(tables.contains("81274") || tables.contains("81 274") || tables.contains("8127"), "{tables}");
 }
 
-/// A rate is over simulated time, from the first frame to the end of the last: never more than the wire carries, however few frames there are.
+/// A rate is over simulated time, from the first frame to the end of the last: never more than the wire
+/// carries, however few frames there are.
 #[test]
 fn no_rate_is_above_that_of_the_line() {
     let _shared = beside_others();
@@ -266,7 +272,8 @@ fn no_rate_is_above_that_of_the_line() {
     Tare::packets(&format!("send pcap:{} {SINK} --rate max --size 1518 -n 20", traffic.display())).run();
     let incoming = format!("fpga,traffic={}:sim", traffic.display());
     let sweep = "sweep --port fpga:sim --dst 198.18.0.2 --src 198.18.0.1 --sizes 1518 --trial-time 2ms --no-latency --goal ndr";
-    // Of the line rate, at least so much: what sends at once begins when it is there, and trials begin one after the other.
+    // Of the line rate, at least so much: what sends at once begins when it is there, and trials begin one
+    // after the other.
     for (command, least) in [
         (format!("capture {incoming} -n 5"), 0.999_999),
         (format!("gaps {incoming} -n 5"), 0.999_999),

@@ -1,4 +1,5 @@
-//! `tare capture` by others' word: what tcpdump takes at the same time, what the kernel counts, and what is broken on purpose.
+//! `tare capture` by others' word: what tcpdump takes at the same time, what the kernel counts, and what is
+//! broken on purpose.
 
 use rustix::process::Signal;
 use serde_json::Value;

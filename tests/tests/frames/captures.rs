@@ -1,5 +1,5 @@
-//! Capture files by others' word: what the ports write is read by tshark, capinfos and tcpdump; what tcpdump and dumpcap
-//! write is read here; and a record of a port is what tcpdump saw on the same wire.
+//! Capture files by others' word: what the ports write is read by tshark, capinfos and tcpdump; what tcpdump
+//! and dumpcap write is read here; and a record of a port is what tcpdump saw on the same wire.
 
 use bed::{Bed, Topology};
 use port::pcap::{Described, Format, Reader, Rotating, Rotation, Statistics, Style, Writer};

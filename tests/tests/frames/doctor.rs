@@ -1,4 +1,5 @@
-//! `tare doctor` on this machine: what it says, what it forecasts, what it sets and takes back (in a namespace of its own).
+//! `tare doctor` on this machine: what it says, what it forecasts, what it sets and takes back (in a namespace
+//! of its own).
 
 use serde_json::{Value, json};
 use std::path::Path;

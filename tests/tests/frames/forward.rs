@@ -1,5 +1,5 @@
-//! `tare forward` as a middlebox between two real veth pairs, in user space and as an XDP program: TCP passes, what a rule drops
-//! does not, every frame is counted at its rule, and rules change without a frame lost.
+//! `tare forward` as a middlebox between two real veth pairs, in user space and as an XDP program: TCP passes,
+//! what a rule drops does not, every frame is counted at its rule, and rules change without a frame lost.
 
 use port::Stamp;
 use port::pcap::{Statistics, Style, Writer};
@@ -168,7 +168,8 @@ fn rules_change_without_a_loss(by: By) {
     });
     let after = way.received();
     let run = running.finish_unchecked();
-    // A starved machine may lose frames before the middlebox sees them; it counts these, and no others are lost.
+    // A starved machine may lose frames before the middlebox sees them; it counts these, and no others are
+    // lost.
     let late = run.outcome("missed.receiver_full");
     assert_eq!((sent, after - before + late), (30_000, 30_000), "{by:?}: {}", run.stderr);
     let changes = run.at("/packets/changes").as_array().map_or(0, Vec::len);

@@ -1,4 +1,5 @@
-//! Every kind of frame, at many sizes and with fields that vary, read by tshark: no warning, right checksums, the values that were meant.
+//! Every kind of frame, at many sizes and with fields that vary, read by tshark: no warning, right checksums,
+//! the values that were meant.
 //!
 //! ```text
 //! [frames] ─ plan ─► Spec ─ wire::Template ─► frames ─► pcap ─ tshark ─► fields ─► compared with what is asked for, frame by frame
@@ -79,7 +80,8 @@ fn tshark(file: &Path, fields: &[&str]) -> Vec<Vec<String>> {
     for setting in ["ip.check_checksum", "udp.check_checksum", "tcp.check_checksum"] {
         command.args(["-o", &format!("{setting}:TRUE")]);
     }
-    // The same segment over and over is a retransmission to an analysis of streams; that is no matter of frames.
+    // The same segment over and over is a retransmission to an analysis of streams; that is no matter of
+    // frames.
     command.args(["-o", "tcp.analyze_sequence_numbers:FALSE"]);
     for field in fields {
         command.args(["-e", field]);

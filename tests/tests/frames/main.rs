@@ -1,4 +1,5 @@
-//! The packet commands, test beds and what this machine grants them: against tshark, tcpdump, iperf3 and the kernel.
+//! The packet commands, test beds and what this machine grants them: against tshark, tcpdump, iperf3 and the
+//! kernel.
 
 mod capture;
 mod captures;

@@ -1,5 +1,5 @@
-//! `tare pace`: what the host's own TCP and UDP send through a tap leaves at the pace, nothing is lost on the way, and a real
-//! iperf3 at the other end says so.
+//! `tare pace`: what the host's own TCP and UDP send through a tap leaves at the pace, nothing is lost on the
+//! way, and a real iperf3 at the other end says so.
 
 use serde_json::Value;
 use std::process::{Command, Stdio};
@@ -45,7 +45,8 @@ impl Way {
         running
     }
 
-    /// Datagrams of a sender without a limit through gaps of 250 µs, none of which is lost; `Err` if they are not about 4 000/s.
+    /// Datagrams of a sender without a limit through gaps of 250 µs, none of which is lost; `Err` if they are
+    /// not about 4 000/s.
     fn datagrams_per_second(&self) -> Result<f64, f64> {
         let running = self.pace("-d 250000 -t 8");
         // 4 000 frames a second, whatever iperf3 would like to send.

@@ -1,7 +1,8 @@
 //! Every recipe of `docs/packets.md` works as it stands there, from top to bottom.
 //!
-//! All blocks share one scratch folder: later ones use beds and files that earlier ones made. Runs that they save must
-//! add up and have a verdict. Beds whose names begin with `docs` are taken away at the end, also after a failure.
+//! All blocks share one scratch folder: later ones use beds and files that earlier ones made. Runs that they
+//! save must add up and have a verdict. Beds whose names begin with `docs` are taken away at the end, also
+//! after a failure.
 
 use serde_json::Value;
 use std::fs::Permissions;
@@ -34,8 +35,8 @@ impl Drop for Beds {
     }
 }
 
-/// A `tare` for the recipes. On a machine that is too busy a run may well be INVALID (status 4): the recipe is right all
-/// the same, and goes on.
+/// A `tare` for the recipes. On a machine that is too busy a run may well be INVALID (status 4): the recipe is
+/// right all the same, and goes on.
 fn patient_tare(folder: &Path) -> String {
     let bin = folder.join("bin");
     std::fs::create_dir(&bin).expect("a scratch folder");

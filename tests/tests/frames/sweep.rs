@@ -29,7 +29,8 @@ fn a_veth_pair_takes_all_that_was_asked_for() {
     let words = format!("sweep {ports} --sizes 64,512 --goal ndr --max-rate 2k {QUICK}");
     let sweep =
         || Tare::packets(&words).inside(near).limit(Duration::from_secs(60)).start().finish_unchecked();
-    // Without loss in a quiet moment: a busy machine may lose frames, and a run that it disturbs may be INVALID.
+    // Without loss in a quiet moment: a busy machine may lose frames, and a run that it disturbs may be
+    // INVALID.
     let all_taken = |run: &Run| [0, 1].iter().all(|&row| cell(run, "sweep", row, "NDR") == 2_000.0);
     let mut run = sweep();
     for _ in 0..2 {
@@ -142,7 +143,8 @@ fn by_the_letter_of_rfc_2544_all_four_tests_are_in_the_plan() {
     let run = Tare::new("sweep --send mem:a --receive mem:a --max-rate 1k --rfc2544 --print-plan")
         .start()
         .finish_unchecked();
-    // 26.1: 60 s, not a frame lost; 26.2: 20 trials of 120 s at that load; 26.3; 26.4: 50 bursts; 23: 2 s and 5 s between trials.
+    // 26.1: 60 s, not a frame lost; 26.2: 20 trials of 120 s at that load; 26.3; 26.4: 50 bursts; 23: 2 s and 5
+    // s between trials.
     for line in [
         "goal = \"ndr\"",
         "trial_time = \"60s\"",

@@ -1,7 +1,7 @@
 //! Bad input: exit status 2, a message that a user can act on, and nothing sent.
 //!
-//! Each refusal names where the mistake is (flag, file and line, or key), what is wrong with it, and what would be
-//! right. The target of every command here is a socket that listens, and that must not see one connection.
+//! Each refusal names where the mistake is (flag, file and line, or key), what is wrong with it, and what would
+//! be right. The target of every command here is a socket that listens, and that must not see one connection.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

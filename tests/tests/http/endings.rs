@@ -67,8 +67,8 @@ fn with_nothing_listening_the_status_is_5() {
         assert_eq!(run.code, Some(5), "{run}");
         assert!(run.remarks().contains("target unreachable"), "{run}");
         assert_eq!(run.outcome_keys(), ["connect.refused"], "{run}");
-        // A closed loop does not hammer: pauses of 1, 2, 4 … 64 ms, so 4 places try at most 4 · (7 + 500 / 64) times,
-        // and a few more for the rounding.
+        // A closed loop does not hammer: pauses of 1, 2, 4 … 64 ms, so 4 places try at most 4 · (7 + 500 / 64)
+        // times, and a few more for the rounding.
         let most = if load.starts_with("--par") { 4 * (7 + 8) + 8 } else { 100 };
         assert!(run.total("failed") <= most, "{run}");
     }

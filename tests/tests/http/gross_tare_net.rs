@@ -1,5 +1,5 @@
-//! What the generator itself took of a request's time is told apart from what the target took, and no target can hold
-//! the loop so that others' answers wait.
+//! What the generator itself took of a request's time is told apart from what the target took, and no target
+//! can hold the loop so that others' answers wait.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -85,8 +85,8 @@ fn holds(run: &Run, name: &str) -> bool {
     run.criterion(name).holds
 }
 
-/// The generator is stopped for 600 ms of 3 s. Sixteen requests are under way then, of some thousands: their gross time is
-/// as long as the stop, and the target had nothing to do with it.
+/// The generator is stopped for 600 ms of 3 s. Sixteen requests are under way then, of some thousands: their
+/// gross time is as long as the stop, and the target had nothing to do with it.
 fn stopped(io: &str) -> Run {
     let target = Target::start("--delay 5ms");
     let command = format!("--parallel 16 --duration 3s --io {io} {}", target.url());
@@ -127,8 +127,8 @@ fn a_stop_is_in_no_valid_run_by_io_uring_either() {
     });
 }
 
-/// Over a Unix socket no stamp tells when an answer came. So what waits behind one that was read late may have waited for the
-/// generator, too, and nobody knows.
+/// Over a Unix socket no stamp tells when an answer came. So what waits behind one that was read late may have
+/// waited for the generator, too, and nobody knows.
 #[test]
 fn what_waits_behind_an_answer_without_a_stamp_is_in_no_valid_run() {
     let _alone = alone();
@@ -144,7 +144,8 @@ fn what_waits_behind_an_answer_without_a_stamp_is_in_no_valid_run() {
         running.process.signal(Signal::CONT);
         let run = running.finish();
         assert_eq!(run.at("generator.arrivals.by"), "bound", "{run}");
-        // How much of it was a late departure and how much a late reading depends on what was under way when the stop came.
+        // How much of it was a late departure and how much a late reading depends on what was under way when
+        // the stop came.
         for at in ["p50", "p90", "p99"] {
             let known = ns(&run, &format!("net_ns.{at}")) < 50e6;
             let told = !holds(&run, &format!("lateness.{at}")) || !holds(&run, &format!("unread.{at}"));
@@ -154,8 +155,8 @@ fn what_waits_behind_an_answer_without_a_stamp_is_in_no_valid_run() {
     });
 }
 
-/// Small answers at 400/s, and now and then one of 100 MB whose digest is computed. Were its socket read until it is
-/// empty, all others would wait for as long.
+/// Small answers at 400/s, and now and then one of 100 MB whose digest is computed. Were its socket read until
+/// it is empty, all others would wait for as long.
 #[test]
 fn one_huge_answer_does_not_hold_up_the_others() {
     let _alone = alone();
@@ -209,8 +210,8 @@ fn an_endless_answer_ends_with_its_time_out_and_the_run_with_its_duration() {
     }
 }
 
-/// Fifty connections, each answered after 0.9 s: 50 answers within the second, and 50 more in the grace. 50/s is what was
-/// achieved (Little: 50 under way ÷ 0.9 s each is 55/s; 100/s never was).
+/// Fifty connections, each answered after 0.9 s: 50 answers within the second, and 50 more in the grace. 50/s
+/// is what was achieved (Little: 50 under way ÷ 0.9 s each is 55/s; 100/s never was).
 #[test]
 fn what_is_answered_after_the_end_is_in_no_rate() {
     let _alone = alone();

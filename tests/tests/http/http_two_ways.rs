@@ -1,5 +1,5 @@
-//! What can be done in two ways means the same in both: small and large files, epoll and io_uring, few and many threads.
-//! What the target saw is compared, byte for byte.
+//! What can be done in two ways means the same in both: small and large files, epoll and io_uring, few and many
+//! threads. What the target saw is compared, byte for byte.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -29,9 +29,9 @@ fn ended(group: &Value, class: &str) -> u64 {
     list.filter(|o| o["class"] == class).map(|o| o["count"].as_u64().unwrap_or(0)).sum()
 }
 
-/// Runs `without` the disturbance and `with` it, and compares group a, whose answers take 5 ms. A loop that waits for
-/// the disturbance, even once in a hundred requests, is far outside. The medians are compared up to three times, since
-/// they also tell what else the machine does; each tail must hold at once.
+/// Runs `without` the disturbance and `with` it, and compares group a, whose answers take 5 ms. A loop that
+/// waits for the disturbance, even once in a hundred requests, is far outside. The medians are compared up to
+/// three times, since they also tell what else the machine does; each tail must hold at once.
 #[track_caller]
 fn not_moved(disturbance: Duration, without: impl Fn() -> Run, with: impl Fn() -> Run) -> Run {
     let mut ratios = Vec::new();

@@ -11,20 +11,21 @@ fn measured(target: &str, load: &str) -> (Run, Truth) {
     (run, target.truth())
 }
 
-/// The way there and back and two wake-ups, told by a run whose true service time is nearly nothing: p50, p99, ns.
+/// The way there and back and two wake-ups, told by a run whose true service time is nearly nothing: p50, p99,
+/// ns.
 fn overhead(load: &str) -> (f64, f64) {
     let (run, truth) = measured("--delay 0ms", load);
     assert_eq!(truth.ended("whole"), run.total("done"), "{run}");
     (run.float("latency_ns.p50"), run.float("latency_ns.p99"))
 }
 
-/// Each latency is its true service time S and an overhead O ≥ 0, and the histogram has three digits. So for each
-/// percentile p
+/// Each latency is its true service time S and an overhead O ≥ 0, and the histogram has three digits. So for
+/// each percentile p
 ///
 ///   0.999 · S(p) ≤ told(p),   and   told(p) ≤ 1.001 · (S(p + 1 %) + O(99 %)),
 ///
-/// since at most 1 % of the overheads are longer than O(99 %). O is from another run, a moment ago, on a machine that has
-/// other things to do, so twice of it is allowed.
+/// since at most 1 % of the overheads are longer than O(99 %). O is from another run, a moment ago, on a
+/// machine that has other things to do, so twice of it is allowed.
 #[track_caller]
 fn recovers(run: &Run, truth: &Truth, overhead: (f64, f64)) {
     let services = truth.services_ns();
@@ -64,7 +65,8 @@ fn programmed_delays_are_recovered_within_the_stated_error() {
             assert_eq!((run.total("offered"), run.total("done")), (1_000, 1_000), "{run}");
             recovers(&run, &truth, overhead);
             // Against what was programmed: the standard error of a median of 1000 is largest, against the
-            // median itself, for the exponential: mean / √1000 = 3.2 % of the mean, 4.6 % of the median. Four of them.
+            // median itself, for the exponential: mean / √1000 = 3.2 % of the mean, 4.6 % of the median. Four
+            // of them.
             let told = run.float("latency_ns.p50") - overhead.0;
             assert_close(&format!("median of {delay}"), told, median, 0.18);
         });
@@ -91,7 +93,8 @@ fn arrivals_of_a_constant_rate_are_even() {
         assert_close("mean gap", mean(&gaps), 2e6, 0.005);
         let mut errors: Vec<u64> = gaps.iter().map(|gap| (gap - 2e6).abs() as u64).collect();
         errors.sort_unstable();
-        // FACTS: the other tools have 500 µs here, a quarter of the gap; 10 % of it is what a busy machine leaves.
+        // FACTS: the other tools have 500 µs here, a quarter of the gap; 10 % of it is what a busy machine
+        // leaves.
         let typical = percentile(&errors, 0.5);
         assert!(typical < 200_000, "half of all gaps are off by {typical} ns or more: {run}");
     });
@@ -133,7 +136,8 @@ fn arrivals_of_a_ramp_grow_in_a_straight_line() {
     patiently(5, || {
         let (run, truth) = measured("", "--ramp 100..900:4s --duration 4s");
         let arrivals = truth.arrivals_ns();
-        // Rate 100 + 200 t, so by time t there are 100 t + 100 t²: 200, 600, 1200 and 2000 after 1, 2, 3 and 4 s.
+        // Rate 100 + 200 t, so by time t there are 100 t + 100 t²: 200, 600, 1200 and 2000 after 1, 2, 3 and 4
+        // s.
         assert!(arrivals.len().abs_diff(2_000) <= 1, "{run}");
         let counts = counts(&arrivals, 1_000_000_000);
         for (count, expected) in counts.iter().zip([200, 400, 600, 800]) {

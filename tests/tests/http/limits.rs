@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tare_system_tests::{Run, Tare, Target, beside_others, need, need_root, scratch};
 
-/// A script that mounts a disk of this size and goes on as the command that follows, in a mount namespace of its own.
+/// A script that mounts a disk of this size and goes on as the command that follows, in a mount namespace of
+/// its own.
 fn on_a_small_disk(folder: &Path, size: &str) -> String {
     need_root();
     need("unshare");

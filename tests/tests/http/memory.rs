@@ -19,8 +19,9 @@ fn watched(tare: Tare) -> (Run, u64, u64) {
 #[test]
 fn memory_does_not_grow_with_the_length_of_the_run() {
     let _alone = alone();
-    // 64 connections at 5 ms each: up to 12 800/s, over 100 000 requests in 12 s. Twenty bytes kept for each would show.
-    // Histograms grow once by what a larger time needs, and a longer run meets larger ones: gross, net, tare and unread.
+    // 64 connections at 5 ms each: up to 12 800/s, over 100 000 requests in 12 s. Twenty bytes kept for each
+    // would show. Histograms grow once by what a larger time needs, and a longer run meets larger ones: gross,
+    // net, tare and unread.
     let target = Target::start("--no-truth --delay 5ms");
     let run = |time: &str| {
         watched(Tare::http(&format!("--parallel 64 --duration {time} {}", target.url())).ahead())

@@ -1,4 +1,5 @@
-//! Who was the limit? Asked for more than it can do, the generator says so; a slow target it does not take on itself.
+//! Who was the limit? Asked for more than it can do, the generator says so; a slow target it does not take on
+//! itself.
 
 use tare_system_tests::run::AHEAD;
 use tare_system_tests::{Run, Tare, Target, alone, assert_close};
@@ -53,14 +54,16 @@ const MACHINE: [&str; 4] = ["runqueue", "same_core", "steal", "throttled"];
 fn a_slow_target_leaves_the_verdict_valid() {
     let _alone = alone();
     let mut told = Vec::new();
-    // Three tries, since a pause of the machine at the wrong time rightly makes a run DEGRADED. INVALID never is right.
+    // Three tries, since a pause of the machine at the wrong time rightly makes a run DEGRADED. INVALID never
+    // is right.
     for _ in 0..3 {
         let target = Target::start_through(&AHEAD, "--delay 200ms");
         let run =
             Tare::http(&format!("--rate 100 --duration 2s --spin never {}", target.url())).ahead().run();
         assert_ne!(run.word(), "INVALID", "{run}");
         assert_eq!((run.code, run.total("done")), (Some(0), 200), "{run}");
-        // The target's own record of its service times, and the delay on the way: a wake-up or two on either side.
+        // The target's own record of its service times, and the delay on the way: a wake-up or two on either
+        // side.
         let truth = target.truth();
         let (true_p50, told_p50) = (truth.int("service_ns.p50") as f64, run.float("latency_ns.p50"));
         assert!(true_p50 >= 200e6, "{}", truth.summary);

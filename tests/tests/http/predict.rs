@@ -11,8 +11,8 @@ fn weigh(words: &str, state: &Path) {
     assert_eq!(run.code, Some(0), "{run}");
 }
 
-/// Peaks within 20 % of the measured, and the word right outside the grey zone. A machine that has no peak, or another one each time, has
-/// nothing that could be forecast: that is said, and is no success.
+/// Peaks within 20 % of the measured, and the word right outside the grey zone. A machine that has no peak, or
+/// another one each time, has nothing that could be forecast: that is said, and is no success.
 fn come_true(case: &Case, weighing: &str, retries: &mut usize) {
     let (mut wrong, mut measured) = (String::new(), Vec::new());
     for round in 0..TRIES {
@@ -43,7 +43,8 @@ fn come_true(case: &Case, weighing: &str, retries: &mut usize) {
 }
 
 const TRIES: usize = 3;
-/// Second and third tries of all plans together: a machine that is busy all the time would have these take minutes.
+/// Second and third tries of all plans together: a machine that is busy all the time would have these take
+/// minutes.
 const RETRIES: usize = 2;
 
 fn is_right(found: &Found) -> bool {

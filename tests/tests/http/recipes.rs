@@ -1,8 +1,8 @@
 //! Every recipe of the pages works as it stands there.
 //!
-//! Each block that begins with ```` ```sh ```` is run by `bash -eu` in one scratch folder, from top to bottom, against
-//! `tare target`. Runs that it saves must have lost nothing and, unless the block says ```` ```sh fails ````, failed
-//! nothing.
+//! Each block that begins with ```` ```sh ```` is run by `bash -eu` in one scratch folder, from top to bottom,
+//! against `tare target`. Runs that it saves must have lost nothing and, unless the block says ```` ```sh fails
+//! ````, failed nothing.
 
 use serde_json::Value;
 use std::process::{Command, Stdio};
@@ -84,7 +84,8 @@ impl Kitchen {
             .expect("bash can be run");
         let text = [said.stdout, said.stderr].concat();
         let text = String::from_utf8_lossy(&text);
-        // On a machine that is too busy for the rate, a run may well be INVALID: the recipe is right all the same.
+        // On a machine that is too busy for the rate, a run may well be INVALID: the recipe is right all the
+        // same.
         if !matches!(said.status.code(), Some(0 | 4)) {
             return Err(format!("{}\n{text}", said.status));
         }

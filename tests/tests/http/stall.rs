@@ -1,4 +1,5 @@
-//! A target that stops for a second: the requests that were due meanwhile are told with the time that they waited.
+//! A target that stops for a second: the requests that were due meanwhile are told with the time that they
+//! waited.
 
 use rustix::process::Signal;
 use std::time::Duration;
@@ -10,8 +11,8 @@ use tare_system_tests::{Nginx, Run, Tare, alone, assert_close, monotonic_ns, pat
 const RATE: f64 = 1_000.0;
 const REQUESTS: f64 = 10_000.0;
 
-/// A 10 s run at 1 000/s, with nginx's worker stopped for about 1.0 s after 3 s. Returns the run, the length S of
-/// the stall by this test's clock, and nginx's log.
+/// A 10 s run at 1 000/s, with nginx's worker stopped for about 1.0 s after 3 s. Returns the run, the length S
+/// of the stall by this test's clock, and nginx's log.
 fn with_a_stall(load: &str) -> (Run, f64, Vec<Logged>) {
     let nginx = Nginx::start_through(&AHEAD);
     let running = Tare::http(&format!("{load} --duration 10s {}{{seq}}", nginx.url())).ahead().start();
@@ -25,8 +26,8 @@ fn with_a_stall(load: &str) -> (Run, f64, Vec<Logged>) {
     (run, stall, nginx.log())
 }
 
-/// A request due at time t of a stall of length S waits S − t. With rate R, R·(S − x) requests wait longer than x.
-/// Of N requests the share 1 − p waits longer than the percentile, so
+/// A request due at time t of a stall of length S waits S − t. With rate R, R·(S − x) requests wait longer than
+/// x. Of N requests the share 1 − p waits longer than the percentile, so
 ///
 ///   R · (S − x) = (1 − p) · N     ⇒     x = S − (1 − p) · N / R
 ///
@@ -35,8 +36,9 @@ fn from_the_schedule(stall_s: f64, p: f64) -> f64 {
     stall_s - (1.0 - p) * REQUESTS / RATE
 }
 
-/// The same percentile from nginx's log alone: request n was due at origin + n / R and is logged when its answer was
-/// complete. Outside the stall nearly all answers come at once, so the median of (logged − n / R) is the origin.
+/// The same percentile from nginx's log alone: request n was due at origin + n / R and is logged when its
+/// answer was complete. Outside the stall nearly all answers come at once, so the median of (logged − n / R) is
+/// the origin.
 fn from_the_log(log: &[Logged], p: f64) -> f64 {
     let offset = |line: &Logged| {
         let seq: f64 = line.uri.trim_start_matches('/').parse().expect("the request's number");
@@ -55,7 +57,8 @@ fn tells_the_stall(run: &Run, stall_s: f64, log: &[Logged]) {
     for (key, p) in [("p95", 0.95), ("p99", 0.99)] {
         let told = run.float(&format!("latency_ns.{key}")) / 1e9;
         assert_close(&format!("{key} against the schedule"), told, from_the_schedule(stall_s, p), 0.05);
-        // Two witnesses that know nothing of each other; nginx's clock has steps of 1 ms, and more while it is busy.
+        // Two witnesses that know nothing of each other; nginx's clock has steps of 1 ms, and more while it is
+        // busy.
         assert_close(&format!("{key} against nginx's log"), told, from_the_log(log, p), 0.05);
     }
     // The stall is the target's: it must not make the run INVALID.
@@ -76,8 +79,9 @@ fn p99_of_an_open_loop_tells_a_stall_of_1_s_within_5_percent() {
     });
 }
 
-/// Here 16 connections are all that may be: after 16 requests nothing can leave until the target goes on. A generator
-/// that counts from the time of sending would see 16 slow requests of 10 000 and a p99 as if nothing had happened.
+/// Here 16 connections are all that may be: after 16 requests nothing can leave until the target goes on. A
+/// generator that counts from the time of sending would see 16 slow requests of 10 000 and a p99 as if nothing
+/// had happened.
 #[test]
 fn p99_tells_the_stall_also_when_only_the_cap_on_connections_sees_it() {
     let _alone = alone();

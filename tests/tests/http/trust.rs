@@ -66,7 +66,8 @@ fn an_open_loop_that_is_stopped_is_not_valid() {
 #[test]
 fn what_waits_for_few_connections_after_a_stop_is_not_the_targets() {
     let _alone = alone();
-    // Half of all requests were due during the stop or in its backlog: net tells the 10 ms of the target all the same.
+    // Half of all requests were due during the stop or in its backlog: net tells the 10 ms of the target all
+    // the same.
     let mut said = String::new();
     for _ in 0..TRIES {
         let Some(finding) = sabotaged(Sabotage::StopFewConnections(1_000), OPEN) else { return };

@@ -20,7 +20,8 @@ fn profile(state: &Path) -> Value {
     serde_json::from_str(&text).expect("it is JSON")
 }
 
-/// No rate had a VALID verdict: the machine is not calm enough for what is to be shown. That is said, and is no success.
+/// No rate had a VALID verdict: the machine is not calm enough for what is to be shown. That is said, and is no
+/// success.
 fn has_no_peak(profile: &Value) -> bool {
     let all = profile["capabilities"].as_array().into_iter().flatten();
     let lacks = all.filter(|one| one["peak_per_s"].as_f64().is_none_or(|peak| peak <= 0.0)).count() > 0

@@ -253,7 +253,8 @@ fn what_a_reader_chose_outlives_the_next_page() {
 #[test]
 fn a_cell_of_the_heat_map_says_its_count() {
     let _shared = beside_others();
-    // Points at the middle of each cell of the third second that is not empty, in the picture, and reads it out.
+    // Points at the middle of each cell of the third second that is not empty, in the picture, and reads it
+    // out.
     let seen = probe(
         &run().page(),
         1280,

@@ -51,6 +51,32 @@ fn an_installation_runs_and_keeps_the_configuration_that_is_there() {
 }
 
 #[test]
+fn a_place_that_a_unit_cannot_name_is_refused_before_anything_is_installed() {
+    let _guard = beside_others();
+    let folder = scratch();
+    for (name, place) in [
+        ("PREFIX", "usr/local"),
+        ("PREFIX", "/opt/my tare"),
+        ("PREFIX", "/opt/a#b"),
+        ("PREFIX", "/opt/a&b"),
+        ("SYSCONFDIR", "etc"),
+        ("UNITDIR", "/lib/\\units"),
+    ] {
+        let mut install = script("install.sh");
+        let output =
+            install.arg(binary()).env("DESTDIR", folder.path().join("a root")).env(name, place).output();
+        let output = output.expect("a shell can be run");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(&format!("{name}={place}")), "{said}");
+        assert!(!folder.path().join("a root").exists(), "{place}");
+    }
+    // A slash too many is the same place, and the root for a package may have any name.
+    let mut install = script("install.sh");
+    done(install.arg(binary()).env("DESTDIR", folder.path().join("a root")).env("PREFIX", "/usr/"));
+    assert!(folder.path().join("a root/etc/tare/target.toml").is_file());
+}
+
+#[test]
 fn the_debian_package_runs_where_nothing_else_is_and_leaves_nothing() {
     need_root();
     let _guard = beside_others();

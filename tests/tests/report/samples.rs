@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tare_system_tests::run::outcome_in;
 use tare_system_tests::{Run, Tare, Target, beside_others, need, need_root, scratch};
 
@@ -121,7 +121,8 @@ fn an_overloaded_generator_says_what_has_no_row() {
     assert!(rows >= run.total("done"), "{run}");
 }
 
-/// A disk that is too small for the samples, but not for the result: what is lost is counted, and nothing else is.
+/// A disk that is too small for the samples, but not for the result: what is lost is counted, and nothing else
+/// is.
 #[test]
 fn a_full_disk_costs_samples_and_is_told() {
     let _shared = beside_others();
@@ -167,9 +168,11 @@ fn a_killed_run_leaves_readable_lines() {
     let load = format!("--rate 2000 --duration 60s {}", target.url());
     let lines = format!("jsonl:{}?events=1", at("a.jsonl").display());
     let parquet = format!("parquet:{}", at("a.parquet").display());
+    let from = Instant::now();
     let running = Tare::http(&load).arg("--to").arg(lines).arg("--to").arg(parquet).start();
     running.sleep_until(Duration::from_secs(2));
     running.process.signal(Signal::KILL);
+    let most = 1 + from.elapsed().as_millis() as usize * 2;
     let run = running.finish_unchecked();
     assert_eq!(run.code, None, "{run}");
     let text = std::fs::read_to_string(at("a.jsonl")).unwrap();
@@ -178,8 +181,8 @@ fn a_killed_run_leaves_readable_lines() {
         .filter(|line| line.ends_with('\n'))
         .map(|line| serde_json::from_str::<Value>(line).unwrap_or_else(|why| panic!("{why}: {line}")));
     let rows = parsed.filter(|line| line["type"] == "event").count();
-    // About 2 s at 2 000/s, but for what was still in buffers and the start of the program.
-    assert!((1_000..=4_000).contains(&rows), "{rows}");
+    // 2 000/s for 2 s or longer, less what was still in buffers and the start of the program.
+    assert!((1_000..=most).contains(&rows), "{rows} of {most}");
     assert!(!at("a.parquet").exists() && at(".a.parquet.part").exists());
 }
 

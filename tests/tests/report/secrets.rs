@@ -1,4 +1,5 @@
-//! What was typed to get in somewhere is in `plan.toml` alone: results, reports and the live page are things to show.
+//! What was typed to get in somewhere is in `plan.toml` alone: results, reports and the live page are things to
+//! show.
 
 use std::fmt::Write;
 use std::io::Read;

@@ -1,5 +1,5 @@
-//! What the house rules say of the sources, as far as a program can tell: the width of lines, the length of files, the arrows
-//! between crates, and that time comes from `clock` alone.
+//! What the house rules say of the sources, as far as a program can tell: the width of lines, the length of
+//! files, the arrows between crates, and that time comes from `clock` alone.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ const NEVER: [(&str, &[&str]); 7] = [
 ];
 
 /// Lines that are wider; most are comments. They may only become fewer.
-const WIDE: usize = 555;
+const WIDE: usize = 213;
 
 /// Files of more than [`LENGTH`] lines, and the most that each may have. They may only shrink.
 const LONG: [(&str, usize); 30] = [
@@ -69,7 +69,7 @@ const LONG: [(&str, usize); 30] = [
     ("crates/http/src/source.rs", 802),
     ("crates/http/src/worker.rs", 673),
     ("crates/target/src/conn.rs", 502),
-    ("crates/measure/src/judge/tests.rs", 632),
+    ("crates/measure/src/judge/tests.rs", 628),
     ("crates/packet/src/send/job.rs", 687),
     ("crates/packet/src/sweep/job.rs", 712),
     ("crates/plan/src/packets/send.rs", 769),
@@ -83,7 +83,7 @@ const LONG: [(&str, usize); 30] = [
     ("crates/report/src/charts.rs", 534),
     ("crates/report/src/text.rs", 577),
     ("crates/sinks/tests/redis.rs", 514),
-    ("crates/store/src/schema.rs", 648),
+    ("crates/store/src/schema.rs", 646),
     ("crates/wire/src/template/tests.rs", 524),
     ("tests/tests/frames/send.rs", 707),
     ("tests/tests/http/http_as_curl.rs", 554),

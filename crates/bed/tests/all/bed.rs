@@ -144,7 +144,8 @@ fn what_was_not_made_here_is_left_alone() {
 fn what_a_killed_process_left_is_taken_away_by_the_next() {
     let topology = Topology::unique();
     let state = Bed::up(&topology).unwrap().keep().unwrap();
-    // As if its process had been killed half-way: not ready, an owner that is no more, one namespace without a name yet.
+    // As if its process had been killed half-way: not ready, an owner that is no more, one namespace without a
+    // name yet.
     let file = format!("/run/tare/lab/{}.json", topology.name);
     let mut json: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     json["owner"] = serde_json::json!({"pid": 1, "began_ticks": u64::MAX});

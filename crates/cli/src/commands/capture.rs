@@ -117,7 +117,8 @@ fn keeping(file: &KeepPlan) -> Keeping {
     Keeping { path: file.path.clone(), rotation, buffer: file.buffer.get() }
 }
 
-/// The port, and the words of the filter. Where the port is named by its flag, the first word is one of the filter's.
+/// The port, and the words of the filter. Where the port is named by its flag, the first word is one of the
+/// filter's.
 pub fn port_and_filter(
     flag: &Option<String>,
     first: &Option<String>,

@@ -1,7 +1,8 @@
 //! `tare demo`: a target with a known fault, a load on it, and what the report makes of it.
 //!
-//! The target is a process of its own, as a real one is: its CPU time, its descriptors and its pauses are then not
-//! the generator's, whose figures about itself stay clean. It is `tare target`, so nothing needs to be installed.
+//! The target is a process of its own, as a real one is: its CPU time, its descriptors and its pauses are then
+//! not the generator's, whose figures about itself stay clean. It is `tare target`, so nothing needs to be
+//! installed.
 
 use crate::commands::http_args::OutputArgs;
 use crate::embedded::Embedded;
@@ -93,9 +94,9 @@ struct Spread {
     max: u64,
 }
 
-/// The latency that the schedule and the stall alone give at a share of all requests, in per mille, by nearest rank.
-/// The request that is due `t` into the stall waits for the rest of it, so the k-th longest wait is that of the k-th
-/// due: `stall − (k − 1) / rate`.
+/// The latency that the schedule and the stall alone give at a share of all requests, in per mille, by nearest
+/// rank. The request that is due `t` into the stall waits for the rest of it, so the k-th longest wait is that
+/// of the k-th due: `stall − (k − 1) / rate`.
 fn expected(rate: Rate, offered: u64, stall: Picos, per_mille: u64) -> Picos {
     let longer = offered - (offered * per_mille).div_ceil(1_000);
     stall.saturating_sub(rate.due(longer))

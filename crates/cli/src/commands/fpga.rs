@@ -1,4 +1,5 @@
-//! `tare fpga`: the FPGA module itself: what it says of itself, its registers, its bitstream, its simulation, and how exact it is.
+//! `tare fpga`: the FPGA module itself: what it says of itself, its registers, its bitstream, its simulation,
+//! and how exact it is.
 
 mod bench;
 mod load;

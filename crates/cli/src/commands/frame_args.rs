@@ -1,5 +1,5 @@
-//! The flags of `[frames]`, for all commands that make frames. Nothing is checked here: the plan says what is wrong with a value, and
-//! names the flag.
+//! The flags of `[frames]`, for all commands that make frames. Nothing is checked here: the plan says what is
+//! wrong with a value, and names the flag.
 
 use clap::{ArgAction, Args, ValueHint};
 use plan::packets::frames::FramesFile;

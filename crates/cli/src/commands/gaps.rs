@@ -1,4 +1,5 @@
-//! `tare gaps`: gaps between frames of a capture or a live port, and how far they are from those that were asked for.
+//! `tare gaps`: gaps between frames of a capture or a live port, and how far they are from those that were
+//! asked for.
 
 use crate::commands::capture::port_and_filter;
 use crate::commands::http_args::{LimitArgs, OutputArgs};

@@ -1,4 +1,5 @@
-//! `tare man` and `tare completions`: made from the same flags as everything else, so that they cannot be wrong.
+//! `tare man` and `tare completions`: made from the same flags as everything else, so that they cannot be
+//! wrong.
 
 use crate::status::Failure;
 use crate::terminal::print_all;

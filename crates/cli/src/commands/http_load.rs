@@ -1,5 +1,6 @@
 //! `tare http_load`, also when the program is called `http_load`: http_load's command line and output, with the
-//! engine, the clock and the verdict of everything else here. docs/http_load.md tells option by option what changed.
+//! engine, the clock and the verdict of everything else here. docs/http_load.md tells option by option what
+//! changed.
 
 use crate::commands::http_load_args::{self as args, Asked, HttpLoadArgs, Start, Stop};
 use crate::commands::http_load_cipher as cipher;
@@ -238,7 +239,8 @@ fn figures(args: &HttpLoadArgs, finished: &Finished) -> String {
     report::http_load(&finished.result, &extras)
 }
 
-/// What a script does not parse, but its author should read: failures, labels, and the verdict if it is not VALID.
+/// What a script does not parse, but its author should read: failures, labels, and the verdict if it is not
+/// VALID.
 fn doubts(program: &str, result: &RunResult) -> String {
     let mut text = String::new();
     // Writing to a String does not fail.

@@ -1,8 +1,8 @@
 //! http_load's own command line: long options with one dash, any unambiguous prefix of them, the URL file last.
 //!
-//! http_load compared `strncmp(argv, "-checksum", strlen(argv))` down a list, so a prefix means the first option
-//! of that list that it fits: `-p` is `-parallel`, `-s` is `-seconds`, `-c` is `-checksum`, `-t` is `-throttle`.
-//! The list here has the same order.
+//! http_load compared `strncmp(argv, "-checksum", strlen(argv))` down a list, so a prefix means the first
+//! option of that list that it fits: `-p` is `-parallel`, `-s` is `-seconds`, `-c` is `-checksum`, `-t` is
+//! `-throttle`. The list here has the same order.
 
 use anyhow::{Result, anyhow, bail};
 use std::path::PathBuf;

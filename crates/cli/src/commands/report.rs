@@ -205,7 +205,8 @@ fn draw(subject: &Subject, form: &Form, to_stdout: bool) -> String {
     }
 }
 
-/// Every interval as it was, from the folder if it has them; of runs that were added up, as they follow each other.
+/// Every interval as it was, from the folder if it has them; of runs that were added up, as they follow each
+/// other.
 fn csv(subject: &Subject) -> String {
     let mut text = store::csv::header();
     match subject.runs.as_slice() {

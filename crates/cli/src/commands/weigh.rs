@@ -1,4 +1,5 @@
-//! `tare weigh`: how much load this machine creates, and what takes it away. Each kind of load has a file of its own.
+//! `tare weigh`: how much load this machine creates, and what takes it away. Each kind of load has a file of
+//! its own.
 //!
 //! ```text
 //!   tare weigh            a little of everything, in under two minutes

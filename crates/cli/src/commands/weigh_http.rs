@@ -1,4 +1,5 @@
-//! `tare weigh http`: how many requests a second this machine can send with a VALID verdict, and what each costs it.
+//! `tare weigh http`: how many requests a second this machine can send with a VALID verdict, and what each
+//! costs it.
 
 use crate::commands::weigh::keep_profile;
 use crate::embedded::Embedded;
@@ -104,8 +105,9 @@ pub fn run(args: &WeighHttpArgs) -> Result<Status, Failure> {
     Ok(if stop.load(Ordering::Relaxed) { Status::Run(ExitStatus::Interrupted) } else { Status::Done })
 }
 
-/// The short form against the embedded target, for those who weigh other things as well: all kinds in about half a minute. What was
-/// weighed before it was stopped is returned; nothing is kept or printed but what `progress` is told.
+/// The short form against the embedded target, for those who weigh other things as well: all kinds in about
+/// half a minute. What was weighed before it was stopped is returned; nothing is kept or printed but what
+/// `progress` is told.
 pub fn quick(stop: &AtomicBool, progress: &mut dyn FnMut(&str)) -> Result<Vec<Capability>, Failure> {
     let setup = Setup { cpus: generator_cpus(1), ..Setup::quick() };
     match weigh_all(&Kind::ALL, None, setup, stop, progress) {

@@ -1,4 +1,5 @@
-//! `tare weigh packets`: the time that the system takes for a packet, and the rates that runs keep, by port and frame size.
+//! `tare weigh packets`: the time that the system takes for a packet, and the rates that runs keep, by port and
+//! frame size.
 
 use crate::commands::weigh::{Session, WeighOutput};
 use crate::status::Failure;

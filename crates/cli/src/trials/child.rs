@@ -4,8 +4,8 @@
 //! tare http … --trials 10 ──► TARE_TRIAL=FOLDER TARE_TRIAL_TAG=NAME  tare http … --trials 10     the same words
 //! ```
 //!
-//! The words need no change, so nothing can be lost between what was typed and what runs. The child has a process group of its own: a
-//! Ctrl-C at the terminal reaches the group's parent alone, which hands it on once.
+//! The words need no change, so nothing can be lost between what was typed and what runs. The child has a
+//! process group of its own: a Ctrl-C at the terminal reaches the group's parent alone, which hands it on once.
 
 use crate::options::{Options, Output};
 use crate::status::Failure;
@@ -51,7 +51,8 @@ impl Drop for Running {
     }
 }
 
-/// Runs a trial to its end; without a tag its folder is only for a while. Each time `stop` is set, the trial gets a Ctrl-C, and `stopped` is set.
+/// Runs a trial to its end; without a tag its folder is only for a while. Each time `stop` is set, the trial
+/// gets a Ctrl-C, and `stopped` is set.
 pub fn run(
     words: &[OsString],
     folder: &Path,

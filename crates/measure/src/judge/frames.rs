@@ -50,7 +50,8 @@ pub struct FrameConditions {
     pub received: u64,
     /// Frames that our ports had taken and that then did not leave.
     pub transmit_drops: u64,
-    /// Why the figures of the machine cannot be trusted ("17 of 20 trials: the generator was the limit"); a share of trials.
+    /// Why the figures of the machine cannot be trusted ("17 of 20 trials: the generator was the limit"); a
+    /// share of trials.
     pub invalid_trials: Option<(u64, u64)>,
     /// A port failed before the end.
     pub port_failed: bool,

@@ -26,9 +26,11 @@ impl<'a> Machine<'a> {
         Self { health, conditions, open: matches!(conditions.load, Loop::Open { .. }) }
     }
 
-    /// Those that were watched long enough to be judged, in the order of docs/verdict.md. `behind`: `lateness.p99` fails.
+    /// Those that were watched long enough to be judged, in the order of docs/verdict.md. `behind`:
+    /// `lateness.p99` fails.
     pub fn criteria(&self, behind: bool) -> Vec<Criterion> {
-        // Where requests have due times, waiting for a CPU is measured by what it does: lateness, and answers that lie unread.
+        // Where requests have due times, waiting for a CPU is measured by what it does: lateness, and answers
+        // that lie unread.
         let runqueue = if self.open && self.conditions.frames.is_none() { None } else { self.runqueue() };
         [self.cpu(behind), runqueue, self.same_core(), self.steal(), self.throttled()]
             .into_iter()
@@ -36,7 +38,8 @@ impl<'a> Machine<'a> {
             .collect()
     }
 
-    /// Whether an engine thread had no time to spare: then it cannot be told from the target, so it is not excused.
+    /// Whether an engine thread had no time to spare: then it cannot be told from the target, so it is not
+    /// excused.
     pub fn saturated(&self) -> bool {
         self.share_of_worst(|thread| thread.work_share() + thread.runqueue_share()) > SATURATED
     }
@@ -101,7 +104,8 @@ impl<'a> Machine<'a> {
         self.flags().threads
     }
 
-    /// How threads are pinned. Where there is a flag it is that alone: `taskset` binds all threads, those that receive as well.
+    /// How threads are pinned. Where there is a flag it is that alone: `taskset` binds all threads, those that
+    /// receive as well.
     fn pins(&self) -> &'static str {
         if self.flags().cpus { "with --cpus" } else { "with taskset" }
     }

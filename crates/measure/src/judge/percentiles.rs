@@ -1,12 +1,13 @@
-//! Two questions for each percentile that is printed: did the generator's lateness change the load, and is the net time known?
+//! Two questions for each percentile that is printed: did the generator's lateness change the load, and is the
+//! net time known?
 //!
 //! ```text
 //! lateness.pX   own lateness at X    against the larger of net at X and the mean gap
 //! unread.pX     what reading may have taken beyond what was measured, at X    against net at X
 //! ```
 //!
-//! Within a tenth it holds. Lateness as long as the figure itself means that gross is twice the net: INVALID at p50, p90 and p99.
-//! A bound never makes a run INVALID: how long answers really lay unread is not known.
+//! Within a tenth it holds. Lateness as long as the figure itself means that gross is twice the net: INVALID at
+//! p50, p90 and p99. A bound never makes a run INVALID: how long answers really lay unread is not known.
 
 use super::machine::Machine;
 use super::{Conditions, Loop, at_least};
@@ -28,8 +29,8 @@ struct Printed {
     invalid_floor: Option<Picos>,
     /// With fewer answers it is not judged whether their net times are known.
     least: u64,
-    /// With fewer departures their lateness is not judged: less than ten are beyond, and one pause of the machine decides.
-    /// Late departures change the load, and so few change nothing that could be measured.
+    /// With fewer departures their lateness is not judged: less than ten are beyond, and one pause of the
+    /// machine decides. Late departures change the load, and so few change nothing that could be measured.
     least_departures: u64,
 }
 
@@ -93,7 +94,8 @@ pub(super) fn lateness(
         .filter(|printed| own.len() >= printed.least_departures)
         .map(|printed| {
             let late = own.value_at_quantile(printed.quantile) as f64;
-            // Where all lateness counts, net still has the part that connections were busy; service has none of it.
+            // Where all lateness counts, net still has the part that connections were busy; service has none of
+            // it.
             let figure = match series {
                 Series::Lateness => {
                     totals.series.of(Series::Service).value_at_quantile(printed.quantile) as f64

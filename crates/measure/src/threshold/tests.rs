@@ -88,8 +88,8 @@ fn a_window_finds_what_the_whole_run_hides() {
 
 #[test]
 fn a_window_is_never_an_average_of_percentiles() {
-    // Second 0: 1 000 of 1 ms. Second 1: 10 of 1 000 ms. p99 of both: 999.9 of 1 010 are at or below it: the 1 000th is
-    // 1 ms. The mean of both p99 would be 500 ms.
+    // Second 0: 1 000 of 1 ms. Second 1: 10 of 1 000 ms. p99 of both: 999.9 of 1 010 are at or below it: the 1
+    // 000th is 1 ms. The mean of both p99 would be 500 ms.
     let rows = [row(0, 1_000, 1, 0), row(1, 10, 1_000, 0)];
     let judgement = one("latency.p99 > 100ms in any 2s", &rows);
     assert!(judgement.holds && about(judgement.value, 1e6), "{judgement:?}");
@@ -223,8 +223,8 @@ fn unknown_names_are_told_before_the_run() {
 
 #[test]
 fn a_run_ends_when_its_limit_comes_true() {
-    // 100 a second of 10 ms, from second 4 on 80 ms. p50 so far is slow once more than half are: in second 8 there are
-    // 400 quick and 400 slow, in second 9 400 and 500.
+    // 100 a second of 10 ms, from second 4 on 80 ms. p50 so far is slow once more than half are: in second 8
+    // there are 400 quick and 400 slow, in second 9 400 and 500.
     let rows: Vec<_> = (0..12).map(|s| row(s, 100, if s < 4 { 10 } else { 80 }, 0)).collect();
     let (aborted, judged) = judged(limits(&[], &["latency.p50 > 50ms"]), measuring(0, Some(60)), &rows);
     let aborted = aborted.expect("it comes true");
@@ -294,7 +294,8 @@ fn rates_are_of_whole_rows_of_the_measured_part() {
         length: Picos::from_millis(millis),
         ..row(start, done, 1, 0)
     };
-    // Warm-up of 2 s in which little was done, 5 s of 100/s, and a rest of half a second in which the last answers came.
+    // Warm-up of 2 s in which little was done, 5 s of 100/s, and a rest of half a second in which the last
+    // answers came.
     let rows: Vec<_> = [5, 5, 100, 100, 90, 100, 100]
         .iter()
         .zip(0..)
@@ -405,8 +406,8 @@ fn requests_that_hang_break_a_limit_on_a_percentile() {
 
 #[test]
 fn requests_cut_off_at_the_end_break_the_limit_that_they_could_have_reached() {
-    // Answers take 1 ms to 12 s, all alike; 100 a second are due for 6 s, and the run ends at 8 s: of those due at t only
-    // such are answered as take up to 8 s − t. The others are cut off with the time that they had.
+    // Answers take 1 ms to 12 s, all alike; 100 a second are due for 6 s, and the run ends at 8 s: of those due
+    // at t only such are answered as take up to 8 s − t. The others are cut off with the time that they had.
     let mut events = Vec::new();
     for seq in 0..600u64 {
         let due = seq * 10 * MS;

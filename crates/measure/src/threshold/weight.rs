@@ -200,8 +200,8 @@ pub(super) fn of_whole_run(
     value.map(Reading::exact)
 }
 
-/// A statistic as `result.json` has it: whole nanoseconds, mean and deviation to a tenth. What never came to an answer
-/// counts in percentiles and in the maximum with the time that it had.
+/// A statistic as `result.json` has it: whole nanoseconds, mean and deviation to a tenth. What never came to an
+/// answer counts in percentiles and in the maximum with the time that it had.
 fn read<C: Counter, D: Counter>(
     times: &Histogram<C>,
     unfinished: Option<&Histogram<D>>,

@@ -1,7 +1,7 @@
 //! The last rows of a run, as many as a window is long.
 //!
-//! A window of up to a minute slides row by row; a longer one by a sixtieth of its length, so that it never has more
-//! than 61 pieces.
+//! A window of up to a minute slides row by row; a longer one by a sixtieth of its length, so that it never has
+//! more than 61 pieces.
 
 use super::weight::Weight;
 use plan::Limit;

@@ -161,12 +161,12 @@ fn run_one_thread(mut poll: impl FnMut(u64, &mut Collector)) -> RunTotals {
 
 #[test]
 fn a_slow_collector_loses_nothing() {
-    // Never polled: the end of interval 0 finds the spare, those of 1 to 8 find none; the last is handed over at
-    // the end, so the run is in two pieces.
+    // Never polled: the end of interval 0 finds the spare, those of 1 to 8 find none; the last is handed over
+    // at the end, so the run is in two pieces.
     let never = run_one_thread(|_, _| ());
     assert_eq!((never.tally.done, never.starved, never.intervals), (100, 8, 2));
-    // Polled each 35 ms: empty ones come back at 0, 35 and 70 ms; the ends at 10, 40, 80 find one; those at 20, 30,
-    // 50, 60, 70 and 90 do not. 70: the poll of that millisecond comes after its tick.
+    // Polled each 35 ms: empty ones come back at 0, 35 and 70 ms; the ends at 10, 40, 80 find one; those at 20,
+    // 30, 50, 60, 70 and 90 do not. 70: the poll of that millisecond comes after its tick.
     let slow = run_one_thread(|i, collector| {
         if i % 35 == 0 {
             collector.poll(at(i * MS), &mut |_| ());

@@ -8,12 +8,12 @@ fn limit(text: &str) -> Limit {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The message, with what the carets point at between « and ».
+/// The message, with what the carets point at between [ and ].
 fn refusal(text: &str) -> String {
     let error = text.parse::<Limit>().expect_err(text);
     let (before, rest) = text.split_at(error.at.start);
     let (wrong, after) = rest.split_at(error.at.end - error.at.start);
-    format!("{before}«{wrong}»{after}: {}; expected {}", error.problem, error.expected)
+    format!("{before}[{wrong}]{after}: {}; expected {}", error.problem, error.expected)
 }
 
 #[test]
@@ -112,109 +112,109 @@ fn comparisons_are_strict_or_not() {
 #[test]
 fn errors_point_at_what_is_wrong() {
     for (text, expected) in [
-        ("", "«»: there is no figure; expected a figure such as latency.p99"),
-        ("> 5", "«>» 5: there is no figure"),
+        ("", "[]: there is no figure; expected a figure such as latency.p99"),
+        ("> 5", "[>] 5: there is no figure"),
         (
             "latncy.p99 > 5ms",
-            "«latncy.p99» > 5ms: there is no figure latncy.p99; expected a figure such as latency.p99, errors, achieved or status(5xx) (did you mean latency.p99?)",
+            "[latncy.p99] > 5ms: there is no figure latncy.p99; expected a figure such as latency.p99, errors, achieved or status(5xx) (did you mean latency.p99?)",
         ),
         (
             "p95 > 5ms",
-            "«p95» > 5ms: there is no figure p95; expected a figure such as latency.p99, errors, achieved or status(5xx) (did you mean latency.p95?)",
+            "[p95] > 5ms: there is no figure p95; expected a figure such as latency.p99, errors, achieved or status(5xx) (did you mean latency.p95?)",
         ),
         (
             "http_req_duration.p(95) > 5ms",
-            "«http_req_duration.p(95)» > 5ms: there is no figure http_req_duration.p(95); expected a figure such as latency.p99, errors, achieved or status(5xx) (did you mean latency.p95?)",
+            "[http_req_duration.p(95)] > 5ms: there is no figure http_req_duration.p(95); expected a figure such as latency.p99, errors, achieved or status(5xx) (did you mean latency.p95?)",
         ),
         (
             "rps < 100/s",
-            "«rps» < 100/s: there is no figure rps; expected a figure such as latency.p99, errors, achieved or status(5xx) (did you mean achieved?)",
+            "[rps] < 100/s: there is no figure rps; expected a figure such as latency.p99, errors, achieved or status(5xx) (did you mean achieved?)",
         ),
         (
             "Errors > 1",
-            "«Errors» > 1: there is no figure Errors; expected a figure such as latency.p99, errors, achieved or status(5xx) (did you mean errors?)",
+            "[Errors] > 1: there is no figure Errors; expected a figure such as latency.p99, errors, achieved or status(5xx) (did you mean errors?)",
         ),
         (
             "latency > 5ms",
-            "«latency» > 5ms: the statistic of latency is missing; expected latency.p99, latency.mean or latency.max",
+            "[latency] > 5ms: the statistic of latency is missing; expected latency.p99, latency.mean or latency.max",
         ),
         (
             "latency.avg > 5ms",
-            "latency.«avg» > 5ms: there is no statistic avg; expected mean, stdev, min, max or a percentile such as p99.9 (did you mean latency.mean?)",
+            "latency.[avg] > 5ms: there is no statistic avg; expected mean, stdev, min, max or a percentile such as p99.9 (did you mean latency.mean?)",
         ),
-        ("latency.p101 > 5ms", "latency.«p101» > 5ms: there is no statistic p101"),
-        ("latency.p99.12345678 > 5ms", "latency.«p99.12345678» > 5ms: there is no statistic"),
-        ("latency.p99 50ms", "latency.p99 «50ms»: a comparison is missing here; expected >, >=, < or <="),
-        ("latency.p99", "latency.p99«»: the comparison is missing; expected >, >=, < or <="),
-        ("latency.p99 == 50ms", "latency.p99 «==» 50ms: == is not a comparison; expected >, >=, < or <="),
-        ("latency.p99 => 50ms", "latency.p99 «=>» 50ms: => is not a comparison"),
+        ("latency.p101 > 5ms", "latency.[p101] > 5ms: there is no statistic p101"),
+        ("latency.p99.12345678 > 5ms", "latency.[p99.12345678] > 5ms: there is no statistic"),
+        ("latency.p99 50ms", "latency.p99 [50ms]: a comparison is missing here; expected >, >=, < or <="),
+        ("latency.p99", "latency.p99[]: the comparison is missing; expected >, >=, < or <="),
+        ("latency.p99 == 50ms", "latency.p99 [==] 50ms: == is not a comparison; expected >, >=, < or <="),
+        ("latency.p99 => 50ms", "latency.p99 [=>] 50ms: => is not a comparison"),
         (
             "latency.p99 >",
-            "latency.p99 >«»: the bound is missing; expected a time with its unit, such as 50ms",
+            "latency.p99 >[]: the bound is missing; expected a time with its unit, such as 50ms",
         ),
         (
             "latency.p99 > 50",
-            "latency.p99 > «50»: 50 has no unit; expected a time with its unit, such as 50ms (did you mean 50ms?)",
+            "latency.p99 > [50]: 50 has no unit; expected a time with its unit, such as 50ms (did you mean 50ms?)",
         ),
-        ("latency.p99 > 50 in any 5s", "latency.p99 > «50» in any 5s: 50 has no unit"),
-        ("latency.p99 > fast", "latency.p99 > «fast»: fast is not a number"),
-        ("latency.p99 > 50 mss", "latency.p99 > «50 mss»: 50mss has an unknown unit of time"),
-        ("latency.p99 > -1ms", "latency.p99 > «-1ms»: -1ms is negative; expected a time"),
+        ("latency.p99 > 50 in any 5s", "latency.p99 > [50] in any 5s: 50 has no unit"),
+        ("latency.p99 > fast", "latency.p99 > [fast]: fast is not a number"),
+        ("latency.p99 > 50 mss", "latency.p99 > [50 mss]: 50mss has an unknown unit of time"),
+        ("latency.p99 > -1ms", "latency.p99 > [-1ms]: -1ms is negative; expected a time"),
         (
             "errors > 0.001",
-            "errors > «0.001»: 0.001 is not a number of requests; expected a number such as 100 or a share such as 0.1%",
+            "errors > [0.001]: 0.001 is not a number of requests; expected a number such as 100 or a share such as 0.1%",
         ),
-        ("errors > 50ms", "errors > «50ms»: 50ms has an unknown multiplier"),
-        ("errors > 0.00001%", "errors > «0.00001%»: 0.00001% has more than four decimals"),
-        ("errors > 200%", "errors > «200%»: 200% is more than the whole"),
+        ("errors > 50ms", "errors > [50ms]: 50ms has an unknown multiplier"),
+        ("errors > 0.00001%", "errors > [0.00001%]: 0.00001% has more than four decimals"),
+        ("errors > 200%", "errors > [200%]: 200% is more than the whole"),
         (
             "achieved < 5000",
-            "achieved < «5000»: 5000 has no unit; expected a rate such as 5000/s or a share such as 99.9% of offered (did you mean 5000/s?)",
+            "achieved < [5000]: 5000 has no unit; expected a rate such as 5000/s or a share such as 99.9% of offered (did you mean 5000/s?)",
         ),
-        ("achieved < 0/s", "achieved < «0/s»: 0/s is zero"),
-        ("achieved < 50ms", "achieved < «50ms»: 50ms has no unit"),
+        ("achieved < 0/s", "achieved < [0/s]: 0/s is zero"),
+        ("achieved < 50ms", "achieved < [50ms]: 50ms has no unit"),
         (
             "bytes_in < 5",
-            "bytes_in < «5»: 5 has no unit; expected a size such as 1GB or bytes per second such as 1MB/s (did you mean 5B?)",
+            "bytes_in < [5]: 5 has no unit; expected a size such as 1GB or bytes per second such as 1MB/s (did you mean 5B?)",
         ),
-        ("bytes_in < 5Mb/s", "bytes_in < «5Mb/s»: 5Mb/s is in bits, not bytes"),
-        ("done < 9% of all", "done < 9% of «all»: a share must be a share of offered; expected offered"),
-        ("done < 9 of offered", "done < 9 «of offered»: only a share may be followed by 'of'"),
-        ("status(6000) > 0", "status(«6000») > 0: is not a status; expected a code such as 200"),
-        ("status(5xx > 0", "status«(5xx > 0»: the closing parenthesis is missing; expected a ')'"),
+        ("bytes_in < 5Mb/s", "bytes_in < [5Mb/s]: 5Mb/s is in bits, not bytes"),
+        ("done < 9% of all", "done < 9% of [all]: a share must be a share of offered; expected offered"),
+        ("done < 9 of offered", "done < 9 [of offered]: only a share may be followed by 'of'"),
+        ("status(6000) > 0", "status([6000]) > 0: is not a status; expected a code such as 200"),
+        ("status(5xx > 0", "status[(5xx > 0]: the closing parenthesis is missing; expected a ')'"),
         (
             "error(connect.refusd) > 0",
-            "error(«connect.refusd») > 0: 'connect.refusd' is not a cause of failure; expected a cause such as connect.refused, or a part such as connect (did you mean connect.refused?)",
+            "error([connect.refusd]) > 0: 'connect.refusd' is not a cause of failure; expected a cause such as connect.refused, or a part such as connect (did you mean connect.refused?)",
         ),
         (
             "missed(port) > 0",
-            "missed(«port») > 0: 'port' is not a reason for a missed departure; expected no_connection, no_port",
+            "missed([port]) > 0: 'port' is not a reason for a missed departure; expected no_connection, no_port",
         ),
-        ("foo(1) > 0", "«foo(1)» > 0: there is no figure foo(1)"),
+        ("foo(1) > 0", "[foo(1)] > 0: there is no figure foo(1)"),
         (
             "service.p99 for \"x\" > 1ms",
-            "service.p99 for «\"x\"» > 1ms: service.p99 is kept for all requests together only",
+            "service.p99 for [\"x\"] > 1ms: service.p99 is kept for all requests together only",
         ),
         (
             "status(404) for x > 1",
-            "status(404) for «x» > 1: status(404) is kept for all requests together only",
+            "status(404) for [x] > 1: status(404) is kept for all requests together only",
         ),
-        ("errors for \"x > 1", "errors for «\"x > 1»: the closing quote is missing; expected a \""),
-        ("errors for > 1", "errors for «»> 1: the name is missing"),
-        ("errors for x > 1 for y", "errors for x > 1 «for y»: there are two names"),
+        ("errors for \"x > 1", "errors for [\"x > 1]: the closing quote is missing; expected a \""),
+        ("errors for > 1", "errors for []> 1: the name is missing"),
+        ("errors for x > 1 for y", "errors for x > 1 [for y]: there are two names"),
         (
             "errors > 1 in any 1500ms",
-            "errors > 1 in any «1500ms»: a window cannot have this length; expected whole seconds up to 60s, or whole minutes up to 60min",
+            "errors > 1 in any [1500ms]: a window cannot have this length; expected whole seconds up to 60s, or whole minutes up to 60min",
         ),
-        ("errors > 1 in any 90s", "errors > 1 in any «90s»: a window cannot have this length"),
-        ("errors > 1 in any 2h", "errors > 1 in any «2h»: a window cannot have this length"),
-        ("errors > 1 in any 10", "errors > 1 in any «10»: this is not a length of time"),
-        ("errors > 1 in 10s", "errors > 1 in «10s»: 'any' is missing; expected in any 10s"),
-        ("errors > 1 in any 1s in any 2s", "errors > 1 in any 1s «in any 2s»: there are two windows"),
-        ("errors > 1 or missed > 1", "errors > 1 «or missed > 1»: this text does not belong here"),
-        ("errors >= 0", "«errors >= 0»: this is always true"),
-        ("latency.p99 < 0ms", "«latency.p99 < 0ms»: this is never true"),
-        ("done > 100%", "«done > 100%»: this is never true"),
+        ("errors > 1 in any 90s", "errors > 1 in any [90s]: a window cannot have this length"),
+        ("errors > 1 in any 2h", "errors > 1 in any [2h]: a window cannot have this length"),
+        ("errors > 1 in any 10", "errors > 1 in any [10]: this is not a length of time"),
+        ("errors > 1 in 10s", "errors > 1 in [10s]: 'any' is missing; expected in any 10s"),
+        ("errors > 1 in any 1s in any 2s", "errors > 1 in any 1s [in any 2s]: there are two windows"),
+        ("errors > 1 or missed > 1", "errors > 1 [or missed > 1]: this text does not belong here"),
+        ("errors >= 0", "[errors >= 0]: this is always true"),
+        ("latency.p99 < 0ms", "[latency.p99 < 0ms]: this is never true"),
+        ("done > 100%", "[done > 100%]: this is never true"),
     ] {
         let said = refusal(text);
         assert!(said.starts_with(expected), "{text}\n  said      {said}\n  expected  {expected}");

@@ -1,4 +1,5 @@
-//! A grid of letters on which lines are drawn, eight dots (two by four) to a letter where there are braille letters.
+//! A grid of letters on which lines are drawn, eight dots (two by four) to a letter where there are braille
+//! letters.
 
 use crate::chart::Tone;
 

@@ -211,8 +211,8 @@ fn legend(chart: &Chart, room: Room) -> Option<Row> {
     Some(row)
 }
 
-/// What stands beside each row of the plot: the lowest and highest round values, and others at least two rows from any.
-/// Nothing where labels would take more than a third of the room.
+/// What stands beside each row of the plot: the lowest and highest round values, and others at least two rows
+/// from any. Nothing where labels would take more than a third of the room.
 fn y_labels(chart: &Chart, rows: usize, room: Room) -> Vec<Option<String>> {
     let mut labels: Vec<Option<String>> = vec![None; rows];
     let mut ticks = chart.y.ticks();

@@ -99,7 +99,8 @@ fn bars_stand_on_each_other() {
 
 #[test]
 fn heat_is_where_the_counts_are() {
-    // Two decades in four rows: half a decade each. 1 to 3 in the first second, 50 to 90 in the second, ten times as many.
+    // Two decades in four rows: half a decade each. 1 to 3 in the first second, 50 to 90 in the second, ten
+    // times as many.
     let cell = |from_ns, to_ns, count| vec![HeatCell { from_ns, to_ns, count }];
     let columns = vec![
         HeatColumn { from: 0.0, to: 1.0, cells: cell(1, 3, 10) },

@@ -10,8 +10,8 @@ use units::OutcomeClass;
 /// Latency and service time further apart than this are worth a sentence: their ratio.
 const APART: f64 = 1.1;
 
-/// One sentence on waiting before requests left: whose it was, and, where it was the target's, what a tool that begins
-/// to measure when it sends would have said (coordinated omission).
+/// One sentence on waiting before requests left: whose it was, and, where it was the target's, what a tool that
+/// begins to measure when it sends would have said (coordinated omission).
 pub fn omission(out: &mut String, result: &RunResult) -> Result {
     let (latency, service, own) = (&result.latency_ns, &result.service_ns, &result.own_lateness_ns);
     if latency.is_empty() || service.is_empty() {

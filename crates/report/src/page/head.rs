@@ -43,8 +43,8 @@ pub fn reproduce(out: &mut String, result: &RunResult, documents: Option<Documen
     writeln!(out, "</section>")
 }
 
-/// How the stored plan makes the run again, and where: a plan may name files by paths from the folder that it was typed
-/// in. Both are empty if there is no folder.
+/// How the stored plan makes the run again, and where: a plan may name files by paths from the folder that it
+/// was typed in. Both are empty if there is no folder.
 fn from_plan(result: &RunResult, plan: &str) -> (String, String) {
     /// So many files are named.
     const NAMED: usize = 3;

@@ -1,5 +1,5 @@
-//! What a page shows, in the order in which people ask: may I believe it, how much, how fast, what went wrong, how was
-//! the generator, and what was it exactly.
+//! What a page shows, in the order in which people ask: may I believe it, how much, how fast, what went wrong,
+//! how was the generator, and what was it exactly.
 
 mod documents;
 mod figures;

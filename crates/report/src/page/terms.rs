@@ -1,5 +1,5 @@
-//! The definitions of the words: `docs/terminology.md`, rendered. The parts of Markdown that it uses are headings,
-//! paragraphs, pictures made of letters, tables of two columns, emphasis, code and links.
+//! The definitions of the words: `docs/terminology.md`, rendered. The parts of Markdown that it uses are
+//! headings, paragraphs, pictures made of letters, tables of two columns, emphasis, code and links.
 
 use crate::markup::escape;
 use std::fmt::{Result, Write};

@@ -78,7 +78,8 @@ fn broken(out: &mut String, criteria: &[Criterion]) -> Result {
     Ok(())
 }
 
-/// An advice says what is the matter, and after a colon why and what to do: "requests leave late: lower the rate".
+/// An advice says what is the matter, and after a colon why and what to do: "requests leave late: lower the
+/// rate".
 fn matter_and_remedy(advice: &str) -> (&str, &str) {
     advice.split_once(": ").unwrap_or(("", advice))
 }

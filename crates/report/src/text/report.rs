@@ -1,5 +1,5 @@
-//! A stored run as text, in the order of the HTML report: may I believe it, how much and how fast, and what was it
-//! exactly. After a run its summary ends with the verdict instead, where the eye is.
+//! A stored run as text, in the order of the HTML report: may I believe it, how much and how fast, and what was
+//! it exactly. After a run its summary ends with the verdict instead, where the eye is.
 
 use super::*;
 use crate::chart_text::text_charts;

@@ -118,8 +118,8 @@ pub fn over_time(id: &str, title: &str, bins: &[Bin]) -> [Chart; 2] {
 /// Lines that one chart of the map may have: more are told apart by nobody.
 const MAP_LINES: usize = 8;
 
-/// The map as curves: own rate of each port against the incoming rate, as a share of what it is without. Where that is more than one
-/// chart can show, each port has one of its own; all have the same height.
+/// The map as curves: own rate of each port against the incoming rate, as a share of what it is without. Where
+/// that is more than one chart can show, each port has one of its own; all have the same height.
 pub fn map_charts(weighing: &Weighing) -> Vec<Chart> {
     let all = &weighing.backload;
     let title = "own rate under incoming traffic (of the rate without)";

@@ -27,7 +27,8 @@ fn micros(nanos: f64) -> String {
     if micros >= 100.0 { format!("{micros:.1}") } else { format!("{micros:.3}") }
 }
 
-/// `1.21 µs ± 0.02`, or without its interval. One that reaches below zero, where no time is, is told by its ends.
+/// `1.21 µs ± 0.02`, or without its interval. One that reaches below zero, where no time is, is told by its
+/// ends.
 fn time_claim(claim: &Claim) -> String {
     match claim.half() {
         Some(_) if reaches_zero(claim) => {

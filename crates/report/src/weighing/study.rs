@@ -1,4 +1,5 @@
-//! The study of load capability (A. Borodin, Research of computer systems load capability, 2014): its three machines, and its tables.
+//! The study of load capability (A. Borodin, Research of computer systems load capability, 2014): its three
+//! machines, and its tables.
 
 use super::micros;
 use std::fmt::Write;

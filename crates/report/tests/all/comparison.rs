@@ -1,4 +1,5 @@
-//! What a comparison looks like, from trials that are made up. Expected figures by hand; the layout is a golden.
+//! What a comparison looks like, from trials that are made up. Expected figures by hand; the layout is a
+//! golden.
 
 use compare::{Comparison, FIGURES, Side, Trial, compare, figure, slower};
 use report::{Drawn, Style, comparison, comparison_csv, comparison_html, comparison_json};
@@ -41,7 +42,8 @@ fn flat(comparison_of: &Comparison) -> String {
 #[test]
 fn a_difference_is_named_with_its_size() {
     // Means 2 and 3 ms; s² = 0.01/4·… of both: 0.0025, so the error is √(2 · 0.0025 / 5) = 0.031623 and ν = 8:
-    // t₀.₉₇₅ = 2.306, the difference 1 ± 0.0729 ms, over 2 ms: 46.4 % … 53.6 %. Ranks: 2/252, of six figures 6 · 0.00794.
+    // t₀.₉₇₅ = 2.306, the difference 1 ± 0.0729 ms, over 2 ms: 46.4 % … 53.6 %. Ranks: 2/252, of six figures 6
+    // · 0.00794.
     let spread = [-0.05, -0.05, 0.0, 0.05, 0.05];
     let text = comparison(&of(&spread.map(|off| 2.0 + off), &spread.map(|off| 3.0 + off)), Style::PLAIN);
     for line in [
@@ -88,7 +90,8 @@ fn the_limit_on_slowness_is_told() {
 
 #[test]
 fn each_sentence_on_slowness_has_its_own_word() {
-    // Three trials a side: to one side 1/20, in the table 5 · 2/20: what fails is left open there, and that is said.
+    // Three trials a side: to one side 1/20, in the table 5 · 2/20: what fails is left open there, and that is
+    // said.
     let sides = [side("A", &[2.0, 2.1, 2.2]), side("B", &[3.0, 3.1, 3.2]), side("C", &[2.0, 2.1, 2.2])];
     let mut three = compare(&sides, Vec::new(), Vec::new());
     three.slower = Some(slower(&sides, 0.05, &[figure("latency.mean").unwrap()]));

@@ -63,7 +63,8 @@ fn markup(page: &str) -> String {
     rest
 }
 
-/// Every element that is opened is closed, in order; cells and rows may be left open, as HTML allows. No id is twice.
+/// Every element that is opened is closed, in order; cells and rows may be left open, as HTML allows. No id is
+/// twice.
 fn well_formed(page: &str) {
     const VOID: [&str; 3] = ["meta", "link", "!doctype"];
     const LAX: [&str; 3] = ["td", "th", "tr"];
@@ -168,7 +169,8 @@ fn tables_have_the_exact_values() {
     let per_second = third.done.to_string();
     assert_eq!(row(&page, "rate", "3"), ["20000", &per_second]);
     let ms = |nanos: Option<u64>| (nanos.unwrap() as f64 / 1e6).to_string();
-    // Percentiles are those of the histogram that common::timeline makes of p50 and max; the maximum is the row's own.
+    // Percentiles are those of the histogram that common::timeline makes of p50 and max; the maximum is the
+    // row's own.
     let latency = row(&page, "latency", "3");
     let largest = |cell: &str| cell.parse::<f64>().unwrap();
     assert_eq!(largest(latency[4]), largest(&ms(third.net_max_ns)), "net p50, p90, p99, p99.9, max");
@@ -316,7 +318,8 @@ fn the_generators_own_waiting_is_not_called_omission() {
     let mut result = common::valid();
     let (latency, service, own) =
         (&mut result.latency_ns, &mut result.service_ns, &mut result.own_lateness_ns);
-    // The widest apart is the 99.9th percentile, 900 ms of waiting; own lateness is small at p99, and large only there.
+    // The widest apart is the 99.9th percentile, 900 ms of waiting; own lateness is small at p99, and large
+    // only there.
     (latency.p99_9, service.p99_9) = (901_000_000, 1_000_000);
     (own.p99, own.p99_9) = (20_000, 850_000_000);
     let said = "Most of that was the generator’s own lateness, 850 ms at the same percentile";

@@ -1,7 +1,7 @@
 //! How often intervals of 95 % hold the truth: of processes whose truth is known, 2 000 experiments each.
 //!
-//! `cargo test --release -p tare-stats --test all coverage -- --nocapture` prints a row for each method and process;
-//! docs/statistics.md sums them up.
+//! `cargo test --release -p tare-stats --test all coverage -- --nocapture` prints a row for each method and
+//! process; docs/statistics.md sums them up.
 
 use stats::{Claim, batch, bootstrap, order, sequential, students, warmup};
 
@@ -105,7 +105,8 @@ fn true_quantile(process: Process, q: f64) -> f64 {
     match process {
         Independent => -(1.0 - q).ln(),
         Ar1 => 10.0 + z(q),
-        // The median has 0.5/0.8 of the lower part below it; above the 99th percentile is 0.01/0.2 = 5 % of the upper.
+        // The median has 0.5/0.8 of the lower part below it; above the 99th percentile is 0.01/0.2 = 5 % of the
+        // upper.
         Bimodal if q == 0.5 => 1.0 + 0.1 * z(0.625),
         Bimodal => 5.0 + 0.5 * 1.644_854,
         HeavyTail => (1.0 - q).powf(-0.4),
@@ -314,7 +315,8 @@ fn batch_means_after_the_warm_up() {
     }
 }
 
-/// What no check of so few values sees; shown, not held against a limit (docs/statistics.md, "How often intervals hold").
+/// What no check of so few values sees; shown, not held against a limit (docs/statistics.md, "How often
+/// intervals hold").
 #[test]
 fn what_cannot_be_seen() {
     for trials in [10, 30, 100] {

@@ -28,7 +28,8 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// On the interface `interface` of the namespace that this thread is in. Only each `each`-th packet (a power of two) is looked at.
+    /// On the interface `interface` of the namespace that this thread is in. Only each `each`-th packet (a
+    /// power of two) is looked at.
     ///
     /// # Errors
     /// No privilege (CAP_NET_RAW), or no such interface.

@@ -1,6 +1,8 @@
-//! What live frames need at the other end: an XDP program, which lets one of so many on to the capture and drops the rest.
+//! What live frames need at the other end: an XDP program, which lets one of so many on to the capture and
+//! drops the rest.
 //!
-//! A veth takes redirected frames only if its peer has a program. Dropped there, they cost least: what is weighed is sending.
+//! A veth takes redirected frames only if its peer has a program. Dropped there, they cost least: what is
+//! weighed is sending.
 
 use crate::WeighError;
 use crate::frames::NUMBER_AT;

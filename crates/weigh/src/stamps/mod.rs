@@ -47,7 +47,8 @@ impl Method {
 
 /// Where stamps are read; used by one thread.
 pub trait Reader: Send {
-    /// Shows what is there, as (handed over, stamped), both in ns since 1970; `None` for a stamp of something else. Never waits.
+    /// Shows what is there, as (handed over, stamped), both in ns since 1970; `None` for a stamp of something
+    /// else. Never waits.
     ///
     /// # Errors
     /// Nothing will come any more.

@@ -1,5 +1,6 @@
-//! What a driver's stamp costs itself: the kernel copies a packet before it stamps the copy, so a stamp is later than the packet was at
-//! the driver. A program on the kernel's tracepoint `net_dev_start_xmit`, which is passed right before the driver is called, tells how much.
+//! What a driver's stamp costs itself: the kernel copies a packet before it stamps the copy, so a stamp is
+//! later than the packet was at the driver. A program on the kernel's tracepoint `net_dev_start_xmit`, which is
+//! passed right before the driver is called, tells how much.
 //!
 //! ```text
 //!   hand-over ──── stack ────► tracepoint: our program ─┤ end ├─► driver: copy ─ stamp

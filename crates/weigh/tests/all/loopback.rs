@@ -40,7 +40,8 @@ fn packets_over_the_loopback_interface_are_stamped_by_its_driver() {
     assert!(found.overall.mean_ns.refused.is_some(), "one trial has no interval");
 }
 
-/// The clock of the hand-over goes ahead by 40 ms while packets are under way: all later stamps are before their hand-over.
+/// The clock of the hand-over goes ahead by 40 ms while packets are under way: all later stamps are before
+/// their hand-over.
 #[test]
 fn a_clock_that_steps_during_a_trial_marks_it_and_its_negative_times_are_in_no_figure() {
     let _turn = crate::turn();

@@ -1,5 +1,5 @@
-//! The time of a packet, by other means: a program of our own on the kernel's tracepoint `net_dev_start_xmit`, which adds up when packets
-//! of this process were handed to the driver. Needs root.
+//! The time of a packet, by other means: a program of our own on the kernel's tracepoint `net_dev_start_xmit`,
+//! which adds up when packets of this process were handed to the driver. Needs root.
 
 use bpf::{
     Assembler, Condition, Helper, License, Map, MapSpec, Program, ProgramKind, Register::*, Shared, Size,
@@ -103,16 +103,17 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The tracepoint is passed right before the driver is called; the driver's stamp is made of a copy of the packet, and what that costs is
-/// told beside it. Less that, the time that is reported (of trials that nobody watches, in turns with the watched ones) is the
-/// tracepoint's.
+/// The tracepoint is passed right before the driver is called; the driver's stamp is made of a copy of the
+/// packet, and what that costs is told beside it. Less that, the time that is reported (of trials that nobody
+/// watches, in turns with the watched ones) is the tracepoint's.
 #[test]
 fn the_mean_time_is_that_of_a_tracepoint() {
     let _turn = crate::turn();
     // Frames of a packet socket without a queueing discipline pass no tracepoint.
     let way = Way::Udp;
     let (mut pairs, mut off) = (Vec::new(), f64::INFINITY);
-    // A trial differs from the next by a tenth where others use the machine: more of them, until their median is near the truth.
+    // A trial differs from the next by a tenth where others use the machine: more of them, until their median
+    // is near the truth.
     for _ in 0..BATCHES {
         pairs.extend((0..5).map(|_| (measured(way, true), measured(way, false))));
         let of = |pick: fn(&(Means, Means)) -> f64| median(pairs.iter().map(pick).collect());

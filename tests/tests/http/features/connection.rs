@@ -244,8 +244,8 @@ fn nginx_closing_connections_loses_nothing() {
     let _shared = beside_others();
     let nginx = Nginx::start_with("", "keepalive_requests 7; location / { return 200 'x'; }");
     let run = Tare::http(&format!("-c 3 -n 210 {}{{seq}}", nginx.url())).run();
-    // nginx announces the close in the seventh answer, so no request is sent in vain. 210 are 30 times 7; each of the
-    // three places may end with a connection that is not used up.
+    // nginx announces the close in the seventh answer, so no request is sent in vain. 210 are 30 times 7; each
+    // of the three places may end with a connection that is not used up.
     assert_eq!((run.outcome("200"), run.total("failed")), (210, 0), "{run}");
     let opened = run.int("connections.opened");
     assert!((30..=32).contains(&opened), "{opened}: {run}");

@@ -4,7 +4,8 @@ use super::write;
 use std::collections::BTreeMap;
 use tare_system_tests::{Recorder, Tare, Target, beside_others, scratch};
 
-/// Everything that is random in a request, over one connection, so that requests arrive in the order of departure.
+/// Everything that is random in a request, over one connection, so that requests arrive in the order of
+/// departure.
 fn sequence(recorder: &Recorder, file: &str, flags: &str) -> Vec<String> {
     let before = recorder.requests().len();
     let run = Tare::http(&format!("-n 200 {flags} {file}")).run();
@@ -94,7 +95,8 @@ fn weights_are_respected_and_names_are_groups() {
     let (folder, recorder) = (scratch(), Recorder::start());
     let file = json_lines(&folder, &recorder);
     let run = Tare::http(&format!("-c 4 -n 1600 {file}")).run();
-    // 5 : 2 : 1 of 1600 are 1000, 400, 200. Pearson's χ² with 2 degrees of freedom passes 13.8 once in a thousand seeds.
+    // 5 : 2 : 1 of 1600 are 1000, 400, 200. Pearson's χ² with 2 degrees of freedom passes 13.8 once in a
+    // thousand seeds.
     let groups = [("browse", 1000.0), ("search", 400.0), ("buy", 200.0)];
     let counts: Vec<f64> =
         groups.iter().map(|(name, _)| run.group(name)["count"].as_f64().expect("a count")).collect();

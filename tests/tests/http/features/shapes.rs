@@ -1,5 +1,5 @@
-//! How many requests are due, and when. Counts are worked out by hand: a request is due at t when N(t), the integral of
-//! the rate, is a whole number, from 0; those due before the end are offered.
+//! How many requests are due, and when. Counts are worked out by hand: a request is due at t when N(t), the
+//! integral of the rate, is a whole number, from 0; those due before the end are offered.
 
 use super::write;
 use std::time::Duration;
@@ -59,8 +59,8 @@ fn poisson_gaps_are_random_with_the_mean_that_was_asked_for() {
 fn gaps_are_spread_as_the_shape_says() {
     let _alone = alone();
     patiently(3, || {
-        // Coefficient of variation of the gaps. Even: 0. Exponential: 1. Jitter of ± 50 %: each time moves evenly by up to
-        // half a gap g, variance g²/12; a gap is the difference of two: √(2/12) = 0.41.
+        // Coefficient of variation of the gaps. Even: 0. Exponential: 1. Jitter of ± 50 %: each time moves
+        // evenly by up to half a gap g, variance g²/12; a gap is the difference of two: √(2/12) = 0.41.
         for (flags, lowest, highest) in [("", 0.0, 0.2), ("--poisson", 0.8, 1.2), ("--jitter 50%", 0.3, 0.52)]
         {
             let times = arrivals(&format!("--rate 200 -n 200 {flags}"));

@@ -1,5 +1,5 @@
-//! TLS: trust, identity, what is negotiated, what is resumed. The other end is `tare target`, or nginx with OpenSSL, which
-//! says in its answer what it negotiated.
+//! TLS: trust, identity, what is negotiated, what is resumed. The other end is `tare target`, or nginx with
+//! OpenSSL, which says in its answer what it negotiated.
 
 use super::said;
 use std::io::Read;
@@ -48,8 +48,8 @@ fn certificate(folder: &tempfile::TempDir, name: &str, usage: &str) -> (String, 
     (pem, key)
 }
 
-/// nginx whose answer is what it negotiated: `TLSv1.3 TLS_AES_128_GCM_SHA256 reused=r name=shop.test alpn=http/1.1;`
-/// With sessions for version 1.2 kept by the server, and tickets.
+/// nginx whose answer is what it negotiated: `TLSv1.3 TLS_AES_128_GCM_SHA256 reused=r name=shop.test
+/// alpn=http/1.1;` With sessions for version 1.2 kept by the server, and tickets.
 struct Witness {
     nginx: Nginx,
     pem: String,

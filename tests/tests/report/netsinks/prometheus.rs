@@ -1,7 +1,7 @@
 //! Debian's Prometheus 2.42, scraping and written to.
 //!
-//! Counts are equal. A quantile of Prometheus lies somewhere in the bucket of the true one: buckets are at most 28 % wide
-//! (classic) or 2.2 % (native), and `result.json` is itself up to 0.1 % above the truth.
+//! Counts are equal. A quantile of Prometheus lies somewhere in the bucket of the true one: buckets are at most
+//! 28 % wide (classic) or 2.2 % (native), and `result.json` is itself up to 0.1 % above the truth.
 
 use super::servers::{Prometheus, curl, eventually, number};
 use std::fs::File;

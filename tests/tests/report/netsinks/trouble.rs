@@ -62,7 +62,8 @@ fn mute() {
     let mute = Mute::start();
     let run = run(&each(mute.port()));
     check_lost(&run, "no answer within 5 s");
-    // 5 s until the load begins all the same, 2 s of load, 5 s of patience, 1 s for the call that is on its way; and a machine whose disk is busy.
+    // 5 s until the load begins all the same, 2 s of load, 5 s of patience, 1 s for the call that is on its
+    // way; and a machine whose disk is busy.
     assert!(run.took < Duration::from_secs(60), "{run}");
 }
 

@@ -82,7 +82,8 @@ impl Asked {
         self.demand.requests.is_none() && (self.demand.frames.is_none() || kinds.next().is_some())
     }
 
-    /// Whether the load passes that interface, as far as the plan says: requests may take any, but for those that stay here.
+    /// Whether the load passes that interface, as far as the plan says: requests may take any, but for those
+    /// that stay here.
     pub fn uses(&self, device: &Device) -> bool {
         match (&self.demand.requests, self.interface()) {
             (Some(requests), _) => !requests.is_loopback && !requests.is_unix,

@@ -1,4 +1,5 @@
-//! `tare fpga bench`: how exact the module's gaps are, by Caliper's experiment: frames of 1518 bytes from its own generator, at each rate.
+//! `tare fpga bench`: how exact the module's gaps are, by Caliper's experiment: frames of 1518 bytes from its
+//! own generator, at each rate.
 
 mod tally;
 mod wire;

@@ -62,7 +62,8 @@ fn writes(wanted: &[Wanted]) -> Vec<(&'static Register, u64)> {
     wanted.iter().filter_map(write).collect()
 }
 
-/// What is written must fit together, beside what is known: a simulation was started for this, and a board may have been set by anybody.
+/// What is written must fit together, beside what is known: a simulation was started for this, and a board may
+/// have been set by anybody.
 fn check(module: &Module, wanted: &[Wanted]) -> Result<(), anyhow::Error> {
     let rules = if module.is_simulated() { Rules::after_reset() } else { Rules::unknown() };
     rules

@@ -169,8 +169,9 @@ fn counter(register: &Register) -> &'static Field {
 static NOTHING: Field =
     Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "" };
 
-/// When a counter is at its start again if all the wire carries is counted. A sum of lateness grows fastest if all frames are due at once, as each
-/// is a frame later than the one before: of n frames it is n² / 2 times the ticks of one.
+/// When a counter is at its start again if all the wire carries is counted. A sum of lateness grows fastest if
+/// all frames are due at once, as each is a frame later than the one before: of n frames it is n² / 2 times the
+/// ticks of one.
 fn wraps_after_s(field: &Field) -> f64 {
     if field.unit == "ticks" && field.width < 64 {
         let frame_ticks = TICKS_PER_S / FRAMES_PER_S;

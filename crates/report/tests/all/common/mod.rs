@@ -120,8 +120,8 @@ pub fn intervals(seconds: u64, rate: u64) -> Vec<Interval> {
         .collect()
 }
 
-/// The result's intervals as a report draws them: with a histogram of 300 latencies for each, half of them about the
-/// median, one the maximum.
+/// The result's intervals as a report draws them: with a histogram of 300 latencies for each, half of them
+/// about the median, one the maximum.
 pub fn timeline(result: &RunResult) -> Timeline {
     let mut builder = TimelineBuilder::expecting(MAX_BINS, result.intervals.len() as u64);
     for row in &result.intervals {

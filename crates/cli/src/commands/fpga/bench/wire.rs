@@ -1,4 +1,5 @@
-//! The wire of a simulation, read as it is written: a pipe instead of a file, so that a run of any length needs no room.
+//! The wire of a simulation, read as it is written: a pipe instead of a file, so that a run of any length needs
+//! no room.
 //!
 //! ```text
 //!   simulator ── pcapng ──► pipe ──► a thread ──► Tally
@@ -62,7 +63,8 @@ impl Wire {
     /// # Errors
     /// The capture cannot be read.
     pub fn seen(self) -> Result<Tally, anyhow::Error> {
-        // If nobody has written, the reader waits for a writer still; if it has read all, there is nobody to wake.
+        // If nobody has written, the reader waits for a writer still; if it has read all, there is nobody to
+        // wake.
         let _ = OpenOptions::new().write(true).custom_flags(NO_WAITING).open(&self.pipe);
         let seen = self.reader.join().map_err(|_| anyhow!("the capture's reader failed"))?;
         drop(self.folder);
@@ -85,7 +87,8 @@ fn read(pipe: &Path, gap: Gap, way: u32) -> Result<Tally, anyhow::Error> {
     Ok(tally)
 }
 
-/// A capture file of one datagram of 64 bytes with its FCS, which the file leaves out (classic format, nanoseconds).
+/// A capture file of one datagram of 64 bytes with its FCS, which the file leaves out (classic format,
+/// nanoseconds).
 fn incoming() -> Vec<u8> {
     let mut frame = vec![2, 0x18, 0, 0, 0, 1, 2, 0x18, 0, 0, 0, 2, 8, 0];
     frame.extend([0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17, 0, 0, 198, 18, 0, 2, 198, 18, 0, 1]);
