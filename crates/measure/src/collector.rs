@@ -3,7 +3,7 @@
 //! A row is complete when every thread has handed over that interval or a later one. It is shown to the sink,
 //! added to the totals, cleared, and given back to the thread it came from; nothing is kept for an interval.
 
-use crate::health::{HealthSample, HealthSummary};
+use crate::health::{HealthSample, HealthSummary, ThreadHealth};
 use crate::interval::{IntervalData, IntervalRow};
 use crate::probe::{Probe, ThreadRef};
 use crate::recorder::{Handover, Recorder, Settings};
@@ -95,17 +95,23 @@ impl Collector {
 
     /// Takes what the threads handed over and gives each complete row to `sink`. Never waits.
     pub fn poll(&mut self, now: Instant, sink: &mut dyn FnMut(&IntervalRow)) {
+        self.take_all();
+        // A thread that has ended tells what it used in the end; it has said so before it was gone.
+        let is_gone = |thread: &ThreadState, probe: &Probe| !thread.over && !probe.sees(thread.seen.tid);
+        if self.probe.as_ref().is_some_and(|probe| self.threads.iter().any(|thread| is_gone(thread, probe))) {
+            self.take_all();
+        }
+        self.emit(now, sink);
+    }
+
+    fn take_all(&mut self) {
         loop {
             match self.full.try_recv() {
                 Ok(handover) => self.take(handover),
-                Err(TryRecvError::Empty) => break,
-                Err(TryRecvError::Disconnected) => {
-                    self.all_gone();
-                    break;
-                }
+                Err(TryRecvError::Empty) => return,
+                Err(TryRecvError::Disconnected) => return self.all_gone(),
             }
         }
-        self.emit(now, sink);
     }
 
     /// As `poll`, but waits up to `patience` for the first hand-over. Returns at once when all threads are
@@ -225,7 +231,10 @@ impl Collector {
     fn sample(&mut self, now: Instant, row: &IntervalRow) -> Option<HealthSample> {
         let seen: Vec<ThreadRef> = self.threads.iter().map(|thread| thread.seen).collect();
         let sample = self.probe.as_mut()?.sample(now, &seen, row.counters.open)?;
-        self.summary.add(&sample, std::mem::take(&mut self.loaded));
+        self.summary.add(&sample, self.loaded);
+        // A thread that could not be read now is in the next sample, with all that it did meanwhile.
+        let is_unread = |(thread, health): (&ThreadState, &ThreadHealth)| !thread.over && health.span_ns == 0;
+        self.loaded &= self.threads.iter().zip(&sample.threads).any(is_unread);
         Some(sample)
     }
 

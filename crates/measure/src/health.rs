@@ -16,6 +16,11 @@ pub struct ThreadHealth {
     /// Time that its CPU spent on others' work, and time that the hypervisor took from its CPU.
     pub others_ns: u64,
     pub stolen_ns: u64,
+    /// Time that others' threads waited for its CPU, of all together, and time that the same threads ran.
+    pub others_waited_ns: u64,
+    pub waiters_ran_ns: u64,
+    /// The name of the one that waited the longest within an interval, and how long.
+    pub longest_waiter: (u64, String),
     /// Context switches: gave way, and was made to.
     pub voluntary: u64,
     pub involuntary: u64,
@@ -43,6 +48,10 @@ impl ThreadHealth {
     pub fn others_share(&self) -> f64 {
         self.share(self.others_ns)
     }
+    /// Time that others' threads waited for its CPU, as a share of the time; 1 where it is always one or more.
+    pub fn others_waited_share(&self) -> f64 {
+        self.share(self.others_waited_ns)
+    }
     /// Share of the time that the hypervisor took from its CPU.
     pub fn stolen_share(&self) -> f64 {
         self.share(self.stolen_ns)
@@ -61,11 +70,18 @@ impl ThreadHealth {
         self.runqueue_ns += other.runqueue_ns;
         self.others_ns += other.others_ns;
         self.stolen_ns += other.stolen_ns;
+        self.others_waited_ns += other.others_waited_ns;
+        self.waiters_ran_ns += other.waiters_ran_ns;
+        if other.longest_waiter > self.longest_waiter {
+            self.longest_waiter.clone_from(&other.longest_waiter);
+        }
         self.voluntary += other.voluntary;
         self.involuntary += other.involuntary;
         self.user_ns += other.user_ns;
         self.system_ns += other.system_ns;
-        self.core = other.core;
+        if other.span_ns > 0 {
+            self.core = other.core;
+        }
     }
 }
 

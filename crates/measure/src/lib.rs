@@ -35,6 +35,7 @@ mod tap;
 mod threshold;
 mod totals;
 mod verdict;
+mod waiters;
 
 #[cfg(test)]
 mod testing;

@@ -1,8 +1,10 @@
-//! Looks at the generator itself once each interval: about twelve small files, well under a millisecond.
+//! Looks at the generator itself once each interval: about twelve small files, and one for each thread of the
+//! machine.
 
 use crate::health::{CoreHealth, HealthSample, ThreadHealth};
 use crate::links::Links;
 use crate::procfs::{self, CoreTicks, ThreadTimes};
+use crate::waiters::Waiters;
 use std::path::{Path, PathBuf};
 use units::{Instant, Picos};
 
@@ -53,6 +55,7 @@ pub struct Probe {
     cores: Vec<CoreTicks>,
     net: NetTotals,
     links: Links,
+    waiters: Waiters,
     throttled: (u64, u64),
 }
 
@@ -75,12 +78,19 @@ impl Probe {
             cores: Vec::new(),
             net: NetTotals::default(),
             links: Links::new(root),
+            waiters: Waiters::new(root, std::process::id()),
             throttled: (0, 0),
         };
         probe.cores = probe.read_cores();
         probe.net = probe.read_net();
         probe.throttled = probe.read_throttling();
         probe
+    }
+
+    /// Whether this thread of ours is there, as far as one can know.
+    pub(crate) fn sees(&self, tid: u32) -> bool {
+        let own = self.root.join("proc/self/task");
+        own.join(tid.to_string()).exists() || !own.exists()
     }
 
     /// What was gained since the last sample; `None` where there is no /proc. `open` connections are ours.
@@ -142,6 +152,7 @@ impl Probe {
         self.threads.resize(seen.len(), None);
         let mut gained: Vec<ThreadHealth> =
             (0..seen.len()).map(|i| self.sample_thread(i, now, &seen[i])).collect();
+        let waited = self.waiters.look(span_ns).unwrap_or_default();
         let ours_on =
             |core| gained.iter().filter(|thread| thread.core == core).map(|thread| thread.cpu_ns).sum();
         let others: Vec<(u64, u64)> = gained
@@ -156,6 +167,11 @@ impl Probe {
             // A thread that began late or ended early has only its part in what its CPU did meanwhile.
             let its_part = |ns| scaled(ns, thread.span_ns, span_ns);
             (thread.others_ns, thread.stolen_ns) = (its_part(others_ns), its_part(stolen_ns));
+            if let Some(waited) = waited.iter().find(|waited| waited.core == thread.core) {
+                thread.others_waited_ns = its_part(waited.waited_ns);
+                thread.waiters_ran_ns = its_part(waited.ran_ns);
+                thread.longest_waiter.clone_from(&waited.longest);
+            }
         }
         gained
     }

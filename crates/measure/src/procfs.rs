@@ -55,6 +55,24 @@ pub(crate) fn last_core(stat: &str) -> Option<u32> {
     after_name.split_ascii_whitespace().nth(39 - 3)?.parse().ok()
 }
 
+/// Field 41 (`policy`) of `stat`.
+pub(crate) fn policy(stat: &str) -> Option<u64> {
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    after_name.split_ascii_whitespace().nth(41 - 3)?.parse().ok()
+}
+
+/// Whether it is a thread of the kernel's: `PF_KTHREAD` in field 9 (`flags`) of `stat`.
+pub(crate) fn is_of_kernel(stat: &str) -> Option<bool> {
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    let flags: u64 = after_name.split_ascii_whitespace().nth(9 - 3)?.parse().ok()?;
+    Some(flags & 0x0020_0000 != 0)
+}
+
+/// The name in brackets of `stat`.
+pub(crate) fn name(stat: &str) -> Option<&str> {
+    stat.get(stat.find('(')? + 1..stat.rfind(')')?)
+}
+
 /// Fields 14 and 15 (`utime`, `stime`) of `stat`.
 fn user_and_system(stat: &str) -> Option<(u64, u64)> {
     let after_name = &stat[stat.rfind(')')? + 1..];

@@ -2,7 +2,7 @@
 //! itself.
 
 use tare_system_tests::run::AHEAD;
-use tare_system_tests::{Run, Tare, Target, alone, assert_close};
+use tare_system_tests::{Run, Tare, Target, alone, assert_close, need_root};
 
 /// Requests a second that one generator thread does in a closed loop here and now.
 fn most_per_thread(url: &str) -> u64 {
@@ -47,8 +47,29 @@ fn asked_for_ten_times_what_one_thread_can_do_the_run_is_invalid() {
     names_the_generator(&accepted);
 }
 
+/// A thread that spins in real time never waits for its CPU; a target that shares it does.
+#[test]
+fn a_target_that_a_spinning_thread_keeps_from_its_cpu_makes_the_run_invalid() {
+    let _alone = alone();
+    need_root();
+    let target = Target::start("--no-truth --workers 1 --cpus 1");
+    // A departure every 200 us: the thread never sleeps.
+    let load = format!("--rate 5000 --duration 2s --threads 1 {}", target.url());
+    let starved = Tare::http(&format!("--cpus 1 --spin always --priority real-time {load}")).run();
+    let waited = starved.criterion("others.waited");
+    assert_eq!((waited.holds, waited.severity.as_str()), (false, "INVALID"), "{starved}");
+    assert_eq!((starved.code, starved.word()), (Some(4), "INVALID"), "{starved}");
+    assert!(waited.advice.contains("--cpus") && waited.advice.contains("--spin never"), "{waited:?}");
+    // What it advises helps.
+    for advice in ["--cpus 0 --spin always", "--cpus 1 --spin never"] {
+        let mended = Tare::http(&format!("{advice} {load}")).run();
+        assert_ne!(mended.criterion("others.waited").severity, "INVALID", "{mended}");
+        assert!(mended.int("net_ns.p99") < starved.int("net_ns.p99"), "{mended}\n{starved}");
+    }
+}
+
 /// What other programs on this machine, or its hypervisor, do to a run; the test has no hold over them.
-const MACHINE: [&str; 4] = ["runqueue", "same_core", "steal", "throttled"];
+const MACHINE: [&str; 5] = ["runqueue", "same_core", "others.waited", "steal", "throttled"];
 
 #[test]
 fn a_slow_target_leaves_the_verdict_valid() {

@@ -15,6 +15,9 @@ const BUSY: f64 = 0.90;
 /// A thread that waits for its CPU for more than this share of the time is crowded.
 const CROWDED: f64 = 0.05;
 
+/// Others that wait for a thread's CPU for more than this share of the time may have hardly got it.
+const STARVED: f64 = 0.25;
+
 pub(super) struct Machine<'a> {
     health: &'a HealthSummary,
     conditions: &'a Conditions,
@@ -32,8 +35,11 @@ impl<'a> Machine<'a> {
         // Where requests have due times, waiting for a CPU is measured by what it does: lateness, and answers
         // that lie unread.
         let runqueue = if self.open && self.conditions.frames.is_none() { None } else { self.runqueue() };
-        [self.cpu(behind), runqueue, self.same_core(), self.steal(), self.throttled()]
+        let shared = [runqueue, self.same_core(), self.others_waited()];
+        [self.cpu(behind)]
             .into_iter()
+            .chain(shared)
+            .chain([self.steal(), self.throttled()])
             .flatten()
             .collect()
     }
@@ -159,6 +165,25 @@ impl<'a> Machine<'a> {
         Some(Criterion::new(CriterionId::SameCore, share, 0.25).advise(|| {
             let core = self.health.threads[index].core;
             format!("the target, or other work, is on the same core ({core}) as engine thread {index}: part them {}", self.pins())
+        }))
+    }
+
+    /// Others, perhaps the target, wait for the CPU that a thread has. It is INVALID where they waited for much of
+    /// the time, and for longer than they ran: whatever they did took at least twice its time.
+    fn others_waited(&self) -> Option<Criterion> {
+        let (index, share) = self.worst(ThreadHealth::others_waited_share)?;
+        let thread = &self.health.threads[index];
+        let doubled = thread.others_waited_ns >= thread.waiters_ran_ns;
+        let criterion = Criterion::new(CriterionId::OthersWaited, share, CROWDED);
+        Some(criterion.invalid_beyond(doubled.then_some(STARVED)).advise(|| {
+            let (core, percent) = (thread.core, share * 100.0);
+            let sleep = if self.conditions.spins && self.flags().spin { ", or let it sleep (--spin never)" } else { "" };
+            let (_, name) = &thread.longest_waiter;
+            format!(
+                "other work, perhaps the target, waited {percent:.0} % of the time for the CPU ({core}) of engine \
+                 thread {index}, {name} the longest: part them {}{sleep}",
+                self.pins()
+            )
         }))
     }
 

@@ -109,6 +109,29 @@ fn a_thread_that_has_ended_is_still_accounted_for() {
 }
 
 #[test]
+fn what_a_thread_did_before_it_ended_unseen_belongs_to_the_load() {
+    let root = tempfile::tempdir().unwrap();
+    put(root.path(), &proc_files(100, 0, 0));
+    // There are threads, and that of the recorder is not among them.
+    std::fs::create_dir_all(root.path().join("proc/self/task/1")).unwrap();
+    let second = Picos::from_secs(1);
+    let (mut collector, mut threads) = recorders(Settings::from_origin(Instant::EPOCH));
+    collector.watch(Probe::at_root(root.path(), Instant::EPOCH, 1));
+    let mut recorder = threads.remove(0);
+    recorder.tick(Instant::EPOCH, &EngineCounters::default());
+    burn_30_ms();
+    recorder
+        .tick(Instant::EPOCH + second, &EngineCounters { offered: 1, due: 1, ..EngineCounters::default() });
+    let mut rows = 0;
+    collector.poll(Instant::EPOCH + second, &mut |_| rows += 1);
+    assert_eq!((rows, collector.health().threads[0].span_ns), (1, 0));
+    drop(recorder);
+    let (_, health) = collector.finish(Instant::EPOCH + second, &mut |_| ());
+    let thread = &health.threads[0];
+    assert!(thread.span_ns >= 1_000_000_000 && thread.cpu_ns >= 30_000_000, "{thread:?}");
+}
+
+#[test]
 fn without_proc_there_is_no_sample_and_it_is_told() {
     let root = tempfile::tempdir().unwrap();
     let (mut collector, mut threads) = recorders(Settings::from_origin(Instant::EPOCH));
