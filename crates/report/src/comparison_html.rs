@@ -153,8 +153,8 @@ fn percentiles(drawn: &[Drawn]) -> Chart {
         "The share of requests that took no longer than a time, without the generator's own part. Where the lines part, the \
          runs differ; where several lines of one side part as much, that is their noise."
     } else {
-        "The share of answers that came within a time, from when they were due. Where the lines part, the runs differ; where \
-         several lines of one side part as much, that is their noise."
+        "The share of responses that took no longer than a time, from when requests were due. Where the lines part, \
+         the runs differ; where several lines of one side part as much, that is their noise."
     };
     charts::percentiles("percentiles", title, caption, &curves)
 }

@@ -142,16 +142,13 @@ fn figures(page: &mut String, result: &RunResult) {
 }
 
 fn times(page: &mut String, result: &RunResult) {
-    let gross = if words::has_net(result) {
-        "gross (latency: due → answered)"
-    } else {
-        "latency (due → answered)"
-    };
+    let gross =
+        if words::has_net(result) { "gross (latency: due → done)" } else { "latency (due → done)" };
     let all: [(&str, &Distribution); 9] = [
         ("net (what the target took)", &result.net_ns),
         ("tare (what tare itself took)", &result.tare_ns),
         (gross, &result.latency_ns),
-        ("service (sent → answered)", &result.service_ns),
+        ("service (sent → done)", &result.service_ns),
         ("lateness (due → sent)", &result.lateness_ns),
         ("first byte", &result.first_byte_ns),
         ("connect", &result.connect_ns),

@@ -154,7 +154,7 @@ fn totals(page: &mut Page, result: &RunResult) {
     // Frames are not answered: those that left late say so in their lateness.
     let is_answered = result.packets.is_none();
     if is_answered && rate.done_after_end as f64 > totals.done as f64 * 0.001 && rate.done_after_end > 1 {
-        done.0.push_str(&format!(" ({} answered after the end)", count(rate.done_after_end)));
+        done.0.push_str(&format!(" ({} completed after the end)", count(rate.done_after_end)));
     }
     let ended = [
         (format!("{} offered", count(totals.offered)), None),
@@ -217,13 +217,13 @@ fn times(page: &mut Page, result: &RunResult) {
     // A result of before has no net: its latency stands first, as it did.
     let (gross, between) = match words::has_net(result) {
         true => ("gross", "latency: due → done"),
-        false => ("latency", "due → answered"),
+        false => ("latency", "due → done"),
     };
     let rows: [(&str, &Distribution, &str); 14] = [
         ("net", &result.net_ns, "what the target took"),
         ("tare", &result.tare_ns, "what tare itself took"),
         (gross, &result.latency_ns, between),
-        ("service", &result.service_ns, "sent → answered"),
+        ("service", &result.service_ns, "sent → done"),
         ("lateness", &result.lateness_ns, "due → sent"),
         ("  own", &own, "of it the generator's"),
         ("unread", &result.unread_ns, "came → was read"),

@@ -216,18 +216,18 @@ const fn failure(cause: Cause) -> &'static str {
         Cause::TlsTimeout => "no handshake in time",
         Cause::SendReset => "reset while sending",
         Cause::SendTimeout => "could not be sent in time",
-        Cause::FirstByteReset => "reset before the answer",
-        Cause::FirstByteClosed => "closed before the answer",
-        Cause::FirstByteTimeout => "no answer in time",
-        Cause::BodyReset => "reset within the answer",
-        Cause::BodyClosed => "closed within the answer",
-        Cause::BodyTimeout => "answer not complete in time",
-        Cause::FramingHead => "the answer's head is not HTTP",
-        Cause::FramingHeadTooLarge => "the answer's head is too large",
-        Cause::FramingLength => "the answer's length is wrong",
-        Cause::FramingChunk => "a chunk of the answer is wrong",
+        Cause::FirstByteReset => "reset before the response",
+        Cause::FirstByteClosed => "closed before the response",
+        Cause::FirstByteTimeout => "no response in time",
+        Cause::BodyReset => "reset during the response",
+        Cause::BodyClosed => "closed during the response",
+        Cause::BodyTimeout => "response not complete in time",
+        Cause::FramingHead => "the response's head is not HTTP",
+        Cause::FramingHeadTooLarge => "the response's head is too large",
+        Cause::FramingLength => "the response's length is wrong",
+        Cause::FramingChunk => "a chunk of the response is wrong",
         Cause::FramingUnasked => "bytes that no request asked for",
-        Cause::BodyTruncated => "TLS was cut off where only its end tells that the body is whole",
+        Cause::BodyTruncated => "TLS ended without close_notify, so the body may be cut off",
         Cause::PipelineClosed => "behind a request with which the connection closed",
         Cause::ReuseClosed => "the idle connection was closed as the request left",
         Cause::ExpectStatus => "another status than expected",
@@ -286,7 +286,7 @@ pub fn unreachable(result: &store::RunResult) -> Option<String> {
     }
     let failures = result.outcomes.iter().filter(|row| row.is(OutcomeClass::Error));
     let said = failures.max_by_key(|row| row.count).map_or_else(
-        || "nothing was answered".to_owned(),
+        || "no response arrived".to_owned(),
         |row| match outcome(row) {
             "" => printable(&row.key),
             words => format!("{words} ({})", row.key),
@@ -310,13 +310,13 @@ pub fn verdict(result: &store::RunResult) -> String {
 pub fn verdict_briefly(result: &store::RunResult) -> &'static str {
     use store::schema::Word;
     let verdict = &result.verdict;
-    // Of a run without answers no time of an answer can hold.
-    let unanswered = result.totals.done == 0 && result.totals.offered > 0;
+    // Without responses, no latency can hold.
+    let without_response = result.totals.done == 0 && result.totals.offered > 0;
     let fails =
         |id: CriterionId| verdict.criteria.iter().any(|criterion| !criterion.holds && criterion.name == id);
     match verdict.word {
-        Word::Valid if unanswered => "the generator kept up, but nothing was answered",
-        Word::Degraded if unanswered => "nothing was answered; the outcomes hold, with the stated doubt",
+        Word::Valid if without_response => "the generator kept up, but no response arrived",
+        Word::Degraded if without_response => "no response arrived; the outcomes hold, with the stated doubt",
         Word::Valid => "the generator kept up",
         Word::Degraded => "the figures hold, with the stated doubt",
         Word::Invalid if fails(CriterionId::Finished) => "this run was killed before it could be judged",
@@ -364,7 +364,7 @@ pub fn no_times(result: &RunResult) -> &'static str {
 
 /// What stands in the place of the latency where there is none.
 pub fn no_latency(result: &RunResult) -> &'static str {
-    if result.totals.done == 0 { "nothing was answered" } else { "lost; the notes say why" }
+    if result.totals.done == 0 { "no response arrived" } else { "lost; the notes say why" }
 }
 
 #[cfg(test)]
@@ -403,8 +403,8 @@ mod tests {
             let result = RunResult { totals, ..RunResult::default() };
             (no_times(&result), no_latency(&result))
         };
-        assert!(said(0, 0).0.starts_with("Nothing left") && said(0, 0).1 == "nothing was answered");
-        assert_eq!(said(7, 0), ("No time was measured.", "nothing was answered"));
+        assert!(said(0, 0).0.starts_with("Nothing left") && said(0, 0).1 == "no response arrived");
+        assert_eq!(said(7, 0), ("No time was measured.", "no response arrived"));
         assert!(said(7, 5).0.contains("lost") && said(7, 5).1.contains("lost"));
     }
 

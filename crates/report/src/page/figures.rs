@@ -138,7 +138,7 @@ fn bounds(out: &mut String, result: &RunResult) -> Result {
     writeln!(
         out,
         "<p class=\"note\">≥ is a lower bound: what timed out, was cut off or missed{had} counts with the time that it had, \
-         and would have taken longer. Count, mean and least are of complete answers.</p>"
+         and would have taken longer. Count, mean and least are of complete responses.</p>"
     )
 }
 

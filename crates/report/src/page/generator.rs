@@ -98,10 +98,10 @@ fn totals(out: &mut String, result: &RunResult) -> Result {
         Some(("connections open at once, most", count(result.connections.open_peak))),
         Some(("requests that left late", count(health.late))),
         optional(
-            "pauses: loops stood still, and for how long together",
+            "pauses: how often loops stalled, and for how long in all",
             words::has_net(result).then(|| stood_still(health)),
         ),
-        optional("when answers could be read is known by", health.arrivals.as_ref().map(arrivals)),
+        optional("how the arrival of responses is known", health.arrivals.as_ref().map(arrivals)),
         Some(("TCP retransmits (whole network namespace)", count(health.retransmits))),
         Some(("listen-queue overflows (whole network namespace)", count(health.listen_overflows))),
         optional(
@@ -137,7 +137,7 @@ fn stood_still(generator: &Generator) -> String {
     }
 }
 
-/// `kernel stamps (why), of 999 of 1 000 answers`.
+/// `kernel stamps (why), stamped 999 of 1 000 responses`.
 fn arrivals(arrivals: &Arrivals) -> String {
     let all = arrivals.stamped + arrivals.unstamped;
     let why = if arrivals.why.is_empty() { String::new() } else { format!(" ({})", arrivals.why) };
@@ -145,7 +145,7 @@ fn arrivals(arrivals: &Arrivals) -> String {
         "{}{why}, stamped {} of {}",
         arrivals.by,
         count(arrivals.stamped),
-        words::counted(all, "answer")
+        words::counted(all, "response")
     ))
 }
 

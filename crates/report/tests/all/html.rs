@@ -211,7 +211,7 @@ fn pauses_are_marked_and_listed_with_their_time() {
     assert_eq!(table.matches("<tr><td").count(), 20);
     assert!(page.contains("and 4 shorter ones"));
     assert!(
-        page.contains("kernel stamps (the kernel stamps what arrives), stamped 399 999 of 400 000 answers")
+        page.contains("kernel stamps (the kernel stamps what arrives), stamped 399 999 of 400 000 responses")
     );
 }
 
@@ -232,7 +232,7 @@ fn an_older_result_is_drawn_with_what_it_has() {
     let shown = page.split("id=\"words\"").next().unwrap();
     assert!(shown.contains("latency, median") && shown.contains("<h3>Latency over time</h3>"));
     for absent in
-        ["net latency", "gross", "class=\"band\"", "class=\"pause\"", "id=\"pauses\"", "stood still"]
+        ["net latency", "gross", "class=\"band\"", "class=\"pause\"", "id=\"pauses\"", "loops stalled"]
     {
         let markup = shown.split("<main").nth(1).unwrap();
         assert!(!markup.contains(absent), "{absent}");

@@ -108,8 +108,8 @@ fn figures_of_no_answer_do_not_hold() {
     // Every connection was reset once it stood: the target could be reached.
     (result.labels, result.outcomes[0].key) = (Vec::new(), "first_byte.reset".into());
     for (word, said) in [
-        (Word::Degraded, "nothing was answered; the outcomes hold, with the stated doubt"),
-        (Word::Valid, "the generator kept up, but nothing was answered"),
+        (Word::Degraded, "no response arrived; the outcomes hold, with the stated doubt"),
+        (Word::Valid, "the generator kept up, but no response arrived"),
     ] {
         result.verdict.word = word;
         // Some criteria do not hold in such a run; that of the number of answers never does.
