@@ -82,7 +82,7 @@ fn hold(figure: &Figure, a: &Side, b: &Side, limit: f64, asked: usize) -> Held {
     let (Some(x), Some(y)) = (values(figure, a), values(figure, b)) else {
         let without = if values(figure, a).is_none() { &a.label } else { &b.label };
         return Held {
-            note: format!("{without} has none: nothing was answered, or it was not measured"),
+            note: format!("{without} has none: no response arrived, or it was not measured"),
             ..base
         };
     };

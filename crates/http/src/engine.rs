@@ -181,7 +181,7 @@ impl Engine {
             return ("bound", "the kernel stamps nothing on Unix sockets".to_owned());
         }
         if plan.connection.throttle.is_some() {
-            return ("none", "the plan itself lets answers lie unread (--throttle)".to_owned());
+            return ("none", "the plan itself lets responses lie unread (--throttle)".to_owned());
         }
         ("kernel stamps", "every read brings the kernel's software receive stamp".to_owned())
     }
@@ -195,7 +195,7 @@ impl Engine {
         match (self.plan.engine.spin, &self.plan.load) {
             (Spin::Always | Spin::Never, _) => "asked for".to_owned(),
             (Spin::Auto, Load::Closed { .. }) => {
-                "a closed loop has no due times to meet; where answers come thick it naps while they gather"
+                "a closed loop has no due times to meet; when it is busy, it naps while responses gather"
                     .to_owned()
             }
             (Spin::Auto, Load::Open { .. }) if self.spin => "a CPU can be spared for each thread".to_owned(),
@@ -208,7 +208,7 @@ impl Engine {
     /// The rate, if it may be changed while the run goes on, or why not.
     pub fn steerable(&self) -> Result<Rate, &'static str> {
         let Load::Open { arrivals, .. } = &self.plan.load else {
-            return Err("a closed loop has no rate: it goes as fast as it is answered");
+            return Err("a closed loop has no rate: it goes as fast as the target responds");
         };
         match arrivals.shape {
             _ if self.plan.stop.requests.is_some() => {

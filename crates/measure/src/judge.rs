@@ -179,7 +179,7 @@ fn achieved(totals: &RunTotals, machine: &Machine, conditions: &Conditions) -> C
     let (offered, done) = (totals.offered(), totals.done_in_time());
     let share = if offered == 0 { 1.0 } else { share(done, offered) };
     Criterion::new(CriterionId::AchievedShare, share, 0.99).advise(|| {
-        let counted = format!("{done} of {offered} departures were answered in time");
+        let counted = format!("{done} of {offered} departures got a complete response in time");
         let (failed, own) = (totals.tally.failed, kept_back(totals, machine));
         let rest = offered.saturating_sub(done);
         if 2 * own > rest {
@@ -227,7 +227,7 @@ fn pauses(totals: &RunTotals, machine: &Machine) -> Criterion {
     let paused = share(totals.counters.paused.as_picos(), whole.as_picos()).min(1.0);
     Criterion::new(CriterionId::Pauses, paused, 0.01).advise(|| {
         format!(
-            "the generator stood still for {:.1} % of the time ({} pauses), so the rate is its own, not the target's: {}",
+            "the generator stalled for {:.1} % of the time ({} pauses), so the rate is its own, not the target's: {}",
             paused * 100.0,
             totals.counters.pauses,
             machine.in_time()
@@ -241,7 +241,9 @@ fn contradicted(totals: &RunTotals) -> Criterion {
     let share = share(count, totals.counters.stamped.max(count));
     Criterion::new(CriterionId::StampsContradicted, share, 0.01).advise(|| {
         format!(
-            "{count} answers were in this machine, by their stamps, when the loop had looked and found nothing: the kernel is slow              to bring them to their sockets (interrupts, other traffic), or its stamps are wrong; stop other traffic here"
+            "{count} responses were already in this machine, by their timestamps, when the loop looked and found nothing: \
+             the kernel is slow to deliver them to their sockets (interrupts, other traffic), or its timestamps are \
+             wrong; stop other traffic here"
         )
     })
 }
@@ -250,7 +252,7 @@ fn contradicted(totals: &RunTotals) -> Criterion {
 fn fidelity(totals: &RunTotals, machine: &Machine) -> Option<Criterion> {
     let fidelity = totals.fidelity().filter(|fidelity| fidelity.process == Process::Poisson)?;
     Some(Criterion::new(CriterionId::Fidelity, fidelity.distance, fidelity.limit).advise(|| {
-        format!("departures do not come as the Poisson process that was asked for: {}", machine.in_time())
+        format!("departures do not follow the Poisson process that was requested: {}", machine.in_time())
     }))
 }
 
@@ -345,9 +347,11 @@ fn descriptors_left(health: &HealthSummary) -> Criterion {
 fn samples(totals: &RunTotals) -> Criterion {
     let done = totals.series.of(Series::Latency).len();
     let advice = match done {
-        0 => "nothing was answered, so no time of an answer is known: the outcomes say why".to_owned(),
-        1 => "p99 of a single answer says no more than that answer: raise --duration or --rate".to_owned(),
-        _ => format!("p99 of {done} answers rests on fewer than ten of them: raise --duration or --rate"),
+        0 => "no response arrived, so there is no latency: the outcomes say why".to_owned(),
+        1 => {
+            "p99 of a single response says no more than that response: raise --duration or --rate".to_owned()
+        }
+        _ => format!("p99 of {done} responses rests on fewer than ten of them: raise --duration or --rate"),
     };
     Criterion::new(CriterionId::Samples, done as f64, 1_000.0).advise(|| advice)
 }

@@ -27,7 +27,7 @@ impl LogState {
                 Some(format!("{}: times of the whole run are those of its other lines", self.is_damaged()))
             }
             _ if timed.saturating_add(last) < done => {
-                Some(format!("{HLOG} is not whole: it has the times of {timed} of {done} answers"))
+                Some(format!("{HLOG} is not whole: it has the times of {timed} of {done} responses"))
             }
             _ => None,
         }

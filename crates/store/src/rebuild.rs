@@ -334,6 +334,6 @@ fn fill_groups(result: &mut RunResult, histograms: &RunHistograms) {
     });
     result.groups = groups.collect();
     if !result.groups.is_empty() {
-        result.notes.push("of each name only complete answers are known".to_owned());
+        result.notes.push("of each name only complete responses are known".to_owned());
     }
 }

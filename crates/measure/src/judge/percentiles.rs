@@ -126,7 +126,7 @@ pub(super) fn unread(totals: &RunTotals, machine: &Machine<'_>) -> Vec<Criterion
             let figure = net(totals, printed);
             criterion(printed.unread, unread, figure, printed, false).advise(|| {
                 format!(
-                    "answers may have lain unread in this machine for as long, so the {} of net is an upper bound: {}",
+                    "responses may have lain unread in this machine for that long, so the {} of net is an upper bound: {}",
                     printed.words,
                     machine.reads_in_time()
                 )

@@ -548,7 +548,7 @@ fn the_clock() {
 #[test]
 fn stamps_that_the_loop_contradicts() {
     // 2 % of 10 000.
-    alone(Id::StampsContradicted, Word::Degraded, "200 answers", |t, _, _| {
+    alone(Id::StampsContradicted, Word::Degraded, "200 responses", |t, _, _| {
         (t.counters.stamped, t.counters.contradicted) = (10_000, 200);
     });
 }
@@ -560,7 +560,7 @@ fn the_books() {
     alone(Id::ThreadsLost, Word::Invalid, "report", |t, _, _| t.lost_threads = 1);
     alone(Id::IntervalsStarved, Word::Degraded, "disk", |t, _, _| t.starved = 1);
     alone(Id::SourceLost, Word::Degraded, "URL file", |t, _, _| add(t, |d| d.missed(Miss::SourceLost, 1)));
-    alone(Id::Samples, Word::Valid, "999 answers", |t, _, _| *t = totals(999, 1_000, 1_000_000));
+    alone(Id::Samples, Word::Valid, "999 responses", |t, _, _| *t = totals(999, 1_000, 1_000_000));
 }
 
 #[test]
@@ -571,9 +571,9 @@ fn few_answers_are_told_from_one_and_from_none() {
         verdict.failing().iter().find(|criterion| criterion.id == Id::Samples).unwrap().advice.clone()
     };
     // Of none there is no percentile to doubt, and a higher rate would bring no answer.
-    assert!(advice(0).contains("nothing was answered") && !advice(0).contains("--rate"));
-    assert!(advice(1).contains("a single answer"));
-    assert!(advice(2).contains("p99 of 2 answers"));
+    assert!(advice(0).contains("no response arrived") && !advice(0).contains("--rate"));
+    assert!(advice(1).contains("a single response"));
+    assert!(advice(2).contains("p99 of 2 responses"));
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn a_log_of_times_that_lacks_something_is_told() {
         assert_eq!(notes(out), [said]);
     }
     for (out, said) in [
-        (&killed, "latency.hlog is not whole: it has the times of 0 of 6 answers"),
+        (&killed, "latency.hlog is not whole: it has the times of 0 of 6 responses"),
         (&finished, "latency.hlog is not whole: the heat map lacks times in 3 of its 3 steps"),
     ] {
         fs::write(out.join("latency.hlog"), "").unwrap();
