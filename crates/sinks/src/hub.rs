@@ -76,7 +76,7 @@ impl Hub {
                     hub.warnings.push(format!("{why}; it is tried again while the run goes on"));
                 }
                 Begun::NotYet => hub.warnings.push(format!(
-                    "{}: no answer within {} s; it is waited for while the run goes on",
+                    "{}: no response within {} s; Tare waits for it while the run goes on",
                     place.shown(),
                     BEGIN.as_secs()
                 )),

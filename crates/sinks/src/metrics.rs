@@ -178,15 +178,15 @@ impl Cumulative {
         [
             ("offered", "Departures that were due", Unit::None, sums.offered),
             ("sent", "Requests that left", Unit::None, sums.sent),
-            ("done", "Requests with a complete answer, whatever its code", Unit::None, sums.done),
-            ("failed", "Requests that left and have no acceptable answer", Unit::None, sums.failed),
+            ("done", "Requests with a complete response, whatever its code", Unit::None, sums.done),
+            ("failed", "Requests that left but got no acceptable response", Unit::None, sums.failed),
             ("missed", "Departures that never left", Unit::None, sums.missed),
-            ("cut_off", "Requests on their way when the run ended", Unit::None, sums.cut_off),
+            ("cut_off", "Requests in flight when the run ended", Unit::None, sums.cut_off),
             ("warmup", "Departures of the warm-up; in no other count but offered", Unit::None, sums.warmup),
             ("sent", "Bytes of requests, before TLS", Unit::Bytes, sums.bytes_out),
-            ("received", "Bytes of answers, before TLS", Unit::Bytes, sums.bytes_in),
+            ("received", "Bytes of responses, before TLS", Unit::Bytes, sums.bytes_in),
             ("retransmits", "Segments that this host's kernel sent again", Unit::None, sums.retransmits),
-            ("generator_pauses", "Times that an engine's loop stood still", Unit::None, sums.pauses),
+            ("generator_pauses", "How often an engine thread stalled", Unit::None, sums.pauses),
         ]
         .into_iter()
         .map(|(name, help, unit, count)| Sample {
@@ -235,27 +235,27 @@ fn verdict(word: Word) -> Sample<'static> {
 /// The name of a distribution is its series' key.
 fn about(series: Series) -> Meaning {
     let help = match series {
-        Series::Net => "Latency without the generator's own part, of complete answers",
+        Series::Net => "Latency without the generator's own part, of complete responses",
         Series::Tare => {
-            "The generator's own part of the latency: own lateness and time unread, of complete answers"
+            "The generator's own part of the latency: own lateness and time unread, of complete responses"
         }
-        Series::Unread => "How long complete answers lay unread in the generator's machine",
-        Series::UnreadBound => "How much longer answers may have lain unread at worst, where nothing tells",
-        Series::Unfinished => "The time that requests had which timed out, were cut off or missed",
+        Series::Unread => "How long complete responses lay unread in the generator's machine",
+        Series::UnreadBound => "How much longer responses may have lain unread than was measured",
+        Series::Unfinished => "The time that requests had that timed out, were cut off or missed",
         Series::UnfinishedNet => "The same without the generator's own lateness",
-        Series::Latency => "done - due, of complete answers",
-        Series::Service => "done - sent, of complete answers",
+        Series::Latency => "done - due, of complete responses",
+        Series::Service => "done - sent, of complete responses",
         Series::Lateness => "sent - due, of all that left",
         Series::OwnLateness => "The part of the lateness that is the generator's own",
         Series::Connect => "TCP connect, each connection",
         Series::Tls => "TLS handshake, each connection",
         Series::Ready => "Connect, proxy and handshake together, each connection",
-        Series::Lookup => "Name look-up, each question",
-        Series::FirstByte => "First byte - sent, of complete answers",
-        Series::FirstResponse => "From a connection being ready until its first answer's first byte",
+        Series::Lookup => "Name look-up, each query",
+        Series::FirstByte => "First byte - sent, of complete responses",
+        Series::FirstResponse => "From a connection being ready until its first response's first byte",
         Series::Failed => "done - due, of requests that left and failed",
         Series::GapError => "Distance of a measured gap from the requested one",
-        Series::Body => "done - first byte, of complete answers",
+        Series::Body => "done - first byte, of complete responses",
     };
     meaning(series.key(), help, Unit::Seconds)
 }
@@ -265,7 +265,7 @@ fn gauges(row: &Interval) -> Vec<Sample<'static>> {
     let mut all = interval_times(row);
     all.push(gauge(
         "generator_longest_pause",
-        "The longest time that a loop stood still in the interval",
+        "The longest pause of an engine thread in the interval",
         Unit::Seconds,
         row.longest_pause_ns as f64 / 1e9,
     ));

@@ -159,7 +159,7 @@ impl Link {
         match why.kind() {
             ErrorKind::AuthenticationFailed => wrong_password(&self.place),
             ErrorKind::Parse | ErrorKind::UnexpectedReturnType => self.place.refused(format!(
-                "what listens on {address} does not answer as Redis does; is it another service, or one that wants rediss:// (TLS)?"
+                "what listens on {address} does not reply as Redis does; is it another service, or does it require TLS (rediss://)?"
             )),
             ErrorKind::Server(_) | ErrorKind::Extension => match why.code() {
                 Some("NOAUTH" | "WRONGPASS") => wrong_password(&self.place),
@@ -169,9 +169,9 @@ impl Link {
                 _ => self.place.refused(format!("it refuses: {why}")),
             },
             _ if why.is_timeout() && self.place.scheme() == "rediss" => self.place.unreachable(format!(
-                "{address} does not answer in time; does it speak TLS? redis:// is without"
+                "{address} does not reply in time; does it speak TLS? If not, use redis://"
             )),
-            _ if why.is_timeout() => self.place.unreachable(format!("{address} does not answer in time")),
+            _ if why.is_timeout() => self.place.unreachable(format!("{address} does not reply in time")),
             _ if why.is_connection_refusal() => {
                 self.place.unreachable(format!("nothing listens on {address}; is Redis running?"))
             }

@@ -140,22 +140,28 @@ impl Web {
         let status = answer.status;
         let problem = match status {
             200..=299 => return Ok(answer),
-            300..=399 => format!("it answers {status} and points elsewhere; name that place in --to"),
+            300..=399 => {
+                format!("it responded with {status}, which points elsewhere; name that place in --to")
+            }
             429 | 500..=599 => {
-                return Err(self.unreachable(format!("it answers {status}{}", said(&answer))));
+                return Err(self.unreachable(format!("it responded with {status}{}", said(&answer))));
             }
             _ => match advice(&answer) {
-                Some(advice) => format!("it answers {status}{}: {advice}", said(&answer)),
+                Some(advice) => format!("it responded with {status}{}: {advice}", said(&answer)),
                 None if status == 401 || status == 403 => {
                     format!(
-                        "it answers {status}{}: the name, password or token is not accepted",
+                        "it responded with {status}{}: the name, password or token is not accepted",
                         said(&answer)
                     )
                 }
                 None if status == 404 => {
-                    format!("it answers 404{}: nothing is at {}; check the path", said(&answer), self.path())
+                    format!(
+                        "it responded with 404{}: nothing is at {}; check the path",
+                        said(&answer),
+                        self.path()
+                    )
                 }
-                None => format!("it answers {status}{}", said(&answer)),
+                None => format!("it responded with {status}{}", said(&answer)),
             },
         };
         Err(self.place.refused(self.without_secrets(problem)))
@@ -175,13 +181,15 @@ impl Web {
         secrets.fold(text, |text, secret| text.replace(secret, "***"))
     }
 
-    /// Why there is no answer, and what to do.
+    /// Why there is no response, and what to do.
     fn trouble(&self, why: ureq::Error) -> SinkError {
         match why {
             ureq::Error::Timeout(Timeout::Connect | Timeout::Resolve) => {
                 self.unreachable(format!("no connection within {} s: is it up?", CONNECT.as_secs()))
             }
-            ureq::Error::Timeout(_) => self.unreachable(format!("no answer within {} s", REQUEST.as_secs())),
+            ureq::Error::Timeout(_) => {
+                self.unreachable(format!("no response within {} s", REQUEST.as_secs()))
+            }
             ureq::Error::HostNotFound => self.unreachable("this host's address is not known".to_owned()),
             ureq::Error::Io(why) => self.io_trouble(&why),
             ureq::Error::ConnectionFailed => self.unreachable("no connection: is it up?".to_owned()),
@@ -189,7 +197,7 @@ impl Web {
             ureq::Error::Tls(why) => self.tls_trouble(why),
             why @ (ureq::Error::Protocol(_) | ureq::Error::Http(_)) => self
                 .place
-                .refused(self.without_secrets(format!("what answers there does not speak HTTP ({why})"))),
+                .refused(self.without_secrets(format!("what responds there does not speak HTTP ({why})"))),
             why => self.unreachable(why.to_string()),
         }
     }
@@ -199,9 +207,9 @@ impl Web {
         match why.kind() {
             ErrorKind::ConnectionRefused => self.unreachable("nobody listens there: is it up?".to_owned()),
             ErrorKind::InvalidData if !inner.is_empty() => self.tls_trouble(&inner),
-            ErrorKind::TimedOut => self.unreachable("no answer in time".to_owned()),
+            ErrorKind::TimedOut => self.unreachable("no response in time".to_owned()),
             ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof => {
-                self.unreachable(format!("it ended the connection without an answer ({why})"))
+                self.unreachable(format!("it closed the connection without a response ({why})"))
             }
             _ => self.unreachable(why.to_string()),
         }
@@ -308,7 +316,7 @@ mod tests {
     #[test]
     fn a_server_that_repeats_the_password_is_not_quoted() {
         let why = answered("HTTP/1.1 400 x\r\nContent-Length: 16\r\n\r\nno s3cret for me").unwrap_err();
-        assert!(why.to_string().ends_with("it answers 400 ('no *** for me')"), "{why}");
+        assert!(why.to_string().ends_with("it responded with 400 ('no *** for me')"), "{why}");
         assert!(!why.may_pass());
     }
 

@@ -446,7 +446,7 @@ fn one_that_is_down_or_no_redis_or_too_old_is_told_by_name() {
 
     let web = answering(|_| b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec());
     let why = problem(&format!("redis://127.0.0.1:{web}/"));
-    assert!(!why.may_pass() && why.to_string().contains("does not answer as Redis does"), "{why}");
+    assert!(!why.may_pass() && why.to_string().contains("does not reply as Redis does"), "{why}");
 
     let old = answering(|line| match line {
         "INFO" => b"$30\r\n# Server\r\nredis_version:4.0.14\r\n".to_vec(),
@@ -459,7 +459,7 @@ fn one_that_is_down_or_no_redis_or_too_old_is_told_by_name() {
     let port = silent.local_addr().unwrap().port();
     let begun = Wall::now();
     let why = problem(&format!("redis://127.0.0.1:{port}/"));
-    assert!(why.may_pass() && why.to_string().contains("does not answer in time"), "{why}");
+    assert!(why.may_pass() && why.to_string().contains("does not reply in time"), "{why}");
     assert!(begun.elapsed() < Duration::from_secs(7), "{:?}", begun.elapsed());
 }
 

@@ -61,7 +61,7 @@ fn mute() {
     let _shared = beside_others();
     let mute = Mute::start();
     let run = run(&each(mute.port()));
-    check_lost(&run, "no answer within 5 s");
+    check_lost(&run, "no response within 5 s");
     // 5 s until the load begins all the same, 2 s of load, 5 s of patience, 1 s for the call that is on its
     // way; and a machine whose disk is busy.
     assert!(run.took < Duration::from_secs(60), "{run}");
@@ -110,7 +110,7 @@ fn a_server_that_is_busy_is_tried_again() {
     let _shared = beside_others();
     let target = Target::start("--status 503 --size 0");
     let run = run(&each(target.port()));
-    check_lost(&run, "it answers 503");
+    check_lost(&run, "it responded with 503");
     let asked = target.truth().records.len();
     // A nap of 50 ms at first, 1 s at most, over 7 s: about 10 for each of four.
     assert!((12..=80).contains(&asked), "{asked} attempts: {run}");
@@ -149,7 +149,10 @@ fn a_receiver_that_recovers_gets_everything() {
     let sink = &run.at("sinks")[0];
     let rows = run.result["intervals"].as_array().expect("intervals is a list").len() as u64;
     assert_eq!((sink["rows"].as_u64(), sink["rows_lost"].as_u64()), (Some(rows), Some(0)), "{sink}: {run}");
-    assert!(run.stderr.contains("it answers 503 ('busy'); it is tried again while the run goes on"), "{run}");
+    assert!(
+        run.stderr.contains("it responded with 503 ('busy'); it is tried again while the run goes on"),
+        "{run}"
+    );
     assert_eq!(receiver.requests().len() as u64, rows + 2, "{run}");
 }
 
