@@ -20,7 +20,7 @@ pub enum CtlError {
     NotUnderWay(PathBuf),
     #[error("the command has {0} bytes; a run takes at most {LONGEST_LINE}")]
     TooLong(usize),
-    #[error("the run in {} gives no answer: {error}", folder.display())]
+    #[error("the run in {} does not reply: {error}", folder.display())]
     Silent { folder: PathBuf, error: std::io::Error },
 }
 

@@ -23,7 +23,7 @@ impl End {
         let first = port::open(address, &both)?;
         let about = first.about().clone();
         if !about.can.receive || !about.can.transmit {
-            let what = if about.can.receive { "transmit, and answers go there" } else { "receive" };
+            let what = if about.can.receive { "transmit, and replies go there" } else { "receive" };
             return Err(PortError::Unable { port: about.name, what });
         }
         if about.kind != "packet" {

@@ -168,7 +168,7 @@ impl Job for PaceJob {
                 let _ = priority.take();
                 put(&put_out, outward());
             })?,
-            spawn("answers", other, move || put(&put_in, answers.run()))?,
+            spawn("replies", other, move || put(&put_in, answers.run()))?,
         ];
         let is_even = settings.pace.even_gap().is_some();
         let finish = move || {
@@ -379,7 +379,7 @@ fn note_on_gaps(report: &PacketReport, is_even: bool) -> Option<String> {
 
 fn notes(out: &Outcomes, back: &Answered, valve_refused: &Option<String>, lost: u64) -> Vec<String> {
     let mut notes = vec![format!(
-        "{} frames taken, {} let go, {} answers handed back; at most {} of {QUEUE} waited at once",
+        "{} frames taken, {} released, {} replies returned; at most {} of {QUEUE} waited at once",
         out.taken, out.sent, back.frames, out.most_waiting
     )];
     match (&out.valve_failed, valve_refused) {

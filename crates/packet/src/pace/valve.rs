@@ -109,7 +109,7 @@ impl Valve {
                 return result;
             }
         }
-        Err(io::Error::other("rtnetlink answers other questions"))
+        Err(io::Error::other("rtnetlink replies to other requests"))
     }
 }
 

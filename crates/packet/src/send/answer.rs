@@ -52,7 +52,7 @@ pub fn addresses(plan: &SendPlan, about: &About, clock: HostClock) -> Result<Fou
             }
             None => {
                 let mac = resolve(&beside, found.source.unwrap_or_default(), source, target, clock)?;
-                found.notes.push(format!("{target} is at {mac}, by its own answer"));
+                found.notes.push(format!("{target} is at {mac}, by its own reply"));
                 known.insert(target, mac);
                 mac
             }
@@ -122,8 +122,8 @@ fn resolve(
     let asked = if target.is_ipv4() { "ARP" } else { "neighbour discovery" };
     let interface = beside.place();
     Err(PacketError::Unreachable(format!(
-        "nobody on {interface} answers for {target} ({asked}, asked {ASKED} times in {}): give the hardware address by --dst-mac (-m), \
-         that of the next router if the destination is behind one",
+        "no host on {interface} replied for {target} ({asked}, {ASKED} requests in {}): give its MAC address by --dst-mac (-m), \
+         or that of the next router if the destination is behind one",
         APART.saturating_mul(ASKED.into())
     )))
 }
@@ -151,7 +151,7 @@ pub struct Answered(Arc<AtomicU64>);
 impl Answered {
     pub fn words(&self) -> String {
         let count = self.0.load(Ordering::Relaxed);
-        format!("{count} question{} for our addresses answered", if count == 1 { "" } else { "s" })
+        format!("{count} request{} for our addresses answered", if count == 1 { "" } else { "s" })
     }
 }
 
@@ -162,7 +162,7 @@ impl Answering {
         let wrong = |why: &str| PacketError::Wrong(format!("--answer-arp: {why}"));
         let beside = about.beside().ok_or_else(|| wrong("this port has no interface"))?;
         let spec = spec.ok_or_else(|| wrong("the source addresses are those of a file"))?;
-        let mac = about.mac.map(Mac).ok_or_else(|| wrong("the interface has no hardware address"))?;
+        let mac = about.mac.map(Mac).ok_or_else(|| wrong("the interface has no MAC address"))?;
         let port = port::open(&beside, &Wish::default())?;
         let ours = spec.streams.iter().flat_map(sources).collect();
         Ok(Self { port, mac, ours, answered: Arc::default() })

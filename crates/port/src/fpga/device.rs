@@ -79,7 +79,7 @@ impl Module {
         let refuse = |why: String| PortError::Unavailable { what: name.to_owned(), why };
         if hello.magic != MAGIC_WORD {
             let why = format!(
-                "what answers is no Tare module: it says {:#010x}, not {MAGIC_WORD:#010x}",
+                "what replies is not a Tare module: its magic word is {:#010x}, not {MAGIC_WORD:#010x}",
                 hello.magic
             );
             return Err(refuse(why));

@@ -183,7 +183,7 @@ impl Core {
     pub fn hello(&self) -> Result<Hello, PortError> {
         match self.ask(kind::HELLO, 0, &[])? {
             Answer::Hello { build, layout, magic } => Ok(Hello { build, layout, magic }),
-            other => Err(self.wrong(format!("it answers hello with {other:?}"))),
+            other => Err(self.wrong(format!("its reply to hello is {other:?}"))),
         }
     }
 
@@ -196,10 +196,10 @@ impl Core {
         for some in addresses.chunks(link::MOST_WORDS) {
             let body = link::words(some.iter().map(|address| (*address, 0)));
             let Answer::Words(words) = self.ask(kind::READ, 0, &body)? else {
-                return Err(self.wrong("it answers a read with something else"));
+                return Err(self.wrong("its reply to a read is of another kind"));
             };
             if !words.iter().map(|(address, _)| address).eq(some) {
-                return Err(self.wrong("it answers a read with other registers"));
+                return Err(self.wrong("its reply to a read is about other registers"));
             }
             values.extend(words.into_iter().map(|(_, value)| value));
         }
@@ -218,7 +218,7 @@ impl Core {
         match self.try_once(kind::WRITE, 0, &body, self.transport.patience * TRIES)? {
             Some(_) => Ok(()),
             None => Err(self.wrong(format!(
-                "no answer came to a write of {what}, which is not sent twice for it would be done twice: it is not known whether it was done"
+                "no reply came to a write of {what}, so it is not known whether it was done; it is not sent again, because it could be done twice"
             ))),
         }
     }
@@ -260,8 +260,8 @@ impl Core {
         }
         let last = self.state().last_error.as_ref().map(|error| format!(" (last heard: {error})"));
         Err(self.wrong(match self.simulated {
-            true => "the simulator does not answer".to_owned(),
-            false => format!("no module answers on this interface{}", last.unwrap_or_default()),
+            true => "the simulator does not reply".to_owned(),
+            false => format!("no module replies on this interface{}", last.unwrap_or_default()),
         }))
     }
 

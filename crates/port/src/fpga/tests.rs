@@ -246,7 +246,7 @@ fn a_module_that_goes_is_told_by_everything() {
 #[test]
 fn what_is_no_module_of_this_release_is_refused() {
     for (trick, words) in [
-        (Trick::Magic(7), "no Tare module: it says 0x00000007"),
+        (Trick::Magic(7), "not a Tare module: its magic word is 0x00000007"),
         (Trick::Layout(0x1234), "laid out otherwise (0x00001234)"),
         (Trick::Major(2), "of version 2.0, and this program knows version 1"),
     ] {
