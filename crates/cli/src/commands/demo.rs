@@ -43,7 +43,7 @@ pub fn run(args: DemoArgs) -> Result<Status, Failure> {
     let stall = format!("{STALL_AT},{STALL}");
     let target = Embedded::start(&["--stall", &stall, "--for", TARGET_LIFE, "--summary", "/dev/stdout"])?;
     print_all(&format!(
-        "tare target answers at {}; {STALL_AT} after the first request it stalls for {STALL}.\n\
+        "tare target listens at {}; {STALL_AT} after the first request it stalls for {STALL}.\n\
          tare http sends {RATE} requests per second for {DURATION} over {CONNECTIONS} connections.\n",
         target.url()
     ))?;
