@@ -91,7 +91,7 @@ impl std::fmt::Display for Sabotage {
             Self::Descriptors => "64 descriptors",
             Self::Ports => "100 ports",
             Self::Buffers => "4 KiB buffers",
-            Self::HugeAnswer => "a huge answer",
+            Self::HugeAnswer => "a huge response",
             Self::Handshakes => "handshake storm",
             Self::FullDisk => "full disk",
             Self::SlowSink => "slow sink",
