@@ -159,7 +159,7 @@ impl Row {
 }
 
 fn head(title: &str, clean: bool) -> String {
-    let mut first = format!("{:<34}{:>30}{:>30}", "", "net is told", "net is off");
+    let mut first = format!("{:<34}{:>30}{:>30}", "", "net is right", "net is off");
     let mut second = format!("{title:<34}");
     for word in WORDS.iter().chain(&WORDS).chain(&["noisy", "skipped"]) {
         second += &format!("{word:>10}");
