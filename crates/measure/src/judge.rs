@@ -242,8 +242,8 @@ fn contradicted(totals: &RunTotals) -> Criterion {
     Criterion::new(CriterionId::StampsContradicted, share, 0.01).advise(|| {
         format!(
             "{count} responses were already in this machine, by their timestamps, when the loop looked and found nothing: \
-             the kernel is slow to deliver them to their sockets (interrupts, other traffic), or its timestamps are \
-             wrong; stop other traffic here"
+             the kernel is slow to deliver them to their sockets (interrupts, other traffic), or its \
+             timestamps are wrong; stop other traffic here"
         )
     })
 }
