@@ -58,7 +58,7 @@ pub struct ForwardArgs {
     /// Forward in the kernel, by an XDP program made from the rules; IN and OUT must be interfaces
     #[arg(long, help_heading = "Forwarding")]
     xdp: bool,
-    /// Threads, each with its own queue of both ports; a list with --table
+    /// Threads, each with its own queue of both ports; with --table, a list of thread counts
     #[arg(long, value_name = "N", help_heading = "Forwarding")]
     threads: Option<String>,
     /// If OUT is full: wait (the default; frames are then lost at IN), or drop after a number of tries
@@ -74,7 +74,7 @@ pub struct ForwardArgs {
     /// Stop after this time [default: at Ctrl-C]
     #[arg(short = 't', long, value_name = "DURATION", help_heading = "Stop")]
     duration: Option<String>,
-    /// Stop after N frames have come in (with --xdp: or slightly more)
+    /// Stop after N frames have come in; with --xdp, slightly later
     #[arg(short = 'n', long, value_name = "N", help_heading = "Stop")]
     frames: Option<String>,
 

@@ -221,7 +221,7 @@ pub struct ConnectionArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "TLS")]
 pub struct TlsArgs {
-    /// Trust these certificate authorities (PEM) besides the host's own
+    /// Trust these certificate authorities (PEM) in addition to the host's
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub ca: Option<String>,
     /// Client certificate chain (PEM); needs --key

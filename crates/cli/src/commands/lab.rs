@@ -60,8 +60,8 @@ struct UpArgs {
     /// Leave checksum and segmentation offloads on
     #[arg(long)]
     offloads: bool,
-    /// Turn on generic receive offload at every end. A veth accepts frames of XDP programs (live:,
-    /// `tare forward --xdp`) only with it. TCP may then see merged segments
+    /// Turn on generic receive offload (GRO) at every end. Without it, a veth refuses frames of XDP programs
+    /// (live:, `tare forward --xdp`). With it, TCP may see merged segments
     #[arg(long)]
     gro: bool,
     /// Print JSON

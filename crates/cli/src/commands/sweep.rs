@@ -72,10 +72,10 @@ pub struct SweepArgs {
     /// Duration of the first, coarse trials [default: a quarter of --trial-time]
     #[arg(long, value_name = "DURATION", help_heading = "Search")]
     first_trial_time: Option<String>,
-    /// Total time of the trials that decide about one load [default: three trials]
+    /// Total time of the trials that decide whether one load passes [default: three trials]
     #[arg(long, value_name = "DURATION", help_heading = "Search")]
     sum_time: Option<String>,
-    /// Share of that total time in which loss may exceed the goal [default: 50%]
+    /// Share of --sum-time in which loss may exceed the goal [default: 50%]
     #[arg(long, value_name = "SHARE", help_heading = "Search")]
     exceed: Option<String>,
     /// Stop a search when its lower and upper bounds are this close [default: 0.5%]

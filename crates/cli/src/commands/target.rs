@@ -43,7 +43,7 @@ pub struct TargetArgs {
     /// Address to listen on (repeatable); a port alone means 127.0.0.1, port 0 any free port
     #[arg(long, value_name = "ADDR", value_parser = address, help_heading = "Where")]
     listen: Vec<SocketAddr>,
-    /// Listen on this Unix socket; on TCP too only with --listen
+    /// Listen on this Unix socket instead of TCP; with --listen, on both
     #[arg(long, value_name = "PATH", help_heading = "Where")]
     unix: Option<PathBuf>,
     /// Write the port number to this file when ready
@@ -118,10 +118,10 @@ pub struct TargetArgs {
     #[arg(long, value_name = "SHARE", help_heading = "Faults, by share of the requests")]
     garbage: Option<Fraction>,
 
-    /// Stall from AT on, FOR this long: accept, read and write nothing (repeatable)
+    /// Stall from AT for the time FOR: accept, read and write nothing (repeatable)
     #[arg(long, value_name = "AT,FOR", help_heading = "Programmed times")]
     stall: Vec<Window>,
-    /// Start of programmed times
+    /// Moment from which programmed times count
     #[arg(long, value_name = "WHAT", help_heading = "Programmed times")]
     origin: Option<OriginArg>,
     /// Wait this long after accepting a connection before serving it

@@ -24,7 +24,7 @@ The same for one command: tare http --rate 1k --trials 10 $URL";
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, override_usage = "tare trials [OPTIONS] -- COMMAND… [--against COMMAND…]…")]
 pub struct TrialsArgs {
-    /// Trials of each command; with --until, the least number of trials [default: 10]
+    /// Trials of each command; with --until, the minimum [default: 10]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     trials: Option<u32>,
     /// Order in which several commands alternate
@@ -33,7 +33,7 @@ pub struct TrialsArgs {
     /// Seed of a random order [default: the time]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Repeat until the interval of a figure is this narrow, e.g. 'latency.p99 ±2%'
+    /// Repeat until the confidence interval of a figure is this narrow, e.g. 'latency.p99 ±2%'
     #[arg(long, value_name = "FIGURE ±SHARE")]
     until: Option<trials::Wanted>,
     /// With --until: stop after N trials of each command in any case [default: 30]

@@ -68,7 +68,7 @@ pub struct WeighOutput {
     /// Print the weighing as JSON
     #[arg(long)]
     json: bool,
-    /// Print tables like those of the study of load capability
+    /// Print tables like those of the study that docs/capability.md names
     #[arg(long, conflicts_with = "json")]
     like_study: bool,
     /// Print the capability map as Markdown

@@ -21,7 +21,7 @@ pub struct WeighBackloadArgs {
     /// Frame sizes with FCS, for both directions
     #[arg(short = 's', long, value_name = "BYTES,…", value_delimiter = ',', default_value = "64,1518")]
     sizes: Vec<usize>,
-    /// Incoming traffic: udp-closed, udp-open, tcp-syn, answers, or all
+    /// Incoming traffic: udp-closed, udp-open, tcp-syn, answers, or all (see docs/capability.md)
     #[arg(short = 'k', long, value_name = "KIND,…", value_delimiter = ',', default_value = "udp-closed")]
     kind: Vec<String>,
     /// Number of steps from the lowest to the highest incoming rate

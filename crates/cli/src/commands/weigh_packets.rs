@@ -66,7 +66,7 @@ pub struct WeighPacketsArgs {
 enum Stamp {
     /// The driver's timestamps, from the socket's error queue (SO_TIMESTAMPING)
     Tx,
-    /// A capture, as in the study
+    /// A capture on the same machine
     Capture,
 }
 
