@@ -298,7 +298,7 @@ fn verdicts<'a>(trials: impl Iterator<Item = &'a Trial>, doubts: &mut Doubts) {
     }
     if !invalid.is_empty() {
         doubts.refusals.push(format!(
-            "INVALID, so their figures are the generator's and not the target's: {}",
+            "INVALID, so their figures do not describe the target (`tare report RUN` says why): {}",
             invalid.join(", ")
         ));
     }

@@ -4,6 +4,7 @@
 //! ```text
 //! testsuite "tare http: URL"
 //!   testcase verdict          fails if INVALID
+//!   testcase complete         only of a run that ended early: an error, unless a threshold ended it
 //!   testcase latency.p99 > 50ms, one for each threshold
 //! ```
 
@@ -30,6 +31,7 @@ pub fn junit(result: &RunResult) -> String {
     }
     suite.set_time(took);
     suite.add_test_case(verdict(result));
+    suite.add_test_cases(incomplete(result));
     suite.add_test_cases(result.thresholds.iter().map(threshold));
     let mut report = Report::new("tare");
     report.set_time(took);
@@ -49,6 +51,23 @@ fn verdict(result: &RunResult) -> TestCase {
         case.set_system_out([said.as_str(), &doubts].join("\n").trim_end());
     }
     case
+}
+
+/// What a run that ended early does not show is no success, whatever the rest says.
+fn incomplete(result: &RunResult) -> Option<TestCase> {
+    let ended_by_limit = result.thresholds.iter().any(|threshold| result.was_ended_by(threshold));
+    if !result.partial || ended_by_limit {
+        return None;
+    }
+    let labels: Vec<String> = result.labels.iter().map(ToString::to_string).collect();
+    let why =
+        if labels.is_empty() { "the run ended before it was complete".to_owned() } else { labels.join("; ") };
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+    status.set_message(why);
+    status.set_type("tare.complete");
+    let mut case = TestCase::new("complete", status);
+    case.set_classname("tare.complete");
+    Some(case)
 }
 
 /// Criteria that do not hold, one a line, with what to do.

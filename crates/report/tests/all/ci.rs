@@ -1,6 +1,7 @@
 //! What CI servers read: JUnit XML and Markdown of results made by hand.
 
 use crate::common;
+use measure::Label;
 use store::RunResult;
 use store::schema::{Criterion, Threshold, Word};
 
@@ -64,6 +65,22 @@ fn junit_fails_an_invalid_run_and_says_what_to_do() {
     assert!(text.contains(failure), "{text}");
     assert!(text.contains("lateness.p99: 2.00 ms, at most 50.0 µs. use fewer &lt;connections&gt;"), "{text}");
     assert!(!text.contains(['\u{1b}', '\u{0}']), "what XML cannot have is left out: {text}");
+}
+
+#[test]
+fn junit_has_an_error_for_a_run_that_ended_early_unless_a_limit_says_so() {
+    let mut run = result(Word::Valid);
+    run.partial = true;
+    run.labels = vec![Label::Interrupted];
+    let text = report::junit(&run);
+    assert!(text.contains("tests=\"6\" skipped=\"0\" failures=\"3\" errors=\"1\""), "{text}");
+    let error = format!("<error message=\"{}\" type=\"tare.complete\"/>", Label::Interrupted);
+    assert!(text.contains(&error), "{error} {text}");
+    let aborting =
+        run.thresholds.iter().find(|threshold| threshold.aborts).expect("one of the limits aborts");
+    run.labels = vec![Label::Aborted { limit: aborting.expression.clone(), reading: "60.0 ms".into() }];
+    let text = report::junit(&run);
+    assert!(text.contains("tests=\"5\" skipped=\"0\" failures=\"3\" errors=\"0\""), "{text}");
 }
 
 #[test]
