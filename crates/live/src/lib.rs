@@ -15,7 +15,6 @@ mod about;
 #[cfg_attr(not(feature = "page"), allow(dead_code))]
 mod address;
 #[cfg(any(feature = "page", feature = "view"))]
-mod aside;
 mod error;
 #[cfg(not(all(feature = "page", feature = "view")))]
 mod left_out;

@@ -5,10 +5,10 @@
 //! end(report)  ─► viewers are told, fetch the report, and the server goes: leave()
 //! ```
 
-use crate::aside::step_aside;
 use crate::limited::Limited;
 use crate::server::{Shared, State, router};
 use crate::{Address, LiveError, Token, Update};
+use os::aside::step_aside;
 use std::future::IntoFuture;
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -97,11 +97,25 @@ impl Collector {
     pub fn poll(&mut self, now: Instant, sink: &mut dyn FnMut(&IntervalRow)) {
         self.take_all();
         // A thread that has ended tells what it used in the end; it has said so before it was gone.
-        let is_gone = |thread: &ThreadState, probe: &Probe| !thread.over && !probe.sees(thread.seen.tid);
-        if self.probe.as_ref().is_some_and(|probe| self.threads.iter().any(|thread| is_gone(thread, probe))) {
+        if self.has_complete_row() && self.is_one_gone() {
             self.take_all();
         }
         self.emit(now, sink);
+    }
+
+    fn has_complete_row(&self) -> bool {
+        self.pending.first_key_value().is_some_and(|(first, _)| *first < self.complete_before())
+    }
+
+    /// Every interval before this one has been handed over by all threads.
+    fn complete_before(&self) -> u64 {
+        let running = self.threads.iter().filter(|thread| !thread.over);
+        running.map(|thread| thread.next).min().unwrap_or(u64::MAX)
+    }
+
+    fn is_one_gone(&self) -> bool {
+        let Some(probe) = &self.probe else { return false };
+        self.threads.iter().any(|thread| !thread.over && !probe.sees(thread.seen.tid))
     }
 
     fn take_all(&mut self) {
@@ -209,8 +223,7 @@ impl Collector {
 
     /// Gives every complete row away, in order.
     fn emit(&mut self, now: Instant, sink: &mut dyn FnMut(&IntervalRow)) {
-        let running = self.threads.iter().filter(|thread| !thread.over);
-        let complete_before = running.map(|thread| thread.next).min().unwrap_or(u64::MAX);
+        let complete_before = self.complete_before();
         while let Some(entry) = self.pending.first_entry() {
             if *entry.key() >= complete_before {
                 break;

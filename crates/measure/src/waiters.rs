@@ -6,7 +6,7 @@
 //! the CPU that it ran on last. Threads of another process namespace cannot be seen.
 
 use crate::procfs;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// A thread that waited for less than this share of the time between two looks is not asked for more.
@@ -38,6 +38,8 @@ pub(crate) struct Waiters {
     proc: PathBuf,
     own: u32,
     seen: HashMap<u32, Times>,
+    /// Processes that are not asked: the kernel's threads, but for its network.
+    aside: HashSet<u32>,
     given_up: bool,
 }
 
@@ -52,7 +54,13 @@ struct Times {
 impl Waiters {
     /// With `root` in the place of `/`; `own` is the process of the generator.
     pub fn new(root: &Path, own: u32) -> Self {
-        let mut waiters = Self { proc: root.join("proc"), own, seen: HashMap::new(), given_up: false };
+        let (seen, aside) = (HashMap::new(), HashSet::new());
+        let mut waiters = Self { proc: root.join("proc"), own, seen, aside, given_up: false };
+        let is_aside = |pid: &u32| {
+            let stat = text(&waiters.proc.join(pid.to_string()), "stat");
+            stat.is_some_and(|stat| is_kernels_own(&stat) == Some(true))
+        };
+        waiters.aside = numbers(&waiters.proc).filter(is_aside).collect();
         waiters.look(u64::MAX);
         waiters
     }
@@ -62,11 +70,11 @@ impl Waiters {
         if self.given_up {
             return None;
         }
-        let begun = std::time::Instant::now();
+        let begun = clock::Stopwatch::start();
         let least_ns = (span_ns as f64 * LEAST_SHARE) as u64;
         let look = self.seen.values().map(|times| times.look).max().unwrap_or(0) + 1;
         let mut found: Vec<Waited> = Vec::new();
-        for pid in numbers(&self.proc) {
+        for pid in numbers(&self.proc).filter(|pid| !self.aside.contains(pid)) {
             let tasks = self.proc.join(pid.to_string()).join("task");
             for tid in numbers(&tasks) {
                 let task = tasks.join(tid.to_string());
@@ -100,13 +108,17 @@ impl Waiters {
         let stat = text(task, "stat")?;
         let name = procfs::name(&stat)?;
         let is_own = pid == self.own && !name.starts_with(OWN_TARGET);
-        let is_aside =
-            procfs::is_of_kernel(&stat)? && !OF_NETWORK.iter().any(|start| name.starts_with(start));
-        if is_own || is_aside || procfs::policy(&stat)? == IDLE {
+        if is_own || is_kernels_own(&stat)? || procfs::policy(&stat)? == IDLE {
             return None;
         }
         Some((procfs::last_core(&stat)?, name.to_owned()))
     }
+}
+
+/// Whether it is a thread of the kernel's that no response depends on, by its `stat`.
+fn is_kernels_own(stat: &str) -> Option<bool> {
+    let name = procfs::name(stat)?;
+    Some(procfs::is_of_kernel(stat)? && !OF_NETWORK.iter().any(|start| name.starts_with(start)))
 }
 
 fn text(folder: &Path, name: &str) -> Option<String> {

@@ -10,6 +10,7 @@
 //!
 //! Each is asked for in one place. Nothing here decides: whoever asks knows why, and says what was refused.
 
+pub mod aside;
 pub mod cpus;
 pub mod limits;
 pub mod memory;

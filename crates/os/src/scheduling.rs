@@ -25,6 +25,23 @@ pub fn ordinary(tid: i32) -> io::Result<()> {
     set_policy(tid, libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0)
 }
 
+/// Takes one from the calling thread's real-time priority, if it has one that is not the lowest.
+///
+/// # Errors
+/// The kernel does not allow it.
+pub fn lower_real_time() -> io::Result<()> {
+    let mut parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the kernel writes the parameters during the call, and they live until it is over.
+    let policy = unsafe {
+        libc::sched_getparam(0, &raw mut parameters);
+        libc::sched_getscheduler(0)
+    };
+    match parameters.sched_priority {
+        ..=1 => Ok(()),
+        level => set_policy(0, policy, level - 1),
+    }
+}
+
 /// Whether the calling thread runs in real time.
 pub fn is_real_time() -> bool {
     // SAFETY: the call takes a thread's number alone and changes nothing.
@@ -101,11 +118,14 @@ mod tests {
         let thread = std::thread::spawn(|| {
             real_time(1)?;
             let there = is_real_time();
+            lower_real_time()?;
+            let lowest = is_real_time();
             ordinary(0)?;
-            Ok::<_, io::Error>((there, is_real_time()))
+            lower_real_time()?;
+            Ok::<_, io::Error>((there, lowest, is_real_time()))
         });
         match thread.join().unwrap() {
-            Ok(seen) => assert_eq!(seen, (true, false)),
+            Ok(seen) => assert_eq!(seen, (true, true, false)),
             Err(error) => eprintln!("SKIPPED: real-time threads are not allowed here: {error}"),
         }
     }

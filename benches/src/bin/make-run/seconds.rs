@@ -88,6 +88,7 @@ impl Seconds {
                 user_ns: cpu_ns / 2,
                 system_ns: cpu_ns / 2,
                 core: tid % 2,
+                ..ThreadHealth::default()
             }
         };
         let threads = vec![thread(4_000, 0.5), thread(4_001, 0.4)];

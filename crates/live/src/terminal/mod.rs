@@ -9,9 +9,9 @@ mod draw;
 mod keys;
 mod screen;
 
-use crate::aside::step_aside;
 use crate::{About, LiveError, Signals, Update, Wish};
 use keys::{Action, action};
+use os::aside::step_aside;
 use ratatui::crossterm::event::{self, Event};
 use screen::Screen;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
-//! Stepping aside: whatever draws must not take time from what is measured.
+//! Stepping aside: whatever collects or draws must not take time from what is measured.
 
-use os::cpus::Affinity;
-use os::scheduling;
+use crate::cpus::Affinity;
+use crate::scheduling;
 
 /// As much lower as leaves a busy machine some drawing.
 const LOWER: i8 = 5;
@@ -9,7 +9,10 @@ const LOWEST: i8 = 19;
 
 /// Gives the calling thread a lower priority and keeps it off `cpus`, where engine threads are pinned, if that
 /// leaves it any. Both are a courtesy: where the kernel refuses, the thread goes on as it is.
+///
+/// A thread that is given a real-time priority (`chrt`) keeps one, just below that of the others.
 pub fn step_aside(cpus: &[u32]) {
+    let _ = scheduling::lower_real_time();
     if let Ok(nice) = scheduling::nice() {
         let _ = scheduling::set_nice((nice as i8 + LOWER).min(LOWEST));
     }
