@@ -92,6 +92,9 @@ pub(super) fn lateness(
     PRINTED
         .iter()
         .filter(|printed| own.len() >= printed.least_departures)
+        // A closed loop was asked for no due times. What lateness does to its rate is in `pauses`, and one late
+        // departure in a thousand does nothing to it.
+        .filter(|printed| conditions.load != Loop::Closed || printed.invalid_floor.is_some())
         .map(|printed| {
             let late = own.value_at_quantile(printed.quantile) as f64;
             // Where all lateness counts, net still has the part that connections were busy; service has none of
