@@ -1,8 +1,6 @@
 //! Settling: what ended on a connection becomes outcomes, and the connection is used again or closed.
 
 use plan::TargetUrl;
-use rustix::io::Errno;
-use std::cmp::Reverse;
 use units::{Cause, CausePart, Instant, Outcome, Phase, Picos, Record};
 
 use crate::connection::{Finished, Stage, Unserved};
@@ -11,7 +9,7 @@ use crate::io::Driver;
 use crate::pulse::SHORTEST;
 use crate::redirect::Chain;
 use crate::slots::Slot;
-use crate::worker::{Later, Worker};
+use crate::worker::Worker;
 
 /// The shortest and the longest pause of a closed loop's place after failures in a row.
 const PAUSE: Picos = Picos::from_millis(1);
@@ -215,55 +213,6 @@ impl<D: Driver, R: Record> Worker<D, R> {
         writer.chain(&bytes, &staged.body, exchange.url.as_deref(), key).map(Box::new)
     }
 
-    pub(crate) fn eof(&mut self, slot: u32, now: Instant) {
-        self.charge_end(slot, now);
-        if let Some(place) = self.slots.get(slot) {
-            place.connection.eof(now, &mut self.finished);
-            self.settle(slot, now);
-        }
-    }
-
-    /// The socket failed: by the stage it was in.
-    pub(crate) fn failed(&mut self, slot: u32, errno: Errno, now: Instant) {
-        let Some(place) = self.slots.get(slot) else { return };
-        let connecting = matches!(place.connection.stage(), Stage::Lookup | Stage::Connecting);
-        if connecting && self.goes_elsewhere(slot, errno, now) {
-            return;
-        }
-        let Some(place) = self.slots.get(slot) else { return };
-        let finished = &mut self.finished;
-        match errno {
-            Errno::CONNREFUSED if connecting => place.connection.fail(Cause::ConnectRefused, finished),
-            // A Unix socket whose backlog is full, or whose path is gone.
-            Errno::AGAIN | Errno::NOENT if connecting => {
-                place.connection.fail(Cause::ConnectRefused, finished)
-            }
-            Errno::HOSTUNREACH | Errno::NETUNREACH if connecting => {
-                place.connection.fail(Cause::ConnectUnreachable, finished);
-            }
-            Errno::TIMEDOUT => place.connection.time_out(finished),
-            // The kernel's word for a reset that came after the target had shut down in order.
-            Errno::PIPE if place.connection.stage() == Stage::Open => {
-                place.connection.mute(false);
-                place.connection.eof(now, finished);
-            }
-            Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED => place.connection.reset(finished),
-            _ if connecting => place.connection.fail(Cause::ConnectOther, finished),
-            _ => place.connection.fail(Cause::SocketOther, finished),
-        }
-        if !matches!(errno, Errno::CONNRESET | Errno::PIPE | Errno::CONNREFUSED) {
-            self.notes.detail(&errno.to_string());
-        }
-        self.settle(slot, now);
-    }
-
-    pub(crate) fn fail(&mut self, slot: u32, cause: Cause, now: Instant) {
-        if let Some(place) = self.slots.get(slot) {
-            place.connection.fail(cause, &mut self.finished);
-            self.settle(slot, now);
-        }
-    }
-
     /// Closes a connection; its place under the limit is free from now on.
     pub(crate) fn close(&mut self, slot: u32, abort: bool) {
         if self.slots.remove(slot).is_none() {
@@ -274,19 +223,6 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.freed_at = self.now();
         if std::mem::take(&mut self.blocked) {
             self.blocked_until = self.freed_at;
-        }
-    }
-
-    /// Reads from this connection no faster than the plan says.
-    pub(crate) fn throttle(&mut self, slot: u32, count: usize, now: Instant) {
-        let Some(limit) = self.setup.plan.connection.throttle else { return };
-        let Some(place) = self.slots.get(slot) else { return };
-        let took = u128::from(count as u64) * 1_000_000_000_000 / u128::from(limit.get().max(1));
-        place.read_at = place.read_at.max(now) + Picos::from_picos_u128(took);
-        let (read_at, generation) = (place.read_at, place.generation);
-        if read_at > now {
-            self.driver.pause(slot, true);
-            self.later.push(Reverse((read_at, slot, generation, Later::Read)));
         }
     }
 }

@@ -16,20 +16,20 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::fs::File;
 use std::sync::Arc;
-use units::{EngineCounters, Event, Group, Instant, Miss, Outcome, Phase, Picos, Record};
+use units::{EngineCounters, Event, Group, Instant, Miss, Outcome, Picos, Record};
 
 use crate::again::Again;
-use crate::connection::{Finished, PhaseTook, Stage};
+use crate::connection::Finished;
 use crate::control::{Control, Halt};
 use crate::dial::Dialer;
 use crate::endpoint::Endpoints;
 use crate::exchange::BodyCheck;
 use crate::feed::Feed;
 use crate::gather::Gather;
-use crate::io::{Chunk, Driver, Ready, Wait};
+use crate::io::{Driver, Wait};
 use crate::notes::Notes;
-use crate::pulse::{self, Pulse, TURN};
-use crate::reading::{Delay, Reading};
+use crate::pulse::Pulse;
+use crate::reading::Reading;
 use crate::resolver::Asker;
 use crate::same::SameBodies;
 use crate::slots::Slots;
@@ -39,8 +39,6 @@ use crate::source::{Chooser, Staged};
 const READ: usize = 64 * 1024;
 /// Departures launched before the sockets are looked at again.
 const LAUNCHES: usize = 64;
-/// Departures given up before the sockets are looked at again.
-const GIVEN_UP: usize = 1024;
 /// No socket is handled when the next departure is closer than this: about the cost of handling one.
 const GUARD: Picos = Picos::from_micros(4);
 /// Before a due time, this long is spun; waking from sleep is later than that only rarely (FACTS: p99 187 µs).
@@ -49,8 +47,6 @@ const SPIN: Picos = Picos::from_micros(250);
 const ROUND: Picos = Picos::from_micros(5);
 /// The longest wait, so that intervals are handed over in time.
 const LONGEST_WAIT: Picos = Picos::from_millis(20);
-/// What is given up at the end is told apart by how long it had waited, in so many steps.
-const SLICES: u64 = 32;
 /// Own lateness above this is counted as late.
 const LATE: Picos = Picos::from_millis(1);
 
@@ -139,21 +135,21 @@ pub struct Worker<D, R> {
     /// Failures in a row, for the closed loop's pause.
     pub(crate) failures: u32,
     pub(crate) notes: Notes,
-    buffer: Box<[u8]>,
+    pub(crate) buffer: Box<[u8]>,
     /// When the last departure of the schedule was taken.
     drained_at: Option<Instant>,
-    slow: usize,
+    pub(crate) slow: usize,
     gather: Gather,
     /// Changes of the rate that were taken.
-    steered: usize,
+    pub(crate) steered: usize,
     pub(crate) reading: Reading,
-    pulse: Pulse,
+    pub(crate) pulse: Pulse,
     /// When the last wait returned.
-    looked: Instant,
+    pub(crate) looked: Instant,
     /// When the wait before that returned: what is ready now was not ready then, but for what a turn left over.
-    looked_before: Instant,
+    pub(crate) looked_before: Instant,
     /// The last wait was one in which the thread slept, and nothing that it brought has been looked at.
-    woke: bool,
+    pub(crate) woke: bool,
 }
 
 impl<D: Driver, R: Record> Worker<D, R> {
@@ -258,148 +254,14 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
     }
 
-    fn paused(&mut self, at: Instant, length: Picos) {
+    pub(crate) fn paused(&mut self, at: Instant, length: Picos) {
         self.counters.pauses += 1;
         self.counters.paused += length;
         self.recorder.pause(at, length);
     }
 
-    fn handle_ready(&mut self) {
-        self.reading.look(&self.setup.clock);
-        let until = self.looked + TURN;
-        // Ready sockets that are not in a handshake, then one that is. What is left after a while waits for the
-        // next turn.
-        while let Some((slot, ready)) = {
-            let slots = &self.slots;
-            self.driver.next(&mut self.buffer, |slot| !is_slow(slots, slot))
-        } {
-            self.handle(slot, ready);
-            self.keep_time();
-            if self.now() >= until {
-                break;
-            }
-        }
-        self.woke = false;
-        self.slow = 0;
-        if let Some((slot, ready)) = self.driver.next(&mut self.buffer, |_| true) {
-            self.handle(slot, ready);
-            self.keep_time();
-            self.slow = 1;
-        }
-    }
-
-    fn handle(&mut self, slot: u32, ready: Ready) {
-        let now = self.now();
-        match ready {
-            Ready::Connected => self.connected(slot, now),
-            Ready::Writable => self.flush(slot),
-            Ready::Data(chunk) => self.data(slot, chunk, now),
-            Ready::Eof => self.eof(slot, now),
-            Ready::Failed(errno) => self.failed(slot, errno, now),
-        }
-        self.launch_again(now);
-    }
-
-    fn data(&mut self, slot: u32, chunk: Chunk, now: Instant) {
-        self.counters.wire_in += chunk.length as u64;
-        let Some(place) = self.slots.get(slot) else { return };
-        let delay = self.reading.delay(&chunk, place.behind_since, now);
-        place.behind_since = chunk.more.then_some(now);
-        self.counters.contradicted += u64::from(delay.contradicts);
-        if delay.is_measured {
-            place.arrived = delay.since(now);
-        }
-        let prepares = matches!(place.connection.stage(), Stage::Proxy | Stage::Handshake);
-        let bytes = &self.buffer[..chunk.length];
-        let took = place.connection.received(bytes, now, &mut self.finished);
-        let throttled = self.setup.plan.connection.throttle.is_some();
-        if !throttled {
-            if chunk.crowded
-                && let Some(reading) = place.connection.waiting().next()
-            {
-                reading.unread_bound += delay.crowded;
-            }
-            self.charge(delay);
-        }
-        self.record_phase(slot, took, now);
-        if throttled {
-            self.throttle(slot, chunk.length, now);
-        }
-        if self.setup.plan.request.idle_timeout {
-            self.arm(slot, now);
-        }
-        self.settle_since(slot, now, delay.since(now));
-        if prepares {
-            // Until the generator has answered, the target waits for it: its arithmetic counts too.
-            let took = self.now().since(now);
-            let Some(place) = self.slots.get(slot) else { return };
-            for exchange in place.connection.waiting() {
-                exchange.unread += delay.measured + took;
-                exchange.unread_bound += delay.bound;
-            }
-        }
-    }
-
-    /// Charges those that this chunk ended with the time that it lay unread.
-    fn charge(&mut self, delay: Delay) {
-        if std::mem::take(&mut self.woke) && delay.measured >= pulse::SHORTEST {
-            self.paused(self.looked.saturating_sub(delay.measured), delay.measured);
-        }
-        let Some(last) = self.finished.len().checked_sub(1) else { return };
-        for (index, ended) in self.finished.iter_mut().enumerate() {
-            let exchange = &mut ended.exchange;
-            exchange.unread += delay.measured;
-            // The stamp is that of the last byte: answers before it have been there for longer.
-            exchange.unread_bound += if index < last { delay.at_most - delay.measured } else { delay.bound };
-        }
-        *if delay.is_measured { &mut self.counters.stamped } else { &mut self.counters.unstamped } +=
-            self.finished.len() as u64;
-    }
-
-    /// An answer that ends with its connection: the end has no stamp, but it came after the bytes before it.
-    pub(crate) fn charge_end(&mut self, slot: u32, now: Instant) {
-        let Some(place) = self.slots.get(slot) else { return };
-        let late = now.since(place.arrived.max(self.looked_before));
-        if let Some(exchange) = place.connection.waiting().next() {
-            exchange.unread_bound += late;
-        }
-    }
-
-    /// A connection is up that the loop had to wait for. When the target's answer came is known by the kernel's
-    /// own measurement of the round trip.
-    pub(crate) fn note_connected(&mut self, slot: u32, now: Instant) {
-        let Some(place) = self.slots.get(slot) else { return };
-        if place.connection.stage() != Stage::Connecting {
-            return;
-        }
-        let took = now.since(place.connection.opened_at());
-        match self.driver.round_trip(slot) {
-            Some(round_trip) => {
-                let late = took - round_trip;
-                place.connection.waiting().for_each(|exchange| exchange.unread += late);
-            }
-            None => {
-                let late = now.since(self.looked_before).min(took);
-                place.connection.waiting().for_each(|exchange| exchange.unread_bound += late);
-            }
-        }
-    }
-
-    /// A phase that ended; with the last of them the connection is ready.
-    pub(crate) fn record_phase(&mut self, slot: u32, took: Option<PhaseTook>, now: Instant) {
-        let Some(PhaseTook(phase, time)) = took else { return };
-        self.recorder.phase(phase, time);
-        let Some(place) = self.slots.get(slot) else { return };
-        if place.connection.stage() == Stage::Open {
-            self.recorder.phase(Phase::Ready, now.since(place.connection.opened_at()));
-            place.idle_since = now;
-            // With pipelining it carries more than the request that it was opened for.
-            self.list_if_free(slot);
-        }
-    }
-
     /// If a departure is due, or nearly so, it goes before the next socket is handled.
-    fn keep_time(&mut self) {
+    pub(crate) fn keep_time(&mut self) {
         if self.blocked {
             return;
         }
@@ -524,51 +386,6 @@ impl<D: Driver, R: Record> Worker<D, R> {
         !busy || (!by_time_alone && now >= drained_at + times.grace)
     }
 
-    /// Gives everything that has not ended an end, so that the totals add up.
-    fn wind_up(&mut self) {
-        let now = self.now();
-        let halt = self.setup.control.halt();
-        let late = if self.blocked { Miss::NoConnection } else { Miss::NotReached };
-        let why = if halt == Halt::SourceLost { Miss::SourceLost } else { late };
-        if let Some(pending) = self.pending.take() {
-            self.miss(pending.departure, why, now);
-        }
-        // After a halt, what was not due yet was never offered.
-        let until = if halt == Halt::No { Instant::FAR } else { now };
-        self.give_up(why, now, until);
-        let open: Vec<u32> = self.slots.iter().map(|(slot, _)| slot).collect();
-        for slot in open {
-            let Some(mut place) = self.slots.remove(slot) else { continue };
-            for exchange in place.connection.abandon() {
-                self.recorder.event(&exchange.event(Outcome::CutOff, now));
-            }
-            self.driver.close(slot, true);
-        }
-        for waiting in std::mem::take(&mut self.again) {
-            self.recorder.event(&waiting.exchange.event(Outcome::CutOff, now));
-        }
-        self.counters.open = 0;
-        self.notes.bad_lines = std::mem::take(&mut self.setup.chooser.bad_lines);
-        self.recorder.tick(now, &self.counters);
-    }
-
-    /// Gives up what was due before `until` and was not taken, a slice of time after the other, so that how
-    /// long each had waited is known.
-    fn give_up(&mut self, why: Miss, now: Instant, until: Instant) {
-        self.counters.due = self.counters.offered;
-        let Some(first) = self.setup.feed.head().map(|head| head.due) else { return };
-        let slice = Picos::from_picos(now.since(first).as_picos() / SLICES);
-        for index in 1..=SLICES {
-            let end = (first + slice.saturating_mul(index)).min(until);
-            let count = self.setup.feed.skip_before(end);
-            self.counters.due += count;
-            self.recorder.given_up(why, count, now.since(end));
-        }
-        let rest = self.setup.feed.skip_before(until);
-        self.counters.due += rest;
-        self.recorder.given_up(why, rest, Picos::ZERO);
-    }
-
     /// A departure that never left.
     pub(crate) fn miss(&mut self, departure: units::Departure, why: Miss, now: Instant) {
         self.recorder.event(&Event {
@@ -591,83 +408,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.counters.late += u64::from(own_lateness > LATE);
     }
 
-    /// A connection's deadline is that of its oldest request, which counts from when that was sent; or, if the
-    /// plan wants it so, from the last byte that came.
-    pub(crate) fn arm(&mut self, slot: u32, now: Instant) {
-        let request = &self.setup.plan.request;
-        let oldest = self.slots.peek(slot).and_then(|place| place.connection.oldest());
-        match oldest.map(|oldest| if request.idle_timeout { now } else { oldest.sent }) {
-            Some(from) => self.slots.set_deadline(slot, from + request.timeout),
-            None => self.slots.clear_deadline(slot),
-        }
-    }
-
-    pub(crate) fn arm_until(&mut self, slot: u32, deadline: Instant) {
-        // Behind others, their deadline is the next.
-        if self.slots.peek(slot).is_some_and(|place| place.connection.in_flight() == 1) {
-            self.slots.set_deadline(slot, deadline);
-        }
-    }
-
-    fn expire(&mut self, now: Instant) {
-        while let Some((slot, deadline)) = self.slots.next_deadline() {
-            if deadline > now {
-                break;
-            }
-            if let Some(place) = self.slots.get(slot) {
-                place.connection.time_out(&mut self.finished);
-            }
-            self.settle(slot, now);
-        }
-        while let Some(Reverse((at, slot, generation, what))) = self.later.peek().copied() {
-            if at > now {
-                break;
-            }
-            self.later.pop();
-            let Some(place) = self.slots.get(slot).filter(|place| place.generation == generation) else {
-                continue;
-            };
-            match what {
-                Later::Continue => {
-                    place.connection.release_body();
-                    self.flush(slot);
-                }
-                Later::Read => self.driver.pause(slot, false),
-                Later::Write => self.flush(slot),
-                Later::Address(dials) => self.tires(slot, dials, now),
-            }
-        }
-        for _ in 0..GIVEN_UP {
-            match self.waiting() {
-                Some(waiting) if self.blocked && self.is_given_up(waiting, now) => self.give_up_next(now),
-                _ => break,
-            }
-        }
-    }
-
     /// The departure whose turn is next: one that has been taken and could not leave, or the feed's.
     pub(crate) fn waiting(&mut self) -> Option<units::Departure> {
         let pending = self.pending.as_ref().map(|pending| pending.departure);
         pending.or_else(|| self.setup.feed.head())
     }
-
-    /// Whether a departure that the limits hold back has waited for as long as an answer may take.
-    pub(crate) fn is_given_up(&self, waiting: units::Departure, now: Instant) -> bool {
-        waiting.due + self.setup.plan.request.timeout <= now
-    }
-
-    /// The departure whose turn is next never leaves: the limits of the plan held it back for too long.
-    pub(crate) fn give_up_next(&mut self, now: Instant) {
-        let Some(departure) = self.waiting() else { return };
-        if self.pending.take().is_none() {
-            self.setup.feed.take();
-            self.counters.offered += 1;
-        }
-        self.miss(departure, Miss::NoConnection, now);
-        self.setup.feed.freed(now, Picos::ZERO);
-    }
-}
-
-fn is_slow(slots: &Slots, slot: u32) -> bool {
-    slots.peek(slot).is_some_and(|place| place.connection.stage() == Stage::Handshake)
 }

@@ -1,0 +1,282 @@
+//! Opening: from a request without a connection to a connection that is up.
+
+use rustix::io::Errno;
+use std::cmp::Reverse;
+use std::net::SocketAddr;
+use units::{Cause, Instant, Miss, Outcome, Record};
+
+use crate::connection::{Connection, PhaseTook, Route, Stage};
+use crate::dial;
+use crate::endpoint::{EndpointId, Known, Name, PATIENCE, of_family};
+use crate::exchange::Exchange;
+use crate::io::{Driver, Opening};
+use crate::outgoing::Body;
+use crate::request::connect_request;
+use crate::slots::Slot;
+use crate::tls::Layer;
+use crate::worker::{Later, Worker};
+
+/// Addresses that are tried for one connection.
+const MOST_DIALS: usize = 16;
+
+/// Why TLS was not made ready, although there was a need for it.
+const NO_TLS: &str =
+    "a redirect leads to https, and this host trusts no authority; give --ca FILE or --insecure";
+
+impl<D: Driver, R: Record> Worker<D, R> {
+    pub(crate) fn open_with(
+        &mut self,
+        endpoint: EndpointId,
+        mut exchange: Exchange,
+        body: Body,
+        deadline: Instant,
+        now: Instant,
+    ) {
+        let route = self.route(endpoint);
+        // The keys of a TLS session take this machine's time, not the target's, as all of a handshake's
+        // arithmetic here.
+        exchange.unread += self.now().since(now);
+        let route = match route {
+            Ok(route) => route,
+            Err((cause, detail)) => {
+                self.notes.detail(&detail);
+                return self.conclude(exchange, Outcome::Failed(cause), now);
+            }
+        };
+        let slot = self.slots.insert(Connection::new(route, Stage::Lookup, now), endpoint, now);
+        self.counters.open += 1;
+        self.counters.opened += 1;
+        self.put(slot, exchange, body);
+        self.arm_until(slot, deadline);
+        self.connect(slot, now);
+        // Now, since one for which there was no port never was open.
+        self.counters.open_peak = self.counters.open_peak.max(self.counters.open);
+    }
+
+    /// What lies between the socket and the target. A target that wants TLS never gets a connection without it.
+    pub(crate) fn route(&mut self, endpoint: EndpointId) -> Result<Route, (Cause, String)> {
+        let plan = &self.setup.plan;
+        let endpoint = self.setup.endpoints.get(endpoint);
+        if !endpoint.key.tls {
+            return Ok(Route::default());
+        }
+        let connect = plan.connection.proxy.is_some().then(|| connect_request(plan, &endpoint.key));
+        let (Some(name), Some(config)) = (&endpoint.server_name, &self.setup.tls) else {
+            return Err((Cause::RedirectTls, NO_TLS.to_owned()));
+        };
+        let layer = Layer::new(config, name).map_err(|error| (Cause::TlsProtocol, error.to_string()))?;
+        Ok(Route { connect, tls: Some(Box::new(layer)) })
+    }
+
+    /// Connects the socket of a place, asking for the address first if it is not known.
+    pub(crate) fn connect(&mut self, slot: u32, now: Instant) {
+        if let Some(path) = self.setup.plan.connection.unix.clone() {
+            return self.dial(slot, dial::unix(&path), now);
+        }
+        let Some(place) = self.slots.peek(slot) else { return };
+        let name = self.setup.endpoints.get(place.endpoint).name;
+        let entry = self.setup.endpoints.name(name);
+        match entry.address() {
+            Some(address) => {
+                let may_be_slow = entry.has_better_than_slow(address);
+                let made = self.setup.dialer.tcp(address);
+                if let Some(place) = self.slots.get(slot) {
+                    (place.address, place.dials) = (Some(address), place.dials + 1);
+                    if may_be_slow {
+                        let again = Later::Address(place.dials);
+                        self.later.push(Reverse((now + PATIENCE, slot, place.generation, again)));
+                    }
+                }
+                self.dial(slot, made, now);
+            }
+            None => {
+                entry.waiting.push(slot);
+                if !std::mem::replace(&mut entry.asked, true) {
+                    self.setup.asker.ask(&entry.host, entry.port);
+                }
+            }
+        }
+    }
+
+    /// Connecting failed. True if the name has another address, which is being tried for the same requests.
+    pub(crate) fn goes_elsewhere(&mut self, slot: u32, errno: Errno, now: Instant) -> bool {
+        let of_the_address = matches!(
+            errno,
+            Errno::CONNREFUSED
+                | Errno::CONNRESET
+                | Errno::CONNABORTED
+                | Errno::HOSTUNREACH
+                | Errno::NETUNREACH
+                | Errno::NETDOWN
+                | Errno::HOSTDOWN
+                | Errno::TIMEDOUT
+                | Errno::ADDRNOTAVAIL
+                | Errno::AFNOSUPPORT
+                | Errno::ACCESS
+                | Errno::PERM
+        );
+        let Some((entry, address)) = self.dialled(slot).filter(|_| of_the_address) else { return false };
+        if !entry.fails(address) {
+            return false;
+        }
+        let detail = format!(
+            "{}: nothing could be reached at {} ({errno}); its other addresses are used",
+            entry.host,
+            address.ip()
+        );
+        self.notes.detail(&detail);
+        self.dial_again(slot, now)
+    }
+
+    /// Connecting takes long: another address is tried, if there is one that may be faster.
+    pub(crate) fn tires(&mut self, slot: u32, dials: usize, now: Instant) {
+        let waits = |place: &Slot| place.connection.stage() == Stage::Connecting && place.dials == dials;
+        if !self.slots.peek(slot).is_some_and(waits) {
+            return;
+        }
+        if let Some((entry, address)) = self.dialled(slot)
+            && entry.is_slow(address)
+        {
+            self.dial_again(slot, now);
+        }
+    }
+
+    /// The name behind a connection that is being made, and the address that is tried.
+    pub(crate) fn dialled(&mut self, slot: u32) -> Option<(&mut Name, SocketAddr)> {
+        let place = self.slots.peek(slot)?;
+        let address = place.address?;
+        let name = self.setup.endpoints.get(place.endpoint).name;
+        Some((self.setup.endpoints.name(name), address))
+    }
+
+    pub(crate) fn dial_again(&mut self, slot: u32, now: Instant) -> bool {
+        // Others may set addresses aside meanwhile; no request goes round for ever.
+        if self.slots.peek(slot).is_none_or(|place| place.dials >= MOST_DIALS) {
+            return false;
+        }
+        self.driver.close(slot, false);
+        self.connect(slot, now);
+        true
+    }
+
+    pub(crate) fn dial(
+        &mut self,
+        slot: u32,
+        made: Result<(rustix::fd::OwnedFd, rustix::net::SocketAddrAny), Errno>,
+        now: Instant,
+    ) {
+        let opened = made.and_then(|(socket, to)| {
+            // Before the connect, so that it is not charged to the look-up.
+            if let Some(took) = self.slots.get(slot).and_then(|place| place.connection.connecting(now))
+                && !took.1.is_zero()
+            {
+                self.recorder.phase(took.0, took.1);
+            }
+            self.driver.open(slot, socket, &to)
+        });
+        match opened {
+            Ok(Opening::Done) => self.connected(slot, now),
+            Ok(Opening::Started) => {
+                self.flush(slot);
+                if self.slots.peek(slot).is_some()
+                    && let Err(errno) = self.driver.watch(slot)
+                {
+                    self.failed(slot, errno, now);
+                }
+            }
+            Err(errno) => self.not_opened(slot, errno, now),
+        }
+    }
+
+    /// The generator's own limits are misses; everything else is an outcome.
+    pub(crate) fn not_opened(&mut self, slot: u32, errno: Errno, now: Instant) {
+        if self.goes_elsewhere(slot, errno, now) {
+            return;
+        }
+        let miss = match errno {
+            Errno::MFILE | Errno::NFILE => Miss::NoDescriptor,
+            Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => Miss::NoPort,
+            Errno::NOBUFS | Errno::NOMEM => Miss::NoMemory,
+            _ => return self.failed(slot, errno, now),
+        };
+        let Some(mut place) = self.slots.remove(slot) else { return };
+        self.counters.open -= 1;
+        self.counters.opened -= 1;
+        self.setup.dialer.refused(now);
+        self.failures = self.failures.saturating_add(1);
+        let pause = self.pause();
+        for exchange in place.connection.abandon() {
+            self.miss(exchange.departure, miss, now);
+            self.setup.feed.freed(now, pause);
+        }
+    }
+
+    pub(crate) fn connected(&mut self, slot: u32, now: Instant) {
+        self.note_connected(slot, now);
+        let took = self.slots.get(slot).and_then(|place| place.connection.connected(now));
+        self.is_up(slot, took, now);
+        self.flush(slot);
+    }
+
+    /// If a connection was made just now, its address is one that works.
+    pub(crate) fn is_up(&mut self, slot: u32, took: Option<PhaseTook>, now: Instant) {
+        if took.is_some()
+            && let Some((entry, address)) = self.dialled(slot)
+        {
+            entry.works(address);
+        }
+        self.record_phase(slot, took, now);
+    }
+
+    /// Answers of the resolver.
+    pub(crate) fn take_answers(&mut self, now: Instant) {
+        while let Some(answer) = self.setup.asker.answer() {
+            let Some(id) = self.setup.endpoints.find_name(&answer.host, answer.port) else { continue };
+            let family = self.setup.plan.resolve.family;
+            let entry = self.setup.endpoints.name(id);
+            entry.asked = false;
+            let waiting = std::mem::take(&mut entry.waiting);
+            let found: Result<Vec<SocketAddr>, String> =
+                answer.result.map(|all| of_family(all, family)).and_then(|all| match all.is_empty() {
+                    true => Err("has no address of the wanted family".to_owned()),
+                    false => Ok(all),
+                });
+            match found {
+                Ok(all) => {
+                    entry.learned(all, now);
+                    waiting.into_iter().for_each(|slot| self.connect_if_waiting(slot, now));
+                }
+                Err(problem) => {
+                    let detail = format!("{}: {problem}", answer.host);
+                    self.notes.detail(&detail);
+                    for slot in waiting {
+                        self.fail(slot, Cause::Lookup, now);
+                    }
+                }
+            }
+        }
+        self.ask_again(now);
+    }
+
+    pub(crate) fn connect_if_waiting(&mut self, slot: u32, now: Instant) {
+        if self.slots.peek(slot).is_some_and(|place| place.connection.stage() == Stage::Lookup) {
+            self.connect(slot, now);
+        }
+    }
+
+    /// Names whose answer is older than the plan allows are asked for again, beside the traffic.
+    pub(crate) fn ask_again(&mut self, now: Instant) {
+        let Some(every) = self.setup.plan.resolve.every else { return };
+        let asker = &self.setup.asker;
+        for name in self.setup.endpoints.names() {
+            if let Known::Addresses(_, since) = &mut name.state {
+                let literal = name.host.parse::<std::net::IpAddr>().is_ok();
+                if !literal && !name.asked && now.since(*since) >= every {
+                    name.asked = true;
+                    *since = now;
+                    asker.ask(&name.host, name.port);
+                }
+            }
+        }
+    }
+}

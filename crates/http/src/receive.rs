@@ -1,0 +1,214 @@
+//! Receiving: what the sockets report, and how long it had waited to be read.
+
+use rustix::io::Errno;
+use std::cmp::Reverse;
+use units::{Cause, Instant, Phase, Picos, Record};
+
+use crate::connection::{PhaseTook, Stage};
+use crate::io::{Chunk, Driver, Ready};
+use crate::pulse::{self, TURN};
+use crate::reading::Delay;
+use crate::slots::Slots;
+use crate::worker::{Later, Worker};
+
+impl<D: Driver, R: Record> Worker<D, R> {
+    pub(crate) fn handle_ready(&mut self) {
+        self.reading.look(&self.setup.clock);
+        let until = self.looked + TURN;
+        // Ready sockets that are not in a handshake, then one that is. What is left after a while waits for the
+        // next turn.
+        while let Some((slot, ready)) = {
+            let slots = &self.slots;
+            self.driver.next(&mut self.buffer, |slot| !is_slow(slots, slot))
+        } {
+            self.handle(slot, ready);
+            self.keep_time();
+            if self.now() >= until {
+                break;
+            }
+        }
+        self.woke = false;
+        self.slow = 0;
+        if let Some((slot, ready)) = self.driver.next(&mut self.buffer, |_| true) {
+            self.handle(slot, ready);
+            self.keep_time();
+            self.slow = 1;
+        }
+    }
+
+    pub(crate) fn handle(&mut self, slot: u32, ready: Ready) {
+        let now = self.now();
+        match ready {
+            Ready::Connected => self.connected(slot, now),
+            Ready::Writable => self.flush(slot),
+            Ready::Data(chunk) => self.data(slot, chunk, now),
+            Ready::Eof => self.eof(slot, now),
+            Ready::Failed(errno) => self.failed(slot, errno, now),
+        }
+        self.launch_again(now);
+    }
+
+    pub(crate) fn data(&mut self, slot: u32, chunk: Chunk, now: Instant) {
+        self.counters.wire_in += chunk.length as u64;
+        let Some(place) = self.slots.get(slot) else { return };
+        let delay = self.reading.delay(&chunk, place.behind_since, now);
+        place.behind_since = chunk.more.then_some(now);
+        self.counters.contradicted += u64::from(delay.contradicts);
+        if delay.is_measured {
+            place.arrived = delay.since(now);
+        }
+        let prepares = matches!(place.connection.stage(), Stage::Proxy | Stage::Handshake);
+        let bytes = &self.buffer[..chunk.length];
+        let took = place.connection.received(bytes, now, &mut self.finished);
+        let throttled = self.setup.plan.connection.throttle.is_some();
+        if !throttled {
+            if chunk.crowded
+                && let Some(reading) = place.connection.waiting().next()
+            {
+                reading.unread_bound += delay.crowded;
+            }
+            self.charge(delay);
+        }
+        self.record_phase(slot, took, now);
+        if throttled {
+            self.throttle(slot, chunk.length, now);
+        }
+        if self.setup.plan.request.idle_timeout {
+            self.arm(slot, now);
+        }
+        self.settle_since(slot, now, delay.since(now));
+        if prepares {
+            // Until the generator has answered, the target waits for it: its arithmetic counts too.
+            let took = self.now().since(now);
+            let Some(place) = self.slots.get(slot) else { return };
+            for exchange in place.connection.waiting() {
+                exchange.unread += delay.measured + took;
+                exchange.unread_bound += delay.bound;
+            }
+        }
+    }
+
+    /// Charges those that this chunk ended with the time that it lay unread.
+    pub(crate) fn charge(&mut self, delay: Delay) {
+        if std::mem::take(&mut self.woke) && delay.measured >= pulse::SHORTEST {
+            self.paused(self.looked.saturating_sub(delay.measured), delay.measured);
+        }
+        let Some(last) = self.finished.len().checked_sub(1) else { return };
+        for (index, ended) in self.finished.iter_mut().enumerate() {
+            let exchange = &mut ended.exchange;
+            exchange.unread += delay.measured;
+            // The stamp is that of the last byte: answers before it have been there for longer.
+            exchange.unread_bound += if index < last { delay.at_most - delay.measured } else { delay.bound };
+        }
+        *if delay.is_measured { &mut self.counters.stamped } else { &mut self.counters.unstamped } +=
+            self.finished.len() as u64;
+    }
+
+    pub(crate) fn eof(&mut self, slot: u32, now: Instant) {
+        self.charge_end(slot, now);
+        if let Some(place) = self.slots.get(slot) {
+            place.connection.eof(now, &mut self.finished);
+            self.settle(slot, now);
+        }
+    }
+
+    /// An answer that ends with its connection: the end has no stamp, but it came after the bytes before it.
+    pub(crate) fn charge_end(&mut self, slot: u32, now: Instant) {
+        let Some(place) = self.slots.get(slot) else { return };
+        let late = now.since(place.arrived.max(self.looked_before));
+        if let Some(exchange) = place.connection.waiting().next() {
+            exchange.unread_bound += late;
+        }
+    }
+
+    /// The socket failed: by the stage it was in.
+    pub(crate) fn failed(&mut self, slot: u32, errno: Errno, now: Instant) {
+        let Some(place) = self.slots.get(slot) else { return };
+        let connecting = matches!(place.connection.stage(), Stage::Lookup | Stage::Connecting);
+        if connecting && self.goes_elsewhere(slot, errno, now) {
+            return;
+        }
+        let Some(place) = self.slots.get(slot) else { return };
+        let finished = &mut self.finished;
+        match errno {
+            Errno::CONNREFUSED if connecting => place.connection.fail(Cause::ConnectRefused, finished),
+            // A Unix socket whose backlog is full, or whose path is gone.
+            Errno::AGAIN | Errno::NOENT if connecting => {
+                place.connection.fail(Cause::ConnectRefused, finished)
+            }
+            Errno::HOSTUNREACH | Errno::NETUNREACH if connecting => {
+                place.connection.fail(Cause::ConnectUnreachable, finished);
+            }
+            Errno::TIMEDOUT => place.connection.time_out(finished),
+            // The kernel's word for a reset that came after the target had shut down in order.
+            Errno::PIPE if place.connection.stage() == Stage::Open => {
+                place.connection.mute(false);
+                place.connection.eof(now, finished);
+            }
+            Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED => place.connection.reset(finished),
+            _ if connecting => place.connection.fail(Cause::ConnectOther, finished),
+            _ => place.connection.fail(Cause::SocketOther, finished),
+        }
+        if !matches!(errno, Errno::CONNRESET | Errno::PIPE | Errno::CONNREFUSED) {
+            self.notes.detail(&errno.to_string());
+        }
+        self.settle(slot, now);
+    }
+
+    pub(crate) fn fail(&mut self, slot: u32, cause: Cause, now: Instant) {
+        if let Some(place) = self.slots.get(slot) {
+            place.connection.fail(cause, &mut self.finished);
+            self.settle(slot, now);
+        }
+    }
+
+    /// A connection is up that the loop had to wait for. When the target's answer came is known by the kernel's
+    /// own measurement of the round trip.
+    pub(crate) fn note_connected(&mut self, slot: u32, now: Instant) {
+        let Some(place) = self.slots.get(slot) else { return };
+        if place.connection.stage() != Stage::Connecting {
+            return;
+        }
+        let took = now.since(place.connection.opened_at());
+        match self.driver.round_trip(slot) {
+            Some(round_trip) => {
+                let late = took - round_trip;
+                place.connection.waiting().for_each(|exchange| exchange.unread += late);
+            }
+            None => {
+                let late = now.since(self.looked_before).min(took);
+                place.connection.waiting().for_each(|exchange| exchange.unread_bound += late);
+            }
+        }
+    }
+
+    /// A phase that ended; with the last of them the connection is ready.
+    pub(crate) fn record_phase(&mut self, slot: u32, took: Option<PhaseTook>, now: Instant) {
+        let Some(PhaseTook(phase, time)) = took else { return };
+        self.recorder.phase(phase, time);
+        let Some(place) = self.slots.get(slot) else { return };
+        if place.connection.stage() == Stage::Open {
+            self.recorder.phase(Phase::Ready, now.since(place.connection.opened_at()));
+            place.idle_since = now;
+            // With pipelining it carries more than the request that it was opened for.
+            self.list_if_free(slot);
+        }
+    }
+
+    /// Reads from this connection no faster than the plan says.
+    pub(crate) fn throttle(&mut self, slot: u32, count: usize, now: Instant) {
+        let Some(limit) = self.setup.plan.connection.throttle else { return };
+        let Some(place) = self.slots.get(slot) else { return };
+        let took = u128::from(count as u64) * 1_000_000_000_000 / u128::from(limit.get().max(1));
+        place.read_at = place.read_at.max(now) + Picos::from_picos_u128(took);
+        let (read_at, generation) = (place.read_at, place.generation);
+        if read_at > now {
+            self.driver.pause(slot, true);
+            self.later.push(Reverse((read_at, slot, generation, Later::Read)));
+        }
+    }
+}
+
+fn is_slow(slots: &Slots, slot: u32) -> bool {
+    slots.peek(slot).is_some_and(|place| place.connection.stage() == Stage::Handshake)
+}
