@@ -7,8 +7,9 @@
 //!
 //! They keep to the plan's limits on connections as all requests do.
 
-use units::{Bytes, Cause, Event, Instant, Miss, Outcome, Record};
+use units::{Bytes, Cause, Event, Instant, Outcome, Record};
 
+use crate::composer::Written;
 use crate::connection::{Finished, Unserved};
 use crate::dial;
 use crate::endpoint::EndpointId;
@@ -45,7 +46,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     pub(crate) fn never_arrived(&self, slot: u32) -> bool {
         const SYN: u64 = 1;
         let before = self.slots.peek(slot).map(|place| place.connection.written_before());
-        let acknowledged = self.driver.socket(slot).and_then(dial::acknowledged);
+        let acknowledged = self.sockets.driver.socket(slot).and_then(dial::acknowledged);
         matches!((before, acknowledged), (Some(before), Some(count)) if count <= before + SYN)
     }
 
@@ -80,50 +81,36 @@ impl<D: Driver, R: Record> Worker<D, R> {
         mut exchange: Exchange,
         now: Instant,
     ) {
-        let kept = std::mem::take(&mut self.staged);
-        match self.write_again(&exchange, now) {
+        match self.composer.write_again(&exchange, &self.plan, &mut self.targets.endpoints) {
             Ok(body) => {
                 let behind = if let Body::Shared(bytes) = &body { bytes.len() } else { 0 };
-                exchange.bytes_out += (self.staged.len() + behind) as u64;
+                exchange.bytes_out += (self.composer.bytes(Written::Again).len() + behind) as u64;
                 let deadline = self.deadline_of(&exchange, now);
                 match place {
                     Some(slot) => {
-                        self.put(slot, exchange, body);
+                        self.put(slot, exchange, Written::Again, body);
                         self.arm_until(slot, deadline);
                         self.flush(slot);
                         self.list_if_free(slot);
                     }
-                    None => self.open_with(endpoint, exchange, body, deadline, now),
+                    None => self.open_with(endpoint, exchange, (Written::Again, body), deadline, now),
                 }
             }
             // It was written once, so this is a file that went away since.
             Err(why) => {
-                if let Some(lost) = self.setup.chooser.lost.take() {
-                    self.setup.control.lose_source(lost);
+                if let Some(lost) = self.composer.chooser.lost.take() {
+                    self.control.lose_source(lost);
                 }
                 let event = Event { outcome: Outcome::Missed(why), ..exchange.event(Outcome::CutOff, now) };
-                self.recorder.event(&Event { sent: Instant::FAR, bytes_out: Bytes::ZERO, ..event });
-                self.setup.feed.freed(now, units::Picos::ZERO);
+                self.accounts.event(&Event { sent: Instant::FAR, bytes_out: Bytes::ZERO, ..event });
+                self.pacer.freed(now, units::Picos::ZERO);
             }
         }
-        self.staged = kept;
-    }
-
-    /// Writes the request as it was, or as its redirects have made it.
-    fn write_again(&mut self, exchange: &Exchange, _now: Instant) -> Result<Body, Miss> {
-        self.staged.clear();
-        let setup = &mut self.setup;
-        if let Some(chain) = &exchange.chain {
-            return Ok(setup.chooser.requests().writer.follow(chain, &mut self.staged));
-        }
-        let (seq, at) = (exchange.departure.seq, exchange.written_at);
-        let staged = setup.chooser.stage(seq, at, &setup.plan, &mut setup.endpoints, &mut self.staged)?;
-        Ok(staged.body)
     }
 
     /// Until when the request may take: what it was sent for the first time counts.
     pub(crate) fn deadline_of(&self, exchange: &Exchange, now: Instant) -> Instant {
-        let request = &self.setup.plan.request;
+        let request = &self.plan.request;
         if request.idle_timeout { now + request.timeout } else { exchange.sent + request.timeout }
     }
 

@@ -1,10 +1,10 @@
 //! Deadlines: of requests on their way, of what is to be looked at again, and of departures that wait.
 
-use std::cmp::Reverse;
 use units::{Departure, Instant, Miss, Picos, Record};
 
 use crate::io::Driver;
-use crate::worker::{Later, Worker};
+use crate::timers::Later;
+use crate::worker::Worker;
 
 /// Departures given up before the sockets are looked at again.
 const GIVEN_UP: usize = 1024;
@@ -13,7 +13,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     /// A connection's deadline is that of its oldest request, which counts from when that was sent; or, if the
     /// plan wants it so, from the last byte that came.
     pub(crate) fn arm(&mut self, slot: u32, now: Instant) {
-        let request = &self.setup.plan.request;
+        let request = &self.plan.request;
         let oldest = self.slots.peek(slot).and_then(|place| place.connection.oldest());
         match oldest.map(|oldest| if request.idle_timeout { now } else { oldest.sent }) {
             Some(from) => self.slots.set_deadline(slot, from + request.timeout),
@@ -38,11 +38,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             }
             self.settle(slot, now);
         }
-        while let Some(Reverse((at, slot, generation, what))) = self.later.peek().copied() {
-            if at > now {
-                break;
-            }
-            self.later.pop();
+        while let Some((slot, generation, what)) = self.timers.take_due(now) {
             let Some(place) = self.slots.get(slot).filter(|place| place.generation == generation) else {
                 continue;
             };
@@ -51,14 +47,16 @@ impl<D: Driver, R: Record> Worker<D, R> {
                     place.connection.release_body();
                     self.flush(slot);
                 }
-                Later::Read => self.driver.pause(slot, false),
+                Later::Read => self.sockets.driver.pause(slot, false),
                 Later::Write => self.flush(slot),
                 Later::Address(dials) => self.tires(slot, dials, now),
             }
         }
         for _ in 0..GIVEN_UP {
-            match self.waiting() {
-                Some(waiting) if self.blocked && self.is_given_up(waiting, now) => self.give_up_next(now),
+            match self.pacer.next() {
+                Some(waiting) if self.limit.holds() && self.is_given_up(waiting, now) => {
+                    self.give_up_next(now);
+                }
                 _ => break,
             }
         }
@@ -66,17 +64,17 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     /// Whether a departure that the limits hold back has waited for as long as an answer may take.
     pub(crate) fn is_given_up(&self, waiting: Departure, now: Instant) -> bool {
-        waiting.due + self.setup.plan.request.timeout <= now
+        waiting.due + self.plan.request.timeout <= now
     }
 
     /// The departure whose turn is next never leaves: the limits of the plan held it back for too long.
     pub(crate) fn give_up_next(&mut self, now: Instant) {
-        let Some(departure) = self.waiting() else { return };
-        if self.pending.take().is_none() {
-            self.setup.feed.take();
-            self.counters.offered += 1;
+        let Some(departure) = self.pacer.next() else { return };
+        if self.pacer.take_pending().is_none() {
+            self.pacer.take();
+            self.accounts.counters.offered += 1;
         }
-        self.miss(departure, Miss::NoConnection, now);
-        self.setup.feed.freed(now, Picos::ZERO);
+        self.accounts.miss(departure, Miss::NoConnection, now);
+        self.pacer.freed(now, Picos::ZERO);
     }
 }

@@ -15,6 +15,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use units::{Count, Fraction, Instant, Picos, Rate, Record};
 
+use crate::checker::Checker;
+use crate::composer::Composer;
 use crate::control::Control;
 use crate::dial::{self, Dialer};
 use crate::endpoint::{Endpoints, Known, of_family};
@@ -23,12 +25,16 @@ use crate::io::choose::{self, Choice};
 use crate::io::epoll::Epoll;
 use crate::io::uring::Uring;
 use crate::io::{self, Driver};
+use crate::limit::Limit;
 use crate::notes::Notes;
+use crate::pacer::{Pacer, Times};
 use crate::resolver::{Resolver, look_up};
 use crate::same::SameBodies;
 use crate::source::{Chooser, Requests, SourceError};
+use crate::targets::Targets;
 use crate::tls::{self, TlsError};
-use crate::worker::{Setup, Times, Worker};
+use crate::upload::Upload;
+use crate::worker::{Parts, Worker};
 
 /// Names that are looked up before the run begins; further ones when they are needed.
 const EARLY_NAMES: usize = 64;
@@ -243,10 +249,10 @@ impl Engine {
         for (index, recorder) in recorders.into_iter().enumerate() {
             let waker = io::waker().map_err(EngineError::Driver)?;
             let other_end = rustix::io::fcntl_dupfd_cloexec(&waker, 0).map_err(EngineError::Driver)?;
-            let setup = self.setup(index as u32, origin, &resolver, other_end, &early, &same, &control)?;
+            let parts = self.parts(index as u32, origin, &resolver, other_end, &early, &same, &control)?;
             let handle = match self.io.uring {
-                true => spawn(index, &self.plan, &self.priority, setup, move || Uring::new(waker), recorder),
-                false => spawn(index, &self.plan, &self.priority, setup, move || Epoll::new(waker), recorder),
+                true => spawn(index, &self.plan, &self.priority, parts, move || Uring::new(waker), recorder),
+                false => spawn(index, &self.plan, &self.priority, parts, move || Epoll::new(waker), recorder),
             };
             threads.push(handle.map_err(EngineError::Thread)?);
         }
@@ -254,7 +260,7 @@ impl Engine {
     }
 
     #[expect(clippy::too_many_arguments, reason = "one call, inside `start`")]
-    fn setup(
+    fn parts(
         &self,
         index: u32,
         origin: Instant,
@@ -263,7 +269,7 @@ impl Engine {
         early: &[(Box<str>, u16, Vec<std::net::SocketAddr>)],
         same: &Option<Arc<SameBodies>>,
         control: &Arc<Control>,
-    ) -> Result<Setup, EngineError> {
+    ) -> Result<Parts, EngineError> {
         let plan = &self.plan;
         let share = Share::new(index, self.threads)?;
         let server_name = plan.tls.server_name.as_deref().map(tls::server_name).transpose()?;
@@ -283,22 +289,23 @@ impl Engine {
             feed.stay_until(end);
         }
         let ramp = plan.connection.ramp;
-        Ok(Setup {
+        let open_gap = ramp.map_or(Picos::ZERO, |rate| rate.due(u64::from(self.threads)));
+        let times = Times { end, grace: plan.stop.grace };
+        Ok(Parts {
             plan: plan.clone(),
             clock: self.clock,
-            times: Times { origin, end, grace: plan.stop.grace },
-            feed,
-            chooser: Chooser::new(&self.requests, plan, epoch_ms),
-            endpoints,
-            tls: self.tls.clone(),
-            dialer: Dialer::new(&plan.connection, index as usize),
-            asker: resolver.asker(waker),
             control: control.clone(),
-            body_file: self.body_file.clone(),
-            same: same.clone(),
-            most_open,
-            open_gap: ramp.map_or(Picos::ZERO, |rate| rate.due(u64::from(self.threads))),
-            spin: self.spin,
+            pacer: Pacer::new(feed, times, self.spin, plan),
+            composer: Composer::new(Chooser::new(&self.requests, plan, epoch_ms)),
+            upload: Upload::new(self.body_file.clone()),
+            checker: Checker::new(same.clone()),
+            limit: Limit::new(most_open, open_gap, origin),
+            targets: Targets {
+                endpoints,
+                dialer: Dialer::new(&plan.connection, index as usize),
+                asker: resolver.asker(waker),
+                tls: self.tls.clone(),
+            },
             gather: self.gathers(),
         })
     }
@@ -361,7 +368,7 @@ fn spawn<D: Driver, R: Record + Send + 'static>(
     index: usize,
     plan: &Arc<Plan>,
     priority: &Grant,
-    setup: Setup,
+    parts: Parts,
     driver: impl FnOnce() -> Result<D, rustix::io::Errno> + Send + 'static,
     recorder: R,
 ) -> std::io::Result<JoinHandle<Notes>> {
@@ -386,8 +393,8 @@ fn spawn<D: Driver, R: Record + Send + 'static>(
             notes.detail(&format!("the timer slack could not be lowered: {error}"));
         }
         match driver() {
-            Ok(driver) => notes.merge(Worker::new(setup, driver, recorder).run()),
-            Err(errno) => setup.control.fail(EngineError::Driver(errno).to_string()),
+            Ok(driver) => notes.merge(Worker::new(parts, driver, recorder).run()),
+            Err(errno) => parts.control.fail(EngineError::Driver(errno).to_string()),
         }
         // Each thread that ends tells what is known by then, in the same words or newer ones.
         if let Some(lost) = priority.lost() {

@@ -1,20 +1,20 @@
 //! Launching: from a departure to bytes on a connection.
 
-use std::cmp::Reverse;
 use units::{Departure, Instant, Picos, Record};
 
+use crate::composer::Written;
 use crate::control::Halt;
 use crate::endpoint::EndpointId;
 use crate::exchange::Exchange;
 use crate::io::Driver;
 use crate::outgoing::Body;
+use crate::pacer::Pending;
 use crate::source::Staged;
-use crate::worker::{Later, Pending, Worker};
+use crate::timers::Later;
+use crate::worker::Worker;
 
 /// How long a 100 (Continue) is waited for.
 const CONTINUE: Picos = Picos::from_secs(1);
-/// Openings that the plan's ramp allowed and the generator was too busy for are made up for this long.
-const CATCH_UP: Picos = Picos::from_millis(10);
 
 /// A connection for a request, or why there is none.
 pub(crate) enum Acquired {
@@ -29,26 +29,24 @@ pub(crate) enum Acquired {
 impl<D: Driver, R: Record> Worker<D, R> {
     /// Carries one departure out; false if it has to wait.
     pub(crate) fn launch(&mut self, departure: Departure, now: Instant) -> bool {
-        if (self.blocked || self.blocked_until >= departure.due) && self.is_given_up(departure, now) {
+        if self.limit.has_held(departure.due) && self.is_given_up(departure, now) {
             self.give_up_next(now);
             return true;
         }
-        let Some(pending) = self.pending.take().or_else(|| self.stage(departure, now)) else {
-            return self.setup.control.halt() == Halt::No;
+        let Some(pending) = self.pacer.take_pending().or_else(|| self.stage(departure, now)) else {
+            return self.control.halt() == Halt::No;
         };
         let available = match self.acquire(pending.staged.endpoint, now) {
             Acquired::Blocked => {
-                self.blocked = true;
-                self.pending = Some(pending);
+                self.limit.hold();
+                self.pacer.keep(pending);
                 return false;
             }
             Acquired::Idle(slot, since) => (Some(slot), since),
             Acquired::MayOpen(since) => (None, since),
         };
-        let held = self.blocked || self.blocked_until >= departure.due;
-        if std::mem::take(&mut self.blocked) {
-            self.blocked_until = now;
-        }
+        let held = self.limit.has_held(departure.due);
+        self.limit.release(now);
         let blocked = if held { available.1.since(departure.due) } else { Picos::ZERO };
         match available.0 {
             Some(slot) => self.begin(slot, pending, blocked),
@@ -59,19 +57,16 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     /// Takes the departure from the feed and writes its request.
     fn stage(&mut self, departure: Departure, now: Instant) -> Option<Pending> {
-        self.setup.feed.take();
-        self.counters.offered += 1;
-        let setup = &mut self.setup;
-        let staged =
-            setup.chooser.stage(departure.seq, now, &setup.plan, &mut setup.endpoints, &mut self.staged);
-        match staged {
+        self.pacer.take();
+        self.accounts.counters.offered += 1;
+        match self.composer.write(departure.seq, now, &self.plan, &mut self.targets.endpoints) {
             Ok(staged) => Some(Pending { departure, staged, written_at: now }),
             Err(miss) => {
-                if let Some(lost) = self.setup.chooser.lost.take() {
-                    self.setup.control.lose_source(lost);
+                if let Some(lost) = self.composer.chooser.lost.take() {
+                    self.control.lose_source(lost);
                 }
-                self.miss(departure, miss, now);
-                self.setup.feed.freed(now, Picos::from_micros(100));
+                self.accounts.miss(departure, miss, now);
+                self.pacer.freed(now, Picos::from_micros(100));
                 None
             }
         }
@@ -79,32 +74,27 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     pub(crate) fn acquire(&mut self, endpoint: EndpointId, now: Instant) -> Acquired {
         // A closed loop opens all its connections before it uses one again, as long as there are any to be had.
-        let rather_new = self.setup.feed.is_closed()
-            && self.slots.open() < self.setup.most_open
-            && now >= self.next_open
-            && self.setup.dialer.has_room(now);
+        let rather_new = self.pacer.is_closed_loop()
+            && self.limit.has_room(self.slots.open())
+            && self.limit.is_paced(now)
+            && self.targets.dialer.has_room(now);
         if !rather_new && let Some((slot, since)) = self.idle(endpoint) {
             return Acquired::Idle(slot, since);
         }
-        if self.slots.open() >= self.setup.most_open && !self.evict(endpoint) {
+        if !self.limit.has_room(self.slots.open()) && !self.evict(endpoint) {
             return Acquired::Blocked;
         }
-        if now < self.next_open {
+        if !self.limit.is_paced(now) {
             return Acquired::Blocked;
         }
-        let gap = self.setup.open_gap;
-        let since = if gap.is_zero() { self.freed_at } else { self.freed_at.max(self.next_open) };
-        if !gap.is_zero() {
-            self.next_open = self.next_open.max(now.saturating_sub(CATCH_UP)) + gap;
-        }
-        Acquired::MayOpen(since)
+        Acquired::MayOpen(self.limit.take_place(now))
     }
 
     /// An idle connection to the endpoint. With a limit the longest idle, so that all are used; without, the
     /// last used, so that no more stay open than are needed.
     fn idle(&mut self, endpoint: EndpointId) -> Option<(u32, Instant)> {
-        let spread = matches!(self.setup.plan.load, plan::Load::Open { connections: Some(_), .. });
-        let list = &mut self.setup.endpoints.get(endpoint).idle;
+        let spread = matches!(self.plan.load, plan::Load::Open { connections: Some(_), .. });
+        let list = &mut self.targets.endpoints.get(endpoint).idle;
         while let Some((slot, generation)) = if spread { list.pop_front() } else { list.pop_back() } {
             let listed = self.slots.get(slot).filter(|place| place.generation == generation && place.listed);
             if let Some(place) = listed {
@@ -117,7 +107,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     /// Closes an idle connection to another endpoint, to make room.
     fn evict(&mut self, wanted: EndpointId) -> bool {
-        while let Some(other) = self.setup.endpoints.other_with_idle(wanted) {
+        while let Some(other) = self.targets.endpoints.other_with_idle(wanted) {
             let Some((slot, _)) = self.idle(other) else { continue };
             let busy = self.slots.peek(slot).is_some_and(|place| place.connection.in_flight() > 0);
             if !busy {
@@ -134,7 +124,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let mut exchange = self.exchange(&pending, now, blocked);
         let doubt = self.slots.peek(slot).map_or(Picos::ZERO, |place| place.doubt);
         exchange.unread_bound = doubt.min(blocked);
-        self.put(slot, exchange, pending.staged.body);
+        self.put(slot, exchange, Written::First, pending.staged.body);
         // Behind others, it has its turn after them.
         if self.slots.peek(slot).is_some_and(|place| place.connection.in_flight() == 1) {
             self.arm(slot, now);
@@ -145,19 +135,14 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     fn exchange(&mut self, pending: &Pending, now: Instant, blocked: Picos) -> Exchange {
         let Staged { meta, url, .. } = &pending.staged;
-        let check = meta.rules.needs_body().then(|| {
-            let mut check = self.checks.pop().unwrap_or_default();
-            meta.rules.begin(&mut check);
-            check
-        });
-        let late = now.since(pending.departure.due) - blocked;
-        self.count_late(late);
+        let check = self.checker.check_for(&meta.rules);
+        self.accounts.left(now.since(pending.departure.due) - blocked);
         Exchange {
             departure: pending.departure,
             sent: now,
             first_byte: Instant::FAR,
             blocked,
-            bytes_out: self.staged.len() as u64 + pending.staged.body_bytes,
+            bytes_out: self.composer.bytes(Written::First).len() as u64 + pending.staged.body_bytes,
             bytes_in: 0,
             body_in: 0,
             waited: Picos::ZERO,
@@ -176,21 +161,21 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
     }
 
-    /// Queues the staged bytes on the connection.
-    pub(crate) fn put(&mut self, slot: u32, exchange: Exchange, body: Body) {
+    /// Queues a request that was written on the connection.
+    pub(crate) fn put(&mut self, slot: u32, exchange: Exchange, written: Written, body: Body) {
         let held = matches!(body, Body::Held(_) | Body::HeldStream);
         let Some(place) = self.slots.get(slot) else { return };
-        place.connection.begin(exchange, &self.staged, body);
+        place.connection.begin(exchange, self.composer.bytes(written), body);
         let generation = place.generation;
         let served = place.connection.served();
-        if self.setup.plan.connection.requests_per_connection.is_some_and(|most| served >= most)
-            || !self.setup.plan.connection.keep_alive
+        if self.plan.connection.requests_per_connection.is_some_and(|most| served >= most)
+            || !self.plan.connection.keep_alive
         {
             place.connection.retire();
         }
         if held {
             let at = self.now() + CONTINUE;
-            self.later.push(Reverse((at, slot, generation, Later::Continue)));
+            self.timers.set(at, (slot, generation), Later::Continue);
         }
     }
 
@@ -199,8 +184,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let now = self.now();
         let endpoint = pending.staged.endpoint;
         let mut exchange = self.exchange(&pending, now, blocked);
-        exchange.unread_bound = self.freed_doubt.min(blocked);
+        exchange.unread_bound = self.limit.doubt().min(blocked);
         let deadline = self.deadline_of(&exchange, now);
-        self.open_with(endpoint, exchange, pending.staged.body, deadline, now);
+        self.open_with(endpoint, exchange, (Written::First, pending.staged.body), deadline, now);
     }
 }

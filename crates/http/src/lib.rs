@@ -8,7 +8,11 @@
 //! The protocol side (`request`, `response`, `exchange`, `connection`, `outgoing`, `tls`) does no I/O and takes
 //! time as an argument; `worker` is one thread's loop around it.
 
+mod accounts;
 mod again;
+mod backoff;
+mod checker;
+mod composer;
 mod connection;
 mod control;
 mod deadlines;
@@ -22,10 +26,12 @@ pub mod fuzzed;
 mod gather;
 pub mod io;
 mod launch;
+mod limit;
 pub mod lines;
 mod notes;
 mod open;
 mod outgoing;
+mod pacer;
 mod pulse;
 mod reading;
 mod receive;
@@ -37,8 +43,13 @@ mod same;
 mod send;
 mod settle;
 mod slots;
+mod sockets;
 mod source;
+mod targets;
+mod timers;
 mod tls;
+mod turns;
+mod upload;
 mod wind_up;
 mod worker;
 

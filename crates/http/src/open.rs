@@ -1,99 +1,76 @@
 //! Opening: from a request without a connection to a connection that is up.
 
 use rustix::io::Errno;
-use std::cmp::Reverse;
 use std::net::SocketAddr;
 use units::{Cause, Instant, Miss, Outcome, Record};
 
-use crate::connection::{Connection, PhaseTook, Route, Stage};
+use crate::composer::Written;
+use crate::connection::{Connection, PhaseTook, Stage};
 use crate::dial;
-use crate::endpoint::{EndpointId, Known, Name, PATIENCE, of_family};
+use crate::endpoint::{EndpointId, Name, PATIENCE, of_family};
 use crate::exchange::Exchange;
 use crate::io::{Driver, Opening};
 use crate::outgoing::Body;
-use crate::request::connect_request;
 use crate::slots::Slot;
-use crate::tls::Layer;
-use crate::worker::{Later, Worker};
+use crate::timers::Later;
+use crate::worker::Worker;
 
 /// Addresses that are tried for one connection.
 const MOST_DIALS: usize = 16;
-
-/// Why TLS was not made ready, although there was a need for it.
-const NO_TLS: &str =
-    "a redirect leads to https, and this host trusts no authority; give --ca FILE or --insecure";
 
 impl<D: Driver, R: Record> Worker<D, R> {
     pub(crate) fn open_with(
         &mut self,
         endpoint: EndpointId,
         mut exchange: Exchange,
-        body: Body,
+        (written, body): (Written, Body),
         deadline: Instant,
         now: Instant,
     ) {
-        let route = self.route(endpoint);
+        let route = self.targets.route(endpoint, &self.plan);
         // The keys of a TLS session take this machine's time, not the target's, as all of a handshake's
         // arithmetic here.
         exchange.unread += self.now().since(now);
         let route = match route {
             Ok(route) => route,
             Err((cause, detail)) => {
-                self.notes.detail(&detail);
+                self.accounts.notes.detail(&detail);
                 return self.conclude(exchange, Outcome::Failed(cause), now);
             }
         };
         let slot = self.slots.insert(Connection::new(route, Stage::Lookup, now), endpoint, now);
-        self.counters.open += 1;
-        self.counters.opened += 1;
-        self.put(slot, exchange, body);
+        self.accounts.opened();
+        self.put(slot, exchange, written, body);
         self.arm_until(slot, deadline);
         self.connect(slot, now);
         // Now, since one for which there was no port never was open.
-        self.counters.open_peak = self.counters.open_peak.max(self.counters.open);
-    }
-
-    /// What lies between the socket and the target. A target that wants TLS never gets a connection without it.
-    pub(crate) fn route(&mut self, endpoint: EndpointId) -> Result<Route, (Cause, String)> {
-        let plan = &self.setup.plan;
-        let endpoint = self.setup.endpoints.get(endpoint);
-        if !endpoint.key.tls {
-            return Ok(Route::default());
-        }
-        let connect = plan.connection.proxy.is_some().then(|| connect_request(plan, &endpoint.key));
-        let (Some(name), Some(config)) = (&endpoint.server_name, &self.setup.tls) else {
-            return Err((Cause::RedirectTls, NO_TLS.to_owned()));
-        };
-        let layer = Layer::new(config, name).map_err(|error| (Cause::TlsProtocol, error.to_string()))?;
-        Ok(Route { connect, tls: Some(Box::new(layer)) })
+        self.accounts.counters.open_peak = self.accounts.counters.open_peak.max(self.accounts.counters.open);
     }
 
     /// Connects the socket of a place, asking for the address first if it is not known.
     pub(crate) fn connect(&mut self, slot: u32, now: Instant) {
-        if let Some(path) = self.setup.plan.connection.unix.clone() {
+        if let Some(path) = self.plan.connection.unix.clone() {
             return self.dial(slot, dial::unix(&path), now);
         }
         let Some(place) = self.slots.peek(slot) else { return };
-        let name = self.setup.endpoints.get(place.endpoint).name;
-        let entry = self.setup.endpoints.name(name);
+        let name = self.targets.endpoints.get(place.endpoint).name;
+        let entry = self.targets.endpoints.name(name);
         match entry.address() {
             Some(address) => {
                 let may_be_slow = entry.has_better_than_slow(address);
-                let made = self.setup.dialer.tcp(address);
+                let made = self.targets.dialer.tcp(address);
                 if let Some(place) = self.slots.get(slot) {
                     (place.address, place.dials) = (Some(address), place.dials + 1);
                     if may_be_slow {
                         let again = Later::Address(place.dials);
-                        self.later.push(Reverse((now + PATIENCE, slot, place.generation, again)));
+                        self.timers.set(now + PATIENCE, (slot, place.generation), again);
                     }
                 }
                 self.dial(slot, made, now);
             }
             None => {
-                entry.waiting.push(slot);
-                if !std::mem::replace(&mut entry.asked, true) {
-                    self.setup.asker.ask(&entry.host, entry.port);
-                }
+                let endpoint = place.endpoint;
+                self.targets.ask(endpoint, slot);
             }
         }
     }
@@ -124,7 +101,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             entry.host,
             address.ip()
         );
-        self.notes.detail(&detail);
+        self.accounts.notes.detail(&detail);
         self.dial_again(slot, now)
     }
 
@@ -142,24 +119,24 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// The name behind a connection that is being made, and the address that is tried.
-    pub(crate) fn dialled(&mut self, slot: u32) -> Option<(&mut Name, SocketAddr)> {
+    fn dialled(&mut self, slot: u32) -> Option<(&mut Name, SocketAddr)> {
         let place = self.slots.peek(slot)?;
         let address = place.address?;
-        let name = self.setup.endpoints.get(place.endpoint).name;
-        Some((self.setup.endpoints.name(name), address))
+        let name = self.targets.endpoints.get(place.endpoint).name;
+        Some((self.targets.endpoints.name(name), address))
     }
 
-    pub(crate) fn dial_again(&mut self, slot: u32, now: Instant) -> bool {
+    fn dial_again(&mut self, slot: u32, now: Instant) -> bool {
         // Others may set addresses aside meanwhile; no request goes round for ever.
         if self.slots.peek(slot).is_none_or(|place| place.dials >= MOST_DIALS) {
             return false;
         }
-        self.driver.close(slot, false);
+        self.sockets.driver.close(slot, false);
         self.connect(slot, now);
         true
     }
 
-    pub(crate) fn dial(
+    fn dial(
         &mut self,
         slot: u32,
         made: Result<(rustix::fd::OwnedFd, rustix::net::SocketAddrAny), Errno>,
@@ -170,16 +147,16 @@ impl<D: Driver, R: Record> Worker<D, R> {
             if let Some(took) = self.slots.get(slot).and_then(|place| place.connection.connecting(now))
                 && !took.1.is_zero()
             {
-                self.recorder.phase(took.0, took.1);
+                self.accounts.phase(took.0, took.1);
             }
-            self.driver.open(slot, socket, &to)
+            self.sockets.driver.open(slot, socket, &to)
         });
         match opened {
             Ok(Opening::Done) => self.connected(slot, now),
             Ok(Opening::Started) => {
                 self.flush(slot);
                 if self.slots.peek(slot).is_some()
-                    && let Err(errno) = self.driver.watch(slot)
+                    && let Err(errno) = self.sockets.driver.watch(slot)
                 {
                     self.failed(slot, errno, now);
                 }
@@ -189,7 +166,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// The generator's own limits are misses; everything else is an outcome.
-    pub(crate) fn not_opened(&mut self, slot: u32, errno: Errno, now: Instant) {
+    fn not_opened(&mut self, slot: u32, errno: Errno, now: Instant) {
         if self.goes_elsewhere(slot, errno, now) {
             return;
         }
@@ -200,14 +177,13 @@ impl<D: Driver, R: Record> Worker<D, R> {
             _ => return self.failed(slot, errno, now),
         };
         let Some(mut place) = self.slots.remove(slot) else { return };
-        self.counters.open -= 1;
-        self.counters.opened -= 1;
-        self.setup.dialer.refused(now);
-        self.failures = self.failures.saturating_add(1);
-        let pause = self.pause();
+        self.accounts.not_opened();
+        self.targets.dialer.refused(now);
+        self.backoff.failed();
+        let pause = self.backoff.pause();
         for exchange in place.connection.abandon() {
-            self.miss(exchange.departure, miss, now);
-            self.setup.feed.freed(now, pause);
+            self.accounts.miss(exchange.departure, miss, now);
+            self.pacer.freed(now, pause);
         }
     }
 
@@ -230,10 +206,10 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     /// Answers of the resolver.
     pub(crate) fn take_answers(&mut self, now: Instant) {
-        while let Some(answer) = self.setup.asker.answer() {
-            let Some(id) = self.setup.endpoints.find_name(&answer.host, answer.port) else { continue };
-            let family = self.setup.plan.resolve.family;
-            let entry = self.setup.endpoints.name(id);
+        while let Some(answer) = self.targets.asker.answer() {
+            let Some(id) = self.targets.endpoints.find_name(&answer.host, answer.port) else { continue };
+            let family = self.plan.resolve.family;
+            let entry = self.targets.endpoints.name(id);
             entry.asked = false;
             let waiting = std::mem::take(&mut entry.waiting);
             let found: Result<Vec<SocketAddr>, String> =
@@ -248,35 +224,19 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 }
                 Err(problem) => {
                     let detail = format!("{}: {problem}", answer.host);
-                    self.notes.detail(&detail);
+                    self.accounts.notes.detail(&detail);
                     for slot in waiting {
                         self.fail(slot, Cause::Lookup, now);
                     }
                 }
             }
         }
-        self.ask_again(now);
+        self.targets.refresh(&self.plan, now);
     }
 
-    pub(crate) fn connect_if_waiting(&mut self, slot: u32, now: Instant) {
+    fn connect_if_waiting(&mut self, slot: u32, now: Instant) {
         if self.slots.peek(slot).is_some_and(|place| place.connection.stage() == Stage::Lookup) {
             self.connect(slot, now);
-        }
-    }
-
-    /// Names whose answer is older than the plan allows are asked for again, beside the traffic.
-    pub(crate) fn ask_again(&mut self, now: Instant) {
-        let Some(every) = self.setup.plan.resolve.every else { return };
-        let asker = &self.setup.asker;
-        for name in self.setup.endpoints.names() {
-            if let Known::Addresses(_, since) = &mut name.state {
-                let literal = name.host.parse::<std::net::IpAddr>().is_ok();
-                if !literal && !name.asked && now.since(*since) >= every {
-                    name.asked = true;
-                    *since = now;
-                    asker.ask(&name.host, name.port);
-                }
-            }
         }
     }
 }

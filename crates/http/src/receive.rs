@@ -1,38 +1,29 @@
 //! Receiving: what the sockets report, and how long it had waited to be read.
 
 use rustix::io::Errno;
-use std::cmp::Reverse;
 use units::{Cause, Instant, Phase, Picos, Record};
 
 use crate::connection::{PhaseTook, Stage};
 use crate::io::{Chunk, Driver, Ready};
-use crate::pulse::{self, TURN};
 use crate::reading::Delay;
-use crate::slots::Slots;
-use crate::worker::{Later, Worker};
+use crate::timers::Later;
+use crate::worker::Worker;
 
 impl<D: Driver, R: Record> Worker<D, R> {
     pub(crate) fn handle_ready(&mut self) {
-        self.reading.look(&self.setup.clock);
-        let until = self.looked + TURN;
-        // Ready sockets that are not in a handshake, then one that is. What is left after a while waits for the
-        // next turn.
-        while let Some((slot, ready)) = {
-            let slots = &self.slots;
-            self.driver.next(&mut self.buffer, |slot| !is_slow(slots, slot))
-        } {
+        let until = self.turns.begin_reading(&self.clock);
+        // What is left after a while waits for the next turn.
+        while let Some((slot, ready)) = self.sockets.next(&self.slots) {
             self.handle(slot, ready);
             self.keep_time();
             if self.now() >= until {
                 break;
             }
         }
-        self.woke = false;
-        self.slow = 0;
-        if let Some((slot, ready)) = self.driver.next(&mut self.buffer, |_| true) {
+        self.turns.end_reading();
+        if let Some((slot, ready)) = self.sockets.next_in_handshake() {
             self.handle(slot, ready);
             self.keep_time();
-            self.slow = 1;
         }
     }
 
@@ -49,18 +40,18 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     pub(crate) fn data(&mut self, slot: u32, chunk: Chunk, now: Instant) {
-        self.counters.wire_in += chunk.length as u64;
+        self.accounts.counters.wire_in += chunk.length as u64;
         let Some(place) = self.slots.get(slot) else { return };
-        let delay = self.reading.delay(&chunk, place.behind_since, now);
+        let delay = self.turns.delay(&chunk, place.behind_since, now);
         place.behind_since = chunk.more.then_some(now);
-        self.counters.contradicted += u64::from(delay.contradicts);
+        self.accounts.counters.contradicted += u64::from(delay.contradicts);
         if delay.is_measured {
             place.arrived = delay.since(now);
         }
         let prepares = matches!(place.connection.stage(), Stage::Proxy | Stage::Handshake);
-        let bytes = &self.buffer[..chunk.length];
+        let bytes = self.sockets.bytes(chunk.length);
         let took = place.connection.received(bytes, now, &mut self.finished);
-        let throttled = self.setup.plan.connection.throttle.is_some();
+        let throttled = self.plan.connection.throttle.is_some();
         if !throttled {
             if chunk.crowded
                 && let Some(reading) = place.connection.waiting().next()
@@ -73,7 +64,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         if throttled {
             self.throttle(slot, chunk.length, now);
         }
-        if self.setup.plan.request.idle_timeout {
+        if self.plan.request.idle_timeout {
             self.arm(slot, now);
         }
         self.settle_since(slot, now, delay.since(now));
@@ -90,8 +81,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     /// Charges those that this chunk ended with the time that it lay unread.
     pub(crate) fn charge(&mut self, delay: Delay) {
-        if std::mem::take(&mut self.woke) && delay.measured >= pulse::SHORTEST {
-            self.paused(self.looked.saturating_sub(delay.measured), delay.measured);
+        if let Some(pause) = self.turns.woken_late(delay) {
+            self.accounts.paused(pause);
         }
         let Some(last) = self.finished.len().checked_sub(1) else { return };
         for (index, ended) in self.finished.iter_mut().enumerate() {
@@ -100,8 +91,11 @@ impl<D: Driver, R: Record> Worker<D, R> {
             // The stamp is that of the last byte: answers before it have been there for longer.
             exchange.unread_bound += if index < last { delay.at_most - delay.measured } else { delay.bound };
         }
-        *if delay.is_measured { &mut self.counters.stamped } else { &mut self.counters.unstamped } +=
-            self.finished.len() as u64;
+        *if delay.is_measured {
+            &mut self.accounts.counters.stamped
+        } else {
+            &mut self.accounts.counters.unstamped
+        } += self.finished.len() as u64;
     }
 
     pub(crate) fn eof(&mut self, slot: u32, now: Instant) {
@@ -115,7 +109,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     /// An answer that ends with its connection: the end has no stamp, but it came after the bytes before it.
     pub(crate) fn charge_end(&mut self, slot: u32, now: Instant) {
         let Some(place) = self.slots.get(slot) else { return };
-        let late = now.since(place.arrived.max(self.looked_before));
+        let late = now.since(place.arrived.max(self.turns.looked_before()));
         if let Some(exchange) = place.connection.waiting().next() {
             exchange.unread_bound += late;
         }
@@ -150,7 +144,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             _ => place.connection.fail(Cause::SocketOther, finished),
         }
         if !matches!(errno, Errno::CONNRESET | Errno::PIPE | Errno::CONNREFUSED) {
-            self.notes.detail(&errno.to_string());
+            self.accounts.notes.detail(&errno.to_string());
         }
         self.settle(slot, now);
     }
@@ -170,13 +164,13 @@ impl<D: Driver, R: Record> Worker<D, R> {
             return;
         }
         let took = now.since(place.connection.opened_at());
-        match self.driver.round_trip(slot) {
+        match self.sockets.driver.round_trip(slot) {
             Some(round_trip) => {
                 let late = took - round_trip;
                 place.connection.waiting().for_each(|exchange| exchange.unread += late);
             }
             None => {
-                let late = now.since(self.looked_before).min(took);
+                let late = now.since(self.turns.looked_before()).min(took);
                 place.connection.waiting().for_each(|exchange| exchange.unread_bound += late);
             }
         }
@@ -185,10 +179,10 @@ impl<D: Driver, R: Record> Worker<D, R> {
     /// A phase that ended; with the last of them the connection is ready.
     pub(crate) fn record_phase(&mut self, slot: u32, took: Option<PhaseTook>, now: Instant) {
         let Some(PhaseTook(phase, time)) = took else { return };
-        self.recorder.phase(phase, time);
+        self.accounts.phase(phase, time);
         let Some(place) = self.slots.get(slot) else { return };
         if place.connection.stage() == Stage::Open {
-            self.recorder.phase(Phase::Ready, now.since(place.connection.opened_at()));
+            self.accounts.phase(Phase::Ready, now.since(place.connection.opened_at()));
             place.idle_since = now;
             // With pipelining it carries more than the request that it was opened for.
             self.list_if_free(slot);
@@ -197,18 +191,14 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     /// Reads from this connection no faster than the plan says.
     pub(crate) fn throttle(&mut self, slot: u32, count: usize, now: Instant) {
-        let Some(limit) = self.setup.plan.connection.throttle else { return };
+        let Some(limit) = self.plan.connection.throttle else { return };
         let Some(place) = self.slots.get(slot) else { return };
         let took = u128::from(count as u64) * 1_000_000_000_000 / u128::from(limit.get().max(1));
         place.read_at = place.read_at.max(now) + Picos::from_picos_u128(took);
         let (read_at, generation) = (place.read_at, place.generation);
         if read_at > now {
-            self.driver.pause(slot, true);
-            self.later.push(Reverse((read_at, slot, generation, Later::Read)));
+            self.sockets.driver.pause(slot, true);
+            self.timers.set(read_at, (slot, generation), Later::Read);
         }
     }
-}
-
-fn is_slow(slots: &Slots, slot: u32) -> bool {
-    slots.peek(slot).is_some_and(|place| place.connection.stage() == Stage::Handshake)
 }

@@ -1,18 +1,17 @@
 //! Sending: what a connection has for the wire, as far as the kernel takes it.
 
+use clock::Clock;
 use rustix::io::Errno;
-use std::cmp::Reverse;
-use std::os::unix::fs::FileExt;
 use units::{Instant, Record};
 
 use crate::connection::Stage;
 use crate::io::Driver;
-use crate::worker::{Later, Worker};
+use crate::timers::Later;
+use crate::upload::Piece;
+use crate::worker::Worker;
 
 /// The most that is written to one socket in a turn of the loop, within one piece.
 const WRITE: usize = 256 * 1024;
-/// A streamed body is read in pieces of this size.
-const STREAM: usize = 32 * 1024;
 
 impl<D: Driver, R: Record> Worker<D, R> {
     /// Sends what the connection has to send, as far as the kernel takes it.
@@ -24,22 +23,22 @@ impl<D: Driver, R: Record> Worker<D, R> {
             // turn.
             if written >= WRITE {
                 let generation = place.generation;
-                return self.later.push(Reverse((self.now(), slot, generation, Later::Write)));
+                return self.timers.set(self.now(), (slot, generation), Later::Write);
             }
             if place.connection.wants_body() && !self.fill(slot) {
                 return;
             }
             let place = self.slots.get(slot).expect("filling a body keeps its connection");
             // If it can send while it connects, it was connected before.
-            let connected = (place.connection.stage() == Stage::Connecting).then(|| self.setup.clock_now());
+            let connected = (place.connection.stage() == Stage::Connecting).then(|| self.clock.now());
             let output = place.connection.output();
             if output.is_empty() {
                 return;
             }
             let length = output.len();
-            match self.driver.send(slot, output) {
+            match self.sockets.driver.send(slot, output) {
                 Ok(count) => {
-                    self.counters.wire_out += count as u64;
+                    self.accounts.counters.wire_out += count as u64;
                     written += count;
                     place.connection.wrote(count);
                     if let Some(at) = connected {
@@ -73,31 +72,19 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// Reads the next piece of a streamed body; false if the file can not be read.
-    pub(crate) fn fill(&mut self, slot: u32) -> bool {
-        let mut piece = vec![0u8; STREAM];
+    fn fill(&mut self, slot: u32) -> bool {
         let Some(place) = self.slots.get(slot) else { return false };
-        let read = match &self.setup.body_file {
-            Some(file) => file.read_at(&mut piece, place.streamed),
-            None => Ok(0),
-        };
-        match read {
-            Ok(0) => {
+        match self.upload.next(place.streamed) {
+            Ok(Piece { framed, length, is_last }) => {
                 // The next request's body begins at its beginning.
-                place.streamed = 0;
-                place.connection.stream(b"0\r\n\r\n", true);
-            }
-            Ok(count) => {
-                place.streamed += count as u64;
-                let mut framed = format!("{count:x}\r\n").into_bytes();
-                framed.extend_from_slice(&piece[..count]);
-                framed.extend_from_slice(b"\r\n");
-                place.connection.stream(&framed, false);
+                place.streamed = if is_last { 0 } else { place.streamed + length };
+                place.connection.stream(framed, is_last);
+                true
             }
             Err(error) => {
-                self.setup.control.fail(format!("reading the streamed body failed: {error}"));
-                return false;
+                self.control.fail(format!("reading the streamed body failed: {error}"));
+                false
             }
         }
-        true
     }
 }

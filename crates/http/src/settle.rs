@@ -1,5 +1,6 @@
 //! Settling: what ended on a connection becomes outcomes, and the connection is used again or closed.
 
+use clock::Clock;
 use plan::TargetUrl;
 use units::{Cause, CausePart, Instant, Outcome, Phase, Picos, Record};
 
@@ -7,13 +8,8 @@ use crate::connection::{Finished, Stage, Unserved};
 use crate::exchange::Exchange;
 use crate::io::Driver;
 use crate::pulse::SHORTEST;
-use crate::redirect::Chain;
 use crate::slots::Slot;
 use crate::worker::Worker;
-
-/// The shortest and the longest pause of a closed loop's place after failures in a row.
-const PAUSE: Picos = Picos::from_millis(1);
-const DOUBLINGS: u32 = 6;
 
 impl<D: Driver, R: Record> Worker<D, R> {
     /// After anything happened on a connection.
@@ -42,11 +38,10 @@ impl<D: Driver, R: Record> Worker<D, R> {
             Stage::Closed => {
                 let detail = place.connection.take_problem();
                 if let Some(detail) = detail {
-                    self.notes.detail(&detail);
+                    self.accounts.notes.detail(&detail);
                 }
                 self.close(slot, false);
-                self.freed_at = self.freed_at.min(since);
-                self.freed_doubt = doubt;
+                self.limit.could_close(since, doubt);
                 return;
             }
             _ if in_flight == 0 => {
@@ -61,14 +56,14 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     /// Lists a connection that can take another request.
     pub(crate) fn list_if_free(&mut self, slot: u32) {
-        let depth = self.setup.plan.connection.pipeline as usize;
+        let depth = self.plan.connection.pipeline as usize;
         let Some(place) = self.slots.get(slot) else { return };
         if place.listed || !place.connection.may_begin(depth) {
             return;
         }
         place.listed = true;
         let (endpoint, generation) = (place.endpoint, place.generation);
-        let (slots, list) = (&self.slots, &mut self.setup.endpoints.get(endpoint).idle);
+        let (slots, list) = (&self.slots, &mut self.targets.endpoints.get(endpoint).idle);
         list.push_back((slot, generation));
         if list.len() > 2 * slots.open() + 64 {
             let is_listed = |place: &Slot, generation| place.generation == generation && place.listed;
@@ -81,28 +76,25 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     fn free_place(&mut self, slot: u32) {
         if let Some(place) = self.slots.peek(slot) {
-            self.freed_at = self.freed_at.max(place.idle_since);
-        }
-        if std::mem::take(&mut self.blocked) {
-            self.blocked_until = self.freed_at;
+            self.limit.idle(place.idle_since);
         }
     }
 
     fn count_surplus(&mut self, slot: u32) {
         let has_surplus = self.slots.peek(slot).is_some_and(|place| place.connection.has_surplus());
-        self.notes.surplus += u64::from(has_surplus);
+        self.accounts.notes.surplus += u64::from(has_surplus);
     }
 
     fn end(&mut self, slot: u32, mut ended: Finished, now: Instant) {
         if self.is_sent_again(slot, &ended) {
-            self.notes.sent_again(ended.unserved);
+            self.accounts.notes.sent_again(ended.unserved);
             return self.again(slot, ended.exchange);
         }
         if ended.unserved == Some(Unserved::Reused) && self.never_arrived(slot) {
             ended.result = Err(Cause::ReuseClosed);
         }
         let Finished { mut exchange, result, location, .. } = ended;
-        let follow = self.setup.plan.request.follow;
+        let follow = self.plan.request.follow;
         if let (Ok(()), Some(location)) = (result, location)
             && follow > 0
             && matches!(exchange.status, 301 | 302 | 303 | 307 | 308)
@@ -110,7 +102,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             return self.follow(slot, exchange, &location, now);
         }
         let outcome = match result {
-            Ok(()) => self.judge(&mut exchange),
+            Ok(()) => self.checker.judge(&mut exchange),
             Err(cause) => Outcome::Failed(cause),
         };
         self.conclude(exchange, outcome, now);
@@ -124,74 +116,53 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let Some(place) = self.slots.peek(slot) else { return };
         let endpoint = place.endpoint;
         exchange.again += 1;
-        self.begin_answer(&mut exchange);
+        self.checker.begin_again(&mut exchange);
         self.send_again(exchange, endpoint);
     }
 
-    /// Nothing of the answer that counts has come yet.
-    fn begin_answer(&mut self, exchange: &mut Exchange) {
-        (exchange.first_byte, exchange.status) = (Instant::FAR, 0);
-        if let Some(check) = exchange.check.as_deref_mut() {
-            exchange.rules.begin(check);
-        }
-    }
-
-    fn judge(&mut self, exchange: &mut Exchange) -> Outcome {
-        let mut digest = None;
-        let outcome = exchange.rules.judge(exchange.status, exchange.check.as_deref_mut(), &mut digest);
-        match (digest, &self.setup.same, &exchange.url) {
-            (Some(digest), Some(same), Some(url)) if !same.agrees(url, digest) => {
-                Outcome::Failed(Cause::ExpectChecksum)
-            }
-            _ => outcome,
-        }
-    }
-
     pub(crate) fn conclude(&mut self, mut exchange: Exchange, outcome: Outcome, now: Instant) {
-        self.recorder.event(&exchange.event(outcome, now));
-        self.counters.body_in += exchange.body_in;
+        self.accounts.event(&exchange.event(outcome, now));
+        self.accounts.counters.body_in += exchange.body_in;
         if !exchange.waited.is_zero() {
-            self.recorder.phase(Phase::FirstByte, exchange.waited);
+            self.accounts.phase(Phase::FirstByte, exchange.waited);
         }
-        self.checks.extend(exchange.check.take());
+        self.checker.done(&mut exchange);
         let pause = match outcome {
             Outcome::Failed(cause) => {
-                self.failures = self.failures.saturating_add(1);
+                self.backoff.failed();
                 match cause.part() {
-                    CausePart::Lookup | CausePart::Connect => self.pause(),
+                    CausePart::Lookup | CausePart::Connect => self.backoff.pause(),
                     _ => Picos::ZERO,
                 }
             }
             _ => {
-                self.failures = 0;
+                self.backoff.succeeded();
                 Picos::ZERO
             }
         };
-        self.setup.feed.freed(now, pause);
-    }
-
-    /// A closed loop does not hammer a target that refuses it: 1 ms, doubling to 64 ms.
-    pub(crate) fn pause(&self) -> Picos {
-        PAUSE.saturating_mul(1 << self.failures.saturating_sub(1).min(DOUBLINGS))
+        self.pacer.freed(now, pause);
     }
 
     /// The next request of a chain of redirects: same departure, same clock.
     fn follow(&mut self, slot: u32, mut exchange: Exchange, location: &str, now: Instant) {
-        let chain = exchange.chain.take().or_else(|| self.begin_chain(slot, &exchange));
+        let chain = exchange
+            .chain
+            .take()
+            .or_else(|| self.composer.begin_chain(&exchange, &self.plan, &mut self.targets.endpoints));
         let Some(mut chain) = chain else {
             return self.conclude(exchange, Outcome::Failed(Cause::RedirectBad), now);
         };
-        if chain.hops >= self.setup.plan.request.follow {
+        if chain.hops >= self.plan.request.follow {
             return self.conclude(exchange, Outcome::Failed(Cause::RedirectLimit), now);
         }
         let followed = chain.follow(exchange.status, location);
-        let setup = &mut self.setup;
         let url = TargetUrl::parse(chain.url()).ok().filter(|_| followed);
-        let Some(endpoint) = url.and_then(|url| setup.endpoints.of(&url, now, &setup.plan.resolve)) else {
+        let Some(endpoint) = url.and_then(|url| self.targets.endpoints.of(&url, now, &self.plan.resolve))
+        else {
             return self.conclude(exchange, Outcome::Failed(Cause::RedirectBad), now);
         };
         exchange.chain = Some(chain);
-        self.begin_answer(&mut exchange);
+        self.checker.begin_again(&mut exchange);
         let is_free = self.slots.peek(slot).is_some_and(|place| {
             place.endpoint == endpoint && place.connection.may_begin(1) && !place.listed
         });
@@ -201,28 +172,13 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
     }
 
-    /// What was sent, written once more to be changed by redirects.
-    fn begin_chain(&mut self, slot: u32, exchange: &Exchange) -> Option<Box<Chain>> {
-        let endpoint = self.slots.peek(slot)?.endpoint;
-        let setup = &mut self.setup;
-        let mut bytes = Vec::new();
-        let (seq, at) = (exchange.departure.seq, exchange.written_at);
-        let staged = setup.chooser.stage(seq, at, &setup.plan, &mut setup.endpoints, &mut bytes).ok()?;
-        let key = &setup.endpoints.get(endpoint).key;
-        let writer = &setup.chooser.requests().writer;
-        writer.chain(&bytes, &staged.body, exchange.url.as_deref(), key).map(Box::new)
-    }
-
     /// Closes a connection; its place under the limit is free from now on.
     pub(crate) fn close(&mut self, slot: u32, abort: bool) {
         if self.slots.remove(slot).is_none() {
             return;
         }
-        self.driver.close(slot, abort);
-        self.counters.open -= 1;
-        self.freed_at = self.now();
-        if std::mem::take(&mut self.blocked) {
-            self.blocked_until = self.freed_at;
-        }
+        self.sockets.driver.close(slot, abort);
+        self.accounts.counters.open -= 1;
+        self.limit.closed(self.clock.now());
     }
 }

@@ -1,0 +1,87 @@
+//! What a thread hands over: events, phases and pauses to its recorder, its counters, and notes.
+
+use units::{Departure, EngineCounters, Event, Group, Instant, Miss, Outcome, Phase, Picos, Record};
+
+use crate::notes::Notes;
+use crate::pulse::Pause;
+
+/// No round of looking for work takes longer, unless something else had the CPU.
+const ROUND: Picos = Picos::from_micros(5);
+/// Own lateness above this is counted as late.
+const LATE: Picos = Picos::from_millis(1);
+
+/// See the module.
+pub(crate) struct Accounts<R> {
+    recorder: R,
+    pub(crate) counters: EngineCounters,
+    pub(crate) notes: Notes,
+}
+
+impl<R: Record> Accounts<R> {
+    pub(crate) fn new(recorder: R) -> Self {
+        Self { recorder, counters: EngineCounters::default(), notes: Notes::default() }
+    }
+
+    pub(crate) fn event(&mut self, event: &Event) {
+        self.recorder.event(event);
+    }
+    pub(crate) fn phase(&mut self, phase: Phase, took: Picos) {
+        self.recorder.phase(phase, took);
+    }
+
+    /// A departure that never left.
+    pub(crate) fn miss(&mut self, departure: Departure, why: Miss, now: Instant) {
+        self.event(&Event {
+            seq: departure.seq,
+            due: departure.due,
+            sent: Instant::FAR,
+            first_byte: Instant::FAR,
+            done: now,
+            bytes_out: units::Bytes::ZERO,
+            bytes_in: units::Bytes::ZERO,
+            outcome: Outcome::Missed(why),
+            blocked: Picos::ZERO,
+            unread: Picos::ZERO,
+            unread_bound: Picos::ZERO,
+            group: Group(0),
+        });
+    }
+
+    /// Departures that had waited this long and were never taken.
+    pub(crate) fn given_up(&mut self, why: Miss, count: u64, waited: Picos) {
+        self.counters.due += count;
+        self.recorder.given_up(why, count, waited);
+    }
+
+    /// The loop stood still.
+    pub(crate) fn paused(&mut self, pause: Pause) {
+        self.counters.pauses += 1;
+        self.counters.paused += pause.length;
+        self.recorder.pause(pause.until.saturating_sub(pause.length), pause.length);
+    }
+
+    /// Time spent waiting on the CPU. A round that took far longer was not spinning but preempted.
+    pub(crate) fn spun(&mut self, from: Instant, to: Instant) {
+        self.counters.spun += to.since(from).min(ROUND);
+    }
+
+    /// A request has left this much later than it could.
+    pub(crate) fn left(&mut self, own_lateness: Picos) {
+        self.counters.late += u64::from(own_lateness > LATE);
+    }
+
+    pub(crate) fn opened(&mut self) {
+        self.counters.open += 1;
+        self.counters.opened += 1;
+    }
+    /// The connection that was counted as opened never was.
+    pub(crate) fn not_opened(&mut self) {
+        self.counters.open -= 1;
+        self.counters.opened -= 1;
+    }
+
+    /// Hands the interval over if it has ended.
+    pub(crate) fn tick(&mut self, now: Instant) {
+        self.recorder.tick(now, &self.counters);
+    }
+}

@@ -1,0 +1,90 @@
+//! The turns of the loop: when each looked at the sockets, whether it stood still, and how long what it found
+//! had lain unread.
+
+use clock::{Clock, HostClock};
+use units::{Instant, Picos};
+
+use crate::gather::Gather;
+use crate::io::{Chunk, Wait};
+use crate::pulse::{Pause, Pulse, SHORTEST, TURN};
+use crate::reading::{Delay, Reading};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    reading: Reading,
+    pulse: Pulse,
+    gather: Gather,
+    /// When the last wait returned.
+    looked: Instant,
+    /// When the wait before that returned: what is ready now was not ready then, but for what a turn left over.
+    looked_before: Instant,
+    /// The last wait was one in which the thread slept, and nothing that it brought has been looked at.
+    woke: bool,
+}
+
+impl Turns {
+    /// `gather` if a closed loop may sleep while answers gather.
+    pub(crate) fn new(clock: &HostClock, gather: bool) -> Self {
+        let now = clock.now();
+        Self {
+            reading: Reading::new(clock),
+            pulse: Pulse::new(now, clock::thread_cpu_ns()),
+            gather: Gather::new(gather),
+            looked: now,
+            looked_before: now,
+            woke: false,
+        }
+    }
+
+    /// When the last wait returned.
+    pub(crate) fn looked(&self) -> Instant {
+        self.looked
+    }
+    /// When the wait before that returned.
+    pub(crate) fn looked_before(&self) -> Instant {
+        self.looked_before
+    }
+
+    /// A wait that began at `from` has returned. `Some` if the loop stood still.
+    pub(crate) fn woken(&mut self, from: Instant, now: Instant, wait: Wait) -> Option<Pause> {
+        if let Wait::AtMost(meant) = wait {
+            self.pulse.waited(meant, now.since(from));
+            self.woke = !meant.is_zero();
+        }
+        self.looked_before = std::mem::replace(&mut self.looked, now);
+        let pause = self.pulse.turn(now, clock::thread_cpu_ns)?;
+        // Told once: that answers came meanwhile is the same pause.
+        self.woke = false;
+        Some(pause)
+    }
+
+    /// This many sockets were ready.
+    pub(crate) fn found(&mut self, ready: usize, now: Instant) {
+        self.gather.saw(ready as u64, now);
+    }
+    /// How long to sleep before the sockets are looked at, with this many connections open.
+    pub(crate) fn nap(&self, open: u64) -> Option<Picos> {
+        self.gather.nap(open)
+    }
+
+    /// Begins to read what is ready; until when, before the loop has other duties.
+    pub(crate) fn begin_reading(&mut self, clock: &HostClock) -> Instant {
+        self.reading.look(clock);
+        self.looked + TURN
+    }
+    pub(crate) fn end_reading(&mut self) {
+        self.woke = false;
+    }
+
+    /// How long a chunk lay unread that was read now: see [`Reading::delay`].
+    pub(crate) fn delay(&self, chunk: &Chunk, behind_since: Option<Instant>, now: Instant) -> Delay {
+        self.reading.delay(chunk, behind_since, now)
+    }
+
+    /// The first chunk after a sleep tells whether the thread was woken late.
+    pub(crate) fn woken_late(&mut self, delay: Delay) -> Option<Pause> {
+        let late = std::mem::take(&mut self.woke) && delay.measured >= SHORTEST;
+        late.then_some(Pause { until: self.looked, length: delay.measured })
+    }
+}
