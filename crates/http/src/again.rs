@@ -83,7 +83,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     ) {
         match self.composer.write_again(&exchange, &self.plan, &mut self.targets.endpoints) {
             Ok(body) => {
-                let behind = if let Body::Shared(bytes) = &body { bytes.len() } else { 0 };
+                let behind = if let Body::OfPlan(length) = body { length } else { 0 };
                 exchange.bytes_out += (self.composer.bytes(Written::Again).len() + behind) as u64;
                 let deadline = self.deadline_of(&exchange, now);
                 match place {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use units::{Cause, Instant, Outcome};
 
-use crate::exchange::{BodyCheck, Exchange, Rules};
+use crate::exchange::Exchange;
+use crate::rules::{BodyCheck, RuleBook, Rules};
 use crate::same::SameBodies;
 
 /// See the module.
@@ -29,18 +30,19 @@ impl Checker {
     }
 
     /// Nothing of the answer that counts has come yet.
-    pub(crate) fn begin_again(&self, exchange: &mut Exchange) {
+    pub(crate) fn begin_again(&self, rules: &RuleBook, exchange: &mut Exchange) {
         (exchange.first_byte, exchange.status) = (Instant::FAR, 0);
         if let Some(check) = exchange.check.as_deref_mut() {
-            exchange.rules.begin(check);
+            rules.of(&exchange.rules).begin(check);
         }
     }
 
     /// What a complete answer counts as.
-    pub(crate) fn judge(&self, exchange: &mut Exchange) -> Outcome {
+    pub(crate) fn judge(&self, rules: &RuleBook, exchange: &mut Exchange) -> Outcome {
         let mut digest = None;
-        let outcome = exchange.rules.judge(exchange.status, exchange.check.as_deref_mut(), &mut digest);
-        match (digest, &self.same, &exchange.url) {
+        let outcome =
+            rules.of(&exchange.rules).judge(exchange.status, exchange.check.as_deref_mut(), &mut digest);
+        match (digest, &self.same, exchange.url) {
             (Some(digest), Some(same), Some(url)) if !same.agrees(url, digest) => {
                 Outcome::Failed(Cause::ExpectChecksum)
             }

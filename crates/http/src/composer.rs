@@ -7,6 +7,7 @@ use crate::endpoint::Endpoints;
 use crate::exchange::Exchange;
 use crate::outgoing::Body;
 use crate::redirect::Chain;
+use crate::rules::RuleBook;
 use crate::source::{Chooser, Staged};
 
 /// Which of the requests that were written. A departure that waits for a connection stays written while others
@@ -29,6 +30,14 @@ pub(crate) struct Composer {
 impl Composer {
     pub(crate) fn new(chooser: Chooser) -> Self {
         Self { chooser, first: Vec::new(), again: Vec::new() }
+    }
+
+    pub(crate) fn rules(&self) -> &RuleBook {
+        &self.chooser.rules
+    }
+    /// The body of all requests for which [`Body::OfPlan`] says so.
+    pub(crate) fn plan_body(&self) -> &[u8] {
+        self.chooser.requests().writer.body()
     }
 
     /// A request's head, and its body as far as that stands with the head.
@@ -84,6 +93,6 @@ impl Composer {
         let staged = self.repeat(exchange, plan, endpoints).ok()?;
         let key = &endpoints.get(staged.endpoint).key;
         let writer = &self.chooser.requests().writer;
-        writer.chain(&self.again, &staged.body, exchange.url.as_deref(), key).map(Box::new)
+        writer.chain(&self.again, &staged.body, self.chooser.last_url(), key).map(Box::new)
     }
 }

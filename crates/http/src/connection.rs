@@ -10,6 +10,7 @@ use units::{Cause, Instant, Phase, Picos};
 use crate::exchange::Exchange;
 use crate::outgoing::{Body, Outgoing};
 use crate::response::{Asked, FramingError, Item, ResponseReader};
+use crate::rules::RuleBook;
 use crate::tls::Layer;
 
 /// Where in its life a connection is.
@@ -181,7 +182,7 @@ impl Connection {
         }
         let took = now.since(self.since);
         if let Some(request) = self.route.connect.take() {
-            self.outgoing.push_first(&request);
+            self.outgoing.push_first(request);
             self.enter(Stage::Proxy, now);
         } else {
             self.secure(now);
@@ -199,8 +200,8 @@ impl Connection {
         self.since = now;
     }
 
-    /// The next bytes for the wire; empty if there are none now.
-    pub fn output(&mut self) -> &[u8] {
+    /// The next bytes for the wire; empty if there are none now. `plan_body` is what [`Body::OfPlan`] stands for.
+    pub fn output<'a>(&'a mut self, plan_body: &'a [u8]) -> &'a [u8] {
         match self.stage {
             Stage::Lookup | Stage::Closed => &[],
             _ if self.mute => &[],
@@ -210,8 +211,8 @@ impl Connection {
             Stage::Connecting | Stage::Handshake | Stage::Open => {
                 let open = self.stage == Stage::Open;
                 match self.route.tls.as_deref_mut() {
-                    Some(layer) => layer.output(open.then_some(&mut self.outgoing)),
-                    None => self.outgoing.next_piece(),
+                    Some(layer) => layer.output(open.then_some(&mut self.outgoing), plan_body),
+                    None => self.outgoing.next_piece(plan_body),
                 }
             }
         }
@@ -244,18 +245,19 @@ impl Connection {
         self.outgoing.release();
     }
 
-    /// Bytes from the target. Exchanges that end are pushed to `finished`; `Some` if a handshake was completed.
+    /// Bytes from the target, whose answers must follow the rules. Exchanges that end are pushed to `finished`; `Some` if a handshake was completed.
     pub fn received(
         &mut self,
         bytes: &[u8],
         now: Instant,
+        rules: &RuleBook,
         finished: &mut Vec<Finished>,
     ) -> Option<PhaseTook> {
         match self.stage {
             Stage::Proxy => self.proxy_answer(bytes, now, finished),
             Stage::Closed => {}
-            _ if self.route.tls.is_some() => return self.secured(bytes, now, finished),
-            _ => self.plain(bytes, now, finished),
+            _ if self.route.tls.is_some() => return self.secured(bytes, now, rules, finished),
+            _ => self.plain(bytes, now, rules, finished),
         }
         None
     }
@@ -277,9 +279,15 @@ impl Connection {
         }
     }
 
-    fn secured(&mut self, bytes: &[u8], now: Instant, finished: &mut Vec<Finished>) -> Option<PhaseTook> {
+    fn secured(
+        &mut self,
+        bytes: &[u8],
+        now: Instant,
+        rules: &RuleBook,
+        finished: &mut Vec<Finished>,
+    ) -> Option<PhaseTook> {
         let mut layer = self.route.tls.take()?;
-        let result = layer.received(bytes, |data| self.plain(data, now, finished));
+        let result = layer.received(bytes, |data| self.plain(data, now, rules, finished));
         let mut took = None;
         if self.stage == Stage::Handshake && !layer.is_handshaking() {
             took = Some(PhaseTook(Phase::Tls, now.since(self.since)));
@@ -294,7 +302,7 @@ impl Connection {
         took
     }
 
-    fn plain(&mut self, bytes: &[u8], now: Instant, finished: &mut Vec<Finished>) {
+    fn plain(&mut self, bytes: &[u8], now: Instant, rules: &RuleBook, finished: &mut Vec<Finished>) {
         let mut input = bytes;
         while self.stage != Stage::Closed {
             let Some(exchange) = self.in_flight.front_mut() else {
@@ -333,7 +341,7 @@ impl Connection {
                 Ok(Item::Data(data)) => {
                     exchange.body_in += data.len() as u64;
                     if let Some(check) = exchange.check.as_deref_mut() {
-                        exchange.rules.update(check, data);
+                        rules.of(&exchange.rules).update(check, data);
                     }
                 }
                 Ok(Item::End) => {

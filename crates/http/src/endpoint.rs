@@ -83,20 +83,19 @@ impl Name {
     /// The next address, each in turn; those at which nothing could be reached are left out.
     pub fn address(&mut self) -> Option<SocketAddr> {
         let Known::Addresses(all, _) = &self.state else { return None };
-        let fit = |wanted: &[Option<Standing>]| {
+        let turn = self.next;
+        self.next = turn.wrapping_add(1);
+        let of = |wanted: &[Option<Standing>]| {
             let fits = |address: &&SocketAddr| wanted.contains(&self.standing_of(**address));
-            all.iter().filter(fits).copied().collect::<Vec<_>>()
+            let count = all.iter().filter(fits).count();
+            all.iter().filter(fits).nth(turn % count.max(1)).copied()
         };
         if self.standing.is_empty() {
-            let address = all.get(self.next % all.len().max(1)).copied();
-            self.next = self.next.wrapping_add(1);
-            return address;
+            return all.get(turn % all.len().max(1)).copied();
         }
-        let best = fit(&[Some(Standing::Works), None]);
-        let from = if best.is_empty() { fit(&[Some(Standing::Slow)]) } else { best };
-        let address = from.get(self.next % from.len().max(1)).copied().or_else(|| all.first().copied());
-        self.next = self.next.wrapping_add(1);
-        address
+        of(&[Some(Standing::Works), None])
+            .or_else(|| of(&[Some(Standing::Slow)]))
+            .or_else(|| all.first().copied())
     }
 
     /// New addresses, of which nothing else is known.

@@ -2,11 +2,10 @@
 //! alone have it.
 
 use crate::connection::{Connection, Finished, Route, Stage};
-use crate::exchange::{Exchange, Rules};
+use crate::exchange::Exchange;
 use crate::outgoing::Body;
 use crate::response::Asked;
-use plan::Expect;
-use std::sync::Arc;
+use crate::rules::{RuleBook, Rules, Wanted};
 use units::{Departure, Group, Instant, Picos};
 
 /// What is sent through the tunnel.
@@ -18,6 +17,7 @@ pub const CONNECT: &[u8] = b"CONNECT target.example:80 HTTP/1.1\r\nHost: target.
 #[derive(Debug)]
 pub struct Tunnel {
     connection: Connection,
+    rules: RuleBook,
     finished: Vec<Finished>,
     sent: Vec<u8>,
 }
@@ -29,7 +29,12 @@ impl Default for Tunnel {
         connection.begin(exchange(0), REQUEST, Body::Inside);
         connection.connecting(Instant::EPOCH);
         connection.connected(Instant::EPOCH);
-        let mut tunnel = Self { connection, finished: Vec::new(), sent: Vec::new() };
+        let mut tunnel = Self {
+            connection,
+            rules: RuleBook::new(Rules::default()),
+            finished: Vec::new(),
+            sent: Vec::new(),
+        };
         tunnel.drain();
         tunnel
     }
@@ -38,7 +43,7 @@ impl Default for Tunnel {
 impl Tunnel {
     /// Bytes come from the proxy.
     pub fn hear(&mut self, bytes: &[u8]) {
-        self.connection.received(bytes, Instant::EPOCH, &mut self.finished);
+        self.connection.received(bytes, Instant::EPOCH, &self.rules, &mut self.finished);
         self.drain();
     }
 
@@ -78,7 +83,7 @@ impl Tunnel {
 
     fn drain(&mut self) {
         loop {
-            let piece = self.connection.output().to_vec();
+            let piece = self.connection.output(&[]).to_vec();
             if piece.is_empty() {
                 return;
             }
@@ -104,7 +109,7 @@ fn exchange(seq: u64) -> Exchange {
         group: Group(0),
         asked: Asked::default(),
         status: 0,
-        rules: Arc::new(Rules::new(&Expect::default(), false)),
+        rules: Wanted::BY_PLAN,
         written_at: Instant::EPOCH,
         again: 0,
         behind: false,

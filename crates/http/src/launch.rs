@@ -121,10 +121,10 @@ impl<D: Driver, R: Record> Worker<D, R> {
     /// Begins the request on an open connection.
     fn begin(&mut self, slot: u32, pending: Pending, blocked: Picos) {
         let now = self.now();
-        let mut exchange = self.exchange(&pending, now, blocked);
+        let (mut exchange, body) = self.exchange(pending, now, blocked);
         let doubt = self.slots.peek(slot).map_or(Picos::ZERO, |place| place.doubt);
         exchange.unread_bound = doubt.min(blocked);
-        self.put(slot, exchange, Written::First, pending.staged.body);
+        self.put(slot, exchange, Written::First, body);
         // Behind others, it has its turn after them.
         if self.slots.peek(slot).is_some_and(|place| place.connection.in_flight() == 1) {
             self.arm(slot, now);
@@ -133,16 +133,18 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.list_if_free(slot);
     }
 
-    fn exchange(&mut self, pending: &Pending, now: Instant, blocked: Picos) -> Exchange {
-        let Staged { meta, url, .. } = &pending.staged;
-        let check = self.checker.check_for(&meta.rules);
-        self.accounts.left(now.since(pending.departure.due) - blocked);
-        Exchange {
-            departure: pending.departure,
+    /// What is known of a request as it leaves, and what follows its bytes.
+    fn exchange(&mut self, pending: Pending, now: Instant, blocked: Picos) -> (Exchange, Body) {
+        let Pending { departure, staged, written_at } = pending;
+        let Staged { meta, rules, body, body_bytes, url, .. } = staged;
+        let check = self.checker.check_for(self.composer.rules().of(&rules));
+        self.accounts.left(now.since(departure.due) - blocked);
+        let exchange = Exchange {
+            departure,
             sent: now,
             first_byte: Instant::FAR,
             blocked,
-            bytes_out: self.composer.bytes(Written::First).len() as u64 + pending.staged.body_bytes,
+            bytes_out: self.composer.bytes(Written::First).len() as u64 + body_bytes,
             bytes_in: 0,
             body_in: 0,
             waited: Picos::ZERO,
@@ -151,14 +153,15 @@ impl<D: Driver, R: Record> Worker<D, R> {
             group: meta.group,
             asked: meta.asked,
             status: 0,
-            rules: meta.rules.clone(),
-            written_at: pending.written_at,
+            rules,
+            written_at,
             again: 0,
             behind: false,
             chain: None,
             check,
-            url: url.clone(),
-        }
+            url,
+        };
+        (exchange, body)
     }
 
     /// Queues a request that was written on the connection.
@@ -183,9 +186,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
     fn open(&mut self, pending: Pending, blocked: Picos) {
         let now = self.now();
         let endpoint = pending.staged.endpoint;
-        let mut exchange = self.exchange(&pending, now, blocked);
+        let (mut exchange, body) = self.exchange(pending, now, blocked);
         exchange.unread_bound = self.limit.doubt().min(blocked);
         let deadline = self.deadline_of(&exchange, now);
-        self.open_with(endpoint, exchange, (Written::First, pending.staged.body), deadline, now);
+        self.open_with(endpoint, exchange, (Written::First, body), deadline, now);
     }
 }

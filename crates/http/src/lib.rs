@@ -39,6 +39,7 @@ mod redirect;
 mod request;
 mod resolver;
 pub mod response;
+mod rules;
 mod same;
 mod send;
 mod settle;

@@ -50,7 +50,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
         let prepares = matches!(place.connection.stage(), Stage::Proxy | Stage::Handshake);
         let bytes = self.sockets.bytes(chunk.length);
-        let took = place.connection.received(bytes, now, &mut self.finished);
+        let took = place.connection.received(bytes, now, self.composer.rules(), &mut self.finished);
         let throttled = self.plan.connection.throttle.is_some();
         if !throttled {
             if chunk.crowded

@@ -90,7 +90,7 @@ impl Chain {
             login: None,
             login_stays: false,
             content: content.to_vec(),
-            body: sent.body.clone(),
+            body: *sent.body,
             url,
         };
         for field in fields.split_inclusive(|byte| *byte == b'\n') {
@@ -201,7 +201,7 @@ impl Chain {
         }
         out.extend_from_slice(b"\r\n");
         out.extend_from_slice(&self.content);
-        self.body.clone()
+        self.body
     }
 }
 

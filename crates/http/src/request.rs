@@ -11,11 +11,9 @@ use plan::{
     Unfit, UrlProblem, push_decimal,
 };
 use std::path::PathBuf;
-use std::sync::Arc;
 use units::Group;
 
 use crate::endpoint::{EndpointId, EndpointKey};
-use crate::exchange::Rules;
 use crate::outgoing::{Body, COPY_LIMIT};
 use crate::redirect::{Chain, Sent};
 use crate::response::Asked;
@@ -32,11 +30,10 @@ pub enum RequestError {
 }
 
 /// What a rendered request needs besides its bytes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Meta {
     pub group: Group,
     pub asked: Asked,
-    pub rules: Arc<Rules>,
 }
 
 /// How the body follows the bytes of a rendered request.
@@ -86,7 +83,7 @@ pub struct Writer {
 enum PlanBody {
     None,
     Text(Template),
-    Bytes(Arc<[u8]>),
+    Bytes(Box<[u8]>),
     Streamed,
 }
 
@@ -147,7 +144,6 @@ impl Writer {
         line: &RequestLine,
         endpoint: EndpointId,
         group: Group,
-        rules: Arc<Rules>,
         files: &mut Vec<String>,
     ) -> Result<Prepared, RequestError> {
         let url = TargetUrl::parse(&line.url)
@@ -160,7 +156,7 @@ impl Writer {
         Ok(Prepared {
             endpoint,
             url: line.url.as_str().into(),
-            meta: self.meta(method, group, rules),
+            meta: self.meta(method, group),
             method: method.into(),
             target: compile(&String::from_utf8_lossy(&target))?,
             host: match (own_host, &self.host) {
@@ -174,14 +170,14 @@ impl Writer {
     }
 
     /// What belongs to a request of this method.
-    pub fn meta(&self, method: &str, group: Group, rules: Arc<Rules>) -> Meta {
+    pub fn meta(&self, method: &str, group: Group) -> Meta {
         let idempotent = matches!(method, "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS" | "TRACE");
-        Meta { group, asked: Asked { no_body: method == "HEAD", location: self.follow, idempotent }, rules }
+        Meta { group, asked: Asked { no_body: method == "HEAD", location: self.follow, idempotent } }
     }
 
     /// What belongs to a request written by `line`.
-    pub fn line_meta(&self, group: Group, rules: Arc<Rules>) -> Meta {
-        self.meta(&self.method, group, rules)
+    pub fn line_meta(&self, group: Group) -> Meta {
+        self.meta(&self.method, group)
     }
 
     /// The field lines after Host up to Content-Length, if they are not those of the plan alone.
@@ -266,7 +262,7 @@ impl Writer {
             _ if streamed => (if waits { Body::HeldStream } else { Body::Streamed }, 0),
             _ if waits => (Body::Held(inside.len()), 0),
             (None, PlanBody::Bytes(bytes)) if inside.len() < bytes.len() => {
-                (Body::Shared(bytes.clone()), bytes.len() as u64)
+                (Body::OfPlan(bytes.len()), bytes.len() as u64)
             }
             _ => (Body::Inside, 0),
         };
@@ -312,6 +308,14 @@ impl Writer {
             body: self.plan_text(),
         };
         self.write(pieces, out, scratch, context)
+    }
+
+    /// What [`Body::OfPlan`] stands for.
+    pub fn body(&self) -> &[u8] {
+        match &self.body {
+            PlanBody::Bytes(bytes) => bytes,
+            _ => &[],
+        }
     }
 
     fn plan_text(&self) -> Option<&Template> {

@@ -31,7 +31,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             let place = self.slots.get(slot).expect("filling a body keeps its connection");
             // If it can send while it connects, it was connected before.
             let connected = (place.connection.stage() == Stage::Connecting).then(|| self.clock.now());
-            let output = place.connection.output();
+            let output = place.connection.output(self.composer.plan_body());
             if output.is_empty() {
                 return;
             }

@@ -102,7 +102,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             return self.follow(slot, exchange, &location, now);
         }
         let outcome = match result {
-            Ok(()) => self.checker.judge(&mut exchange),
+            Ok(()) => self.checker.judge(self.composer.rules(), &mut exchange),
             Err(cause) => Outcome::Failed(cause),
         };
         self.conclude(exchange, outcome, now);
@@ -116,7 +116,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let Some(place) = self.slots.peek(slot) else { return };
         let endpoint = place.endpoint;
         exchange.again += 1;
-        self.checker.begin_again(&mut exchange);
+        self.checker.begin_again(self.composer.rules(), &mut exchange);
         self.send_again(exchange, endpoint);
     }
 
@@ -162,7 +162,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             return self.conclude(exchange, Outcome::Failed(Cause::RedirectBad), now);
         };
         exchange.chain = Some(chain);
-        self.checker.begin_again(&mut exchange);
+        self.checker.begin_again(self.composer.rules(), &mut exchange);
         let is_free = self.slots.peek(slot).is_some_and(|place| {
             place.endpoint == endpoint && place.connection.may_begin(1) && !place.listed
         });

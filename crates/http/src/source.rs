@@ -15,10 +15,11 @@ use std::sync::{Arc, Mutex};
 use units::{Group, Instant, Miss};
 
 use crate::endpoint::{EndpointId, Endpoints, known_without_asking};
-use crate::exchange::Rules;
 use crate::lines::{CHECKED_FIRST, Draws, LineCursor, LineFile, LinesError, Shuffle};
 use crate::outgoing::Body;
 use crate::request::{BodyAfter, Meta, Prepared, RequestError, Writer};
+use crate::rules::{RuleBook, Rules, Wanted};
+use crate::same::UrlKey;
 
 /// Rows of the per-name table, the last being "other".
 const GROUPS: usize = Group::MOST_NAMES + 1;
@@ -71,7 +72,10 @@ pub struct Requests {
     /// A URL for each target that is known before the run begins.
     known: Vec<Box<str>>,
     files: Files,
-    keep_url: bool,
+    /// Bodies of the same URL are compared.
+    compares: bool,
+    /// Redirects are followed.
+    follows: bool,
 }
 
 #[derive(Debug)]
@@ -102,12 +106,11 @@ impl Requests {
     pub fn open(plan: &Plan, endpoints: &mut Endpoints) -> Result<Self, SourceError> {
         let mut names = Vec::new();
         let writer = Writer::new(plan, &mut names)?;
-        let rules = Arc::new(Rules::default());
         let mut known = Known::default();
         let mut check = |line: &RequestLine, endpoints: &mut Endpoints| -> Result<(), SourceError> {
             let endpoint = endpoint_of(&line.url, endpoints, plan)?;
             known.add(&line.url);
-            writer.prepare(line, endpoint, Group(0), rules.clone(), &mut names)?;
+            writer.prepare(line, endpoint, Group(0), &mut names)?;
             Ok(())
         };
         let (from, group_of) = match &plan.source {
@@ -139,7 +142,8 @@ impl Requests {
             seed: plan.seed,
             known: known.urls,
             files: Files::open(names, plan.seed)?,
-            keep_url: plan.request.follow > 0 || plan.request.same_checksum,
+            compares: plan.request.same_checksum,
+            follows: plan.request.follow > 0,
             writer,
         })
     }
@@ -467,22 +471,25 @@ impl Files {
 pub struct Staged {
     pub endpoint: EndpointId,
     pub meta: Meta,
+    pub rules: Wanted,
     pub body: Body,
     /// Bytes of the body that are not among the bytes given.
     pub body_bytes: u64,
-    pub url: Option<Box<str>>,
+    pub url: Option<UrlKey>,
 }
 
 /// One thread's way through the requests.
 pub struct Chooser {
     requests: Arc<Requests>,
     cursor: Option<LineCursor>,
-    /// Prepared requests: by their number in the plan, or by where their line begins.
-    prepared: HashMap<u64, Prepared>,
+    /// Prepared requests and the places of their rules: by their number in the plan, or by where their line
+    /// begins.
+    prepared: HashMap<u64, (Prepared, u32)>,
     /// Whether they are worth keeping.
     keeps: bool,
-    /// What the plan wants of every answer. Each thread has its own, so that counting references costs little.
-    rules: Arc<Rules>,
+    pub rules: RuleBook,
+    /// The URL of the request that was staged last, where redirects are followed.
+    last_url: String,
     values: Values,
     scratch: Vec<u8>,
     line_meta: Meta,
@@ -540,7 +547,6 @@ enum Line<'a> {
 
 impl Chooser {
     pub fn new(requests: &Arc<Requests>, plan: &Plan, epoch_ms: u64) -> Self {
-        let rules = Arc::new(Rules::new(&plan.request.expect, plan.request.same_checksum));
         let (cursor, keeps) = match &requests.from {
             From::File { file, .. } => (Some(LineCursor::new(file)), file.length() <= KEPT_FILE),
             From::Plan { .. } => (None, true),
@@ -555,8 +561,9 @@ impl Chooser {
                 cursors: first.iter().map(|(_, file)| LineCursor::new(file)).collect(),
             },
             scratch: Vec::new(),
-            line_meta: requests.writer.line_meta(Group(0), rules.clone()),
-            rules,
+            line_meta: requests.writer.line_meta(Group(0)),
+            rules: RuleBook::new(Rules::new(&plan.request.expect, plan.request.same_checksum)),
+            last_url: String::new(),
             bad_lines: Vec::new(),
             lost: None,
             epoch_ms,
@@ -566,6 +573,11 @@ impl Chooser {
 
     pub fn requests(&self) -> &Arc<Requests> {
         &self.requests
+    }
+
+    /// The URL of the request that was staged last; `None` where no redirect is followed.
+    pub fn last_url(&self) -> Option<&str> {
+        self.requests.follows.then_some(self.last_url.as_str())
     }
 
     /// Puts the request of departure `seq` into `out`.
@@ -617,28 +629,36 @@ impl Chooser {
                 let after = requests.writer.line(&url, out, scratch, &mut context);
                 let BodyAfter { body, bytes } =
                     after.map_err(|unfit| Unstaged::Value(key, unfit, context.at))?;
-                let url = requests.keep_url.then(|| text.into());
-                let meta = Meta { group: requests.group_of.of_url(text), ..self.line_meta.clone() };
-                return Ok(Staged { endpoint, meta, body, body_bytes: bytes, url });
+                let meta = Meta { group: requests.group_of.of_url(text), ..self.line_meta };
+                let url = requests.key_of(text, &mut self.last_url);
+                let rules = Wanted::BY_PLAN;
+                return Ok(Staged { endpoint, meta, rules, body, body_bytes: bytes, url });
             }
         }
-        let rules = &self.rules;
-        let mut make = || requests.prepare(line, plan, endpoints, rules, values).map_err(bad);
+        let mut make = || requests.prepare(line, plan, endpoints, values).map_err(bad);
         let may_keep = self.keeps && self.prepared.len() < KEPT_LINES;
         let fresh;
-        let prepared = match self.prepared.entry(key) {
-            Entry::Occupied(kept) => &*kept.into_mut(),
-            Entry::Vacant(free) if may_keep => &*free.insert(make()?),
+        let (prepared, rules) = match self.prepared.entry(key) {
+            Entry::Occupied(kept) => {
+                let (prepared, rules) = &*kept.into_mut();
+                (prepared, Wanted::Kept(*rules))
+            }
+            Entry::Vacant(free) if may_keep => {
+                let (prepared, own) = make()?;
+                let rules = own.map_or(RuleBook::BY_PLAN, |own| self.rules.keep(own));
+                (&free.insert((prepared, rules)).0, Wanted::Kept(rules))
+            }
             Entry::Vacant(_) => {
-                fresh = make()?;
-                &fresh
+                let (prepared, own) = make()?;
+                fresh = prepared;
+                (&fresh, own.map_or(Wanted::BY_PLAN, |own| Wanted::Own(Box::new(own))))
             }
         };
         let mut context = Context { seq, draws, now_ms, cursors: &mut values.cursors, at: 0 };
         let after = requests.writer.render(prepared, out, scratch, &mut context);
         let BodyAfter { body, bytes } = after.map_err(|unfit| Unstaged::Value(key, unfit, context.at))?;
-        let url = requests.keep_url.then(|| prepared.url.clone());
-        Ok(Staged { endpoint: prepared.endpoint, meta: prepared.meta.clone(), body, body_bytes: bytes, url })
+        let url = requests.key_of(&prepared.url, &mut self.last_url);
+        Ok(Staged { endpoint: prepared.endpoint, meta: prepared.meta, rules, body, body_bytes: bytes, url })
     }
 }
 
@@ -663,14 +683,14 @@ impl Requests {
         }
     }
 
+    /// Makes the request of a line ready; with it come the rules for its answers, if it has its own.
     fn prepare(
         &self,
         line: Line<'_>,
         plan: &Plan,
         endpoints: &mut Endpoints,
-        rules: &Arc<Rules>,
         values: &mut Values,
-    ) -> Result<Prepared, String> {
+    ) -> Result<(Prepared, Option<Rules>), String> {
         let own;
         let line = match line {
             Line::OfPlan(line) => line,
@@ -680,13 +700,20 @@ impl Requests {
             }
         };
         let endpoint = endpoint_of(&line.url, endpoints, plan).map_err(|error| error.to_string())?;
-        let rules = match &line.expect {
-            Some(expect) => Arc::new(Rules::new(expect, plan.request.same_checksum)),
-            None => rules.clone(),
-        };
-        let prepared = self.writer.prepare(line, endpoint, self.group_of.of(line), rules, &mut values.names);
+        let own = line.expect.as_ref().map(|expect| Rules::new(expect, plan.request.same_checksum));
+        let prepared = self.writer.prepare(line, endpoint, self.group_of.of(line), &mut values.names);
         values.follow(&self.files).map_err(|error| error.to_string())?;
-        prepared.map_err(|error| error.to_string())
+        Ok((prepared.map_err(|error| error.to_string())?, own))
+    }
+
+    /// What of a URL is needed once its answer has come. `last` is where the URL itself is kept until then, if
+    /// a redirect may begin at it.
+    fn key_of(&self, url: &str, last: &mut String) -> Option<UrlKey> {
+        if self.follows {
+            last.clear();
+            last.push_str(url);
+        }
+        self.compares.then(|| UrlKey::of(url))
     }
 }
 

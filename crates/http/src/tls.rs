@@ -64,13 +64,14 @@ impl Layer {
         self.problem.take()
     }
 
-    /// The next bytes for the wire; takes plaintext from `plain` once the handshake is over.
-    pub fn output(&mut self, plain: Option<&mut Outgoing>) -> &[u8] {
+    /// The next bytes for the wire; takes plaintext from `plain`, which sends `plan_body`, once
+    /// the handshake is over.
+    pub fn output(&mut self, plain: Option<&mut Outgoing>, plan_body: &[u8]) -> &[u8] {
         if self.at == self.cipher.len() {
             self.cipher.clear();
             self.at = 0;
             if let Some(plain) = plain {
-                self.encrypt(plain);
+                self.encrypt(plain, plan_body);
             }
             while self.session.wants_write() {
                 self.session.write_tls(&mut self.cipher).expect("writing to memory does not fail");
@@ -79,8 +80,8 @@ impl Layer {
         &self.cipher[self.at..]
     }
 
-    fn encrypt(&mut self, plain: &mut Outgoing) {
-        let piece = plain.next_piece();
+    fn encrypt(&mut self, plain: &mut Outgoing, plan_body: &[u8]) {
+        let piece = plain.next_piece(plan_body);
         if piece.is_empty() {
             return;
         }

@@ -1,10 +1,9 @@
 //! A connection's life without a socket: bytes and times go in by hand.
 
 use super::*;
-use crate::exchange::Rules;
 use crate::outgoing::Body;
-use plan::{Expect, TlsPlan, TlsVersion};
-use std::sync::Arc;
+use crate::rules::{Rules, Wanted};
+use plan::{TlsPlan, TlsVersion};
 use units::{Departure, Group};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -28,7 +27,7 @@ fn exchange(seq: u64) -> Exchange {
         group: Group(0),
         asked: Asked::default(),
         status: 0,
-        rules: Arc::new(Rules::new(&Expect::default(), false)),
+        rules: Wanted::BY_PLAN,
         written_at: at(0),
         again: 0,
         behind: false,
@@ -36,6 +35,11 @@ fn exchange(seq: u64) -> Exchange {
         check: None,
         url: None,
     }
+}
+
+/// A plan that wants nothing of its answers.
+fn rules() -> RuleBook {
+    RuleBook::new(Rules::default())
 }
 
 /// A plain connection that is open since 1 ms.
@@ -55,7 +59,7 @@ fn begin(connection: &mut Connection, seq: u64) {
 fn drain(connection: &mut Connection) -> Vec<u8> {
     let mut all = Vec::new();
     loop {
-        let piece = connection.output().to_vec();
+        let piece = connection.output(&[]).to_vec();
         if piece.is_empty() {
             return all;
         }
@@ -66,7 +70,7 @@ fn drain(connection: &mut Connection) -> Vec<u8> {
 
 fn receive(connection: &mut Connection, bytes: &[u8], now: Instant) -> Vec<Finished> {
     let mut finished = Vec::new();
-    connection.received(bytes, now, &mut finished);
+    connection.received(bytes, now, &rules(), &mut finished);
     finished
 }
 
@@ -93,7 +97,7 @@ fn phases_take_the_time_between_their_events() {
 fn a_request_may_wait_in_a_connection_that_is_not_up() {
     let mut connection = Connection::new(Route::default(), Stage::Lookup, at(0));
     connection.begin(exchange(0), b"GET", Body::Inside);
-    assert!(connection.output().is_empty());
+    assert!(connection.output(&[]).is_empty());
     connection.connecting(at(1));
     // Sending may be tried before the kernel says that the connection is up.
     assert_eq!(drain(&mut connection), b"GET");
@@ -198,8 +202,8 @@ fn a_connection_that_carries_no_more_finishes_what_it_carries() {
 fn an_answer_that_comes_before_the_body_has_left_counts() {
     let upload = || {
         let mut connection = open();
-        connection.begin(exchange(0), b"head", Body::Shared(vec![b'x'; 100_000].into()));
-        let sent = connection.output().len();
+        connection.begin(exchange(0), b"head", Body::OfPlan(100_000));
+        let sent = connection.output(&[]).len();
         connection.wrote(sent);
         connection.wrote(10_000);
         connection
@@ -213,7 +217,7 @@ fn an_answer_that_comes_before_the_body_has_left_counts() {
     // Sending fails first, and then the answer is read.
     let mut connection = upload();
     connection.mute(true);
-    assert!(connection.output().is_empty() && !connection.may_begin(1));
+    assert!(connection.output(&[]).is_empty() && !connection.may_begin(1));
     assert_eq!(results(&receive(&mut connection, answer, at(5))), [(0, Ok(()))]);
 
     // Sending fails, and there is no answer.
@@ -314,7 +318,7 @@ fn a_tunnel_comes_before_everything_else() {
     let mut connection = Connection::new(route, Stage::Lookup, at(0));
     connection.connecting(at(0));
     connection.begin(exchange(0), b"GET", Body::Inside);
-    assert!(connection.output().is_empty(), "the proxy is not connected");
+    assert!(connection.output(&[]).is_empty(), "the proxy is not connected");
     connection.connected(at(1));
     assert_eq!(drain(&mut connection), b"CONNECT h:443 HTTP/1.1\r\n\r\n");
     assert!(receive(&mut connection, b"HTTP/1.1 200 Connection established\r\n\r\n", at(2)).is_empty());
@@ -395,7 +399,7 @@ fn tls_carries_requests_and_answers_however_the_bytes_are_split() {
         for turn in 2..8 {
             let from_server = server.turn(&drain(&mut connection));
             for piece in from_server.chunks(step) {
-                let took = connection.received(piece, at(turn), &mut finished);
+                let took = connection.received(piece, at(turn), &rules(), &mut finished);
                 handshake = handshake.or(took);
             }
             let mut request = [0u8; 64];
@@ -424,7 +428,7 @@ fn secured() -> (Connection, Server) {
     connection.connected(at(1));
     for _ in 0..6 {
         let from_server = server.turn(&drain(&mut connection));
-        connection.received(&from_server, at(2), &mut Vec::new());
+        connection.received(&from_server, at(2), &rules(), &mut Vec::new());
     }
     assert!(server.0.reader().read(&mut [0u8; 64]).is_ok_and(|count| count > 0));
     (connection, server)
@@ -484,7 +488,7 @@ fn a_certificate_given_as_its_own_authority_is_trusted_by_name_and_date() {
         let mut client = Layer::new(&config, &name).unwrap();
         let mut verdict = Ok(false);
         for _ in 0..4 {
-            let out = client.output(None).to_vec();
+            let out = client.output(None, &[]).to_vec();
             client.wrote(out.len());
             // After its alert the server says no more.
             let answer = if verdict.is_ok() { server.turn(&out) } else { Vec::new() };

@@ -111,6 +111,8 @@ pub struct Uring {
     /// What every receive asks for; the kernel reads it when one is submitted.
     message: Box<libc::msghdr>,
     sockets: Vec<Socket>,
+    /// Memory for what comes out of the ring at once: user data, result and flags.
+    completions: Vec<(u64, i32, u32)>,
     came: VecDeque<Came>,
     waker: OwnedFd,
     wishes: Vec<Wish>,
@@ -148,6 +150,7 @@ impl Uring {
             buffers,
             message: Box::new(stamped::message_for_ring()),
             sockets: Vec::new(),
+            completions: Vec::with_capacity(COMPLETIONS as usize),
             came: VecDeque::new(),
             waker,
             wishes: vec![Wish::WatchWaker],
@@ -255,10 +258,11 @@ impl Uring {
     /// The number of completions.
     fn collect(&mut self) -> usize {
         // Taken out first: handling one may submit another.
-        let completions: Vec<(u64, i32, u32)> =
-            self.ring.completion().map(|entry| (entry.user_data(), entry.result(), entry.flags())).collect();
+        let mut completions = std::mem::take(&mut self.completions);
+        let entries = self.ring.completion();
+        completions.extend(entries.map(|entry| (entry.user_data(), entry.result(), entry.flags())));
         let count = completions.len();
-        for (data, result, flags) in completions {
+        for (data, result, flags) in completions.drain(..) {
             let (kind, slot, generation) = parts(data);
             match kind {
                 Kind::Receive => self.received(slot, generation, result, flags),
@@ -274,6 +278,7 @@ impl Uring {
                 Kind::Cancel => {}
             }
         }
+        self.completions = completions;
         count
     }
 
