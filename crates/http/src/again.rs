@@ -11,7 +11,6 @@ use units::{Bytes, Cause, Event, Instant, Outcome, Record};
 
 use crate::composer::Written;
 use crate::connection::{Finished, Unserved};
-use crate::dial;
 use crate::endpoint::EndpointId;
 use crate::exchange::Exchange;
 use crate::io::Driver;
@@ -46,7 +45,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     pub(crate) fn never_arrived(&self, slot: u32) -> bool {
         const SYN: u64 = 1;
         let before = self.slots.peek(slot).map(|place| place.connection.written_before());
-        let acknowledged = self.sockets.driver.socket(slot).and_then(dial::acknowledged);
+        let acknowledged = self.sockets.driver.acknowledged(slot);
         matches!((before, acknowledged), (Some(before), Some(count)) if count <= before + SYN)
     }
 

@@ -18,7 +18,7 @@ use units::{Count, Fraction, Instant, Picos, Rate, Record};
 use crate::checker::Checker;
 use crate::composer::Composer;
 use crate::control::Control;
-use crate::dial::{self, Dialer};
+use crate::dial::Dialer;
 use crate::endpoint::{Endpoints, Known, of_family};
 use crate::feed::Feed;
 use crate::io::choose::{self, Choice};
@@ -137,7 +137,7 @@ impl Engine {
             return Err(EngineError::Unix(path.clone()));
         }
         check_cpus(&plan)?;
-        dial::check_sources(&plan.connection)
+        io::check_sources(&plan.connection)
             .map_err(|(address, error)| EngineError::SourceAddress { address, error })?;
         let most_open = plan.load.most_connections(plan.connection.max_open);
         check_memory(&plan, most_open)?;

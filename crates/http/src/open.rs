@@ -6,10 +6,9 @@ use units::{Cause, Instant, Miss, Outcome, Record};
 
 use crate::composer::Written;
 use crate::connection::{Connection, PhaseTook, Stage};
-use crate::dial;
 use crate::endpoint::{EndpointId, Name, PATIENCE, of_family};
 use crate::exchange::Exchange;
-use crate::io::{Driver, Opening};
+use crate::io::{Destination, Driver, Opening};
 use crate::outgoing::Body;
 use crate::slots::Slot;
 use crate::timers::Later;
@@ -47,32 +46,51 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.accounts.counters.open_peak = self.accounts.counters.open_peak.max(self.accounts.counters.open);
     }
 
-    /// Connects the socket of a place, asking for the address first if it is not known.
+    /// Connects a place, asking for the address first if it is not known.
     pub(crate) fn connect(&mut self, slot: u32, now: Instant) {
-        if let Some(path) = self.plan.connection.unix.clone() {
-            return self.dial(slot, dial::unix(&path), now);
+        let destination = match self.plan.connection.unix.as_deref() {
+            Some(path) => Destination::unix(path),
+            None => match self.next_address(slot, now) {
+                Some(address) => self.targets.dialer.tcp(address),
+                None => return,
+            },
+        };
+        // Before the connect, so that it is not charged to the look-up.
+        if let Some(place) = self.slots.get(slot)
+            && let Some(PhaseTook(phase, took)) = place.connection.connecting(now)
+            && !took.is_zero()
+        {
+            self.accounts.phase(phase, took);
         }
-        let Some(place) = self.slots.peek(slot) else { return };
+        match self.sockets.driver.open(slot, &destination) {
+            Ok(Opening::Done) => self.connected(slot, now),
+            Ok(Opening::Started) => {
+                self.flush(slot);
+                if self.slots.peek(slot).is_some()
+                    && let Err(errno) = self.sockets.driver.watch(slot)
+                {
+                    self.failed(slot, errno, now);
+                }
+            }
+            Err(errno) => self.not_opened(slot, errno, now),
+        }
+    }
+
+    /// The address that a place is to be connected to; `None` if it must be asked for first.
+    fn next_address(&mut self, slot: u32, now: Instant) -> Option<SocketAddr> {
+        let place = self.slots.get(slot)?;
         let name = self.targets.endpoints.get(place.endpoint).name;
         let entry = self.targets.endpoints.name(name);
-        match entry.address() {
-            Some(address) => {
-                let may_be_slow = entry.has_better_than_slow(address);
-                let made = self.targets.dialer.tcp(address);
-                if let Some(place) = self.slots.get(slot) {
-                    (place.address, place.dials) = (Some(address), place.dials + 1);
-                    if may_be_slow {
-                        let again = Later::Address(place.dials);
-                        self.timers.set(now + PATIENCE, (slot, place.generation), again);
-                    }
-                }
-                self.dial(slot, made, now);
-            }
-            None => {
-                let endpoint = place.endpoint;
-                self.targets.ask(endpoint, slot);
-            }
+        let Some(address) = entry.address() else {
+            self.targets.ask(place.endpoint, slot);
+            return None;
+        };
+        (place.address, place.dials) = (Some(address), place.dials + 1);
+        if entry.has_better_than_slow(address) {
+            let again = Later::Address(place.dials);
+            self.timers.set(now + PATIENCE, (slot, place.generation), again);
         }
+        Some(address)
     }
 
     /// Connecting failed. True if the name has another address, which is being tried for the same requests.
@@ -134,35 +152,6 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.sockets.driver.close(slot, false);
         self.connect(slot, now);
         true
-    }
-
-    fn dial(
-        &mut self,
-        slot: u32,
-        made: Result<(rustix::fd::OwnedFd, rustix::net::SocketAddrAny), Errno>,
-        now: Instant,
-    ) {
-        let opened = made.and_then(|(socket, to)| {
-            // Before the connect, so that it is not charged to the look-up.
-            if let Some(took) = self.slots.get(slot).and_then(|place| place.connection.connecting(now))
-                && !took.1.is_zero()
-            {
-                self.accounts.phase(took.0, took.1);
-            }
-            self.sockets.driver.open(slot, socket, &to)
-        });
-        match opened {
-            Ok(Opening::Done) => self.connected(slot, now),
-            Ok(Opening::Started) => {
-                self.flush(slot);
-                if self.slots.peek(slot).is_some()
-                    && let Err(errno) = self.sockets.driver.watch(slot)
-                {
-                    self.failed(slot, errno, now);
-                }
-            }
-            Err(errno) => self.not_opened(slot, errno, now),
-        }
     }
 
     /// The generator's own limits are misses; everything else is an outcome.

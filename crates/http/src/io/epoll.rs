@@ -5,13 +5,11 @@
 //! buffer goes behind the others that are ready, so that one huge answer delays nobody else's by more than one
 //! buffer.
 
-use super::{
-    Chunk, Driver, Opening, Ready, Wait, begin, crowded_from, reset_on_close, stamped, syn_round_trip,
-};
+use super::{Chunk, Destination, Driver, Opening, Ready, Wait, socket, stamped};
 use rustix::event::epoll;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, SocketAddrAny, recv, send};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::time::Timespec;
 use units::{Instant, Picos};
 
@@ -39,7 +37,7 @@ struct Socket {
     held: bool,
     /// The kernel stamps what arrives.
     stamped: bool,
-    /// See [`crowded_from`].
+    /// See [`socket::crowded_from`].
     crowded_from: usize,
 }
 
@@ -190,8 +188,8 @@ impl Driver for Epoll {
         "epoll"
     }
 
-    fn open(&mut self, slot: u32, fd: OwnedFd, to: &SocketAddrAny) -> Result<Opening, Errno> {
-        let opening = begin(&fd, to)?;
+    fn open(&mut self, slot: u32, destination: &Destination<'_>) -> Result<Opening, Errno> {
+        let (fd, opening) = socket::open(destination)?;
         if self.sockets.len() <= slot as usize {
             self.sockets.resize_with(slot as usize + 1, Socket::default);
         }
@@ -200,7 +198,7 @@ impl Driver for Epoll {
         let connecting = opening == Opening::Started;
         // A Unix socket has no stamps, nor has every kernel.
         let stamped = stamped::switch_on(&fd).is_ok();
-        let crowded_from = crowded_from(&fd);
+        let crowded_from = socket::crowded_from(&fd);
         *socket = Socket { fd: Some(fd), generation, connecting, stamped, crowded_from, ..Socket::default() };
         Ok(opening)
     }
@@ -231,8 +229,8 @@ impl Driver for Epoll {
         if self.sockets[slot as usize].registered { Ok(()) } else { self.register(slot) }
     }
 
-    fn socket(&self, slot: u32) -> Option<BorrowedFd<'_>> {
-        Some(self.sockets.get(slot as usize)?.fd.as_ref()?.as_fd())
+    fn acknowledged(&self, slot: u32) -> Option<u64> {
+        self.sockets.get(slot as usize).and_then(|socket| socket.fd.as_ref()).and_then(socket::acknowledged)
     }
 
     fn pause(&mut self, slot: u32, paused: bool) {
@@ -251,7 +249,7 @@ impl Driver for Epoll {
         let Some(socket) = self.sockets.get_mut(slot as usize) else { return };
         if let Some(fd) = socket.fd.take() {
             if abort {
-                reset_on_close(&fd);
+                socket::reset_on_close(&fd);
             }
             // Closing the only descriptor of a socket takes it out of the epoll set.
             drop(fd);
@@ -260,7 +258,7 @@ impl Driver for Epoll {
     }
 
     fn round_trip(&self, slot: u32) -> Option<Picos> {
-        self.sockets.get(slot as usize).and_then(|socket| socket.fd.as_ref()).and_then(syn_round_trip)
+        self.sockets.get(slot as usize).and_then(|socket| socket.fd.as_ref()).and_then(socket::syn_round_trip)
     }
 
     fn wait(&mut self, wait: Wait, looked: Instant) -> Result<usize, Errno> {

@@ -1,20 +1,24 @@
-//! Sockets in and out, behind one small trait: what the loop needs of a kernel interface, and no more.
+//! Bytes in and out, behind one small trait: what the loop needs of TCP, and no more.
 //!
-//! A driver owns the sockets, by slot number. Bytes come out through `next`, into the caller's buffer; whether
+//! A driver owns the connections, by slot number. Bytes come out through `next`, into the caller's buffer; whether
 //! the kernel reported readiness (epoll) or completion (io_uring) stays inside.
 
 mod buffers;
 pub mod choose;
 pub mod epoll;
+mod socket;
 pub mod stamped;
 pub mod uring;
 
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU64;
+use std::path::Path;
 
-use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::net::SocketAddrAny;
 use units::{Instant, Picos};
+
+pub use socket::check_sources;
 
 /// What became ready on one socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +50,29 @@ pub struct Chunk {
     pub crowded: bool,
 }
 
+/// Where a connection leads, and how it leaves this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Destination<'a> {
+    pub to: Address<'a>,
+    /// The address that it leaves from; `None` leaves the choice to the driver.
+    pub from: Option<IpAddr>,
+    /// Small segments leave at once (TCP_NODELAY).
+    pub no_delay: bool,
+}
+
+impl<'a> Destination<'a> {
+    pub fn unix(path: &'a Path) -> Self {
+        Self { to: Address::Unix(path), from: None, no_delay: false }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address<'a> {
+    Tcp(SocketAddr),
+    /// The path of a socket of this host.
+    Unix(&'a Path),
+}
+
 /// How far `open` got at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
@@ -66,13 +93,27 @@ pub enum Wait {
     Forever,
 }
 
-/// A kernel interface for many sockets.
+/// What carries the bytes of many connections: a kernel interface, or any other implementation of TCP.
+///
+/// The loop knows connections by slot numbers and never sees a descriptor. An implementation has to provide:
+///
+/// - Slots that are used again. After `close` the next `open` may name the same slot, and nothing that belongs
+///   to the connection before may come out of `next` for it.
+/// - Errors as `errno(3)`, because outcomes follow from them. From `open`, `MFILE` and `NFILE` mean that this
+///   host has no descriptor for the connection, `ADDRINUSE` and `ADDRNOTAVAIL` no port, `NOBUFS` and `NOMEM` no
+///   memory: those requests count as missed. Any other error, there or in [`Ready::Failed`], is the target's.
+/// - Times that hold. [`Chunk::not_before`] is the last time at which nothing was there to be read. A stamp is
+///   optional and more precise; it is in nanoseconds of CLOCK_REALTIME, taken when the bytes reached this host.
+/// - A wait that another thread can end: it writes to the eventfd ([`waker`]) that the driver was made with.
+/// - Sends at once: a request leaves within `send`, not with a later batch, since its departure has a due time.
+///
+/// It is chosen in one place, `Engine::start`.
 pub trait Driver {
     /// The name in `environment.json`.
     fn name(&self) -> &'static str;
 
-    /// Takes a socket that is not connected yet and begins to connect it.
-    fn open(&mut self, slot: u32, socket: OwnedFd, to: &SocketAddrAny) -> Result<Opening, Errno>;
+    /// Begins to connect a slot that has no connection.
+    fn open(&mut self, slot: u32, destination: &Destination<'_>) -> Result<Opening, Errno>;
 
     /// Sends what fits now; `Errno::AGAIN` if nothing does, then `Ready::Writable` (or `Connected`) will come.
     fn send(&mut self, slot: u32, bytes: &[u8]) -> Result<usize, Errno>;
@@ -80,8 +121,9 @@ pub trait Driver {
     /// Makes sure that what happens on the socket is seen, also if nothing was sent yet.
     fn watch(&mut self, slot: u32) -> Result<(), Errno>;
 
-    /// The socket of a slot, to ask the kernel about it.
-    fn socket(&self, slot: u32) -> Option<BorrowedFd<'_>>;
+    /// Bytes that the other side's TCP has acknowledged, the one for SYN among them; `None` if that is not
+    /// known.
+    fn acknowledged(&self, slot: u32) -> Option<u64>;
 
     /// Stops or goes on reading from a socket.
     fn pause(&mut self, slot: u32, paused: bool);
@@ -89,8 +131,8 @@ pub trait Driver {
     /// Forgets the socket and closes it. With `abort` it is reset rather than shut down.
     fn close(&mut self, slot: u32, abort: bool);
 
-    /// How long the target took to answer the kernel's connection request, measured by the kernel; `None` if it
-    /// does not know.
+    /// How long the target took to answer the connection request, measured by TCP itself; `None` if that is not
+    /// known.
     fn round_trip(&self, slot: u32) -> Option<Picos>;
 
     /// Waits for something to be ready and says how many things are. `looked` is when the wait before this one
@@ -106,45 +148,4 @@ pub trait Driver {
 pub fn waker() -> Result<OwnedFd, Errno> {
     use rustix::event::{EventfdFlags, eventfd};
     eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-}
-
-/// Begins to connect a non-blocking socket.
-pub(crate) fn begin(socket: &OwnedFd, to: &SocketAddrAny) -> Result<Opening, Errno> {
-    match rustix::net::connect(socket, to) {
-        Ok(()) => Ok(Opening::Done),
-        Err(Errno::INPROGRESS) => Ok(Opening::Started),
-        Err(errno) => Err(errno),
-    }
-}
-
-/// The round-trip time of a connection request, from the kernel's own times (tcpi_rtt after the SYN was
-/// acknowledged, RFC 6298 section 2.2). `None` if it was sent more than once, or the socket is none of TCP.
-pub(crate) fn syn_round_trip(socket: &OwnedFd) -> Option<Picos> {
-    // SAFETY: a tcp_info of zeroes is valid: it has numbers only.
-    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
-    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
-    // SAFETY: the option's value is one live tcp_info of the length that is given; the kernel writes no more.
-    let status = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            (&raw mut info).cast(),
-            &raw mut length,
-        )
-    };
-    let known = status == 0 && info.tcpi_total_retrans == 0 && info.tcpi_rtt > 0;
-    known.then(|| Picos::from_micros(u64::from(info.tcpi_rtt)))
-}
-
-/// From how many bytes on a socket counts as crowded: a quarter of its receive buffer, half of which is its
-/// window at first (tcp_adv_win_scale). Small buffers are shut by answers that are far from filling ours.
-pub(crate) fn crowded_from(socket: &OwnedFd) -> usize {
-    rustix::net::sockopt::socket_recv_buffer_size(socket).map_or(usize::MAX, |size| (size / 4).max(1))
-}
-
-/// Makes a close of this socket a reset, so that no TIME_WAIT is left behind.
-pub(crate) fn reset_on_close(socket: &OwnedFd) {
-    // A socket that refuses the option is closed in the ordinary way, which is right as well.
-    let _ = rustix::net::sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO));
 }

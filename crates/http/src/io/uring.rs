@@ -13,15 +13,13 @@
 //! ```
 
 use super::buffers::{Buffers, GROUP};
-use super::{
-    Chunk, Driver, Opening, Ready, Wait, begin, crowded_from, reset_on_close, stamped, syn_round_trip,
-};
+use super::{Chunk, Destination, Driver, Opening, Ready, Wait, socket, stamped};
 use io_uring::squeue::Entry;
 use io_uring::types::{Fd, RecvMsgOut, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode};
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{SendFlags, Shutdown, SocketAddrAny, send, shutdown};
+use rustix::net::{SendFlags, Shutdown, send, shutdown};
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use units::{Instant, Picos};
@@ -63,7 +61,7 @@ struct Socket {
     brought_by: u64,
     /// Receives that were not handed out whole.
     queued: usize,
-    /// See [`crowded_from`].
+    /// See [`socket::crowded_from`].
     crowded_from: usize,
 }
 
@@ -397,8 +395,8 @@ impl Driver for Uring {
         "io_uring"
     }
 
-    fn open(&mut self, slot: u32, fd: OwnedFd, to: &SocketAddrAny) -> Result<Opening, Errno> {
-        let opening = begin(&fd, to)?;
+    fn open(&mut self, slot: u32, destination: &Destination<'_>) -> Result<Opening, Errno> {
+        let (fd, opening) = socket::open(destination)?;
         if self.sockets.len() <= slot as usize {
             self.sockets.resize_with(slot as usize + 1, Socket::default);
         }
@@ -407,7 +405,7 @@ impl Driver for Uring {
         let connecting = opening == Opening::Started;
         // A Unix socket has no stamps, nor has every kernel.
         let _ = stamped::switch_on(&fd);
-        let crowded_from = crowded_from(&fd);
+        let crowded_from = socket::crowded_from(&fd);
         *socket = Socket { fd: Some(fd), generation, connecting, crowded_from, ..Socket::default() };
         if !connecting {
             self.receive(slot);
@@ -442,8 +440,8 @@ impl Driver for Uring {
         Ok(())
     }
 
-    fn socket(&self, slot: u32) -> Option<BorrowedFd<'_>> {
-        Some(self.sockets.get(slot as usize)?.fd.as_ref()?.as_fd())
+    fn acknowledged(&self, slot: u32) -> Option<u64> {
+        self.sockets.get(slot as usize).and_then(|socket| socket.fd.as_ref()).and_then(socket::acknowledged)
     }
 
     fn pause(&mut self, slot: u32, paused: bool) {
@@ -463,7 +461,7 @@ impl Driver for Uring {
         let before = self.wishes.len();
         self.wishes.extend(held.map(|(kind, _)| Wish::Cancel(user_data(*kind, slot, generation))));
         if abort {
-            reset_on_close(&fd);
+            socket::reset_on_close(&fd);
         } else if self.wishes.len() > before {
             // The target sees the close now. A socket that is not connected needs none.
             let _ = shutdown(&fd, Shutdown::Both);
@@ -474,7 +472,7 @@ impl Driver for Uring {
     }
 
     fn round_trip(&self, slot: u32) -> Option<Picos> {
-        self.sockets.get(slot as usize).and_then(|socket| socket.fd.as_ref()).and_then(syn_round_trip)
+        self.sockets.get(slot as usize).and_then(|socket| socket.fd.as_ref()).and_then(socket::syn_round_trip)
     }
 
     fn wait(&mut self, wait: Wait, looked: Instant) -> Result<usize, Errno> {

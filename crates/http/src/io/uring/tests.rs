@@ -2,9 +2,8 @@
 //! socket.
 
 use super::*;
-use crate::io::waker;
+use crate::io::{Address, waker};
 use proptest::prelude::*;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
@@ -22,10 +21,9 @@ fn accepted(listener: &TcpListener) -> TcpStream {
 
 /// Opens a connection whose first bytes are sent by a plain system call, as the worker does.
 fn open(driver: &mut Uring, slot: u32, to: &TcpListener, first: &[u8]) -> (i32, TcpStream) {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).unwrap();
-    let number = socket.as_raw_fd();
-    driver.open(slot, socket, &to.local_addr().unwrap().into()).unwrap();
+    let destination = Destination { to: Address::Tcp(to.local_addr().unwrap()), from: None, no_delay: false };
+    driver.open(slot, &destination).unwrap();
+    let number = driver.sockets[slot as usize].fd.as_ref().unwrap().as_raw_fd();
     assert_eq!(driver.send(slot, first), Ok(first.len()), "on loopback the connection is up at once");
     driver.watch(slot).unwrap();
     (number, accepted(to))

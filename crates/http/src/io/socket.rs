@@ -1,0 +1,132 @@
+//! The kernel's sockets, as both drivers make and ask them.
+
+use plan::ConnectionPlan;
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with, sockopt,
+};
+use std::net::{IpAddr, SocketAddr};
+use units::Picos;
+
+use super::{Address, Destination, Opening};
+
+/// Makes a non-blocking socket and begins to connect it.
+pub(super) fn open(destination: &Destination<'_>) -> Result<(OwnedFd, Opening), Errno> {
+    let (socket, to) = match destination.to {
+        Address::Tcp(to) => (tcp(to, destination)?, to.into()),
+        Address::Unix(path) => (stream(AddressFamily::UNIX)?, SocketAddrUnix::new(path)?.into()),
+    };
+    let opening = begin(&socket, &to)?;
+    Ok((socket, opening))
+}
+
+fn tcp(to: SocketAddr, destination: &Destination<'_>) -> Result<OwnedFd, Errno> {
+    let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = stream(family)?;
+    if destination.no_delay {
+        sockopt::set_tcp_nodelay(&socket, true)?;
+    }
+    if let Some(source) = destination.from {
+        bind_address_only(&socket)?;
+        bind(&socket, &SocketAddr::new(source, 0))?;
+    }
+    Ok(socket)
+}
+
+fn stream(family: AddressFamily) -> Result<OwnedFd, Errno> {
+    socket_with(family, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)
+}
+
+fn begin(socket: &OwnedFd, to: &SocketAddrAny) -> Result<Opening, Errno> {
+    match rustix::net::connect(socket, to) {
+        Ok(()) => Ok(Opening::Done),
+        Err(Errno::INPROGRESS) => Ok(Opening::Started),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Leaves the choice of the port to `connect`, which knows the whole four-tuple: more than 64 k connections
+/// over several source addresses (ip(7), IP_BIND_ADDRESS_NO_PORT).
+fn bind_address_only(fd: &OwnedFd) -> Result<(), Errno> {
+    let on: libc::c_int = 1;
+    // SAFETY: the descriptor is open, and the pointer and length describe one c_int that lives across the call.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            std::ptr::from_ref(&on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL))
+    }
+}
+
+/// Fails with the first source address that this host does not have.
+pub fn check_sources(plan: &ConnectionPlan) -> Result<(), (IpAddr, Errno)> {
+    for source in &plan.source_ips {
+        let family = if source.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let bound = stream(family).and_then(|fd| bind(&fd, &SocketAddr::new(*source, 0)));
+        bound.map_err(|errno| (*source, errno))?;
+    }
+    Ok(())
+}
+
+/// Bytes that the other side's kernel has acknowledged, the one for SYN among them; `None` if this is no TCP
+/// socket.
+pub(super) fn acknowledged(socket: &OwnedFd) -> Option<u64> {
+    /// Where `tcpi_bytes_acked` is in `struct tcp_info` (linux/tcp.h).
+    const BYTES_ACKED: usize = 120;
+    let mut info = [0u8; 256];
+    let mut length = info.len() as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the pointer and length describe an array that lives across the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    let known = result == 0 && length as usize >= BYTES_ACKED + 8;
+    let field = info[BYTES_ACKED..BYTES_ACKED + 8].try_into().ok()?;
+    known.then(|| u64::from_ne_bytes(field))
+}
+
+/// The round-trip time of a connection request, from the kernel's own times (tcpi_rtt after the SYN was
+/// acknowledged, RFC 6298 section 2.2). `None` if it was sent more than once, or the socket is none of TCP.
+pub(super) fn syn_round_trip(socket: &OwnedFd) -> Option<Picos> {
+    // SAFETY: a tcp_info of zeroes is valid: it has numbers only.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the option's value is one live tcp_info of the length that is given; the kernel writes no more.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut length,
+        )
+    };
+    let known = status == 0 && info.tcpi_total_retrans == 0 && info.tcpi_rtt > 0;
+    known.then(|| Picos::from_micros(u64::from(info.tcpi_rtt)))
+}
+
+/// From how many bytes on a socket counts as crowded: a quarter of its receive buffer, half of which is its
+/// window at first (tcp_adv_win_scale). Small buffers are shut by answers that are far from filling ours.
+pub(super) fn crowded_from(socket: &OwnedFd) -> usize {
+    rustix::net::sockopt::socket_recv_buffer_size(socket).map_or(usize::MAX, |size| (size / 4).max(1))
+}
+
+/// Makes a close of this socket a reset, so that no TIME_WAIT is left behind.
+pub(super) fn reset_on_close(socket: &OwnedFd) {
+    // A socket that refuses the option is closed in the ordinary way, which is right as well.
+    let _ = rustix::net::sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO));
+}
