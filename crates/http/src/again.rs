@@ -10,12 +10,12 @@
 use units::{Bytes, Cause, Event, Instant, Outcome, Record};
 
 use crate::composer::Written;
-use crate::connection::{Finished, Unserved};
 use crate::endpoint::EndpointId;
 use crate::exchange::Exchange;
 use crate::io::Driver;
 use crate::launch::Acquired;
 use crate::outgoing::Body;
+use crate::protocol::{Finished, Unserved};
 use crate::worker::Worker;
 
 /// More often than that no request is sent again: with pipelining, those that stand before it go first.

@@ -3,15 +3,18 @@
 //! ```text
 //! Lookup ─► Connecting ─► [Proxy] ─► [Handshake] ─► Open ─► Closed
 //! ```
+//!
+//! What is spoken once it is open is the [`Protocol`]'s: here are the ways up to there, and the end.
 
-use std::collections::VecDeque;
 use units::{Cause, Instant, Phase, Picos};
 
 use crate::exchange::Exchange;
-use crate::outgoing::{Body, Outgoing};
-use crate::response::{Asked, FramingError, Item, ResponseReader};
+use crate::http1::Http1;
+use crate::outgoing::Body;
+use crate::protocol::{End, Finished, Flow, Protocol};
 use crate::rules::RuleBook;
 use crate::tls::Layer;
+use crate::tunnel::{Answer, Tunnel};
 
 /// Where in its life a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,134 +28,84 @@ pub enum Stage {
     Closed,
 }
 
-/// An exchange that ended on this connection.
-#[derive(Debug)]
-pub struct Finished {
-    pub exchange: Exchange,
-    /// The answer was complete, or why there is none.
-    pub result: Result<(), Cause>,
-    /// Without an answer: why the target may never have had the request.
-    pub unserved: Option<Unserved>,
-    pub location: Option<Box<str>>,
-}
-
-/// Why a request without an answer may be sent again on another connection (RFC 9112 §9.3 and §9.6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unserved {
-    /// It stood behind the answer with which the target said that it closes: whatever it was, the target does
-    /// nothing with it.
-    BehindLast,
-    /// It stood behind others when the connection broke.
-    BehindBroken,
-    /// The connection had been idle and broke with nothing of an answer; whether the target had the request is
-    /// for its kernel to say.
-    Reused,
-}
-
 /// How long a phase took; zero or one of each kind for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseTook(pub Phase, pub Picos);
 
-/// What becomes of requests behind the one with which a connection broke.
-const BROKEN: (Cause, Option<Unserved>) = (Cause::PipelineClosed, Some(Unserved::BehindBroken));
-
 /// What a connection is made with.
 #[derive(Debug, Default)]
 pub struct Route {
-    /// A CONNECT request to be answered by the proxy first.
-    pub connect: Option<Vec<u8>>,
+    /// A proxy is asked for a tunnel first.
+    pub tunnel: Option<Box<Tunnel>>,
     pub tls: Option<Box<Layer>>,
 }
 
 /// See the module.
 #[derive(Debug)]
-pub struct Connection {
+pub struct Connection<P = Http1> {
     stage: Stage,
-    reader: ResponseReader,
-    in_flight: VecDeque<Exchange>,
-    outgoing: Outgoing,
+    protocol: P,
     route: Route,
     /// When the present stage began.
     since: Instant,
     /// When connecting began.
     opened_at: Instant,
-    /// Requests begun on it.
-    served: u32,
-    keep_alive: bool,
-    /// The target answers nothing behind what it answers now.
-    closes: bool,
-    /// The socket takes no more, but what the target said before may still be read.
-    mute: bool,
-    was_reset: bool,
     /// Bytes for the wire that were taken from `output`, and how many there were before the oldest request that
     /// has no answer.
     written: u64,
     written_before: u64,
-    /// Bytes that no request asked for have come.
-    surplus: bool,
 }
 
 impl Connection {
     pub fn new(route: Route, stage: Stage, now: Instant) -> Self {
         Self {
             stage,
-            reader: ResponseReader::new(),
-            in_flight: VecDeque::new(),
-            outgoing: Outgoing::default(),
+            protocol: Http1::default(),
             route,
             since: now,
             opened_at: now,
-            served: 0,
-            keep_alive: true,
-            closes: false,
-            mute: false,
-            was_reset: false,
             written: 0,
             written_before: 0,
-            surplus: false,
         }
     }
+}
 
+impl<P: Protocol> Connection<P> {
     pub fn stage(&self) -> Stage {
         self.stage
     }
     pub fn in_flight(&self) -> usize {
-        self.in_flight.len()
+        self.protocol.in_flight()
     }
-    /// The request whose answer is the next to come.
+    /// The oldest request on its way.
     pub fn oldest(&self) -> Option<&Exchange> {
-        self.in_flight.front()
+        self.protocol.oldest()
     }
     /// When connecting began.
     pub fn opened_at(&self) -> Instant {
         self.opened_at
     }
+    /// Requests begun on it.
     pub fn served(&self) -> u32 {
-        self.served
+        self.protocol.served()
     }
 
     /// Whether another request may begin on it, given the plan's depth of pipelining.
     pub fn may_begin(&self, depth: usize) -> bool {
-        self.keep_alive
-            && self.stage == Stage::Open
-            && self.in_flight.len() < depth
-            && !self.outgoing.is_held()
+        self.stage == Stage::Open && self.protocol.may_begin(depth)
     }
 
     /// Begins an exchange; its request leaves by `output` as soon as the connection is open.
-    pub fn begin(&mut self, mut exchange: Exchange, request: &[u8], body: Body) {
-        exchange.behind = !self.in_flight.is_empty();
-        if !exchange.behind {
+    pub fn begin(&mut self, exchange: Exchange, request: &[u8], body: Body) {
+        if self.protocol.in_flight() == 0 {
             self.written_before = self.written;
         }
-        self.outgoing.push(request, body);
-        self.in_flight.push_back(exchange);
-        self.served += 1;
+        self.protocol.begin(exchange, request, body);
     }
 
     /// No further request after those on their way.
     pub fn retire(&mut self) {
-        self.keep_alive = false;
+        self.protocol.retire();
     }
 
     /// The name is resolved and `connect` has begun; with another address, once more.
@@ -168,7 +121,7 @@ impl Connection {
 
     /// Whether bytes came that no request asked for.
     pub fn has_surplus(&self) -> bool {
-        self.surplus
+        self.protocol.has_surplus()
     }
     /// Bytes that were handed over for the wire before the oldest request that has no answer.
     pub fn written_before(&self) -> u64 {
@@ -181,11 +134,9 @@ impl Connection {
             return None;
         }
         let took = now.since(self.since);
-        if let Some(request) = self.route.connect.take() {
-            self.outgoing.push_first(request);
-            self.enter(Stage::Proxy, now);
-        } else {
-            self.secure(now);
+        match self.route.tunnel {
+            Some(_) => self.enter(Stage::Proxy, now),
+            None => self.secure(now),
         }
         Some(PhaseTook(Phase::Connect, took))
     }
@@ -200,19 +151,20 @@ impl Connection {
         self.since = now;
     }
 
-    /// The next bytes for the wire; empty if there are none now. `plan_body` is what [`Body::OfPlan`] stands for.
+    /// The next bytes for the wire; empty if there are none now. `plan_body` is what [`Body::OfPlan`] stands
+    /// for.
     pub fn output<'a>(&'a mut self, plan_body: &'a [u8]) -> &'a [u8] {
-        match self.stage {
-            Stage::Lookup | Stage::Closed => &[],
-            _ if self.mute => &[],
-            Stage::Proxy => self.outgoing.first(),
+        match (self.stage, &self.route.tunnel) {
+            (Stage::Lookup | Stage::Closed, _) => &[],
+            _ if self.protocol.is_mute() => &[],
+            (Stage::Proxy, Some(tunnel)) => tunnel.output(),
             // Before `connected` too: sending may work before the kernel says so.
-            Stage::Connecting if self.route.connect.is_some() => &[],
-            Stage::Connecting | Stage::Handshake | Stage::Open => {
+            (_, Some(_)) => &[],
+            (_, None) => {
                 let open = self.stage == Stage::Open;
                 match self.route.tls.as_deref_mut() {
-                    Some(layer) => layer.output(open.then_some(&mut self.outgoing), plan_body),
-                    None => self.outgoing.next_piece(plan_body),
+                    Some(layer) => layer.output(open.then_some(&mut self.protocol), plan_body),
+                    None => self.protocol.output(plan_body),
                 }
             }
         }
@@ -221,31 +173,28 @@ impl Connection {
     /// `count` bytes of `output` are with the kernel.
     pub fn wrote(&mut self, count: usize) {
         self.written += count as u64;
-        match (self.stage, self.route.tls.as_deref_mut()) {
-            (Stage::Proxy, _) => self.outgoing.took_first(count),
-            (_, Some(layer)) => layer.wrote(count),
-            (_, None) => self.outgoing.took(count),
+        match (self.route.tunnel.as_deref_mut(), self.route.tls.as_deref_mut()) {
+            (Some(tunnel), _) => tunnel.wrote(count),
+            (None, Some(layer)) => layer.wrote(count),
+            (None, None) => self.protocol.wrote(count),
         }
     }
 
     /// Whether a streamed body waits for its next piece; then `stream` brings it.
     pub fn wants_body(&self) -> bool {
-        self.stage == Stage::Open && !self.mute && self.outgoing.wants_body()
+        self.stage == Stage::Open && self.protocol.wants_body()
     }
-    /// The next piece of a streamed body, framed; it counts for the exchange that it belongs to.
-    pub fn stream(&mut self, framed: &[u8], last: bool) {
-        let behind = self.outgoing.behind() + 1;
-        if let Some(index) = self.in_flight.len().checked_sub(behind) {
-            self.in_flight[index].bytes_out += framed.len() as u64;
-        }
-        self.outgoing.stream(framed, last);
+    /// The next bytes of a streamed body; it ends with a piece that has none.
+    pub fn stream(&mut self, piece: &[u8]) {
+        self.protocol.stream(piece);
     }
     /// Sends the body that waits for a 100 (Continue) without it.
     pub fn release_body(&mut self) {
-        self.outgoing.release();
+        self.protocol.release_body();
     }
 
-    /// Bytes from the target, whose answers must follow the rules. Exchanges that end are pushed to `finished`; `Some` if a handshake was completed.
+    /// Bytes from the target, whose answers must follow the rules. Exchanges that end are pushed to `finished`;
+    /// `Some` if a handshake was completed.
     pub fn received(
         &mut self,
         bytes: &[u8],
@@ -263,19 +212,15 @@ impl Connection {
     }
 
     fn proxy_answer(&mut self, bytes: &[u8], now: Instant, finished: &mut Vec<Finished>) {
-        let asked = Asked { no_body: true, ..Asked::default() };
-        let mut input = bytes;
-        loop {
-            match self.reader.next(&mut input, asked) {
-                Ok(Item::More) => return,
-                Ok(Item::Head(head)) if !(200..300).contains(&head.status) => {
-                    return self.fail(Cause::ProxyRefused, finished);
-                }
-                Ok(Item::End) if input.is_empty() => return self.secure(now),
-                Ok(Item::End) => return self.fail(Cause::FramingUnasked, finished),
-                Ok(_) => {}
-                Err(_) => return self.fail(Cause::ProxyRefused, finished),
+        let tunnel = self.route.tunnel.as_deref_mut().expect("a proxy is spoken to for a tunnel");
+        match tunnel.received(bytes) {
+            Answer::Incomplete => {}
+            Answer::Yes => {
+                self.route.tunnel = None;
+                self.secure(now);
             }
+            Answer::TooMuch => self.fail(Cause::FramingUnasked, finished),
+            Answer::No => self.fail(Cause::ProxyRefused, finished),
         }
     }
 
@@ -295,7 +240,7 @@ impl Connection {
         }
         self.route.tls = Some(layer);
         match result {
-            Ok(closed) if closed && self.stage != Stage::Closed => self.ended(finished),
+            Ok(closed) if closed && self.stage != Stage::Closed => self.end(End::Shut, finished),
             Ok(_) => {}
             Err(cause) => self.fail(cause, finished),
         }
@@ -303,192 +248,68 @@ impl Connection {
     }
 
     fn plain(&mut self, bytes: &[u8], now: Instant, rules: &RuleBook, finished: &mut Vec<Finished>) {
-        let mut input = bytes;
-        while self.stage != Stage::Closed {
-            let Some(exchange) = self.in_flight.front_mut() else {
-                // Bytes that nobody asked for: the connection can not be trusted any more.
-                if !input.is_empty() {
-                    self.surplus = true;
-                    self.stage = Stage::Closed;
-                }
-                return;
-            };
-            if exchange.first_byte == Instant::FAR && !input.is_empty() {
-                exchange.first_byte = now;
-                // Begun before the connection was ready, so it waited for that first.
-                if self.stage == Stage::Open && exchange.sent <= self.since {
-                    exchange.waited = now.since(self.since);
-                }
-            }
-            let before = input.len();
-            let item = self.reader.next(&mut input, exchange.asked);
-            exchange.bytes_in += (before - input.len()) as u64;
-            match item {
-                Ok(Item::More) => return,
-                // Others say nothing about the body (RFC 9110 §15.2).
-                Ok(Item::Informational(100)) => self.outgoing.release(),
-                Ok(Item::Informational(_)) => {}
-                Ok(Item::Head(head)) => {
-                    exchange.status = head.status;
-                    self.closes |= !head.keep_alive;
-                    // A final answer without 100 (Continue): the body is not wanted.
-                    if self.outgoing.is_held() {
-                        self.outgoing.drop_held();
-                        self.closes = true;
-                    }
-                    self.keep_alive &= !self.closes;
-                }
-                Ok(Item::Data(data)) => {
-                    exchange.body_in += data.len() as u64;
-                    if let Some(check) = exchange.check.as_deref_mut() {
-                        rules.of(&exchange.rules).update(check, data);
-                    }
-                }
-                Ok(Item::End) => {
-                    self.complete(finished);
-                    self.surplus |= self.stage == Stage::Closed && !input.is_empty();
-                }
-                Err(error) => return self.broken(error, finished),
-            }
+        if self.stage == Stage::Closed {
+            return;
         }
-    }
-
-    fn complete(&mut self, finished: &mut Vec<Finished>) {
-        // What is left of a body that was answered early is not wanted; the next request would have to wait for
-        // it.
-        let unsent = self.outgoing.is_sending_first(self.in_flight.len());
-        let exchange = self.in_flight.pop_front().expect("an answer completes the oldest exchange");
-        let location = self.reader.take_location();
-        finished.push(Finished { exchange, result: Ok(()), unserved: None, location });
-        if self.closes || unsent {
-            self.close_with(None, (Cause::PipelineClosed, Some(Unserved::BehindLast)), finished);
-        } else if !self.keep_alive && self.in_flight.is_empty() {
+        let ready_since = (self.stage == Stage::Open).then_some(self.since);
+        if self.protocol.received(bytes, now, ready_since, rules, finished) == Flow::Over {
             self.stage = Stage::Closed;
         }
     }
 
-    fn broken(&mut self, error: FramingError, finished: &mut Vec<Finished>) {
-        self.close_with(Some(error.cause()), BROKEN, finished);
-    }
-
-    /// The target will send no more, and by TLS's own word if that is spoken: an end that is not cut short.
-    fn ended(&mut self, finished: &mut Vec<Finished>) {
-        if self.mute && !self.reader.is_in_body() {
-            let cause = self.cause_of_reset();
-            return self.lost(cause, self.reader.is_inside(), !self.was_reset, finished);
-        }
-        let (in_body, foreign) = (self.reader.is_in_body(), self.reader.is_foreign());
-        let inside = self.reader.is_inside();
-        if self.stage == Stage::Open && self.reader.close() && !self.in_flight.is_empty() {
-            self.closes = true;
-            return self.complete(finished);
-        }
-        let cause = match self.stage {
-            Stage::Lookup | Stage::Connecting => Cause::ConnectReset,
-            Stage::Proxy => Cause::ProxyRefused,
-            Stage::Handshake => Cause::TlsClosed,
-            _ if in_body => Cause::BodyClosed,
-            _ if foreign => Cause::FramingHead,
-            _ => Cause::FirstByteClosed,
-        };
-        self.lost(cause, inside, true, finished);
-    }
-
     /// The target has shut down the transport.
-    pub fn eof(&mut self, _now: Instant, finished: &mut Vec<Finished>) {
-        // RFC 9112 §9.8: without TLS's own end, nobody knows whether a body until close is whole.
-        if self.route.tls.is_some() && self.reader.is_until_close() && self.stage == Stage::Open {
-            return self.close_with(Some(Cause::BodyTruncated), BROKEN, finished);
-        }
-        self.ended(finished);
+    pub fn eof(&mut self, finished: &mut Vec<Finished>) {
+        let end = if self.route.tls.is_some() { End::Cut } else { End::Shut };
+        self.end(end, finished);
     }
 
     /// The connection was reset, or its socket failed in a like way.
     pub fn reset(&mut self, finished: &mut Vec<Finished>) {
-        let cause = self.cause_of_reset();
-        self.lost(cause, self.reader.is_inside(), false, finished);
+        self.end(End::Reset, finished);
     }
 
-    fn cause_of_reset(&self) -> Cause {
-        match self.stage {
+    fn end(&mut self, end: End, finished: &mut Vec<Finished>) {
+        let cause = match self.stage {
             Stage::Lookup | Stage::Connecting => Cause::ConnectReset,
             Stage::Proxy => Cause::ProxyRefused,
             Stage::Handshake => Cause::TlsClosed,
-            _ if self.reader.is_in_body() => Cause::BodyReset,
-            _ if self.outgoing.is_partly_sent() => Cause::SendReset,
-            _ => Cause::FirstByteReset,
-        }
+            Stage::Open | Stage::Closed => {
+                self.stage = Stage::Closed;
+                return self.protocol.end(end, finished);
+            }
+        };
+        self.fail(cause, finished);
     }
 
     /// Sending failed. The target may have answered before it went, so what it said is read first; `eof` or
     /// `reset` will follow. If the connection was reset, the kernel has said so here and says no more than that
     /// it is over.
     pub fn mute(&mut self, was_reset: bool) {
-        (self.mute, self.was_reset) = (true, was_reset);
-        self.keep_alive = false;
+        self.protocol.mute(was_reset);
     }
 
     /// The oldest exchange took too long: by phase.
     pub fn time_out(&mut self, finished: &mut Vec<Finished>) {
-        let started = self.in_flight.front().is_some_and(|e| e.first_byte != Instant::FAR);
         let cause = match self.stage {
-            Stage::Lookup => Cause::LookupTimeout,
-            Stage::Connecting | Stage::Proxy => Cause::ConnectTimeout,
-            Stage::Handshake => Cause::TlsTimeout,
-            _ if started => Cause::BodyTimeout,
-            _ if self.outgoing.is_partly_sent() => Cause::SendTimeout,
-            _ => Cause::FirstByteTimeout,
+            Stage::Lookup => Some(Cause::LookupTimeout),
+            Stage::Connecting | Stage::Proxy => Some(Cause::ConnectTimeout),
+            Stage::Handshake => Some(Cause::TlsTimeout),
+            Stage::Open | Stage::Closed => None,
         };
-        // Those behind it have deadlines of their own.
-        self.close_with(Some(cause), BROKEN, finished);
+        if self.protocol.time_out(cause, finished) == Flow::Over {
+            self.stage = Stage::Closed;
+        }
     }
 
     /// Ends every exchange with the same cause and closes.
     pub fn fail(&mut self, cause: Cause, finished: &mut Vec<Finished>) {
-        self.close_with(Some(cause), (cause, None), finished);
-    }
-
-    /// The connection is gone. Its oldest request is charged with that, unless there is nothing of an answer
-    /// and the target may never have looked at it. Of that the kernel knows only where the target shut down in
-    /// order (`by_eof`): a reset acknowledges nothing.
-    fn lost(&mut self, cause: Cause, inside: bool, by_eof: bool, finished: &mut Vec<Finished>) {
-        if self.stage != Stage::Open {
-            return self.fail(cause, finished);
-        }
-        let first = self.in_flight.front().filter(|_| !inside);
-        if first.is_some_and(|first| first.behind) {
-            return self.close_with(None, BROKEN, finished);
-        }
-        let is_reused = by_eof && first.is_some() && self.served as usize > self.in_flight.len();
-        let at = finished.len();
-        self.close_with(Some(cause), BROKEN, finished);
-        if is_reused {
-            finished[at].unserved = Some(Unserved::Reused);
-        }
-    }
-
-    /// Closes. `first` is what ended the oldest exchange, if that was not the end of all.
-    fn close_with(
-        &mut self,
-        first: Option<Cause>,
-        others: (Cause, Option<Unserved>),
-        finished: &mut Vec<Finished>,
-    ) {
         self.stage = Stage::Closed;
-        let first = first.map(|cause| (cause, None));
-        let ends = first.into_iter().chain(std::iter::repeat(others));
-        let ended = self.in_flight.drain(..).zip(ends);
-        finished.extend(ended.map(|(exchange, (cause, unserved))| Finished {
-            exchange,
-            result: Err(cause),
-            unserved,
-            location: None,
-        }));
+        self.protocol.fail(cause, finished);
     }
 
     /// The requests on their way, the oldest first.
     pub fn waiting(&mut self) -> impl Iterator<Item = &mut Exchange> {
-        self.in_flight.iter_mut()
+        self.protocol.waiting()
     }
 
     /// In the TLS library's words, why the session failed.
@@ -499,7 +320,7 @@ impl Connection {
     /// Takes the exchanges out without an end, for the engine to cut off.
     pub fn abandon(&mut self) -> impl Iterator<Item = Exchange> + '_ {
         self.stage = Stage::Closed;
-        self.in_flight.drain(..)
+        self.protocol.abandon()
     }
 }
 

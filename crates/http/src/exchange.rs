@@ -68,4 +68,31 @@ impl Exchange {
             group: self.group,
         }
     }
+
+    /// One that was begun at the clock's epoch and to which nothing has happened.
+    #[cfg(any(test, feature = "fuzzed"))]
+    pub fn begun(seq: u64) -> Self {
+        Self {
+            departure: Departure { seq, due: Instant::EPOCH },
+            sent: Instant::EPOCH,
+            first_byte: Instant::FAR,
+            blocked: Picos::ZERO,
+            bytes_out: 0,
+            bytes_in: 0,
+            body_in: 0,
+            waited: Picos::ZERO,
+            unread: Picos::ZERO,
+            unread_bound: Picos::ZERO,
+            group: Group(0),
+            asked: Asked::default(),
+            status: 0,
+            rules: Wanted::BY_PLAN,
+            written_at: Instant::EPOCH,
+            again: 0,
+            behind: false,
+            chain: None,
+            check: None,
+            url: None,
+        }
+    }
 }

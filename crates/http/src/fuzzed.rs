@@ -1,12 +1,13 @@
 //! What fuzz targets see of a connection's life, which is private otherwise. Tests and the feature `fuzzed`
 //! alone have it.
 
-use crate::connection::{Connection, Finished, Route, Stage};
+use crate::connection::{Connection, Route, Stage};
 use crate::exchange::Exchange;
 use crate::outgoing::Body;
-use crate::response::Asked;
-use crate::rules::{RuleBook, Rules, Wanted};
-use units::{Departure, Group, Instant, Picos};
+use crate::protocol::Finished;
+use crate::rules::{RuleBook, Rules};
+use crate::tunnel::Tunnel as Way;
+use units::Instant;
 
 /// What is sent through the tunnel.
 pub const REQUEST: &[u8] = b"GET /secret HTTP/1.1\r\nHost: target.example\r\n\r\n";
@@ -24,9 +25,9 @@ pub struct Tunnel {
 
 impl Default for Tunnel {
     fn default() -> Self {
-        let route = Route { connect: Some(CONNECT.to_vec()), ..Route::default() };
+        let route = Route { tunnel: Some(Box::new(Way::new(CONNECT.to_vec()))), ..Route::default() };
         let mut connection = Connection::new(route, Stage::Lookup, Instant::EPOCH);
-        connection.begin(exchange(0), REQUEST, Body::Inside);
+        connection.begin(Exchange::begun(0), REQUEST, Body::Inside);
         connection.connecting(Instant::EPOCH);
         connection.connected(Instant::EPOCH);
         let mut tunnel = Self {
@@ -49,7 +50,7 @@ impl Tunnel {
 
     /// The proxy closes.
     pub fn close(&mut self) {
-        self.connection.eof(Instant::EPOCH, &mut self.finished);
+        self.connection.eof(&mut self.finished);
         self.drain();
     }
 
@@ -90,32 +91,6 @@ impl Tunnel {
             self.connection.wrote(piece.len());
             self.sent.extend(piece);
         }
-    }
-}
-
-/// One that nothing has happened to.
-fn exchange(seq: u64) -> Exchange {
-    Exchange {
-        departure: Departure { seq, due: Instant::EPOCH },
-        sent: Instant::EPOCH,
-        first_byte: Instant::FAR,
-        blocked: Picos::ZERO,
-        bytes_out: 0,
-        bytes_in: 0,
-        body_in: 0,
-        waited: Picos::ZERO,
-        unread: Picos::ZERO,
-        unread_bound: Picos::ZERO,
-        group: Group(0),
-        asked: Asked::default(),
-        status: 0,
-        rules: Wanted::BY_PLAN,
-        written_at: Instant::EPOCH,
-        again: 0,
-        behind: false,
-        chain: None,
-        check: None,
-        url: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is worth telling about a run besides its figures: bounded, whatever happens.
 
-use crate::connection::Unserved;
+use crate::protocol::Unserved;
 
 /// Different sentences kept.
 const KEPT: usize = 8;

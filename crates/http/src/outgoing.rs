@@ -1,9 +1,12 @@
 //! What a connection still has to send: heads, then bodies, in order, without copying large bodies.
 
 use std::collections::VecDeque;
+use std::io::Write;
 
 /// Bodies up to this size are copied beside their head, so that one write carries both.
 pub const COPY_LIMIT: usize = 16 * 1024;
+/// Room for the size of a chunk in hexadecimal, and for two ends of lines.
+const CHUNK_FRAME: usize = 20;
 /// Memory that a connection keeps for its next request.
 const KEEP: usize = 4 * 1024;
 
@@ -15,7 +18,7 @@ pub enum Body {
     Inside,
     /// The body that the plan has for all requests follows, which is this long and is not copied.
     OfPlan(usize),
-    /// Pieces come from elsewhere, each already with its chunk framing.
+    /// Pieces come from elsewhere.
     Streamed,
     /// This many of the last bytes given with the head wait for a 100 (Continue).
     Held(usize),
@@ -38,8 +41,6 @@ pub struct Outgoing {
     stream_held: bool,
     /// Requests that stand behind a body.
     later: VecDeque<(Vec<u8>, Body)>,
-    /// A CONNECT request, sent before all else.
-    first: Vec<u8>,
 }
 
 impl Outgoing {
@@ -82,7 +83,8 @@ impl Outgoing {
         if self.held == 0 && self.at == self.bytes.len() {
             self.bytes.clear();
             self.at = 0;
-            if self.bytes.capacity() > KEEP {
+            // A body that goes on needs it again.
+            if self.bytes.capacity() > KEEP && !self.streaming {
                 self.bytes = Vec::new();
             }
         }
@@ -108,10 +110,16 @@ impl Outgoing {
         self.later.len()
     }
 
-    /// The next piece of a streamed body, framed; `last` ends it.
-    pub fn stream(&mut self, piece: &[u8], last: bool) {
+    /// The next piece of a streamed body, which becomes a chunk (RFC 9112 §7.1); one without bytes ends the
+    /// body. Says how long the chunk is.
+    pub fn stream(&mut self, piece: &[u8]) -> usize {
+        let before = self.bytes.len();
+        self.bytes.reserve(piece.len() + CHUNK_FRAME);
+        write!(self.bytes, "{:x}\r\n", piece.len()).expect("writing to memory does not fail");
         self.bytes.extend_from_slice(piece);
-        self.streaming = !last;
+        self.bytes.extend_from_slice(b"\r\n");
+        self.streaming = !piece.is_empty();
+        self.bytes.len() - before
     }
 
     /// Whether a body waits for a 100 (Continue).
@@ -144,16 +152,6 @@ impl Outgoing {
     /// Whether something is sent in part.
     pub fn is_partly_sent(&self) -> bool {
         self.at > 0 || self.streaming || self.body.is_some_and(|(_, at)| at > 0)
-    }
-
-    pub fn push_first(&mut self, request: Vec<u8>) {
-        self.first = request;
-    }
-    pub fn first(&self) -> &[u8] {
-        &self.first
-    }
-    pub fn took_first(&mut self, count: usize) {
-        self.first.drain(..count);
     }
 }
 
@@ -223,7 +221,7 @@ mod tests {
         assert!(outgoing.is_held() && !outgoing.wants_body());
         outgoing.release();
         assert!(!outgoing.is_held() && outgoing.wants_body());
-        outgoing.stream(b"0\r\n\r\n", true);
+        outgoing.stream(b"");
         drain(&mut outgoing, 100);
         outgoing.push(b"head", Body::HeldStream);
         drain(&mut outgoing, 100);
@@ -240,9 +238,9 @@ mod tests {
         assert!(!outgoing.wants_body());
         assert_eq!(drain(&mut outgoing, 100), b"head");
         assert!(outgoing.wants_body());
-        outgoing.stream(b"1\r\nx\r\n", false);
+        assert_eq!(outgoing.stream(b"x"), 6);
         assert_eq!(drain(&mut outgoing, 100), b"1\r\nx\r\n");
-        outgoing.stream(b"0\r\n\r\n", true);
+        outgoing.stream(b"");
         assert_eq!(drain(&mut outgoing, 100), b"0\r\n\r\n");
         assert!(!outgoing.wants_body());
     }

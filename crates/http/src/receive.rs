@@ -101,7 +101,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     pub(crate) fn eof(&mut self, slot: u32, now: Instant) {
         self.charge_end(slot, now);
         if let Some(place) = self.slots.get(slot) {
-            place.connection.eof(now, &mut self.finished);
+            place.connection.eof(&mut self.finished);
             self.settle(slot, now);
         }
     }
@@ -137,7 +137,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             // The kernel's word for a reset that came after the target had shut down in order.
             Errno::PIPE if place.connection.stage() == Stage::Open => {
                 place.connection.mute(false);
-                place.connection.eof(now, finished);
+                place.connection.eof(finished);
             }
             Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED => place.connection.reset(finished),
             _ if connecting => place.connection.fail(Cause::ConnectOther, finished),

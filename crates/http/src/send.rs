@@ -7,7 +7,6 @@ use units::{Instant, Record};
 use crate::connection::Stage;
 use crate::io::Driver;
 use crate::timers::Later;
-use crate::upload::Piece;
 use crate::worker::Worker;
 
 /// The most that is written to one socket in a turn of the loop, within one piece.
@@ -74,11 +73,11 @@ impl<D: Driver, R: Record> Worker<D, R> {
     /// Reads the next piece of a streamed body; false if the file can not be read.
     fn fill(&mut self, slot: u32) -> bool {
         let Some(place) = self.slots.get(slot) else { return false };
-        match self.upload.next(place.streamed) {
-            Ok(Piece { framed, length, is_last }) => {
+        match self.upload.piece(place.streamed) {
+            Ok(piece) => {
                 // The next request's body begins at its beginning.
-                place.streamed = if is_last { 0 } else { place.streamed + length };
-                place.connection.stream(framed, is_last);
+                place.streamed = if piece.is_empty() { 0 } else { place.streamed + piece.len() as u64 };
+                place.connection.stream(piece);
                 true
             }
             Err(error) => {

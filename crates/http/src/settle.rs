@@ -4,9 +4,10 @@ use clock::Clock;
 use plan::TargetUrl;
 use units::{Cause, CausePart, Instant, Outcome, Phase, Picos, Record};
 
-use crate::connection::{Finished, Stage, Unserved};
+use crate::connection::Stage;
 use crate::exchange::Exchange;
 use crate::io::Driver;
+use crate::protocol::{Finished, Unserved};
 use crate::pulse::SHORTEST;
 use crate::slots::Slot;
 use crate::worker::Worker;

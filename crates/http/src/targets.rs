@@ -12,6 +12,7 @@ use crate::endpoint::{EndpointId, Endpoints, Known};
 use crate::request::connect_request;
 use crate::resolver::Asker;
 use crate::tls::Layer;
+use crate::tunnel::Tunnel;
 
 /// Why TLS was not made ready, although there was a need for it.
 const NO_TLS: &str =
@@ -32,12 +33,16 @@ impl Targets {
         if !endpoint.key.tls {
             return Ok(Route::default());
         }
-        let connect = plan.connection.proxy.is_some().then(|| connect_request(plan, &endpoint.key));
         let (Some(name), Some(config)) = (&endpoint.server_name, &self.tls) else {
             return Err((Cause::RedirectTls, NO_TLS.to_owned()));
         };
         let layer = Layer::new(config, name).map_err(|error| (Cause::TlsProtocol, error.to_string()))?;
-        Ok(Route { connect, tls: Some(Box::new(layer)) })
+        let tunnel = plan
+            .connection
+            .proxy
+            .is_some()
+            .then(|| Box::new(Tunnel::new(connect_request(plan, &endpoint.key))));
+        Ok(Route { tunnel, tls: Some(Box::new(layer)) })
     }
 
     /// Asks for a name's addresses on behalf of a connection.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::Cause;
 
-use crate::outgoing::Outgoing;
+use crate::protocol::Protocol;
 use plan::{TlsPlan, TlsVersion};
 
 /// The most plaintext that is encrypted at once.
@@ -66,7 +66,7 @@ impl Layer {
 
     /// The next bytes for the wire; takes plaintext from `plain`, which sends `plan_body`, once
     /// the handshake is over.
-    pub fn output(&mut self, plain: Option<&mut Outgoing>, plan_body: &[u8]) -> &[u8] {
+    pub fn output(&mut self, plain: Option<&mut impl Protocol>, plan_body: &[u8]) -> &[u8] {
         if self.at == self.cipher.len() {
             self.cipher.clear();
             self.at = 0;
@@ -80,14 +80,14 @@ impl Layer {
         &self.cipher[self.at..]
     }
 
-    fn encrypt(&mut self, plain: &mut Outgoing, plan_body: &[u8]) {
-        let piece = plain.next_piece(plan_body);
+    fn encrypt(&mut self, plain: &mut impl Protocol, plan_body: &[u8]) {
+        let piece = plain.output(plan_body);
         if piece.is_empty() {
             return;
         }
         let count = piece.len().min(PIECE);
         let taken = self.session.writer().write(&piece[..count]).expect("writing to memory does not fail");
-        plain.took(taken);
+        plain.wrote(taken);
     }
 
     /// `count` bytes of `output` are with the kernel.

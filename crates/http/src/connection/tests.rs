@@ -1,10 +1,9 @@
 //! A connection's life without a socket: bytes and times go in by hand.
 
 use super::*;
-use crate::outgoing::Body;
-use crate::rules::{Rules, Wanted};
+use crate::protocol::Unserved;
+use crate::rules::Rules;
 use plan::{TlsPlan, TlsVersion};
-use units::{Departure, Group};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -12,34 +11,14 @@ fn at(millis: u64) -> Instant {
     Instant::EPOCH + Picos::from_millis(millis)
 }
 
-fn exchange(seq: u64) -> Exchange {
-    Exchange {
-        departure: Departure { seq, due: at(0) },
-        sent: at(0),
-        first_byte: Instant::FAR,
-        blocked: Picos::ZERO,
-        bytes_out: 0,
-        bytes_in: 0,
-        body_in: 0,
-        waited: Picos::ZERO,
-        unread: Picos::ZERO,
-        unread_bound: Picos::ZERO,
-        group: Group(0),
-        asked: Asked::default(),
-        status: 0,
-        rules: Wanted::BY_PLAN,
-        written_at: at(0),
-        again: 0,
-        behind: false,
-        chain: None,
-        check: None,
-        url: None,
-    }
-}
-
 /// A plan that wants nothing of its answers.
 fn rules() -> RuleBook {
     RuleBook::new(Rules::default())
+}
+
+/// Through a proxy that is asked so.
+fn through(connect: &[u8]) -> Route {
+    Route { tunnel: Some(Box::new(Tunnel::new(connect.to_vec()))), tls: None }
 }
 
 /// A plain connection that is open since 1 ms.
@@ -51,7 +30,7 @@ fn open() -> Connection {
 }
 
 fn begin(connection: &mut Connection, seq: u64) {
-    connection.begin(exchange(seq), b"GET / HTTP/1.1\r\n\r\n", Body::Inside);
+    connection.begin(Exchange::begun(seq), b"GET / HTTP/1.1\r\n\r\n", Body::Inside);
     drain(connection);
 }
 
@@ -96,7 +75,7 @@ fn phases_take_the_time_between_their_events() {
 #[test]
 fn a_request_may_wait_in_a_connection_that_is_not_up() {
     let mut connection = Connection::new(Route::default(), Stage::Lookup, at(0));
-    connection.begin(exchange(0), b"GET", Body::Inside);
+    connection.begin(Exchange::begun(0), b"GET", Body::Inside);
     assert!(connection.output(&[]).is_empty());
     connection.connecting(at(1));
     // Sending may be tried before the kernel says that the connection is up.
@@ -126,7 +105,7 @@ fn pipelined_answers_belong_to_their_requests_in_order() {
     assert!(finished.iter().all(|ended| ended.exchange.bytes_in == OK.len() as u64));
     // The one that is left has had no byte.
     let mut rest = Vec::new();
-    connection.eof(at(8), &mut rest);
+    connection.eof(&mut rest);
     assert_eq!(unserved(&rest), [(2, Err(Cause::PipelineClosed), Some(Unserved::BehindBroken))]);
 }
 
@@ -159,7 +138,7 @@ fn a_request_on_an_idle_connection_may_have_met_its_end() {
     begin(&mut connection, 1);
     assert_eq!(connection.written_before(), before);
     let mut finished = Vec::new();
-    connection.eof(at(6), &mut finished);
+    connection.eof(&mut finished);
     assert_eq!(unserved(&finished), [(1, Err(Cause::FirstByteClosed), Some(Unserved::Reused))]);
 
     // A reset may be the target's answer to the request.
@@ -181,7 +160,7 @@ fn a_request_on_an_idle_connection_may_have_met_its_end() {
         }
         receive(&mut connection, partial, at(6));
         let mut finished = Vec::new();
-        connection.eof(at(7), &mut finished);
+        connection.eof(&mut finished);
         assert_eq!(finished[0].unserved, None, "{partial:?}");
     }
 }
@@ -202,7 +181,7 @@ fn a_connection_that_carries_no_more_finishes_what_it_carries() {
 fn an_answer_that_comes_before_the_body_has_left_counts() {
     let upload = || {
         let mut connection = open();
-        connection.begin(exchange(0), b"head", Body::OfPlan(100_000));
+        connection.begin(Exchange::begun(0), b"head", Body::OfPlan(100_000));
         let sent = connection.output(&[]).len();
         connection.wrote(sent);
         connection.wrote(10_000);
@@ -224,15 +203,14 @@ fn an_answer_that_comes_before_the_body_has_left_counts() {
     let mut connection = upload();
     connection.mute(true);
     let mut finished = Vec::new();
-    connection.eof(at(6), &mut finished);
+    connection.eof(&mut finished);
     assert_eq!(results(&finished), [(0, Err(Cause::SendReset))]);
 }
 
 #[test]
 fn what_ends_a_connection_is_told_by_phase() {
     type End = fn(&mut Connection, &mut Vec<Finished>);
-    let (reset, eof, late): (End, End, End) =
-        (|c, f| c.reset(f), |c, f| c.eof(at(9), f), |c, f| c.time_out(f));
+    let (reset, eof, late): (End, End, End) = (|c, f| c.reset(f), |c, f| c.eof(f), |c, f| c.time_out(f));
     let head: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf";
     for (received, end, cause) in [
         (&b""[..], reset, Cause::FirstByteReset),
@@ -253,7 +231,7 @@ fn what_ends_a_connection_is_told_by_phase() {
         assert_eq!(connection.stage(), Stage::Closed);
     }
     let mut connecting = Connection::new(Route::default(), Stage::Lookup, at(0));
-    connecting.begin(exchange(0), b"GET", Body::Inside);
+    connecting.begin(Exchange::begun(0), b"GET", Body::Inside);
     let mut finished = Vec::new();
     connecting.time_out(&mut finished);
     assert_eq!(results(&finished), [(0, Err(Cause::LookupTimeout))]);
@@ -265,7 +243,7 @@ fn a_body_until_close_is_complete_at_close() {
     begin(&mut connection, 0);
     receive(&mut connection, b"HTTP/1.0 200 OK\r\n\r\nall of it", at(5));
     let mut finished = Vec::new();
-    connection.eof(at(6), &mut finished);
+    connection.eof(&mut finished);
     assert_eq!(results(&finished), [(0, Ok(()))]);
     assert_eq!(connection.stage(), Stage::Closed);
 }
@@ -298,13 +276,13 @@ fn broken_framing_is_the_first_requests_outcome() {
 #[test]
 fn a_body_waits_for_the_100_and_is_given_up_at_a_final_answer() {
     let mut connection = open();
-    connection.begin(exchange(0), b"headBODY", Body::Held(4));
+    connection.begin(Exchange::begun(0), b"headBODY", Body::Held(4));
     assert_eq!(drain(&mut connection), b"head");
     receive(&mut connection, b"HTTP/1.1 100 Continue\r\n\r\n", at(5));
     assert_eq!(drain(&mut connection), b"BODY");
 
     let mut refused = open();
-    refused.begin(exchange(0), b"headBODY", Body::Held(4));
+    refused.begin(Exchange::begun(0), b"headBODY", Body::Held(4));
     drain(&mut refused);
     let answer = b"HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n";
     assert_eq!(results(&receive(&mut refused, answer, at(5))), [(0, Ok(()))]);
@@ -314,19 +292,19 @@ fn a_body_waits_for_the_100_and_is_given_up_at_a_final_answer() {
 
 #[test]
 fn a_tunnel_comes_before_everything_else() {
-    let route = Route { connect: Some(b"CONNECT h:443 HTTP/1.1\r\n\r\n".to_vec()), tls: None };
+    let route = through(b"CONNECT h:443 HTTP/1.1\r\n\r\n");
     let mut connection = Connection::new(route, Stage::Lookup, at(0));
     connection.connecting(at(0));
-    connection.begin(exchange(0), b"GET", Body::Inside);
+    connection.begin(Exchange::begun(0), b"GET", Body::Inside);
     assert!(connection.output(&[]).is_empty(), "the proxy is not connected");
     connection.connected(at(1));
     assert_eq!(drain(&mut connection), b"CONNECT h:443 HTTP/1.1\r\n\r\n");
     assert!(receive(&mut connection, b"HTTP/1.1 200 Connection established\r\n\r\n", at(2)).is_empty());
     assert_eq!(drain(&mut connection), b"GET");
 
-    let route = Route { connect: Some(b"CONNECT".to_vec()), tls: None };
+    let route = through(b"CONNECT");
     let mut refused = Connection::new(route, Stage::Connecting, at(0));
-    refused.begin(exchange(0), b"GET", Body::Inside);
+    refused.begin(Exchange::begun(0), b"GET", Body::Inside);
     refused.connected(at(1));
     let finished = receive(&mut refused, b"HTTP/1.1 403 Forbidden\r\n\r\n", at(2));
     assert_eq!(results(&finished), [(0, Err(Cause::ProxyRefused))]);
@@ -390,10 +368,10 @@ fn tls_carries_requests_and_answers_however_the_bytes_are_split() {
         let config = crate::tls::configure(&tls_plan()).unwrap();
         let name = crate::tls::server_name("target.test").unwrap();
         let tls = Some(Box::new(Layer::new(&config, &name).unwrap()));
-        let mut connection = Connection::new(Route { connect: None, tls }, Stage::Lookup, at(0));
+        let mut connection = Connection::new(Route { tunnel: None, tls }, Stage::Lookup, at(0));
         let mut server = Server::new();
         connection.connecting(at(0));
-        connection.begin(exchange(0), b"GET / HTTP/1.1\r\n\r\n", Body::Inside);
+        connection.begin(Exchange::begun(0), b"GET / HTTP/1.1\r\n\r\n", Body::Inside);
         connection.connected(at(1));
         let (mut handshake, mut finished) = (None, Vec::new());
         for turn in 2..8 {
@@ -422,9 +400,9 @@ fn secured() -> (Connection, Server) {
     let config = crate::tls::configure(&tls_plan()).unwrap();
     let name = crate::tls::server_name("target.test").unwrap();
     let tls = Some(Box::new(Layer::new(&config, &name).unwrap()));
-    let mut connection = Connection::new(Route { connect: None, tls }, Stage::Connecting, at(0));
+    let mut connection = Connection::new(Route { tunnel: None, tls }, Stage::Connecting, at(0));
     let mut server = Server::new();
-    connection.begin(exchange(0), b"GET / HTTP/1.1\r\n\r\n", Body::Inside);
+    connection.begin(Exchange::begun(0), b"GET / HTTP/1.1\r\n\r\n", Body::Inside);
     connection.connected(at(1));
     for _ in 0..6 {
         let from_server = server.turn(&drain(&mut connection));
@@ -444,14 +422,14 @@ fn a_body_until_close_is_whole_only_if_tls_says_so() {
             server.0.send_close_notify();
         }
         let mut finished = receive(&mut connection, &server.turn(b""), at(5));
-        connection.eof(at(6), &mut finished);
+        connection.eof(&mut finished);
         assert_eq!(results(&finished), [(0, expected)]);
     }
     // A length is word enough.
     let (mut connection, mut server) = secured();
     server.0.writer().write_all(OK).unwrap();
     let mut finished = receive(&mut connection, &server.turn(b""), at(5));
-    connection.eof(at(6), &mut finished);
+    connection.eof(&mut finished);
     assert_eq!(results(&finished), [(0, Ok(()))]);
 }
 
@@ -488,7 +466,7 @@ fn a_certificate_given_as_its_own_authority_is_trusted_by_name_and_date() {
         let mut client = Layer::new(&config, &name).unwrap();
         let mut verdict = Ok(false);
         for _ in 0..4 {
-            let out = client.output(None, &[]).to_vec();
+            let out = client.output(None::<&mut Http1>, &[]).to_vec();
             client.wrote(out.len());
             // After its alert the server says no more.
             let answer = if verdict.is_ok() { server.turn(&out) } else { Vec::new() };
@@ -504,8 +482,8 @@ fn bytes_that_are_not_tls_fail_the_handshake() {
     let config = crate::tls::configure(&tls_plan()).unwrap();
     let name = crate::tls::server_name("target.test").unwrap();
     let tls = Some(Box::new(Layer::new(&config, &name).unwrap()));
-    let mut connection = Connection::new(Route { connect: None, tls }, Stage::Connecting, at(0));
-    connection.begin(exchange(0), b"GET", Body::Inside);
+    let mut connection = Connection::new(Route { tunnel: None, tls }, Stage::Connecting, at(0));
+    connection.begin(Exchange::begun(0), b"GET", Body::Inside);
     connection.connected(at(1));
     let finished = receive(&mut connection, b"HTTP/1.1 400 Bad Request\r\n\r\n", at(2));
     assert_eq!(results(&finished), [(0, Err(Cause::TlsProtocol))]);
