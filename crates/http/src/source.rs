@@ -4,34 +4,30 @@
 //! A file means the same whatever its length: each line is read when its turn comes. Only what a file says as a
 //! whole is found before the start: the names and the weights of its lines, if it has any.
 
-use plan::{
-    LineGlance, Order, Plan, RequestLine, Source, TargetUrl, Template, TemplateContext, Unfit, UrlProblem,
-};
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::ops::ControlFlow;
+mod chooser;
+mod file;
+mod groups;
+mod values;
+
+use plan::{Order, Plan, RequestLine, Source, TargetUrl};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use units::{Group, Instant, Miss};
 
-use crate::endpoint::{EndpointId, Endpoints, known_without_asking};
+pub use chooser::{Chooser, Staged};
+use chooser::{Line, Unstaged};
+use file::{check_file, endpoint_of, look_over, request_line};
+use groups::{Groups, Survey};
+use values::{Files, Values};
+
+use crate::endpoint::{Endpoints, known_without_asking};
 use crate::lines::{CHECKED_FIRST, Draws, LineCursor, LineFile, LinesError, Shuffle};
-use crate::outgoing::Body;
-use crate::request::{BodyAfter, Meta, Prepared, RequestError, Writer};
-use crate::rules::{RuleBook, Rules, Wanted};
+use crate::request::{Prepared, RequestError, Writer};
+use crate::rules::Rules;
 use crate::same::UrlKey;
 
-/// Rows of the per-name table, the last being "other".
-const GROUPS: usize = Group::MOST_NAMES + 1;
-/// URLs without names get a row each up to this many.
-const URL_GROUPS: usize = 32;
-/// Bad lines of which the place is remembered.
-const REMEMBERED: usize = 16;
 /// Names that are known before the run begins.
 const KNOWN_NAMES: usize = 64;
-/// The lines of a file up to this size are kept once they are prepared, up to so many of them.
-const KEPT_FILE: u64 = 4 << 20;
-const KEPT_LINES: usize = 10_000;
 
 /// Why the requests of a plan could not be made ready.
 #[derive(Debug, thiserror::Error)]
@@ -231,101 +227,6 @@ fn pick(order: Order, weights: &[u64], count: usize, seed: u64, seq: u64) -> usi
     index as usize
 }
 
-/// Looks at the first lines, so that what is wrong with a file is mostly said before the start; and says how
-/// many.
-fn check_file(
-    file: &LineFile,
-    plan: &Plan,
-    mut check: impl FnMut(&RequestLine) -> Result<(), SourceError>,
-) -> Result<(LineKind, usize), SourceError> {
-    let (mut kind, mut count, mut failed) = (None, 0, None);
-    let checked = file.check_first(|_, line| {
-        let text = std::str::from_utf8(line).map_err(|_| "is not UTF-8 text".to_owned())?;
-        let kind = *kind.get_or_insert(if text.starts_with('{') { LineKind::Json } else { LineKind::Url });
-        let line = request_line(text, kind, plan.request.templates)?;
-        count += 1;
-        match check(&line) {
-            Ok(()) => Ok(()),
-            Err(SourceError::Request(error)) => Err(error.to_string()),
-            // Of no one line.
-            Err(other) => {
-                failed.get_or_insert(other);
-                Ok(())
-            }
-        }
-    });
-    match failed {
-        Some(error) => Err(error),
-        None => Ok(checked.map(|()| (kind.unwrap_or(LineKind::Url), count))?),
-    }
-}
-
-/// Finds what the file says as a whole. Only JSON lines have names and weights, and only a file that mentions
-/// them is read to its end.
-fn look_over(file: &mut LineFile, order: Order, kind: LineKind) -> Result<Groups, SourceError> {
-    // A key may be written with escapes.
-    let mentions = |file: &LineFile, key: &str| kind == LineKind::Json && file.mentions(&[key, "\\u"]);
-    let mut survey = Survey::default();
-    let may_have_names = mentions(file, "\"name\"");
-    file.each(|_, line| {
-        let text = String::from_utf8_lossy(line);
-        let name = if may_have_names { LineGlance::at(&text).name } else { None };
-        survey.add(name.as_deref(), || url_of(&text, kind));
-        if survey.is_full(may_have_names) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    if mentions(file, "\"weight\"") {
-        weigh(file, order)?;
-    }
-    Ok(survey.groups())
-}
-
-fn weigh(file: &mut LineFile, order: Order) -> Result<(), SourceError> {
-    fn own_weight(line: &[u8]) -> Option<u32> {
-        std::str::from_utf8(line).ok().and_then(|text| LineGlance::at(text).weight)
-    }
-    let mut first = None;
-    file.each(|start, line| {
-        first = own_weight(line).map(|_| start as u64);
-        if first.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    match first {
-        None => Ok(()),
-        Some(start) if order != Order::Random => {
-            Err(SourceError::Weights { path: file.path().to_owned(), line: file.line_number_at(start) })
-        }
-        Some(_) => Ok(file.weigh(|line| own_weight(line).map_or(1, u64::from))?),
-    }
-}
-
-fn url_of(text: &str, kind: LineKind) -> String {
-    match kind {
-        LineKind::Url => text.to_owned(),
-        LineKind::Json => {
-            RequestLine::from_json(text, false).map_or_else(|_| text.to_owned(), |line| line.url)
-        }
-    }
-}
-
-fn request_line(text: &str, kind: LineKind, templates: bool) -> Result<RequestLine, String> {
-    match kind {
-        LineKind::Json => RequestLine::from_json(text, templates).map_err(|error| error.to_string()),
-        LineKind::Url => {
-            let say = |problem: UrlProblem| format!("{problem}; expected {}", problem.expected());
-            TargetUrl::parse(text).map_err(say)?;
-            if templates {
-                Template::compile(text).map_err(|error| error.to_string())?;
-            }
-            Ok(RequestLine { url: text.to_owned(), ..Default::default() })
-        }
-    }
-}
-
-fn endpoint_of(url: &str, endpoints: &mut Endpoints, plan: &Plan) -> Result<EndpointId, SourceError> {
-    let parsed =
-        TargetUrl::parse(url).map_err(|problem| RequestError::Url { url: url.to_owned(), problem })?;
-    endpoints.of(&parsed, Instant::EPOCH, &plan.resolve).ok_or(SourceError::TooManyTargets)
-}
-
 fn weights(lines: &[RequestLine]) -> Vec<u64> {
     if lines.iter().all(|line| line.weight.is_none()) {
         return Vec::new();
@@ -355,310 +256,6 @@ impl Known {
             self.authorities.push(parsed.authority.into());
             self.urls.push(url.into());
         }
-    }
-}
-
-/// Rows of the results: one for each name, or for each URL where there are few; the rest in "other".
-#[derive(Debug, Default)]
-struct Groups {
-    names: Vec<String>,
-    index: HashMap<String, Group>,
-    /// By name, not by URL.
-    named: bool,
-}
-
-const UNNAMED: &str = "(unnamed)";
-
-impl Groups {
-    fn of(&self, line: &RequestLine) -> Group {
-        match &line.name {
-            Some(name) if self.named => self.of_name(name),
-            _ => self.of_url(&line.url),
-        }
-    }
-
-    /// Of a line without a name.
-    fn of_url(&self, url: &str) -> Group {
-        match self.index.is_empty() {
-            true => Group(0),
-            false => self.of_name(if self.named { UNNAMED } else { url }),
-        }
-    }
-
-    fn of_name(&self, name: &str) -> Group {
-        self.index.get(name).copied().unwrap_or(Group(GROUPS as u16 - 1))
-    }
-}
-
-/// What lines say about the groups, one after another.
-#[derive(Default)]
-struct Survey {
-    names: Vec<String>,
-    urls: Vec<String>,
-    lines: usize,
-    named: bool,
-}
-
-impl Survey {
-    fn add(&mut self, name: Option<&str>, url: impl FnOnce() -> String) {
-        self.lines += 1;
-        self.named |= name.is_some();
-        let name = name.unwrap_or(UNNAMED);
-        if self.names.len() < GROUPS - 1 && !self.names.iter().any(|known| known == name) {
-            self.names.push(name.to_owned());
-        }
-        if self.lines <= URL_GROUPS {
-            let url = url();
-            if !self.urls.contains(&url) {
-                self.urls.push(url);
-            }
-        }
-    }
-
-    /// Whether further lines change nothing.
-    fn is_full(&self, may_have_names: bool) -> bool {
-        self.lines > URL_GROUPS && (!may_have_names || self.named && self.names.len() == GROUPS - 1)
-    }
-
-    fn groups(self) -> Groups {
-        let mut names = match (self.named, self.lines) {
-            (true, _) => self.names,
-            (false, 2..=URL_GROUPS) => self.urls,
-            (false, _) => return Groups::default(),
-        };
-        let index = names.iter().enumerate().map(|(at, name)| (name.clone(), Group(at as u16))).collect();
-        if names.len() == GROUPS - 1 {
-            names.push(Group::OTHER.to_owned());
-        }
-        Groups { names, index, named: self.named }
-    }
-}
-
-/// Files of `{line:FILE}`, by their names.
-#[derive(Debug)]
-struct Files {
-    /// In the order of their numbers: those that were named before the start.
-    first: Vec<(String, Arc<LineFile>)>,
-    /// Those that lines further down named.
-    later: Mutex<HashMap<String, Arc<LineFile>>>,
-    seed: u64,
-}
-
-impl Files {
-    fn open(names: Vec<String>, seed: u64) -> Result<Self, SourceError> {
-        let open = |name: String| match LineFile::open(name.as_ref(), Order::Sequential, seed) {
-            Ok(file) => Ok((name, Arc::new(file))),
-            Err(error) => Err(SourceError::Placeholder { name, error }),
-        };
-        let first = names.into_iter().map(open).collect::<Result<_, _>>()?;
-        Ok(Self { first, later: Mutex::default(), seed })
-    }
-
-    /// Opened by the thread that needs it first.
-    fn later(&self, name: &str) -> Result<Arc<LineFile>, SourceError> {
-        let mut later = self.later.lock().expect("nobody panics while holding it");
-        if let Some(file) = later.get(name) {
-            return Ok(file.clone());
-        }
-        let file = LineFile::open(name.as_ref(), Order::Sequential, self.seed)
-            .map_err(|error| SourceError::Placeholder { name: name.to_owned(), error })?;
-        Ok(later.entry(name.to_owned()).or_insert(Arc::new(file)).clone())
-    }
-}
-
-/// A request ready to be begun: its bytes are in the buffer that was given.
-#[derive(Debug)]
-pub struct Staged {
-    pub endpoint: EndpointId,
-    pub meta: Meta,
-    pub rules: Wanted,
-    pub body: Body,
-    /// Bytes of the body that are not among the bytes given.
-    pub body_bytes: u64,
-    pub url: Option<UrlKey>,
-}
-
-/// One thread's way through the requests.
-pub struct Chooser {
-    requests: Arc<Requests>,
-    cursor: Option<LineCursor>,
-    /// Prepared requests and the places of their rules: by their number in the plan, or by where their line
-    /// begins.
-    prepared: HashMap<u64, (Prepared, u32)>,
-    /// Whether they are worth keeping.
-    keeps: bool,
-    pub rules: RuleBook,
-    /// The URL of the request that was staged last, where redirects are followed.
-    last_url: String,
-    values: Values,
-    scratch: Vec<u8>,
-    line_meta: Meta,
-    /// What is wrong with lines, and their offsets.
-    pub bad_lines: Vec<(u64, String)>,
-    pub lost: Option<String>,
-    /// Milliseconds since 1970 at the clock's epoch.
-    epoch_ms: u64,
-}
-
-/// Files of `{line:FILE}` as one thread reads them.
-struct Values {
-    names: Vec<String>,
-    cursors: Vec<LineCursor>,
-}
-
-impl Values {
-    /// Opens what was named since.
-    fn follow(&mut self, files: &Files) -> Result<(), SourceError> {
-        while let Some(name) = self.names.get(self.cursors.len()) {
-            match files.later(name) {
-                Ok(file) => self.cursors.push(LineCursor::new(&file)),
-                Err(error) => {
-                    self.names.truncate(self.cursors.len());
-                    return Err(error);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn describe(&self, unfit: Unfit, at: u64) -> String {
-        let file = unfit.file();
-        let line = self.cursors[file].file().line_number_at(at);
-        format!("{{line:{}}}, line {line}: {unfit}", self.names[file])
-    }
-}
-
-/// Why there is no request for a departure.
-enum Unstaged {
-    /// The whole file is lost.
-    Lost(String),
-    /// The line that begins there is no request.
-    Bad(u64, String),
-    /// A value for that line can not stand in it: the file, and where in it the value begins.
-    Value(u64, Unfit, u64),
-}
-
-/// What a request is made of.
-#[derive(Clone, Copy)]
-enum Line<'a> {
-    OfPlan(&'a RequestLine),
-    OfFile(&'a str, LineKind),
-}
-
-impl Chooser {
-    pub fn new(requests: &Arc<Requests>, plan: &Plan, epoch_ms: u64) -> Self {
-        let (cursor, keeps) = match &requests.from {
-            From::File { file, .. } => (Some(LineCursor::new(file)), file.length() <= KEPT_FILE),
-            From::Plan { .. } => (None, true),
-        };
-        let first = &requests.files.first;
-        Self {
-            cursor,
-            prepared: HashMap::new(),
-            keeps,
-            values: Values {
-                names: first.iter().map(|(name, _)| name.clone()).collect(),
-                cursors: first.iter().map(|(_, file)| LineCursor::new(file)).collect(),
-            },
-            scratch: Vec::new(),
-            line_meta: requests.writer.line_meta(Group(0)),
-            rules: RuleBook::new(Rules::new(&plan.request.expect, plan.request.same_checksum)),
-            last_url: String::new(),
-            bad_lines: Vec::new(),
-            lost: None,
-            epoch_ms,
-            requests: requests.clone(),
-        }
-    }
-
-    pub fn requests(&self) -> &Arc<Requests> {
-        &self.requests
-    }
-
-    /// The URL of the request that was staged last; `None` where no redirect is followed.
-    pub fn last_url(&self) -> Option<&str> {
-        self.requests.follows.then_some(self.last_url.as_str())
-    }
-
-    /// Puts the request of departure `seq` into `out`.
-    pub fn stage(
-        &mut self,
-        seq: u64,
-        now: Instant,
-        plan: &Plan,
-        endpoints: &mut Endpoints,
-        out: &mut Vec<u8>,
-    ) -> Result<Staged, Miss> {
-        out.clear();
-        let (offset, problem) = match self.try_stage(seq, now, plan, endpoints, out) {
-            Ok(staged) => return Ok(staged),
-            Err(Unstaged::Lost(why)) => {
-                self.lost = Some(why);
-                return Err(Miss::SourceLost);
-            }
-            _ if self.bad_lines.len() == REMEMBERED => return Err(Miss::BadLine),
-            Err(Unstaged::Bad(offset, problem)) => (offset, problem),
-            Err(Unstaged::Value(offset, unfit, at)) => (offset, self.values.describe(unfit, at)),
-        };
-        if !self.bad_lines.iter().any(|(known, what)| *known == offset && *what == problem) {
-            self.bad_lines.push((offset, problem));
-        }
-        Err(Miss::BadLine)
-    }
-
-    fn try_stage(
-        &mut self,
-        seq: u64,
-        now: Instant,
-        plan: &Plan,
-        endpoints: &mut Endpoints,
-        out: &mut Vec<u8>,
-    ) -> Result<Staged, Unstaged> {
-        let requests = &*self.requests;
-        let (key, line) = requests.line(seq, self.cursor.as_mut())?;
-        let bad = |problem: String| Unstaged::Bad(key, problem);
-        let draws = Draws::new(!requests.seed, seq);
-        let now_ms = self.epoch_ms + now.since_epoch().as_nanos() / 1_000_000;
-        let (values, scratch) = (&mut self.values, &mut self.scratch);
-        if let Line::OfFile(text, LineKind::Url) = line {
-            let url = TargetUrl::parse(text).map_err(|problem| bad(problem.to_string()))?;
-            if requests.writer.is_bare(text, &url) {
-                let endpoint = endpoints.of(&url, now, &plan.resolve);
-                let endpoint = endpoint.ok_or_else(|| bad(SourceError::TooManyTargets.to_string()))?;
-                let mut context = Context { seq, draws, now_ms, cursors: &mut values.cursors, at: 0 };
-                let after = requests.writer.line(&url, out, scratch, &mut context);
-                let BodyAfter { body, bytes } =
-                    after.map_err(|unfit| Unstaged::Value(key, unfit, context.at))?;
-                let meta = Meta { group: requests.group_of.of_url(text), ..self.line_meta };
-                let url = requests.key_of(text, &mut self.last_url);
-                let rules = Wanted::BY_PLAN;
-                return Ok(Staged { endpoint, meta, rules, body, body_bytes: bytes, url });
-            }
-        }
-        let mut make = || requests.prepare(line, plan, endpoints, values).map_err(bad);
-        let may_keep = self.keeps && self.prepared.len() < KEPT_LINES;
-        let fresh;
-        let (prepared, rules) = match self.prepared.entry(key) {
-            Entry::Occupied(kept) => {
-                let (prepared, rules) = &*kept.into_mut();
-                (prepared, Wanted::Kept(*rules))
-            }
-            Entry::Vacant(free) if may_keep => {
-                let (prepared, own) = make()?;
-                let rules = own.map_or(RuleBook::BY_PLAN, |own| self.rules.keep(own));
-                (&free.insert((prepared, rules)).0, Wanted::Kept(rules))
-            }
-            Entry::Vacant(_) => {
-                let (prepared, own) = make()?;
-                fresh = prepared;
-                (&fresh, own.map_or(Wanted::BY_PLAN, |own| Wanted::Own(Box::new(own))))
-            }
-        };
-        let mut context = Context { seq, draws, now_ms, cursors: &mut values.cursors, at: 0 };
-        let after = requests.writer.render(prepared, out, scratch, &mut context);
-        let BodyAfter { body, bytes } = after.map_err(|unfit| Unstaged::Value(key, unfit, context.at))?;
-        let url = requests.key_of(&prepared.url, &mut self.last_url);
-        Ok(Staged { endpoint: prepared.endpoint, meta: prepared.meta, rules, body, body_bytes: bytes, url })
     }
 }
 
@@ -714,38 +311,6 @@ impl Requests {
             last.push_str(url);
         }
         self.compares.then(|| UrlKey::of(url))
-    }
-}
-
-/// Values for templates: everything random follows from the seed and the sequence number.
-struct Context<'a> {
-    seq: u64,
-    draws: Draws,
-    now_ms: u64,
-    cursors: &'a mut [LineCursor],
-    /// Where the last line of a file begins.
-    at: u64,
-}
-
-impl TemplateContext for Context<'_> {
-    fn seq(&mut self) -> u64 {
-        self.seq
-    }
-    fn random(&mut self) -> u64 {
-        self.draws.next()
-    }
-    fn now_ms(&mut self) -> u64 {
-        self.now_ms
-    }
-    fn line(&mut self, file: usize, out: &mut Vec<u8>) -> bool {
-        match self.cursors[file].line_for(self.seq) {
-            Ok((line, at)) => {
-                out.extend_from_slice(line);
-                self.at = at.offset;
-                true
-            }
-            Err(_) => false,
-        }
     }
 }
 
