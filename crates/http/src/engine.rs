@@ -4,16 +4,27 @@
 //! Plan ─ prepare (files, certificates, names) ─► Engine ─ start (recorders) ─► Running ─ join ─► Notes
 //! ```
 
+mod checks;
+mod facts;
+mod thread;
+
 use clock::priority::{self, Demand, Grant};
 use clock::{Clock, HostClock};
 use plan::{Arrivals, Body, Load, Plan, Shape, Spin};
 use rustls::ClientConfig;
 use schedule::{Limits, ScheduleError, Share};
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use units::{Count, Fraction, Instant, Picos, Rate, Record};
+use units::{Count, Instant, Picos, Rate, Record};
+
+use checks::{check_cpus, check_memory, open_body};
+pub use facts::Facts;
+#[cfg(test)]
+pub(crate) use thread::own_descriptors;
+use thread::spawn;
 
 use crate::checker::Checker;
 use crate::composer::Composer;
@@ -21,10 +32,10 @@ use crate::control::Control;
 use crate::dial::Dialer;
 use crate::endpoint::{Endpoints, Known, of_family};
 use crate::feed::Feed;
+use crate::io;
 use crate::io::choose::{self, Choice};
 use crate::io::epoll::Epoll;
 use crate::io::uring::Uring;
-use crate::io::{self, Driver};
 use crate::limit::Limit;
 use crate::notes::Notes;
 use crate::pacer::{Pacer, Times};
@@ -34,12 +45,10 @@ use crate::source::{Chooser, Requests, SourceError};
 use crate::targets::Targets;
 use crate::tls::{self, TlsError};
 use crate::upload::Upload;
-use crate::worker::{Parts, Worker};
+use crate::worker::Parts;
 
 /// Names that are looked up before the run begins; further ones when they are needed.
 const EARLY_NAMES: usize = 64;
-/// Bytes that a connection takes at least.
-const EACH_CONNECTION: usize = 1024;
 
 /// Why a run could not begin; nothing was sent.
 #[derive(Debug, thiserror::Error)]
@@ -81,28 +90,25 @@ pub struct Engine {
     priority: Grant,
 }
 
-/// How the engine will run, for `environment.json` and the recorders.
-#[derive(Clone, Debug)]
-pub struct Facts {
-    pub threads: u32,
-    pub threads_reason: String,
-    pub spin: bool,
-    pub spin_reason: String,
-    pub priority: String,
-    pub priority_reason: String,
-    pub io: Choice,
-    /// How it is known when answers could be read (`kernel stamps`, `bound`, `none`), and why.
-    pub arrivals: (&'static str, String),
-    /// Names of the groups; empty if there is only one.
-    pub groups: Vec<String>,
-}
-
 /// Threads at work.
 pub struct Running {
     threads: Vec<JoinHandle<Notes>>,
     requests: Arc<Requests>,
     pub control: Arc<Control>,
 }
+
+/// What the threads of a run are given alike.
+struct Common<'a> {
+    origin: Instant,
+    resolver: &'a Resolver,
+    /// Names that were looked up before the start.
+    early: &'a [EarlyName],
+    same: Option<Arc<SameBodies>>,
+    control: &'a Arc<Control>,
+}
+
+/// Host, port and addresses.
+type EarlyName = (Box<str>, u16, Vec<SocketAddr>);
 
 impl Engine {
     /// Opens everything the plan names. Nothing is sent.
@@ -160,73 +166,9 @@ impl Engine {
         })
     }
 
-    pub fn facts(&self) -> Facts {
-        Facts {
-            threads: self.threads,
-            threads_reason: match self.plan.engine.threads {
-                _ if self.threads < wanted_threads(&self.plan) => {
-                    "one for each connection; more would have nothing to do".to_owned()
-                }
-                Some(_) => "asked for".to_owned(),
-                None => format!("{} CPUs may be used, one is left to the rest", usable_cpus()),
-            },
-            spin: self.spin,
-            spin_reason: self.spin_reason(),
-            priority: self.priority.level.words(),
-            priority_reason: self.priority.why.clone(),
-            io: self.io.clone(),
-            arrivals: self.arrivals(),
-            groups: self.requests.groups.clone(),
-        }
-    }
-
-    /// How it is known when answers could be read, and why.
-    fn arrivals(&self) -> (&'static str, String) {
-        let plan = &self.plan;
-        if plan.connection.unix.is_some() {
-            return ("bound", "the kernel stamps nothing on Unix sockets".to_owned());
-        }
-        if plan.connection.throttle.is_some() {
-            return ("none", "the plan itself lets responses lie unread (--throttle)".to_owned());
-        }
-        ("kernel stamps", "every read brings the kernel's software receive stamp".to_owned())
-    }
-
     /// Whether a closed loop may sleep while answers gather.
     fn gathers(&self) -> bool {
         self.plan.engine.spin == Spin::Auto && matches!(self.plan.load, Load::Closed { .. })
-    }
-
-    fn spin_reason(&self) -> String {
-        match (self.plan.engine.spin, &self.plan.load) {
-            (Spin::Always | Spin::Never, _) => "asked for".to_owned(),
-            (Spin::Auto, Load::Closed { .. }) => {
-                "a closed loop has no due times to meet; when it is busy, it naps while responses gather"
-                    .to_owned()
-            }
-            (Spin::Auto, Load::Open { .. }) if self.spin => "a CPU can be spared for each thread".to_owned(),
-            (Spin::Auto, Load::Open { .. }) => {
-                format!("{} threads on {} CPUs leave none to spare", self.threads, os::cpus::online())
-            }
-        }
-    }
-
-    /// The rate, if it may be changed while the run goes on, or why not.
-    pub fn steerable(&self) -> Result<Rate, &'static str> {
-        let Load::Open { arrivals, .. } = &self.plan.load else {
-            return Err("a closed loop has no rate: it goes as fast as the target responds");
-        };
-        match arrivals.shape {
-            _ if self.plan.stop.requests.is_some() => {
-                Err("the run has a number of requests, and its length follows from the rate")
-            }
-            Shape::Constant(_) if arrivals.jitter != Fraction::ZERO => {
-                Err("due times have jitter, which is a share of one gap")
-            }
-            Shape::Constant(rate) => Ok(rate),
-            Shape::Poisson(_) => Err("the gaps are drawn from one distribution"),
-            _ => Err("the plan says how the rate changes"),
-        }
     }
 
     /// The URLs of the first `count` requests, in order.
@@ -246,10 +188,11 @@ impl Engine {
         let origin = self.clock.now() + Picos::from_millis(2);
         let recorders = recorders(origin);
         let mut threads = Vec::new();
+        let common = Common { origin, resolver: &resolver, early: &early, same, control: &control };
         for (index, recorder) in recorders.into_iter().enumerate() {
             let waker = io::waker().map_err(EngineError::Driver)?;
             let other_end = rustix::io::fcntl_dupfd_cloexec(&waker, 0).map_err(EngineError::Driver)?;
-            let parts = self.parts(index as u32, origin, &resolver, other_end, &early, &same, &control)?;
+            let parts = self.parts(index as u32, other_end, &common)?;
             let handle = match self.io.uring {
                 true => spawn(index, &self.plan, &self.priority, parts, move || Uring::new(waker), recorder),
                 false => spawn(index, &self.plan, &self.priority, parts, move || Epoll::new(waker), recorder),
@@ -259,24 +202,20 @@ impl Engine {
         Ok(Running { threads, requests: self.requests, control })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one call, inside `start`")]
     fn parts(
         &self,
         index: u32,
-        origin: Instant,
-        resolver: &Resolver,
         waker: rustix::fd::OwnedFd,
-        early: &[(Box<str>, u16, Vec<std::net::SocketAddr>)],
-        same: &Option<Arc<SameBodies>>,
-        control: &Arc<Control>,
+        common: &Common<'_>,
     ) -> Result<Parts, EngineError> {
+        let origin = common.origin;
         let plan = &self.plan;
         let share = Share::new(index, self.threads)?;
         let server_name = plan.tls.server_name.as_deref().map(tls::server_name).transpose()?;
         let mut endpoints = Endpoints::new(plan.connection.proxy.clone(), server_name);
         // Before the addresses, which belong to these.
         self.requests.teach(&mut endpoints, plan);
-        for (host, port, addresses) in early {
+        for (host, port, addresses) in common.early {
             if let Some(id) = endpoints.find_name(host, *port) {
                 endpoints.name(id).state = Known::Addresses(addresses.clone(), origin);
             }
@@ -285,7 +224,7 @@ impl Engine {
         let epoch_ms = (clock::unix_ns() / 1_000_000)
             .saturating_sub(self.clock.now().since_epoch().as_nanos() / 1_000_000);
         let (most_open, mut feed) = self.feed(share, origin, end)?;
-        if control.may_steer() {
+        if common.control.may_steer() {
             feed.stay_until(end);
         }
         let ramp = plan.connection.ramp;
@@ -294,16 +233,16 @@ impl Engine {
         Ok(Parts {
             plan: plan.clone(),
             clock: self.clock,
-            control: control.clone(),
+            control: common.control.clone(),
             pacer: Pacer::new(feed, times, self.spin, plan),
             composer: Composer::new(Chooser::new(&self.requests, plan, epoch_ms)),
             upload: Upload::new(self.body_file.clone()),
-            checker: Checker::new(same.clone()),
+            checker: Checker::new(common.same.clone()),
             limit: Limit::new(most_open, open_gap, origin),
             targets: Targets {
                 endpoints,
                 dialer: Dialer::new(&plan.connection, index as usize),
-                asker: resolver.asker(waker),
+                asker: common.resolver.asker(waker),
                 tls: self.tls.clone(),
             },
             gather: self.gathers(),
@@ -345,7 +284,7 @@ impl Engine {
 
     /// Asks for the names that are known to be needed, all at once, so that the first requests do not wait.
     /// What fails here is asked again in the run, where it becomes an outcome.
-    fn look_up_early(&self) -> Vec<(Box<str>, u16, Vec<std::net::SocketAddr>)> {
+    fn look_up_early(&self) -> Vec<EarlyName> {
         let names = self.requests.names(&self.plan);
         let family = self.plan.resolve.family;
         std::thread::scope(|scope| {
@@ -362,46 +301,6 @@ impl Engine {
             asked.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
         })
     }
-}
-
-fn spawn<D: Driver, R: Record + Send + 'static>(
-    index: usize,
-    plan: &Arc<Plan>,
-    priority: &Grant,
-    parts: Parts,
-    driver: impl FnOnce() -> Result<D, rustix::io::Errno> + Send + 'static,
-    recorder: R,
-) -> std::io::Result<JoinHandle<Notes>> {
-    let cpus = &plan.engine.cpus;
-    let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
-    let priority = priority.clone();
-    std::thread::Builder::new().name(format!("tare-http-{index}")).spawn(move || {
-        let mut notes = Notes::default();
-        if let Some(cpu) = cpu
-            && let Err(error) = os::cpus::pin(cpu)
-        {
-            notes.detail(&format!("thread {index} could not be pinned to CPU {cpu}: {error}"));
-        }
-        // Before this thread has descriptors of its own: whoever watches over it must not share those.
-        if let Err(error) = priority.take() {
-            notes.detail(&format!("thread {index} has another priority than was granted: {error}"));
-        }
-        if let Err(errno) = own_descriptors() {
-            notes.detail(&format!("thread {index} shares its descriptors with the others: {errno}"));
-        }
-        if let Err(error) = clock::set_timer_slack_ns(1) {
-            notes.detail(&format!("the timer slack could not be lowered: {error}"));
-        }
-        match driver() {
-            Ok(driver) => notes.merge(Worker::new(parts, driver, recorder).run()),
-            Err(errno) => parts.control.fail(EngineError::Driver(errno).to_string()),
-        }
-        // Each thread that ends tells what is known by then, in the same words or newer ones.
-        if let Some(lost) = priority.lost() {
-            notes.detail(&lost);
-        }
-        notes
-    })
 }
 
 impl Running {
@@ -475,43 +374,4 @@ fn grant_priority(plan: &Plan, threads: u32, spins: bool) -> Grant {
 /// CPUs that this process may use.
 fn usable_cpus() -> u32 {
     os::cpus::usable().len().max(1) as u32
-}
-
-/// Asks for the memory that a closed loop's connections will need, which are all opened at once, and gives it
-/// back.
-fn check_memory(plan: &Plan, connections: u32) -> Result<(), EngineError> {
-    let Load::Closed { .. } = plan.load else { return Ok(()) };
-    let places = connections as usize * plan.connection.pipeline as usize * size_of::<Instant>();
-    let bytes = places.saturating_add(connections as usize * EACH_CONNECTION);
-    let asked = Vec::<u8>::new().try_reserve_exact(bytes);
-    asked.map_err(|_| EngineError::Memory { connections })
-}
-
-fn check_cpus(plan: &Plan) -> Result<(), EngineError> {
-    let allowed =
-        os::cpus::Affinity::now().map_err(|error| EngineError::Cpu { cpu: 0, problem: error.to_string() })?;
-    for cpu in &plan.engine.cpus {
-        if !allowed.has(*cpu) {
-            let have = allowed.cpus().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(", ");
-            let problem = format!("this process may not use that CPU; it may use {have}");
-            return Err(EngineError::Cpu { cpu: *cpu, problem });
-        }
-    }
-    Ok(())
-}
-
-/// A body is read once for each request, from its beginning: a pipe or a folder will not do.
-fn open_body(path: &Path) -> std::io::Result<File> {
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(std::io::Error::other("is a folder or a pipe; expected a regular file"));
-    }
-    File::open(path)
-}
-
-/// Gives this thread a table of descriptors of its own: the limit on open files then is for each thread, and
-/// the kernel needs no atomic count for each use of a table that nobody shares.
-pub(crate) fn own_descriptors() -> Result<(), rustix::io::Errno> {
-    // SAFETY: this thread uses descriptors that it makes itself, and such as were made before this call and are
-    // in both tables; none that another thread makes later ever reaches it.
-    unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::FILES) }
 }

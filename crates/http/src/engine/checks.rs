@@ -1,0 +1,42 @@
+//! What this host must have for a plan, looked at before anything is sent.
+
+use plan::{Load, Plan};
+use std::fs::File;
+use std::path::Path;
+use units::Instant;
+
+use super::EngineError;
+
+/// Bytes that a connection takes at least.
+const EACH_CONNECTION: usize = 1024;
+
+/// Asks for the memory that a closed loop's connections will need, which are all opened at once, and gives it
+/// back.
+pub(super) fn check_memory(plan: &Plan, connections: u32) -> Result<(), EngineError> {
+    let Load::Closed { .. } = plan.load else { return Ok(()) };
+    let places = connections as usize * plan.connection.pipeline as usize * size_of::<Instant>();
+    let bytes = places.saturating_add(connections as usize * EACH_CONNECTION);
+    let asked = Vec::<u8>::new().try_reserve_exact(bytes);
+    asked.map_err(|_| EngineError::Memory { connections })
+}
+
+pub(super) fn check_cpus(plan: &Plan) -> Result<(), EngineError> {
+    let allowed =
+        os::cpus::Affinity::now().map_err(|error| EngineError::Cpu { cpu: 0, problem: error.to_string() })?;
+    for cpu in &plan.engine.cpus {
+        if !allowed.has(*cpu) {
+            let have = allowed.cpus().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(", ");
+            let problem = format!("this process may not use that CPU; it may use {have}");
+            return Err(EngineError::Cpu { cpu: *cpu, problem });
+        }
+    }
+    Ok(())
+}
+
+/// A body is read once for each request, from its beginning: a pipe or a folder will not do.
+pub(super) fn open_body(path: &Path) -> std::io::Result<File> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("is a folder or a pipe; expected a regular file"));
+    }
+    File::open(path)
+}

@@ -1,0 +1,89 @@
+//! How an engine will run, and why.
+
+use plan::{Load, Shape, Spin};
+use units::{Fraction, Rate};
+
+use super::{Engine, usable_cpus, wanted_threads};
+use crate::io::choose::Choice;
+
+/// How the engine will run, for `environment.json` and the recorders.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    pub threads: u32,
+    pub threads_reason: String,
+    pub spin: bool,
+    pub spin_reason: String,
+    pub priority: String,
+    pub priority_reason: String,
+    pub io: Choice,
+    /// How it is known when answers could be read (`kernel stamps`, `bound`, `none`), and why.
+    pub arrivals: (&'static str, String),
+    /// Names of the groups; empty if there is only one.
+    pub groups: Vec<String>,
+}
+
+impl Engine {
+    pub fn facts(&self) -> Facts {
+        Facts {
+            threads: self.threads,
+            threads_reason: match self.plan.engine.threads {
+                _ if self.threads < wanted_threads(&self.plan) => {
+                    "one for each connection; more would have nothing to do".to_owned()
+                }
+                Some(_) => "asked for".to_owned(),
+                None => format!("{} CPUs may be used, one is left to the rest", usable_cpus()),
+            },
+            spin: self.spin,
+            spin_reason: self.spin_reason(),
+            priority: self.priority.level.words(),
+            priority_reason: self.priority.why.clone(),
+            io: self.io.clone(),
+            arrivals: self.arrivals(),
+            groups: self.requests.groups.clone(),
+        }
+    }
+
+    /// How it is known when answers could be read, and why.
+    fn arrivals(&self) -> (&'static str, String) {
+        let plan = &self.plan;
+        if plan.connection.unix.is_some() {
+            return ("bound", "the kernel stamps nothing on Unix sockets".to_owned());
+        }
+        if plan.connection.throttle.is_some() {
+            return ("none", "the plan itself lets responses lie unread (--throttle)".to_owned());
+        }
+        ("kernel stamps", "every read brings the kernel's software receive stamp".to_owned())
+    }
+
+    fn spin_reason(&self) -> String {
+        match (self.plan.engine.spin, &self.plan.load) {
+            (Spin::Always | Spin::Never, _) => "asked for".to_owned(),
+            (Spin::Auto, Load::Closed { .. }) => {
+                "a closed loop has no due times to meet; when it is busy, it naps while responses gather"
+                    .to_owned()
+            }
+            (Spin::Auto, Load::Open { .. }) if self.spin => "a CPU can be spared for each thread".to_owned(),
+            (Spin::Auto, Load::Open { .. }) => {
+                format!("{} threads on {} CPUs leave none to spare", self.threads, os::cpus::online())
+            }
+        }
+    }
+
+    /// The rate, if it may be changed while the run goes on, or why not.
+    pub fn steerable(&self) -> Result<Rate, &'static str> {
+        let Load::Open { arrivals, .. } = &self.plan.load else {
+            return Err("a closed loop has no rate: it goes as fast as the target responds");
+        };
+        match arrivals.shape {
+            _ if self.plan.stop.requests.is_some() => {
+                Err("the run has a number of requests, and its length follows from the rate")
+            }
+            Shape::Constant(_) if arrivals.jitter != Fraction::ZERO => {
+                Err("due times have jitter, which is a share of one gap")
+            }
+            Shape::Constant(rate) => Ok(rate),
+            Shape::Poisson(_) => Err("the gaps are drawn from one distribution"),
+            _ => Err("the plan says how the rate changes"),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! One thread: what it is given before its loop begins.
+
+use clock::priority::Grant;
+use plan::Plan;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use units::Record;
+
+use super::EngineError;
+use crate::io::Driver;
+use crate::notes::Notes;
+use crate::worker::{Parts, Worker};
+
+pub(super) fn spawn<D: Driver, R: Record + Send + 'static>(
+    index: usize,
+    plan: &Arc<Plan>,
+    priority: &Grant,
+    parts: Parts,
+    driver: impl FnOnce() -> Result<D, rustix::io::Errno> + Send + 'static,
+    recorder: R,
+) -> std::io::Result<JoinHandle<Notes>> {
+    let cpus = &plan.engine.cpus;
+    let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
+    let priority = priority.clone();
+    std::thread::Builder::new().name(format!("tare-http-{index}")).spawn(move || {
+        let mut notes = Notes::default();
+        if let Some(cpu) = cpu
+            && let Err(error) = os::cpus::pin(cpu)
+        {
+            notes.detail(&format!("thread {index} could not be pinned to CPU {cpu}: {error}"));
+        }
+        // Before this thread has descriptors of its own: whoever watches over it must not share those.
+        if let Err(error) = priority.take() {
+            notes.detail(&format!("thread {index} has another priority than was granted: {error}"));
+        }
+        if let Err(errno) = own_descriptors() {
+            notes.detail(&format!("thread {index} shares its descriptors with the others: {errno}"));
+        }
+        if let Err(error) = clock::set_timer_slack_ns(1) {
+            notes.detail(&format!("the timer slack could not be lowered: {error}"));
+        }
+        match driver() {
+            Ok(driver) => notes.merge(Worker::new(parts, driver, recorder).run()),
+            Err(errno) => parts.control.fail(EngineError::Driver(errno).to_string()),
+        }
+        // Each thread that ends tells what is known by then, in the same words or newer ones.
+        if let Some(lost) = priority.lost() {
+            notes.detail(&lost);
+        }
+        notes
+    })
+}
+
+/// Gives this thread a table of descriptors of its own: the limit on open files then is for each thread, and
+/// the kernel needs no atomic count for each use of a table that nobody shares.
+pub(crate) fn own_descriptors() -> Result<(), rustix::io::Errno> {
+    // SAFETY: this thread uses descriptors that it makes itself, and such as were made before this call and are
+    // in both tables; none that another thread makes later ever reaches it.
+    unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::FILES) }
+}
