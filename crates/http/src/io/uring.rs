@@ -12,6 +12,10 @@
 //! watch, close, … ──► wishes ──(wait: those whose socket is still open)──► entries ──► the kernel, which holds the socket
 //! ```
 
+mod entries;
+
+use entries::{Bytes, Came, GENERATION, Kind, What, Wish, parts, user_data};
+
 use super::buffers::{Buffers, GROUP};
 use super::{Chunk, Destination, Driver, Opening, Ready, Wait, socket, stamped};
 use io_uring::squeue::Entry;
@@ -21,7 +25,6 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, Shutdown, send, shutdown};
 use std::collections::VecDeque;
-use std::num::NonZeroU64;
 use units::{Instant, Picos};
 
 /// Entries of the submission ring.
@@ -35,15 +38,6 @@ const AT_ONCE: usize = 20;
 
 /// So much at once is crowded on every socket: where reads go into a buffer, they fill it.
 const CROWDED: usize = 64 * 1024;
-
-/// What a completion belongs to: the top byte of its user data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Receive,
-    Writable,
-    Waker,
-    Cancel,
-}
 
 #[derive(Default)]
 struct Socket {
@@ -63,42 +57,6 @@ struct Socket {
     queued: usize,
     /// See [`socket::crowded_from`].
     crowded_from: usize,
-}
-
-/// What shall be submitted with the next wait.
-#[derive(Clone, Copy, Debug)]
-enum Wish {
-    /// Something for the socket that is in this slot, if it still is of this generation.
-    For(Kind, u32, u32),
-    /// Ends what was submitted with this user data.
-    Cancel(u64),
-    WatchWaker,
-}
-
-/// Something that came out of the ring and was not handed out.
-#[derive(Clone, Copy, Debug)]
-struct Came {
-    slot: u32,
-    generation: u32,
-    what: What,
-    /// It had not come out of the ring then.
-    not_before: Instant,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum What {
-    Bytes(Bytes),
-    Other(Ready),
-}
-
-/// What one receive brought, in the buffer that the kernel chose.
-#[derive(Clone, Copy, Debug)]
-struct Bytes {
-    id: u16,
-    /// Where in the buffer the bytes that were not handed out begin and end.
-    from: usize,
-    to: usize,
-    stamp_ns: Option<NonZeroU64>,
 }
 
 /// See the module.
@@ -502,23 +460,6 @@ impl Driver for Uring {
         }
         None
     }
-}
-
-/// Bits of a generation that fit beside kind and slot.
-const GENERATION: u32 = 0x00ff_ffff;
-
-const fn user_data(kind: Kind, slot: u32, generation: u32) -> u64 {
-    (kind as u64) << 56 | ((generation & GENERATION) as u64) << 32 | slot as u64
-}
-
-const fn parts(data: u64) -> (Kind, u32, u32) {
-    let kind = match data >> 56 {
-        0 => Kind::Receive,
-        1 => Kind::Writable,
-        2 => Kind::Waker,
-        _ => Kind::Cancel,
-    };
-    (kind, data as u32, (data >> 32) as u32 & GENERATION)
 }
 
 fn errno(error: &std::io::Error) -> Errno {
