@@ -26,26 +26,26 @@ pub use facts::Facts;
 pub(crate) use thread::own_descriptors;
 use thread::spawn;
 
-use crate::checker::Checker;
-use crate::composer::Composer;
 use crate::control::Control;
-use crate::dial::Dialer;
 use crate::endpoint::{Endpoints, Known, of_family};
-use crate::feed::Feed;
 use crate::io;
 use crate::io::choose::{self, Choice};
 use crate::io::epoll::Epoll;
 use crate::io::uring::Uring;
-use crate::limit::Limit;
 use crate::notes::Notes;
-use crate::pacer::{Pacer, Times};
 use crate::resolver::{Resolver, look_up};
 use crate::same::SameBodies;
 use crate::source::{Chooser, Requests, SourceError};
-use crate::targets::Targets;
 use crate::tls::{self, TlsError};
-use crate::upload::Upload;
 use crate::worker::Parts;
+use crate::worker::checker::Checker;
+use crate::worker::composer::Composer;
+use crate::worker::dial::Dialer;
+use crate::worker::feed::Feed;
+use crate::worker::limit::Limit;
+use crate::worker::pacer::{Pacer, Times};
+use crate::worker::targets::Targets;
+use crate::worker::upload::Upload;
 
 /// Names that are looked up before the run begins; further ones when they are needed.
 const EARLY_NAMES: usize = 64;

@@ -23,29 +23,55 @@
 //! A departure goes through `launch`, `open` and `send`; an answer through `receive` and `settle`, and `again`
 //! if its request is sent once more. `deadlines` ends what takes too long, `wind_up` all that is left.
 
+mod accounts;
+mod again;
+mod backoff;
+pub(crate) mod checker;
+pub(crate) mod composer;
+mod deadlines;
+pub(crate) mod dial;
+pub(crate) mod feed;
+mod gather;
+mod launch;
+pub(crate) mod limit;
+mod open;
+pub(crate) mod pacer;
+mod pulse;
+mod reading;
+mod receive;
+mod send;
+mod settle;
+mod slots;
+mod sockets;
+pub(crate) mod targets;
+mod timers;
+mod turns;
+pub(crate) mod upload;
+mod wind_up;
+
 use clock::{Clock, HostClock};
 use plan::Plan;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use units::{Instant, Picos, Record};
 
-use crate::accounts::Accounts;
-use crate::again::Again;
-use crate::backoff::Backoff;
-use crate::checker::Checker;
-use crate::composer::Composer;
 use crate::control::{Control, Halt};
 use crate::io::{Driver, Wait};
-use crate::limit::Limit;
 use crate::notes::Notes;
-use crate::pacer::Pacer;
 use crate::protocol::Finished;
-use crate::slots::Slots;
-use crate::sockets::Sockets;
-use crate::targets::Targets;
-use crate::timers::Timers;
-use crate::turns::Turns;
-use crate::upload::Upload;
+use accounts::Accounts;
+use again::Again;
+use backoff::Backoff;
+use checker::Checker;
+use composer::Composer;
+use limit::Limit;
+use pacer::Pacer;
+use slots::Slots;
+use sockets::Sockets;
+use targets::Targets;
+use timers::Timers;
+use turns::Turns;
+use upload::Upload;
 
 /// Departures launched before the sockets are looked at again.
 const LAUNCHES: usize = 64;
@@ -69,25 +95,25 @@ pub(crate) struct Parts {
 
 /// See the module.
 pub(crate) struct Worker<D, R> {
-    pub(crate) plan: Arc<Plan>,
-    pub(crate) clock: HostClock,
-    pub(crate) control: Arc<Control>,
-    pub(crate) pacer: Pacer,
-    pub(crate) composer: Composer,
-    pub(crate) upload: Upload,
-    pub(crate) checker: Checker,
-    pub(crate) limit: Limit,
-    pub(crate) backoff: Backoff,
-    pub(crate) targets: Targets,
-    pub(crate) slots: Slots,
-    pub(crate) timers: Timers,
-    pub(crate) sockets: Sockets<D>,
-    pub(crate) turns: Turns,
-    pub(crate) accounts: Accounts<R>,
+    plan: Arc<Plan>,
+    clock: HostClock,
+    control: Arc<Control>,
+    pacer: Pacer,
+    composer: Composer,
+    upload: Upload,
+    checker: Checker,
+    limit: Limit,
+    backoff: Backoff,
+    targets: Targets,
+    slots: Slots,
+    timers: Timers,
+    sockets: Sockets<D>,
+    turns: Turns,
+    accounts: Accounts<R>,
     /// What is to be sent once more, the oldest first.
-    pub(crate) again: VecDeque<Again>,
+    again: VecDeque<Again>,
     /// Exchanges that ended on a connection and are about to be settled.
-    pub(crate) finished: Vec<Finished>,
+    finished: Vec<Finished>,
 }
 
 impl<D: Driver, R: Record> Worker<D, R> {

@@ -12,9 +12,9 @@ use plan::Plan;
 use units::{Departure, Instant, Picos};
 
 use crate::control::Control;
-use crate::feed::Feed;
 use crate::io::Wait;
 use crate::source::Staged;
+use crate::worker::feed::Feed;
 
 /// No socket is handled when the next departure is closer than this: about the cost of handling one.
 const GUARD: Picos = Picos::from_micros(4);

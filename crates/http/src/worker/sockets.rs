@@ -4,7 +4,7 @@
 
 use crate::connection::Stage;
 use crate::io::{Driver, Ready};
-use crate::slots::Slots;
+use crate::worker::slots::Slots;
 
 /// Bytes read at once.
 const READ: usize = 64 * 1024;

@@ -9,14 +9,14 @@
 
 use units::{Bytes, Cause, Event, Instant, Outcome, Record};
 
-use crate::composer::Written;
 use crate::endpoint::EndpointId;
 use crate::exchange::Exchange;
 use crate::io::Driver;
-use crate::launch::Acquired;
 use crate::outgoing::Body;
 use crate::protocol::{Finished, Unserved};
 use crate::worker::Worker;
+use crate::worker::composer::Written;
+use crate::worker::launch::Acquired;
 
 /// More often than that no request is sent again: with pipelining, those that stand before it go first.
 const MOST: u8 = 100;
@@ -31,7 +31,7 @@ pub(crate) struct Again {
 impl<D: Driver, R: Record> Worker<D, R> {
     /// Whether a request without an answer goes to another connection. The target's failures stay failures:
     /// only what it cannot have looked at, or what the standard has a client send again, does.
-    pub(crate) fn is_sent_again(&self, slot: u32, ended: &Finished) -> bool {
+    pub(super) fn is_sent_again(&self, slot: u32, ended: &Finished) -> bool {
         let Some(unserved) = ended.unserved.filter(|_| ended.exchange.again < MOST) else { return false };
         match unserved {
             Unserved::BehindLast => true,
@@ -42,7 +42,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     /// Whether the other side's kernel has acknowledged nothing of the oldest request: the target had closed
     /// before it came.
-    pub(crate) fn never_arrived(&self, slot: u32) -> bool {
+    pub(super) fn never_arrived(&self, slot: u32) -> bool {
         const SYN: u64 = 1;
         let before = self.slots.peek(slot).map(|place| place.connection.written_before());
         let acknowledged = self.sockets.driver.acknowledged(slot);
@@ -50,14 +50,14 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// Puts a request in line, the oldest first.
-    pub(crate) fn send_again(&mut self, exchange: Exchange, endpoint: EndpointId) {
+    pub(super) fn send_again(&mut self, exchange: Exchange, endpoint: EndpointId) {
         let is_older = |other: &Again| other.exchange.departure.due <= exchange.departure.due;
         let at = self.again.partition_point(is_older);
         self.again.insert(at, Again { exchange, endpoint });
     }
 
     /// Sends those in line for which there is a connection.
-    pub(crate) fn launch_again(&mut self, now: Instant) {
+    pub(super) fn launch_again(&mut self, now: Instant) {
         // Each is looked at once: one that fails at once may be back in line.
         for _ in 0..self.again.len() {
             let Some(first) = self.again.front() else { return };
@@ -73,7 +73,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// On this connection, or on a new one.
-    pub(crate) fn carry_again(
+    pub(super) fn carry_again(
         &mut self,
         place: Option<u32>,
         endpoint: EndpointId,
@@ -108,13 +108,13 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// Until when the request may take: what it was sent for the first time counts.
-    pub(crate) fn deadline_of(&self, exchange: &Exchange, now: Instant) -> Instant {
+    pub(super) fn deadline_of(&self, exchange: &Exchange, now: Instant) -> Instant {
         let request = &self.plan.request;
         if request.idle_timeout { now + request.timeout } else { exchange.sent + request.timeout }
     }
 
     /// Ends those in line whose time is over.
-    pub(crate) fn expire_again(&mut self, now: Instant) {
+    pub(super) fn expire_again(&mut self, now: Instant) {
         let mut at = 0;
         while let Some(waiting) = self.again.get(at) {
             if self.deadline_of(&waiting.exchange, now) > now {

@@ -5,12 +5,12 @@ use units::{Cause, Instant, Phase, Picos, Record};
 
 use crate::connection::{PhaseTook, Stage};
 use crate::io::{Chunk, Driver, Ready};
-use crate::reading::Delay;
-use crate::timers::Later;
 use crate::worker::Worker;
+use crate::worker::reading::Delay;
+use crate::worker::timers::Later;
 
 impl<D: Driver, R: Record> Worker<D, R> {
-    pub(crate) fn handle_ready(&mut self) {
+    pub(super) fn handle_ready(&mut self) {
         let until = self.turns.begin_reading(&self.clock);
         // What is left after a while waits for the next turn.
         while let Some((slot, ready)) = self.sockets.next(&self.slots) {
@@ -27,7 +27,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
     }
 
-    pub(crate) fn handle(&mut self, slot: u32, ready: Ready) {
+    pub(super) fn handle(&mut self, slot: u32, ready: Ready) {
         let now = self.now();
         match ready {
             Ready::Connected => self.connected(slot, now),
@@ -39,7 +39,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.launch_again(now);
     }
 
-    pub(crate) fn data(&mut self, slot: u32, chunk: Chunk, now: Instant) {
+    pub(super) fn data(&mut self, slot: u32, chunk: Chunk, now: Instant) {
         self.accounts.counters.wire_in += chunk.length as u64;
         let Some(place) = self.slots.get(slot) else { return };
         let delay = self.turns.delay(&chunk, place.behind_since, now);
@@ -80,7 +80,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// Charges those that this chunk ended with the time that it lay unread.
-    pub(crate) fn charge(&mut self, delay: Delay) {
+    pub(super) fn charge(&mut self, delay: Delay) {
         if let Some(pause) = self.turns.woken_late(delay) {
             self.accounts.paused(pause);
         }
@@ -98,7 +98,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         } += self.finished.len() as u64;
     }
 
-    pub(crate) fn eof(&mut self, slot: u32, now: Instant) {
+    pub(super) fn eof(&mut self, slot: u32, now: Instant) {
         self.charge_end(slot, now);
         if let Some(place) = self.slots.get(slot) {
             place.connection.eof(&mut self.finished);
@@ -107,7 +107,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// An answer that ends with its connection: the end has no stamp, but it came after the bytes before it.
-    pub(crate) fn charge_end(&mut self, slot: u32, now: Instant) {
+    pub(super) fn charge_end(&mut self, slot: u32, now: Instant) {
         let Some(place) = self.slots.get(slot) else { return };
         let late = now.since(place.arrived.max(self.turns.looked_before()));
         if let Some(exchange) = place.connection.waiting().next() {
@@ -116,7 +116,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// The socket failed: by the stage it was in.
-    pub(crate) fn failed(&mut self, slot: u32, errno: Errno, now: Instant) {
+    pub(super) fn failed(&mut self, slot: u32, errno: Errno, now: Instant) {
         let Some(place) = self.slots.get(slot) else { return };
         let connecting = matches!(place.connection.stage(), Stage::Lookup | Stage::Connecting);
         if connecting && self.goes_elsewhere(slot, errno, now) {
@@ -149,7 +149,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.settle(slot, now);
     }
 
-    pub(crate) fn fail(&mut self, slot: u32, cause: Cause, now: Instant) {
+    pub(super) fn fail(&mut self, slot: u32, cause: Cause, now: Instant) {
         if let Some(place) = self.slots.get(slot) {
             place.connection.fail(cause, &mut self.finished);
             self.settle(slot, now);
@@ -158,7 +158,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     /// A connection is up that the loop had to wait for. When the target's answer came is known by the kernel's
     /// own measurement of the round trip.
-    pub(crate) fn note_connected(&mut self, slot: u32, now: Instant) {
+    pub(super) fn note_connected(&mut self, slot: u32, now: Instant) {
         let Some(place) = self.slots.get(slot) else { return };
         if place.connection.stage() != Stage::Connecting {
             return;
@@ -177,7 +177,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// A phase that ended; with the last of them the connection is ready.
-    pub(crate) fn record_phase(&mut self, slot: u32, took: Option<PhaseTook>, now: Instant) {
+    pub(super) fn record_phase(&mut self, slot: u32, took: Option<PhaseTook>, now: Instant) {
         let Some(PhaseTook(phase, time)) = took else { return };
         self.accounts.phase(phase, time);
         let Some(place) = self.slots.get(slot) else { return };
@@ -190,7 +190,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// Reads from this connection no faster than the plan says.
-    pub(crate) fn throttle(&mut self, slot: u32, count: usize, now: Instant) {
+    pub(super) fn throttle(&mut self, slot: u32, count: usize, now: Instant) {
         let Some(limit) = self.plan.connection.throttle else { return };
         let Some(place) = self.slots.get(slot) else { return };
         let took = u128::from(count as u64) * 1_000_000_000_000 / u128::from(limit.get().max(1));

@@ -8,20 +8,20 @@ use crate::connection::Stage;
 use crate::exchange::Exchange;
 use crate::io::Driver;
 use crate::protocol::{Finished, Unserved};
-use crate::pulse::SHORTEST;
-use crate::slots::Slot;
 use crate::worker::Worker;
+use crate::worker::pulse::SHORTEST;
+use crate::worker::slots::Slot;
 
 impl<D: Driver, R: Record> Worker<D, R> {
     /// After anything happened on a connection.
-    pub(crate) fn settle(&mut self, slot: u32, now: Instant) {
+    pub(super) fn settle(&mut self, slot: u32, now: Instant) {
         self.settle_since(slot, now, now);
     }
 
     /// The same; what ended could have been seen since `since`. A connection is free for the next request from
     /// then on, and would have been free earlier still if its own request had left in time: what the generator
     /// took longer is its own lateness, also of the requests that wait behind.
-    pub(crate) fn settle_since(&mut self, slot: u32, now: Instant, since: Instant) {
+    pub(super) fn settle_since(&mut self, slot: u32, now: Instant, since: Instant) {
         let mut finished = std::mem::take(&mut self.finished);
         let last = finished.last().map(|ended| &ended.exchange);
         let (tare, doubt) = last.map_or_else(Default::default, |last| (last.tare(now), last.unread_bound));
@@ -56,7 +56,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// Lists a connection that can take another request.
-    pub(crate) fn list_if_free(&mut self, slot: u32) {
+    pub(super) fn list_if_free(&mut self, slot: u32) {
         let depth = self.plan.connection.pipeline as usize;
         let Some(place) = self.slots.get(slot) else { return };
         if place.listed || !place.connection.may_begin(depth) {
@@ -121,7 +121,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.send_again(exchange, endpoint);
     }
 
-    pub(crate) fn conclude(&mut self, mut exchange: Exchange, outcome: Outcome, now: Instant) {
+    pub(super) fn conclude(&mut self, mut exchange: Exchange, outcome: Outcome, now: Instant) {
         self.accounts.event(&exchange.event(outcome, now));
         self.accounts.counters.body_in += exchange.body_in;
         if !exchange.waited.is_zero() {
@@ -174,7 +174,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// Closes a connection; its place under the limit is free from now on.
-    pub(crate) fn close(&mut self, slot: u32, abort: bool) {
+    pub(super) fn close(&mut self, slot: u32, abort: bool) {
         if self.slots.remove(slot).is_none() {
             return;
         }

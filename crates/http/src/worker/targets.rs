@@ -7,12 +7,12 @@ use std::sync::Arc;
 use units::{Cause, Instant};
 
 use crate::connection::Route;
-use crate::dial::Dialer;
 use crate::endpoint::{EndpointId, Endpoints, Known};
 use crate::request::connect_request;
 use crate::resolver::Asker;
 use crate::tls::Layer;
 use crate::tunnel::Tunnel;
+use crate::worker::dial::Dialer;
 
 /// Why TLS was not made ready, although there was a need for it.
 const NO_TLS: &str =

@@ -8,7 +8,7 @@ use crate::worker::Worker;
 
 impl<D: Driver, R: Record> Worker<D, R> {
     /// Gives everything that has not ended an end, so that the totals add up.
-    pub(crate) fn wind_up(&mut self) {
+    pub(super) fn wind_up(&mut self) {
         let now = self.now();
         let halt = self.control.halt();
         let late = if self.limit.holds() { Miss::NoConnection } else { Miss::NotReached };

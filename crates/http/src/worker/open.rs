@@ -4,21 +4,21 @@ use rustix::io::Errno;
 use std::net::SocketAddr;
 use units::{Cause, Instant, Miss, Outcome, Record};
 
-use crate::composer::Written;
 use crate::connection::{Connection, PhaseTook, Stage};
 use crate::endpoint::{EndpointId, Name, PATIENCE, of_family};
 use crate::exchange::Exchange;
 use crate::io::{Destination, Driver, Opening};
 use crate::outgoing::Body;
-use crate::slots::Slot;
-use crate::timers::Later;
 use crate::worker::Worker;
+use crate::worker::composer::Written;
+use crate::worker::slots::Slot;
+use crate::worker::timers::Later;
 
 /// Addresses that are tried for one connection.
 const MOST_DIALS: usize = 16;
 
 impl<D: Driver, R: Record> Worker<D, R> {
-    pub(crate) fn open_with(
+    pub(super) fn open_with(
         &mut self,
         endpoint: EndpointId,
         mut exchange: Exchange,
@@ -47,7 +47,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// Connects a place, asking for the address first if it is not known.
-    pub(crate) fn connect(&mut self, slot: u32, now: Instant) {
+    pub(super) fn connect(&mut self, slot: u32, now: Instant) {
         let destination = match self.plan.connection.unix.as_deref() {
             Some(path) => Destination::unix(path),
             None => match self.next_address(slot, now) {
@@ -94,7 +94,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// Connecting failed. True if the name has another address, which is being tried for the same requests.
-    pub(crate) fn goes_elsewhere(&mut self, slot: u32, errno: Errno, now: Instant) -> bool {
+    pub(super) fn goes_elsewhere(&mut self, slot: u32, errno: Errno, now: Instant) -> bool {
         let of_the_address = matches!(
             errno,
             Errno::CONNREFUSED
@@ -124,7 +124,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// Connecting takes long: another address is tried, if there is one that may be faster.
-    pub(crate) fn tires(&mut self, slot: u32, dials: usize, now: Instant) {
+    pub(super) fn tires(&mut self, slot: u32, dials: usize, now: Instant) {
         let waits = |place: &Slot| place.connection.stage() == Stage::Connecting && place.dials == dials;
         if !self.slots.peek(slot).is_some_and(waits) {
             return;
@@ -176,7 +176,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
     }
 
-    pub(crate) fn connected(&mut self, slot: u32, now: Instant) {
+    pub(super) fn connected(&mut self, slot: u32, now: Instant) {
         self.note_connected(slot, now);
         let took = self.slots.get(slot).and_then(|place| place.connection.connected(now));
         self.is_up(slot, took, now);
@@ -184,7 +184,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// If a connection was made just now, its address is one that works.
-    pub(crate) fn is_up(&mut self, slot: u32, took: Option<PhaseTook>, now: Instant) {
+    pub(super) fn is_up(&mut self, slot: u32, took: Option<PhaseTook>, now: Instant) {
         if took.is_some()
             && let Some((entry, address)) = self.dialled(slot)
         {
@@ -194,7 +194,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// Answers of the resolver.
-    pub(crate) fn take_answers(&mut self, now: Instant) {
+    pub(super) fn take_answers(&mut self, now: Instant) {
         while let Some(answer) = self.targets.asker.answer() {
             let Some(id) = self.targets.endpoints.find_name(&answer.host, answer.port) else { continue };
             let family = self.plan.resolve.family;

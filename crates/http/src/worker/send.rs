@@ -6,15 +6,15 @@ use units::{Instant, Record};
 
 use crate::connection::Stage;
 use crate::io::Driver;
-use crate::timers::Later;
 use crate::worker::Worker;
+use crate::worker::timers::Later;
 
 /// The most that is written to one socket in a turn of the loop, within one piece.
 const WRITE: usize = 256 * 1024;
 
 impl<D: Driver, R: Record> Worker<D, R> {
     /// Sends what the connection has to send, as far as the kernel takes it.
-    pub(crate) fn flush(&mut self, slot: u32) {
+    pub(super) fn flush(&mut self, slot: u32) {
         let mut written = 0;
         loop {
             let Some(place) = self.slots.get(slot) else { return };
@@ -58,7 +58,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// Sending failed. What the target said before it went is read first: a refusal of a body may be there.
-    pub(crate) fn not_sent(&mut self, slot: u32, errno: Errno, now: Instant) {
+    pub(super) fn not_sent(&mut self, slot: u32, errno: Errno, now: Instant) {
         match self.slots.get(slot) {
             Some(place)
                 if place.connection.stage() == Stage::Open

@@ -3,7 +3,7 @@
 use units::{Departure, EngineCounters, Event, Group, Instant, Miss, Outcome, Phase, Picos, Record};
 
 use crate::notes::Notes;
-use crate::pulse::Pause;
+use crate::worker::pulse::Pause;
 
 /// No round of looking for work takes longer, unless something else had the CPU.
 const ROUND: Picos = Picos::from_micros(5);

@@ -2,16 +2,16 @@
 
 use units::{Departure, Instant, Picos, Record};
 
-use crate::composer::Written;
 use crate::control::Halt;
 use crate::endpoint::EndpointId;
 use crate::exchange::Exchange;
 use crate::io::Driver;
 use crate::outgoing::Body;
-use crate::pacer::Pending;
 use crate::source::Staged;
-use crate::timers::Later;
 use crate::worker::Worker;
+use crate::worker::composer::Written;
+use crate::worker::pacer::Pending;
+use crate::worker::timers::Later;
 
 /// How long a 100 (Continue) is waited for.
 const CONTINUE: Picos = Picos::from_secs(1);
@@ -28,7 +28,7 @@ pub(crate) enum Acquired {
 
 impl<D: Driver, R: Record> Worker<D, R> {
     /// Carries one departure out; false if it has to wait.
-    pub(crate) fn launch(&mut self, departure: Departure, now: Instant) -> bool {
+    pub(super) fn launch(&mut self, departure: Departure, now: Instant) -> bool {
         if self.limit.has_held(departure.due) && self.is_given_up(departure, now) {
             self.give_up_next(now);
             return true;
@@ -72,7 +72,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
     }
 
-    pub(crate) fn acquire(&mut self, endpoint: EndpointId, now: Instant) -> Acquired {
+    pub(super) fn acquire(&mut self, endpoint: EndpointId, now: Instant) -> Acquired {
         // A closed loop opens all its connections before it uses one again, as long as there are any to be had.
         let rather_new = self.pacer.is_closed_loop()
             && self.limit.has_room(self.slots.open())
@@ -165,7 +165,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// Queues a request that was written on the connection.
-    pub(crate) fn put(&mut self, slot: u32, exchange: Exchange, written: Written, body: Body) {
+    pub(super) fn put(&mut self, slot: u32, exchange: Exchange, written: Written, body: Body) {
         let held = matches!(body, Body::Held(_) | Body::HeldStream);
         let Some(place) = self.slots.get(slot) else { return };
         place.connection.begin(exchange, self.composer.bytes(written), body);

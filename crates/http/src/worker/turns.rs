@@ -4,10 +4,10 @@
 use clock::{Clock, HostClock};
 use units::{Instant, Picos};
 
-use crate::gather::Gather;
 use crate::io::{Chunk, Wait};
-use crate::pulse::{Pause, Pulse, SHORTEST, TURN};
-use crate::reading::{Delay, Reading};
+use crate::worker::gather::Gather;
+use crate::worker::pulse::{Pause, Pulse, SHORTEST, TURN};
+use crate::worker::reading::{Delay, Reading};
 
 /// See the module.
 #[derive(Debug)]

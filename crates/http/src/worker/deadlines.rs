@@ -3,8 +3,8 @@
 use units::{Departure, Instant, Miss, Picos, Record};
 
 use crate::io::Driver;
-use crate::timers::Later;
 use crate::worker::Worker;
+use crate::worker::timers::Later;
 
 /// Departures given up before the sockets are looked at again.
 const GIVEN_UP: usize = 1024;
@@ -12,7 +12,7 @@ const GIVEN_UP: usize = 1024;
 impl<D: Driver, R: Record> Worker<D, R> {
     /// A connection's deadline is that of its oldest request, which counts from when that was sent; or, if the
     /// plan wants it so, from the last byte that came.
-    pub(crate) fn arm(&mut self, slot: u32, now: Instant) {
+    pub(super) fn arm(&mut self, slot: u32, now: Instant) {
         let request = &self.plan.request;
         let oldest = self.slots.peek(slot).and_then(|place| place.connection.oldest());
         match oldest.map(|oldest| if request.idle_timeout { now } else { oldest.sent }) {
@@ -21,14 +21,14 @@ impl<D: Driver, R: Record> Worker<D, R> {
         }
     }
 
-    pub(crate) fn arm_until(&mut self, slot: u32, deadline: Instant) {
+    pub(super) fn arm_until(&mut self, slot: u32, deadline: Instant) {
         // Behind others, their deadline is the next.
         if self.slots.peek(slot).is_some_and(|place| place.connection.in_flight() == 1) {
             self.slots.set_deadline(slot, deadline);
         }
     }
 
-    pub(crate) fn expire(&mut self, now: Instant) {
+    pub(super) fn expire(&mut self, now: Instant) {
         while let Some((slot, deadline)) = self.slots.next_deadline() {
             if deadline > now {
                 break;
@@ -63,12 +63,12 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     /// Whether a departure that the limits hold back has waited for as long as an answer may take.
-    pub(crate) fn is_given_up(&self, waiting: Departure, now: Instant) -> bool {
+    pub(super) fn is_given_up(&self, waiting: Departure, now: Instant) -> bool {
         waiting.due + self.plan.request.timeout <= now
     }
 
     /// The departure whose turn is next never leaves: the limits of the plan held it back for too long.
-    pub(crate) fn give_up_next(&mut self, now: Instant) {
+    pub(super) fn give_up_next(&mut self, now: Instant) {
         let Some(departure) = self.pacer.next() else { return };
         if self.pacer.take_pending().is_none() {
             self.pacer.take();
