@@ -1,4 +1,4 @@
-//! What templates are filled with: lines of other files, and what follows from the seed and the sequence number.
+//! What templates are filled with: lines of other files, and what follows from seed and sequence number.
 
 use plan::{Order, TemplateContext, Unfit};
 use std::collections::HashMap;
