@@ -270,3 +270,30 @@ fn gross_is_tare_and_net() {
     assert_eq!(arrivals["by"], "kernel stamps", "{run}");
     assert!(arrivals["stamped"].as_u64() > arrivals["unstamped"].as_u64(), "{run}");
 }
+
+/// While a request is on its way out, a generator that does not write keeps the target waiting.
+#[test]
+fn an_upload_that_waits_for_the_generator_is_not_known_to_be_the_targets() {
+    let _alone = alone();
+    let folder = scratch();
+    let body = folder.path().join("body");
+    std::fs::write(&body, vec![b'x'; 16 << 20]).expect("a scratch file");
+    let target = Target::start("--no-truth");
+    for io in ["epoll", "uring"] {
+        let load = format!("--rate 10 --duration 3s --io {io} -d @{} {}", body.display(), target.url());
+        let calm = Tare::http(&load).run();
+        assert!(calm.criterion("unread.p50").holds, "{calm}");
+        let running = Tare::http(&load).start();
+        // Stopped for half of the time, and often, so that nearly every upload is hit.
+        for _ in 0..90 {
+            running.process.signal(Signal::STOP);
+            std::thread::sleep(Duration::from_millis(16));
+            running.process.signal(Signal::CONT);
+            std::thread::sleep(Duration::from_millis(4));
+        }
+        let starved = running.finish();
+        let unread = starved.criterion("unread.p50");
+        assert!(!unread.holds && unread.value > 10e6, "{starved}");
+        assert_ne!(starved.word(), "VALID", "{starved}");
+    }
+}

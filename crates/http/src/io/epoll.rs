@@ -158,7 +158,12 @@ impl Epoll {
                 let more = length == buffer.len();
                 let drained = !more && !flags.intersects(HUNG_UP);
                 *left = if drained { epoll::EventFlags::empty() } else { flags };
-                let crowded = more || length >= socket.crowded_from;
+                let there = if more { length + socket::unread(fd) } else { length };
+                let crowded = there >= socket.crowded_from;
+                if crowded {
+                    // The kernel lets it grow with what the target sends.
+                    socket.crowded_from = socket::crowded_from(fd);
+                }
                 Some(Ready::Data(Chunk { length, stamp_ns, not_before, more, crowded }))
             }
             Err(Errno::AGAIN) => None,
@@ -231,6 +236,10 @@ impl Driver for Epoll {
 
     fn acknowledged(&self, slot: u32) -> Option<u64> {
         self.sockets.get(slot as usize).and_then(|socket| socket.fd.as_ref()).and_then(socket::acknowledged)
+    }
+
+    fn busy(&self, slot: u32) -> Option<Picos> {
+        self.sockets.get(slot as usize).and_then(|socket| socket.fd.as_ref()).and_then(socket::busy)
     }
 
     fn pause(&mut self, slot: u32, paused: bool) {

@@ -18,7 +18,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use units::{Instant, Picos};
 
-pub use socket::check_sources;
+pub use socket::{check_sources, jiffy};
 
 /// What became ready on one socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +124,10 @@ pub trait Driver {
     /// Bytes that the other side's TCP has acknowledged, the one for SYN among them; `None` if that is not
     /// known.
     fn acknowledged(&self, slot: u32) -> Option<u64>;
+
+    /// For how long, in all, data of ours was on its way to the other side or waited in the driver to be sent;
+    /// `None` if that is not known. It may be off by [`jiffy`] in every look.
+    fn busy(&self, slot: u32) -> Option<Picos>;
 
     /// Stops or goes on reading from a socket.
     fn pause(&mut self, slot: u32, paused: bool);

@@ -80,8 +80,24 @@ pub fn check_sources(plan: &ConnectionPlan) -> Result<(), (IpAddr, Errno)> {
 /// Bytes that the other side's kernel has acknowledged, the one for SYN among them; `None` if this is no TCP
 /// socket.
 pub(super) fn acknowledged(socket: &OwnedFd) -> Option<u64> {
-    /// Where `tcpi_bytes_acked` is in `struct tcp_info` (linux/tcp.h).
-    const BYTES_ACKED: usize = 120;
+    // `tcpi_bytes_acked`
+    info_at(socket, 120)
+}
+
+/// For how long data of ours was on its way or waited to be sent, in all (`tcpi_busy_time`); `None` if this is no
+/// TCP socket. The kernel counts whole jiffies (see [`jiffy`]).
+pub(super) fn busy(socket: &OwnedFd) -> Option<Picos> {
+    info_at(socket, 168).map(Picos::from_micros)
+}
+
+/// The unit of the kernel's own timers: 1 to 10 ms.
+pub fn jiffy() -> Picos {
+    let jiffy = rustix::time::clock_getres(rustix::time::ClockId::MonotonicCoarse);
+    Picos::from_nanos(jiffy.tv_nsec.unsigned_abs())
+}
+
+/// Eight bytes of `struct tcp_info` (linux/tcp.h), of which libc knows the beginning alone.
+fn info_at(socket: &OwnedFd, offset: usize) -> Option<u64> {
     let mut info = [0u8; 256];
     let mut length = info.len() as libc::socklen_t;
     // SAFETY: the descriptor is open, and the pointer and length describe an array that lives across the call.
@@ -94,8 +110,8 @@ pub(super) fn acknowledged(socket: &OwnedFd) -> Option<u64> {
             &raw mut length,
         )
     };
-    let known = result == 0 && length as usize >= BYTES_ACKED + 8;
-    let field = info[BYTES_ACKED..BYTES_ACKED + 8].try_into().ok()?;
+    let known = result == 0 && length as usize >= offset + 8;
+    let field = info[offset..offset + 8].try_into().ok()?;
     known.then(|| u64::from_ne_bytes(field))
 }
 
@@ -117,6 +133,11 @@ pub(super) fn syn_round_trip(socket: &OwnedFd) -> Option<Picos> {
     };
     let known = status == 0 && info.tcpi_total_retrans == 0 && info.tcpi_rtt > 0;
     known.then(|| Picos::from_micros(u64::from(info.tcpi_rtt)))
+}
+
+/// Bytes on a socket that have not been read.
+pub(super) fn unread(socket: &OwnedFd) -> usize {
+    rustix::io::ioctl_fionread(socket).map_or(usize::MAX / 2, |count| count as usize)
 }
 
 /// From how many bytes on a socket counts as crowded: a quarter of its receive buffer, half of which is its

@@ -36,9 +36,6 @@ const COMPLETIONS: u32 = 4 * ENTRIES;
 /// if it slept. The rest stays for the next wait.
 const AT_ONCE: usize = 20;
 
-/// So much at once is crowded on every socket: where reads go into a buffer, they fill it.
-const CROWDED: usize = 64 * 1024;
-
 #[derive(Default)]
 struct Socket {
     fd: Option<OwnedFd>,
@@ -333,7 +330,11 @@ impl Uring {
                 let socket = &mut self.sockets[came.slot as usize];
                 socket.queued -= usize::from(is_whole);
                 let more = socket.queued > 0;
-                let crowded = socket.brought >= socket.crowded_from.min(CROWDED);
+                let crowded = socket.brought >= socket.crowded_from;
+                if let Some(fd) = socket.fd.as_ref().filter(|_| crowded) {
+                    // The kernel lets it grow with what the target sends.
+                    socket.crowded_from = socket::crowded_from(fd);
+                }
                 let chunk = Chunk { length: count, stamp_ns, not_before: came.not_before, more, crowded };
                 if !is_whole {
                     self.came[at].what = What::Bytes(Bytes { id, from: from + count, to, stamp_ns });
@@ -400,6 +401,10 @@ impl Driver for Uring {
 
     fn acknowledged(&self, slot: u32) -> Option<u64> {
         self.sockets.get(slot as usize).and_then(|socket| socket.fd.as_ref()).and_then(socket::acknowledged)
+    }
+
+    fn busy(&self, slot: u32) -> Option<Picos> {
+        self.sockets.get(slot as usize).and_then(|socket| socket.fd.as_ref()).and_then(socket::busy)
     }
 
     fn pause(&mut self, slot: u32, paused: bool) {

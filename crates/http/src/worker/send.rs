@@ -7,32 +7,65 @@ use units::{Instant, Record};
 use crate::connection::Stage;
 use crate::io::Driver;
 use crate::worker::Worker;
+use crate::worker::slots::Unsent;
 use crate::worker::timers::Later;
 
 /// The most that is written to one socket in a turn of the loop, within one piece.
 const WRITE: usize = 256 * 1024;
 
 impl<D: Driver, R: Record> Worker<D, R> {
-    /// Sends what the connection has to send, as far as the kernel takes it.
+    /// Sends what the connection has to send, as far as the kernel takes it, and notes what the rest has to wait
+    /// for: the target or this thread.
     pub(super) fn flush(&mut self, slot: u32) {
+        let left = self.send_what_fits(slot);
+        let Some(place) = self.slots.get(slot) else { return };
+        match (left, place.unsent) {
+            (true, None) => {
+                let busy = self.sockets.driver.busy(slot);
+                place.unsent = Some(Unsent { since: self.clock.now(), busy });
+            }
+            (false, Some(unsent)) => {
+                place.unsent = None;
+                self.charge_unsent(slot, unsent);
+            }
+            _ => {}
+        }
+    }
+
+    /// A request that did not leave at once has left. While nothing of it was on its way, the target waited for
+    /// the generator: for no longer, as it may have had something left to read.
+    fn charge_unsent(&mut self, slot: u32, unsent: Unsent) {
+        let took = self.clock.now().since(unsent.since);
+        let busy = self.sockets.driver.busy(slot);
+        let late = match (unsent.busy, busy) {
+            (Some(before), Some(now)) => took - (now - before) - self.sockets.jiffy,
+            _ => took,
+        };
+        let Some(place) = self.slots.get(slot) else { return };
+        place.connection.waiting().for_each(|exchange| exchange.unread_bound += late);
+    }
+
+    /// Whether something is left that did not fit.
+    fn send_what_fits(&mut self, slot: u32) -> bool {
         let mut written = 0;
         loop {
-            let Some(place) = self.slots.get(slot) else { return };
+            let Some(place) = self.slots.get(slot) else { return false };
             // A target that takes whatever it is given does not hold the loop: the rest leaves in the next
             // turn.
             if written >= WRITE {
                 let generation = place.generation;
-                return self.timers.set(self.now(), (slot, generation), Later::Write);
+                self.timers.set(self.now(), (slot, generation), Later::Write);
+                return true;
             }
             if place.connection.wants_body() && !self.fill(slot) {
-                return;
+                return false;
             }
             let place = self.slots.get(slot).expect("filling a body keeps its connection");
             // If it can send while it connects, it was connected before.
             let connected = (place.connection.stage() == Stage::Connecting).then(|| self.clock.now());
             let output = place.connection.output(self.composer.plan_body());
             if output.is_empty() {
-                return;
+                return false;
             }
             let length = output.len();
             match self.sockets.driver.send(slot, output) {
@@ -45,13 +78,14 @@ impl<D: Driver, R: Record> Worker<D, R> {
                         self.is_up(slot, took, at);
                     }
                     if count < length {
-                        return;
+                        return true;
                     }
                 }
-                Err(Errno::AGAIN) => return,
+                Err(Errno::AGAIN) => return true,
                 Err(errno) => {
                     let now = self.now();
-                    return self.not_sent(slot, errno, now);
+                    self.not_sent(slot, errno, now);
+                    return false;
                 }
             }
         }

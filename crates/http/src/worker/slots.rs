@@ -36,9 +36,19 @@ pub struct Slot {
     pub dials: usize,
     /// How far a streamed body has been read.
     pub streamed: u64,
+    /// What it sends did not fit at once.
+    pub unsent: Option<Unsent>,
     deadline: Instant,
     before: u32,
     after: u32,
+}
+
+/// Something to send that the kernel did not take at once, as it was then.
+#[derive(Clone, Copy, Debug)]
+pub struct Unsent {
+    pub since: Instant,
+    /// [`Driver::busy`](crate::io::Driver::busy) then.
+    pub busy: Option<Picos>,
 }
 
 /// See the module.
@@ -92,6 +102,7 @@ impl Slots {
             address: None,
             dials: 0,
             streamed: 0,
+            unsent: None,
             deadline: Instant::FAR,
             before: NONE,
             after: NONE,

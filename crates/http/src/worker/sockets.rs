@@ -3,8 +3,9 @@
 //! Sockets in a TLS handshake come last and one in each turn: their arithmetic takes longer than all the rest.
 
 use crate::connection::Stage;
-use crate::io::{Driver, Ready};
+use crate::io::{Driver, Ready, jiffy};
 use crate::worker::slots::Slots;
+use units::Picos;
 
 /// Bytes read at once.
 const READ: usize = 64 * 1024;
@@ -15,12 +16,14 @@ pub(crate) struct Sockets<D> {
     buffer: Box<[u8]>,
     /// A handshake was served in the last turn: there may be another.
     handshakes: bool,
+    /// The unit in which the kernel measures [`Driver::busy`].
+    pub(crate) jiffy: Picos,
 }
 
 impl<D: Driver> Sockets<D> {
     pub(crate) fn new(driver: D, throttle: Option<u64>) -> Self {
         let read = throttle.map_or(READ, |limit| (limit as usize / 10).clamp(64, READ));
-        Self { driver, buffer: vec![0; read].into(), handshakes: false }
+        Self { driver, buffer: vec![0; read].into(), handshakes: false, jiffy: jiffy() }
     }
 
     /// The next that is in no handshake.
