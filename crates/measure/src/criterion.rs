@@ -156,7 +156,8 @@ criteria! {
     CpuThread = "cpu.thread": Capacity, Share AtMost, Invalid, Throughout, ThisMachine;
     Runqueue = "runqueue": Capacity, Share AtMost, Invalid, Throughout, ThisMachine;
     SameCore = "same_core": Capacity, Share AtMost, Degraded, Throughout, ThisMachine;
-    OthersWaited = "others.waited": Capacity, Share AtMost, Invalid, Throughout, ThisMachine;
+    TargetWaited = "target.waited": Capacity, Share AtMost, Invalid, Throughout, ThisMachine;
+    OthersWaited = "others.waited": Capacity, Share AtMost, Degraded, Throughout, ThisMachine;
     Steal = "steal": Capacity, Share AtMost, Invalid, Throughout, ThisMachine;
     Throttled = "throttled": Capacity, Share AtMost, Invalid, Throughout, ThisMachine;
     Dropped = "dropped": Capacity, Share AtMost, Degraded, Throughout, TheRun;

@@ -16,9 +16,11 @@ pub struct ThreadHealth {
     /// Time that its CPU spent on others' work, and time that the hypervisor took from its CPU.
     pub others_ns: u64,
     pub stolen_ns: u64,
-    /// Time that others' threads waited for its CPU, of all together, and time that the same threads ran.
+    /// Time that the target's threads waited for its CPU, of all together, and time that the same threads ran.
+    pub target_waited_ns: u64,
+    pub target_ran_ns: u64,
+    /// Time that other threads waited for its CPU.
     pub others_waited_ns: u64,
-    pub waiters_ran_ns: u64,
     /// The name of the one that waited the longest within an interval, and how long.
     pub longest_waiter: (u64, String),
     /// Context switches: gave way, and was made to.
@@ -48,7 +50,12 @@ impl ThreadHealth {
     pub fn others_share(&self) -> f64 {
         self.share(self.others_ns)
     }
-    /// Time that others' threads waited for its CPU, as a share of the time; 1 where it is always one or more.
+    /// Time that the target's threads waited for its CPU, as a share of the time; 1 where it is always one or
+    /// more.
+    pub fn target_waited_share(&self) -> f64 {
+        self.share(self.target_waited_ns)
+    }
+    /// The same for others' threads.
     pub fn others_waited_share(&self) -> f64 {
         self.share(self.others_waited_ns)
     }
@@ -70,8 +77,9 @@ impl ThreadHealth {
         self.runqueue_ns += other.runqueue_ns;
         self.others_ns += other.others_ns;
         self.stolen_ns += other.stolen_ns;
+        self.target_waited_ns += other.target_waited_ns;
+        self.target_ran_ns += other.target_ran_ns;
         self.others_waited_ns += other.others_waited_ns;
-        self.waiters_ran_ns += other.waiters_ran_ns;
         if other.longest_waiter > self.longest_waiter {
             self.longest_waiter.clone_from(&other.longest_waiter);
         }

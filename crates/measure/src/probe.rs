@@ -1,10 +1,9 @@
-//! Looks at the generator itself once each interval: about twelve small files, and one for each thread of the
-//! machine.
+//! Looks at the generator itself once each interval: about twelve small files, well under a millisecond.
 
 use crate::health::{CoreHealth, HealthSample, ThreadHealth};
 use crate::links::Links;
 use crate::procfs::{self, CoreTicks, ThreadTimes};
-use crate::waiters::Waiters;
+use crate::waiters::{Waited, Waiters};
 use std::path::{Path, PathBuf};
 use units::{Instant, Picos};
 
@@ -62,12 +61,13 @@ pub struct Probe {
 impl Probe {
     /// The machine's own /proc and /sys. Connections leave from `source_addresses` local addresses (at least
     /// 1).
-    pub fn new(now: Instant, source_addresses: u64) -> Self {
-        Self::at_root(Path::new("/"), now, source_addresses)
+    /// The target listens on `ports` of TCP.
+    pub fn new(now: Instant, source_addresses: u64, ports: &[u16]) -> Self {
+        Self::at_root(Path::new("/"), now, source_addresses, ports)
     }
 
     /// With `root` in the place of `/`, for tests.
-    pub fn at_root(root: &Path, now: Instant, source_addresses: u64) -> Self {
+    pub fn at_root(root: &Path, now: Instant, source_addresses: u64, ports: &[u16]) -> Self {
         let cgroup = read(root, "proc/self/cgroup").and_then(|text| procfs::cpu_cgroup(root, &text));
         let mut probe = Self {
             root: root.to_owned(),
@@ -78,7 +78,7 @@ impl Probe {
             cores: Vec::new(),
             net: NetTotals::default(),
             links: Links::new(root),
-            waiters: Waiters::new(root, std::process::id()),
+            waiters: Waiters::new(root, ports),
             throttled: (0, 0),
         };
         probe.cores = probe.read_cores();
@@ -93,14 +93,22 @@ impl Probe {
         own.join(tid.to_string()).exists() || !own.exists()
     }
 
-    /// What was gained since the last sample; `None` where there is no /proc. `open` connections are ours.
-    pub(crate) fn sample(&mut self, now: Instant, threads: &[ThreadRef], open: u64) -> Option<HealthSample> {
+    /// What was gained since the last sample; `None` where there is no /proc. `open` connections are ours. All
+    /// threads have ended when the last is taken.
+    pub(crate) fn sample(
+        &mut self,
+        now: Instant,
+        threads: &[ThreadRef],
+        open: u64,
+        is_last: bool,
+    ) -> Option<HealthSample> {
         let status = read(&self.root, "proc/self/status")?;
         let span_ns = now.since(self.at).as_nanos();
         self.at = now;
         let cores = self.sample_cores();
         let descriptors_left = self.descriptors_left(threads);
-        let threads = self.sample_threads(now, span_ns, threads, &cores);
+        let waited = self.waiters.sample(is_last);
+        let threads = self.sample_threads(now, span_ns, threads, &cores, &waited);
         let (net, net_before) = (self.read_net(), self.net);
         self.net = net;
         let (throttled, throttled_before) = (self.read_throttling(), self.throttled);
@@ -148,11 +156,11 @@ impl Probe {
         span_ns: u64,
         seen: &[ThreadRef],
         cores: &[CoreHealth],
+        waited: &[Waited],
     ) -> Vec<ThreadHealth> {
         self.threads.resize(seen.len(), None);
         let mut gained: Vec<ThreadHealth> =
             (0..seen.len()).map(|i| self.sample_thread(i, now, &seen[i])).collect();
-        let waited = self.waiters.look(span_ns).unwrap_or_default();
         let ours_on =
             |core| gained.iter().filter(|thread| thread.core == core).map(|thread| thread.cpu_ns).sum();
         let others: Vec<(u64, u64)> = gained
@@ -168,8 +176,9 @@ impl Probe {
             let its_part = |ns| scaled(ns, thread.span_ns, span_ns);
             (thread.others_ns, thread.stolen_ns) = (its_part(others_ns), its_part(stolen_ns));
             if let Some(waited) = waited.iter().find(|waited| waited.core == thread.core) {
-                thread.others_waited_ns = its_part(waited.waited_ns);
-                thread.waiters_ran_ns = its_part(waited.ran_ns);
+                thread.target_waited_ns = waited.target_ns;
+                thread.target_ran_ns = waited.target_ran_ns;
+                thread.others_waited_ns = waited.others_ns;
                 thread.longest_waiter.clone_from(&waited.longest);
             }
         }

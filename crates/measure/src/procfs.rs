@@ -61,6 +61,24 @@ pub(crate) fn policy(stat: &str) -> Option<u64> {
     after_name.split_ascii_whitespace().nth(41 - 3)?.parse().ok()
 }
 
+/// Field 19 (`nice`) of `stat`.
+pub(crate) fn nice(stat: &str) -> Option<i64> {
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    after_name.split_ascii_whitespace().nth(19 - 3)?.parse().ok()
+}
+
+/// Inodes of the sockets in `net/tcp` or `net/tcp6` whose local port is one of `ports`.
+pub(crate) fn sockets_on(table: &str, ports: &[u16]) -> Vec<u64> {
+    let one = |line: &str| {
+        // sl local_address rem_address st tx_queue:rx_queue tr:when retrnsmt uid timeout inode
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let (_, port) = words.next()?.rsplit_once(':')?;
+        let port = u16::from_str_radix(port, 16).ok()?;
+        if ports.contains(&port) { words.nth(7)?.parse().ok() } else { None }
+    };
+    table.lines().skip(1).filter_map(one).collect()
+}
+
 /// Whether it is a thread of the kernel's: `PF_KTHREAD` in field 9 (`flags`) of `stat`.
 pub(crate) fn is_of_kernel(stat: &str) -> Option<bool> {
     let after_name = &stat[stat.rfind(')')? + 1..];

@@ -1,18 +1,32 @@
-//! Others' threads that wait for a CPU while the generator's thread has it.
+//! Threads of this machine that wait for a CPU while the generator's thread has it.
+//!
+//! ```text
+//!   sample ── "look" ──► tare-look (niceness 19) ── /proc/PID/task/TID/schedstat ─┐
+//!      ▲                                                                          │
+//!      └───────────────────── by CPU: target's, others' ◄─────────────────────────┘
+//! ```
 //!
 //! A thread that spins, at a high priority above all, may never wait for its CPU, and yet keep a target on the
-//! same machine from it: the answers are late, and nothing of the generator's own shows it. So every look reads
-//! how long each thread of the machine was ready but did not run (`/proc/PID/task/TID/schedstat`), and adds it to
-//! the CPU that it ran on last. Threads of another process namespace cannot be seen.
+//! same machine from it: the responses are late, and nothing of the generator's own shows it. So every look reads
+//! how long each thread of the machine was ready but did not run, and adds it to the CPU that it ran on last. It
+//! belongs to the target if its process has a socket on one of the target's ports, or if it is the kernel's for
+//! the network. Threads of another process namespace cannot be seen.
 
 use crate::procfs;
+use clock::Stopwatch;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 /// A thread that waited for less than this share of the time between two looks is not asked for more.
 const LEAST_SHARE: f64 = 0.002;
-/// A look may take this share of the time since the one before; where it takes longer, there is none any more.
-const DEAREST: f64 = 0.05;
+/// After a look, none is begun for so many times as long as it took: thousands of threads take many milliseconds.
+const REST: u32 = 20;
+/// How long a sample waits for a look. What comes later is in the next.
+const PATIENCE: Duration = Duration::from_millis(250);
+/// The niceness of the thread that looks: it must not take what it measures.
+const NICE: i8 = 19;
 /// `SCHED_IDLE`: a thread that asked to wait for everybody.
 const IDLE: u64 = 5;
 /// Threads of this process that are a target's.
@@ -20,27 +34,100 @@ const OWN_TARGET: &str = "target-";
 /// Threads of the kernel's that responses depend on. Its other work for a CPU may wait long, and to no harm.
 const OF_NETWORK: [&str; 4] = ["ksoftirqd/", "napi/", "irq/", "vhost-"];
 
-/// What others' threads did on one CPU between two looks.
+/// What threads that are not the generator's did on one CPU between two looks, each sum over all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Waited {
     pub core: u32,
-    /// Time that they waited, of all together: it may be longer than the time between the looks.
-    pub waited_ns: u64,
-    /// Time that the same threads ran.
-    pub ran_ns: u64,
+    /// Time that the target's threads waited, and time that the same threads ran.
+    pub target_ns: u64,
+    pub target_ran_ns: u64,
+    /// Time that others waited.
+    pub others_ns: u64,
     /// The name of the thread that waited the longest, and how long.
     pub longest: (u64, String),
 }
 
-/// The running totals of all others' threads at the last look.
+impl Waited {
+    fn add(&mut self, more: Self) {
+        self.target_ns += more.target_ns;
+        self.target_ran_ns += more.target_ran_ns;
+        self.others_ns += more.others_ns;
+        self.longest = std::mem::take(&mut self.longest).max(more.longest);
+    }
+}
+
+/// See the module.
 #[derive(Debug)]
 pub(crate) struct Waiters {
+    /// The next look shall be made, whatever it costs: it is the last.
+    asks: Option<Sender<bool>>,
+    answers: Receiver<Vec<Waited>>,
+    /// Looks that were asked for and have not come.
+    awaited: usize,
+    late: Vec<Waited>,
+}
+
+impl Waiters {
+    /// Starts the thread that looks, with `root` in the place of `/`. `ports` are those that the target listens on.
+    pub fn new(root: &Path, ports: &[u16]) -> Self {
+        let (asks, asked) = channel();
+        let (answer, answers) = channel();
+        let mut look = Look::new(root, ports);
+        let looks = move || {
+            let _ = os::scheduling::lower_real_time();
+            let _ = os::scheduling::set_nice(NICE);
+            look.look();
+            // Until nobody asks any more.
+            while let Ok(is_last) = asked.recv() {
+                let found = if is_last || look.is_rested() { look.look() } else { Vec::new() };
+                if answer.send(found).is_err() {
+                    return;
+                }
+            }
+        };
+        // Without the thread nothing is seen, as where there is no /proc.
+        let started = std::thread::Builder::new().name("tare-look".to_owned()).spawn(looks);
+        Self { asks: started.ok().map(|_| asks), answers, awaited: 0, late: Vec::new() }
+    }
+
+    /// What was gained since the last sample, by CPU.
+    pub fn sample(&mut self, is_last: bool) -> Vec<Waited> {
+        let Some(asks) = &self.asks else { return Vec::new() };
+        self.awaited += usize::from(asks.send(is_last).is_ok());
+        let begun = Stopwatch::start();
+        let mut found = std::mem::take(&mut self.late);
+        while self.awaited > 0 {
+            let Some(left) = PATIENCE.checked_sub(begun.elapsed()) else { break };
+            let Ok(more) = self.answers.recv_timeout(left) else { break };
+            self.awaited -= 1;
+            more.into_iter().for_each(|waited| at(&mut found, waited.core).add(waited));
+        }
+        found
+    }
+}
+
+fn at(found: &mut Vec<Waited>, core: u32) -> &mut Waited {
+    let index = found.iter().position(|waited| waited.core == core).unwrap_or_else(|| {
+        found.push(Waited { core, ..Waited::default() });
+        found.len() - 1
+    });
+    &mut found[index]
+}
+
+/// The running totals of all threads at the last look.
+#[derive(Debug)]
+struct Look {
     proc: PathBuf,
+    ports: Vec<u16>,
     own: u32,
     seen: HashMap<u32, Times>,
     /// Processes that are not asked: the kernel's threads, but for its network.
     aside: HashSet<u32>,
-    given_up: bool,
+    /// Whose threads wait: processes of the target's, and others.
+    known: HashMap<u32, bool>,
+    looked: Stopwatch,
+    took: Duration,
+    looks: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,30 +138,41 @@ struct Times {
     look: u64,
 }
 
-impl Waiters {
-    /// With `root` in the place of `/`; `own` is the process of the generator.
-    pub fn new(root: &Path, own: u32) -> Self {
-        let (seen, aside) = (HashMap::new(), HashSet::new());
-        let mut waiters = Self { proc: root.join("proc"), own, seen, aside, given_up: false };
+impl Look {
+    fn new(root: &Path, ports: &[u16]) -> Self {
+        let proc = root.join("proc");
         let is_aside = |pid: &u32| {
-            let stat = text(&waiters.proc.join(pid.to_string()), "stat");
-            stat.is_some_and(|stat| is_kernels_own(&stat) == Some(true))
+            let stat = text(&proc.join(pid.to_string()), "stat");
+            stat.is_some_and(|stat| procfs::is_of_kernel(&stat) == Some(true) && !is_of_network(&stat))
         };
-        waiters.aside = numbers(&waiters.proc).filter(is_aside).collect();
-        waiters.look(u64::MAX);
-        waiters
+        Self {
+            aside: numbers(&proc).filter(is_aside).collect(),
+            ports: ports.to_vec(),
+            own: std::process::id(),
+            seen: HashMap::new(),
+            known: HashMap::new(),
+            looked: Stopwatch::start(),
+            took: Duration::ZERO,
+            looks: 0,
+            proc,
+        }
     }
 
-    /// What was gained in the `span_ns` since the last look, by CPU. `None` where a look takes too long.
-    pub fn look(&mut self, span_ns: u64) -> Option<Vec<Waited>> {
-        if self.given_up {
-            return None;
-        }
-        let begun = clock::Stopwatch::start();
+    fn is_rested(&self) -> bool {
+        self.looked.elapsed() > self.took * REST
+    }
+
+    /// What was gained since the last look, by CPU.
+    fn look(&mut self) -> Vec<Waited> {
+        let span_ns = self.looked.elapsed().as_nanos() as u64;
+        self.looked = Stopwatch::start();
         let least_ns = (span_ns as f64 * LEAST_SHARE) as u64;
-        let look = self.seen.values().map(|times| times.look).max().unwrap_or(0) + 1;
-        let mut found: Vec<Waited> = Vec::new();
-        for pid in numbers(&self.proc).filter(|pid| !self.aside.contains(pid)) {
+        self.looks += 1;
+        let mut found = Vec::new();
+        for pid in numbers(&self.proc) {
+            if self.aside.contains(&pid) {
+                continue;
+            }
             let tasks = self.proc.join(pid.to_string()).join("task");
             for tid in numbers(&tasks) {
                 let task = tasks.join(tid.to_string());
@@ -82,43 +180,65 @@ impl Waiters {
                 else {
                     continue;
                 };
-                let before = self.seen.insert(tid, Times { ran_ns, waited_ns, look }).unwrap_or_default();
-                let waited_ns = waited_ns.saturating_sub(before.waited_ns);
-                if waited_ns <= least_ns {
-                    continue;
+                let times = Times { ran_ns, waited_ns, look: self.looks };
+                let before = self.seen.insert(tid, times);
+                // Of what a thread did before the first look, nothing is the run's.
+                let before = if self.looks == 1 { times } else { before.unwrap_or_default() };
+                let waited_ns = waited_ns.saturating_sub(before.waited_ns).min(span_ns);
+                if waited_ns > least_ns
+                    && let Some(waited) =
+                        self.whose(pid, &task, waited_ns, ran_ns.saturating_sub(before.ran_ns).min(span_ns))
+                {
+                    at(&mut found, waited.core).add(waited);
                 }
-                let Some((core, name)) = self.others_core(pid, &task) else { continue };
-                let index = found.iter().position(|waited| waited.core == core).unwrap_or_else(|| {
-                    found.push(Waited { core, ..Waited::default() });
-                    found.len() - 1
-                });
-                let waited = &mut found[index];
-                waited.waited_ns += waited_ns.min(span_ns);
-                waited.ran_ns += ran_ns.saturating_sub(before.ran_ns).min(span_ns);
-                waited.longest = std::mem::take(&mut waited.longest).max((waited_ns, name));
             }
         }
-        self.seen.retain(|_, times| times.look == look);
-        self.given_up = begun.elapsed().as_nanos() as f64 > span_ns as f64 * DEAREST;
-        Some(found)
+        let looks = self.looks;
+        self.seen.retain(|_, times| times.look == looks);
+        self.took = self.looked.elapsed();
+        found
     }
 
-    /// The CPU that a thread ran on last, and its name, unless it is the generator's own or wants to wait.
-    fn others_core(&self, pid: u32, task: &Path) -> Option<(u32, String)> {
+    /// `None` for the generator's own threads, and those that want to wait.
+    fn whose(&mut self, pid: u32, task: &Path, waited_ns: u64, ran_ns: u64) -> Option<Waited> {
         let stat = text(task, "stat")?;
         let name = procfs::name(&stat)?;
-        let is_own = pid == self.own && !name.starts_with(OWN_TARGET);
-        if is_own || is_kernels_own(&stat)? || procfs::policy(&stat)? == IDLE {
+        let is_own_target = pid == self.own && name.starts_with(OWN_TARGET);
+        if procfs::policy(&stat)? == IDLE || (pid == self.own && !is_own_target) {
             return None;
         }
-        Some((procfs::last_core(&stat)?, name.to_owned()))
+        let core = procfs::last_core(&stat)?;
+        let waited = Waited { core, longest: (waited_ns, name.to_owned()), ..Waited::default() };
+        if is_own_target || is_of_network(&stat) || self.is_target(pid) {
+            return Some(Waited { target_ns: waited_ns, target_ran_ns: ran_ns, ..waited });
+        }
+        // Who is nice wants to let others go first.
+        (procfs::nice(&stat)? <= 0).then_some(Waited { others_ns: waited_ns, ..waited })
+    }
+
+    /// Whether a process has a socket on one of the target's ports.
+    fn is_target(&mut self, pid: u32) -> bool {
+        if let Some(known) = self.known.get(&pid) {
+            return *known;
+        }
+        let process = self.proc.join(pid.to_string());
+        let tables = ["net/tcp", "net/tcp6"].map(|name| text(&process, name).unwrap_or_default());
+        let sockets: HashSet<u64> =
+            tables.iter().flat_map(|table| procfs::sockets_on(table, &self.ports)).collect();
+        let is_target = !sockets.is_empty()
+            && std::fs::read_dir(process.join("fd")).into_iter().flatten().flatten().any(|entry| {
+                let link = std::fs::read_link(entry.path()).unwrap_or_default();
+                let inode = link.to_str().and_then(|link| link.strip_prefix("socket:[")?.strip_suffix(']'));
+                inode.and_then(|inode| inode.parse().ok()).is_some_and(|inode: u64| sockets.contains(&inode))
+            });
+        self.known.insert(pid, is_target);
+        is_target
     }
 }
 
-/// Whether it is a thread of the kernel's that no response depends on, by its `stat`.
-fn is_kernels_own(stat: &str) -> Option<bool> {
-    let name = procfs::name(stat)?;
-    Some(procfs::is_of_kernel(stat)? && !OF_NETWORK.iter().any(|start| name.starts_with(start)))
+fn is_of_network(stat: &str) -> bool {
+    procfs::is_of_kernel(stat) == Some(true)
+        && procfs::name(stat).is_some_and(|name| OF_NETWORK.iter().any(|start| name.starts_with(start)))
 }
 
 fn text(folder: &Path, name: &str) -> Option<String> {
@@ -126,7 +246,7 @@ fn text(folder: &Path, name: &str) -> Option<String> {
 }
 
 /// The entries of a folder that are numbers.
-fn numbers(folder: &Path) -> impl Iterator<Item = u32> {
+fn numbers(folder: &Path) -> impl Iterator<Item = u32> + use<> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
@@ -137,58 +257,102 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Threads of the machine: (pid, tid, name, CPU, policy, ran, waited), times in milliseconds.
-    type Thread = (u32, u32, &'static str, u32, u32, u64, u64);
+    /// Threads of the machine: (pid, tid, name, CPU, niceness, policy, ran, waited), times in milliseconds.
+    type Thread = (u32, u32, &'static str, u32, i32, u32, u64, u64);
 
     fn put(root: &Path, threads: &[Thread]) {
-        for (pid, tid, name, core, policy, ran, waited) in threads {
+        for (pid, tid, name, core, nice, policy, ran, waited) in threads {
             let folder = root.join(format!("proc/{pid}/task/{tid}"));
             std::fs::create_dir_all(&folder).unwrap();
-            // Fields 3 to 8, the flags (2 097 152 for a thread of the kernel's), fields 10 to 38, the CPU, its
-            // real-time priority, the policy.
-            let flags = if name.contains('/') { "2097152 " } else { "4194304 " };
-            let (before, after) = ("0 ".repeat(5), "0 ".repeat(29));
-            let stat = format!("{tid} ({name}) R {before}{flags}{after}{core} 0 {policy} 0 0");
-            std::fs::write(folder.join("stat"), stat).unwrap();
+            // Field 9, the flags (2 097 152 for a thread of the kernel's), field 19, the niceness, field 39, the
+            // CPU, field 41, the policy.
+            let flags = if name.contains('/') { 2_097_152 } else { 4_194_304 };
+            let fields = |count: usize| "0 ".repeat(count);
+            let stat = format!(
+                "{tid} ({name}) R {}{flags} {}{nice} {}{core} 0 {policy} 0 0",
+                fields(5),
+                fields(9),
+                fields(19)
+            );
+            std::fs::write(folder.join("stat"), &stat).unwrap();
+            std::fs::write(root.join(format!("proc/{pid}/stat")), stat).unwrap();
             std::fs::write(folder.join("schedstat"), format!("{} {} 1\n", ran * MS, waited * MS)).unwrap();
         }
+    }
+
+    /// A process with a socket that listens on port 8 080 (1F90), inode 77.
+    fn listen(root: &Path, pid: u32) {
+        let process = root.join(format!("proc/{pid}"));
+        std::fs::create_dir_all(process.join("net")).unwrap();
+        std::fs::create_dir_all(process.join("fd")).unwrap();
+        let line = "0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 77 1 0";
+        std::fs::write(process.join("net/tcp"), format!("sl local_address\n   {line}\n")).unwrap();
+        std::os::unix::fs::symlink("socket:[77]", process.join("fd/3")).unwrap();
     }
 
     #[test]
     fn who_waits_for_which_cpu_is_found() {
         let root = tempfile::tempdir().unwrap();
-        put(root.path(), &[(7, 7, "server", 1, 0, 100, 50), (9, 9, "tare", 1, 0, 0, 0)]);
-        let mut waiters = Waiters::new(root.path(), 9);
+        let own = std::process::id();
+        let before = [(7, 7, "server", 1, 0, 0, 100, 50), (own, own, "tare", 1, 0, 0, 0, 0)];
+        put(root.path(), &before);
+        listen(root.path(), 7);
+        put(root.path(), &[(3, 3, "kworker/1:2", 1, 0, 0, 0, 0), (2, 2, "ksoftirqd/0", 0, 0, 0, 0, 0)]);
+        let mut look = Look::new(root.path(), &[80, 8_080]);
+        assert_eq!(look.look(), []);
+        std::thread::sleep(Duration::from_millis(500));
         put(
             root.path(),
             &[
-                (7, 7, "server", 1, 0, 300, 450),
+                (7, 7, "server", 1, 0, 0, 300, 450),
                 // A new thread counts from its birth, and one that hardly waited not at all.
-                (7, 8, "ser) ver", 1, 0, 20, 100),
-                (6, 6, "other", 0, 0, 900, 1),
-                (9, 9, "tare", 1, 0, 500, 500),
-                (9, 10, "target-0", 0, 0, 10, 30),
-                (5, 5, "make", 1, 5, 0, 900),
-                (3, 3, "kworker/1:2", 1, 0, 0, 900),
-                (2, 2, "ksoftirqd/0", 0, 0, 5, 20),
+                (7, 8, "ser) ver", 1, 19, 0, 20, 100),
+                (6, 6, "other", 0, 0, 0, 900, 0),
+                (8, 9, "other", 0, 0, 0, 1, 40),
+                (4, 4, "nice", 0, 5, 0, 1, 40),
+                (own, own, "tare", 1, 0, 0, 500, 500),
+                (own, own + 1, "target-0", 0, 0, 0, 10, 30),
+                (5, 5, "make", 1, 0, 5, 0, 400),
+                (3, 3, "kworker/1:2", 1, 0, 0, 0, 400),
+                (2, 2, "ksoftirqd/0", 0, 0, 0, 5, 20),
             ],
         );
-        let mut found = waiters.look(1_000 * MS).unwrap();
+        let mut found = look.look();
         found.sort_by_key(|waited| waited.core);
-        let expected = [
-            Waited { core: 0, waited_ns: 50 * MS, ran_ns: 15 * MS, longest: (30 * MS, "target-0".into()) },
-            Waited { core: 1, waited_ns: 500 * MS, ran_ns: 220 * MS, longest: (400 * MS, "server".into()) },
+        let [first, second] = [
+            Waited {
+                core: 0,
+                target_ns: 50 * MS,
+                target_ran_ns: 15 * MS,
+                others_ns: 40 * MS,
+                longest: (40 * MS, "other".into()),
+            },
+            Waited {
+                core: 1,
+                target_ns: 500 * MS,
+                target_ran_ns: 220 * MS,
+                others_ns: 0,
+                longest: (400 * MS, "server".into()),
+            },
         ];
-        assert_eq!(found, expected);
-        assert_eq!(waiters.look(1_000 * MS), Some(Vec::new()));
+        assert_eq!(found, [first, second]);
+        assert_eq!(look.look(), []);
     }
 
     #[test]
-    fn a_look_that_takes_too_long_is_the_last() {
+    fn a_look_that_took_long_is_not_soon_repeated_but_for_the_last() {
         let root = tempfile::tempdir().unwrap();
-        put(root.path(), &[(7, 7, "server", 1, 0, 100, 50)]);
-        let mut waiters = Waiters::new(root.path(), 9);
-        assert!(waiters.look(1).is_some());
-        assert_eq!(waiters.look(1_000 * MS), None);
+        put(root.path(), &[(7, 7, "server", 1, 0, 0, 100, 50)]);
+        let mut look = Look::new(root.path(), &[]);
+        look.look();
+        look.took = Duration::from_secs(60);
+        assert!(!look.is_rested());
+        look.took = Duration::ZERO;
+        assert!(look.is_rested());
+        let mut waiters = Waiters::new(root.path(), &[]);
+        waiters.sample(true);
+        std::thread::sleep(Duration::from_millis(100));
+        put(root.path(), &[(7, 7, "server", 1, 0, 0, 100, 90)]);
+        assert_eq!(waiters.sample(true)[0].others_ns, 40 * MS);
     }
 }

@@ -311,6 +311,7 @@ impl From<&measure::ThreadHealth> for ThreadHealth {
             run_queue_wait_ns: thread.runqueue_ns,
             others_share: thread.others_share(),
             stolen_share: thread.stolen_share(),
+            target_waited_ns: thread.target_waited_ns,
             others_waited_ns: thread.others_waited_ns,
             switches_voluntary: thread.voluntary,
             switches_involuntary: thread.involuntary,

@@ -419,7 +419,8 @@ pub struct ThreadHealth {
     pub others_share: f64,
     #[serde(with = "number")]
     pub stolen_share: f64,
-    /// Time that others' threads waited for its CPU, of all together.
+    /// Time that threads of the target, and of others, waited for its CPU, of all together.
+    pub target_waited_ns: u64,
     pub others_waited_ns: u64,
     /// Context switches: gave way, and was made to.
     pub switches_voluntary: u64,

@@ -35,7 +35,7 @@ impl<'a> Machine<'a> {
         // Where requests have due times, waiting for a CPU is measured by what it does: lateness, and answers
         // that lie unread.
         let runqueue = if self.open && self.conditions.frames.is_none() { None } else { self.runqueue() };
-        let shared = [runqueue, self.same_core(), self.others_waited()];
+        let shared = [runqueue, self.same_core(), self.target_waited(), self.others_waited()];
         [self.cpu(behind)]
             .into_iter()
             .chain(shared)
@@ -168,23 +168,35 @@ impl<'a> Machine<'a> {
         }))
     }
 
-    /// Others, perhaps the target, wait for the CPU that a thread has. It is INVALID where they waited for much of
-    /// the time, and for longer than they ran: whatever they did took at least twice its time.
+    /// The target waits for the CPU that a thread has. It is INVALID where it waited for much of the time, and for
+    /// longer than it ran: whatever it did took at least twice its time.
+    fn target_waited(&self) -> Option<Criterion> {
+        let (index, share) = self.worst(ThreadHealth::target_waited_share)?;
+        let thread = &self.health.threads[index];
+        let doubled = thread.target_waited_ns >= thread.target_ran_ns;
+        let criterion = Criterion::new(CriterionId::TargetWaited, share, CROWDED);
+        let criterion = criterion.invalid_beyond(doubled.then_some(STARVED));
+        Some(criterion.advise(|| self.waited("the target", index, share)))
+    }
+
+    /// Others wait for it. They may be the target, where nobody can tell.
     fn others_waited(&self) -> Option<Criterion> {
         let (index, share) = self.worst(ThreadHealth::others_waited_share)?;
+        let criterion = Criterion::new(CriterionId::OthersWaited, share, STARVED);
+        Some(criterion.advise(|| self.waited("other work, perhaps for the target,", index, share)))
+    }
+
+    fn waited(&self, who: &str, index: usize, share: f64) -> String {
         let thread = &self.health.threads[index];
-        let doubled = thread.others_waited_ns >= thread.waiters_ran_ns;
-        let criterion = Criterion::new(CriterionId::OthersWaited, share, CROWDED);
-        Some(criterion.invalid_beyond(doubled.then_some(STARVED)).advise(|| {
-            let (core, percent) = (thread.core, share * 100.0);
-            let sleep = if self.conditions.spins && self.flags().spin { ", or let it sleep (--spin never)" } else { "" };
-            let (_, name) = &thread.longest_waiter;
-            format!(
-                "other work, perhaps the target, waited {percent:.0} % of the time for the CPU ({core}) of engine \
-                 thread {index}, {name} the longest: part them {}{sleep}",
-                self.pins()
-            )
-        }))
+        let (core, percent) = (thread.core, share * 100.0);
+        let (_, name) = &thread.longest_waiter;
+        let sleep =
+            if self.conditions.spins && self.flags().spin { ", or let it sleep (--spin never)" } else { "" };
+        format!(
+            "{who} waited {percent:.0} % of the time for the CPU ({core}) of engine thread {index} ({name} the \
+             longest): part them {}{sleep}",
+            self.pins()
+        )
     }
 
     fn steal(&self) -> Option<Criterion> {

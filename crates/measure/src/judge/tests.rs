@@ -385,7 +385,15 @@ fn a_share_of_a_few_milliseconds_is_not_judged_and_none_is_over_one() {
     assert!(judge(&totals, &health, &conditions).failing().is_empty());
     (health.threads, health.span_ns) = (vec![brief.clone()], 3_000_000);
     let verdict = judge(&totals, &health, &conditions);
-    let left_out = [Id::CpuThread, Id::Runqueue, Id::SameCore, Id::OthersWaited, Id::Steal, Id::Throttled];
+    let left_out = [
+        Id::CpuThread,
+        Id::Runqueue,
+        Id::SameCore,
+        Id::TargetWaited,
+        Id::OthersWaited,
+        Id::Steal,
+        Id::Throttled,
+    ];
     let there: Vec<_> = verdict.criteria().iter().map(|c| c.id).collect();
     let expected: Vec<_> = of_open_loops().into_iter().filter(|name| !left_out.contains(name)).collect();
     assert_eq!(there, expected);
@@ -502,16 +510,19 @@ fn the_machine_under_the_generator() {
     alone(Id::Steal, Word::Invalid, "hypervisor", |_, h, _| h.threads[0].stolen_ns = 2_100_000_000);
     alone(Id::Throttled, Word::Degraded, "cpu.max", |_, h, _| h.throttled_ns = 11_000_000);
     alone(Id::Throttled, Word::Invalid, "cpu.max", |_, h, _| h.throttled_ns = 600_000_000);
-    // Others waited for a part of 10 s, and ran for longer, or not.
+    // The target waited for a part of 10 s, and ran for longer, or not.
     for (word, waited_ms, ran_ms) in
         [(Word::Degraded, 600, 100), (Word::Degraded, 2_600, 2_700), (Word::Invalid, 2_600, 2_500)]
     {
-        alone(Id::OthersWaited, word, "server the longest", |_, h, _| {
+        alone(Id::TargetWaited, word, "(server the longest)", |_, h, _| {
             let thread = &mut h.threads[0];
-            (thread.others_waited_ns, thread.waiters_ran_ns) = (waited_ms * 1_000_000, ran_ms * 1_000_000);
+            (thread.target_waited_ns, thread.target_ran_ns) = (waited_ms * 1_000_000, ran_ms * 1_000_000);
             thread.longest_waiter = (1, "server".into());
         });
     }
+    alone(Id::OthersWaited, Word::Degraded, "perhaps for the target", |_, h, _| {
+        h.threads[0].others_waited_ns = 2_600_000_000;
+    });
     alone(Id::HealthSamples, Word::Degraded, "/proc", |_, h, _| h.samples = 0);
     alone(Id::PortsLeft, Word::Valid, "--source-ip", |_, h, _| h.ports_left_least = Some(63));
     alone(Id::DescriptorsLeft, Word::Valid, "ulimit -n", |_, h, _| h.descriptors_left_least = Some(15));
