@@ -3,26 +3,10 @@
 #![forbid(unsafe_code)]
 
 mod commands;
-mod describe;
-mod elsewhere;
 mod embedded;
-mod engine;
-mod http_engine;
-mod interrupt;
-mod limits;
-mod load;
-mod named_runs;
-mod options;
-mod packets;
-mod papers;
-mod progress;
-mod status;
-mod stored_windows;
-mod terminal;
-mod trials;
+mod live_args;
+mod trial_args;
 mod version;
-mod watching;
-mod weighed;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -47,7 +31,7 @@ use commands::sweep::SweepArgs;
 use commands::target::TargetArgs;
 use commands::trials::TrialsArgs;
 use commands::weigh::WeighArgs;
-use status::Failure;
+use run::Failure;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -132,7 +116,7 @@ fn called_as_http_load() -> Option<(&'static str, Vec<OsString>)> {
 fn explained(mut error: clap::Error) -> clap::Error {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     if error.kind() == ErrorKind::UnknownArgument
-        && let Some(address) = watching::parted_address(&words)
+        && let Some(address) = live_args::parted_address(&words)
     {
         let advice = format!("write the address as part of the flag: '--live={address}'");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
@@ -168,7 +152,7 @@ fn first_line(error: &clap::Error) -> String {
 }
 
 fn main() -> ExitCode {
-    interrupt::survive_full_files();
+    run::interrupt::survive_full_files();
     // Its options have one dash: not for clap.
     if let Some((program, words)) = called_as_http_load() {
         return commands::http_load::main(program, words);

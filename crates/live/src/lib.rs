@@ -1,7 +1,7 @@
 //! A run watched while it goes on: a page in the browser, a view on the terminal.
 //!
 //! ```text
-//! Collector ─ totals, rows ─► cli ─ Update ─┬─► Page      one thread: draws once a second, serves every viewer
+//! Collector ─ totals, rows ─► run ─ Update ─┬─► Page      one thread: draws once a second, serves every viewer
 //!                                           └─► Terminal  one thread: draws, reads keys ─► Key
 //! ```
 //!
@@ -44,6 +44,9 @@ pub use token::Token;
 
 use std::sync::Arc;
 use store::{RunResult, Timeline};
+
+/// Whether this program can fill a terminal.
+pub const HAS_VIEW: bool = cfg!(feature = "view");
 
 /// The run so far. Made by the thread that collects, drawn by others.
 #[derive(Clone, Debug)]

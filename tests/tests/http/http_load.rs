@@ -525,7 +525,7 @@ fn the_migration_page_names_tests_that_exist() {
     for file in ["tests/tests/http/http_load.rs", "crates/cli/src/commands/http_load_args_tests.rs"] {
         sources += &std::fs::read_to_string(root.join(file)).unwrap();
     }
-    for path in ["crates/cli/src/commands/http_load_tests.rs", "crates/cli/src/progress.rs"] {
+    for path in ["crates/cli/src/commands/http_load_tests.rs", "crates/run/src/progress.rs"] {
         sources += &std::fs::read_to_string(root.join(path)).unwrap();
     }
     let is_name = |text: &&str| {

@@ -9,7 +9,7 @@ const WIDTH: usize = 112;
 const LENGTH: usize = 500;
 
 /// Crates from the bottom up. Each may use only those that stand before it; ARCHITECTURE.md draws the same.
-const LAYERS: [&str; 27] = [
+const LAYERS: [&str; 28] = [
     "features",
     "units",
     "os",
@@ -33,9 +33,10 @@ const LAYERS: [&str; 27] = [
     "sinks",
     "live",
     "profile",
+    "predict",
+    "run",
     "weigh",
     "doctor",
-    "predict",
     "cli",
 ];
 
@@ -60,7 +61,6 @@ const WIDE: usize = 213;
 /// Files of more than [`LENGTH`] lines, and the most that each may have. They may only shrink.
 const LONG: [(&str, usize); 24] = [
     ("crates/cli/src/commands/http_args.rs", 600),
-    ("crates/cli/src/load.rs", 526),
     ("crates/doctor/src/tests.rs", 890),
     ("crates/target/src/conn.rs", 502),
     ("crates/measure/src/judge/tests.rs", 628),
@@ -76,6 +76,7 @@ const LONG: [(&str, usize); 24] = [
     ("crates/port/src/live/program.rs", 561),
     ("crates/report/src/charts.rs", 534),
     ("crates/report/src/text.rs", 577),
+    ("crates/run/src/load.rs", 526),
     ("crates/sinks/tests/redis.rs", 514),
     ("crates/store/src/schema.rs", 646),
     ("crates/wire/src/template/tests.rs", 524),

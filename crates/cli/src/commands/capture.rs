@@ -1,9 +1,6 @@
 //! `tare capture`: flags → plan → frames that arrive, counted and kept.
 
 use crate::commands::http_args::{LimitArgs, OutputArgs};
-use crate::options::Options;
-use crate::packets::carry_out;
-use crate::status::{Failure, Status};
 use clap::{Args, ValueHint};
 use packet::Job;
 use packet::capture::{Capture, Keeping, Settings, compile};
@@ -11,6 +8,7 @@ use plan::Typed;
 use plan::packets::capture::{CaptureFile, CapturePlan, CapturePlanFile, KeepPlan, Rotate};
 use port::Address;
 use port::pcap::Rotation;
+use run::{Failure, Options, Status, carry_out};
 
 const EXAMPLES: &str = "\
 Examples:

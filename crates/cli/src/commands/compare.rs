@@ -1,14 +1,12 @@
 //! `tare compare`: runs, or sets of trials, beside each other.
 
-use crate::named_runs::Scratch;
-use crate::status::{Failure, Status, complain};
-use crate::terminal::print_all;
-use crate::terminal::style;
 use anyhow::anyhow;
 use clap::{Args, ValueHint};
 use compare::{Comparison, FIGURES, Figure, Side, Trial};
 use measure::ExitStatus;
 use report::Drawn;
+use run::terminal::{print_all, style};
+use run::{Failure, Scratch, Status, complain};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use store::timeline::MAX_BINS;

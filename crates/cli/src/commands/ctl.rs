@@ -1,11 +1,11 @@
 //! `tare ctl`: asks a run that goes on, or changes it, through the socket in its folder.
 
-use crate::status::{Failure, Status};
-use crate::terminal::print_all;
 use anyhow::anyhow;
 use catalogue::Catalogue;
 use clap::Args;
 use packet::ctl::{SOCKET, ask};
+use run::terminal::print_all;
+use run::{Failure, Status};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\

@@ -6,13 +6,11 @@
 
 use crate::commands::http_args::OutputArgs;
 use crate::embedded::Embedded;
-use crate::load::{self, Finished};
-use crate::options::Options;
-use crate::status::{Failure, Status};
-use crate::terminal::print_all;
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueHint};
 use plan::{PlanFile, Typed};
+use run::terminal::print_all;
+use run::{Failure, Finished, Options, Status};
 use serde::Deserialize;
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -50,9 +48,9 @@ pub fn run(args: DemoArgs) -> Result<Status, Failure> {
     let (plan, notes) = plan_file(target.url()).resolve_with_notes().map_err(Failure::wrong)?;
     // On a machine that is too busy the demo says so, and has shown what it is for.
     let output = OutputArgs { out: args.out, accept_invalid: true, ..OutputArgs::default() };
-    let finished = load::run(plan, notes, &Options::from(&output))?;
+    let finished = run::quietly(plan, notes, &Options::from(&output))?;
     let truth = truth(&target.end()?)?;
-    let style = crate::terminal::style(std::io::stdout().is_terminal());
+    let style = run::terminal::style(std::io::stdout().is_terminal());
     print_all(&report::summary(&finished.result, style))?;
     if !finished.result.partial {
         print_all(&explained(&finished, &truth))?;

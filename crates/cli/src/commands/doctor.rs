@@ -11,8 +11,6 @@ mod asked;
 mod mending;
 mod page;
 
-use crate::status::{Failure, Status};
-use crate::terminal::{print_all, style};
 use anyhow::anyhow;
 use asked::Asked;
 use clap::{Args, ValueHint};
@@ -20,6 +18,8 @@ use doctor::{Device, Files, Finding, Load, Overview, PortState, Severity, Subjec
 use measure::ExitStatus;
 use predict::{Forecast, Outlook, Supply};
 use profile::{Machine, Profile, Refused};
+use run::terminal::{print_all, style};
+use run::{Failure, Status};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\

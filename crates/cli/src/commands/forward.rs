@@ -1,9 +1,6 @@
 //! `tare forward`: flags → plan → a middlebox between two ports.
 
 use crate::commands::http_args::{LimitArgs, OutputArgs};
-use crate::options::Options;
-use crate::packets::carry_out;
-use crate::status::{Failure, Status};
 use anyhow::anyhow;
 use clap::{Args, ValueHint};
 use clock::HostClock;
@@ -12,6 +9,7 @@ use packet::Job;
 use packet::forward::{Back, Forward, Full, KernelForward, RuleSource, Setup, Signal, SpeedPlan, TableJob};
 use plan::packets::forward::{BackWay, BetweenPlan, ForwardFile, ForwardPlan, ForwardPlanFile, TablePlan};
 use plan::{Typed, TypedList};
+use run::{Failure, Options, Status, carry_out};
 use std::path::Path;
 use std::sync::Arc;
 

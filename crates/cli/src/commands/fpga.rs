@@ -7,11 +7,11 @@ mod regs;
 mod sim;
 mod status;
 
-use crate::status::{Failure, Status};
-use crate::terminal::print_all;
 use clap::{Args, Subcommand};
 use port::Address;
 use port::fpga::{self, Module};
+use run::terminal::print_all;
+use run::{Failure, Status};
 use std::sync::Arc;
 
 const EXAMPLES: &str = "\

@@ -3,9 +3,6 @@
 
 use crate::commands::capture::port_and_filter;
 use crate::commands::http_args::{LimitArgs, OutputArgs};
-use crate::options::Options;
-use crate::packets::carry_out;
-use crate::status::{Failure, Status};
 use anyhow::anyhow;
 use clap::{Args, ValueHint};
 use measure::gap_meter::Requested;
@@ -15,6 +12,7 @@ use packet::lists;
 use plan::Typed;
 use plan::packets::capture::{GapsFile, GapsPlan, GapsPlanFile, RequestedPlan};
 use port::{Address, Kind};
+use run::{Failure, Options, Status, carry_out};
 use std::io::IsTerminal;
 use std::path::Path;
 

@@ -1,12 +1,12 @@
 //! `tare man` and `tare completions`: made from the same flags as everything else, so that they cannot be
 //! wrong.
 
-use crate::status::Failure;
-use crate::terminal::print_all;
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, Command, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use clap_mangen::Man;
+use run::Failure;
+use run::terminal::print_all;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -3,10 +3,11 @@
 //!
 //! Letters follow curl for the request (`-H -X -d -u -k`) and wrk for the load (`-c`, `-t`).
 
-use crate::options::{Options, Output};
-use crate::progress::Shown;
+use crate::live_args::LiveArgs;
+use crate::trial_args::TrialArgs;
 use clap::{ArgAction, Args, ValueHint};
 use plan::{ExpectFile, HeaderList, HeaderTyped, PlanFile, Typed, TypedList};
+use run::{Options, Output, Shown};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -32,7 +33,7 @@ Exit status:
 
 /// Send HTTP or HTTPS requests to a target, and judge the generator too
 #[derive(Args, Clone, Debug, Default)]
-#[command(after_help = format!("{EXAMPLES}\n\n{}", crate::elsewhere::kinds()))]
+#[command(after_help = format!("{EXAMPLES}\n\n{}", sink_kinds()))]
 pub struct HttpArgs {
     /// A URL, or a file with one URL or one JSON object ({"url":…}) per line
     #[arg(value_name = "URL | FILE", value_hint = ValueHint::Url)]
@@ -345,9 +346,9 @@ pub struct OutputArgs {
     #[arg(long)]
     pub accept_invalid: bool,
     #[command(flatten)]
-    pub live: crate::watching::LiveArgs,
+    pub live: LiveArgs,
     #[command(flatten)]
-    pub trials: crate::trials::TrialArgs,
+    pub trials: TrialArgs,
 }
 
 impl From<&OutputArgs> for Options {
@@ -357,7 +358,7 @@ impl From<&OutputArgs> for Options {
             (false, true) => Output::Nothing,
             (false, false) => Output::Summary,
         };
-        crate::trials::as_trial(Self {
+        run::trials::as_trial(Self {
             print_plan: args.print_plan,
             out: args.out.clone(),
             save: !args.no_save,
@@ -370,7 +371,7 @@ impl From<&OutputArgs> for Options {
             accept_invalid: args.accept_invalid,
             junit: args.junit.clone(),
             markdown: args.markdown.clone(),
-            live: args.live.clone(),
+            live: (&args.live).into(),
         })
     }
 }
@@ -434,6 +435,19 @@ fn url_meant(typed: &str) -> Option<String> {
     }
     let has_path = typed.contains(['/', '?']);
     Some(if has_path { url } else { format!("{url}/") })
+}
+
+/// Every kind of sink, for the help.
+fn sink_kinds() -> String {
+    let mut text = "Sinks (--to KIND:PLACE?OPTION=VALUE&…; see docs/sinks.md):".to_owned();
+    for kind in sinks::KINDS {
+        let options = match kind.options.is_empty() {
+            true => String::new(),
+            false => format!("; ?{}", kind.options.join(" ")),
+        };
+        text.push_str(&format!("\n  {}\n      {}{options}", kind.form, kind.about));
+    }
+    text
 }
 
 /// `-5` is a value, if a wrong one; `--rate --json` lacks a value.

@@ -4,15 +4,12 @@
 
 use crate::commands::http_load_args::{self as args, Asked, HttpLoadArgs, Start, Stop};
 use crate::commands::http_load_cipher as cipher;
-use crate::load::{self, Finished};
-use crate::options::{Options, Output};
-use crate::progress::Shown;
-use crate::status::{Failure, said_once};
-use crate::terminal::print_all;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use plan::{HeaderList, HeaderTyped, Note, Plan, PlanFile, Typed};
 use report::HttpLoad;
+use run::terminal::print_all;
+use run::{Failure, Finished, Options, Output, Shown, said_once};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -121,7 +118,8 @@ fn run(program: &str, args: &HttpLoadArgs) -> Result<ExitCode> {
         progress: if args.verbose { Shown::EachMinute } else { Shown::Nothing },
         ..Options::default()
     };
-    let finished = load::run(plan, notes, &options).map_err(|failure| in_own_words(&failure.into_error()))?;
+    let finished =
+        run::quietly(plan, notes, &options).map_err(|failure| in_own_words(&failure.into_error()))?;
     if !warned && !finished.result.tls_ns.is_empty() {
         warn_of_certificates(program);
     }

@@ -1,10 +1,10 @@
 //! `tare lab`: test beds of network namespaces on this machine, to try the packet commands in.
 
-use crate::status::{Failure, Status};
-use crate::terminal::print_all;
 use bed::{Bed, BedError, Middlebox, Namespace, State, Topology};
 use clap::{Args, Subcommand, ValueEnum};
 use report::counted;
+use run::terminal::print_all;
+use run::{Failure, Status};
 use std::fmt::Write;
 
 const NAME: &str = "lab";

@@ -1,14 +1,12 @@
 //! `tare pace`: flags → plan → live frames at exact times.
 
 use crate::commands::http_args::{LimitArgs, OutputArgs};
-use crate::options::Options;
-use crate::packets::carry_out;
-use crate::status::{Failure, Status};
 use clap::{Args, ValueHint};
 use packet::Job;
 use packet::pace::PaceJob;
 use plan::Typed;
 use plan::packets::pace::{PaceFile, PacePlanFile};
+use run::{Failure, Options, Status, carry_out};
 
 /// What this host sends into where only the port is named through which it leaves.
 const HOST: &str = "tap:tare0";

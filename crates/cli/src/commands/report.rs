@@ -1,14 +1,11 @@
 //! `tare report RUN`: any stored run, drawn again.
 
-use crate::limits;
-use crate::named_runs::Scratch;
-use crate::status::{Failure, Status, complain};
-use crate::terminal::print_all;
-use crate::terminal::style;
 use anyhow::anyhow;
 use clap::{Args, ValueHint};
 use measure::ExitStatus;
 use report::Documents;
+use run::terminal::{print_all, style};
+use run::{Failure, Scratch, Status, complain, limits};
 use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};

@@ -1,12 +1,10 @@
 //! `tare run plan.toml`: everything from a plan.
 
 use crate::commands::http_args::{LimitArgs, OutputArgs};
-use crate::load;
-use crate::options::Options;
-use crate::status::{Failure, Status};
 use anyhow::anyhow;
 use clap::{Args, ValueHint};
 use plan::{PlanError, PlanFile, packets};
+use run::{Failure, Options, Status};
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -40,7 +38,7 @@ pub fn run(args: &RunArgs) -> Result<Status, Failure> {
         error @ PlanError::NoTarget => Failure::wrong(anyhow!("{name}: {error}")),
         error => Failure::wrong(error),
     })?;
-    load::load(plan, notes, &Options::from(&args.output))
+    run::load(plan, notes, &Options::from(&args.output))
 }
 
 /// The same of a plan for frames, whose table names the command.

@@ -1,12 +1,11 @@
 //! `tare runs`: the runs that were kept.
 
-use crate::status::{Failure, Status, complain};
-use crate::terminal::print_all;
-use crate::terminal::style;
 use anyhow::anyhow;
 use catalogue::{Catalogue, Entry, State, Tag, short_names};
 use clap::{Args, Subcommand, ValueEnum};
 use report::{Ink, Style, counted};
+use run::terminal::{print_all, style};
+use run::{Failure, Status, complain};
 use serde::Serialize;
 use std::io::IsTerminal;
 use units::Bytes;

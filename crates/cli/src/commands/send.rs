@@ -2,14 +2,12 @@
 
 use crate::commands::frame_args::FrameArgs;
 use crate::commands::http_args::{LimitArgs, OutputArgs};
-use crate::options::Options;
-use crate::packets::carry_out;
-use crate::status::{Failure, Status};
 use clap::{Args, ValueHint};
 use packet::send::SendJob;
 use packet::{Job, PacketError};
 use plan::Typed;
 use plan::packets::send::SendPlanFile;
+use run::{Failure, Options, Status, carry_out};
 
 const EXAMPLES: &str = "\
 Examples:

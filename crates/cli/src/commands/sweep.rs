@@ -2,14 +2,12 @@
 
 use crate::commands::frame_args::FrameArgs;
 use crate::commands::http_args::{LimitArgs, OutputArgs};
-use crate::options::Options;
-use crate::packets::carry_out;
-use crate::status::{Failure, Status};
 use clap::Args;
 use packet::Job;
 use packet::sweep::SweepJob;
 use plan::Typed;
 use plan::packets::sweep::{SweepFile, SweepPlanFile};
+use run::{Failure, Options, Status, carry_out};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,9 +1,9 @@
 //! `tare target`: flags → `target::TargetConfig`. A file given with `--config` comes first, flags override it.
 
-use crate::status::Failure;
-use crate::terminal::print_all;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
+use run::Failure;
+use run::terminal::print_all;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;

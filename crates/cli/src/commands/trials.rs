@@ -1,9 +1,11 @@
 //! `tare trials`: one command again and again, or several by turns.
 
-use crate::status::Failure;
-use crate::trials::{self, Asked, Order, TrialArgs};
 use anyhow::anyhow;
-use clap::{ArgMatches, Args, ValueHint};
+use clap::{ArgMatches, Args, ValueEnum, ValueHint};
+use run::{
+    Failure,
+    trials::{self, Asked, Trials},
+};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -59,6 +61,25 @@ pub struct TrialsArgs {
     words: Vec<OsString>,
 }
 
+/// As it is typed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Order {
+    /// A B B A, so that steady drift affects all commands alike
+    #[default]
+    Abba,
+    /// A new random order for each round
+    Random,
+}
+
+impl From<Order> for trials::Order {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Abba => Self::Abba,
+            Order::Random => Self::Random,
+        }
+    }
+}
+
 /// Commands that make a run.
 const LOADS: [&str; 8] = ["http", "send", "pace", "sweep", "capture", "gaps", "forward", "run"];
 /// What parts the commands.
@@ -69,7 +90,7 @@ const USUAL: u32 = 10;
 pub fn run(args: &TrialsArgs) -> Result<ExitCode, Failure> {
     let sides: Vec<Vec<OsString>> = args.words.split(|word| word == AGAINST).map(<[_]>::to_vec).collect();
     sides.iter().try_for_each(|side| check(side))?;
-    let trials = TrialArgs {
+    let trials = Trials {
         trials: args.trials.or(if args.until.is_some() { None } else { Some(USUAL) }),
         until: args.until,
         max_trials: args.max_trials,
@@ -78,7 +99,7 @@ pub fn run(args: &TrialsArgs) -> Result<ExitCode, Failure> {
     trials::run(&Asked {
         sides,
         trials,
-        order: args.order,
+        order: args.order.into(),
         seed: args.seed.unwrap_or_else(seed),
         out: args.out.clone(),
         save: !args.no_save,
@@ -131,7 +152,7 @@ fn seed() -> u64 {
 /// A load command with `--trials` or `--until`: its group. `None` if it is one run.
 pub fn of_command(name: &str, typed: &ArgMatches) -> Option<Result<ExitCode, Failure>> {
     let flag = |id: &str| typed.try_get_one::<bool>(id).ok().flatten().copied().unwrap_or(false);
-    let trials = TrialArgs {
+    let trials = Trials {
         trials: typed.try_get_one("trials").ok().flatten().copied(),
         until: typed.try_get_one("until").ok().flatten().copied(),
         max_trials: typed.try_get_one("max_trials").ok().flatten().copied(),
@@ -148,7 +169,7 @@ pub fn of_command(name: &str, typed: &ArgMatches) -> Option<Result<ExitCode, Fai
     Some(trials::run(&Asked {
         sides: vec![std::env::args_os().skip(1).collect::<Vec<OsString>>()],
         trials,
-        order: Order::Abba,
+        order: trials::Order::Abba,
         seed: 0,
         out: out.cloned(),
         save: !flag("no_save"),

@@ -11,13 +11,12 @@
 use crate::commands::weigh_backload::{self, WeighBackloadArgs};
 use crate::commands::weigh_http::{self, WeighHttpArgs};
 use crate::commands::weigh_packets::{self, WeighPacketsArgs};
-use crate::interrupt;
-use crate::status::{Failure, Status, complain};
-use crate::terminal::print_all;
 use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueHint};
 use measure::ExitStatus;
 use profile::{Capability, Machine, Profile, Refused};
+use run::terminal::print_all;
+use run::{Failure, Status, complain, interrupt};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

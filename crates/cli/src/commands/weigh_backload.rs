@@ -2,9 +2,9 @@
 
 use crate::commands::weigh::{Session, WeighOutput};
 use crate::commands::weigh_packets::{sizes, stage, ways};
-use crate::status::Failure;
 use anyhow::anyhow;
 use clap::Args;
+use run::Failure;
 use units::{Count, Picos};
 use weigh::Way;
 use weigh::backload::{Kind, Options, weigh as weigh_one};

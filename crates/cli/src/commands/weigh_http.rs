@@ -3,14 +3,13 @@
 
 use crate::commands::weigh::keep_profile;
 use crate::embedded::Embedded;
-use crate::interrupt;
-use crate::status::{Failure, Status, complain};
-use crate::terminal::print_all;
 use anyhow::anyhow;
 use clap::{ArgAction, Args};
 use measure::ExitStatus;
 use plan::{Scheme, TargetUrl};
 use profile::Capability;
+use run::terminal::print_all;
+use run::{Failure, Status, complain, interrupt};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

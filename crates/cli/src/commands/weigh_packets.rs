@@ -2,9 +2,9 @@
 //! frame size.
 
 use crate::commands::weigh::{Session, WeighOutput};
-use crate::status::Failure;
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
+use run::Failure;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use units::{Count, Picos};
 use weigh::packets::{Options, weigh as weigh_one};

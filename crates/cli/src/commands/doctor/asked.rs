@@ -1,11 +1,11 @@
 //! Which load the machine is examined for: a plan file, or a command line after `--`.
 
 use super::DoctorArgs;
-use crate::status::Failure;
 use crate::{Command, command_of};
 use anyhow::anyhow;
 use doctor::{Device, Load};
 use predict::{Asked as Rate, Demand};
+use run::Failure;
 use std::path::Path;
 
 /// A load that is intended.

@@ -1,10 +1,10 @@
 //! `--fix` and `--undo`: each command is printed before it is carried out, and what was before is written down.
 
 use super::Examination;
-use crate::status::{Failure, Status, complain};
-use crate::terminal::print_all;
 use anyhow::anyhow;
 use doctor::fix::{Mender, Undone, steps};
+use run::terminal::print_all;
+use run::{Failure, Status, complain};
 use rustix::termios::isatty;
 use std::io::BufRead;
 

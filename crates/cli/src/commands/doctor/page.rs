@@ -1,10 +1,10 @@
 //! The examination as one screen of text, in full, or as JSON.
 
 use super::{DoctorArgs, Examination};
-use crate::status::Failure;
 use doctor::{Finding, Load, Mend, Severity};
 use profile::Refused;
 use report::{Ink, Style, wrap};
+use run::Failure;
 use serde_json::{Value, json};
 
 pub const SCHEMA: &str = "tare.doctor/1";

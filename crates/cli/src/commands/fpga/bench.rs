@@ -5,8 +5,6 @@ mod tally;
 mod wire;
 
 use super::print_json;
-use crate::status::{Failure, Status};
-use crate::terminal::print_all;
 use anyhow::anyhow;
 use clap::Args;
 use clock::{Deadline, Stopwatch};
@@ -16,6 +14,8 @@ use port::fpga::time::TICK_NS;
 use port::fpga::{self, Module, SIMULATION};
 use port::{Address, PortError};
 use report::count;
+use run::terminal::print_all;
+use run::{Failure, Status};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tally::Tally;

@@ -1,11 +1,11 @@
 //! `tare fpga load`: a bitstream into a board, once it is known to be whole.
 
-use crate::status::{Failure, Status};
-use crate::terminal::print_all;
 use anyhow::anyhow;
 use clap::Args;
 use port::fpga::bitstream::{self, Checked};
 use report::count;
+use run::terminal::print_all;
+use run::{Failure, Status};
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::Command;

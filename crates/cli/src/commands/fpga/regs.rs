@@ -2,14 +2,14 @@
 
 use super::status::named;
 use super::{connect, print_json};
-use crate::status::{Failure, Status};
-use crate::terminal::print_all;
 use anyhow::anyhow;
 use clap::Args;
 use port::fpga::Module;
 use port::fpga::register::{Field, Register};
 use port::fpga::registers::ALL;
 use port::fpga::rules::Rules;
+use run::terminal::print_all;
+use run::{Failure, Status};
 use serde_json::{Value, json};
 use std::fmt::Write;
 

@@ -1,14 +1,13 @@
 //! `tare fpga sim`: a simulated module in the foreground, so that one can look at its wire from outside.
 
 use super::connect;
-use crate::interrupt;
-use crate::status::{Failure, Status};
-use crate::terminal::print_all;
 use anyhow::anyhow;
 use clap::Args;
 use port::fpga::registers::{BAD, BYTES, GOOD};
 use port::fpga::{Module, SIMULATION};
 use report::{count, counted};
+use run::terminal::print_all;
+use run::{Failure, Status, interrupt};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -1,8 +1,6 @@
 //! `tare fpga status`: what the module says of itself.
 
 use super::{connect, print_json};
-use crate::status::{Failure, Status};
-use crate::terminal::print_all;
 use clap::Args;
 use port::fpga::Module;
 use port::fpga::link::Why;
@@ -12,6 +10,8 @@ use port::fpga::registers::{
 };
 use port::fpga::time::{Offset, TICK};
 use report::count;
+use run::terminal::print_all;
+use run::{Failure, Status};
 use serde_json::{Value, json};
 use std::fmt::Write;
 

@@ -1,26 +1,19 @@
-//! `--trials`, `--until` and what belongs to them, as they are typed.
+//! How many trials there shall be: so many, or until a figure is sure enough.
 
 use anyhow::anyhow;
-use clap::Args;
 use compare::{HEADLINES, Headline};
 use std::str::FromStr;
 use units::{Fraction, Picos};
 
 /// The same load several times.
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Trials")]
-pub struct TrialArgs {
-    /// Repeat the run N times, each in a separate process, and give a confidence interval for each figure
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+#[derive(Clone, Debug, Default)]
+pub struct Trials {
     pub trials: Option<u32>,
-    /// Repeat until the confidence interval of a figure is this narrow, e.g. 'latency.p99 ±2%'
-    #[arg(long, value_name = "FIGURE ±SHARE")]
+    /// Until the interval of a figure is narrow enough.
     pub until: Option<Wanted>,
-    /// With --until: stop after N trials in any case [default: 30]
-    #[arg(long, value_name = "N", requires = "until", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    /// Where `until` is given: so many in any case.
     pub max_trials: Option<u32>,
-    /// Pause between two trials [default: 0s]
-    #[arg(long, value_name = "TIME")]
+    /// Between two trials.
     pub cool_down: Option<Picos>,
 }
 
@@ -56,7 +49,7 @@ impl FromStr for Wanted {
     }
 }
 
-impl TrialArgs {
+impl Trials {
     /// Whether more than one run is asked for.
     pub fn is_group(&self) -> bool {
         self.trials.is_some() || self.until.is_some()
@@ -103,11 +96,11 @@ mod tests {
 
     #[test]
     fn rounds_are_as_many_as_asked_for_and_enough_for_the_interval() {
-        let args = |trials, until: Option<&str>, max_trials| TrialArgs {
+        let args = |trials, until: Option<&str>, max_trials| Trials {
             trials,
             until: until.map(|text| text.parse().unwrap()),
             max_trials,
-            ..TrialArgs::default()
+            ..Trials::default()
         };
         assert_eq!(args(Some(3), None, None).rounds().unwrap(), (3, 3));
         assert_eq!(args(None, Some("rate.achieved 1%"), None).rounds().unwrap(), (5, 30));

@@ -6,12 +6,12 @@
 //!                      each a process of its own  └─ trials.json, report.html
 //! ```
 
-mod args;
 mod child;
+mod count;
 mod order;
 
-pub use args::{TrialArgs, Wanted};
 pub use child::{as_trial, is_trial};
+pub use count::{Trials, Wanted};
 pub use order::Order;
 
 use crate::interrupt;
@@ -37,7 +37,7 @@ use tempfile::TempDir;
 pub struct Asked {
     /// The words of each side's command, without the program.
     pub sides: Vec<Vec<OsString>>,
-    pub trials: TrialArgs,
+    pub trials: Trials,
     pub order: Order,
     pub seed: u64,
     pub out: Option<PathBuf>,

@@ -14,19 +14,6 @@ use units::Instant;
 /// How long sinks may take at the end for what they have not taken yet.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Every kind, for the help.
-pub fn kinds() -> String {
-    let mut text = "Sinks (--to KIND:PLACE?OPTION=VALUE&…; see docs/sinks.md):".to_owned();
-    for kind in sinks::KINDS {
-        let options = match kind.options.is_empty() {
-            true => String::new(),
-            false => format!("; ?{}", kind.options.join(" ")),
-        };
-        text.push_str(&format!("\n  {}\n      {}{options}", kind.form, kind.about));
-    }
-    text
-}
-
 /// Reads the URLs; two that want standard output are one too many.
 pub fn places(options: &Options) -> Result<Vec<Place>, Failure> {
     if let Some(why) = sinks::left_out("parquet").filter(|_| options.samples) {

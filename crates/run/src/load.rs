@@ -4,14 +4,14 @@
 //! Plan ─► Engine ─ Event ─► Recorder ─► Collector ─► Sink (run folder) ─► report
 //! ```
 
-use crate::elsewhere;
+use crate::ci_reports::{Papers, told};
 use crate::engine::{Brief, Driven, Seen, Stopped};
 use crate::http_engine::Http;
 use crate::interrupt;
 use crate::limits;
 use crate::options::{Options, Output};
-use crate::papers::{Papers, told};
 use crate::progress::{Progress, Shown};
+use crate::run_sinks;
 use crate::status::{Failure, Status, complain};
 use crate::terminal::{print_all, style};
 use crate::watching::Watching;
@@ -69,7 +69,7 @@ pub fn load(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Status, F
         return Ok(Status::Done);
     }
     let papers = Papers::open(options)?;
-    let finished = run(plan, notes, options)?;
+    let finished = quietly(plan, notes, options)?;
     show(finished, papers, options)
 }
 
@@ -86,7 +86,7 @@ pub fn load_by(
 
 fn show(finished: Finished, papers: Papers, options: &Options) -> Result<Status, Failure> {
     let is_printed = match options.output {
-        Output::Summary if elsewhere::takes_stdout(options) || papers.take_stdout() => {
+        Output::Summary if run_sinks::takes_stdout(options) || papers.take_stdout() => {
             complain(&report::summary(&finished.result, style(std::io::stderr().is_terminal())));
             true
         }
@@ -111,8 +111,8 @@ fn tell_of_losses(result: &RunResult) {
     }
 }
 
-/// Runs the plan and keeps the result.
-pub fn run(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, Failure> {
+/// Runs the plan and keeps the result; prints no summary.
+pub fn quietly(plan: Plan, notes: Vec<Note>, options: &Options) -> Result<Finished, Failure> {
     let prepare = |clock| Ok(Box::new(Http::prepare(plan, clock)?) as Box<dyn Driven>);
     drive(prepare, notes.iter().map(ToString::to_string).collect(), options)
 }
@@ -124,7 +124,7 @@ fn drive(
     options: &Options,
 ) -> Result<Finished, Failure> {
     let started = clock::wall_time();
-    let mut places = elsewhere::places(options)?;
+    let mut places = run_sinks::places(options)?;
     let clock = HostClock::calibrate();
     let mut engine = prepare(clock)?;
     let brief = engine.brief();
@@ -152,9 +152,9 @@ fn drive(
         environment: environment.clone(),
     };
     if options.samples {
-        places.extend(elsewhere::samples(sink.place()));
+        places.extend(run_sinks::samples(sink.place()));
     }
-    let mut hub = elsewhere::open(&places, about).inspect_err(|_| sink.discard())?;
+    let mut hub = run_sinks::open(&places, about).inspect_err(|_| sink.discard())?;
 
     let mut result = RunResult {
         engine: brief.engine.to_owned(),
@@ -221,7 +221,7 @@ fn drive(
         // A sink may take its time: whoever ends the program meanwhile has the result.
         sink.save(&mut result);
         result.sinks = hub.finish(&result);
-        elsewhere::tell(&result.sinks);
+        run_sinks::tell(&result.sinks);
     }
     let documents = Documents { plan: &brief.plan_text, environment: &environment };
     let page = report::html(&result, &watched.timeline, documents);
@@ -287,7 +287,7 @@ impl Watched {
     fn seen(&self) -> Seen {
         Seen {
             agreement: Some(self.agreement),
-            sinks: elsewhere::loss(&self.sinks),
+            sinks: run_sinks::loss(&self.sinks),
             frames: self.frames.clone(),
         }
     }
@@ -325,8 +325,8 @@ fn watch(
             joined.watch(Probe::new(origin, brief.source_addresses));
         }
         collector = Some(joined);
-        hub.start(elsewhere::origin_unix_ns(&clock, origin));
-        elsewhere::tapped(recorders, origin, hub)
+        hub.start(run_sinks::origin_unix_ns(&clock, origin));
+        run_sinks::tapped(recorders, origin, hub)
     })?;
     let mut collector: Collector = collector.expect("the engine makes its recorders when it starts");
     let mut watch = clock.watch();
@@ -367,7 +367,7 @@ fn watch(
     }
     engine.join();
     let (totals, health) = collector.finish(clock.now(), &mut row);
-    let sinks = hub.end_rows(elsewhere::PATIENCE);
+    let sinks = hub.end_rows(run_sinks::PATIENCE);
     let last = watch.check();
     let agreement = if worst.holds() { last } else { worst };
     let timeline = timeline.borrow().view();

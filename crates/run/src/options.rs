@@ -1,7 +1,6 @@
 //! What is to be done with a run and its result, whatever was typed to ask for it.
 
 use crate::progress::Shown;
-use crate::watching::LiveArgs;
 use std::path::PathBuf;
 
 /// What is to be done with the result.
@@ -24,7 +23,20 @@ pub struct Options {
     /// Papers for CI servers; `-` is standard output.
     pub junit: Option<PathBuf>,
     pub markdown: Option<PathBuf>,
-    pub live: LiveArgs,
+    pub live: Live,
+}
+
+/// How a run is shown while it goes on, as it was typed.
+#[derive(Clone, Debug, Default)]
+pub struct Live {
+    /// Of a web page, if there shall be one; empty where any will do.
+    pub address: Option<String>,
+    /// What viewers must give, or `@FILE`.
+    pub token: Option<String>,
+    /// How long the page is served after the run.
+    pub linger: Option<String>,
+    /// A line of progress instead of a view that fills the terminal.
+    pub no_view: bool,
 }
 
 /// What is printed at the end.

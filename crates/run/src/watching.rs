@@ -4,9 +4,9 @@
 //! outcome yet, and criteria that only a finished run can meet are not judged.
 
 use crate::engine::Brief;
+use crate::options::Live;
 use crate::status::{Failure, complain};
 use crate::terminal;
-use clap::Args;
 use http::{Control, NotNow};
 use live::{About, Address, Page, Signals, Terminal, Token, Update, Wish};
 use schedule::Change;
@@ -25,29 +25,6 @@ const MOST_WAITING: i32 = 5;
 /// So many changes of the rate are told one by one.
 const TOLD: usize = 8;
 
-/// How a run is shown while it goes on.
-#[derive(Args, Clone, Debug, Default)]
-pub struct LiveArgs {
-    /// Show the run on a web page while it runs [default: 127.0.0.1:8273, or a free port]
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    pub live: Option<String>,
-    /// Token that viewers must give, or @FILE; required unless the address is a loopback address
-    #[arg(long, value_name = "TOKEN | @FILE", requires = "live")]
-    pub live_token: Option<String>,
-    /// How long to serve the page after the run [default: until every viewer has the report]
-    #[arg(long, value_name = "TIME", requires = "live")]
-    pub live_linger: Option<String>,
-    /// Show a progress line instead of the full-screen view
-    #[arg(long)]
-    pub no_view: bool,
-}
-
-/// The address after a `--live` that has none of its own, if there is one: `--live :9000` means `--live=:9000`.
-pub fn parted_address(words: &[String]) -> Option<&str> {
-    let after = words.iter().skip_while(|word| *word != "--live").nth(1)?;
-    after.parse::<Address>().is_ok().then_some(after)
-}
-
 /// See the module.
 pub struct Watching {
     page: Option<Page>,
@@ -62,11 +39,11 @@ pub struct Watching {
 
 impl Watching {
     /// Begins to serve. Nothing was sent yet: what is wrong is refused.
-    pub fn start(args: &LiveArgs, cpus: &[u32]) -> Result<Self, Failure> {
-        let linger = args.live_linger.as_deref().map_or(Ok(Picos::ZERO), Picos::from_str);
+    pub fn start(asked: &Live, cpus: &[u32]) -> Result<Self, Failure> {
+        let linger = asked.linger.as_deref().map_or(Ok(Picos::ZERO), Picos::from_str);
         let linger = linger.map_err(|error| Failure::wrong(anyhow::anyhow!("--live-linger: {error}")))?;
-        let token = args.live_token.as_deref().map(Token::read).transpose().map_err(Failure::wrong)?;
-        let page = args.live.as_deref().map(|typed| {
+        let token = asked.token.as_deref().map(Token::read).transpose().map_err(Failure::wrong)?;
+        let page = asked.address.as_deref().map(|typed| {
             let address: Address = typed.parse()?;
             // Its pictures are large, and each is gone after a second.
             os::memory::return_large_blocks();
@@ -83,7 +60,7 @@ impl Watching {
     /// Fills the terminal with a view of the run, if there is one that it can fill.
     pub fn open_view(&mut self, brief: &Brief) -> Result<(), Failure> {
         // Without the view there is a line of progress, as with --no-view.
-        if !cfg!(feature = "view") || !terminal::has_screen() {
+        if !live::HAS_VIEW || !terminal::has_screen() {
             return Ok(());
         }
         let about = About {
@@ -264,20 +241,6 @@ mod tests {
         let fastest = Rate::per_second(10_000_000).unwrap();
         let said = step(&mut waiting, fastest, &Control::default(), Instant::EPOCH);
         assert_eq!((said.as_deref(), waiting), (Some("no further"), 0));
-    }
-
-    #[test]
-    fn an_address_that_was_parted_from_its_flag_is_found() {
-        let found = |words: &str| {
-            let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-            parted_address(&words).map(str::to_owned)
-        };
-        assert_eq!(found("tare http --live :9000 http://h/").as_deref(), Some(":9000"));
-        assert_eq!(found("tare http --live 127.0.0.1:1 http://h/").as_deref(), Some("127.0.0.1:1"));
-        for other in ["tare http --live http://h/", "tare http --live=:9000 80 http://h/", "tare http --live"]
-        {
-            assert_eq!(found(other), None, "{other}");
-        }
     }
 
     #[test]

@@ -5,10 +5,8 @@
 //! random   B A | A B | A B | B A …      nothing that comes and goes can keep step with it
 //! ```
 
-use clap::ValueEnum;
-
-/// As it is typed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+/// Which side comes first in each round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// A B B A, so that steady drift affects all commands alike
     #[default]

@@ -2,8 +2,8 @@
 //! file that cannot be written costs no run, and a file of an earlier run is not taken for this one's. Files in
 //! the run folder are made at the end, because that folder must be empty when the run begins.
 
-use crate::elsewhere;
 use crate::options::{Options, Output};
+use crate::run_sinks;
 use crate::status::{Failure, complain, said_once};
 use crate::terminal::print_all;
 use anyhow::anyhow;
@@ -57,7 +57,7 @@ impl Papers {
         let printed =
             [&papers.junit, &papers.markdown].into_iter().flatten().filter(|paper| paper.is_stdout());
         let json = options.output == Output::Json;
-        if printed.count() + usize::from(json) + usize::from(elsewhere::takes_stdout(options)) > 1 {
+        if printed.count() + usize::from(json) + usize::from(run_sinks::takes_stdout(options)) > 1 {
             let why = "only one of --json, --junit -, --markdown - and --to KIND:- can use standard output; \
                        name files for the others";
             return Err(Failure::wrong(anyhow!(why)));

@@ -36,7 +36,7 @@ pub fn carry_out(
     }
     let has_keys = options.progress == Shown::Line
         && options.output == Output::Summary
-        && options.live.live.is_none()
+        && options.live.address.is_none()
         && matches!(plan.command, Command::Send | Command::Pace | Command::Forward);
     // A view that fills the terminal has keys of its own, which know only requests.
     let mut options = options.clone();

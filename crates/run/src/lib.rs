@@ -1,0 +1,38 @@
+//! One run, from a plan to a verdict and all that is kept and printed of it, for every engine; and groups of
+//! such runs.
+//!
+//! ```text
+//! Options ┐
+//! Plan ───┴─► load ─► Driven: HttpEngine, Frames ─► Collector ─► judge ─► Finished ─► summary, files, status
+//!              │                                       │
+//!              └─ who watches: progress, live, sinks ◄─┘
+//! trials: the same command in processes of its own, again and again
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod ci_reports;
+mod describe;
+mod engine;
+mod frames_engine;
+mod http_engine;
+pub mod interrupt;
+pub mod limits;
+mod load;
+mod named_runs;
+mod options;
+mod progress;
+mod run_sinks;
+mod status;
+mod stored_windows;
+pub mod terminal;
+pub mod trials;
+mod watching;
+mod weighed;
+
+pub use frames_engine::carry_out;
+pub use load::{Finished, load, quietly};
+pub use named_runs::Scratch;
+pub use options::{Live, Options, Output};
+pub use progress::Shown;
+pub use status::{Failure, Status, complain, said_once};
