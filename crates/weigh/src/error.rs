@@ -18,4 +18,8 @@ pub enum WeighError {
     Trial(String),
     #[error("cannot read the result of a trial: {0}")]
     Result(serde_json::Error),
+    #[error(transparent)]
+    Store(#[from] store::StoreError),
+    #[error(transparent)]
+    Profile(#[from] profile::ProfileError),
 }

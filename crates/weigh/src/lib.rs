@@ -22,6 +22,7 @@ pub mod peak;
 mod run;
 pub mod send;
 mod sender;
+pub mod session;
 mod stage;
 mod stamps;
 mod tally;
@@ -30,6 +31,7 @@ mod wall;
 mod ways;
 
 pub use error::WeighError;
+pub use session::keep_profile;
 pub use stage::{Stage, parse_mac};
 pub use stamps::Gate;
 pub use wall::{Offset, Told, Wall};

@@ -8,20 +8,21 @@
 //!   tare weigh http       requests
 //! ```
 
-use crate::commands::weigh_backload::{self, WeighBackloadArgs};
+use crate::commands::weigh_backload::WeighBackloadArgs;
 use crate::commands::weigh_http::{self, WeighHttpArgs};
-use crate::commands::weigh_packets::{self, WeighPacketsArgs};
+use crate::commands::weigh_packets::WeighPacketsArgs;
 use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueHint};
 use measure::ExitStatus;
-use profile::{Capability, Machine, Profile, Refused};
+use profile::Capability;
 use run::terminal::print_all;
 use run::{Failure, Status, complain, interrupt};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use store::weighing::{self, Rated, SCHEMA, Skipped, Weighing};
+use std::sync::atomic::AtomicBool;
+use store::weighing;
 use weigh::WeighError;
+use weigh::session::{BackloadPlan, PacketsPlan, Session};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -78,78 +79,6 @@ pub struct WeighOutput {
     no_progress: bool,
 }
 
-/// A weighing that goes on.
-pub struct Session {
-    pub weighing: Weighing,
-    pub stop: Arc<AtomicBool>,
-    /// What goes into the profile.
-    pub capabilities: Vec<Capability>,
-    has_progress: bool,
-}
-
-impl Session {
-    fn begin(output: &WeighOutput) -> Result<Self, Failure> {
-        let stop = Arc::new(AtomicBool::new(false));
-        // A second one ends it at once; the next bed takes away what is left.
-        interrupt::heed(&stop, Some(&stop))?;
-        if let Some(out) = output.out.as_deref().filter(|_| !output.no_save) {
-            let is_writable = std::fs::create_dir_all(out).and_then(|()| tempfile::tempfile_in(out));
-            is_writable.map_err(|error| Failure::wrong(anyhow!("--out {}: {error}", out.display())))?;
-        }
-        let words: Vec<String> = std::env::args().skip(1).collect();
-        let weighing = Weighing {
-            schema: SCHEMA.to_owned(),
-            made_unix_s: unix_s(),
-            tare: env!("CARGO_PKG_VERSION").to_owned(),
-            command: format!("tare {}", words.join(" ")),
-            machine: Machine::read().facts,
-            ..Weighing::default()
-        };
-        Ok(Self { weighing, stop, capabilities: Vec::new(), has_progress: !output.no_progress })
-    }
-
-    pub fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// A line about what goes on.
-    pub fn tell(&self) -> impl FnMut(&str) + use<> {
-        let has_progress = self.has_progress;
-        move |line: &str| {
-            if has_progress {
-                complain(&format!("tare: {line}"));
-            }
-        }
-    }
-
-    pub fn skip(&mut self, what: String, why: &WeighError) {
-        let why = why.to_string();
-        self.tell()(&format!("skipping {what}: {why}"));
-        self.weighing.skipped.push(Skipped { what, why });
-    }
-
-    pub fn keep_rate(&mut self, capability: Capability) {
-        let point = capability
-            .points
-            .iter()
-            .filter(|point| point.user_ns + point.system_ns > 0.0)
-            .max_by(|a, b| a.achieved_per_s.total_cmp(&b.achieved_per_s));
-        self.weighing.rates.push(Rated {
-            key: capability.key.clone(),
-            against: capability.against.clone(),
-            threads: capability.threads,
-            peak_per_s: capability.peak_per_s,
-            low_per_s: capability.low_per_s,
-            high_per_s: capability.high_per_s,
-            saturated_per_s: capability.saturated_per_s,
-            user_ns: point.map_or(0.0, |point| point.user_ns),
-            system_ns: point.map_or(0.0, |point| point.system_ns),
-            softirq_ns: point.and_then(|point| point.softirq_ns),
-        });
-        self.capabilities.push(capability);
-    }
-}
-
 /// Weighs what was asked for.
 pub fn run(args: &WeighArgs) -> Result<Status, Failure> {
     // Whoever was killed left its namespaces: also where this weighing makes none itself.
@@ -159,14 +88,14 @@ pub fn run(args: &WeighArgs) -> Result<Status, Failure> {
         Some(What::Http(args)) => weigh_http::run(args),
         Some(What::Packets(args)) => {
             let plan = args.plan()?;
-            let mut session = Session::begin(&args.output)?;
-            weigh_packets::weigh(&plan, &mut session)?;
+            let mut session = begin(&args.output)?;
+            session.weigh_packets(&plan).map_err(Failure::wrong)?;
             finish(session, &args.output, "tare weigh backload    how much incoming traffic reduces this")
         }
         Some(What::Backload(args)) => {
             let plan = args.plan()?;
-            let mut session = Session::begin(&args.output)?;
-            weigh_backload::weigh(&plan, &mut session)?;
+            let mut session = begin(&args.output)?;
+            session.weigh_backload(&plan).map_err(Failure::wrong)?;
             finish(
                 session,
                 &args.output,
@@ -176,12 +105,39 @@ pub fn run(args: &WeighArgs) -> Result<Status, Failure> {
     }
 }
 
+fn begin(output: &WeighOutput) -> Result<Session, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    // A second one ends it at once; the next bed takes away what is left.
+    interrupt::heed(&stop, Some(&stop))?;
+    if let Some(out) = output.out.as_deref().filter(|_| !output.no_save) {
+        let is_writable = std::fs::create_dir_all(out).and_then(|()| tempfile::tempfile_in(out));
+        is_writable.map_err(|error| Failure::wrong(anyhow!("--out {}: {error}", out.display())))?;
+    }
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    Ok(Session::begin(
+        format!("tare {}", words.join(" ")),
+        stop,
+        (!output.no_progress).then_some(tell as fn(&str)),
+    ))
+}
+
+fn tell(line: &str) {
+    complain(&format!("tare: {line}"));
+}
+
+/// Puts rates into this machine's profile; says so if the one before is none for it any more.
+pub fn keep_profile(capabilities: &[Capability]) -> Result<(), WeighError> {
+    weigh::keep_profile(capabilities, &mut |refused| {
+        complain(&format!("tare: the old profile is set aside: {refused}"));
+    })
+}
+
 /// A little of everything.
 fn everything(output: &WeighOutput) -> Result<Status, Failure> {
-    let mut session = Session::begin(output)?;
-    weigh_packets::weigh(&weigh_packets::Plan::quick(), &mut session)?;
+    let mut session = begin(output)?;
+    session.weigh_packets(&PacketsPlan::quick()).map_err(Failure::wrong)?;
     if !session.is_stopped() {
-        weigh_backload::weigh(&weigh_backload::Plan::quick(), &mut session)?;
+        session.weigh_backload(&BackloadPlan::quick()).map_err(Failure::wrong)?;
     }
     if !session.is_stopped() {
         let mut tell = session.tell();
@@ -199,15 +155,8 @@ fn everything(output: &WeighOutput) -> Result<Status, Failure> {
 
 /// Keeps and prints what was found.
 fn finish(mut session: Session, output: &WeighOutput, next: &str) -> Result<Status, Failure> {
-    let is_partial = session.is_stopped();
-    session.weighing.partial = is_partial;
+    session.end().map_err(Failure::wrong)?;
     let weighing = &mut session.weighing;
-    let is_empty = weighing.packets.is_empty() && weighing.backload.is_empty() && weighing.rates.is_empty();
-    if is_empty && !is_partial {
-        let why: Vec<String> =
-            weighing.skipped.iter().map(|skipped| format!("{}: {}", skipped.what, skipped.why)).collect();
-        return Err(Failure::wrong(anyhow!("nothing could be weighed on this machine: {}", why.join("; "))));
-    }
     let mut kept = None;
     if !output.no_save {
         if let Err(error) = keep_profile(&session.capabilities) {
@@ -234,29 +183,5 @@ fn finish(mut session: Session, output: &WeighOutput, next: &str) -> Result<Stat
         }
         print_all(&format!("Next         {next}\n"))?;
     }
-    Ok(if is_partial { Status::Run(ExitStatus::Interrupted) } else { Status::Done })
-}
-
-/// Puts rates into this machine's profile.
-pub fn keep_profile(capabilities: &[Capability]) -> anyhow::Result<()> {
-    // No rate that was kept is nothing to go by: an earlier weighing's figure is better.
-    let known: Vec<&Capability> = capabilities.iter().filter(|one| one.peak_per_s > 0.0).collect();
-    if known.is_empty() {
-        return Ok(());
-    }
-    let (machine, home) = (Machine::read(), store::state_dir()?.join("tare"));
-    let mut profile = Profile::of(&machine, &home).unwrap_or_else(|refused| {
-        if refused != Refused::None {
-            complain(&format!("tare: the old profile is set aside: {refused}"));
-        }
-        Profile::new(machine, env!("CARGO_PKG_VERSION"))
-    });
-    known.into_iter().for_each(|capability| profile.put(capability.clone()));
-    profile.made_unix_s = unix_s();
-    profile.tare = env!("CARGO_PKG_VERSION").to_owned();
-    Ok(profile.save(&home)?)
-}
-
-fn unix_s() -> u64 {
-    clock::unix_ns() / 1_000_000_000
+    Ok(if weighing.partial { Status::Run(ExitStatus::Interrupted) } else { Status::Done })
 }

@@ -1,13 +1,13 @@
 //! `tare weigh backload`: what incoming traffic takes away from the generator.
 
-use crate::commands::weigh::{Session, WeighOutput};
-use crate::commands::weigh_packets::{sizes, stage, ways};
+use crate::commands::weigh::WeighOutput;
+use crate::commands::weigh_packets::{sizes, ways};
 use anyhow::anyhow;
 use clap::Args;
 use run::Failure;
 use units::{Count, Picos};
-use weigh::Way;
-use weigh::backload::{Kind, Options, weigh as weigh_one};
+use weigh::backload::{Kind, Options};
+use weigh::session::BackloadPlan;
 
 /// Measure how much incoming traffic reduces the load that this machine can create
 #[derive(Args, Clone, Debug)]
@@ -40,33 +40,8 @@ pub struct WeighBackloadArgs {
     pub output: WeighOutput,
 }
 
-/// What is to be weighed.
-pub struct Plan {
-    options: Options,
-    /// Whether ports were named, so that none may be missing silently.
-    is_quick: bool,
-}
-
-impl Plan {
-    /// One port and the null case, in a few seconds.
-    pub fn quick() -> Self {
-        let options = Options {
-            ways: vec![Way::Udp, Way::Mem],
-            sizes: vec![64],
-            kinds: vec![Kind::UdpClosed],
-            low: 0.0,
-            high: None,
-            steps: 2,
-            step_ns: 400_000_000,
-            trials: 3,
-            batch: 1,
-        };
-        Self { options, is_quick: true }
-    }
-}
-
 impl WeighBackloadArgs {
-    pub fn plan(&self) -> Result<Plan, Failure> {
+    pub fn plan(&self) -> Result<BackloadPlan, Failure> {
         let wrong = |flag: &str, problem: String| Failure::wrong(anyhow!("{flag}: {problem}"));
         let (low, high) = range(&self.backload).map_err(|problem| wrong("--backload", problem))?;
         if !(1..=100).contains(&self.steps) {
@@ -99,7 +74,7 @@ impl WeighBackloadArgs {
             trials: self.trials.get() as usize,
             batch: self.batch,
         };
-        Ok(Plan { options, is_quick: false })
+        Ok(BackloadPlan { options, is_quick: false })
     }
 }
 
@@ -119,41 +94,6 @@ fn range(text: &str) -> Result<(f64, Option<f64>), String> {
         Some(high) if high <= low => Err(format!("the range '{text}' does not rise; {expected}")),
         high => Ok((low, high)),
     }
-}
-
-/// Weighs each port, frame size and kind of traffic.
-pub fn weigh(plan: &Plan, session: &mut Session) -> Result<(), Failure> {
-    let stage = stage(session)?;
-    let mut tell = session.tell();
-    for way in &plan.options.ways {
-        // Nothing of a network is in the ring: there is one kind of frames.
-        let kinds: &[Kind] = if *way == Way::Mem { &[Kind::Answers] } else { &plan.options.kinds };
-        if *way == Way::Mem && !plan.options.kinds.contains(&Kind::Answers) {
-            let note = "mem: ignores --kind: the other thread returns the frames through the ring (answers)";
-            session.weighing.notes.push(note.into());
-        }
-        for size in &plan.options.sizes {
-            for kind in kinds {
-                if session.is_stopped() {
-                    return Ok(());
-                }
-                let stop = session.stop.clone();
-                match weigh_one(&stage, &plan.options, (*way, *size, *kind), &stop, &mut tell) {
-                    Ok(found) => session.weighing.backload.push(found),
-                    Err(_) if session.is_stopped() => return Ok(()),
-                    Err(error) => {
-                        session.skip(format!("backload of {way}, {size} B, {}", kind.name()), &error)
-                    }
-                }
-            }
-        }
-    }
-    if plan.is_quick {
-        session.weighing.notes.push(
-            "this is a short backload test; tare weigh backload tests all ports, sizes and kinds".into(),
-        );
-    }
-    Ok(())
 }
 
 #[cfg(test)]

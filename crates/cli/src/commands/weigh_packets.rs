@@ -1,14 +1,15 @@
 //! `tare weigh packets`: the time that the system takes for a packet, and the rates that runs keep, by port and
 //! frame size.
 
-use crate::commands::weigh::{Session, WeighOutput};
+use crate::commands::weigh::WeighOutput;
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use run::Failure;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use units::{Count, Picos};
-use weigh::packets::{Options, weigh as weigh_one};
-use weigh::{Mac, Stage, Wall, Way, parse_mac};
+use weigh::packets::Options;
+use weigh::session::{PacketsPlan, Place};
+use weigh::{Wall, Way, parse_mac};
 
 const MOST_TRIALS: u64 = 1_000;
 const SIZES: std::ops::RangeInclusive<usize> = 64..=1_518;
@@ -70,41 +71,8 @@ enum Stamp {
     Capture,
 }
 
-/// What is to be weighed.
-pub struct Plan {
-    options: Options,
-    place: Place,
-    has_rates: bool,
-    is_quick: bool,
-}
-
-enum Place {
-    Bed,
-    Named { interface: String, to: SocketAddrV4, to_mac: Option<Mac> },
-}
-
-impl Plan {
-    /// A few seconds for each of the ports that matter most.
-    pub fn quick() -> Self {
-        let options = Options {
-            ways: vec![Way::Udp, Way::Packet, Way::Mem],
-            sizes: vec![64],
-            trials: 3,
-            packets: 200_000,
-            longest_ns: 1_000_000_000,
-            threads: None,
-            capture: false,
-            each: None,
-            batch: None,
-            through: None,
-            wall: Wall::default(),
-        };
-        Self { options, place: Place::Bed, has_rates: true, is_quick: true }
-    }
-}
-
 impl WeighPacketsArgs {
-    pub fn plan(&self) -> Result<Plan, Failure> {
+    pub fn plan(&self) -> Result<PacketsPlan, Failure> {
         let wrong = |flag: &str, problem: String| Failure::wrong(anyhow!("{flag}: {problem}"));
         let ways = ways(&self.port)?;
         let sizes = sizes(&self.sizes)?;
@@ -155,7 +123,7 @@ impl WeighPacketsArgs {
             wall: Wall::default(),
         };
         let has_rates = !self.no_rates && self.through.is_none() && matches!(place, Place::Bed);
-        Ok(Plan { options, place, has_rates, is_quick: false })
+        Ok(PacketsPlan { options, place, has_rates, is_quick: false })
     }
 }
 
@@ -178,69 +146,5 @@ pub fn sizes(sizes: &[usize]) -> Result<Vec<usize>, Failure> {
             SIZES.start(),
             SIZES.end()
         ))),
-    }
-}
-
-/// A bed, or what works without privilege; the reason is noted.
-pub fn stage(session: &mut Session) -> Result<Stage, Failure> {
-    match Stage::bed() {
-        Ok(stage) => Ok(stage),
-        Err(error) => {
-            let note =
-                format!("cannot make network namespaces ({error}), so UDP goes over the loopback interface");
-            session.tell()(&note);
-            session.weighing.notes.push(note);
-            Stage::loopback().map_err(Failure::wrong)
-        }
-    }
-}
-
-/// Weighs each port with each frame size.
-pub fn weigh(plan: &Plan, session: &mut Session) -> Result<(), Failure> {
-    let stage = match &plan.place {
-        Place::Bed => stage(session)?,
-        Place::Named { interface, to, to_mac } => {
-            Stage::named(interface, *to, *to_mac).map_err(Failure::wrong)?
-        }
-    };
-    let mut tell = session.tell();
-    for way in &plan.options.ways {
-        for size in &plan.options.sizes {
-            if session.is_stopped() {
-                return Ok(());
-            }
-            let stop = session.stop.clone();
-            match weigh_one(&stage, &plan.options, *way, *size, &stop, &mut tell) {
-                // Stopped before the first trial: nothing is known of it.
-                Ok(found) if found.trials.is_empty() => return Ok(()),
-                Ok(found) => session.weighing.packets.push(found),
-                Err(error) => {
-                    session.skip(format!("{way}, {size} B"), &error);
-                    break;
-                }
-            }
-        }
-    }
-    if plan.has_rates {
-        for way in &plan.options.ways {
-            for size in &plan.options.sizes {
-                rate(&stage, *way, *size, plan.is_quick, session);
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The rates that `tare send` keeps, where this port works at all.
-fn rate(stage: &Stage, way: Way, size: usize, is_quick: bool, session: &mut Session) {
-    let is_weighed = session.weighing.packets.iter().any(|found| found.port == way.name());
-    if !is_weighed || session.is_stopped() {
-        return;
-    }
-    let stop = session.stop.clone();
-    match weigh::send::weigh(stage, way, size, is_quick, &stop, &mut session.tell()) {
-        Ok(Some(capability)) => session.keep_rate(capability),
-        Ok(None) => {}
-        Err(why) => session.weighing.notes.push(format!("rates of {way}, {size} B: {why}")),
     }
 }
