@@ -11,6 +11,8 @@
 //! [`Bed::up`] makes what a [`Topology`] says and writes down what it made; dropping the bed, or [`down`] with
 //! its name, takes exactly that away. What a killed process left is taken away by the next `up`, or by `down`.
 //!
+//! [`TargetProcess`] is a target of HTTP requests beside it, in a process of its own.
+//!
 //! Links and addresses are set by `ip` of iproute2: whoever uses a bed needs its `ip netns exec` anyway, and it
 //! keeps the names of namespaces as every other tool expects them.
 
@@ -24,12 +26,14 @@ mod namespace;
 mod offload;
 mod privilege;
 mod state;
+mod target_process;
 mod topology;
 
 pub use address::{Mac, Network};
 pub use error::BedError;
 pub use namespace::{Interface, Namespace, Role};
 pub use state::{State, all, down, find, remove_orphans};
+pub use target_process::{TargetError, TargetProcess};
 pub use topology::{Middlebox, Topology};
 
 /// Namespaces and links that are there until this is dropped, or kept with [`Bed::keep`].

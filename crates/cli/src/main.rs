@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 mod commands;
-mod embedded;
 mod live_args;
 mod trial_args;
 mod version;

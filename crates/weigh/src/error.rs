@@ -19,6 +19,8 @@ pub enum WeighError {
     #[error("cannot read the result of a trial: {0}")]
     Result(serde_json::Error),
     #[error(transparent)]
+    Target(#[from] bed::TargetError),
+    #[error(transparent)]
     Store(#[from] store::StoreError),
     #[error(transparent)]
     Profile(#[from] profile::ProfileError),

@@ -5,8 +5,8 @@
 //! installed.
 
 use crate::commands::http_args::OutputArgs;
-use crate::embedded::Embedded;
 use anyhow::{Context, Result, anyhow};
+use bed::TargetProcess;
 use clap::{Args, ValueHint};
 use plan::{PlanFile, Typed};
 use run::terminal::print_all;
@@ -39,7 +39,8 @@ pub struct DemoArgs {
 /// Starts the target, loads it, and explains the result.
 pub fn run(args: DemoArgs) -> Result<Status, Failure> {
     let stall = format!("{STALL_AT},{STALL}");
-    let target = Embedded::start(&["--stall", &stall, "--for", TARGET_LIFE, "--summary", "/dev/stdout"])?;
+    let target = TargetProcess::start(&["--stall", &stall, "--for", TARGET_LIFE, "--summary", "/dev/stdout"])
+        .map_err(Failure::wrong)?;
     print_all(&format!(
         "tare target listens at {}; {STALL_AT} after the first request it stalls for {STALL}.\n\
          tare http sends {RATE} requests per second for {DURATION} over {CONNECTIONS} connections.\n",
@@ -49,7 +50,7 @@ pub fn run(args: DemoArgs) -> Result<Status, Failure> {
     // On a machine that is too busy the demo says so, and has shown what it is for.
     let output = OutputArgs { out: args.out, accept_invalid: true, ..OutputArgs::default() };
     let finished = run::quietly(plan, notes, &Options::from(&output))?;
-    let truth = truth(&target.end()?)?;
+    let truth = truth(&target.end().map_err(Failure::wrong)?)?;
     let style = run::terminal::style(std::io::stdout().is_terminal());
     print_all(&report::summary(&finished.result, style))?;
     if !finished.result.partial {

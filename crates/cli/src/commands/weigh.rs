@@ -142,7 +142,8 @@ fn everything(output: &WeighOutput) -> Result<Status, Failure> {
     if !session.is_stopped() {
         let mut tell = session.tell();
         let stop = session.stop.clone();
-        for capability in weigh_http::quick(&stop, &mut tell)? {
+        let mut progress = |seen| tell(&weigh_http::line(seen));
+        for capability in weigh::http::quick(&stop, &mut progress).map_err(Failure::wrong)? {
             session.keep_rate(capability);
         }
     }

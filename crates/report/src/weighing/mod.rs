@@ -5,16 +5,20 @@
 //!           ├► like_study  the tables of the study of load capability
 //!           ├► html        a page: curves, the map, time series
 //!           └► svg         the map as a picture of its own
+//! Requests ─┬► text        what `tare weigh http` found
+//!           └► json
 //! ```
 
 mod charts;
 mod page;
 mod picture;
+mod requests;
 mod study;
 mod tables;
 
 pub use page::html;
 pub use picture::svg;
+pub use requests::{Requests, RequestsOfKind, saturated, tried};
 pub use study::like_study;
 pub use tables::{markdown, text};
 

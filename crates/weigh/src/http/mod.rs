@@ -10,9 +10,11 @@
 //! Each trial is a run of `tare http` in a process of its own, with a verdict of its own: what is weighed is
 //! what users run.
 
+mod all_kinds;
 mod kind;
 mod trial;
 
+pub use all_kinds::{ANSWER, AllKinds, generator_cpus, quick, weigh_all};
 pub use kind::Kind;
 pub use trial::Trial;
 

@@ -1,37 +1,48 @@
 //! `tare target` as a child of this process: its CPU time, descriptors and pauses are then not the generator's.
 
-use anyhow::{Context, Result, anyhow};
 use rustix::process::{Pid, Signal, kill_process};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+/// Why there is no target, or nothing is known of it.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    #[error("{what}")]
+    System { what: &'static str, source: io::Error },
+    #[error("the target did not start")]
+    Ended,
+}
+
+fn failed(what: &'static str) -> impl Fn(io::Error) -> TargetError {
+    move |source| TargetError::System { what, source }
+}
+
 /// The target at work. Dropped, it is ended.
-pub struct Embedded {
+pub struct TargetProcess {
     child: Child,
     says: BufReader<ChildStdout>,
     url: String,
 }
 
-impl Embedded {
+impl TargetProcess {
     /// `tare target <arguments>`, on a free port of 127.0.0.1. It listens when this returns.
     ///
     /// # Errors
     /// It could not be started, or ended before it listened.
-    pub fn start(arguments: &[&str]) -> Result<Self> {
-        let program = std::env::current_exe().context("the tare program cannot be found")?;
+    pub fn start(arguments: &[&str]) -> Result<Self, TargetError> {
+        let program = std::env::current_exe().map_err(failed("the tare program cannot be found"))?;
         let mut child = Command::new(program)
             .arg("target")
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
-            .context("the target could not be started")?;
+            .map_err(failed("the target could not be started"))?;
         let says = BufReader::new(child.stdout.take().expect("standard output is a pipe"));
         let mut target = Self { child, says, url: String::new() };
         let mut line = String::new();
-        target.says.read_line(&mut line).context("cannot read the target's output")?;
-        let url =
-            line.trim().strip_prefix("listening on ").ok_or_else(|| anyhow!("the target did not start"))?;
+        target.says.read_line(&mut line).map_err(failed("cannot read the target's output"))?;
+        let url = line.trim().strip_prefix("listening on ").ok_or(TargetError::Ended)?;
         target.url = format!("{url}/");
         Ok(target)
     }
@@ -45,10 +56,10 @@ impl Embedded {
     ///
     /// # Errors
     /// Its standard output broke off.
-    pub fn end(mut self) -> Result<String> {
+    pub fn end(mut self) -> Result<String, TargetError> {
         self.signal();
         let mut said = String::new();
-        self.says.read_to_string(&mut said).context("cannot read the target's output")?;
+        self.says.read_to_string(&mut said).map_err(failed("cannot read the target's output"))?;
         Ok(said)
     }
 
@@ -58,7 +69,7 @@ impl Embedded {
     }
 }
 
-impl Drop for Embedded {
+impl Drop for TargetProcess {
     fn drop(&mut self) {
         self.signal();
         // There is nothing to be done about a child that cannot be waited for.
