@@ -18,6 +18,7 @@ mod distribution;
 mod error;
 mod figures;
 mod from_measure;
+pub mod gap_bench;
 mod hlog;
 mod hlog_read;
 mod hlog_write;

@@ -16,6 +16,7 @@ mod claims;
 mod error;
 mod frames;
 pub mod http;
+pub mod module;
 mod neighbour;
 pub mod packets;
 pub mod peak;

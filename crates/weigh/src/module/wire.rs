@@ -6,7 +6,7 @@
 //! ```
 
 use super::tally::Tally;
-use anyhow::{Context, anyhow};
+use crate::WeighError;
 use port::Address;
 use port::fpga::generator::Gap;
 use port::pcap::Reader;
@@ -21,11 +21,15 @@ use tempfile::TempDir;
 const OUT: u32 = 0;
 const NO_WAITING: i32 = OFlags::NONBLOCK.bits() as i32;
 
+fn failed<E: Into<std::io::Error>>(what: &'static str) -> impl Fn(E) -> WeighError {
+    move |error| WeighError::System { what: what.to_owned(), source: error.into() }
+}
+
 pub struct Wire {
     folder: TempDir,
     pipe: PathBuf,
     traffic: Option<PathBuf>,
-    reader: JoinHandle<Result<Tally, anyhow::Error>>,
+    reader: JoinHandle<Result<Tally, WeighError>>,
 }
 
 impl Wire {
@@ -33,14 +37,15 @@ impl Wire {
     ///
     /// # Errors
     /// There is no room for temporary files.
-    pub fn new(gap: Gap, backload: bool) -> Result<Self, anyhow::Error> {
+    pub fn new(gap: Gap, backload: bool) -> Result<Self, WeighError> {
         let folder =
-            tempfile::Builder::new().prefix("tare-bench-").tempdir().context("a temporary folder")?;
+            tempfile::Builder::new().prefix("tare-bench-").tempdir().map_err(failed("a temporary folder"))?;
         let pipe = folder.path().join("wire.pcapng");
-        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).context("a pipe for the capture")?;
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+            .map_err(failed("a pipe for the capture"))?;
         let traffic = backload.then(|| folder.path().join("in.pcap"));
         if let Some(file) = &traffic {
-            std::fs::write(file, incoming()).context("incoming traffic")?;
+            std::fs::write(file, incoming()).map_err(failed("incoming traffic"))?;
         }
         let path = pipe.clone();
         // At the other end of the cable, unless something else comes in there.
@@ -62,19 +67,19 @@ impl Wire {
     ///
     /// # Errors
     /// The capture cannot be read.
-    pub fn seen(self) -> Result<Tally, anyhow::Error> {
+    pub fn seen(self) -> Result<Tally, WeighError> {
         // If nobody has written, the reader waits for a writer still; if it has read all, there is nobody to
         // wake.
         let _ = OpenOptions::new().write(true).custom_flags(NO_WAITING).open(&self.pipe);
-        let seen = self.reader.join().map_err(|_| anyhow!("the capture's reader failed"))?;
+        let seen = self.reader.join().map_err(|_| WeighError::Wrong("the capture's reader failed".into()))?;
         drop(self.folder);
         seen
     }
 }
 
-fn read(pipe: &Path, gap: Gap, way: u32) -> Result<Tally, anyhow::Error> {
+fn read(pipe: &Path, gap: Gap, way: u32) -> Result<Tally, WeighError> {
     let mut tally = Tally::new(gap);
-    let file = File::open(pipe).context("the capture's pipe")?;
+    let file = File::open(pipe).map_err(failed("the capture's pipe"))?;
     let Ok(mut reader) = Reader::new("the simulation's wire", Box::new(file)) else {
         // Nothing was written: why is told elsewhere.
         return Ok(tally);

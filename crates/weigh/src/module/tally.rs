@@ -1,9 +1,9 @@
 //! Gaps between frames on the wire, counted by their length: a few numbers, however many frames there were.
 
-use port::fpga::generator::{Bin, Gap};
+use port::fpga::generator::Gap;
 use port::fpga::time::TICK_NS;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use store::gap_bench::{ErrorCycles, ErrorNanos, WireGaps};
 
 /// What was seen of one run of frames.
 #[derive(Clone, Debug)]
@@ -39,10 +39,6 @@ impl Tally {
         self.frames
     }
 
-    pub fn off_schedule(&self) -> u64 {
-        self.off_schedule
-    }
-
     fn asked_ns(&self) -> f64 {
         self.gap.as_ticks() * TICK_NS as f64
     }
@@ -75,61 +71,44 @@ impl Tally {
         found.or(errors.last()).map_or(0.0, |(error, _)| error / TICK_NS as f64)
     }
 
-    pub fn error_p95(&self) -> f64 {
-        self.error_at(95)
-    }
-
-    pub fn error_max(&self) -> f64 {
-        self.error_at(100)
-    }
-
-    /// As Caliper's tools print it, in nanoseconds.
-    pub fn caliper_line(&self) -> String {
-        let (mean, variance, error) = self.moments();
-        format!("mean {mean:.2} var {variance:.2} avgerr {error:.2}")
-    }
-
     /// Mean of the gaps, mean square and mean amount of what they differ from the gap that was asked for.
     fn moments(&self) -> (f64, f64, f64) {
         let variance = self.mean(|gap| (gap - self.asked_ns()).powi(2));
         (self.mean(|gap| gap), variance, self.mean(|gap| (gap - self.asked_ns()).abs()))
     }
 
-    pub fn json(&self) -> Value {
-        let (mean, variance, error) = self.moments();
+    pub fn figures(&self) -> WireGaps {
+        let (mean_ns, var_ns2, avgerr_ns) = self.moments();
+        let [p50, p95, p99, max] = [50, 95, 99, 100].map(|percent| self.error_at(percent));
         let ns = |cycles: f64| cycles * TICK_NS as f64;
-        json!({
-            "frames": self.frames,
-            "mean_ns": mean, "var_ns2": variance, "avgerr_ns": error,
-            "error_cycles": { "p50": self.error_at(50), "p95": self.error_p95(), "p99": self.error_at(99), "max": self.error_max() },
-            "error_ns": { "p95": ns(self.error_p95()), "max": ns(self.error_max()) },
-            "off_schedule_cycles_max": self.off_schedule,
-        })
+        WireGaps {
+            frames: self.frames,
+            mean_ns,
+            var_ns2,
+            avgerr_ns,
+            error_cycles: ErrorCycles { p50, p95, p99, max },
+            error_ns: ErrorNanos { p95: ns(p95), max: ns(max) },
+            off_schedule_cycles_max: self.off_schedule,
+        }
     }
-}
-
-/// What so many percent of all values do not exceed: the greatest value of a bin.
-pub fn percentile(bins: &[Bin], percent: u64) -> u64 {
-    let total: u64 = bins.iter().map(|bin| bin.count).sum();
-    let wanted = (total * percent).div_ceil(100);
-    let mut sum = 0;
-    let found = bins.iter().find(|bin| {
-        sum += bin.count;
-        sum >= wanted
-    });
-    found.map_or(0, |bin| bin.greatest)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Errors of 95 and of all percent, and how far off the schedule, in cycles; mean, variance, error in ns.
+    fn told(tally: &Tally) -> ((f64, f64, u64), (f64, f64, f64)) {
+        let of = tally.figures();
+        let cycles = (of.error_cycles.p95, of.error_cycles.max, of.off_schedule_cycles_max);
+        (cycles, (of.mean_ns, of.var_ns2, of.avgerr_ns))
+    }
+
     #[test]
     fn an_even_run_has_no_error() {
         let mut tally = Tally::new(Gap::of(1_538, 1).unwrap());
         (0..100).for_each(|n| tally.began(400 + n * 12_304));
-        assert_eq!((tally.error_p95(), tally.error_max(), tally.off_schedule()), (0.0, 0.0, 0));
-        assert_eq!(tally.caliper_line(), "mean 12304.00 var 0.00 avgerr 0.00");
+        assert_eq!(told(&tally), ((0.0, 0.0, 0), (12_304.0, 0.0, 0.0)));
         assert_eq!(tally.frames(), 100);
     }
 
@@ -139,17 +118,16 @@ mod tests {
         let gap = Gap::of(5, 2).unwrap();
         let mut tally = Tally::new(gap);
         (0..101).for_each(|n| tally.began(80 + gap.due(n) * 8));
-        assert_eq!((tally.error_p95(), tally.error_max(), tally.off_schedule()), (0.5, 0.5, 0));
         // 16 and 24, 50 of each: mean 20, variance 16, error 4.
-        assert_eq!(tally.caliper_line(), "mean 20.00 var 16.00 avgerr 4.00");
-        assert_eq!(tally.json()["error_ns"]["max"], 4.0);
+        assert_eq!(told(&tally), ((0.5, 0.5, 0), (20.0, 16.0, 4.0)));
+        assert_eq!(tally.figures().error_ns.max, 4.0);
     }
 
     #[test]
     fn a_gap_that_is_wrong_each_time_is_in_the_variance() {
         let mut tally = Tally::new(Gap::of(100, 1).unwrap());
         (0..10).for_each(|n| tally.began(n * 880));
-        assert_eq!(tally.caliper_line(), "mean 880.00 var 6400.00 avgerr 80.00");
+        assert_eq!(told(&tally).1, (880.0, 6_400.0, 80.0));
     }
 
     #[test]
@@ -158,18 +136,6 @@ mod tests {
         for n in 0..1_000 {
             tally.began(n * 800 + if n == 500 { 24 } else { 0 });
         }
-        assert_eq!((tally.error_p95(), tally.error_max(), tally.off_schedule()), (0.0, 3.0, 3));
-    }
-
-    #[test]
-    fn bins_have_percentiles() {
-        let bins = |all: &[(u64, u64, u64)]| -> Vec<Bin> {
-            all.iter().map(|&(least, greatest, count)| Bin { least, greatest, count }).collect()
-        };
-        assert_eq!(percentile(&bins(&[(0, 0, 94), (1, 1, 5), (7, 7, 1)]), 95), 1);
-        assert_eq!(percentile(&bins(&[(0, 0, 95), (7, 7, 5)]), 95), 0);
-        // It may have been any of 64 and 65: no more than 65 is what is known.
-        assert_eq!(percentile(&bins(&[(0, 0, 1), (64, 65, 99)]), 95), 65);
-        assert_eq!(percentile(&[], 95), 0);
+        assert_eq!(told(&tally).0, (0.0, 3.0, 3));
     }
 }
