@@ -26,6 +26,7 @@ pub mod rules;
 mod session;
 mod sign;
 mod state;
+pub mod status;
 pub mod time;
 mod transport;
 mod writes;

@@ -1,6 +1,5 @@
 //! `tare fpga regs`: registers by name.
 
-use super::status::named;
 use super::{connect, print_json};
 use anyhow::anyhow;
 use clap::Args;
@@ -8,6 +7,7 @@ use port::fpga::Module;
 use port::fpga::register::{Field, Register};
 use port::fpga::registers::ALL;
 use port::fpga::rules::Rules;
+use port::fpga::status::named;
 use run::terminal::print_all;
 use run::{Failure, Status};
 use serde_json::{Value, json};
