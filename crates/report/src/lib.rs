@@ -17,6 +17,7 @@ mod charts;
 mod comparison;
 mod comparison_html;
 mod comparison_words;
+pub mod examination;
 mod frames;
 mod gap_bench;
 mod html;

@@ -20,6 +20,7 @@ use predict::{Forecast, Outlook, Supply};
 use profile::{Machine, Profile, Refused};
 use run::terminal::{print_all, style};
 use run::{Failure, Status};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -95,9 +96,10 @@ pub fn run(args: &DoctorArgs) -> Result<Status, Failure> {
     if args.fix {
         return mending::fix(&examination, &args.only, args.yes);
     }
-    let text = match args.json {
-        true => page::json(&examination, &args.only)?,
-        false => page::text(&examination, args, style(rustix::termios::isatty(std::io::stdout()))),
+    let text = match (args.json, args.only.is_empty()) {
+        (true, _) => page::json(&examination, &args.only)?,
+        (false, true) => page::page(&examination).text(args.all, style(std::io::stdout().is_terminal())),
+        (false, false) => page::page(&examination).only(&args.only, style(std::io::stdout().is_terminal())),
     };
     print_all(&text)?;
     Ok(examination.status())
@@ -144,10 +146,6 @@ impl Examination {
     /// How much a finding matters here: to the plan's load, or to the load that it matters most to.
     fn severity(&self, finding: &Finding) -> Severity {
         self.load().map_or(finding.worst(), |load| finding.weight.of(load))
-    }
-
-    fn matters(&self) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(|finding| finding.matters(self.load()))
     }
 
     /// Names that are typed must be names of findings.
