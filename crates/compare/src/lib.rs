@@ -16,6 +16,7 @@ mod figure;
 mod group;
 mod guard;
 mod headline;
+mod side_label;
 mod slower;
 mod trial;
 
@@ -27,5 +28,6 @@ pub use figure::{Better, FIGURES, Family, Figure, figure};
 pub use group::{Group, GroupSide, Told, UntilSide, UntilTold};
 pub use guard::{Doubts, doubts};
 pub use headline::{HEADLINES, Headline, Stated, Weighed, named, stated};
+pub use side_label::side_label;
 pub use slower::{By, DEFAULT, Held, Slower, slower};
 pub use trial::Trial;

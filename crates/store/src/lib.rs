@@ -25,6 +25,7 @@ mod hlog_write;
 mod json;
 mod keeper;
 mod log_state;
+mod may_merge;
 mod merge_runs;
 mod number;
 mod outcome;
@@ -48,6 +49,7 @@ pub use from_measure::{Measured, Spans};
 pub use hlog_read::{HlogEntry, HlogReader, read_hlog};
 pub use hlog_write::HlogWriter;
 pub use json::write_json;
+pub use may_merge::{MergeError, may_merge};
 /// Figures that only frames have, as they are kept.
 pub use measure::packets;
 pub use merge_runs::{merge_runs, merged_timeline};

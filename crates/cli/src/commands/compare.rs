@@ -119,18 +119,10 @@ fn sides(runs: &[Vec<StoredRun>]) -> Vec<Side> {
     let alone = runs.iter().any(|side| side.len() < 2);
     let trial = if alone { Trial::with_spreads } else { Trial::of };
     let side = |(at, runs): (usize, &Vec<StoredRun>)| Side {
-        label: label(at),
+        label: compare::side_label(at),
         trials: runs.iter().map(trial).collect(),
     };
     runs.iter().enumerate().map(side).collect()
-}
-
-/// A, B … Z, and then numbers.
-fn label(at: usize) -> String {
-    match u8::try_from(at) {
-        Ok(at @ 0..26) => char::from(b'A' + at).to_string(),
-        _ => format!("side {}", at + 1),
-    }
 }
 
 fn page(comparison: &Comparison, runs: &[Vec<StoredRun>], merge: bool) -> String {
@@ -143,7 +135,7 @@ fn page(comparison: &Comparison, runs: &[Vec<StoredRun>], merge: bool) -> String
     };
     let few = runs.iter().map(Vec::len).sum::<usize>() <= COLORS;
     for (at, side) in runs.iter().enumerate() {
-        let label = label(at);
+        let label = compare::side_label(at);
         for run in side {
             let end = run.result.run.rsplit('-').next().unwrap_or_default();
             let curve = curve_of(&run.result);
@@ -168,11 +160,6 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sides_have_letters() {
-        assert_eq!((label(0), label(25), label(26)), ("A".into(), "Z".into(), "side 27".into()));
-    }
 
     #[test]
     fn a_figure_that_is_not_there_is_answered_with_those_that_are() {

@@ -138,8 +138,7 @@ fn subject(args: &ReportArgs) -> Result<Subject, Failure> {
             (result, timeline)
         }
         several if args.merge => {
-            each_once(several)?;
-            same_plan(several)?;
+            store::may_merge(several).map_err(|why| Failure::wrong(anyhow!("--merge: {why}")))?;
             (store::merge_runs(several), store::merged_timeline(several, MAX_BINS))
         }
         several => {
@@ -150,39 +149,6 @@ fn subject(args: &ReportArgs) -> Result<Subject, Failure> {
         }
     };
     Ok(Subject { result, timeline, runs, _scratch: scratch })
-}
-
-/// A run, or a copy of it, that is added to itself would count twice.
-fn each_once(runs: &[StoredRun]) -> Result<(), Failure> {
-    let is_same = |a: &StoredRun, b: &StoredRun| {
-        let (a_run, b_run) = (&a.result, &b.result);
-        let is_copy = !a_run.started_at.is_empty()
-            && (&a_run.run, &a_run.started_at) == (&b_run.run, &b_run.started_at);
-        a.folder == b.folder || is_copy
-    };
-    let again =
-        runs.iter().enumerate().find(|(at, run)| runs[..*at].iter().any(|before| is_same(before, run)));
-    match again {
-        None => Ok(()),
-        Some((_, run)) => Err(Failure::wrong(anyhow!(
-            "--merge: {} is named twice and would count twice; name each run once",
-            run.result.run
-        ))),
-    }
-}
-
-/// Only trials of one plan add up to anything.
-fn same_plan(runs: &[StoredRun]) -> Result<(), Failure> {
-    let mut results = runs.iter().map(|run| &run.result);
-    let Some(first) = results.next() else { return Ok(()) };
-    match results.find(|other| other.plan_hash != first.plan_hash) {
-        None => Ok(()),
-        Some(other) => Err(Failure::wrong(anyhow!(
-            "--merge: {} and {} have different plans, so they are not trials of one load; use tare compare",
-            first.run,
-            other.run
-        ))),
-    }
 }
 
 fn draw(subject: &Subject, form: &Form, to_stdout: bool) -> String {
@@ -218,12 +184,6 @@ mod tests {
     use super::*;
     use store::schema::Label;
 
-    fn kept(folder: &str, run: &str, started_at: &str) -> StoredRun {
-        let result =
-            RunResult { run: run.to_owned(), started_at: started_at.to_owned(), ..RunResult::default() };
-        StoredRun { folder: PathBuf::from(folder), result, plan: String::new(), environment: String::new() }
-    }
-
     #[test]
     fn the_first_that_applies_decides_the_status() {
         let of = |word, label: Option<Label>, all_hold, accept| {
@@ -241,17 +201,5 @@ mod tests {
         }
         assert_eq!(of(Word::Invalid, None, false, true), Status::Run(ExitStatus::ThresholdFailed));
         assert_eq!(of(Word::Invalid, None, true, true), Status::Done);
-    }
-
-    #[test]
-    fn a_run_is_not_added_to_itself() {
-        let is_refused = |a: StoredRun, b: StoredRun| each_once(&[a, b]).is_err();
-        let run = || kept("/a", "r1", "2026-11-20T12:00:00Z");
-        assert!(is_refused(run(), run()));
-        assert!(is_refused(run(), kept("/copy", "r1", "2026-11-20T12:00:00Z")));
-        assert!(!is_refused(run(), kept("/b", "r2", "2026-11-20T12:00:00Z")));
-        // Of what was killed early not even the time is known; other folders are other runs then.
-        assert!(!is_refused(kept("/a/out", "out", ""), kept("/b/out", "out", "")));
-        assert!(is_refused(kept("/a/out", "out", ""), kept("/a/out", "out", "")));
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use catalogue::{Catalogue, Entry, State, Tag, short_names};
 use clap::{Args, Subcommand, ValueEnum};
-use report::{Ink, Style, counted};
+use report::{ListedRun, counted};
 use run::terminal::{print_all, style};
 use run::{Failure, Status, complain};
 use serde::Serialize;
@@ -12,8 +12,6 @@ use units::Bytes;
 
 /// How many are listed unless --limit says otherwise.
 const LIMIT: usize = 20;
-/// Columns that a target needs at least.
-const NARROWEST_TARGET: usize = 16;
 
 const EXAMPLES: &str = "\
 RUN is a run's name, a unique beginning or end of its name (7f3a), last, last~1 (the one before), a
@@ -152,8 +150,8 @@ fn list(args: &ListArgs) -> Result<Status, Failure> {
         print_all(&format!("None of {} matches.\n", counted(catalogue.entries().len() as u64, "run")))?;
     } else {
         let names = short_names(catalogue.entries());
-        let rows: Vec<Row> = shown.iter().map(|entry| Row::of(entry, names.of(entry))).collect();
-        let mut text = table(&rows, style(std::io::stdout().is_terminal()));
+        let rows: Vec<ListedRun> = shown.iter().map(|entry| listed(entry, names.of(entry))).collect();
+        let mut text = report::runs_table(&rows, style(std::io::stdout().is_terminal()));
         if wanted.len() > shown.len() {
             let more = counted((wanted.len() - shown.len()) as u64, "older run");
             text.push_str(&format!("\n  and {more}: --limit 0 lists all\n"));
@@ -189,94 +187,19 @@ fn as_json(entries: &[&Entry]) -> String {
     serde_json::to_string_pretty(&listing).expect("an entry has only keys that are strings") + "\n"
 }
 
-/// One line of the list.
-struct Row {
-    /// Name, when, target, rate, p99, word, tags.
-    cells: [String; 7],
-    ink: Option<Ink>,
-}
-
-impl Row {
-    fn of(entry: &Entry, name: &str) -> Self {
-        let none = || "–".to_owned();
-        let rate = entry.achieved_per_s.map_or_else(none, report::rate);
-        let least = if entry.p99_is_bound { "≥ " } else { "" };
-        let p99 = entry.net_p99_ns.or(entry.latency_p99_ns);
-        let p99 = p99.map_or_else(none, |nanos| format!("{least}{}", report::time(nanos)));
-        let when = entry.started_at.trim_end_matches('Z').replace('T', " ");
-        let target = report::printable(&entry.target);
-        let cells =
-            [report::printable(name), when, target, rate, p99, entry.word().to_owned(), remarks(entry)];
-        Self { cells, ink: ink(entry) }
+fn listed(entry: &Entry, name: &str) -> ListedRun {
+    ListedRun {
+        name: name.to_owned(),
+        started_at: entry.started_at.clone(),
+        target: entry.target.clone(),
+        achieved_per_s: entry.achieved_per_s,
+        p99_ns: entry.net_p99_ns.or(entry.latency_p99_ns),
+        p99_is_bound: entry.p99_is_bound,
+        word: entry.word().to_owned(),
+        tags: entry.tags.clone(),
+        is_partial: entry.partial && entry.state == State::Finished,
+        thresholds_failed: entry.thresholds_failed as u64,
     }
-}
-
-/// Its tags, and what else should be known before its figures are used.
-fn remarks(entry: &Entry) -> String {
-    let mut words = entry.tags.clone();
-    if entry.partial && entry.state == State::Finished {
-        words.push("(partial)".to_owned());
-    }
-    if entry.thresholds_failed > 0 {
-        words.push(format!("({} failed)", counted(entry.thresholds_failed as u64, "threshold")));
-    }
-    words.join(" ")
-}
-
-fn ink(entry: &Entry) -> Option<Ink> {
-    match entry.word() {
-        "VALID" => Some(Ink::Good),
-        "DEGRADED" => Some(Ink::Doubtful),
-        "running" => Some(Ink::Strong),
-        _ => Some(Ink::Bad),
-    }
-}
-
-const HEADS: [&str; 7] = ["run", "when (UTC)", "target", "rate", "p99", "verdict", "tags"];
-const TARGET: usize = 2;
-const WORD: usize = 5;
-
-fn table(rows: &[Row], style: Style) -> String {
-    let mut widths = HEADS.map(str::len);
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(&row.cells) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    let others: usize =
-        widths.iter().enumerate().filter(|(at, _)| *at != TARGET).map(|(_, width)| width).sum();
-    let room = style.width().saturating_sub(2 + others + 2 * (HEADS.len() - 1));
-    widths[TARGET] = widths[TARGET].min(room.max(NARROWEST_TARGET));
-    let mut text = style.paint(Ink::Quiet, &line(&HEADS.map(str::to_owned), &widths, style, None));
-    text.push('\n');
-    for row in rows {
-        text.push_str(&line(&row.cells, &widths, style, row.ink));
-        text.push('\n');
-    }
-    text
-}
-
-fn line(cells: &[String; 7], widths: &[usize; 7], style: Style, ink: Option<Ink>) -> String {
-    let mut text = String::new();
-    for (at, (cell, width)) in cells.iter().zip(widths).enumerate() {
-        let cell = shortened(cell, *width);
-        // Figures to the right.
-        let padded = if matches!(at, 3 | 4) { format!("{cell:>width$}") } else { format!("{cell:<width$}") };
-        text.push_str("  ");
-        match ink.filter(|_| at == WORD) {
-            Some(ink) => text.push_str(&style.paint(ink, &padded)),
-            None => text.push_str(&padded),
-        }
-    }
-    text.trim_end().to_owned()
-}
-
-fn shortened(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    let begin: String = text.chars().take(width.saturating_sub(1)).collect();
-    format!("{begin}…")
 }
 
 fn show(args: &ShowArgs) -> Result<Status, Failure> {
@@ -393,27 +316,10 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_each_run() {
-        let rows = [
-            Row::of(&entry("7f3a", "http://127.0.0.1:8080/", &["before"]), "7f3a"),
-            Row::of(&Entry { state: State::Running, ..Entry::default() }, "00aa"),
-        ];
-        let older = Entry { net_p99_ns: None, p99_is_bound: true, ..entry("7f3a", "t", &[]) };
-        assert_eq!(Row::of(&older, "7f3a").cells[4], "≥ 2.00 ms");
-        let text = table(&rows, Style::PLAIN);
-        let expected = "  run   when (UTC)           target                     rate      p99  verdict  tags
-  7f3a  2026-11-20 12:00:00  http://127.0.0.1:8080/  2 000/s  1.23 ms  VALID    before
-  00aa                                                     –        –  running
-";
-        assert_eq!(text, expected);
-    }
-
-    #[test]
-    fn a_long_target_is_cut_to_the_width() {
-        let long = format!("http://127.0.0.1:8080/{}", "x".repeat(200));
-        let text = table(&[Row::of(&entry("7f3a", &long, &["before"]), "7f3a")], Style::PLAIN);
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-        assert!(text.contains('…') && text.contains("before"), "{text}");
+    fn a_listed_run_has_its_net_where_there_is_one() {
+        let of = |entry: &Entry| listed(entry, "7f3a").p99_ns;
+        assert_eq!(of(&entry("7f3a", "t", &[])), Some(1_234_567));
+        assert_eq!(of(&Entry { net_p99_ns: None, ..entry("7f3a", "t", &[]) }), Some(2_000_000));
     }
 
     #[test]

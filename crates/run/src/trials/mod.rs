@@ -247,11 +247,7 @@ impl Work<'_> {
 
     /// `A`, `B`…; nothing if there is one.
     fn label(&self, side: usize) -> String {
-        match u8::try_from(side) {
-            _ if self.sides.len() == 1 => String::new(),
-            Ok(at @ 0..26) => char::from(b'A' + at).to_string(),
-            _ => format!("side {}", side + 1),
-        }
+        if self.sides.len() == 1 { String::new() } else { compare::side_label(side) }
     }
 
     /// Looks at the trials where it is time, and says whether every side is sure enough.
