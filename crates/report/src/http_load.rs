@@ -6,7 +6,7 @@
 
 use crate::printf::percent_g;
 use std::fmt::Write;
-use store::schema::OutcomeCount;
+use store::schema::{OutcomeCount, Word};
 use store::{Distribution, RunResult};
 use units::{Bytes, Cause, Outcome, OutcomeClass, Picos};
 
@@ -77,6 +77,35 @@ fn write_times(out: &mut String, name: &str, times: &Distribution) -> std::fmt::
 fn count_errors(result: &RunResult, is: impl Fn(Cause) -> bool) -> u64 {
     let is_one = |row: &&OutcomeCount| matches!(row.outcome(), Some(Outcome::Failed(cause)) if is(cause));
     result.outcomes.iter().filter(is_one).map(|row| row.count).sum()
+}
+
+/// What a script does not parse, but its author should read: failures, labels, and the verdict if it is not
+/// VALID.
+///
+/// `own_words` gives options the names that they have there.
+pub fn http_load_doubts(program: &str, result: &RunResult, own_words: impl Fn(&str) -> String) -> String {
+    let mut text = String::new();
+    // Writing to a String does not fail.
+    for label in &result.labels {
+        let _ = writeln!(text, "{program}: {label}");
+    }
+    let is_told =
+        |outcome: &&OutcomeCount| outcome.is(OutcomeClass::Error) || outcome.is(OutcomeClass::Missed);
+    for outcome in result.outcomes.iter().filter(is_told) {
+        let _ = writeln!(text, "{program}: {} fetches: {}", outcome.count, outcome.key);
+    }
+    for note in result.notes.iter().filter(|note| note.starts_with("not a request")) {
+        let _ = writeln!(text, "{program}: {note}");
+    }
+    if result.verdict.word != Word::Valid {
+        let word = result.verdict.word.as_str();
+        let _ = writeln!(text, "{program}: verdict {word} (options with two dashes are those of tare http)");
+        for criterion in result.verdict.criteria.iter().filter(|criterion| criterion.severity != Word::Valid)
+        {
+            let _ = writeln!(text, "{program}: {}: {}", criterion.name, own_words(&criterion.advice));
+        }
+    }
+    text
 }
 
 #[cfg(test)]

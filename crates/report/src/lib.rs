@@ -45,7 +45,7 @@ pub use comparison::{comparison, comparison_csv, comparison_json};
 pub use comparison_html::{Drawn, comparison_html};
 pub use gap_bench::{gap_bench_head, gap_bench_json, gap_bench_row};
 pub use html::{Documents, html, live_main, page_shell, title};
-pub use http_load::{HttpLoad, http_load};
+pub use http_load::{HttpLoad, http_load, http_load_doubts};
 pub use json::json;
 pub use junit::junit;
 pub use markdown::markdown;

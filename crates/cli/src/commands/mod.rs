@@ -13,8 +13,6 @@ pub mod generate;
 pub mod http;
 pub mod http_args;
 pub mod http_load;
-pub mod http_load_args;
-pub mod http_load_cipher;
 pub mod lab;
 pub mod pace;
 pub mod report;

@@ -1,11 +1,11 @@
 use super::*;
-use plan::{HttpVersion, Load, Order, Shape, Source};
-use units::Fraction;
+use crate::{HttpVersion, Load, Order, Plan, Shape, Source};
+use units::{Bytes, Fraction, Picos};
 
 fn planned(line: &str) -> Plan {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-    match args::parse(&words).unwrap() {
-        Asked::Load(args) => plan(&args).unwrap().0,
+    match parse(&words).unwrap() {
+        Asked::Load(args) => plan_file(&args, 1).unwrap().resolve().unwrap(),
         other => panic!("{other:?}"),
     }
 }
@@ -39,25 +39,7 @@ fn rate_is_an_open_loop_at_exactly_that_rate() {
 }
 
 #[test]
-fn two_runs_take_different_lines() {
-    let line = "-rate 5 -seconds 1 urls.txt";
-    let first = planned(line).seed;
-    std::thread::sleep(std::time::Duration::from_millis(1));
-    assert_ne!(first, planned(line).seed);
-}
-
-#[test]
 fn advice_speaks_of_the_options_that_http_load_has() {
     assert_eq!(own_words("lower --parallel"), "lower -parallel");
     assert_eq!(own_words("add --threads, or lower --rate"), "add --threads, or lower -rate");
-}
-
-#[test]
-fn help_shows_every_option() {
-    let known =
-        "-checksum -throttle -proxy -verbose -timeout -sip -cipher -jitter -parallel -rate -fetches -seconds";
-    for option in known.split(' ') {
-        assert!(HELP.contains(&format!("\n  {option} ")), "{option}");
-    }
-    assert!(HELP.lines().all(|line| line.chars().count() <= 120));
 }

@@ -3,7 +3,7 @@
 //! http_load's three aliases stood for RC4-MD5, DES-CBC3-SHA and AES256-SHA, which no target should accept any
 //! more and no TLS library here offers. They keep their intent: fast, strong, strongest.
 
-use anyhow::{Result, bail};
+use super::{Result, bail};
 
 const ALIASES: [(&str, &[&str]); 3] = [
     (

@@ -4,7 +4,7 @@
 //! option of that list that it fits: `-p` is `-parallel`, `-s` is `-seconds`, `-c` is `-checksum`, `-t` is
 //! `-throttle`. The list here has the same order.
 
-use anyhow::{Result, anyhow, bail};
+use super::{Result, Wrong, bail, wrong};
 use std::path::PathBuf;
 use units::{Count, ParseError, Picos, Rate};
 
@@ -124,7 +124,7 @@ fn option(word: &str) -> Result<Known> {
         .into_iter()
         .map(|(name, _)| name)
         .find(|name| single.len() > 2 && name.starts_with(&single))
-        .or_else(|| plan::nearest(&single, OPTIONS.map(|(name, _)| name)));
+        .or_else(|| crate::nearest(&single, OPTIONS.map(|(name, _)| name)));
     let hint = match (meant, value) {
         (Some(name), Some(value)) => format!("; write {name} {value}"),
         (Some(name), None) => format!("; did you mean {name}?"),
@@ -173,7 +173,7 @@ impl Read {
             "-cipher" => self.cipher = Some(value.to_owned()),
             "-proxy" => self.proxy = Some(proxy(value)?),
             "-parallel" => self.parallel = Some(parallel(name, value)?),
-            "-rate" => self.rate = Some(value.parse().map_err(|error| wrong(name, error, "400 or 2.5"))?),
+            "-rate" => self.rate = Some(value.parse().map_err(|error| unfit(name, error, "400 or 2.5"))?),
             "-fetches" => self.fetches = Some(count(name, value)?),
             "-seconds" => self.seconds = Some(time(name, value)?),
             _ => unreachable!("every option of the list is here"),
@@ -215,12 +215,12 @@ impl Read {
     }
 }
 
-fn wrong(name: &str, error: ParseError, expected: &str) -> anyhow::Error {
-    anyhow!("{name}: '{}' {}; expected something like {expected}", error.input, error.problem)
+fn unfit(name: &str, error: ParseError, expected: &str) -> Wrong {
+    wrong!("{name}: '{}' {}; expected something like {expected}", error.input, error.problem)
 }
 
 fn count(name: &str, value: &str) -> Result<Count> {
-    let count: Count = value.parse().map_err(|error| wrong(name, error, "1000"))?;
+    let count: Count = value.parse().map_err(|error| unfit(name, error, "1000"))?;
     if count.get() == 0 {
         bail!("{name}: '{value}' is zero; expected at least 1");
     }
@@ -229,11 +229,11 @@ fn count(name: &str, value: &str) -> Result<Count> {
 
 fn parallel(name: &str, value: &str) -> Result<u32> {
     let count = count(name, value)?.get();
-    u32::try_from(count).map_err(|_| anyhow!("{name}: '{value}' is too large; expected at most {}", u32::MAX))
+    u32::try_from(count).map_err(|_| wrong!("{name}: '{value}' is too large; expected at most {}", u32::MAX))
 }
 
 fn time(name: &str, value: &str) -> Result<Picos> {
-    let time: Picos = value.parse().map_err(|error| wrong(name, error, "10 (seconds)"))?;
+    let time: Picos = value.parse().map_err(|error| unfit(name, error, "10 (seconds)"))?;
     if time.is_zero() {
         bail!("{name}: '{value}' is zero; expected more than zero, e.g. 10 (seconds)");
     }
@@ -258,5 +258,5 @@ fn proxy(value: &str) -> Result<String> {
 }
 
 #[cfg(test)]
-#[path = "http_load_args_tests.rs"]
+#[path = "words_tests.rs"]
 mod tests;
