@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bed;
 pub mod chart;
 mod chart_table;
 pub mod chart_text;
@@ -17,6 +18,7 @@ mod charts;
 mod comparison;
 mod comparison_html;
 mod comparison_words;
+mod demo;
 pub mod examination;
 mod frames;
 mod gap_bench;
@@ -30,6 +32,7 @@ mod module;
 mod page;
 mod printf;
 mod progress;
+mod registers;
 mod runs;
 mod scale;
 mod spark;
@@ -40,9 +43,11 @@ mod trials;
 pub mod weighing;
 mod words;
 
+pub use bed::bed;
 pub use chart_text::text_charts;
 pub use comparison::{comparison, comparison_csv, comparison_json};
 pub use comparison_html::{Drawn, comparison_html};
+pub use demo::{KnownTruth, demo};
 pub use gap_bench::{gap_bench_head, gap_bench_json, gap_bench_row};
 pub use html::{Documents, html, live_main, page_shell, title};
 pub use http_load::{HttpLoad, http_load, http_load_doubts};
@@ -52,6 +57,7 @@ pub use markdown::markdown;
 pub use module::{ModuleCapability, ModuleClock, ModuleCounter, ModuleStatus, long_time};
 pub use printf::percent_g;
 pub use progress::{Progress, progress_line};
+pub use registers::{RegisterRead, registers, registers_json};
 pub use runs::{ListedRun, runs_table};
 pub use style::{Ink, Style};
 pub use text::{summary, text_report};

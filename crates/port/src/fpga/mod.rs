@@ -10,6 +10,7 @@
 //! All ports of one address in one process share one module: a simulation is one program, and a board has one
 //! host.
 
+pub mod access;
 pub mod bitstream;
 mod claim;
 mod device;
@@ -17,6 +18,7 @@ mod device;
 pub mod fuzzed;
 pub mod generator;
 pub mod link;
+pub mod loader;
 mod port;
 mod process;
 pub mod register;
