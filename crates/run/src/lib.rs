@@ -14,6 +14,7 @@
 mod ci_reports;
 mod describe;
 mod engine;
+pub mod frames;
 mod frames_engine;
 mod http_engine;
 pub mod interrupt;
@@ -30,7 +31,6 @@ pub mod trials;
 mod watching;
 mod weighed;
 
-pub use frames_engine::carry_out;
 pub use load::{Finished, load, quietly};
 pub use named_runs::Scratch;
 pub use options::{Live, Options, Output};

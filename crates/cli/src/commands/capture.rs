@@ -2,13 +2,9 @@
 
 use crate::commands::http_args::{LimitArgs, OutputArgs};
 use clap::{Args, ValueHint};
-use packet::Job;
-use packet::capture::{Capture, Keeping, Settings, compile};
 use plan::Typed;
-use plan::packets::capture::{CaptureFile, CapturePlan, CapturePlanFile, KeepPlan, Rotate};
-use port::Address;
-use port::pcap::Rotation;
-use run::{Failure, Options, Status, carry_out};
+use plan::packets::capture::{CaptureFile, CapturePlanFile};
+use run::{Failure, Options, Status};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -75,44 +71,7 @@ pub struct CaptureArgs {
 
 /// Resolves the flags, opens the port and captures.
 pub fn run(args: &CaptureArgs) -> Result<Status, Failure> {
-    carry_out_file(&args.plan_file(), &Options::from(&args.output))
-}
-
-/// The same from a plan.
-pub fn carry_out_file(file: &CapturePlanFile, options: &Options) -> Result<Status, Failure> {
-    let (plan, packets) = file.resolve().map_err(Failure::wrong)?;
-    let prepare = |clock| {
-        let job = Capture::open(settings(&plan)?, clock).map_err(Failure::wrong)?;
-        Ok(Box::new(job) as Box<dyn Job>)
-    };
-    carry_out(prepare, &packets, Vec::new(), options)
-}
-
-fn settings(plan: &CapturePlan) -> Result<Settings, Failure> {
-    let address: Address = plan.port.parse().map_err(Failure::wrong)?;
-    Ok(Settings {
-        queues: plan.queues,
-        frames: plan.frames,
-        length: plan.duration,
-        snap: plan.snap.map(|snap| snap as usize),
-        filter: plan.filter.as_deref().map(compile).transpose().map_err(Failure::wrong)?,
-        file: plan.file.as_ref().map(keeping),
-        flows: plan.flows,
-        signatures: plan.signatures,
-        ..Settings::new(address)
-    })
-}
-
-fn keeping(file: &KeepPlan) -> Keeping {
-    let mut rotation =
-        Rotation { keep: file.keep.and_then(|keep| usize::try_from(keep).ok()), ..Rotation::default() };
-    match file.rotate {
-        Some(Rotate::Bytes(bytes)) => rotation.bytes = Some(bytes.get()),
-        Some(Rotate::Time(time)) => rotation.time = Some(time),
-        Some(Rotate::Frames(frames)) => rotation.frames = Some(frames),
-        None => {}
-    }
-    Keeping { path: file.path.clone(), rotation, buffer: file.buffer.get() }
+    run::frames::capture(&args.plan_file(), &Options::from(&args.output))
 }
 
 /// The port, and the words of the filter. Where the port is named by its flag, the first word is one of the

@@ -1,17 +1,10 @@
 //! `tare forward`: flags → plan → a middlebox between two ports.
 
 use crate::commands::http_args::{LimitArgs, OutputArgs};
-use anyhow::anyhow;
 use clap::{Args, ValueHint};
-use clock::HostClock;
-use filter::Rules;
-use packet::Job;
-use packet::forward::{Back, Forward, Full, KernelForward, RuleSource, Setup, Signal, SpeedPlan, TableJob};
-use plan::packets::forward::{BackWay, BetweenPlan, ForwardFile, ForwardPlan, ForwardPlanFile, TablePlan};
+use plan::packets::forward::{ForwardFile, ForwardPlanFile};
 use plan::{Typed, TypedList};
-use run::{Failure, Options, Status, carry_out};
-use std::path::Path;
-use std::sync::Arc;
+use run::{Failure, Options, Status};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -97,81 +90,7 @@ pub struct ForwardArgs {
 
 /// Resolves the flags, opens the ports and forwards.
 pub fn run(args: &ForwardArgs) -> Result<Status, Failure> {
-    carry_out_file(&args.plan_file(), &Options::from(&args.output_args))
-}
-
-/// The same from a plan.
-pub fn carry_out_file(file: &ForwardPlanFile, options: &Options) -> Result<Status, Failure> {
-    let (plan, packets) = file.resolve().map_err(Failure::wrong)?;
-    // Rules are read before anything is opened; a plan that is only printed needs none.
-    let path = match &plan {
-        ForwardPlan::Between(plan) => &plan.rules,
-        ForwardPlan::Table(plan) => &plan.rules,
-    };
-    let rules = match path {
-        Some(path) if !options.print_plan => Some(read_rules(path)?),
-        _ => None,
-    };
-    let prepare = |clock| match &plan {
-        ForwardPlan::Between(plan) => between(plan, rules, clock),
-        ForwardPlan::Table(plan) => Ok(Box::new(TableJob::new(table(plan, rules), clock)) as Box<dyn Job>),
-    };
-    carry_out(prepare, &packets, Vec::new(), options)
-}
-
-fn read_rules(path: &Path) -> Result<Rules, Failure> {
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::wrong(anyhow!("--rules: {name}: {error}; expected a file with one rule per line"))
-    })?;
-    Rules::parse(&text, &name).map_err(Failure::wrong)
-}
-
-fn between(plan: &BetweenPlan, rules: Option<Rules>, clock: HostClock) -> Result<Box<dyn Job>, Failure> {
-    let rules = rules.map(|rules| RuleSource {
-        rules,
-        file: plan.rules.clone(),
-        every: plan.reload_every,
-        signal: hang_up(),
-    });
-    let setup = Setup {
-        rules,
-        full: plan.tries.map_or(Full::Wait, |tries| Full::Drop { tries }),
-        back: match plan.back {
-            BackWay::Pass => Back::Pass,
-            BackWay::Rules => Back::Rules,
-            BackWay::Nothing => Back::Nothing,
-        },
-        duration: plan.duration,
-        frames: plan.frames,
-        busy: plan.busy,
-    };
-    if let (true, Some(output)) = (plan.xdp, &plan.output) {
-        let job = KernelForward::open(&plan.input, output, setup, clock).map_err(Failure::wrong)?;
-        return Ok(Box::new(job));
-    }
-    let address = |text: &str| text.parse::<port::Address>().map_err(Failure::wrong);
-    let (input, output) = (address(&plan.input)?, plan.output.as_deref().map(address).transpose()?);
-    let how = (plan.threads, plan.longest - port::FCS);
-    let job = Forward::open(&input, output.as_ref(), how, setup, clock).map_err(Failure::wrong)?;
-    Ok(Box::new(job))
-}
-
-/// Set at SIGHUP; where it cannot be had, the other ways to reload remain.
-fn hang_up() -> Option<Signal> {
-    let signal = Signal::default();
-    let registered = signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::clone(&signal));
-    registered.is_ok().then_some(signal)
-}
-
-fn table(plan: &TablePlan, rules: Option<Rules>) -> SpeedPlan {
-    SpeedPlan {
-        rules,
-        threads: plan.threads.clone(),
-        sizes: plan.sizes.clone(),
-        trials: plan.trials,
-        length: plan.trial,
-    }
+    run::frames::forward(&args.plan_file(), &Options::from(&args.output_args))
 }
 
 impl ForwardArgs {

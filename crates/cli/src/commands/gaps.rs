@@ -5,14 +5,10 @@ use crate::commands::capture::port_and_filter;
 use crate::commands::http_args::{LimitArgs, OutputArgs};
 use anyhow::anyhow;
 use clap::{Args, ValueHint};
-use measure::gap_meter::Requested;
-use packet::Job;
-use packet::capture::{Capture, Settings, compile};
-use packet::lists;
 use plan::Typed;
-use plan::packets::capture::{GapsFile, GapsPlan, GapsPlanFile, RequestedPlan};
+use plan::packets::capture::{GapsFile, GapsPlanFile};
 use port::{Address, Kind};
-use run::{Failure, Options, Status, carry_out};
+use run::{Failure, Options, Status};
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -72,34 +68,7 @@ pub fn run(args: &GapsArgs) -> Result<Status, Failure> {
             "no frames: give a capture file, a port such as packet:veth0, or a capture on standard input"
         )));
     }
-    carry_out_file(&args.plan_file(), &Options::from(&args.output))
-}
-
-/// The same from a plan.
-pub fn carry_out_file(file: &GapsPlanFile, options: &Options) -> Result<Status, Failure> {
-    let (plan, packets) = file.resolve().map_err(Failure::wrong)?;
-    let prepare = |clock| {
-        let job = Capture::open(settings(&plan)?, clock).map_err(Failure::wrong)?;
-        Ok(Box::new(job) as Box<dyn Job>)
-    };
-    carry_out(prepare, &packets, Vec::new(), options)
-}
-
-fn settings(plan: &GapsPlan) -> Result<Settings, Failure> {
-    let address: Address = plan.port.parse().map_err(Failure::wrong)?;
-    Ok(Settings {
-        frames: plan.frames,
-        length: plan.duration,
-        filter: plan.filter.as_deref().map(compile).transpose().map_err(Failure::wrong)?,
-        flows: false,
-        gaps: Some(match &plan.requested {
-            RequestedPlan::Nothing => Requested::Nothing,
-            RequestedPlan::Even(gap) => Requested::Even(*gap),
-            RequestedPlan::List(path) => Requested::Cycle(lists::gaps(path).map_err(Failure::wrong)?.into()),
-            RequestedPlan::Signed => Requested::Due,
-        }),
-        ..Settings::new(address)
-    })
+    run::frames::gaps(&args.plan_file(), &Options::from(&args.output))
 }
 
 /// What was typed as a port: standard input, a file that is there, or an address.

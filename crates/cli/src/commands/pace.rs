@@ -2,11 +2,9 @@
 
 use crate::commands::http_args::{LimitArgs, OutputArgs};
 use clap::{Args, ValueHint};
-use packet::Job;
-use packet::pace::PaceJob;
 use plan::Typed;
 use plan::packets::pace::{PaceFile, PacePlanFile};
-use run::{Failure, Options, Status, carry_out};
+use run::{Failure, Options, Status};
 
 /// What this host sends into where only the port is named through which it leaves.
 const HOST: &str = "tap:tare0";
@@ -77,17 +75,7 @@ pub struct PaceArgs {
 
 /// Resolves the flags, opens both ports and paces.
 pub fn run(args: &PaceArgs) -> Result<Status, Failure> {
-    carry_out_file(&args.plan_file(), &Options::from(&args.output_args))
-}
-
-/// The same from a plan.
-pub fn carry_out_file(file: &PacePlanFile, options: &Options) -> Result<Status, Failure> {
-    let (plan, packets) = file.resolve().map_err(Failure::wrong)?;
-    let prepare = |clock| {
-        let job = PaceJob::prepare(&plan, clock).map_err(Failure::wrong)?;
-        Ok(Box::new(job) as Box<dyn Job>)
-    };
-    carry_out(prepare, &packets, Vec::new(), options)
+    run::frames::pace(&args.plan_file(), &Options::from(&args.output_args))
 }
 
 impl PaceArgs {

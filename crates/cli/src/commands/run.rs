@@ -25,7 +25,8 @@ pub fn run(args: &RunArgs) -> Result<Status, Failure> {
     let name = args.plan.display().to_string();
     let text = std::fs::read_to_string(&args.plan).map_err(|error| unreadable(&name, &error))?;
     if let Some(command) = packets::command_of(&text) {
-        return run_frames(command, args, &text, &name);
+        let more = |limits: &mut plan::LimitsFile| args.limits.add_to(limits);
+        return run::frames::of_toml(command, &text, &name, more, &Options::from(&args.output));
     }
     let mut file = PlanFile::from_toml(&text, &name).map_err(|error| match has_urls(&text) {
         true => {
@@ -39,27 +40,6 @@ pub fn run(args: &RunArgs) -> Result<Status, Failure> {
         error => Failure::wrong(error),
     })?;
     run::load(plan, notes, &Options::from(&args.output))
-}
-
-/// The same of a plan for frames, whose table names the command.
-fn run_frames(command: packets::Command, args: &RunArgs, text: &str, name: &str) -> Result<Status, Failure> {
-    use crate::commands::{capture, forward, gaps, pace, send, sweep};
-    let options = &Options::from(&args.output);
-    macro_rules! carry_out {
-        ($kind:ty, $module:ident) => {{
-            let mut file = <$kind>::from_toml(text, name).map_err(Failure::wrong)?;
-            args.limits.add_to(&mut file.limits);
-            $module::carry_out_file(&file, options)
-        }};
-    }
-    match command {
-        packets::Command::Send => carry_out!(packets::send::SendPlanFile, send),
-        packets::Command::Pace => carry_out!(packets::pace::PacePlanFile, pace),
-        packets::Command::Capture => carry_out!(packets::capture::CapturePlanFile, capture),
-        packets::Command::Gaps => carry_out!(packets::capture::GapsPlanFile, gaps),
-        packets::Command::Forward => carry_out!(packets::forward::ForwardPlanFile, forward),
-        packets::Command::Sweep => carry_out!(packets::sweep::SweepPlanFile, sweep),
-    }
 }
 
 fn unreadable(name: &str, error: &std::io::Error) -> Failure {

@@ -3,11 +3,9 @@
 use crate::commands::frame_args::FrameArgs;
 use crate::commands::http_args::{LimitArgs, OutputArgs};
 use clap::{Args, ValueHint};
-use packet::send::SendJob;
-use packet::{Job, PacketError};
 use plan::Typed;
 use plan::packets::send::SendPlanFile;
-use run::{Failure, Options, Status, carry_out};
+use run::{Failure, Options, Status};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -159,30 +157,5 @@ impl SendArgs {
 
 /// Resolves the flags and runs the load.
 pub fn run(args: &SendArgs) -> Result<Status, Failure> {
-    carry_out_file(&args.plan_file(), &Options::from(&args.output))
-}
-
-/// Runs the load of a plan file.
-pub fn carry_out_file(file: &SendPlanFile, options: &Options) -> Result<Status, Failure> {
-    let (plan, packet) = file.resolve().map_err(Failure::wrong)?;
-    let mut is_unreachable = false;
-    let outcome = carry_out(
-        |clock| match SendJob::prepare(plan, clock) {
-            Ok(job) => Ok(Box::new(job) as Box<dyn Job>),
-            Err(error) => {
-                is_unreachable = matches!(error, PacketError::Unreachable(_));
-                Err(Failure::wrong(error))
-            }
-        },
-        &packet,
-        Vec::new(),
-        options,
-    );
-    match outcome {
-        Err(failure) if is_unreachable => {
-            let _ = failure.report();
-            Ok(Status::Run(measure::ExitStatus::Unreachable))
-        }
-        other => other,
-    }
+    run::frames::send(&args.plan_file(), &Options::from(&args.output))
 }

@@ -3,11 +3,9 @@
 use crate::commands::frame_args::FrameArgs;
 use crate::commands::http_args::{LimitArgs, OutputArgs};
 use clap::Args;
-use packet::Job;
-use packet::sweep::SweepJob;
 use plan::Typed;
 use plan::packets::sweep::{SweepFile, SweepPlanFile};
-use run::{Failure, Options, Status, carry_out};
+use run::{Failure, Options, Status};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -115,17 +113,7 @@ pub struct SweepArgs {
 
 /// Resolves the flags, opens both ports and searches.
 pub fn run(args: &SweepArgs) -> Result<Status, Failure> {
-    carry_out_file(&args.plan_file(), &Options::from(&args.output))
-}
-
-/// The same from a plan.
-pub fn carry_out_file(file: &SweepPlanFile, options: &Options) -> Result<Status, Failure> {
-    let (plan, packets) = file.resolve().map_err(Failure::wrong)?;
-    let prepare = |clock| {
-        let job = SweepJob::prepare(&plan, clock).map_err(Failure::wrong)?;
-        Ok(Box::new(job) as Box<dyn Job>)
-    };
-    carry_out(prepare, &packets, Vec::new(), options)
+    run::frames::sweep(&args.plan_file(), &Options::from(&args.output))
 }
 
 impl SweepArgs {
