@@ -522,15 +522,10 @@ fn the_migration_page_names_tests_that_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let page = std::fs::read_to_string(root.join("docs/http_load.md")).unwrap();
     let mut sources = String::new();
-    for file in ["tests/tests/http/http_load.rs", "crates/plan/src/http_load/words_tests.rs"] {
+    let files = "tests/tests/http/http_load.rs crates/cli/src/commands/http_load.rs crates/run/src/progress.rs \
+                 crates/plan/src/http_load/tests.rs crates/plan/src/http_load/words_tests.rs";
+    for file in files.split_whitespace() {
         sources += &std::fs::read_to_string(root.join(file)).unwrap();
-    }
-    for path in [
-        "crates/plan/src/http_load/tests.rs",
-        "crates/cli/src/commands/http_load.rs",
-        "crates/run/src/progress.rs",
-    ] {
-        sources += &std::fs::read_to_string(root.join(path)).unwrap();
     }
     let is_name = |text: &&str| {
         text.matches('_').count() >= 2

@@ -1,6 +1,6 @@
 //! `tare capture`: flags → plan → frames that arrive, counted and kept.
 
-use crate::commands::http_args::{LimitArgs, OutputArgs};
+use crate::commands::output_args::{LimitArgs, OutputArgs};
 use clap::{Args, ValueHint};
 use plan::Typed;
 use plan::packets::capture::{CaptureFile, CapturePlanFile};

@@ -4,7 +4,7 @@
 //! not the generator's, whose figures about itself stay clean. It is `tare target`, so nothing needs to be
 //! installed.
 
-use crate::commands::http_args::OutputArgs;
+use crate::commands::output_args::OutputArgs;
 use anyhow::{Context, Result, anyhow};
 use bed::TargetProcess;
 use clap::{Args, ValueHint};

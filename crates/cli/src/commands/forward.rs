@@ -1,6 +1,6 @@
 //! `tare forward`: flags → plan → a middlebox between two ports.
 
-use crate::commands::http_args::{LimitArgs, OutputArgs};
+use crate::commands::output_args::{LimitArgs, OutputArgs};
 use clap::{Args, ValueHint};
 use plan::packets::forward::{ForwardFile, ForwardPlanFile};
 use plan::{Typed, TypedList};

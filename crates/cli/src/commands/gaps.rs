@@ -2,7 +2,7 @@
 //! asked for.
 
 use crate::commands::capture::port_and_filter;
-use crate::commands::http_args::{LimitArgs, OutputArgs};
+use crate::commands::output_args::{LimitArgs, OutputArgs};
 use anyhow::anyhow;
 use clap::{Args, ValueHint};
 use plan::Typed;

@@ -14,6 +14,7 @@ pub mod http;
 pub mod http_args;
 pub mod http_load;
 pub mod lab;
+pub mod output_args;
 pub mod pace;
 pub mod report;
 pub mod run;

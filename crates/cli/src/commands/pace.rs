@@ -1,6 +1,6 @@
 //! `tare pace`: flags → plan → live frames at exact times.
 
-use crate::commands::http_args::{LimitArgs, OutputArgs};
+use crate::commands::output_args::{LimitArgs, OutputArgs};
 use clap::{Args, ValueHint};
 use plan::Typed;
 use plan::packets::pace::{PaceFile, PacePlanFile};

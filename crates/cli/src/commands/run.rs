@@ -1,6 +1,6 @@
 //! `tare run plan.toml`: everything from a plan.
 
-use crate::commands::http_args::{LimitArgs, OutputArgs};
+use crate::commands::output_args::{LimitArgs, OutputArgs};
 use anyhow::anyhow;
 use clap::{Args, ValueHint};
 use plan::{PlanError, PlanFile, packets};

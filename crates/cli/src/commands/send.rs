@@ -1,7 +1,7 @@
 //! `tare send`: flags → plan → job → load.
 
 use crate::commands::frame_args::FrameArgs;
-use crate::commands::http_args::{LimitArgs, OutputArgs};
+use crate::commands::output_args::{LimitArgs, OutputArgs};
 use clap::{Args, ValueHint};
 use plan::Typed;
 use plan::packets::send::SendPlanFile;

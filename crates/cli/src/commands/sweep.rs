@@ -1,7 +1,7 @@
 //! `tare sweep`: flags → plan → searches for the highest load that a target takes.
 
 use crate::commands::frame_args::FrameArgs;
-use crate::commands::http_args::{LimitArgs, OutputArgs};
+use crate::commands::output_args::{LimitArgs, OutputArgs};
 use clap::Args;
 use plan::Typed;
 use plan::packets::sweep::{SweepFile, SweepPlanFile};
