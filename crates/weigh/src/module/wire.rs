@@ -15,10 +15,13 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// What leaves is the first interface of the capture, what comes in the second.
 const OUT: u32 = 0;
+/// How often the reader is looked after.
+const LOOK: Duration = Duration::from_millis(1);
 const NO_WAITING: i32 = OFlags::NONBLOCK.bits() as i32;
 
 fn failed<E: Into<std::io::Error>>(what: &'static str) -> impl Fn(E) -> WeighError {
@@ -68,9 +71,11 @@ impl Wire {
     /// # Errors
     /// The capture cannot be read.
     pub fn seen(self) -> Result<Tally, WeighError> {
-        // If nobody has written, the reader waits for a writer still; if it has read all, there is nobody to
-        // wake.
-        let _ = OpenOptions::new().write(true).custom_flags(NO_WAITING).open(&self.pipe);
+        // If nobody has written, the reader waits for a writer still, or is about to.
+        while !self.reader.is_finished() {
+            let _ = OpenOptions::new().write(true).custom_flags(NO_WAITING).open(&self.pipe);
+            std::thread::sleep(LOOK);
+        }
         let seen = self.reader.join().map_err(|_| WeighError::Wrong("the capture's reader failed".into()))?;
         drop(self.folder);
         seen
