@@ -13,6 +13,7 @@ use clock::{Clock, HostClock};
 use plan::{Arrivals, Body, Load, Plan, Shape, Spin};
 use rustls::ClientConfig;
 use schedule::{Limits, ScheduleError, Share};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -85,6 +86,8 @@ pub struct Engine {
     tls: Option<Arc<ClientConfig>>,
     body_file: Option<Arc<File>>,
     io: Choice,
+    /// TCP ports of the targets that are known before the start.
+    ports: BTreeSet<u16>,
     threads: u32,
     spin: bool,
     priority: Grant,
@@ -123,6 +126,7 @@ impl Engine {
             _ => None,
         };
         let secure = endpoints.iter_mut().any(|endpoint| endpoint.key.tls);
+        let ports = endpoints.names().map(|name| name.port).collect::<BTreeSet<_>>();
         // A long file may name https anywhere: then TLS is made ready too.
         // Certificates that are named are read even if no target wants them, so that a wrong name is found.
         let named = plan.tls.ca.is_some() || plan.tls.client.is_some();
@@ -160,6 +164,7 @@ impl Engine {
             tls,
             body_file,
             io,
+            ports,
             threads,
             spin,
             priority,

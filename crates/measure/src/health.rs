@@ -110,6 +110,8 @@ pub struct CoreHealth {
 pub struct HealthSample {
     /// Time since the sample before.
     pub span_ns: u64,
+    /// Threads of this machine may have waited that cannot be seen.
+    pub is_blind: bool,
     /// One for each engine thread, in their order.
     pub threads: Vec<ThreadHealth>,
     pub cores: Vec<CoreHealth>,
@@ -150,6 +152,8 @@ pub struct HealthSummary {
     /// The parts of it in the program (spinning included) and in the kernel.
     pub user_ns: u64,
     pub system_ns: u64,
+    /// Threads of this machine may have waited that could not be seen.
+    pub is_blind: bool,
     /// Sums over the intervals that had departures, one for each engine thread in their order.
     pub threads: Vec<ThreadHealth>,
     /// Sums over the run.
@@ -175,6 +179,7 @@ impl HealthSummary {
     /// departure would otherwise look less busy than they were.
     pub fn add(&mut self, sample: &HealthSample, loaded: bool) {
         self.samples += 1;
+        self.is_blind |= sample.is_blind;
         self.span_ns += sample.span_ns;
         self.cpu_ns += sample.threads.iter().map(|thread| thread.cpu_ns).sum::<u64>();
         self.spun_ns += sample.threads.iter().map(|thread| thread.spun_ns).sum::<u64>();

@@ -117,6 +117,7 @@ impl Probe {
         let sockstat = read(&self.root, "proc/net/sockstat");
         Some(HealthSample {
             span_ns,
+            is_blind: self.waiters.is_blind(),
             threads,
             cores,
             retransmits: net.retransmits.saturating_sub(net_before.retransmits),

@@ -10,7 +10,7 @@
 //! same machine from it: the responses are late, and nothing of the generator's own shows it. So every look reads
 //! how long each thread of the machine was ready but did not run, and adds it to the CPU that it ran on last. It
 //! belongs to the target if its process has a socket on one of the target's ports, or if it is the kernel's for
-//! the network. Threads of another process namespace cannot be seen.
+//! the network. In a container, and where others' processes are hidden, not all can be seen, which is told.
 
 use crate::procfs;
 use clock::Stopwatch;
@@ -65,6 +65,7 @@ pub(crate) struct Waiters {
     /// Looks that were asked for and have not come.
     awaited: usize,
     late: Vec<Waited>,
+    is_blind: bool,
 }
 
 impl Waiters {
@@ -74,7 +75,7 @@ impl Waiters {
         let (answer, answers) = channel();
         let mut look = Look::new(root, ports);
         let looks = move || {
-            let _ = os::scheduling::lower_real_time();
+            let _ = os::scheduling::ordinary(0);
             let _ = os::scheduling::set_nice(NICE);
             look.look();
             // Until nobody asks any more.
@@ -87,7 +88,13 @@ impl Waiters {
         };
         // Without the thread nothing is seen, as where there is no /proc.
         let started = std::thread::Builder::new().name("tare-look".to_owned()).spawn(looks);
-        Self { asks: started.ok().map(|_| asks), answers, awaited: 0, late: Vec::new() }
+        let is_blind = !sees_all(&root.join("proc"));
+        Self { asks: started.ok().map(|_| asks), answers, awaited: 0, late: Vec::new(), is_blind }
+    }
+
+    /// Whether there may be threads that cannot be seen: this is a container, or others' processes are hidden.
+    pub fn is_blind(&self) -> bool {
+        self.is_blind
     }
 
     /// What was gained since the last sample, by CPU.
@@ -236,6 +243,11 @@ impl Look {
     }
 }
 
+/// The kernel's first thread, process 2, is seen by whoever sees all.
+fn sees_all(proc: &Path) -> bool {
+    text(&proc.join("2"), "stat").and_then(|stat| procfs::is_of_kernel(&stat)) == Some(true)
+}
+
 fn is_of_network(stat: &str) -> bool {
     procfs::is_of_kernel(stat) == Some(true)
         && procfs::name(stat).is_some_and(|name| OF_NETWORK.iter().any(|start| name.starts_with(start)))
@@ -350,6 +362,9 @@ mod tests {
         look.took = Duration::ZERO;
         assert!(look.is_rested());
         let mut waiters = Waiters::new(root.path(), &[]);
+        assert!(waiters.is_blind());
+        put(root.path(), &[(2, 2, "kthreadd/", 0, 0, 0, 0, 0)]);
+        assert!(sees_all(&root.path().join("proc")));
         waiters.sample(true);
         std::thread::sleep(Duration::from_millis(100));
         put(root.path(), &[(7, 7, "server", 1, 0, 0, 100, 90)]);

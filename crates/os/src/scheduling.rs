@@ -25,20 +25,52 @@ pub fn ordinary(tid: i32) -> io::Result<()> {
     set_policy(tid, libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0)
 }
 
-/// Takes one from the calling thread's real-time priority, if it has one that is not the lowest.
-///
-/// # Errors
-/// The kernel does not allow it.
-pub fn lower_real_time() -> io::Result<()> {
+/// While it lives, the thread that made it never interrupts a thread of the same priority: it runs when that gives
+/// way. It is an ordinary thread of the class `SCHED_BATCH`, or one of a real-time priority lower by one.
+#[derive(Debug)]
+pub struct Patient {
+    policy: i32,
+    level: i32,
+}
+
+impl Patient {
+    /// For the calling thread. Where the kernel refuses, it goes on as it is.
+    pub fn begin() -> Self {
+        let (policy, level) = policy();
+        let _ = match level {
+            0 => set_policy(0, libc::SCHED_BATCH, 0),
+            1 => Ok(()),
+            _ => set_policy(0, policy, level - 1),
+        };
+        Self { policy, level }
+    }
+}
+
+impl Drop for Patient {
+    fn drop(&mut self) {
+        let _ = set_policy(0, self.policy, self.level);
+    }
+}
+
+/// The calling thread's policy and real-time priority; 0 for an ordinary one.
+fn policy() -> (i32, i32) {
     let mut parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: the kernel writes the parameters during the call, and they live until it is over.
     let policy = unsafe {
         libc::sched_getparam(0, &raw mut parameters);
         libc::sched_getscheduler(0)
     };
-    match parameters.sched_priority {
-        ..=1 => Ok(()),
-        level => set_policy(0, policy, level - 1),
+    (policy, parameters.sched_priority)
+}
+
+/// Takes one from the calling thread's real-time priority, if it has one that is not the lowest.
+///
+/// # Errors
+/// The kernel does not allow it.
+pub fn lower_real_time() -> io::Result<()> {
+    match policy() {
+        (_, ..=1) => Ok(()),
+        (policy, level) => set_policy(0, policy, level - 1),
     }
 }
 
@@ -111,6 +143,19 @@ mod tests {
         });
         assert_eq!(lower.join().unwrap(), (19, false));
         assert_eq!(nice().unwrap(), before);
+    }
+
+    #[test]
+    fn patience_ends() {
+        std::thread::spawn(|| {
+            let before = policy();
+            let patient = Patient::begin();
+            assert_eq!(policy(), (libc::SCHED_BATCH, 0));
+            drop(patient);
+            assert_eq!(policy(), before);
+        })
+        .join()
+        .unwrap();
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub struct Brief {
     /// Connections that the plan allows at once.
     pub parallel: Option<u32>,
     pub source_addresses: u64,
+    /// TCP ports on which the target listens.
+    pub ports: Vec<u16>,
     pub spins: bool,
     /// CPUs that threads are pinned to; empty leaves it to the kernel.
     pub cpus: Vec<u32>,

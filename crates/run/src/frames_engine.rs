@@ -123,6 +123,7 @@ fn brief(facts: &Facts, plan: &PacketPlan) -> Brief {
         poisson: None,
         parallel: None,
         source_addresses: 1,
+        ports: Vec::new(),
         spins: facts.spins,
         cpus: Vec::new(),
         io: facts.target.clone(),

@@ -74,6 +74,7 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
             Load::Open { connections, .. } => connections,
         },
         source_addresses: plan.connection.source_ips.len().max(1) as u64,
+        ports: facts.ports.clone(),
         spins: facts.spin,
         cpus: plan.engine.cpus.clone(),
         io: format!("{}: {}", facts.io.name(), facts.io.reason),

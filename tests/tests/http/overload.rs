@@ -56,20 +56,20 @@ fn a_target_that_a_spinning_thread_keeps_from_its_cpu_makes_the_run_invalid() {
     // A departure every 200 us: the thread never sleeps.
     let load = format!("--rate 5000 --duration 2s --threads 1 {}", target.url());
     let starved = Tare::http(&format!("--cpus 1 --spin always --priority real-time {load}")).run();
-    let waited = starved.criterion("others.waited");
+    let waited = starved.criterion("target.waited");
     assert_eq!((waited.holds, waited.severity.as_str()), (false, "INVALID"), "{starved}");
     assert_eq!((starved.code, starved.word()), (Some(4), "INVALID"), "{starved}");
     assert!(waited.advice.contains("--cpus") && waited.advice.contains("--spin never"), "{waited:?}");
     // What it advises helps.
     for advice in ["--cpus 0 --spin always", "--cpus 1 --spin never"] {
         let mended = Tare::http(&format!("{advice} {load}")).run();
-        assert_ne!(mended.criterion("others.waited").severity, "INVALID", "{mended}");
+        assert_ne!(mended.criterion("target.waited").severity, "INVALID", "{mended}");
         assert!(mended.int("net_ns.p99") < starved.int("net_ns.p99"), "{mended}\n{starved}");
     }
 }
 
 /// What other programs on this machine, or its hypervisor, do to a run; the test has no hold over them.
-const MACHINE: [&str; 5] = ["runqueue", "same_core", "others.waited", "steal", "throttled"];
+const MACHINE: [&str; 6] = ["runqueue", "same_core", "target.waited", "others.waited", "steal", "throttled"];
 
 #[test]
 fn a_slow_target_leaves_the_verdict_valid() {

@@ -20,6 +20,8 @@ pub struct Facts {
     pub arrivals: (&'static str, String),
     /// Names of the groups; empty if there is only one.
     pub groups: Vec<String>,
+    /// TCP ports to which connections will go; those of a large URL file are not all known before.
+    pub ports: Vec<u16>,
 }
 
 impl Engine {
@@ -40,6 +42,7 @@ impl Engine {
             io: self.io.clone(),
             arrivals: self.arrivals(),
             groups: self.requests.groups.clone(),
+            ports: self.ports.iter().copied().collect(),
         }
     }
 

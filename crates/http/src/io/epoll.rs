@@ -6,6 +6,7 @@
 //! buffer.
 
 use super::{Chunk, Destination, Driver, Opening, Ready, Wait, socket, stamped};
+use clock::HostClock;
 use rustix::event::epoll;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -193,8 +194,13 @@ impl Driver for Epoll {
         "epoll"
     }
 
-    fn open(&mut self, slot: u32, destination: &Destination<'_>) -> Result<Opening, Errno> {
-        let (fd, opening) = socket::open(destination)?;
+    fn open(
+        &mut self,
+        slot: u32,
+        destination: &Destination<'_>,
+        clock: &HostClock,
+    ) -> Result<(Opening, Instant), Errno> {
+        let (fd, opening, asked) = socket::open(destination, clock)?;
         if self.sockets.len() <= slot as usize {
             self.sockets.resize_with(slot as usize + 1, Socket::default);
         }
@@ -205,7 +211,7 @@ impl Driver for Epoll {
         let stamped = stamped::switch_on(&fd).is_ok();
         let crowded_from = socket::crowded_from(&fd);
         *socket = Socket { fd: Some(fd), generation, connecting, stamped, crowded_from, ..Socket::default() };
-        Ok(opening)
+        Ok((opening, asked))
     }
 
     fn send(&mut self, slot: u32, bytes: &[u8]) -> Result<usize, Errno> {
@@ -289,6 +295,10 @@ impl Driver for Epoll {
         self.full = self.events.len() >= BATCH;
         self.collect();
         Ok(self.ready.len() - self.taken)
+    }
+
+    fn is_drained(&self) -> bool {
+        self.taken == self.ready.len() && !self.full
     }
 
     fn next(&mut self, buffer: &mut [u8], choose: impl Fn(u32) -> bool) -> Option<(u32, Ready)> {

@@ -14,6 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU64;
 use std::path::Path;
 
+use clock::HostClock;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use units::{Instant, Picos};
@@ -112,8 +113,14 @@ pub trait Driver {
     /// The name in `environment.json`.
     fn name(&self) -> &'static str;
 
-    /// Begins to connect a slot that has no connection.
-    fn open(&mut self, slot: u32, destination: &Destination<'_>) -> Result<Opening, Errno>;
+    /// Begins to connect a slot that has no connection, and says when: whatever had to be made for it comes
+    /// before.
+    fn open(
+        &mut self,
+        slot: u32,
+        destination: &Destination<'_>,
+        clock: &HostClock,
+    ) -> Result<(Opening, Instant), Errno>;
 
     /// Sends what fits now; `Errno::AGAIN` if nothing does, then `Ready::Writable` (or `Connected`) will come.
     fn send(&mut self, slot: u32, bytes: &[u8]) -> Result<usize, Errno>;
@@ -142,6 +149,9 @@ pub trait Driver {
     /// Waits for something to be ready and says how many things are. `looked` is when the wait before this one
     /// returned: what it did not report was not ready then.
     fn wait(&mut self, wait: Wait, looked: Instant) -> Result<usize, Errno>;
+
+    /// Whether everything that was ready when the last wait returned has been handed out.
+    fn is_drained(&self) -> bool;
 
     /// The next ready thing for which `choose` holds, with its bytes read into `buffer`. A socket that has more
     /// to read than fits goes behind the others.

@@ -1,5 +1,6 @@
 //! The kernel's sockets, as both drivers make and ask them.
 
+use clock::{Clock, HostClock};
 use plan::ConnectionPlan;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
@@ -7,18 +8,22 @@ use rustix::net::{
     AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with, sockopt,
 };
 use std::net::{IpAddr, SocketAddr};
-use units::Picos;
+use units::{Instant, Picos};
 
 use super::{Address, Destination, Opening};
 
-/// Makes a non-blocking socket and begins to connect it.
-pub(super) fn open(destination: &Destination<'_>) -> Result<(OwnedFd, Opening), Errno> {
+/// Makes a non-blocking socket and begins to connect it, at the instant that is returned.
+pub(super) fn open(
+    destination: &Destination<'_>,
+    clock: &HostClock,
+) -> Result<(OwnedFd, Opening, Instant), Errno> {
     let (socket, to) = match destination.to {
         Address::Tcp(to) => (tcp(to, destination)?, to.into()),
         Address::Unix(path) => (stream(AddressFamily::UNIX)?, SocketAddrUnix::new(path)?.into()),
     };
+    let asked = clock.now();
     let opening = begin(&socket, &to)?;
-    Ok((socket, opening))
+    Ok((socket, opening, asked))
 }
 
 fn tcp(to: SocketAddr, destination: &Destination<'_>) -> Result<OwnedFd, Errno> {

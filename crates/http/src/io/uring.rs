@@ -18,6 +18,7 @@ use entries::{Bytes, Came, GENERATION, Kind, What, Wish, parts, user_data};
 
 use super::buffers::{Buffers, GROUP};
 use super::{Chunk, Destination, Driver, Opening, Ready, Wait, socket, stamped};
+use clock::HostClock;
 use io_uring::squeue::Entry;
 use io_uring::types::{Fd, RecvMsgOut, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode};
@@ -354,8 +355,13 @@ impl Driver for Uring {
         "io_uring"
     }
 
-    fn open(&mut self, slot: u32, destination: &Destination<'_>) -> Result<Opening, Errno> {
-        let (fd, opening) = socket::open(destination)?;
+    fn open(
+        &mut self,
+        slot: u32,
+        destination: &Destination<'_>,
+        clock: &HostClock,
+    ) -> Result<(Opening, Instant), Errno> {
+        let (fd, opening, asked) = socket::open(destination, clock)?;
         if self.sockets.len() <= slot as usize {
             self.sockets.resize_with(slot as usize + 1, Socket::default);
         }
@@ -369,7 +375,7 @@ impl Driver for Uring {
         if !connecting {
             self.receive(slot);
         }
-        Ok(opening)
+        Ok((opening, asked))
     }
 
     fn send(&mut self, slot: u32, bytes: &[u8]) -> Result<usize, Errno> {
@@ -449,6 +455,10 @@ impl Driver for Uring {
         self.enter(wait)?;
         self.full = self.collect() >= if wait == Wait::Poll { AT_ONCE } else { 1 };
         Ok(self.came.len())
+    }
+
+    fn is_drained(&self) -> bool {
+        !self.full && self.came.iter().all(|came| self.sockets[came.slot as usize].paused)
     }
 
     fn next(&mut self, buffer: &mut [u8], choose: impl Fn(u32) -> bool) -> Option<(u32, Ready)> {

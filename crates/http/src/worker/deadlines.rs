@@ -29,8 +29,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     pub(super) fn expire(&mut self, now: Instant) {
+        let read = self.turns.read_until();
         while let Some((slot, deadline)) = self.slots.next_deadline() {
-            if deadline > now {
+            if deadline > read {
                 break;
             }
             if let Some(place) = self.slots.get(slot) {

@@ -29,7 +29,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let route = self.targets.route(endpoint, &self.plan);
         // The keys of a TLS session take this machine's time, not the target's, as all of a handshake's
         // arithmetic here.
-        exchange.unread += self.now().since(now);
+        let ready = self.now();
+        exchange.unread += ready.since(now);
         let route = match route {
             Ok(route) => route,
             Err((cause, detail)) => {
@@ -37,11 +38,11 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 return self.conclude(exchange, Outcome::Failed(cause), now);
             }
         };
-        let slot = self.slots.insert(Connection::new(route, Stage::Lookup, now), endpoint, now);
+        let slot = self.slots.insert(Connection::new(route, Stage::Lookup, ready), endpoint, now);
         self.accounts.opened();
         self.put(slot, exchange, written, body);
         self.arm_until(slot, deadline);
-        self.connect(slot, now);
+        self.connect(slot, ready);
         // Now, since one for which there was no port never was open.
         self.accounts.counters.open_peak = self.accounts.counters.open_peak.max(self.accounts.counters.open);
     }
@@ -62,9 +63,13 @@ impl<D: Driver, R: Record> Worker<D, R> {
         {
             self.accounts.phase(phase, took);
         }
-        match self.sockets.driver.open(slot, &destination) {
-            Ok(Opening::Done) => self.connected(slot, now),
-            Ok(Opening::Started) => {
+        match self.sockets.driver.open(slot, &destination, &self.clock) {
+            Ok((Opening::Done, _)) => self.connected(slot, now),
+            Ok((Opening::Started, asked)) => {
+                let returned = self.now();
+                if let Some(place) = self.slots.get(slot) {
+                    place.opening = Some((asked.since(now), returned));
+                }
                 self.flush(slot);
                 if self.slots.peek(slot).is_some()
                     && let Err(errno) = self.sockets.driver.watch(slot)
@@ -177,6 +182,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     pub(super) fn connected(&mut self, slot: u32, now: Instant) {
+        if let Some(place) = self.slots.get(slot) {
+            place.opening = None;
+        }
         self.note_connected(slot, now);
         let took = self.slots.get(slot).and_then(|place| place.connection.connected(now));
         self.is_up(slot, took, now);

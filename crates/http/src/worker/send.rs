@@ -74,6 +74,12 @@ impl<D: Driver, R: Record> Worker<D, R> {
                     written += count;
                     place.connection.wrote(count);
                     if let Some(at) = connected {
+                        // It was up as soon as it was asked for: what came before and after took this machine's
+                        // time.
+                        if let Some((before, returned)) = place.opening.take() {
+                            let own = before + at.since(returned);
+                            place.connection.waiting().for_each(|exchange| exchange.unread += own);
+                        }
                         let took = place.connection.connected(at);
                         self.is_up(slot, took, at);
                     }

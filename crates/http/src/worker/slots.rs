@@ -36,6 +36,8 @@ pub struct Slot {
     pub dials: usize,
     /// How far a streamed body has been read.
     pub streamed: u64,
+    /// How long it took to make its socket, and when asking for the connection returned.
+    pub opening: Option<(Picos, Instant)>,
     /// What it sends did not fit at once.
     pub unsent: Option<Unsent>,
     deadline: Instant,
@@ -102,6 +104,7 @@ impl Slots {
             address: None,
             dials: 0,
             streamed: 0,
+            opening: None,
             unsent: None,
             deadline: Instant::FAR,
             before: NONE,

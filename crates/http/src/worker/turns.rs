@@ -9,6 +9,9 @@ use crate::worker::gather::Gather;
 use crate::worker::pulse::{Pause, Pulse, SHORTEST, TURN};
 use crate::worker::reading::{Delay, Reading};
 
+/// After so many turns that did not come to an end of what is ready, requests time out all the same.
+const BEHIND: u32 = 64;
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Turns {
@@ -19,6 +22,10 @@ pub(crate) struct Turns {
     looked: Instant,
     /// When the wait before that returned: what is ready now was not ready then, but for what a turn left over.
     looked_before: Instant,
+    /// What had come by then has been read.
+    read: Instant,
+    /// Turns since then.
+    behind: u32,
     /// The last wait was one in which the thread slept, and nothing that it brought has been looked at.
     woke: bool,
 }
@@ -33,6 +40,8 @@ impl Turns {
             gather: Gather::new(gather),
             looked: now,
             looked_before: now,
+            read: now,
+            behind: 0,
             woke: false,
         }
     }
@@ -57,6 +66,19 @@ impl Turns {
         // Told once: that answers came meanwhile is the same pause.
         self.woke = false;
         Some(pause)
+    }
+
+    /// A turn has read what was ready when the last wait returned: all of it, or a part.
+    pub(crate) fn has_read(&mut self, all: bool) {
+        self.behind = if all { 0 } else { self.behind + 1 };
+        if all || self.behind >= BEHIND {
+            (self.read, self.behind) = (self.looked, 0);
+        }
+    }
+    /// What had come by this instant has been read, so that no response is missing that came in time: a loop that
+    /// stood still reads before it judges.
+    pub(crate) fn read_until(&self) -> Instant {
+        self.read
     }
 
     /// This many sockets were ready.

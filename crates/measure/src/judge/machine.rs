@@ -18,6 +18,9 @@ const CROWDED: f64 = 0.05;
 /// Others that wait for a thread's CPU for more than this share of the time may have hardly got it.
 const STARVED: f64 = 0.25;
 
+/// Where it cannot be seen who waits: more than this share of a CPU that is never idle is nobody's housekeeping.
+const UNSEEN: f64 = 0.03;
+
 pub(super) struct Machine<'a> {
     health: &'a HealthSummary,
     conditions: &'a Conditions,
@@ -181,9 +184,30 @@ impl<'a> Machine<'a> {
 
     /// Others wait for it. They may be the target, where nobody can tell.
     fn others_waited(&self) -> Option<Criterion> {
+        if self.health.is_blind {
+            return self.unseen();
+        }
         let (index, share) = self.worst(ThreadHealth::others_waited_share)?;
         let criterion = Criterion::new(CriterionId::OthersWaited, share, STARVED);
         Some(criterion.advise(|| self.waited("other work, perhaps for the target,", index, share)))
+    }
+
+    /// Who waits cannot be seen. But work that had a part of a CPU which was never idle had to wait for it.
+    fn unseen(&self) -> Option<Criterion> {
+        let full = |thread: &ThreadHealth| {
+            let others = thread.others_share();
+            if thread.cpu_share() + others > SATURATED { others } else { 0.0 }
+        };
+        let (index, share) = self.worst(full)?;
+        Some(Criterion::new(CriterionId::OthersWaited, share, UNSEEN).advise(|| {
+            let (core, percent) = (self.health.threads[index].core, share * 100.0);
+            format!(
+                "the CPU ({core}) of engine thread {index} was never idle, and other work had {percent:.0} % of it; \
+                 whether that is the target cannot be seen (this is a container, or /proc hides others' processes): \
+                 part them {}",
+                self.pins()
+            )
+        }))
     }
 
     fn waited(&self, who: &str, index: usize, share: f64) -> String {

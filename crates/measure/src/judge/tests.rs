@@ -520,6 +520,11 @@ fn the_machine_under_the_generator() {
             thread.longest_waiter = (1, "server".into());
         });
     }
+    alone(Id::OthersWaited, Word::Degraded, "this is a container", |_, h, _| {
+        h.is_blind = true;
+        let thread = &mut h.threads[0];
+        (thread.cpu_ns, thread.spun_ns, thread.others_ns) = (9_200_000_000, 9_000_000_000, 500_000_000);
+    });
     alone(Id::OthersWaited, Word::Degraded, "perhaps for the target", |_, h, _| {
         h.threads[0].others_waited_ns = 2_600_000_000;
     });

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::io::{Address, waker};
+use clock::HostClock;
 use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -22,7 +23,7 @@ fn accepted(listener: &TcpListener) -> TcpStream {
 /// Opens a connection whose first bytes are sent by a plain system call, as the worker does.
 fn open(driver: &mut Uring, slot: u32, to: &TcpListener, first: &[u8]) -> (i32, TcpStream) {
     let destination = Destination { to: Address::Tcp(to.local_addr().unwrap()), from: None, no_delay: false };
-    driver.open(slot, &destination).unwrap();
+    driver.open(slot, &destination, &HostClock::calibrate()).unwrap();
     let number = driver.sockets[slot as usize].fd.as_ref().unwrap().as_raw_fd();
     assert_eq!(driver.send(slot, first), Ok(first.len()), "on loopback the connection is up at once");
     driver.watch(slot).unwrap();
