@@ -7,10 +7,11 @@
 //! ```
 //!
 //! A thread that spins, at a high priority above all, may never wait for its CPU, and yet keep a target on the
-//! same machine from it: the responses are late, and nothing of the generator's own shows it. So every look reads
-//! how long each thread of the machine was ready but did not run, and adds it to the CPU that it ran on last. It
-//! belongs to the target if its process has a socket on one of the target's ports, or if it is the kernel's for
-//! the network. In a container, and where others' processes are hidden, not all can be seen, which is told.
+//! same machine from it: the responses are late, and nothing of the generator's own shows it. So every look
+//! reads how long each thread of the machine was ready but did not run, and adds it to the CPU that it ran on
+//! last. It belongs to the target if its process has a socket on one of the target's ports, or if it is the
+//! kernel's for the network. In a container, and where others' processes are hidden, not all can be seen, which
+//! is told.
 
 use crate::procfs;
 use clock::Stopwatch;
@@ -21,7 +22,8 @@ use std::time::Duration;
 
 /// A thread that waited for less than this share of the time between two looks is not asked for more.
 const LEAST_SHARE: f64 = 0.002;
-/// After a look, none is begun for so many times as long as it took: thousands of threads take many milliseconds.
+/// After a look, none is begun for so many times as long as it took: thousands of threads take many
+/// milliseconds.
 const REST: u32 = 20;
 /// How long a sample waits for a look. What comes later is in the next.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -69,7 +71,8 @@ pub(crate) struct Waiters {
 }
 
 impl Waiters {
-    /// Starts the thread that looks, with `root` in the place of `/`. `ports` are those that the target listens on.
+    /// Starts the thread that looks, with `root` in the place of `/`. `ports` are those that the target listens
+    /// on.
     pub fn new(root: &Path, ports: &[u16]) -> Self {
         let (asks, asked) = channel();
         let (answer, answers) = channel();
@@ -276,8 +279,8 @@ mod tests {
         for (pid, tid, name, core, nice, policy, ran, waited) in threads {
             let folder = root.join(format!("proc/{pid}/task/{tid}"));
             std::fs::create_dir_all(&folder).unwrap();
-            // Field 9, the flags (2 097 152 for a thread of the kernel's), field 19, the niceness, field 39, the
-            // CPU, field 41, the policy.
+            // Field 9, the flags (2 097 152 for a thread of the kernel's), field 19, the niceness, field 39,
+            // the CPU, field 41, the policy.
             let flags = if name.contains('/') { 2_097_152 } else { 4_194_304 };
             let fields = |count: usize| "0 ".repeat(count);
             let stat = format!(

@@ -25,8 +25,8 @@ pub fn ordinary(tid: i32) -> io::Result<()> {
     set_policy(tid, libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0)
 }
 
-/// While it lives, the thread that made it never interrupts a thread of the same priority: it runs when that gives
-/// way. It is an ordinary thread of the class `SCHED_BATCH`, or one of a real-time priority lower by one.
+/// While it lives, the thread that made it never interrupts a thread of the same priority: it runs when that
+/// gives way. It is an ordinary thread of the class `SCHED_BATCH`, or one of a real-time priority lower by one.
 #[derive(Debug)]
 pub struct Patient {
     policy: i32,

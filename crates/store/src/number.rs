@@ -34,6 +34,16 @@ pub mod option {
     }
 }
 
+/// Of a count that is left out where there is none.
+pub fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// Of what is left out where it is not so.
+pub fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 #[cfg(test)]
 mod tests {
     use serde::{Deserialize, Serialize};

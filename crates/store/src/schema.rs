@@ -9,7 +9,7 @@
 
 pub use crate::criterion_name::CriterionName;
 use crate::distribution::{Curve, Distribution};
-use crate::number;
+use crate::number::{self, is_false, is_zero};
 pub use crate::outcome::{OutcomeCount, StoredClass};
 pub use measure::{CriterionId, Label};
 use serde::{Deserialize, Serialize};
@@ -638,12 +638,4 @@ pub struct IntervalThread {
     /// Share of the time that the hypervisor took from its CPU.
     #[serde(with = "number")]
     pub stolen_share: f64,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
-fn is_false(flag: &bool) -> bool {
-    !flag
 }

@@ -62,7 +62,7 @@ const WIDE: usize = 213;
 const LONG: [(&str, usize); 23] = [
     ("crates/doctor/src/tests.rs", 890),
     ("crates/target/src/conn.rs", 502),
-    ("crates/measure/src/judge/tests.rs", 628),
+    ("crates/measure/src/judge/tests.rs", 508),
     ("crates/packet/src/send/job.rs", 687),
     ("crates/packet/src/sweep/job.rs", 712),
     ("crates/plan/src/packets/send.rs", 769),
@@ -77,7 +77,7 @@ const LONG: [(&str, usize); 23] = [
     ("crates/report/src/text.rs", 577),
     ("crates/run/src/load.rs", 526),
     ("crates/sinks/tests/redis.rs", 514),
-    ("crates/store/src/schema.rs", 646),
+    ("crates/store/src/schema.rs", 641),
     ("crates/wire/src/template/tests.rs", 524),
     ("tests/tests/frames/send.rs", 707),
     ("tests/tests/http/http_as_curl.rs", 554),

@@ -1,7 +1,7 @@
 //! Bytes in and out, behind one small trait: what the loop needs of TCP, and no more.
 //!
-//! A driver owns the connections, by slot number. Bytes come out through `next`, into the caller's buffer; whether
-//! the kernel reported readiness (epoll) or completion (io_uring) stays inside.
+//! A driver owns the connections, by slot number. Bytes come out through `next`, into the caller's buffer;
+//! whether the kernel reported readiness (epoll) or completion (io_uring) stays inside.
 
 mod buffers;
 pub mod choose;

@@ -89,8 +89,8 @@ pub(super) fn acknowledged(socket: &OwnedFd) -> Option<u64> {
     info_at(socket, 120)
 }
 
-/// For how long data of ours was on its way or waited to be sent, in all (`tcpi_busy_time`); `None` if this is no
-/// TCP socket. The kernel counts whole jiffies (see [`jiffy`]).
+/// For how long data of ours was on its way or waited to be sent, in all (`tcpi_busy_time`); `None` if this is
+/// no TCP socket. The kernel counts whole jiffies (see [`jiffy`]).
 pub(super) fn busy(socket: &OwnedFd) -> Option<Picos> {
     info_at(socket, 168).map(Picos::from_micros)
 }

@@ -14,8 +14,8 @@ use crate::worker::timers::Later;
 const WRITE: usize = 256 * 1024;
 
 impl<D: Driver, R: Record> Worker<D, R> {
-    /// Sends what the connection has to send, as far as the kernel takes it, and notes what the rest has to wait
-    /// for: the target or this thread.
+    /// Sends what the connection has to send, as far as the kernel takes it, and notes what the rest has to
+    /// wait for: the target or this thread.
     pub(super) fn flush(&mut self, slot: u32) {
         let left = self.send_what_fits(slot);
         let Some(place) = self.slots.get(slot) else { return };

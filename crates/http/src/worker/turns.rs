@@ -75,8 +75,8 @@ impl Turns {
             (self.read, self.behind) = (self.looked, 0);
         }
     }
-    /// What had come by this instant has been read, so that no response is missing that came in time: a loop that
-    /// stood still reads before it judges.
+    /// What had come by this instant has been read, so that no response is missing that came in time: a loop
+    /// that stood still reads before it judges.
     pub(crate) fn read_until(&self) -> Instant {
         self.read
     }

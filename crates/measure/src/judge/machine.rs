@@ -18,7 +18,8 @@ const CROWDED: f64 = 0.05;
 /// Others that wait for a thread's CPU for more than this share of the time may have hardly got it.
 const STARVED: f64 = 0.25;
 
-/// Where it cannot be seen who waits: more than this share of a CPU that is never idle is nobody's housekeeping.
+/// Where it cannot be seen who waits: more than this share of a CPU that is never idle is nobody's
+/// housekeeping.
 const UNSEEN: f64 = 0.03;
 
 pub(super) struct Machine<'a> {
@@ -171,8 +172,8 @@ impl<'a> Machine<'a> {
         }))
     }
 
-    /// The target waits for the CPU that a thread has. It is INVALID where it waited for much of the time, and for
-    /// longer than it ran: whatever it did took at least twice its time.
+    /// The target waits for the CPU that a thread has. It is INVALID where it waited for much of the time, and
+    /// for longer than it ran: whatever it did took at least twice its time.
     fn target_waited(&self) -> Option<Criterion> {
         let (index, share) = self.worst(ThreadHealth::target_waited_share)?;
         let thread = &self.health.threads[index];

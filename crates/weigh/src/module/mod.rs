@@ -1,4 +1,5 @@
-//! How exact the gaps of an FPGA module are, by Caliper's experiment: frames from its own generator, at each rate.
+//! How exact the gaps of an FPGA module are, by Caliper's experiment: frames from its own generator, at each
+//! rate.
 
 mod tally;
 mod wire;
