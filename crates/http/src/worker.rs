@@ -207,7 +207,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 } else if wait == Wait::Poll {
                     self.accounts.spun(from, self.clock.now());
                 }
-                self.turns.has_read(self.sockets.driver.is_drained());
+                self.turns.has_read(from, self.sockets.driver.is_drained());
             }
             Err(errno) => self.control.fail(format!("waiting for sockets failed: {errno}")),
         }

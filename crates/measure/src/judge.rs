@@ -169,7 +169,7 @@ fn made(totals: &RunTotals, machine: &Machine) -> Criterion {
         format!(
             "the generator did not get {kept} of {} departures out: {}",
             totals.offered(),
-            machine.more_room()
+            if 2 * missing(totals) > kept { "see missed.generator".to_owned() } else { machine.more_room() }
         )
     })
 }
@@ -194,11 +194,18 @@ fn achieved(totals: &RunTotals, machine: &Machine, conditions: &Conditions) -> C
 }
 
 /// Departures that found no port, descriptor or memory.
+/// What a departure may lack of this machine.
+const LACKED: [Miss; 3] = [Miss::NoPort, Miss::NoDescriptor, Miss::NoMemory];
+
+/// Departures that lacked something of this machine.
+fn missing(totals: &RunTotals) -> u64 {
+    LACKED.iter().map(|why| totals.outcomes.of(Outcome::Missed(*why))).sum()
+}
+
 fn missed(totals: &RunTotals) -> Criterion {
     let of = |why| totals.outcomes.of(Outcome::Missed(why));
-    let causes = [Miss::NoPort, Miss::NoDescriptor, Miss::NoMemory];
-    let count: u64 = causes.iter().map(|why| of(*why)).sum();
-    let worst = causes.into_iter().max_by_key(|why| of(*why)).expect("there are three");
+    let count = missing(totals);
+    let worst = LACKED.into_iter().max_by_key(|why| of(*why)).expect("there are three");
     Criterion::new(CriterionId::MissedByGenerator, count as f64, 0.0)
         .invalid_beyond(Some(totals.offered() as f64 / 100.0))
         .advise(|| match worst {

@@ -96,8 +96,8 @@ fn show(finished: Finished, papers: Papers, options: &Options) -> Result<Status,
         Output::Json => told(print_all(&report::json(&finished.result))),
         Output::Nothing => true,
     };
-    let is_written = papers.write(&finished.result) && is_printed;
-    let status = finished.status;
+    let is_kept = finished.result.store.lost.iter().all(|lost| lost.what != store::RESULT);
+    let (is_written, status) = (papers.write(&finished.result) && is_printed && is_kept, finished.status);
     finished.leave();
     // What the run came to says more than that a paper is missing.
     let is_lost = status == ExitStatus::Good && !is_written;
@@ -328,8 +328,7 @@ fn watch(
         hub.start(run_sinks::origin_unix_ns(&clock, origin));
         run_sinks::tapped(recorders, origin, hub)
     })?;
-    // Adding up takes some milliseconds of each second, and no engine thread waits for them.
-    let patient = os::scheduling::Patient::begin();
+    let _patient = os::scheduling::Patient::begin();
     let mut collector: Collector = collector.expect("the engine makes its recorders when it starts");
     let mut watch = clock.watch();
     let mut worst = watch.check();
@@ -369,10 +368,8 @@ fn watch(
     }
     engine.join();
     let (totals, health) = collector.finish(clock.now(), &mut row);
-    drop(patient);
     let sinks = hub.end_rows(run_sinks::PATIENCE);
-    let last = watch.check();
-    let agreement = if worst.holds() { last } else { worst };
+    let agreement = if worst.holds() { watch.check() } else { worst };
     let timeline = timeline.borrow().view();
     Ok(Watched {
         totals,

@@ -68,11 +68,12 @@ impl Turns {
         Some(pause)
     }
 
-    /// A turn has read what was ready when the last wait returned: all of it, or a part.
-    pub(crate) fn has_read(&mut self, all: bool) {
+    /// A turn that began at `from` has read what was ready: all of it, or a part. (What came after the kernel had
+    /// looked, but before the wait returned, is not in it: a thread may be stopped in between.)
+    pub(crate) fn has_read(&mut self, from: Instant, all: bool) {
         self.behind = if all { 0 } else { self.behind + 1 };
         if all || self.behind >= BEHIND {
-            (self.read, self.behind) = (self.looked, 0);
+            (self.read, self.behind) = (from, 0);
         }
     }
     /// What had come by this instant has been read, so that no response is missing that came in time: a loop

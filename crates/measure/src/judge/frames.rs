@@ -93,7 +93,11 @@ pub(super) fn criteria(
         criteria.extend(gap_error(totals, frames, machine));
     }
     criteria.extend(stamps(frames));
-    criteria.extend([receiver_drops(totals, frames), outstanding(frames), transmit_drops(totals, frames)]);
+    criteria.extend([
+        receiver_drops(totals, frames, load),
+        outstanding(frames),
+        transmit_drops(totals, frames),
+    ]);
     criteria.extend([links_kept(totals), ports_kept(frames)]);
     criteria.extend(trials(frames));
     criteria
@@ -160,14 +164,17 @@ fn stamps(frames: &FrameConditions) -> Option<Criterion> {
     }))
 }
 
-fn receiver_drops(totals: &RunTotals, frames: &FrameConditions) -> Criterion {
+fn receiver_drops(totals: &RunTotals, frames: &FrameConditions, load: Loop) -> Criterion {
     let missed = totals.outcomes.of(Outcome::Missed(Miss::ReceiverFull));
     let lost = frames.receiver_drops.max(missed);
     let five_percent = (frames.received + lost) as f64 / 20.0;
     Criterion::new(CriterionId::ReceiverDrops, lost as f64, 0.0)
         .invalid_beyond(Some(five_percent.max(1.0)))
         .advise(|| {
-            let threads = frames.flags.threads.map_or_else(String::new, |flag| format!(", more threads ({flag})"));
+            // Where a command sends, those are the sender's threads, and would take CPUs from the receiver.
+            let receives = load == Loop::Passive;
+            let flag = frames.flags.threads.filter(|_| receives);
+            let threads = flag.map_or_else(String::new, |flag| format!(", more threads ({flag})"));
             format!(
                 "this machine lost frames that had arrived, so they are no loss of the target's: give the receiver a CPU of its \
                  own{threads} or more room (slots=…), or a filter"

@@ -123,7 +123,9 @@ impl<'a> Machine<'a> {
     /// Whether one more engine thread would find a CPU.
     fn has_free_cpus(&self) -> bool {
         let cpus = self.conditions.cpus as usize;
-        (cpus == 0 || self.health.threads.len() < cpus) && !self.crowded()
+        // A thread that receives what is sent needs one as well.
+        let receives = self.conditions.frames.as_ref().is_some_and(|frames| frames.received > 0);
+        (cpus == 0 || self.health.threads.len() + usize::from(receives) < cpus) && !self.crowded()
     }
 
     fn crowded(&self) -> bool {

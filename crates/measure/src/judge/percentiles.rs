@@ -131,7 +131,12 @@ pub(super) fn unread(totals: &RunTotals, machine: &Machine<'_>) -> Vec<Criterion
                 format!(
                     "responses may have lain unread in this machine for that long, so the {} of net is an upper bound: {}",
                     printed.words,
-                    machine.reads_in_time()
+                    if totals.counters.stamped == 0 {
+                        "nothing here has timestamps, as on a Unix socket; use TCP, or a kernel that stamps what arrives"
+                            .to_owned()
+                    } else {
+                        machine.reads_in_time()
+                    }
                 )
             })
         })
