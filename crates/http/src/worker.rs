@@ -166,8 +166,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
     }
 
     fn is_over(&mut self, now: Instant) -> bool {
-        let busy = self.slots.next_deadline().is_some() || !self.again.is_empty();
-        self.pacer.is_over(now, busy)
+        let waits = self.slots.next_deadline().is_some();
+        let read = if waits { self.turns.read_until() } else { now };
+        self.pacer.is_over(now, read, waits || !self.again.is_empty())
     }
 
     fn report(&mut self, now: Instant) {

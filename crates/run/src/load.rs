@@ -96,8 +96,8 @@ fn show(finished: Finished, papers: Papers, options: &Options) -> Result<Status,
         Output::Json => told(print_all(&report::json(&finished.result))),
         Output::Nothing => true,
     };
-    let is_kept = finished.result.store.lost.iter().all(|lost| lost.what != store::RESULT);
-    let (is_written, status) = (papers.write(&finished.result) && is_printed && is_kept, finished.status);
+    let is_written = papers.write(&finished.result) && is_printed;
+    let status = finished.status;
     finished.leave();
     // What the run came to says more than that a paper is missing.
     let is_lost = status == ExitStatus::Good && !is_written;

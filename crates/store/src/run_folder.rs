@@ -38,7 +38,7 @@ pub(crate) const INTERVALS: &str = "intervals.jsonl";
 pub(crate) const HLOG: &str = "latency.hlog";
 /// What was known of the run when it began: a result without figures.
 pub const BEGUN: &str = "begun.json";
-pub const RESULT: &str = "result.json";
+pub(crate) const RESULT: &str = "result.json";
 pub(crate) const PLAN: &str = "plan.toml";
 pub(crate) const ENVIRONMENT: &str = "environment.json";
 

@@ -174,7 +174,7 @@ fn a_module_of_another_release_is_told_apart() {
     for (magic, layout, version, link, expected) in [
         (0x5441_5245, layout ^ 1, 1, 1, "laid out otherwise"),
         (0x5441_5245, layout, 2, 1, "version 2.0, and this program knows version 1"),
-        (0x1234, layout, 1, 1, "no Tare module"),
+        (0x1234, layout, 1, 1, "not a Tare module"),
         // What it says is not understood at all: in the end nobody answered.
         (0x5441_5245, layout, 1, 2, "speaks version 2 of the link, this program version 1"),
     ] {

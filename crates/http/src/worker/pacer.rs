@@ -144,10 +144,11 @@ impl Pacer {
         }
     }
 
-    /// Whether the run is over; `busy` if requests are on their way.
-    pub(crate) fn is_over(&mut self, now: Instant, busy: bool) -> bool {
+    /// Whether the run is over; `busy` if requests are on their way, of which all that came by `read` was read: the
+    /// wait for them ends when nothing that came in time can be missing.
+    pub(crate) fn is_over(&mut self, now: Instant, read: Instant, busy: bool) -> bool {
         let Times { end, grace, .. } = self.times;
-        if end != Instant::FAR && now >= end + grace {
+        if end != Instant::FAR && read >= end + grace {
             return true;
         }
         if self.pending.is_some() || !self.feed.is_over(now) {
@@ -158,7 +159,7 @@ impl Pacer {
         if self.by_time_alone && now < end && !self.ends_by_itself {
             return false;
         }
-        !busy || (!self.by_time_alone && now >= drained_at + grace)
+        !busy || (!self.by_time_alone && read >= drained_at + grace)
     }
 
     /// Gives up what was due before `until` and was not taken, one slice of time after another, so that how
@@ -211,8 +212,11 @@ mod tests {
     #[test]
     fn a_run_with_a_length_has_all_of_it_and_then_its_grace_while_requests_are_on_their_way() {
         let mut pacer = pacer(false);
-        assert!(!pacer.is_over(at(5_999_999), false));
-        assert!(pacer.is_over(at(6_000_000), false) && !pacer.is_over(at(6_000_000), true));
-        assert!(pacer.is_over(at(8_000_000), true));
+        assert!(!pacer.is_over(at(5_999_999), at(5_999_999), false));
+        assert!(
+            pacer.is_over(at(6_000_000), at(6_000_000), false)
+                && !pacer.is_over(at(6_000_000), at(6_000_000), true)
+        );
+        assert!(pacer.is_over(at(8_000_000), at(8_000_000), true));
     }
 }
