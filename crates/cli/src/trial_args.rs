@@ -15,7 +15,8 @@ pub struct TrialArgs {
     #[arg(long, value_name = "FIGURE ±SHARE")]
     pub until: Option<Wanted>,
     /// With --until: stop after N trials in any case [default: 30]
-    #[arg(long, value_name = "N", requires = "until", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", requires = "until")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub max_trials: Option<u32>,
     /// Pause between two trials [default: 0s]
     #[arg(long, value_name = "TIME")]

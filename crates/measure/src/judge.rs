@@ -234,7 +234,8 @@ fn pauses(totals: &RunTotals, machine: &Machine) -> Criterion {
     let paused = share(totals.counters.paused.as_picos(), whole.as_picos()).min(1.0);
     Criterion::new(CriterionId::Pauses, paused, 0.01).advise(|| {
         format!(
-            "the generator stalled for {:.1} % of the time ({} pauses), so the rate is its own, not the target's: {}",
+            "the generator stalled for {:.1} % of the time ({} pauses), so the rate is its own, not the target's: \
+             {}",
             paused * 100.0,
             totals.counters.pauses,
             machine.in_time()
@@ -248,7 +249,8 @@ fn contradicted(totals: &RunTotals) -> Criterion {
     let share = share(count, totals.counters.stamped.max(count));
     Criterion::new(CriterionId::StampsContradicted, share, 0.01).advise(|| {
         format!(
-            "{count} responses were already in this machine, by their timestamps, when the loop looked and found nothing: \
+            "{count} responses were already in this machine, by their timestamps, when the loop looked and found \
+             nothing: \
              the kernel is slow to deliver them to their sockets (interrupts, other traffic), or its \
              timestamps are wrong; stop other traffic here"
         )

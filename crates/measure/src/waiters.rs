@@ -61,12 +61,11 @@ impl Waited {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Waiters {
-    /// The next look shall be made, whatever it costs: it is the last.
+    /// Asks for a look; for one that is the last, whatever it costs.
     asks: Option<Sender<bool>>,
     answers: Receiver<Vec<Waited>>,
     /// Looks that were asked for and have not come.
     awaited: usize,
-    late: Vec<Waited>,
     is_blind: bool,
 }
 
@@ -92,7 +91,7 @@ impl Waiters {
         // Without the thread nothing is seen, as where there is no /proc.
         let started = std::thread::Builder::new().name("tare-look".to_owned()).spawn(looks);
         let is_blind = !sees_all(&root.join("proc"));
-        Self { asks: started.ok().map(|_| asks), answers, awaited: 0, late: Vec::new(), is_blind }
+        Self { asks: started.ok().map(|_| asks), answers, awaited: 0, is_blind }
     }
 
     /// Whether there may be threads that cannot be seen: this is a container, or others' processes are hidden.
@@ -105,7 +104,7 @@ impl Waiters {
         let Some(asks) = &self.asks else { return Vec::new() };
         self.awaited += usize::from(asks.send(is_last).is_ok());
         let begun = Stopwatch::start();
-        let mut found = std::mem::take(&mut self.late);
+        let mut found = Vec::new();
         while self.awaited > 0 {
             let Some(left) = PATIENCE.checked_sub(begun.elapsed()) else { break };
             let Ok(more) = self.answers.recv_timeout(left) else { break };

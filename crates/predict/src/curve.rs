@@ -53,8 +53,8 @@ impl Estimate {
     /// Looks up what the demand is made of.
     pub fn of(demand: &Demand, profile: Result<&Profile, &Refused>, supply: &Supply) -> Self {
         let cpus = match demand.cpus.len() as u32 {
-            0 => supply.cpus,
-            pinned => pinned.min(supply.cpus),
+            0 => supply.cpus(),
+            pinned => pinned.min(supply.cpus()),
         }
         .max(1);
         let wanted = wanted(demand, profile.ok());
@@ -65,7 +65,7 @@ impl Estimate {
             (Err(refused), _) => Err(refused.to_string()),
             (Ok(profile), _) => parts(&wanted, profile, demand),
         };
-        Self { key, parts, threads: demand.threads_of(supply.cpus), cpus }
+        Self { key, parts, threads: demand.threads_of(supply.cpus()), cpus }
     }
 
     /// Why there is no estimate.

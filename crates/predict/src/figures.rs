@@ -127,7 +127,7 @@ fn cpu(demand: &Demand, estimate: &Estimate, supply: &Supply, of_rate: Outlook) 
     let asked = demand.rate.per_second()?;
     let cost = estimate.cost(asked)?;
     let needs = cost.total_ns() * asked / 1e9;
-    let has = f64::from(demand.threads_of(supply.cpus).min(supply.cpus.max(1)));
+    let has = f64::from(demand.threads_of(supply.cpus()).min(supply.cpus().max(1)));
     // What decides is the rate; this says where it goes.
     let outlook = if needs <= BUSY * has { Outlook::Valid } else { of_rate };
     let softirq = match cost.softirq_ns {
@@ -144,10 +144,16 @@ fn cpu(demand: &Demand, estimate: &Estimate, supply: &Supply, of_rate: Outlook) 
 }
 
 fn threads(demand: &Demand, supply: &Supply) -> Figure {
-    let threads = demand.threads_of(supply.cpus);
-    let places = if demand.cpus.is_empty() { supply.cpus } else { demand.cpus.len() as u32 };
-    let outlook = if threads > places.min(supply.cpus).max(1) { Outlook::Grey } else { Outlook::Valid };
-    let says = format!("{threads} on {places} of {} CPUs", supply.cpus);
+    let threads = demand.threads_of(supply.cpus());
+    let places = if demand.cpus.is_empty() { supply.cpus() } else { demand.cpus.len() as u32 };
+    let outlook = if threads > places.min(supply.cpus()).max(1) { Outlook::Grey } else { Outlook::Valid };
+    if let Some(cpu) = demand.cpus.iter().find(|cpu| !supply.usable.contains(cpu)) {
+        let says = format!("CPU {cpu} is named, and only {} may be used", os::cpus::as_list(&supply.usable));
+        return figure("threads", "count", Outlook::Invalid, says)
+            .of(f64::from(threads), f64::from(supply.cpus()))
+            .advise("name others with --cpus");
+    }
+    let says = format!("{threads} on {places} of {} CPUs", supply.cpus());
     figure("threads", "count", outlook, says)
         .of(f64::from(threads), f64::from(places))
         .advise("threads that share a CPU wait for each other; use fewer threads or more CPUs")
@@ -179,7 +185,7 @@ fn memory(requests: &RequestDemand, estimate: &Estimate, supply: &Supply) -> Opt
 
 fn descriptors(demand: &Demand, requests: &RequestDemand, supply: &Supply) -> Option<Figure> {
     let has = supply.descriptors? as f64;
-    let threads = f64::from(demand.threads_of(supply.cpus));
+    let threads = f64::from(demand.threads_of(supply.cpus()));
     let needs = f64::from(requests.connections) + OWN_DESCRIPTORS + THREAD_DESCRIPTORS * threads;
     let advice = "raise the hard limit (ulimit -Hn), or lower --parallel";
     if requests.names_connections {

@@ -30,7 +30,7 @@ pub struct Conntrack {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Supply {
     /// CPUs that this process may use.
-    pub cpus: u32,
+    pub usable: Vec<u32>,
     /// Available, in bytes.
     pub memory_bytes: Option<u64>,
     /// The hard limit on open files, which the engine raises its own to; `None` also where there is none.
@@ -52,6 +52,11 @@ pub struct Supply {
 }
 
 impl Supply {
+    /// How many CPUs this process may use.
+    pub fn cpus(&self) -> u32 {
+        self.usable.len().max(1) as u32
+    }
+
     /// This machine, now. `interface` is the one that frames leave from.
     pub fn read(interface: Option<&str>) -> Self {
         Self::read_at(Path::new("/"), interface)
@@ -64,7 +69,7 @@ impl Supply {
         let sysctl = |name: &str| number(&format!("proc/sys/net/{name}"));
         let of_interface = |file: &str| number(&format!("sys/class/net/{}/{file}", interface?));
         Self {
-            cpus: text("proc/self/status").and_then(|text| allowed(&text)).unwrap_or(1),
+            usable: text("proc/self/status").and_then(|text| allowed(&text)).unwrap_or_else(|| vec![0]),
             memory_bytes: text("proc/meminfo")
                 .and_then(|text| field(&text, "MemAvailable:"))
                 .map(|kib| kib * 1_024),
@@ -91,9 +96,8 @@ impl Supply {
 }
 
 /// CPUs that this process may use.
-fn allowed(status: &str) -> Option<u32> {
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    Some(os::cpus::parse_list(list)?.len() as u32)
+fn allowed(status: &str) -> Option<Vec<u32>> {
+    os::cpus::parse_list(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?)
 }
 
 fn field(text: &str, name: &str) -> Option<u64> {
@@ -134,18 +138,18 @@ mod tests {
             std::fs::write(path, text).unwrap();
         }
         let supply = Supply::read_at(root.path(), Some("eth0"));
-        assert_eq!((supply.cpus, supply.memory_bytes), (4, Some(1_024_000)));
+        assert_eq!((supply.cpus(), supply.memory_bytes), (4, Some(1_024_000)));
         // 60 999 − 32 768 + 1
         assert_eq!((supply.descriptors, supply.ports), (Some(20_000), Some(28_232)));
         assert_eq!((supply.reuse, supply.transmit_queue), (TimeWaitReuse::Never, Some(1_000)));
         assert_eq!(supply.conntrack, Some(Conntrack { max: 65_536, count: 0, time_wait_s: 120, udp_s: 30 }));
         assert_eq!((supply.backlog, supply.accept_queue, supply.ring), (None, None, None));
-        assert_eq!(Supply::read_at(&root.path().join("none"), None).cpus, 1);
+        assert_eq!(Supply::read_at(&root.path().join("none"), None).cpus(), 1);
     }
 
     #[test]
     fn this_machine_has_a_cpu_and_ports() {
         let supply = Supply::read(None);
-        assert!(supply.cpus >= 1 && supply.ports.is_some_and(|ports| ports > 0));
+        assert!(supply.cpus() >= 1 && supply.ports.is_some_and(|ports| ports > 0));
     }
 }

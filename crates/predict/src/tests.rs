@@ -45,7 +45,7 @@ fn profile() -> Profile {
 
 fn supply() -> Supply {
     Supply {
-        cpus: 2,
+        usable: vec![0, 1],
         memory_bytes: Some(1 << 30),
         descriptors: Some(20_000),
         ports: Some(28_232),
@@ -120,6 +120,14 @@ fn more_threads_carry_more_as_far_as_there_are_cpus() {
     assert_eq!((peak(1), peak(2), peak(4)), (Some(1e5), Some(2e5), Some(2e5)));
     let four = forecast(&http("load.rate = \"1k\"\nengine.threads = 4"));
     assert_eq!((four.figure("threads").unwrap().outlook, four.outlook), (Outlook::Grey, Outlook::Grey));
+}
+
+#[test]
+fn a_cpu_that_may_not_be_used_is_invalid() {
+    let named =
+        |cpus: &str| forecast(&http(&format!("load.rate = \"1k\"\nengine.cpus = \"{cpus}\""))).outlook;
+    assert_eq!(named("0-1"), Outlook::Valid);
+    assert_eq!(named("1,7"), Outlook::Invalid);
 }
 
 #[test]

@@ -132,8 +132,9 @@ fn net_and_gross(timeline: &Timeline, result: &RunResult) -> Chart {
         ("gross p99", Tone::Color(5), |row| row.latency_p99_ns),
     ];
     let title = "Latency over time: net, gross and the tare between them";
-    let caption = "Gross is from the moment a request was due until its response was complete and read; net is that without \
-                   tare, the generator's own part. The band is what the tare makes of p99. On a logarithmic scale.";
+    let caption = "Gross is from the moment a request was due until its response was complete and read; net \
+                   is that without tare, the generator's own part. The band is what the tare makes of p99. On a \
+                   logarithmic scale.";
     let mut chart = times_over_time(timeline, result, "latency", title, caption, &kinds);
     let place = |name: &str| chart.series().iter().position(|series| series.name == name);
     if let (Some(upper), Some(lower)) = (place("gross p99"), place("net p99")) {
@@ -157,8 +158,8 @@ pub fn heat(timeline: &Timeline, result: &RunResult) -> Chart {
         Chart {
             id: "heat".into(),
             title: "All latencies".into(),
-            caption: "How many requests took how long, in each step of time. Two bands are two kinds of responses, \
-                      which percentiles would hide."
+            caption: "How many requests took how long, in each step of time. Two bands are two kinds of \
+                      responses, which percentiles would hide."
                 .into(),
             y: Scale::log(cells().flat_map(|cell| [cell.from_ns as f64, cell.to_ns as f64 / 1.05])),
             unit: Unit::Time,
@@ -175,8 +176,8 @@ pub fn by_percentile(result: &RunResult) -> Chart {
         return percentiles(
             "percentiles",
             "Latency by percentile",
-            "The share of responses that took no longer than a time. Latency counts from when a request was due, \
-             service time from when it left; between the lines lies its wait before it left.",
+            "The share of responses that took no longer than a time. Latency counts from when a request \
+             was due, service time from when it left; between the lines lies its wait before it left.",
             &[
                 ("latency", Tone::Color(3), &curves.latency_ns),
                 ("service time", Tone::Color(1), &curves.service_ns),

@@ -159,13 +159,14 @@ impl Link {
         match why.kind() {
             ErrorKind::AuthenticationFailed => wrong_password(&self.place),
             ErrorKind::Parse | ErrorKind::UnexpectedReturnType => self.place.refused(format!(
-                "what listens on {address} does not reply as Redis does; is it another service, or does it require TLS (rediss://)?"
+                "what listens on {address} does not reply as Redis does; is it another service, or does it \
+                 require TLS (rediss://)?"
             )),
             ErrorKind::Server(_) | ErrorKind::Extension => match why.code() {
                 Some("NOAUTH" | "WRONGPASS") => wrong_password(&self.place),
-                _ if why.to_string().contains("DB index is out of range") => self.place.refused(
-                    "it has no database of this number: name another (most have 0 to 15)",
-                ),
+                _ if why.to_string().contains("DB index is out of range") => {
+                    self.place.refused("it has no database of this number: name another (most have 0 to 15)")
+                }
                 _ => self.place.refused(format!("it refuses: {why}")),
             },
             _ if why.is_timeout() && self.place.scheme() == "rediss" => self.place.unreachable(format!(
@@ -175,9 +176,9 @@ impl Link {
             _ if why.is_connection_refusal() => {
                 self.place.unreachable(format!("nothing listens on {address}; is Redis running?"))
             }
-            _ if is_certificate(why) => self.place.refused(format!(
-                "its certificate is not trusted ({why}); name its authority with ?ca=FILE"
-            )),
+            _ if is_certificate(why) => self
+                .place
+                .refused(format!("its certificate is not trusted ({why}); name its authority with ?ca=FILE")),
             _ => self.place.unreachable(format!("the connection to {address} failed: {why}")),
         }
     }

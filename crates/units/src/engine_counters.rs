@@ -79,6 +79,8 @@ engine_counters! {
         /// Answers whose time unread was measured by a stamp, and those for which there was none.
         total stamped: u64,
         total unstamped: u64,
+        /// Time for which requests that did not leave at once may have waited for the generator.
+        total unsent: Picos,
         /// Reads whose stamp says that the bytes were there when the loop had looked and found nothing.
         total contradicted: u64,
         /// Times that the loop waited in the kernel, and the events it got.

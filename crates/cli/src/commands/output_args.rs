@@ -12,10 +12,12 @@ use std::path::PathBuf;
 #[command(next_help_heading = "Thresholds")]
 pub struct LimitArgs {
     /// Fail the run (exit status 3) if this condition is true, e.g. 'latency.p99 > 50ms' (repeatable)
-    #[arg(long, value_name = "CONDITION", allow_hyphen_values = true, value_parser = quantity, action = ArgAction::Append)]
+    #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
+    #[arg(value_parser = quantity, action = ArgAction::Append)]
     pub fail_if: Vec<String>,
     /// Like --fail-if, and stop the run as soon as the condition is true (repeatable)
-    #[arg(long, value_name = "CONDITION", allow_hyphen_values = true, value_parser = quantity, action = ArgAction::Append)]
+    #[arg(long, value_name = "CONDITION", allow_hyphen_values = true)]
+    #[arg(value_parser = quantity, action = ArgAction::Append)]
     pub abort_if: Vec<String>,
 }
 

@@ -144,8 +144,8 @@ impl Pacer {
         }
     }
 
-    /// Whether the run is over; `busy` if requests are on their way, of which all that came by `read` was read: the
-    /// wait for them ends when nothing that came in time can be missing.
+    /// Whether the run is over; `busy` if requests are on their way, of which all that came by `read` was read:
+    /// the wait for them ends when nothing that came in time can be missing.
     pub(crate) fn is_over(&mut self, now: Instant, read: Instant, busy: bool) -> bool {
         let Times { end, grace, .. } = self.times;
         if end != Instant::FAR && read >= end + grace {

@@ -41,6 +41,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
             (Some(before), Some(now)) => took - (now - before) - self.sockets.jiffy,
             _ => took,
         };
+        self.accounts.counters.unsent += late;
         let Some(place) = self.slots.get(slot) else { return };
         place.connection.waiting().for_each(|exchange| exchange.unread_bound += late);
     }

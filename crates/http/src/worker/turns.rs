@@ -68,8 +68,8 @@ impl Turns {
         Some(pause)
     }
 
-    /// A turn that began at `from` has read what was ready: all of it, or a part. (What came after the kernel had
-    /// looked, but before the wait returned, is not in it: a thread may be stopped in between.)
+    /// A turn that began at `from` has read what was ready: all of it, or a part. (What came after the kernel
+    /// had looked, but before the wait returned, is not in it: a thread may be stopped in between.)
     pub(crate) fn has_read(&mut self, from: Instant, all: bool) {
         self.behind = if all { 0 } else { self.behind + 1 };
         if all || self.behind >= BEHIND {

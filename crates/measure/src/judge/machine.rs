@@ -205,9 +205,9 @@ impl<'a> Machine<'a> {
         Some(Criterion::new(CriterionId::OthersWaited, share, UNSEEN).advise(|| {
             let (core, percent) = (self.health.threads[index].core, share * 100.0);
             format!(
-                "the CPU ({core}) of engine thread {index} was never idle, and other work had {percent:.0} % of it; \
-                 whether that is the target cannot be seen (this is a container, or /proc hides others' processes): \
-                 part them {}",
+                "the CPU ({core}) of engine thread {index} was never idle, and other work had {percent:.0} % of \
+                 it; whether that is the target cannot be seen (this is a container, or /proc hides others' \
+                 processes): part them {}",
                 self.pins()
             )
         }))

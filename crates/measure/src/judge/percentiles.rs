@@ -127,20 +127,30 @@ pub(super) fn unread(totals: &RunTotals, machine: &Machine<'_>) -> Vec<Criterion
         .map(|printed| {
             let unread = with_zeros(bounds, answers, printed.quantile) as f64;
             let figure = net(totals, printed);
-            criterion(printed.unread, unread, figure, printed, false).advise(|| {
-                format!(
-                    "responses may have lain unread in this machine for that long, so the {} of net is an upper bound: {}",
-                    printed.words,
-                    if totals.counters.stamped == 0 {
-                        "nothing here has timestamps, as on a Unix socket; use TCP, or a kernel that stamps what arrives"
-                            .to_owned()
-                    } else {
-                        machine.reads_in_time()
-                    }
-                )
-            })
+            criterion(printed.unread, unread, figure, printed, false)
+                .advise(|| doubt(totals, machine, printed))
         })
         .collect()
+}
+
+/// What a bound on net comes from, and what makes it smaller.
+fn doubt(totals: &RunTotals, machine: &Machine<'_>, printed: &Printed) -> String {
+    let bounds = totals.series.of(Series::UnreadBound);
+    let in_all = bounds.mean() * bounds.len() as f64;
+    let (what, advice) = if totals.counters.unsent.as_nanos() as f64 > in_all / 2.0 {
+        (
+            "requests may have waited in this machine for that long until they had left whole",
+            machine.in_time(),
+        )
+    } else {
+        let advice = match totals.counters.stamped {
+            0 => "nothing here has timestamps, as on a Unix socket: use TCP, or a kernel that stamps"
+                .to_owned(),
+            _ => machine.reads_in_time(),
+        };
+        ("responses may have lain unread in this machine for that long", advice)
+    };
+    format!("{what}, so the {} of net is an upper bound: {advice}", printed.words)
 }
 
 fn criterion(id: CriterionId, value: f64, figure: f64, printed: &Printed, may_invalidate: bool) -> Criterion {

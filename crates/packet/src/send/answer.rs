@@ -122,7 +122,8 @@ fn resolve(
     let asked = if target.is_ipv4() { "ARP" } else { "neighbour discovery" };
     let interface = beside.place();
     Err(PacketError::Unreachable(format!(
-        "no host on {interface} replied for {target} ({asked}, {ASKED} requests in {}): give its MAC address by --dst-mac (-m), \
+        "no host on {interface} replied for {target} ({asked}, {ASKED} requests in {}): give its MAC address \
+         by --dst-mac (-m), \
          or that of the next router if the destination is behind one",
         APART.saturating_mul(ASKED.into())
     )))

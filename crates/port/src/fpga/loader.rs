@@ -98,7 +98,8 @@ impl Loading {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(wrong!("'{shown}' failed ({status}); its output is above")),
             Err(error) if error.kind() == ErrorKind::NotFound => Err(wrong!(
-                "{LOADER} is not installed, so nothing was loaded; run apt-get install openfpgaloader and try again"
+                "{LOADER} is not installed, so nothing was loaded; run apt-get install openfpgaloader and \
+                 try again"
             )),
             Err(error) => Err(wrong!("'{shown}': {error}")),
         }

@@ -195,7 +195,8 @@ impl Requests<'_> {
             .any(|weighed| peak_point(weighed).is_some_and(|point| point.softirq_ns.is_none()));
         if cost_known {
             text.push_str(
-                "Softirq      – where it cannot be separated from other work on the same CPU; it is in system\n",
+                "Softirq      – where it cannot be separated from other work on the same CPU; it is in \
+                 system\n",
             );
         }
         if self.is_partial {
