@@ -16,13 +16,15 @@ pub struct ThreadHealth {
     /// Time that its CPU spent on others' work, and time that the hypervisor took from its CPU.
     pub others_ns: u64,
     pub stolen_ns: u64,
-    /// Time that the target's threads waited for its CPU, of all together, and time that the same threads ran.
+    /// Time that the target's threads waited for its CPU, of all together but no longer than tare had that CPU, and
+    /// time that the same threads ran.
     pub target_waited_ns: u64,
     pub target_ran_ns: u64,
-    /// Time that other threads waited for its CPU.
+    /// Time that other threads waited for its CPU, no longer than tare had that CPU.
     pub others_waited_ns: u64,
-    /// The name of the one that waited the longest within an interval, and how long.
-    pub longest_waiter: (u64, String),
+    /// The name of the thread of each that waited the longest within an interval, and how long.
+    pub target_waiter: (u64, String),
+    pub others_waiter: (u64, String),
     /// Context switches: gave way, and was made to.
     pub voluntary: u64,
     pub involuntary: u64,
@@ -80,8 +82,12 @@ impl ThreadHealth {
         self.target_waited_ns += other.target_waited_ns;
         self.target_ran_ns += other.target_ran_ns;
         self.others_waited_ns += other.others_waited_ns;
-        if other.longest_waiter > self.longest_waiter {
-            self.longest_waiter.clone_from(&other.longest_waiter);
+        for (longest, other) in
+            [(&mut self.target_waiter, &other.target_waiter), (&mut self.others_waiter, &other.others_waiter)]
+        {
+            if other > longest {
+                longest.clone_from(other);
+            }
         }
         self.voluntary += other.voluntary;
         self.involuntary += other.involuntary;

@@ -164,23 +164,20 @@ impl Probe {
             (0..seen.len()).map(|i| self.sample_thread(i, now, &seen[i])).collect();
         let ours_on =
             |core| gained.iter().filter(|thread| thread.core == core).map(|thread| thread.cpu_ns).sum();
-        let others: Vec<(u64, u64)> = gained
+        let others: Vec<(u64, u64, u64)> = gained
             .iter()
             .map(|thread| {
                 let ours: u64 = ours_on(thread.core);
                 let core = cores.iter().find(|core| core.core == thread.core);
-                core.map_or((0, 0), |core| (core.busy_ns.saturating_sub(ours), core.steal_ns))
+                core.map_or((ours, 0, 0), |core| (ours, core.busy_ns.saturating_sub(ours), core.steal_ns))
             })
             .collect();
-        for (thread, (others_ns, stolen_ns)) in gained.iter_mut().zip(others) {
+        for (thread, (ours_ns, others_ns, stolen_ns)) in gained.iter_mut().zip(others) {
             // A thread that began late or ended early has only its part in what its CPU did meanwhile.
             let its_part = |ns| scaled(ns, thread.span_ns, span_ns);
             (thread.others_ns, thread.stolen_ns) = (its_part(others_ns), its_part(stolen_ns));
             if let Some(waited) = waited.iter().find(|waited| waited.core == thread.core) {
-                thread.target_waited_ns = waited.target_ns;
-                thread.target_ran_ns = waited.target_ran_ns;
-                thread.others_waited_ns = waited.others_ns;
-                thread.longest_waiter.clone_from(&waited.longest);
+                blame(thread, waited, ours_ns);
             }
         }
         gained
@@ -245,6 +242,19 @@ impl Probe {
     }
 }
 
+/// What others waited for the CPU of `thread` is this program's doing for as long as it had that CPU: threads of
+/// a busy target wait for each other, too. Brief waits do no harm where there is room.
+fn blame(thread: &mut ThreadHealth, waited: &Waited, ours_ns: u64) {
+    let worked_ns = thread.cpu_ns.saturating_sub(thread.spun_ns) + waited.target_ran_ns;
+    let is_busy = worked_ns > thread.span_ns / 2;
+    let target_ns = waited.target_ns + if is_busy { waited.target_brief_ns } else { 0 };
+    thread.target_waited_ns = target_ns.min(ours_ns);
+    thread.target_ran_ns = waited.target_ran_ns;
+    thread.others_waited_ns = waited.others_ns.min(ours_ns);
+    thread.target_waiter.clone_from(&waited.target_longest);
+    thread.others_waiter.clone_from(&waited.others_longest);
+}
+
 /// `ns` of `whole` for a thread that was there for `part`; all of it if it was there throughout.
 fn scaled(ns: u64, part: u64, whole: u64) -> u64 {
     if part >= whole { ns } else { (u128::from(ns) * u128::from(part) / u128::from(whole)) as u64 }
@@ -274,6 +284,32 @@ fn read(root: &Path, path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn waiting_is_blamed_on_who_had_the_cpu_and_brief_waits_only_on_a_busy_one() {
+        const MS: u64 = 1_000_000;
+        let waited = Waited {
+            core: 0,
+            target_ns: 30 * MS,
+            target_brief_ns: 200 * MS,
+            target_ran_ns: 50 * MS,
+            others_ns: 700 * MS,
+            ..Waited::default()
+        };
+        let blamed = |cpu_ms, spun_ms| {
+            let mut thread = ThreadHealth {
+                span_ns: 1_000 * MS,
+                cpu_ns: cpu_ms * MS,
+                spun_ns: spun_ms * MS,
+                ..ThreadHealth::default()
+            };
+            blame(&mut thread, &waited, cpu_ms * MS);
+            (thread.target_waited_ns / MS, thread.others_waited_ns / MS)
+        };
+        assert_eq!(blamed(900, 500), (30, 700));
+        assert_eq!(blamed(900, 400), (230, 700));
+        assert_eq!(blamed(20, 0), (20, 20));
+    }
 
     #[test]
     fn a_thread_has_only_its_part_of_what_its_cpu_did() {

@@ -23,7 +23,7 @@ impl ThreadTimes {
     /// From a folder such as `/proc/self/task/17`.
     pub fn read(folder: &Path) -> Option<Self> {
         let text = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
-        let (cpu_ns, runqueue_ns) = schedstat(&text("schedstat")?)?;
+        let (cpu_ns, runqueue_ns, _) = schedstat(&text("schedstat")?)?;
         let (status, stat) = (text("status")?, text("stat")?);
         let (user_ticks, system_ticks) = user_and_system(&stat)?;
         Some(Self {
@@ -43,10 +43,10 @@ impl ThreadTimes {
     }
 }
 
-/// `time on CPU, time waiting for one` in nanoseconds, from `schedstat`.
-pub(crate) fn schedstat(text: &str) -> Option<(u64, u64)> {
+/// `time on CPU, time waiting for one` in nanoseconds, and how often it was given a CPU, from `schedstat`.
+pub(crate) fn schedstat(text: &str) -> Option<(u64, u64, u64)> {
     let mut numbers = text.split_ascii_whitespace().map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 /// Field 39 (`processor`) of `stat`; the name in brackets before it may hold anything.
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn thread_files() {
-        assert_eq!(schedstat("417329 63618 1\n"), Some((417_329, 63_618)));
+        assert_eq!(schedstat("417329 63618 1\n"), Some((417_329, 63_618, 1)));
         assert_eq!(schedstat(""), None);
         // Taken from a live machine, with a name that holds brackets and spaces; field 39 counted by hand.
         let stat = "25598 (a) R (b) R 25581 25581 8130 0 -1 4194304 100 0 0 0 0 0 0 0 20 0 1 0 177549 3133440 381 \

@@ -22,6 +22,8 @@ const RATE: u64 = 2_000;
 /// Connections: few, so that most of those that fall due in the stall must wait before they can even leave.
 const CONNECTIONS: u64 = 32;
 const DURATION: Picos = Picos::from_secs(8);
+/// How long the target takes for a response: so long that it, and not the generator, sets the pace of catching up.
+const DELAY: Picos = Picos::from_millis(2);
 const STALL_AT: Picos = Picos::from_secs(3);
 const STALL: Picos = Picos::from_secs(1);
 /// The target ends by itself after this long, should nobody be left to end it.
@@ -38,10 +40,13 @@ pub struct DemoArgs {
 /// Starts the target, loads it, and explains the result.
 pub fn run(args: DemoArgs) -> Result<Status, Failure> {
     let stall = format!("{STALL_AT},{STALL}");
-    let target = TargetProcess::start(&["--stall", &stall, "--for", TARGET_LIFE, "--summary", "/dev/stdout"])
-        .map_err(Failure::wrong)?;
+    let (delay, rate) = (DELAY.to_string(), RATE.to_string());
+    let behaviour = ["--delay", &delay, "--stall", &stall, "--for", TARGET_LIFE];
+    let record = ["--summary", "/dev/stdout", "--expect-rate", &rate];
+    let target = TargetProcess::start(&[&behaviour[..], &record].concat()).map_err(Failure::wrong)?;
     print_all(&format!(
-        "tare target listens at {}; {STALL_AT} after the first request it stalls for {STALL}.\n\
+        "tare target listens at {} and takes {DELAY} for each response.\n\
+         {STALL_AT} after the first request it stalls for {STALL}.\n\
          tare http sends {RATE} requests per second for {DURATION} over {CONNECTIONS} connections.\n",
         target.url()
     ))?;
@@ -58,9 +63,12 @@ pub fn run(args: DemoArgs) -> Result<Status, Failure> {
             connections: CONNECTIONS,
             duration: DURATION,
             stall: STALL,
+            delay: DELAY,
             requests: truth.requests,
             longest_gap_ns: truth.arrivals.gap_ns.max,
             service_p99_ns: truth.service_ns.p99,
+            late_p90_ns: truth.arrivals.line_deviation_ns.p90,
+            late_p99_ns: truth.arrivals.line_deviation_ns.p99,
         };
         print_all(&report::demo(&known, &finished.result, finished.place.as_deref()))?;
     }
@@ -93,10 +101,12 @@ struct Truth {
 #[derive(Debug, Deserialize)]
 struct Arrivals {
     gap_ns: Spread,
+    line_deviation_ns: Spread,
 }
 
 #[derive(Debug, Deserialize)]
 struct Spread {
+    p90: u64,
     p99: u64,
     max: u64,
 }

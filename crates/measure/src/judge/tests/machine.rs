@@ -106,12 +106,12 @@ fn the_machine_under_the_generator() {
     alone(Id::Throttled, Word::Invalid, "cpu.max", |_, h, _| h.throttled_ns = 600_000_000);
     // The target waited for a part of 10 s, and ran for longer, or not.
     for (word, waited_ms, ran_ms) in
-        [(Word::Degraded, 600, 100), (Word::Degraded, 2_600, 2_700), (Word::Invalid, 2_600, 2_500)]
+        [(Word::Degraded, 210, 20), (Word::Degraded, 2_600, 2_700), (Word::Invalid, 2_600, 2_500)]
     {
         alone(Id::TargetWaited, word, "(server the longest)", |_, h, _| {
             let thread = &mut h.threads[0];
             (thread.target_waited_ns, thread.target_ran_ns) = (waited_ms * 1_000_000, ran_ms * 1_000_000);
-            thread.longest_waiter = (1, "server".into());
+            thread.target_waiter = (1, "server".into());
         });
     }
     alone(Id::OthersWaited, Word::Degraded, "this is a container", |_, h, _| {

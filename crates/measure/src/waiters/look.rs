@@ -1,0 +1,313 @@
+//! What threads waited since they were last read: all of them at a look, the target's in between.
+
+use super::{Waited, at};
+use crate::procfs;
+use clock::Stopwatch;
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A thread that waited for less than this share of the time between two looks is not asked for more.
+const LEAST_SHARE: f64 = 0.002;
+/// After a look, none is begun for so many times as long as it took: thousands of threads take many
+/// milliseconds.
+const REST: u32 = 20;
+/// The second look finds the target's threads, which are followed from then on.
+const EARLY: Duration = Duration::from_millis(100);
+/// How often those are read; more seldom where that would take more than 1 % of a CPU.
+const FOLLOW: Duration = Duration::from_millis(5);
+const FOLLOW_REST: u32 = 100;
+/// More threads than this are not followed: each costs a descriptor.
+const MOST_FOLLOWED: usize = 64;
+/// A thread that was read so long ago, or longer, waited for who knows how long at a time.
+const COARSE: Duration = Duration::from_millis(200);
+/// Waits that are no longer than this in the mean are brief. To be woken on another CPU takes about as long.
+const BRIEF_NS: u64 = 50_000;
+/// `SCHED_IDLE`: a thread that asked to wait for everybody.
+const IDLE: u64 = 5;
+/// Threads of this process that are a target's.
+const OWN_TARGET: &str = "target-";
+/// Threads of the kernel's that responses depend on. Its other work for a CPU may wait long, and to no harm.
+const OF_NETWORK: [&str; 4] = ["ksoftirqd/", "napi/", "irq/", "vhost-"];
+
+/// The running totals of all threads when they were last read.
+#[derive(Debug)]
+pub(super) struct Look {
+    proc: PathBuf,
+    ports: Vec<u16>,
+    own: u32,
+    seen: HashMap<u32, Seen>,
+    followed: Vec<Followed>,
+    /// What was found and has not been taken.
+    found: Vec<Waited>,
+    /// Processes that are not asked: the kernel's threads, but for its network.
+    aside: HashSet<u32>,
+    /// Whose threads wait: processes of the target's, and others.
+    known: HashMap<u32, bool>,
+    looked: Stopwatch,
+    pub(super) took: Duration,
+    /// What reading the threads that are followed took.
+    follow_took: Duration,
+    looks: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    times: Times,
+    /// The look that saw them.
+    look: u64,
+    /// What it has waited since the last look, if it is followed.
+    followed_ns: Option<u64>,
+}
+
+/// As `schedstat` gives them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    ran_ns: u64,
+    waited_ns: u64,
+    /// How often the thread was given a CPU.
+    runs: u64,
+}
+
+impl Times {
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            ran_ns: self.ran_ns.saturating_sub(before.ran_ns),
+            waited_ns: self.waited_ns.saturating_sub(before.waited_ns),
+            runs: self.runs.saturating_sub(before.runs),
+        }
+    }
+
+    fn is_brief(&self) -> bool {
+        self.waited_ns <= BRIEF_NS * self.runs
+    }
+
+    /// As a target's, on the CPU `core`.
+    fn of_target(&self, core: u32, is_brief: bool) -> Waited {
+        let (target_ns, target_brief_ns) = if is_brief { (0, self.waited_ns) } else { (self.waited_ns, 0) };
+        Waited { target_ns, target_brief_ns, target_ran_ns: self.ran_ns, ..Waited::on(core) }
+    }
+}
+
+/// A thread of the target's.
+#[derive(Debug)]
+struct Followed {
+    tid: u32,
+    task: PathBuf,
+    schedstat: File,
+    /// The CPU that it last ran on, when that was read.
+    core: u32,
+}
+
+/// What a thread is that waited.
+struct Waiter {
+    name: String,
+    core: u32,
+    is_target: bool,
+    is_nice: bool,
+}
+
+impl Look {
+    pub fn new(root: &Path, ports: &[u16]) -> Self {
+        let proc = root.join("proc");
+        let is_aside = |pid: &u32| {
+            let stat = text(&proc.join(pid.to_string()), "stat");
+            stat.is_some_and(|stat| procfs::is_of_kernel(&stat) == Some(true) && !is_of_network(&stat))
+        };
+        Self {
+            aside: numbers(&proc).filter(is_aside).collect(),
+            ports: ports.to_vec(),
+            own: std::process::id(),
+            seen: HashMap::new(),
+            followed: Vec::new(),
+            found: Vec::new(),
+            known: HashMap::new(),
+            looked: Stopwatch::start(),
+            took: Duration::ZERO,
+            follow_took: Duration::ZERO,
+            looks: 0,
+            proc,
+        }
+    }
+
+    pub fn is_rested(&self) -> bool {
+        self.looked.elapsed() > self.took * REST
+    }
+
+    /// How long to wait before [`Look::follow`].
+    pub fn rest(&self) -> Duration {
+        match (self.looks, self.followed.is_empty()) {
+            (1, _) => EARLY.saturating_sub(self.looked.elapsed()),
+            (_, true) => Duration::MAX,
+            (_, false) => FOLLOW.max(self.follow_took * FOLLOW_REST),
+        }
+    }
+
+    /// What was found since this was last called, by CPU.
+    pub fn take(&mut self) -> Vec<Waited> {
+        std::mem::take(&mut self.found)
+    }
+
+    /// Reads all threads.
+    pub fn look(&mut self) {
+        let span_ns = self.looked.elapsed().as_nanos() as u64;
+        self.looked = Stopwatch::start();
+        self.looks += 1;
+        for pid in numbers(&self.proc) {
+            if self.aside.contains(&pid) {
+                continue;
+            }
+            let tasks = self.proc.join(pid.to_string()).join("task");
+            for tid in numbers(&tasks) {
+                let task = tasks.join(tid.to_string());
+                if let Some(times) = text(&task, "schedstat").and_then(|text| times(&text)) {
+                    self.add(pid, tid, task, times, span_ns);
+                }
+            }
+        }
+        let looks = self.looks;
+        self.seen.retain(|_, seen| seen.look == looks);
+        self.took = self.looked.elapsed();
+    }
+
+    /// Adds what a thread has gained, and follows it if it is the target's.
+    fn add(&mut self, pid: u32, tid: u32, task: PathBuf, times: Times, span_ns: u64) {
+        let before = self.seen.get(&tid).copied().unwrap_or_default();
+        let followed_ns = before.followed_ns.map(|_| 0);
+        self.seen.insert(tid, Seen { times, look: self.looks, followed_ns });
+        // Of what a thread did before the first look, nothing is the run's.
+        if self.looks == 1 {
+            return;
+        }
+        let gained = times.since(&before.times);
+        let waited_ns = gained.waited_ns + before.followed_ns.unwrap_or_default();
+        let least_ns = if followed_ns.is_some() { 0 } else { (span_ns as f64 * LEAST_SHARE) as u64 };
+        if waited_ns <= least_ns {
+            return;
+        }
+        let Some(waiter) = self.waiter(pid, &task) else { return };
+        let longest = (waited_ns, waiter.name);
+        if waiter.is_target {
+            let is_fine = followed_ns.is_some() || u128::from(span_ns) < COARSE.as_nanos();
+            let waited = gained.of_target(waiter.core, is_fine && gained.is_brief());
+            let waited = Waited { target_longest: longest, ..waited };
+            at(&mut self.found, waiter.core).add(waited);
+            if followed_ns.is_none() && self.begin_to_follow(tid, task, waiter.core).is_some() {
+                self.seen.entry(tid).and_modify(|seen| seen.followed_ns = Some(0));
+            }
+        } else if !waiter.is_nice {
+            let waited =
+                Waited { others_ns: gained.waited_ns, others_longest: longest, ..Waited::on(waiter.core) };
+            at(&mut self.found, waiter.core).add(waited);
+        }
+    }
+
+    fn begin_to_follow(&mut self, tid: u32, task: PathBuf, core: u32) -> Option<()> {
+        if self.followed.len() >= MOST_FOLLOWED {
+            return None;
+        }
+        let schedstat = File::open(task.join("schedstat")).ok()?;
+        self.followed.push(Followed { tid, task, schedstat, core });
+        Some(())
+    }
+
+    /// Reads the target's threads; or all, early in the run, to find out which are the target's.
+    pub fn follow(&mut self) {
+        if self.looks == 1 {
+            return self.look();
+        }
+        let begun = Stopwatch::start();
+        let Self { followed, seen, found, .. } = self;
+        followed.retain_mut(|thread| {
+            // A thread that has ended is gone from both.
+            let (Some(times), Some(seen)) = (thread.read(), seen.get_mut(&thread.tid)) else { return false };
+            let gained = times.since(&seen.times);
+            let is_brief = gained.is_brief();
+            if !is_brief {
+                thread.look_where();
+            }
+            if gained.waited_ns == 0 && gained.ran_ns == 0 {
+                return true;
+            }
+            seen.times = times;
+            seen.followed_ns = seen.followed_ns.map(|ns| ns + gained.waited_ns);
+            at(found, thread.core).add(gained.of_target(thread.core, is_brief));
+            true
+        });
+        self.follow_took = begun.elapsed();
+    }
+
+    /// `None` for the generator's own threads, and those that want to wait.
+    fn waiter(&mut self, pid: u32, task: &Path) -> Option<Waiter> {
+        let stat = text(task, "stat")?;
+        let name = procfs::name(&stat)?;
+        let is_own_target = pid == self.own && name.starts_with(OWN_TARGET);
+        if procfs::policy(&stat)? == IDLE || (pid == self.own && !is_own_target) {
+            return None;
+        }
+        let is_target = is_own_target || is_of_network(&stat) || self.is_target(pid);
+        let core = procfs::last_core(&stat)?;
+        // Who is nice wants to let others go first.
+        Some(Waiter { name: name.to_owned(), core, is_target, is_nice: procfs::nice(&stat)? > 0 })
+    }
+
+    /// Whether a process has a socket on one of the target's ports.
+    fn is_target(&mut self, pid: u32) -> bool {
+        if let Some(known) = self.known.get(&pid) {
+            return *known;
+        }
+        let process = self.proc.join(pid.to_string());
+        let tables = ["net/tcp", "net/tcp6"].map(|name| text(&process, name).unwrap_or_default());
+        let sockets: HashSet<u64> =
+            tables.iter().flat_map(|table| procfs::sockets_on(table, &self.ports)).collect();
+        let is_target = !sockets.is_empty()
+            && std::fs::read_dir(process.join("fd")).into_iter().flatten().flatten().any(|entry| {
+                let link = std::fs::read_link(entry.path()).unwrap_or_default();
+                let inode = link.to_str().and_then(|link| link.strip_prefix("socket:[")?.strip_suffix(']'));
+                inode.and_then(|inode| inode.parse().ok()).is_some_and(|inode: u64| sockets.contains(&inode))
+            });
+        self.known.insert(pid, is_target);
+        is_target
+    }
+}
+
+impl Followed {
+    fn read(&self) -> Option<Times> {
+        let mut bytes = [0; 80];
+        let length = self.schedstat.read_at(&mut bytes, 0).ok()?;
+        times(std::str::from_utf8(&bytes[..length]).ok()?)
+    }
+
+    fn look_where(&mut self) {
+        if let Some(core) = text(&self.task, "stat").and_then(|stat| procfs::last_core(&stat)) {
+            self.core = core;
+        }
+    }
+}
+
+fn times(text: &str) -> Option<Times> {
+    let (ran_ns, waited_ns, runs) = procfs::schedstat(text)?;
+    Some(Times { ran_ns, waited_ns, runs })
+}
+
+/// The kernel's first thread, process 2, is seen by whoever sees all.
+pub(super) fn sees_all(proc: &Path) -> bool {
+    text(&proc.join("2"), "stat").and_then(|stat| procfs::is_of_kernel(&stat)) == Some(true)
+}
+
+fn is_of_network(stat: &str) -> bool {
+    procfs::is_of_kernel(stat) == Some(true)
+        && procfs::name(stat).is_some_and(|name| OF_NETWORK.iter().any(|start| name.starts_with(start)))
+}
+
+fn text(folder: &Path, name: &str) -> Option<String> {
+    std::fs::read_to_string(folder.join(name)).ok()
+}
+
+/// The entries of a folder that are numbers.
+fn numbers(folder: &Path) -> impl Iterator<Item = u32> + use<> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
