@@ -12,8 +12,10 @@
 //!   overtakes it.
 
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// Tests that run beside each other in one process. Most of them sleep: more would make those wait that do not.
 const BESIDE: usize = 4;
@@ -24,20 +26,53 @@ static TURNS: Turns = Turns::new(BESIDE);
 #[must_use = "the next turn begins as soon as this is dropped"]
 pub struct Guard {
     // Freed in this order.
+    _taken: Taken,
     _lock: File,
     _turn: Turn<'static>,
+}
+
+/// How long a turn takes, for whoever wants the tests to be faster: a line `seconds alone|beside test` at the end
+/// of the file that `TARE_TEST_TIMES` names.
+struct Taken {
+    since: Instant,
+    how: &'static str,
+}
+
+impl Taken {
+    fn now(how: &'static str) -> Self {
+        Self { since: Instant::now(), how }
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let Some(path) = std::env::var_os("TARE_TEST_TIMES") else { return };
+        let thread = std::thread::current();
+        let line = format!(
+            "{:.2} {} {}\n",
+            self.since.elapsed().as_secs_f64(),
+            self.how,
+            thread.name().unwrap_or("?")
+        );
+        let file = File::options().create(true).append(true).open(path);
+        if let Err(error) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
+            eprintln!("cannot write the time of a test: {error}");
+        }
+    }
 }
 
 /// For a test that measures time: no other test of this package runs meanwhile.
 pub fn alone() -> Guard {
     let turn = TURNS.alone();
-    Guard { _lock: lock(&folder(), File::lock), _turn: turn }
+    let lock = lock(&folder(), File::lock);
+    Guard { _taken: Taken::now("alone"), _lock: lock, _turn: turn }
 }
 
 /// For every other test.
 pub fn beside_others() -> Guard {
     let turn = TURNS.beside_others();
-    Guard { _lock: lock(&folder(), File::lock_shared), _turn: turn }
+    let lock = lock(&folder(), File::lock_shared);
+    Guard { _taken: Taken::now("beside"), _lock: lock, _turn: turn }
 }
 
 fn folder() -> PathBuf {

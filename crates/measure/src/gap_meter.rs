@@ -310,5 +310,4 @@ fn floor_to(value: u64, bits: u32) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "gap_meter_tests.rs"]
 mod tests;

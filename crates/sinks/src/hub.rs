@@ -319,5 +319,4 @@ fn look_for_gone(exporter: &mut dyn Exporter, queue: &Queue) {
 }
 
 #[cfg(test)]
-#[path = "hub_tests.rs"]
 mod tests;

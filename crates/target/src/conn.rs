@@ -6,7 +6,7 @@
 //!
 //! Answers leave in the order of their requests. A pipelined request's delay runs from its own arrival.
 
-use crate::answer::{Answer, Fault, Page, write_garbage};
+use crate::answer::{Answer, Body, Fault, Page, write_garbage};
 use crate::body::BodyReader;
 use crate::head::{self, Parsed};
 use crate::mind::{Decision, Mind};
@@ -485,18 +485,18 @@ fn how(fault: Fault) -> How {
 }
 
 fn echo_page(decision: &mut Decision) -> Option<&mut Page> {
-    match &mut decision.answer.body {
-        super::answer::Body::Page(page) => Some(page),
-        super::answer::Body::Pattern(_) => None,
-    }
+    let Body::Page(page) = &mut decision.answer.body else { return None };
+    Some(page)
 }
 
 /// Keeps body bytes up to the bound of `/echo`.
 fn keep(mut kept: Option<&mut Vec<u8>>) -> impl FnMut(&[u8]) {
     move |data| {
-        if let Some(kept) = kept.as_deref_mut() {
-            let room = (2 * LONGEST_ECHO).saturating_sub(kept.len());
-            kept.extend_from_slice(&data[..data.len().min(room)]);
-        }
+        let Some(kept) = kept.as_deref_mut() else { return };
+        let room = (2 * LONGEST_ECHO).saturating_sub(kept.len());
+        kept.extend_from_slice(&data[..data.len().min(room)]);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,8 +16,6 @@ mod answer;
 mod body;
 mod config;
 mod conn;
-#[cfg(test)]
-mod conn_tests;
 mod distribution;
 mod entry;
 mod head;

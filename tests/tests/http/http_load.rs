@@ -523,7 +523,7 @@ fn the_migration_page_names_tests_that_exist() {
     let page = std::fs::read_to_string(root.join("docs/http_load.md")).unwrap();
     let mut sources = String::new();
     let files = "tests/tests/http/http_load.rs crates/cli/src/commands/http_load.rs crates/run/src/progress.rs \
-                 crates/plan/src/http_load/tests.rs crates/plan/src/http_load/words_tests.rs";
+                 crates/plan/src/http_load/tests.rs crates/plan/src/http_load/words/tests.rs";
     for file in files.split_whitespace() {
         sources += &std::fs::read_to_string(root.join(file)).unwrap();
     }

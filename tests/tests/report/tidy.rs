@@ -71,7 +71,7 @@ const LONG: [(&str, usize); 23] = [
     ("crates/plan/src/tests.rs", 546),
     ("crates/port/src/fpga/link.rs", 522),
     ("crates/port/src/fpga/state.rs", 559),
-    ("crates/port/src/live/mod.rs", 553),
+    ("crates/port/src/live.rs", 553),
     ("crates/port/src/live/program.rs", 561),
     ("crates/report/src/charts.rs", 534),
     ("crates/report/src/text.rs", 577),
@@ -103,6 +103,15 @@ fn sources(endings: &[&str]) -> Vec<(String, String)> {
 /// Made by a program from another file of the repository.
 fn is_generated(name: &str) -> bool {
     name == "crates/port/src/fpga/registers.rs"
+}
+
+/// `name.rs`, with what is below it in `name/`, and long tests in `name/tests.rs`.
+#[test]
+fn a_module_stands_in_a_file_of_its_name() {
+    let is_odd = |name: &str| name.ends_with("/mod.rs") || name.ends_with("_tests.rs");
+    let odd: Vec<String> =
+        sources(&[".rs"]).into_iter().map(|(name, _)| name).filter(|name| is_odd(name)).collect();
+    assert!(odd.is_empty(), "modules in files of other names: {odd:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `tare capture`: flags → plan → frames that arrive, counted and kept.
 
 use crate::commands::output_args::{LimitArgs, OutputArgs};
+use crate::trial_args::TrialArgs;
 use clap::{Args, ValueHint};
 use plan::Typed;
 use plan::packets::capture::{CaptureFile, CapturePlanFile};
@@ -67,6 +68,8 @@ pub struct CaptureArgs {
     limits: LimitArgs,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    trials: TrialArgs,
 }
 
 /// Resolves the flags, opens the port and captures.

@@ -3,6 +3,7 @@
 
 use crate::commands::capture::port_and_filter;
 use crate::commands::output_args::{LimitArgs, OutputArgs};
+use crate::trial_args::TrialArgs;
 use anyhow::anyhow;
 use clap::{Args, ValueHint};
 use plan::Typed;
@@ -59,6 +60,8 @@ pub struct GapsArgs {
     limits: LimitArgs,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    trials: TrialArgs,
 }
 
 /// Resolves the flags, opens the capture or the port, and measures.

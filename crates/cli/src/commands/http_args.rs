@@ -4,6 +4,7 @@
 //! Letters follow curl for the request (`-H -X -d -u -k`) and wrk for the load (`-c`, `-t`).
 
 use crate::commands::output_args::{LimitArgs, OutputArgs, quantity, sink_kinds};
+use crate::trial_args::TrialArgs;
 use clap::{ArgAction, Args, ValueHint};
 use plan::{ExpectFile, HeaderList, HeaderTyped, PlanFile, Typed, TypedList};
 use std::path::Path;
@@ -55,6 +56,8 @@ pub struct HttpArgs {
     pub limits: LimitArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub trials: TrialArgs,
 }
 
 /// When requests are due.
@@ -485,5 +488,4 @@ impl GeneratorArgs {
 }
 
 #[cfg(test)]
-#[path = "http_args_tests.rs"]
 mod tests;

@@ -1,7 +1,6 @@
 //! The flags that every load has: what it is judged by, what is shown and kept of it.
 
 use crate::live_args::LiveArgs;
-use crate::trial_args::TrialArgs;
 use clap::{ArgAction, Args, ValueHint};
 use plan::{PlanFile, Typed, TypedList};
 use run::{Options, Output, Shown};
@@ -63,8 +62,6 @@ pub struct OutputArgs {
     pub accept_invalid: bool,
     #[command(flatten)]
     pub live: LiveArgs,
-    #[command(flatten)]
-    pub trials: TrialArgs,
 }
 
 impl From<&OutputArgs> for Options {

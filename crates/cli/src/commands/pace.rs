@@ -1,6 +1,7 @@
 //! `tare pace`: flags → plan → live frames at exact times.
 
 use crate::commands::output_args::{LimitArgs, OutputArgs};
+use crate::trial_args::TrialArgs;
 use clap::{Args, ValueHint};
 use plan::Typed;
 use plan::packets::pace::{PaceFile, PacePlanFile};
@@ -71,6 +72,8 @@ pub struct PaceArgs {
     limits: LimitArgs,
     #[command(flatten)]
     output_args: OutputArgs,
+    #[command(flatten)]
+    trials: TrialArgs,
 }
 
 /// Resolves the flags, opens both ports and paces.

@@ -1,6 +1,7 @@
 //! `tare run plan.toml`: everything from a plan.
 
 use crate::commands::output_args::{LimitArgs, OutputArgs};
+use crate::trial_args::TrialArgs;
 use anyhow::anyhow;
 use clap::{Args, ValueHint};
 use plan::{PlanError, PlanFile, packets};
@@ -18,6 +19,8 @@ pub struct RunArgs {
     limits: LimitArgs,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    trials: TrialArgs,
 }
 
 /// Reads the plan and runs it.

@@ -2,6 +2,7 @@
 
 use crate::commands::frame_args::FrameArgs;
 use crate::commands::output_args::{LimitArgs, OutputArgs};
+use crate::trial_args::TrialArgs;
 use clap::{Args, ValueHint};
 use plan::Typed;
 use plan::packets::send::SendPlanFile;
@@ -51,6 +52,8 @@ pub struct SendArgs {
     pub limits: LimitArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub trials: TrialArgs,
 }
 
 /// When frames leave, and how long.

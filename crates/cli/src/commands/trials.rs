@@ -1,7 +1,8 @@
 //! `tare trials`: one command again and again, or several by turns.
 
+use crate::trial_args::TrialArgs;
 use anyhow::anyhow;
-use clap::{ArgMatches, Args, ValueEnum, ValueHint};
+use clap::{ArgMatches, Args, FromArgMatches, ValueEnum, ValueHint};
 use run::{
     Failure,
     trials::{self, Asked, Trials},
@@ -82,6 +83,8 @@ impl From<Order> for trials::Order {
 
 /// Commands that make a run.
 const LOADS: [&str; 8] = ["http", "send", "pace", "sweep", "capture", "gaps", "forward", "run"];
+/// Commands that repeat their own measurements: `--trials` is theirs.
+const OWN_TRIALS: [&str; 2] = ["sweep", "forward"];
 /// What parts the commands.
 const AGAINST: &str = "--against";
 /// Trials of each command where nothing says how many.
@@ -125,7 +128,7 @@ fn check(side: &[OsString]) -> Result<(), Failure> {
         })
     };
     for flag in ["--out", "-o", "--no-save", "--trials", "--until"] {
-        if own(flag) {
+        if own(flag) && !(flag == "--trials" && OWN_TRIALS.contains(&command.as_ref())) {
             let advice = "it applies to the whole group; give it to tare trials, before the --";
             return Err(Failure::wrong(anyhow!("{flag} of '{command}': {advice}")));
         }
@@ -151,14 +154,12 @@ fn seed() -> u64 {
 
 /// A load command with `--trials` or `--until`: its group. `None` if it is one run.
 pub fn of_command(name: &str, typed: &ArgMatches) -> Option<Result<ExitCode, Failure>> {
+    if !LOADS.contains(&name) || OWN_TRIALS.contains(&name) {
+        return None;
+    }
     let flag = |id: &str| typed.try_get_one::<bool>(id).ok().flatten().copied().unwrap_or(false);
-    let trials = Trials {
-        trials: typed.try_get_one("trials").ok().flatten().copied(),
-        until: typed.try_get_one("until").ok().flatten().copied(),
-        max_trials: typed.try_get_one("max_trials").ok().flatten().copied(),
-        cool_down: typed.try_get_one("cool_down").ok().flatten().copied(),
-    };
-    if !LOADS.contains(&name) || !trials.is_group() || trials::is_trial() || flag("print_plan") {
+    let trials = Trials::from(&TrialArgs::from_arg_matches(typed).ok()?);
+    if !trials.is_group() || trials::is_trial() || flag("print_plan") {
         return None;
     }
     let is_there = |flag: &str| typed.value_source(flag.trim_start_matches('-')).is_some();
@@ -190,6 +191,7 @@ mod tests {
     #[test]
     fn what_can_not_be_tried_again_is_refused_with_what_can() {
         assert!(check(&words("http --rate 1k http://127.0.0.1/")).is_ok());
+        assert!(check(&words("sweep --send tap:a --receive tap:b --trials 3")).is_ok());
         for (typed, said) in [
             ("report last", "'report' makes no run that can be repeated"),
             ("http --out x http://127.0.0.1/", "--out of 'http'"),

@@ -443,5 +443,4 @@ fn drop_at(report: &mut PortReport, place: &str, frames: u64) {
 }
 
 #[cfg(test)]
-#[path = "job_tests.rs"]
 mod tests;

@@ -396,5 +396,4 @@ impl Schedule for Departures {
 }
 
 #[cfg(test)]
-#[path = "departures_tests.rs"]
 mod tests;

@@ -419,5 +419,4 @@ impl<T: Timer> Pacer<T> {
 }
 
 #[cfg(test)]
-#[path = "pacer_tests.rs"]
 mod tests;

@@ -298,5 +298,4 @@ impl Timed {
 }
 
 #[cfg(test)]
-#[path = "timed_tests.rs"]
 mod tests;

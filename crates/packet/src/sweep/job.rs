@@ -708,5 +708,4 @@ fn report(role: &str, port: &mut dyn Port) -> PortReport {
 }
 
 #[cfg(test)]
-#[path = "job_tests.rs"]
 mod tests;

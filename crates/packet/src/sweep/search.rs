@@ -442,3 +442,6 @@ fn inside(low: Load, high: Load) -> Load {
     let middle = low.between(high);
     if low < middle && middle < high { middle } else { low.times(1.0 + low.width_to(high) / 2.0) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -258,5 +258,4 @@ fn proxy(value: &str) -> Result<String> {
 }
 
 #[cfg(test)]
-#[path = "words_tests.rs"]
 mod tests;

@@ -1,6 +1,6 @@
 //! Metadata before frames, as the kernel itself takes it: on a veth in a namespace of the test.
 
-#[path = "../../tests/all/veth/mod.rs"]
+#[path = "../../tests/all/veth.rs"]
 #[allow(dead_code, reason = "the tests of the ports use the rest")]
 mod veth;
 

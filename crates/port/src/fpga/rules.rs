@@ -463,5 +463,4 @@ fn unknown(what: &str) -> Refused {
 }
 
 #[cfg(test)]
-#[path = "rules_tests.rs"]
 mod tests;

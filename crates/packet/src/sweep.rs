@@ -32,6 +32,3 @@ pub use job::SweepJob;
 pub use load::Load;
 pub use search::{End, Found, Search};
 pub use trial::{Judged, Order, Side, TOLERANCE, Trial, Void};
-
-#[cfg(test)]
-mod search_tests;

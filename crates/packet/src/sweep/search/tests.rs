@@ -1,7 +1,7 @@
 //! Searches of simulated systems whose capacity is known: it must be found within the width that is stated.
 
-use super::search::{HELD_UP, MOST_SHORT, MOST_UNEVEN};
-use super::*;
+use super::super::*;
+use super::{HELD_UP, MOST_SHORT, MOST_UNEVEN};
 use proptest::prelude::*;
 use units::{Fraction, Picos};
 

@@ -258,7 +258,7 @@ fn even_frames_are_checked_like_others() {
 
 #[test]
 fn what_registers_are_after_reset_is_as_the_description_has_it() {
-    let description = include_str!("../../../../hdl/regs/module.rdl");
+    let description = include_str!("../../../../../hdl/regs/module.rdl");
     for (register, value) in
         RESET.iter().filter(|(register, _)| register.fields.len() == 1 && register.name != "memory")
     {
