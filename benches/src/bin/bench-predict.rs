@@ -28,6 +28,7 @@ fn main() -> ExitCode {
     let length = if has("--quick") { "--quick" } else { "" };
     weigh(&format!("weigh http {length}"), state.path());
     let mut cases = forecasts::of_http();
+    cases.extend(forecasts::of_http_between());
     if !has("--http-only") {
         let length = if has("--quick") { "--trials 2 --packets 100k" } else { "" };
         weigh(&format!("weigh packets --port mem,packet --sizes 64,1518 {length}"), state.path());
