@@ -64,13 +64,13 @@ def tell(session, what):
 
 
 def ends_with_parent(what=signal.SIGKILL):
-    """The kernel sends this process a signal when its parent ends, even by SIGKILL (PR_SET_PDEATHSIG)."""
+    """The kernel sends this process a signal when its parent ends, also one that is killed (PR_SET_PDEATHSIG)."""
     ctypes.CDLL(None).prctl(1, what)
 
 
 def guard():
-    """Starts a process that kills the session whose number is written to the returned file, as soon as this one
-    has ended, in whatever way."""
+    """Starts a process that kills the session whose number is written to the returned file, as soon as this one has
+    ended, in whatever way. (The kernel hangs up what stands still only where a terminal or a shell's jobs are.)"""
     reader, writer = os.pipe()
     if os.fork():
         os.close(reader)

@@ -8,10 +8,10 @@ TOOLS    a text that names the versions of the tools
 SOURCE   a file, or a folder with all that is in it; links are followed
 
 The hash is that of TOOLS, COMMAND, this script, and names, permissions to execute and contents of the sources.
-With another hash, or a stamp that cannot be read, the check runs, and a check that does not pass leaves a
-stamp that no sources have. Where there is no STAMP, as in a fresh clone, one of the same name in hdl/stamps
-(kept in the repository, written by `make stamps`) is compared instead. If the check does not run, what it said
-last (its totals) is printed again, and the status is 0. With STAMPS=no in the environment it runs.
+With another hash, or a stamp that cannot be read, the check runs, and a check that does not pass leaves a stamp
+that no sources have. Where there is no STAMP, as in a fresh clone, one of the same name in hdl/stamps (kept in the
+repository, written by `make stamps`) is as good: its hash is compared in the same way. If the check does not run,
+what it said last (its totals) is printed again, and the status is 0. With STAMPS=no in the environment it runs.
 """
 
 import hashlib
@@ -102,8 +102,9 @@ def main():
         return 0
 
     write(stamp, f"{NOT_PASSED}\n")
-    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    check = subprocess.Popen(command, **both, preexec_fn=lambda: ends_with_parent(signal.SIGTERM))
+    check = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=lambda: ends_with_parent(signal.SIGTERM)
+    )
     last = b""
     for line in check.stdout:
         sys.stdout.buffer.write(line)
