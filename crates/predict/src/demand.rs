@@ -1,5 +1,7 @@
 //! What a plan asks for, in figures.
 
+use std::net::IpAddr;
+
 /// How much is asked for at the most, in requests or frames a second.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Asked {
@@ -47,8 +49,9 @@ pub struct RequestDemand {
     pub opened_per_request: f64,
     /// The share of the requests that is HTTPS.
     pub tls_share: f64,
-    /// Local addresses and addresses of the target that connections are spread over.
-    pub source_addresses: u32,
+    /// Local addresses that connections leave from; empty if the kernel chooses.
+    pub source_ips: Vec<IpAddr>,
+    /// Addresses of the target that connections are spread over.
     pub target_addresses: u32,
     /// Of the first URL, or the proxy.
     pub host: Option<String>,

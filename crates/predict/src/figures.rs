@@ -27,6 +27,7 @@ pub(super) fn all(demand: &Demand, estimate: &Estimate, supply: &Supply) -> Vec<
     if let Some(requests) = &demand.requests {
         all.extend(memory(requests, estimate, supply));
         all.extend(descriptors(demand, requests, supply));
+        all.extend(source_ips(requests, supply));
         all.extend(ports(demand, requests, supply));
         all.extend(tracked_requests(demand, requests, supply));
         all.extend(accept_queue(demand, requests, supply));
@@ -203,12 +204,22 @@ fn descriptors(demand: &Demand, requests: &RequestDemand, supply: &Supply) -> Op
     Some(figure("descriptors", "count", outlook, says).of(needs, has).advise(advice))
 }
 
+/// Said only where one is no address of this machine.
+fn source_ips(requests: &RequestDemand, supply: &Supply) -> Option<Figure> {
+    let strange = requests.source_ips.iter().find(|ip| supply.strange_ips.contains(ip))?;
+    let says = format!("nothing can leave from {strange}: it is no address of this machine");
+    let (needs, has) = (requests.source_ips.len(), requests.source_ips.len() - supply.strange_ips.len());
+    let found = figure("source IPs", "count", Outlook::Invalid, says).of(needs as f64, has as f64);
+    Some(found.advise("give --source-ip an address of this machine (ip address)"))
+}
+
 /// Local ports: for open connections, and for those in TIME_WAIT.
 fn ports(demand: &Demand, requests: &RequestDemand, supply: &Supply) -> Option<Figure> {
     if requests.is_unix {
         return None;
     }
-    let pairs = u64::from(requests.source_addresses) * u64::from(requests.target_addresses);
+    let sources = requests.source_ips.len().max(1) as u64;
+    let pairs = sources * u64::from(requests.target_addresses);
     let has = (supply.ports? * pairs) as f64;
     let open = f64::from(requests.connections);
     let advice = "add --source-ip addresses, keep connections alive, or widen net.ipv4.ip_local_port_range";

@@ -69,7 +69,7 @@ fn requests(plan: &Plan, connections: Option<u32>) -> RequestDemand {
         names_connections: connections.is_some(),
         opened_per_request,
         tls_share: urls.tls_share,
-        source_addresses: connection.source_ips.len().max(1) as u32,
+        source_ips: connection.source_ips.clone(),
         target_addresses: fixed.len().max(1) as u32,
         host: host.clone(),
         is_loopback: match fixed.is_empty() {
@@ -230,7 +230,7 @@ mod tests {
         let found = demand(text).requests.unwrap();
         assert_eq!((found.connections, found.names_connections), (8, true));
         assert_eq!((found.opened_per_request, found.tls_share), (0.25, 1.0));
-        assert_eq!((found.source_addresses, found.is_loopback), (2, true));
+        assert_eq!((found.source_ips.len(), found.is_loopback), (2, true));
         let remote =
             demand("url = \"http://198.18.0.1/\"\n[load]\nrate = \"1k\"\n[connection]\nkeep_alive = false\n");
         let found = remote.requests.unwrap();

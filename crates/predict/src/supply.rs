@@ -3,6 +3,8 @@
 //! Everything is read from files under a root, so that it is tested on fixtures; what is absent is `None`,
 //! never guessed.
 
+use crate::Demand;
+use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 
 /// `net.ipv4.tcp_tw_reuse`: whether a port whose last connection is in TIME_WAIT may be taken again after a
@@ -31,6 +33,8 @@ pub struct Conntrack {
 pub struct Supply {
     /// CPUs that this process may use.
     pub usable: Vec<u32>,
+    /// Addresses that connections are to leave from, and that are not this machine's.
+    pub strange_ips: Vec<IpAddr>,
     /// Available, in bytes.
     pub memory_bytes: Option<u64>,
     /// The hard limit on open files, which the engine raises its own to; `None` also where there is none.
@@ -57,6 +61,12 @@ impl Supply {
         self.usable.len().max(1) as u32
     }
 
+    /// The same, with those of the demand's source addresses that cannot be bound here.
+    pub fn for_demand(self, demand: &Demand) -> Self {
+        let ips = demand.requests.iter().flat_map(|requests| &requests.source_ips).copied();
+        Self { strange_ips: ips.filter(|ip| UdpSocket::bind((*ip, 0)).is_err()).collect(), ..self }
+    }
+
     /// This machine, now. `interface` is the one that frames leave from.
     pub fn read(interface: Option<&str>) -> Self {
         Self::read_at(Path::new("/"), interface)
@@ -69,6 +79,7 @@ impl Supply {
         let sysctl = |name: &str| number(&format!("proc/sys/net/{name}"));
         let of_interface = |file: &str| number(&format!("sys/class/net/{}/{file}", interface?));
         Self {
+            strange_ips: Vec::new(),
             usable: text("proc/self/status").and_then(|text| allowed(&text)).unwrap_or_else(|| vec![0]),
             memory_bytes: text("proc/meminfo")
                 .and_then(|text| field(&text, "MemAvailable:"))

@@ -46,6 +46,7 @@ fn profile() -> Profile {
 fn supply() -> Supply {
     Supply {
         usable: vec![0, 1],
+        strange_ips: Vec::new(),
         memory_bytes: Some(1 << 30),
         descriptors: Some(20_000),
         ports: Some(28_232),
@@ -120,6 +121,18 @@ fn more_threads_carry_more_as_far_as_there_are_cpus() {
     assert_eq!((peak(1), peak(2), peak(4)), (Some(1e5), Some(2e5), Some(2e5)));
     let four = forecast(&http("load.rate = \"1k\"\nengine.threads = 4"));
     assert_eq!((four.figure("threads").unwrap().outlook, four.outlook), (Outlook::Grey, Outlook::Grey));
+}
+
+#[test]
+fn a_source_address_that_is_not_this_machines_is_invalid() {
+    let asked = |ip: &str| {
+        let demand = http(&format!("load.rate = \"1k\"\nconnection.source_ips = [\"{ip}\"]"));
+        let supply = supply().for_demand(&demand);
+        Forecast::of(&demand, Ok(&profile()), &supply)
+    };
+    let figure = |forecast: &Forecast| forecast.figure("source IPs").map(|figure| figure.outlook);
+    assert_eq!(figure(&asked("127.0.0.1")), None);
+    assert_eq!(figure(&asked("198.18.255.254")), Some(Outlook::Invalid));
 }
 
 #[test]

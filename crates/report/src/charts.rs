@@ -132,9 +132,8 @@ fn net_and_gross(timeline: &Timeline, result: &RunResult) -> Chart {
         ("gross p99", Tone::Color(5), |row| row.latency_p99_ns),
     ];
     let title = "Latency over time: net, gross and the tare between them";
-    let caption = "Gross is from the moment a request was due until its response was complete and read; net \
-                   is that without tare, the generator's own part. The band is what the tare makes of p99. On a \
-                   logarithmic scale.";
+    let caption = "Gross is from the moment a request was due until its response was read; net is that \
+                   without tare, the generator's own part. The band is what the tare makes of p99. Logarithmic.";
     let mut chart = times_over_time(timeline, result, "latency", title, caption, &kinds);
     let place = |name: &str| chart.series().iter().position(|series| series.name == name);
     if let (Some(upper), Some(lower)) = (place("gross p99"), place("net p99")) {

@@ -175,7 +175,7 @@ impl Examination {
 
 /// What the machine has, with what only the interface itself tells of its queue and ring.
 fn supply(asked: &Asked, devices: &[Device]) -> Supply {
-    let supply = Supply::read(asked.interface());
+    let supply = Supply::read(asked.interface()).for_demand(&asked.demand);
     let device = devices.iter().find(|device| Some(device.name.as_str()) == asked.interface());
     let Some(device) = device else { return supply };
     Supply {
