@@ -152,6 +152,7 @@ criteria! {
     UnreadP99 = "unread.p99": Net, Nanoseconds AtMost, Degraded, Throughout, TheRun;
     UnreadP999 = "unread.p99_9": Net, Nanoseconds AtMost, Degraded, Throughout, TheRun;
     StampsContradicted = "stamps.contradicted": Net, Share AtMost, Degraded, Throughout, TheRun;
+    TargetDelayed = "target.delayed": Net, Nanoseconds AtMost, Degraded, Throughout, ThisMachine;
 
     CpuThread = "cpu.thread": Capacity, Share AtMost, Invalid, Throughout, ThisMachine;
     Runqueue = "runqueue": Capacity, Share AtMost, Invalid, Throughout, ThisMachine;

@@ -118,6 +118,7 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
     }
     criteria.extend(percentiles::unread(totals, &machine));
     criteria.push(contradicted(totals));
+    criteria.extend(machine.target_delayed(totals));
     criteria.extend(machine.criteria(behind));
     criteria.extend([dropped(totals, health), links_lost(health)]);
     criteria.extend(of_every_load(totals, health, conditions));

@@ -61,12 +61,6 @@ pub(crate) fn policy(stat: &str) -> Option<u64> {
     after_name.split_ascii_whitespace().nth(41 - 3)?.parse().ok()
 }
 
-/// Field 19 (`nice`) of `stat`.
-pub(crate) fn nice(stat: &str) -> Option<i64> {
-    let after_name = &stat[stat.rfind(')')? + 1..];
-    after_name.split_ascii_whitespace().nth(19 - 3)?.parse().ok()
-}
-
 /// Inodes of the sockets in `net/tcp` or `net/tcp6` whose local port is one of `ports`.
 pub(crate) fn sockets_on(table: &str, ports: &[u16]) -> Vec<u64> {
     let one = |line: &str| {

@@ -68,8 +68,25 @@ fn a_target_that_a_spinning_thread_keeps_from_its_cpu_makes_the_run_invalid() {
     }
 }
 
+/// The same in bursts: for a hundredth of the run, and for most of the requests.
+#[test]
+fn a_target_that_waits_in_bursts_alone_is_in_no_valid_run() {
+    let _alone = alone();
+    need_root();
+    let target = Target::start("--no-truth --workers 1 --cpus 1");
+    let load = "--stages 40:1s,40:3s,5k:10ms,5k:60ms,40:10ms,40:1s --threads 1 --cpus 1";
+    let starved = Tare::http(&format!("{load} --spin always --priority real-time {}", target.url())).run();
+    assert!(starved.int("net_ns.p50") > 1_000_000, "the target was not kept waiting: {starved}");
+    assert!(
+        starved.failing().iter().any(|c| ["target.delayed", "target.waited"].contains(&c.name.as_str())),
+        "{starved}"
+    );
+    assert_ne!(starved.word(), "VALID", "{starved}");
+}
+
 /// What other programs on this machine, or its hypervisor, do to a run; the test has no hold over them.
-const MACHINE: [&str; 6] = ["runqueue", "same_core", "target.waited", "others.waited", "steal", "throttled"];
+const MACHINE: [&str; 7] =
+    ["runqueue", "same_core", "target.delayed", "target.waited", "others.waited", "steal", "throttled"];
 
 #[test]
 fn a_slow_target_leaves_the_verdict_valid() {

@@ -1,10 +1,13 @@
 //! The machine under the generator: what the engine threads' time went to, and what would give them more.
 
 use super::frames::Flags;
-use super::{Conditions, Loop, share};
+use super::{Conditions, Loop, at_least, share};
 use crate::criterion::CriterionId;
 use crate::health::{HealthSummary, ThreadHealth};
+use crate::series::Series;
+use crate::totals::RunTotals;
 use crate::verdict::Criterion;
+use units::Picos;
 
 /// Shares of a shorter time are not judged: the kernel counts a CPU's work and steal in ticks of 10 ms.
 const LEAST_SPAN_NS: u64 = 100_000_000;
@@ -18,6 +21,9 @@ const CROWDED: f64 = 0.05;
 /// A target that waits for a thread's CPU for more than this share of the time makes about half as many responses
 /// late (a long wait counts with the brief ones around it), and so moves the 99th percentile.
 const HELD_UP: f64 = 0.02;
+
+/// A target that waits for so long for each response is not told from the noise of waking.
+const UNFELT: Picos = Picos::from_micros(20);
 
 /// Others that wait for a thread's CPU for more than this share of the time may have hardly got it.
 const STARVED: f64 = 0.25;
@@ -186,6 +192,22 @@ impl<'a> Machine<'a> {
         let doubled = thread.target_waited_ns >= thread.target_ran_ns;
         let criterion = Criterion::new(CriterionId::TargetWaited, share, HELD_UP);
         let criterion = criterion.invalid_beyond(doubled.then_some(STARVED));
+        Some(criterion.advise(|| self.waited("the target", index, share, &thread.target_waiter.1)))
+    }
+
+    /// The same for each response: where requests come in bursts, a target that waits for a hundredth of the run
+    /// may wait in all of them. It is held against the fastest responses, which have waited the least.
+    pub fn target_delayed(&self, totals: &RunTotals) -> Option<Criterion> {
+        let (index, share) = self.worst(ThreadHealth::target_waited_share)?;
+        // Then `target.waited` says so.
+        if share > HELD_UP {
+            return None;
+        }
+        let thread = &self.health.threads[index];
+        let net = totals.series.of(Series::Net);
+        let delayed = thread.target_waited_ns as f64 / net.len().max(1) as f64;
+        let limit = at_least(UNFELT, net.value_at_quantile(0.1) as f64 / 10.0);
+        let criterion = Criterion::new(CriterionId::TargetDelayed, delayed, limit);
         Some(criterion.advise(|| self.waited("the target", index, share, &thread.target_waiter.1)))
     }
 

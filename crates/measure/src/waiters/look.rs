@@ -106,7 +106,6 @@ struct Waiter {
     name: String,
     core: u32,
     is_target: bool,
-    is_nice: bool,
 }
 
 impl Look {
@@ -197,7 +196,7 @@ impl Look {
             if followed_ns.is_none() && self.begin_to_follow(tid, task, waiter.core).is_some() {
                 self.seen.entry(tid).and_modify(|seen| seen.followed_ns = Some(0));
             }
-        } else if !waiter.is_nice {
+        } else {
             let waited =
                 Waited { others_ns: gained.waited_ns, others_longest: longest, ..Waited::on(waiter.core) };
             at(&mut self.found, waiter.core).add(waited);
@@ -249,8 +248,7 @@ impl Look {
         }
         let is_target = is_own_target || is_of_network(&stat) || self.is_target(pid);
         let core = procfs::last_core(&stat)?;
-        // Who is nice wants to let others go first.
-        Some(Waiter { name: name.to_owned(), core, is_target, is_nice: procfs::nice(&stat)? > 0 })
+        Some(Waiter { name: name.to_owned(), core, is_target })
     }
 
     /// Whether a process has a socket on one of the target's ports.

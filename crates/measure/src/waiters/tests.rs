@@ -114,7 +114,7 @@ fn who_waits_for_which_cpu_is_found() {
             target_ns: 50 * MS,
             target_brief_ns: 0,
             target_ran_ns: 15 * MS,
-            others_ns: 40 * MS,
+            others_ns: 80 * MS,
             target_longest: (30 * MS, "target-0".into()),
             others_longest: (40 * MS, "other".into()),
         },

@@ -38,6 +38,7 @@ fn a_share_of_a_few_milliseconds_is_not_judged_and_none_is_over_one() {
         Id::CpuThread,
         Id::Runqueue,
         Id::SameCore,
+        Id::TargetDelayed,
         Id::TargetWaited,
         Id::OthersWaited,
         Id::Steal,
@@ -114,6 +115,12 @@ fn the_machine_under_the_generator() {
             thread.target_waiter = (1, "server".into());
         });
     }
+    // Little of the time, but 150 us for each of 1 000 responses of 1 ms.
+    alone(Id::TargetDelayed, Word::Degraded, "(server the longest)", |t, h, _| {
+        *t = totals(1_000, 1_000, 1_000_000);
+        let thread = &mut h.threads[0];
+        (thread.target_waited_ns, thread.target_waiter) = (150_000_000, (1, "server".into()));
+    });
     alone(Id::OthersWaited, Word::Degraded, "this is a container", |_, h, _| {
         h.is_blind = true;
         let thread = &mut h.threads[0];
