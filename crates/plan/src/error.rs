@@ -1,6 +1,5 @@
 //! What can be wrong with a plan: where it stands, what was typed, what is wrong, what would be right.
 
-use crate::fields::flag_of;
 use crate::limits::LimitError;
 use std::fmt;
 use thiserror::Error;
@@ -14,13 +13,6 @@ pub struct Place {
     pub flag: Option<&'static str>,
     /// Name of the plan file and the line, from 1.
     pub line: Option<(String, usize)>,
-}
-
-impl Place {
-    pub(crate) fn new(field: impl Into<String>) -> Self {
-        let field = field.into();
-        Self { flag: flag_of(&field), field, line: None }
-    }
 }
 
 /// `plan.toml, line 3: load.rate` for a file, `--rate` for a flag.

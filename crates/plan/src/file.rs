@@ -9,8 +9,8 @@
 //! duration = "30s"
 //! ```
 
-use crate::error::{Place, PlanError};
-use crate::fields::sections_with;
+use crate::error::PlanError;
+use crate::fields::{sections_with, typed_table};
 use crate::suggest::nearest;
 use crate::typed::{HeaderList, Typed, TypedList};
 use serde::Deserialize;
@@ -52,58 +52,58 @@ pub struct PlanFile {
     pub origin: Option<Origin>,
 }
 
-/// `[load]`: when requests are due.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LoadFile {
-    pub parallel: Option<Typed>,
-    pub rate: Option<Typed>,
-    pub poisson: Option<bool>,
-    /// `FROM..TO:OVER`
-    pub ramp: Option<String>,
-    /// `FROM+BY:EVERY..TO`
-    pub step: Option<String>,
-    /// `RATE:OVER,RATE:OVER,…`
-    pub stages: Option<String>,
-    /// `MEAN±AMPLITUDE:PERIOD`
-    pub sine: Option<String>,
-    /// `SIZE:EVERY`
-    pub burst: Option<String>,
-    pub at: Option<String>,
-    pub jitter: Option<Typed>,
+typed_table! {
+    /// `[load]`: when requests are due.
+    pub struct LoadFile, LOAD_FLAGS of "load" {
+        parallel: Typed, "--parallel";
+        rate: Typed, "--rate";
+        poisson: bool, "--poisson";
+        /// `FROM..TO:OVER`
+        ramp: String, "--ramp";
+        /// `FROM+BY:EVERY..TO`
+        step: String, "--step";
+        /// `RATE:OVER,RATE:OVER,…`
+        stages: String, "--stages";
+        /// `MEAN±AMPLITUDE:PERIOD`
+        sine: String, "--sine";
+        /// `SIZE:EVERY`
+        burst: String, "--burst";
+        at: String, "--at";
+        jitter: Typed, "--jitter";
+    }
 }
 
-/// `[stop]`: when the run ends.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StopFile {
-    pub duration: Option<Typed>,
-    pub requests: Option<Typed>,
-    pub grace: Option<Typed>,
-    pub warmup: Option<Typed>,
+typed_table! {
+    /// `[stop]`: when the run ends.
+    pub struct StopFile, STOP_FLAGS of "stop" {
+        duration: Typed, "--duration";
+        requests: Typed, "--requests";
+        grace: Typed, "--grace";
+        warmup: Typed, "--warmup";
+    }
 }
 
-/// `[request]`: what all requests have in common.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RequestSection {
-    pub method: Option<String>,
-    pub headers: Option<HeaderList>,
-    pub body: Option<String>,
-    pub body_file: Option<String>,
-    pub body_stream: Option<String>,
-    /// `1.0` or `1.1`
-    pub http: Option<Typed>,
-    /// `name:password`
-    pub user: Option<String>,
-    pub host: Option<String>,
-    pub expect_continue: Option<bool>,
-    pub follow: Option<Typed>,
-    pub expect: Option<ExpectFile>,
-    pub templates: Option<bool>,
-    pub timeout: Option<Typed>,
-    pub idle_timeout: Option<bool>,
-    pub same_checksum: Option<bool>,
+typed_table! {
+    /// `[request]`: what all requests have in common.
+    pub struct RequestSection, REQUEST_FLAGS of "request" {
+        method: String, "--method";
+        headers: HeaderList, "--header";
+        body: String, "--body";
+        body_file: String, "--body @FILE";
+        body_stream: String, "--body-stream";
+        /// `1.0` or `1.1`
+        http: Typed, "--http";
+        /// `name:password`
+        user: String, "--user";
+        host: String, "--host";
+        expect_continue: bool, "--expect-continue";
+        follow: Typed, "--follow";
+        expect: ExpectFile;
+        templates: bool, "--no-templates";
+        timeout: Typed, "--timeout";
+        idle_timeout: bool, "--idle-timeout";
+        same_checksum: bool, "--same-checksum";
+    }
 }
 
 /// `[[requests]]`, and one JSON line of a file.
@@ -119,83 +119,83 @@ pub struct RequestFile {
     pub expect: Option<ExpectFile>,
 }
 
-/// `expect = { … }`: what an answer must be.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ExpectFile {
-    /// `200`, `"2xx"`, `"200-204"`, or a list of these.
-    pub status: Option<TypedList>,
-    pub body_contains: Option<String>,
-    pub md5: Option<String>,
-    pub sha256: Option<String>,
+typed_table! {
+    /// `expect = { … }`: what an answer must be.
+    pub struct ExpectFile, EXPECT_FLAGS of "request.expect" {
+        /// `200`, `"2xx"`, `"200-204"`, or a list of these.
+        status: TypedList, "--expect-status";
+        body_contains: String, "--expect-body";
+        md5: String, "--expect-md5";
+        sha256: String, "--expect-sha256";
+    }
 }
 
-/// `[connection]`: how connections live.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ConnectionFile {
-    pub keep_alive: Option<bool>,
-    pub requests_per_connection: Option<Typed>,
-    pub pipeline: Option<Typed>,
-    pub ramp_connections: Option<Typed>,
-    pub max_open: Option<Typed>,
-    pub source_ips: Option<Vec<String>>,
-    pub proxy: Option<String>,
-    pub unix: Option<String>,
-    pub no_delay: Option<bool>,
-    pub throttle: Option<Typed>,
+typed_table! {
+    /// `[connection]`: how connections live.
+    pub struct ConnectionFile, CONNECTION_FLAGS of "connection" {
+        keep_alive: bool, "--no-keep-alive";
+        requests_per_connection: Typed, "--requests-per-connection";
+        pipeline: Typed, "--pipeline";
+        ramp_connections: Typed, "--ramp-connections";
+        max_open: Typed, "--max-open";
+        source_ips: Vec<String>, "--source-ip";
+        proxy: String, "--proxy";
+        unix: String, "--unix";
+        no_delay: bool, "--nagle";
+        throttle: Typed, "--throttle";
+    }
 }
 
-/// `[tls]`
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TlsFile {
-    pub ca: Option<String>,
-    pub cert: Option<String>,
-    pub key: Option<String>,
-    pub insecure: Option<bool>,
-    /// `1.2` or `1.3`
-    pub min: Option<Typed>,
-    pub max: Option<Typed>,
-    pub ciphers: Option<Vec<String>>,
-    pub resumption: Option<bool>,
-    pub server_name: Option<String>,
-    pub alpn: Option<Vec<String>>,
+typed_table! {
+    /// `[tls]`
+    pub struct TlsFile, TLS_FLAGS of "tls" {
+        ca: String, "--ca";
+        cert: String, "--cert";
+        key: String, "--key";
+        insecure: bool, "--insecure";
+        /// `1.2` or `1.3`
+        min: Typed, "--tls-min";
+        max: Typed, "--tls-max";
+        ciphers: Vec<String>, "--ciphers";
+        resumption: bool, "--no-resumption";
+        server_name: String, "--sni";
+        alpn: Vec<String>, "--alpn";
+    }
 }
 
-/// `[resolve]`: how names become addresses.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ResolveFile {
-    /// `host:port:address[,address…]`
-    pub fixed: Option<Vec<String>>,
-    /// `any`, `ipv4`, `ipv6`
-    pub family: Option<String>,
-    pub every: Option<Typed>,
+typed_table! {
+    /// `[resolve]`: how names become addresses.
+    pub struct ResolveFile, RESOLVE_FLAGS of "resolve" {
+        /// `host:port:address[,address…]`
+        fixed: Vec<String>, "--resolve";
+        /// `any`, `ipv4`, `ipv6`
+        family: String, "--ipv4/--ipv6";
+        every: Typed, "--resolve-every";
+    }
 }
 
-/// `[engine]`: how the generator itself runs.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EngineFile {
-    pub threads: Option<Typed>,
-    /// `0,2-3`
-    pub cpus: Option<Typed>,
-    /// `auto`, `never`, `always`
-    pub spin: Option<String>,
-    /// `auto`, `normal`, `real-time`
-    pub priority: Option<String>,
-    /// `auto`, `epoll`, `uring`
-    pub io: Option<String>,
+typed_table! {
+    /// `[engine]`: how the generator itself runs.
+    pub struct EngineFile, ENGINE_FLAGS of "engine" {
+        threads: Typed, "--threads";
+        /// `0,2-3`
+        cpus: Typed, "--cpus";
+        /// `auto`, `never`, `always`
+        spin: String, "--spin";
+        /// `auto`, `normal`, `real-time`
+        priority: String, "--priority";
+        /// `auto`, `epoll`, `uring`
+        io: String, "--io";
+    }
 }
 
-/// `[limits]`: what makes the run fail or end early.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LimitsFile {
-    /// `latency.p99 > 50ms`, or a list of these.
-    pub fail_if: Option<TypedList>,
-    pub abort_if: Option<TypedList>,
+typed_table! {
+    /// `[limits]`: what makes the run fail or end early.
+    pub struct LimitsFile, LIMITS_FLAGS of "limits" {
+        /// `latency.p99 > 50ms`, or a list of these.
+        fail_if: TypedList, "--fail-if";
+        abort_if: TypedList, "--abort-if";
+    }
 }
 
 /// The file that a plan was read from, and the line of each of its keys.
@@ -211,15 +211,6 @@ impl PlanFile {
         let (mut file, origin): (Self, _) = read_toml(text, name)?;
         file.origin = Some(origin);
         Ok(file)
-    }
-
-    /// Where `field` stands: its line if it was read from a file, its flag otherwise.
-    pub(crate) fn place(&self, field: impl Into<String>) -> Place {
-        let mut place = Place::new(field);
-        if let Some(origin) = &self.origin {
-            place.line = origin.lines.get(&place.field).map(|line| (origin.name.clone(), *line));
-        }
-        place
     }
 }
 

@@ -24,6 +24,7 @@ mod request_line;
 mod resolve;
 mod shapes;
 mod suggest;
+mod table;
 mod target_url;
 mod template;
 mod typed;

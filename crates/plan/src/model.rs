@@ -282,6 +282,19 @@ pub enum Spin {
     Always,
 }
 
+impl Spin {
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Never, Self::Always];
+
+    /// As it is typed.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Never => "never",
+            Self::Always => "always",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoChoice {
     Auto,

@@ -13,18 +13,32 @@ pub mod capture;
 mod fitting;
 pub mod forward;
 pub mod frames;
+mod lines;
 pub mod pace;
 mod paths;
 pub mod send;
 pub mod sweep;
-mod typing;
+mod when;
 
 use crate::canonical::PlanHash;
 use crate::limits::Limits;
 use std::fmt;
 use toml::de::DeTable;
 
-pub use fitting::{Times, limits};
+pub use fitting::Times;
+pub(crate) use fitting::limits;
+pub(crate) use when::read_bits;
+
+/// Of plans for frames: `(path in the TOML file, how a person gives it on the command line)`.
+pub const FIELDS: [&[(&str, &str)]; 7] = [
+    send::SEND_FLAGS,
+    pace::PACE_FLAGS,
+    capture::CAPTURE_FLAGS,
+    capture::GAPS_FLAGS,
+    forward::FORWARD_FLAGS,
+    sweep::SWEEP_FLAGS,
+    frames::FRAME_FLAGS,
+];
 
 /// What is done with frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,6 +117,7 @@ pub fn command_of(text: &str) -> Option<Command> {
 mod tests {
     use super::*;
     use crate::file::LimitsFile;
+    use crate::table::Table;
     use crate::typed::{Typed, TypedList};
 
     #[test]
@@ -122,7 +137,7 @@ mod tests {
         let judged = PacketPlan::new(
             Command::Send,
             text.clone(),
-            limits(&typed, Command::Send, Times::OfEachFrame).unwrap(),
+            limits(&Table::new("send", None), &typed, Command::Send, Times::OfEachFrame).unwrap(),
         );
         let bare = PacketPlan::new(Command::Send, text.clone(), Limits::default());
         assert_eq!(judged.hash(), bare.hash());

@@ -6,14 +6,14 @@
 //! TOML ──┘
 //! ```
 
-use super::send::quoted;
-use super::typing::Table;
+use super::lines::Lines;
 use super::{Command, PacketPlan, Times, limits};
 use crate::error::PlanError;
+use crate::fields::typed_table;
 use crate::file::{LimitsFile, Origin, read_toml};
+use crate::table::Table;
 use crate::typed::Typed;
 use serde::Deserialize;
-use std::fmt::Write;
 use std::path::PathBuf;
 use std::str::FromStr;
 use units::{Bytes, Count, Picos};
@@ -28,28 +28,28 @@ pub struct CapturePlanFile {
     origin: Option<Origin>,
 }
 
-/// `[capture]`, as typed.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct CaptureFile {
-    pub port: Option<String>,
-    /// In the syntax of pcap-filter(7).
-    pub filter: Option<String>,
-    pub frames: Option<Typed>,
-    pub duration: Option<Typed>,
-    pub queues: Option<Typed>,
-    /// Bytes that are kept of each frame.
-    pub snap: Option<Typed>,
-    /// The file that frames are kept in.
-    pub write: Option<String>,
-    /// Bytes, time or frames of one file.
-    pub rotate: Option<Typed>,
-    /// Files that are kept, the last ones.
-    pub keep: Option<Typed>,
-    /// Bytes that may wait for the disk.
-    pub buffer: Option<Typed>,
-    pub flows: Option<bool>,
-    pub signatures: Option<bool>,
+typed_table! {
+    /// `[capture]`, as typed.
+    pub struct CaptureFile, CAPTURE_FLAGS of "capture" {
+        port: String, "PORT";
+        /// In the syntax of pcap-filter(7).
+        filter: String, "FILTER";
+        frames: Typed, "--frames (-n)";
+        duration: Typed, "--duration (-t)";
+        queues: Typed, "--queues";
+        /// Bytes that are kept of each frame.
+        snap: Typed, "--snap (-s)";
+        /// The file that frames are kept in.
+        write: String, "--write (-w)";
+        /// Bytes, time or frames of one file.
+        rotate: Typed, "--rotate";
+        /// Files that are kept, the last ones.
+        keep: Typed, "--keep";
+        /// Bytes that may wait for the disk.
+        buffer: Typed, "--buffer";
+        flows: bool, "--no-flows";
+        signatures: bool, "--no-signatures";
+    }
 }
 
 /// A plan file of `tare gaps`.
@@ -62,47 +62,22 @@ pub struct GapsPlanFile {
     origin: Option<Origin>,
 }
 
-/// `[gaps]`, as typed.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct GapsFile {
-    /// A port, or a capture file.
-    pub port: Option<String>,
-    pub filter: Option<String>,
-    /// The one gap that was asked for: nanoseconds, or a time with its unit.
-    pub gap: Option<Typed>,
-    /// A file with one gap in nanoseconds a line.
-    pub list: Option<String>,
-    /// Signatures say when frames were due.
-    pub signed: Option<bool>,
-    pub frames: Option<Typed>,
-    pub duration: Option<Typed>,
+typed_table! {
+    /// `[gaps]`, as typed.
+    pub struct GapsFile, GAPS_FLAGS of "gaps" {
+        /// A port, or a capture file.
+        port: String, "FILE or PORT";
+        filter: String, "FILTER";
+        /// The one gap that was asked for: nanoseconds, or a time with its unit.
+        gap: Typed, "--gap (-d)";
+        /// A file with one gap in nanoseconds a line.
+        list: String, "--gaps (-D)";
+        /// Signatures say when frames were due.
+        signed: bool, "--signed";
+        frames: Typed, "--frames (-n)";
+        duration: Typed, "--duration (-t)";
+    }
 }
-
-const CAPTURE_FLAGS: &[(&str, &str)] = &[
-    ("port", "PORT"),
-    ("filter", "FILTER"),
-    ("frames", "--frames (-n)"),
-    ("duration", "--duration (-t)"),
-    ("queues", "--queues"),
-    ("snap", "--snap (-s)"),
-    ("write", "--write (-w)"),
-    ("rotate", "--rotate"),
-    ("keep", "--keep"),
-    ("buffer", "--buffer"),
-    ("flows", "--no-flows"),
-    ("signatures", "--no-signatures"),
-];
-
-const GAPS_FLAGS: &[(&str, &str)] = &[
-    ("port", "FILE or PORT"),
-    ("filter", "FILTER"),
-    ("gap", "--gap (-d)"),
-    ("list", "--gaps (-D)"),
-    ("signed", "--signed"),
-    ("frames", "--frames (-n)"),
-    ("duration", "--duration (-t)"),
-];
 
 /// What `tare capture` does.
 #[derive(Clone, Debug, PartialEq)]
@@ -176,15 +151,15 @@ impl CapturePlanFile {
     /// # Errors
     /// The first thing that is wrong: which flag or line, what was typed, what would be right.
     pub fn resolve(&self) -> Result<(CapturePlan, PacketPlan), PlanError> {
-        let table = Table { name: "capture", flags: CAPTURE_FLAGS, origin: self.origin.as_ref() };
+        let table = Table::new("capture", self.origin.as_ref());
         let typed = &self.capture;
         let plan = CapturePlan {
             port: table.port("port", typed.port.as_ref(), PORT)?,
             filter: filter(&typed.filter),
             frames: table.count("frames", &typed.frames, 1, MOST)?,
             duration: table.time("duration", &typed.duration)?,
-            queues: table.count("queues", &typed.queues, 1, 1_024)?.unwrap_or(1) as u32,
-            snap: table.count("snap", &typed.snap, 14, 262_144)?.map(|snap| snap as u32),
+            queues: table.number("queues", &typed.queues, 1, 1_024)?.unwrap_or(1),
+            snap: table.number("snap", &typed.snap, 14, 262_144)?,
             file: typed.file(&table)?,
             flows: typed.flows.unwrap_or(true),
             signatures: typed.signatures.unwrap_or(true),
@@ -192,7 +167,11 @@ impl CapturePlanFile {
         let text = plan.to_toml();
         Ok((
             plan,
-            PacketPlan::new(Command::Capture, text, limits(&self.limits, Command::Capture, Times::None)?),
+            PacketPlan::new(
+                Command::Capture,
+                text,
+                limits(&table, &self.limits, Command::Capture, Times::None)?,
+            ),
         ))
     }
 }
@@ -216,20 +195,13 @@ impl CaptureFile {
         if keep.is_some() && self.rotate.is_none() {
             return Err(table.missing("keep", "--rotate", "without it there is only one file"));
         }
-        let buffer = match &self.buffer {
-            None => Bytes::new(BUFFER),
-            Some(typed) => bytes(table, "buffer", typed.as_str())?,
-        };
+        let buffer = table.parse("buffer", &self.buffer)?.unwrap_or(Bytes::new(BUFFER));
         if !(1_000_000..=64_000_000_000).contains(&buffer.get()) {
             return Err(table.wrong("buffer", &buffer.to_string(), "is out of range", "1MB to 64GB"));
         }
         let rotate = self.rotate.as_ref().map(|typed| rotate(table, typed.as_str())).transpose()?;
         Ok(Some(KeepPlan { path: write.into(), rotate, keep, buffer }))
     }
-}
-
-fn bytes(table: &Table<'_>, key: &str, text: &str) -> Result<Bytes, PlanError> {
-    Bytes::from_str(text).map_err(|error| table.wrong(key, text, error.problem, error.expected))
 }
 
 /// Bytes end with a B; a time ends with its unit; a bare number, or one with k, M or G, is frames.
@@ -271,7 +243,7 @@ impl GapsPlanFile {
     /// # Errors
     /// The first thing that is wrong: which flag or line, what was typed, what would be right.
     pub fn resolve(&self) -> Result<(GapsPlan, PacketPlan), PlanError> {
-        let table = Table { name: "gaps", flags: GAPS_FLAGS, origin: self.origin.as_ref() };
+        let table = Table::new("gaps", self.origin.as_ref());
         let typed = &self.gaps;
         let from = "write a capture file, - for standard input, or a port such as packet:veth0";
         let plan = GapsPlan {
@@ -286,59 +258,19 @@ impl GapsPlanFile {
             _ => Times::OfEachFrame,
         };
         let text = plan.to_toml();
-        Ok((plan, PacketPlan::new(Command::Gaps, text, limits(&self.limits, Command::Gaps, times)?)))
+        Ok((plan, PacketPlan::new(Command::Gaps, text, limits(&table, &self.limits, Command::Gaps, times)?)))
     }
 }
 
 impl GapsFile {
     fn requested(&self, table: &Table<'_>) -> Result<RequestedPlan, PlanError> {
-        let why = "both say which gaps were requested";
-        match (&self.gap, &self.list, self.signed.unwrap_or(false)) {
-            (None, None, false) => Ok(RequestedPlan::Nothing),
-            (Some(gap), None, false) => even(table, gap.as_str()),
-            (None, Some(list), false) => Ok(RequestedPlan::List(list.into())),
-            (None, None, true) => Ok(RequestedPlan::Signed),
-            (Some(_), Some(_), _) => Err(table.both("gap", "list", why)),
-            (Some(_), _, true) => Err(table.both("gap", "signed", why)),
-            (_, Some(_), true) => Err(table.both("list", "signed", why)),
-        }
-    }
-}
-
-/// `13560` is nanoseconds.
-fn even(table: &Table<'_>, text: &str) -> Result<RequestedPlan, PlanError> {
-    let expected = "nanoseconds (13560) or a time (13.56us)";
-    let bare = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'_'));
-    let with_unit = if bare { format!("{text}ns") } else { text.to_owned() };
-    match Picos::from_str(&with_unit) {
-        Ok(gap) if gap.is_zero() => Err(table.wrong("gap", text, "is zero", "a gap above zero")),
-        Ok(gap) => Ok(RequestedPlan::Even(gap)),
-        Err(error) => Err(table.wrong("gap", text, error.problem, expected)),
-    }
-}
-
-/// Lines of canonical TOML.
-struct Lines(String);
-
-impl Lines {
-    fn new(table: &str) -> Self {
-        Self(format!("[{table}]\n"))
-    }
-
-    fn add(&mut self, key: &str, value: impl std::fmt::Display) {
-        let _ = writeln!(self.0, "{key} = {value}");
-    }
-
-    fn text(&mut self, key: &str, value: Option<impl std::fmt::Display>) {
-        if let Some(value) = value {
-            self.add(key, quoted(&value.to_string()));
-        }
-    }
-
-    fn number(&mut self, key: &str, value: Option<impl std::fmt::Display>) {
-        if let Some(value) = value {
-            self.add(key, value);
-        }
+        let is_signed = self.signed.unwrap_or(false);
+        let given = [("gap", self.gap.is_some()), ("list", self.list.is_some()), ("signed", is_signed)];
+        table.only(&given, "both say which gaps were requested")?;
+        let even = table.gap("gap", &self.gap, "")?.map(RequestedPlan::Even);
+        let listed = self.list.as_ref().map(|list| RequestedPlan::List(list.into()));
+        let signed = is_signed.then_some(RequestedPlan::Signed);
+        Ok(even.or(listed).or(signed).unwrap_or(RequestedPlan::Nothing))
     }
 }
 
@@ -365,7 +297,7 @@ impl CapturePlan {
         }
         lines.add("flows", self.flows);
         lines.add("signatures", self.signatures);
-        lines.0
+        lines.finish()
     }
 }
 
@@ -383,7 +315,7 @@ impl GapsPlan {
         }
         lines.number("frames", self.frames);
         lines.text("duration", self.duration);
-        lines.0
+        lines.finish()
     }
 }
 

@@ -2,9 +2,10 @@
 //! sent.
 
 use super::Command;
-use crate::error::{Place, PlanError};
+use crate::error::PlanError;
 use crate::file::LimitsFile;
 use crate::limits::{Figure, Limit, LimitError, Limits, Requests, Time};
+use crate::table::Table;
 use units::{Cause, CausePart, Miss};
 
 /// Whether departures have due times that each frame is held against: not as fast as it goes, nor where the
@@ -19,7 +20,12 @@ pub enum Times {
 ///
 /// # Errors
 /// The expression that is wrong or has no meaning for this command, and what would be right.
-pub fn limits(typed: &LimitsFile, command: Command, times: Times) -> Result<Limits, PlanError> {
+pub(crate) fn limits(
+    table: &Table<'_>,
+    typed: &LimitsFile,
+    command: Command,
+    times: Times,
+) -> Result<Limits, PlanError> {
     let list = |key: &str, list: &Option<crate::typed::TypedList>| {
         let all = list.iter().flat_map(|list| &list.0).enumerate();
         all.map(|(index, typed)| {
@@ -37,7 +43,7 @@ pub fn limits(typed: &LimitsFile, command: Command, times: Times) -> Result<Limi
                 }
             });
             limit.map_err(|error| PlanError::Limit {
-                place: Box::new(Place::new(format!("{key}[{index}]"))),
+                place: table.at(&format!("{key}[{index}]")),
                 error: Box::new(error),
             })
         })
@@ -107,7 +113,7 @@ mod tests {
     fn judged(command: Command, times: Times, limit: &str) -> Result<Limits, String> {
         let fail_if = Some(TypedList(vec![Typed::from(limit)]));
         let typed = LimitsFile { fail_if, ..LimitsFile::default() };
-        limits(&typed, command, times).map_err(|error| error.to_string())
+        limits(&Table::new("send", None), &typed, command, times).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -6,14 +6,14 @@
 //! TOML ──┘
 //! ```
 
-use super::send::quoted;
-use super::typing::Table;
+use super::lines::Lines;
 use super::{Command, PacketPlan, Times, limits};
 use crate::error::PlanError;
+use crate::fields::typed_table;
 use crate::file::{LimitsFile, Origin, read_toml};
+use crate::table::Table;
 use crate::typed::{Typed, TypedList};
 use serde::Deserialize;
-use std::fmt::Write;
 use std::path::PathBuf;
 use units::Picos;
 
@@ -27,55 +27,35 @@ pub struct ForwardPlanFile {
     origin: Option<Origin>,
 }
 
-/// `[forward]`, as typed.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ForwardFile {
-    pub input: Option<String>,
-    /// Without it frames are counted and freed.
-    pub output: Option<String>,
-    /// A file of rules; without it all frames pass.
-    pub rules: Option<String>,
-    /// Look every so often whether the file has changed.
-    pub reload_every: Option<Typed>,
-    /// Two interfaces, and the rules as an XDP program.
-    pub xdp: Option<bool>,
-    /// `pass`, `rules` or `none`.
-    pub back: Option<Typed>,
-    /// `wait`, or the number of tries after which frames are dropped.
-    pub full: Option<Typed>,
-    /// Longest frame, FCS included.
-    pub longest: Option<Typed>,
-    pub threads: Option<TypedList>,
-    pub busy: Option<bool>,
-    pub duration: Option<Typed>,
-    pub frames: Option<Typed>,
-    /// Measure lanes alone: threads × sizes.
-    pub table: Option<bool>,
-    pub sizes: Option<TypedList>,
-    pub trials: Option<Typed>,
-    pub trial: Option<Typed>,
+typed_table! {
+    /// `[forward]`, as typed.
+    pub struct ForwardFile, FORWARD_FLAGS of "forward" {
+        input: String, "IN";
+        /// Without it frames are counted and freed.
+        output: String, "OUT";
+        /// A file of rules; without it all frames pass.
+        rules: String, "--rules";
+        /// Look every so often whether the file has changed.
+        reload_every: Typed, "--reload-every";
+        /// Two interfaces, and the rules as an XDP program.
+        xdp: bool, "--xdp";
+        /// `pass`, `rules` or `none`.
+        back: Typed, "--back";
+        /// `wait`, or the number of tries after which frames are dropped.
+        full: Typed, "--full";
+        /// Longest frame, FCS included.
+        longest: Typed, "--longest";
+        threads: TypedList, "--threads";
+        busy: bool, "--busy";
+        duration: Typed, "--duration (-t)";
+        frames: Typed, "--frames (-n)";
+        /// Measure lanes alone: threads × sizes.
+        table: bool, "--table";
+        sizes: TypedList, "--sizes";
+        trials: Typed, "--trials";
+        trial: Typed, "--trial";
+    }
 }
-
-/// `(key of [forward], flag)`, in canonical order.
-pub const FORWARD_FLAGS: &[(&str, &str)] = &[
-    ("input", "IN"),
-    ("output", "OUT"),
-    ("rules", "--rules"),
-    ("reload_every", "--reload-every"),
-    ("xdp", "--xdp"),
-    ("back", "--back"),
-    ("full", "--full"),
-    ("longest", "--longest"),
-    ("threads", "--threads"),
-    ("busy", "--busy"),
-    ("duration", "--duration (-t)"),
-    ("frames", "--frames (-n)"),
-    ("table", "--table"),
-    ("sizes", "--sizes"),
-    ("trials", "--trials"),
-    ("trial", "--trial"),
-];
 
 /// What `tare forward` does.
 #[derive(Clone, Debug, PartialEq)]
@@ -153,7 +133,7 @@ impl ForwardPlanFile {
     }
 
     fn table(&self) -> Table<'_> {
-        Table { name: "forward", flags: FORWARD_FLAGS, origin: self.origin.as_ref() }
+        Table::new("forward", self.origin.as_ref())
     }
 
     /// Checks everything and fills in the defaults.
@@ -172,7 +152,7 @@ impl ForwardPlanFile {
             PacketPlan::new(
                 Command::Forward,
                 text,
-                limits(&self.limits, Command::Forward, Times::OfEachFrame)?,
+                limits(&table, &self.limits, Command::Forward, Times::OfEachFrame)?,
             ),
         ))
     }
@@ -204,7 +184,7 @@ impl ForwardPlanFile {
                 true => SIZES.to_vec(),
                 false => sizes.into_iter().map(|size| size as usize).collect(),
             },
-            trials: table.count("trials", &typed.trials, 1, 1_000)?.unwrap_or(5) as u32,
+            trials: table.number("trials", &typed.trials, 1, 1_000)?.unwrap_or(5),
             trial: table.time("trial", &typed.trial)?.unwrap_or(Picos::from_millis(100)),
         })
     }
@@ -235,10 +215,7 @@ impl ForwardPlanFile {
         let why = "write packet:veth0, xdp:veth0, mem:a, pcap:in.pcapng or an interface";
         let plan = BetweenPlan {
             input: table.port("input", typed.input.as_ref(), why)?,
-            output: match &typed.output {
-                None => None,
-                output => Some(table.port("output", output.as_ref(), why)?),
-            },
+            output: table.port_if_any("output", typed.output.as_ref())?,
             rules: typed.rules.as_ref().map(PathBuf::from),
             reload_every: table.time("reload_every", &typed.reload_every)?,
             xdp: typed.xdp.unwrap_or(false),
@@ -313,8 +290,8 @@ impl ForwardPlanFile {
         match &self.forward.full {
             None => Ok(None),
             Some(typed) if typed.as_str() == "wait" => Ok(None),
-            full @ Some(typed) => match table.count("full", full, 1, 1_000_000) {
-                Ok(tries) => Ok(tries.map(|tries| tries as u32)),
+            full @ Some(typed) => match table.number("full", full, 1, 1_000_000) {
+                Ok(tries) => Ok(tries),
                 Err(_) => {
                     let expected =
                         "wait, or the number of tries after which a frame is dropped (1 to 1000000)";
@@ -345,63 +322,45 @@ fn counts(
 impl ForwardPlan {
     /// The canonical text.
     pub fn to_toml(&self) -> String {
-        let mut out = String::from("[forward]\n");
-        let mut line = |key: &str, value: String| {
-            let _ = writeln!(out, "{key} = {value}");
-        };
+        let mut lines = Lines::new("forward");
         match self {
-            Self::Between(plan) => plan.lines(&mut line),
-            Self::Table(plan) => plan.lines(&mut line),
+            Self::Between(plan) => plan.add_to(&mut lines),
+            Self::Table(plan) => plan.add_to(&mut lines),
         }
-        out
+        lines.finish()
     }
 }
 
-fn path(path: &std::path::Path) -> String {
-    quoted(&path.to_string_lossy())
-}
-
 impl BetweenPlan {
-    fn lines(&self, line: &mut dyn FnMut(&str, String)) {
-        line("input", quoted(&self.input));
-        if let Some(output) = &self.output {
-            line("output", quoted(output));
-        }
-        if let Some(rules) = &self.rules {
-            line("rules", path(rules));
-        }
-        if let Some(every) = self.reload_every {
-            line("reload_every", quoted(&every.to_string()));
-        }
-        line("xdp", self.xdp.to_string());
-        if self.output.is_some() {
-            line("back", quoted(self.back.name()));
-        }
+    fn add_to(&self, lines: &mut Lines) {
+        lines.text("input", Some(&self.input));
+        lines.text("output", self.output.as_ref());
+        lines.text("rules", self.rules.as_ref().map(|rules| rules.display()));
+        lines.text("reload_every", self.reload_every);
+        lines.add("xdp", self.xdp);
+        lines.text("back", self.output.is_some().then_some(self.back.name()));
         if !self.xdp {
-            line("full", self.tries.map_or_else(|| quoted("wait"), |tries| tries.to_string()));
-            line("longest", self.longest.to_string());
-            line("threads", self.threads.to_string());
-            line("busy", self.busy.to_string());
+            match self.tries {
+                None => lines.text("full", Some("wait")),
+                Some(tries) => lines.add("full", tries),
+            }
+            lines.add("longest", self.longest);
+            lines.add("threads", self.threads);
+            lines.add("busy", self.busy);
         }
-        if let Some(duration) = self.duration {
-            line("duration", quoted(&duration.to_string()));
-        }
-        if let Some(frames) = self.frames {
-            line("frames", frames.to_string());
-        }
+        lines.text("duration", self.duration);
+        lines.number("frames", self.frames);
     }
 }
 
 impl TablePlan {
-    fn lines(&self, line: &mut dyn FnMut(&str, String)) {
-        if let Some(rules) = &self.rules {
-            line("rules", path(rules));
-        }
-        line("threads", format!("{:?}", self.threads));
-        line("table", "true".to_owned());
-        line("sizes", format!("{:?}", self.sizes));
-        line("trials", self.trials.to_string());
-        line("trial", quoted(&self.trial.to_string()));
+    fn add_to(&self, lines: &mut Lines) {
+        lines.text("rules", self.rules.as_ref().map(|rules| rules.display()));
+        lines.add("threads", format_args!("{:?}", self.threads));
+        lines.add("table", true);
+        lines.add("sizes", format_args!("{:?}", self.sizes));
+        lines.add("trials", self.trials);
+        lines.text("trial", Some(self.trial));
     }
 }
 

@@ -21,7 +21,8 @@ mod trial;
 mod values;
 mod vary;
 
-use crate::error::{Place, PlanError};
+use crate::error::PlanError;
+use crate::table::Table;
 use crate::typed::{Typed, TypedList};
 use serde::Deserialize;
 use std::fmt::Write;
@@ -58,9 +59,13 @@ macro_rules! stream_fields {
             pub sign: Option<bool>,
         }
 
-        /// Key of `[frames]` and the flag that sets it.
-        pub const FRAME_FLAGS: &[(&str, &str)] = &[
-            ("seed", "--seed"), ("pcap", "--pcap"), $((stringify!($name), $flag),)* ("vary", "--vary"), ("sign", "--sign"),
+        /// Path of each key of `[frames]` and the flag that sets it.
+        pub(crate) const FRAME_FLAGS: &[(&str, &str)] = &[
+            ("frames.seed", "--seed"),
+            ("frames.pcap", "--pcap"),
+            $((concat!("frames.", stringify!($name)), $flag),)*
+            ("frames.vary", "--vary"),
+            ("frames.sign", "--sign"),
         ];
 
         impl FramesFile {
@@ -200,21 +205,29 @@ fn put(address: &mut Mac, is_given: bool, known: Option<Mac>) {
     }
 }
 
-/// Makes frames of what was typed. `place` says where a field stands (`frames.stream[1].src`): line or flag.
-///
-/// # Errors
-/// The field, what was typed, what is wrong and what would be right.
-pub fn resolve(file: &FramesFile, place: &dyn Fn(&str) -> Place) -> Result<Frames, PlanError> {
-    let seed = seed(file, place)?;
+impl FramesFile {
+    /// Makes frames of what was typed as flags.
+    ///
+    /// # Errors
+    /// The flag, what was typed, what is wrong and what would be right.
+    pub fn resolve(&self) -> Result<Frames, PlanError> {
+        resolve(self, &Table::new("frames", None))
+    }
+}
+
+/// Makes frames of what was typed. `table` is that of the plan, and knows where a field stands
+/// (`frames.stream[1].src`): line or flag.
+pub(super) fn resolve(file: &FramesFile, table: &Table<'_>) -> Result<Frames, PlanError> {
+    let seed = seed(file, table)?;
     if file.pcap.is_some() {
-        return taken::resolve(file, place, seed);
+        return taken::resolve(file, table, seed);
     }
     let common = file.common();
     let empty = Vec::new();
     let listed = file.stream.as_ref().unwrap_or(&empty);
     if listed.is_empty() {
         let keys = Vec::new();
-        let made = Reader { typed: &common, own: &keys, number: None, place }.read(seed)?;
+        let made = Reader { typed: &common, own: &keys, number: None, table }.read(seed)?;
         let text = format!("[frames]\nseed = {seed}\n{}", made.text);
         let spec = Spec { streams: vec![made.spec], seed };
         return Ok(Frames { source: FrameSource::Made { spec, macs: vec![made.macs] }, text });
@@ -223,39 +236,29 @@ pub fn resolve(file: &FramesFile, place: &dyn Fn(&str) -> Place) -> Result<Frame
     let (mut streams, mut macs) = (Vec::new(), Vec::new());
     for (number, stream) in listed.iter().enumerate() {
         let (typed, own) = stream.over(&common);
-        let made = Reader { typed: &typed, own: &own, number: Some(number), place }.read(seed)?;
+        let made = Reader { typed: &typed, own: &own, number: Some(number), table }.read(seed)?;
         let _ = write!(text, "\n[[frames.stream]]\nweight = {}\n{}", made.spec.weight, made.text);
         streams.push(made.spec);
         macs.push(made.macs);
     }
     let spec = Spec { streams, seed };
-    together(&spec, place)?;
+    together(&spec, table)?;
     Ok(Frames { source: FrameSource::Made { spec, macs }, text })
 }
 
 /// What only all streams together can get wrong: their number and weights.
-fn together(spec: &Spec, place: &dyn Fn(&str) -> Place) -> Result<(), PlanError> {
-    let problem = match wire::Template::build(spec) {
-        Ok(_) => return Ok(()),
-        Err(error) => error.to_string(),
-    };
-    Err(PlanError::Value {
-        place: Box::new(place("frames.stream")),
-        value: format!("{} streams", spec.streams.len()),
-        problem: format!("is not possible: {problem}"),
-        expected: "up to 256 streams with small weights".to_owned(),
+fn together(spec: &Spec, table: &Table<'_>) -> Result<(), PlanError> {
+    wire::Template::build(spec).map(drop).map_err(|error| {
+        let (all, problem) = (format!("{} streams", spec.streams.len()), format!("is not possible: {error}"));
+        table.wrong("frames.stream", &all, problem, "up to 256 streams with small weights")
     })
 }
 
-fn seed(file: &FramesFile, place: &dyn Fn(&str) -> Place) -> Result<u64, PlanError> {
-    let Some(typed) = &file.seed else { return Ok(SEED) };
+fn seed(file: &FramesFile, table: &Table<'_>) -> Result<u64, PlanError> {
+    let Some(text) = file.seed.as_ref().map(Typed::as_str) else { return Ok(SEED) };
     // TOML has no integers beyond 63 bits, and the canonical text writes it as one.
-    typed.as_str().parse().ok().filter(|seed| *seed <= i64::MAX as u64).ok_or_else(|| PlanError::Value {
-        place: Box::new(place("frames.seed")),
-        value: typed.as_str().to_owned(),
-        problem: "is not a seed".to_owned(),
-        expected: "a whole number below 2^63".to_owned(),
-    })
+    let seed = text.parse().ok().filter(|seed| *seed <= i64::MAX as u64);
+    seed.ok_or_else(|| table.wrong("frames.seed", text, "is not a seed", "a whole number below 2^63"))
 }
 
 /// Where nobody gives one.

@@ -6,15 +6,15 @@
 //! TOML ──┘
 //! ```
 
-use super::send::{Pace, quoted, read_bits, read_pace};
-use super::typing::Table;
+use super::lines::Lines;
+use super::when::Pace;
 use super::{Command, PacketPlan, Times, limits};
 use crate::error::PlanError;
+use crate::fields::typed_table;
 use crate::file::{LimitsFile, Origin, read_toml};
+use crate::table::Table;
 use crate::typed::Typed;
 use serde::Deserialize;
-use std::fmt::Write;
-use std::str::FromStr;
 use units::{Picos, Priority};
 
 /// A plan file of `tare pace`.
@@ -27,44 +27,29 @@ pub struct PacePlanFile {
     origin: Option<Origin>,
 }
 
-/// `[pace]`, as typed.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PaceFile {
-    /// Where the host's frames come from, and answers go to.
-    pub input: Option<String>,
-    /// Where they leave, and answers come from.
-    pub output: Option<String>,
-    pub rate: Option<Typed>,
-    /// Nanoseconds, or a time with its unit.
-    pub gap: Option<Typed>,
-    /// A file with one gap in nanoseconds a line.
-    pub gaps: Option<String>,
-    pub relative: Option<bool>,
-    pub duration: Option<Typed>,
-    pub cpus: Option<Typed>,
-    /// `auto`, `normal`, `real-time`
-    pub priority: Option<Typed>,
-    /// Keep the host back by a queueing discipline before a tap.
-    pub valve: Option<bool>,
-    /// Speed of the link in bits/s, where its driver does not tell it.
-    pub line: Option<Typed>,
+typed_table! {
+    /// `[pace]`, as typed.
+    pub struct PaceFile, PACE_FLAGS of "pace" {
+        /// Where the host's frames come from, and answers go to.
+        input: String, "IN";
+        /// Where they leave, and answers come from.
+        output: String, "OUT";
+        rate: Typed, "--rate";
+        /// Nanoseconds, or a time with its unit.
+        gap: Typed, "--gap (-d)";
+        /// A file with one gap in nanoseconds a line.
+        gaps: String, "--gaps (-D)";
+        relative: bool, "--relative";
+        duration: Typed, "--duration (-t)";
+        cpus: Typed, "--cpus";
+        /// `auto`, `normal`, `real-time`
+        priority: String, "--priority";
+        /// Keep the host back by a queueing discipline before a tap.
+        valve: bool, "--no-valve";
+        /// Speed of the link in bits/s, where its driver does not tell it.
+        line: Typed, "--line";
+    }
 }
-
-/// `(key of [pace], flag)`, in canonical order.
-pub const PACE_FLAGS: &[(&str, &str)] = &[
-    ("input", "IN"),
-    ("output", "OUT"),
-    ("rate", "--rate"),
-    ("gap", "--gap (-d)"),
-    ("gaps", "--gaps (-D)"),
-    ("relative", "--relative"),
-    ("duration", "--duration (-t)"),
-    ("cpus", "--cpus"),
-    ("priority", "--priority"),
-    ("valve", "--no-valve"),
-    ("line", "--line"),
-];
 
 /// What `tare pace` does.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,7 +82,7 @@ impl PacePlanFile {
     }
 
     fn table(&self) -> Table<'_> {
-        Table { name: "pace", flags: PACE_FLAGS, origin: self.origin.as_ref() }
+        Table::new("pace", self.origin.as_ref())
     }
 
     /// Checks everything and fills in the defaults.
@@ -118,9 +103,9 @@ impl PacePlanFile {
             relative: pace.relative.unwrap_or(false),
             duration: table.time("duration", &pace.duration)?,
             cpus: table.cpus("cpus", &pace.cpus)?,
-            priority: table.priority("priority", &pace.priority)?,
+            priority: table.priority("priority", pace.priority.as_deref())?,
             valve: pace.valve.unwrap_or(true),
-            line_bps: line(&table, &pace.line)?,
+            line_bps: table.line("line", &pace.line)?,
         };
         if plan.input == plan.output {
             let why = "the host's frames must leave through another port";
@@ -129,101 +114,51 @@ impl PacePlanFile {
         let text = plan.to_toml();
         Ok((
             plan,
-            PacketPlan::new(Command::Pace, text, limits(&self.limits, Command::Pace, Times::OfEachFrame)?),
+            PacketPlan::new(
+                Command::Pace,
+                text,
+                limits(&table, &self.limits, Command::Pace, Times::OfEachFrame)?,
+            ),
         ))
     }
 
     fn when(&self, table: &Table<'_>) -> Result<Pace, PlanError> {
         let PaceFile { rate, gap, gaps, .. } = &self.pace;
-        match (rate, gap, gaps) {
-            (Some(rate), None, None) => rate_of(table, "rate", rate.as_str()),
-            (None, Some(gap), None) => gap_of(table, gap.as_str()).map(Pace::Gap),
-            (None, None, Some(file)) => Ok(Pace::Gaps(file.into())),
-            (None, None, None) => {
-                Err(table.missing("rate", "a rate, a gap (-d) or a file of gaps (-D)", RATES))
-            }
-            (Some(_), Some(_), _) => Err(table.both("rate", "gap", "both say when frames leave")),
-            (Some(_), None, Some(_)) => Err(table.both("rate", "gaps", "both say when frames leave")),
-            (None, Some(_), Some(_)) => Err(table.both("gap", "gaps", "both say when frames leave")),
+        let given = [("rate", rate.is_some()), ("gap", gap.is_some()), ("gaps", gaps.is_some())];
+        table.only(&given, "both say when frames leave")?;
+        if let Some(rate) = rate {
+            return rate_of(table, "rate", rate.as_str());
+        }
+        match (table.gap("gap", gap, "")?, gaps) {
+            (Some(gap), _) => Ok(Pace::Gap(gap)),
+            (None, Some(file)) => Ok(Pace::Gaps(file.into())),
+            (None, None) => Err(table.missing("rate", "a rate, a gap (-d) or a file of gaps (-D)", RATES)),
         }
     }
 }
 
 fn rate_of(table: &Table<'_>, key: &str, text: &str) -> Result<Pace, PlanError> {
-    match read_pace(text) {
+    match Pace::read(text) {
         Ok(Pace::Max) => Err(table.wrong(key, text, "is not a pace", RATES)),
         Ok(pace) => Ok(pace),
-        Err(problem) => Err(table.wrong(key, text, &problem, RATES)),
-    }
-}
-
-/// `13560` is nanoseconds.
-fn gap_of(table: &Table<'_>, text: &str) -> Result<Picos, PlanError> {
-    let expected = "nanoseconds (13560) or a time (13.56us)";
-    let bare = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'_');
-    let with_unit = if bare { format!("{text}ns") } else { text.to_owned() };
-    match Picos::from_str(&with_unit) {
-        Ok(gap) if gap.is_zero() => Err(table.wrong("gap", text, "is zero", "a gap above zero")),
-        Ok(gap) => Ok(gap),
-        Err(error) => Err(table.wrong("gap", text, error.problem, expected)),
-    }
-}
-
-/// Speed of a link.
-pub(super) fn line(table: &Table<'_>, typed: &Option<Typed>) -> Result<Option<u64>, PlanError> {
-    let Some(typed) = typed else { return Ok(None) };
-    let text = typed.as_str();
-    let bare = text.strip_suffix("bit/s").or(text.strip_suffix("bit")).unwrap_or(text);
-    match read_bits(bare) {
-        Some(bits) if bits > 0 => Ok(Some(bits)),
-        _ => Err(table.wrong("line", text, "is not a link speed", "bits per second such as 10G")),
-    }
-}
-
-/// A rate as `[pace]` and `[sweep]` write it.
-pub(super) fn pace_text(pace: &Pace) -> Option<String> {
-    match pace {
-        Pace::Frames(rate) => Some(rate.to_string()),
-        Pace::Bits { per_second, on_wire } => {
-            Some(format!("{per_second}bit/s{}", if *on_wire { "" } else { ":l2" }))
-        }
-        Pace::Line { millionths } => Some(format!("{}.{:04}%", millionths / 10_000, millionths % 10_000)),
-        _ => None,
+        Err(problem) => Err(table.wrong(key, text, problem, RATES)),
     }
 }
 
 impl PacePlan {
     /// The canonical text.
     pub fn to_toml(&self) -> String {
-        let mut out = String::from("[pace]\n");
-        let mut line = |key: &str, value: &str| {
-            let _ = writeln!(out, "{key} = {value}");
-        };
-        line("input", &quoted(&self.input));
-        line("output", &quoted(&self.output));
-        if let Some(rate) = pace_text(&self.pace) {
-            line("rate", &quoted(&rate));
-        }
-        match &self.pace {
-            Pace::Gap(gap) => line("gap", &quoted(&gap.to_string())),
-            Pace::Gaps(file) => line("gaps", &quoted(&file.to_string_lossy())),
-            _ => {}
-        }
-        line("relative", &self.relative.to_string());
-        if let Some(duration) = self.duration {
-            line("duration", &quoted(&duration.to_string()));
-        }
-        if !self.cpus.is_empty() {
-            line("cpus", &quoted(&self.cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")));
-        }
-        if self.priority != Priority::Auto {
-            line("priority", &quoted(self.priority.word()));
-        }
-        line("valve", &self.valve.to_string());
-        if let Some(bits) = self.line_bps {
-            line("line", &quoted(&bits.to_string()));
-        }
-        out
+        let mut lines = Lines::new("pace");
+        lines.text("input", Some(&self.input));
+        lines.text("output", Some(&self.output));
+        lines.pace(&self.pace);
+        lines.add("relative", self.relative);
+        lines.text("duration", self.duration);
+        lines.cpus(&self.cpus);
+        lines.priority(self.priority);
+        lines.add("valve", self.valve);
+        lines.text("line", self.line_bps);
+        lines.finish()
     }
 }
 

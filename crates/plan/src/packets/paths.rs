@@ -7,7 +7,7 @@
 //!
 //! A canonical text has each key on a line of its own.
 
-use super::send::quoted;
+use super::lines::quoted;
 use std::path::Path;
 
 /// Keys whose values are files.

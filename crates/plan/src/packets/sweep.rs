@@ -7,23 +7,23 @@
 //! ```
 
 use super::frames::{self, Frames, FramesFile};
-use super::pace::{line, pace_text};
-use super::send::{Pace, quoted, read_pace};
-use super::typing::Table;
+use super::lines::Lines;
+use super::when::Pace;
 use super::{Command, PacketPlan, Times, limits};
 use crate::error::PlanError;
+use crate::fields::typed_table;
 use crate::file::{LimitsFile, Origin, read_toml};
+use crate::table::Table;
 use crate::typed::Typed;
 use serde::Deserialize;
-use std::fmt::Write;
 use units::{Fraction, Picos, Priority, Rate};
 
 /// RFC 2544 §9.1, Ethernet.
 pub const SIZES: [u32; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
 const LEAST_SIZE: u64 = 64;
 const MOST_SIZE: u64 = 65_535;
-const MOST_REPETITIONS: u64 = 100;
-const MOST_BURSTS: u64 = 1_000;
+const MOST_REPETITIONS: u32 = 100;
+const MOST_BURSTS: u32 = 1_000;
 const MOST_GOALS: usize = 8;
 /// Loads at which latency is measured, in percent of the first goal's.
 const LATENCY_AT: [u32; 4] = [10, 50, 90, 100];
@@ -39,74 +39,46 @@ pub struct SweepPlanFile {
     origin: Option<Origin>,
 }
 
-/// `[sweep]`, as typed.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SweepFile {
-    pub send: Option<String>,
-    pub receive: Option<String>,
-    pub sizes: Option<Typed>,
-    /// `ndr`, `pdr`, or a loss ratio such as `0.1%`; several with commas.
-    pub goal: Option<Typed>,
-    /// What a search is repeated for, so that there is an interval.
-    pub trials: Option<Typed>,
-    pub trial_time: Option<Typed>,
-    pub first_trial_time: Option<Typed>,
-    pub sum_time: Option<Typed>,
-    pub exceed: Option<Typed>,
-    pub width: Option<Typed>,
-    pub min_rate: Option<Typed>,
-    pub max_rate: Option<Typed>,
-    /// One-way times at shares of the first goal's load.
-    pub latency: Option<bool>,
-    /// Shares of that load, `10%,50%,90%,100%`.
-    pub latency_at: Option<Typed>,
-    /// Trials at each of them, and how long one takes.
-    pub latency_trials: Option<Typed>,
-    pub latency_time: Option<Typed>,
-    /// Loss at 100, 90, 80 … % of the highest load, until two trials in a row lose nothing.
-    pub frame_loss: Option<bool>,
-    /// Searches for the longest burst; 0 makes none.
-    pub bursts: Option<Typed>,
-    /// After the last frame of a trial has left, so long is waited for those on their way.
-    pub drain: Option<Typed>,
-    /// Between two trials, so long nothing is sent.
-    pub rest: Option<Typed>,
-    /// Throughput, latency, frame loss rate and back-to-back frames as RFC 2544 has them.
-    pub rfc2544: Option<bool>,
-    pub cpus: Option<Typed>,
-    /// `auto`, `normal`, `real-time`
-    pub priority: Option<Typed>,
-    pub line: Option<Typed>,
+typed_table! {
+    /// `[sweep]`, as typed.
+    pub struct SweepFile, SWEEP_FLAGS of "sweep" {
+        send: String, "--send";
+        receive: String, "--receive";
+        sizes: Typed, "--sizes";
+        /// `ndr`, `pdr`, or a loss ratio such as `0.1%`; several with commas.
+        goal: Typed, "--goal";
+        /// What a search is repeated for, so that there is an interval.
+        trials: Typed, "--trials";
+        trial_time: Typed, "--trial-time";
+        first_trial_time: Typed, "--first-trial-time";
+        sum_time: Typed, "--sum-time";
+        exceed: Typed, "--exceed";
+        width: Typed, "--width";
+        min_rate: Typed, "--min-rate";
+        max_rate: Typed, "--max-rate";
+        /// One-way times at shares of the first goal's load.
+        latency: bool, "--no-latency";
+        /// Shares of that load, `10%,50%,90%,100%`.
+        latency_at: Typed, "--latency-at";
+        /// Trials at each of them, and how long one takes.
+        latency_trials: Typed, "--latency-trials";
+        latency_time: Typed, "--latency-time";
+        /// Loss at 100, 90, 80 … % of the highest load, until two trials in a row lose nothing.
+        frame_loss: bool, "--frame-loss";
+        /// Searches for the longest burst; 0 makes none.
+        bursts: Typed, "--bursts";
+        /// After the last frame of a trial has left, so long is waited for those on their way.
+        drain: Typed, "--drain";
+        /// Between two trials, so long nothing is sent.
+        rest: Typed, "--rest";
+        /// Throughput, latency, frame loss rate and back-to-back frames as RFC 2544 has them.
+        rfc2544: bool, "--rfc2544";
+        cpus: Typed, "--cpus";
+        /// `auto`, `normal`, `real-time`
+        priority: String, "--priority";
+        line: Typed, "--line";
+    }
 }
-
-/// `(key of [sweep], flag)`, in canonical order.
-pub const SWEEP_FLAGS: &[(&str, &str)] = &[
-    ("send", "--send"),
-    ("receive", "--receive"),
-    ("sizes", "--sizes"),
-    ("goal", "--goal"),
-    ("trials", "--trials"),
-    ("trial_time", "--trial-time"),
-    ("first_trial_time", "--first-trial-time"),
-    ("sum_time", "--sum-time"),
-    ("exceed", "--exceed"),
-    ("width", "--width"),
-    ("min_rate", "--min-rate"),
-    ("max_rate", "--max-rate"),
-    ("latency", "--no-latency"),
-    ("latency_at", "--latency-at"),
-    ("latency_trials", "--latency-trials"),
-    ("latency_time", "--latency-time"),
-    ("frame_loss", "--frame-loss"),
-    ("bursts", "--bursts"),
-    ("drain", "--drain"),
-    ("rest", "--rest"),
-    ("rfc2544", "--rfc2544"),
-    ("cpus", "--cpus"),
-    ("priority", "--priority"),
-    ("line", "--line"),
-];
 
 /// A loss ratio that is looked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -162,7 +134,7 @@ impl SweepPlanFile {
     }
 
     fn table(&self) -> Table<'_> {
-        Table { name: "sweep", flags: SWEEP_FLAGS, origin: self.origin.as_ref() }
+        Table::new("sweep", self.origin.as_ref())
     }
 
     /// Checks everything and fills in the defaults.
@@ -177,7 +149,7 @@ impl SweepPlanFile {
         let trial = trial.unwrap_or(if by_the_letter { Picos::from_secs(60) } else { Picos::from_secs(1) });
         let first = table.time("first_trial_time", &sweep.first_trial_time)?;
         let sum = table.time("sum_time", &sweep.sum_time)?;
-        let exceed = table.share("exceed", &sweep.exceed)?;
+        let exceed = table.parse("exceed", &sweep.exceed)?;
         if first.is_some_and(|first| first > trial) {
             return Err(table.both(
                 "first_trial_time",
@@ -191,7 +163,7 @@ impl SweepPlanFile {
             receive: table.port("receive", sweep.receive.as_ref(), ports)?,
             sizes: self.sizes(&table)?,
             goals: self.goals(&table, by_the_letter)?,
-            repetitions: table.count("trials", &sweep.trials, 1, MOST_REPETITIONS)?.unwrap_or(1) as u32,
+            repetitions: table.number("trials", &sweep.trials, 1, MOST_REPETITIONS)?.unwrap_or(1),
             trial,
             first_trial: first.unwrap_or(if by_the_letter { trial } else { quarter(trial) }),
             sum: sum.unwrap_or(if by_the_letter { trial } else { trial.saturating_mul(3) }).max(trial),
@@ -202,15 +174,15 @@ impl SweepPlanFile {
             latency: sweep.latency.unwrap_or(true),
             latency_at: self.latency_at(&table, by_the_letter)?,
             latency_trials: table
-                .count("latency_trials", &sweep.latency_trials, 1, MOST_REPETITIONS)?
-                .map_or(if by_the_letter { 20 } else { 1 }, |count| count as u32),
+                .number("latency_trials", &sweep.latency_trials, 1, MOST_REPETITIONS)?
+                .unwrap_or(if by_the_letter { 20 } else { 1 }),
             latency_time: table.time("latency_time", &sweep.latency_time)?.unwrap_or(if by_the_letter {
                 Picos::from_secs(120)
             } else {
                 trial
             }),
             frame_loss: sweep.frame_loss.unwrap_or(by_the_letter),
-            bursts: table.count("bursts", &sweep.bursts, 0, MOST_BURSTS)?.unwrap_or(50) as u32,
+            bursts: table.number("bursts", &sweep.bursts, 0, MOST_BURSTS)?.unwrap_or(50),
             drain: table.time("drain", &sweep.drain)?.unwrap_or(if by_the_letter {
                 Picos::from_secs(2)
             } else {
@@ -222,24 +194,24 @@ impl SweepPlanFile {
                 Picos::ZERO
             }),
             cpus: table.cpus("cpus", &sweep.cpus)?,
-            priority: table.priority("priority", &sweep.priority)?,
-            line_bps: line(&table, &sweep.line)?,
-            look: frames::resolve(&self.frames, &|field| table.place(field))?,
+            priority: table.priority("priority", sweep.priority.as_deref())?,
+            line_bps: table.line("line", &sweep.line)?,
+            look: frames::resolve(&self.frames, &table)?,
         };
         if plan.exceed == Fraction::ONE {
             return Err(table.wrong("exceed", "100%", "would accept every load", "less than 100%"));
         }
         if self.frames.size.is_some() {
-            return Err(PlanError::Contradiction {
-                place: Box::new(table.place("sweep.sizes")),
-                other: Box::new(table.place("frames.size")),
-                why: "a sweep tests its own list of sizes (--sizes)".to_owned(),
-            });
+            return Err(table.both("sizes", "frames.size", "a sweep tests its own list of sizes (--sizes)"));
         }
         let text = plan.to_toml();
         Ok((
             plan,
-            PacketPlan::new(Command::Sweep, text, limits(&self.limits, Command::Sweep, Times::OfEachFrame)?),
+            PacketPlan::new(
+                Command::Sweep,
+                text,
+                limits(&table, &self.limits, Command::Sweep, Times::OfEachFrame)?,
+            ),
         ))
     }
 
@@ -309,7 +281,7 @@ impl SweepPlanFile {
     }
 
     fn width(&self, table: &Table<'_>) -> Result<Fraction, PlanError> {
-        let width = table.share("width", &self.sweep.width)?.unwrap_or(millionths(5_000));
+        let width = table.parse("width", &self.sweep.width)?.unwrap_or(millionths(5_000));
         if width == Fraction::ZERO || width > millionths(500_000) {
             return Err(table.wrong(
                 "width",
@@ -336,7 +308,7 @@ impl SweepPlanFile {
         match max {
             Pace::Frames(most) if most.as_per_second_f64() < min.as_per_second_f64() => {
                 let typed = self.sweep.max_rate.as_ref().map_or("", Typed::as_str);
-                Err(table.wrong("max_rate", typed, "is below --min-rate", &format!("{min} or more")))
+                Err(table.wrong("max_rate", typed, "is below --min-rate", format!("{min} or more")))
             }
             _ => Ok((min, max)),
         }
@@ -345,7 +317,7 @@ impl SweepPlanFile {
     fn max(&self, table: &Table<'_>) -> Result<Pace, PlanError> {
         let Some(typed) = &self.sweep.max_rate else { return Ok(Pace::Line { millionths: 1_000_000 }) };
         let expected = "frames per second (2M), bits per second (1gbit), or a share of the line rate (50%)";
-        match read_pace(typed.as_str()) {
+        match Pace::read(typed.as_str()) {
             Ok(pace @ (Pace::Frames(_) | Pace::Bits { .. } | Pace::Line { .. })) => Ok(pace),
             Ok(_) => Err(table.wrong("max_rate", typed.as_str(), "cannot be the highest load", expected)),
             Err(problem) => Err(table.wrong("max_rate", typed.as_str(), &problem, expected)),
@@ -364,64 +336,39 @@ fn quarter(time: Picos) -> Picos {
 impl SweepPlan {
     /// The canonical text.
     pub fn to_toml(&self) -> String {
-        let mut out = String::from("[sweep]\n");
-        let mut line = |key: &str, value: &str| {
-            let _ = writeln!(out, "{key} = {value}");
-        };
-        let list = |items: Vec<String>| quoted(&items.join(","));
+        let mut lines = Lines::new("sweep");
         let percent = |share: Fraction| format!("{}%", f64::from(share.millionths()) / 1e4);
-        let share = |share: Fraction| quoted(&percent(share));
-        line("send", &quoted(&self.send));
-        line("receive", &quoted(&self.receive));
-        line("sizes", &list(self.sizes.iter().map(u32::to_string).collect()));
         let goal = |goal: &SweepGoal| match goal.name.as_str() {
             "NDR" | "PDR" => goal.name.to_ascii_lowercase(),
             _ => goal.loss.to_string(),
         };
-        line("goal", &list(self.goals.iter().map(goal).collect()));
-        line("trials", &self.repetitions.to_string());
-        line("trial_time", &quoted(&self.trial.to_string()));
-        line("first_trial_time", &quoted(&self.first_trial.to_string()));
-        line("sum_time", &quoted(&self.sum.to_string()));
-        line("exceed", &share(self.exceed));
-        line("width", &share(self.width));
-        line("min_rate", &quoted(&self.min.to_string()));
-        line("max_rate", &quoted(&pace_text(&self.max).unwrap_or_default()));
-        line("latency", &self.latency.to_string());
-        if !self
-            .latency_at
-            .iter()
-            .map(|share| share.millionths())
-            .eq(LATENCY_AT.map(|percent| percent * 10_000))
-        {
-            let shares: Vec<String> = self.latency_at.iter().map(|at| percent(*at)).collect();
-            line("latency_at", &list(shares));
+        lines.text("send", Some(&self.send));
+        lines.text("receive", Some(&self.receive));
+        lines.list("sizes", &self.sizes);
+        lines.list("goal", &self.goals.iter().map(goal).collect::<Vec<_>>());
+        lines.add("trials", self.repetitions);
+        lines.text("trial_time", Some(self.trial));
+        lines.text("first_trial_time", Some(self.first_trial));
+        lines.text("sum_time", Some(self.sum));
+        lines.text("exceed", Some(percent(self.exceed)));
+        lines.text("width", Some(percent(self.width)));
+        lines.text("min_rate", Some(self.min));
+        lines.text("max_rate", Some(self.max.rate_text().unwrap_or_default()));
+        lines.add("latency", self.latency);
+        let default = LATENCY_AT.map(|percent| millionths(percent * 10_000));
+        if self.latency_at != default {
+            lines.list("latency_at", &self.latency_at.iter().map(|at| percent(*at)).collect::<Vec<_>>());
         }
-        if self.latency_trials != 1 {
-            line("latency_trials", &self.latency_trials.to_string());
-        }
-        if self.latency_time != self.trial {
-            line("latency_time", &quoted(&self.latency_time.to_string()));
-        }
-        if self.frame_loss {
-            line("frame_loss", "true");
-        }
-        line("bursts", &self.bursts.to_string());
-        line("drain", &quoted(&self.drain.to_string()));
-        if !self.rest.is_zero() {
-            line("rest", &quoted(&self.rest.to_string()));
-        }
-        if !self.cpus.is_empty() {
-            line("cpus", &list(self.cpus.iter().map(u32::to_string).collect()));
-        }
-        if self.priority != Priority::Auto {
-            line("priority", &quoted(self.priority.word()));
-        }
-        if let Some(bits) = self.line_bps {
-            line("line", &quoted(&bits.to_string()));
-        }
-        let _ = write!(out, "\n{}", self.look.to_toml());
-        out
+        lines.number("latency_trials", Some(self.latency_trials).filter(|trials| *trials != 1));
+        lines.text("latency_time", Some(self.latency_time).filter(|time| *time != self.trial));
+        lines.number("frame_loss", self.frame_loss.then_some(true));
+        lines.add("bursts", self.bursts);
+        lines.text("drain", Some(self.drain));
+        lines.text("rest", Some(self.rest).filter(|rest| !rest.is_zero()));
+        lines.cpus(&self.cpus);
+        lines.priority(self.priority);
+        lines.text("line", self.line_bps);
+        format!("{}\n{}", lines.finish(), self.look.to_toml())
     }
 }
 
@@ -477,7 +424,7 @@ mod tests {
         let said = refused(|sweep| sweep.receive = None);
         assert!(said.starts_with("--receive needs a port"), "{said}");
         let said = refused(|sweep| sweep.trials = Some("0".into()));
-        assert!(said.starts_with("--trials: '0' is out of range") && said.contains("1 to 100"), "{said}");
+        assert!(said.starts_with("--trials: '0' is zero") && said.contains("1 to 100"), "{said}");
         let said = refused(|sweep| sweep.max_rate = Some("max".into()));
         assert!(said.starts_with("--max-rate: 'max' cannot be the highest load"), "{said}");
         let said = refused(|sweep| sweep.first_trial_time = Some("2".into()));

@@ -18,19 +18,24 @@ const MOST_PIPELINED: u32 = 1 << 16;
 impl Resolver<'_> {
     pub(super) fn connection(&self, load: &Load, request: &RequestPlan) -> Result<ConnectionPlan, PlanError> {
         let typed = &self.file.connection;
-        let throttle: Option<Bytes> = self.parsed("connection.throttle", &typed.throttle)?;
-        self.not_zero(
+        let throttle: Option<Bytes> = self.table.parse("connection.throttle", &typed.throttle)?;
+        self.table.not_zero(
             "connection.throttle",
             &typed.throttle,
             throttle.is_some_and(|limit| limit.get() == 0),
+            "something above zero",
         )?;
         let (proxy, proxy_login) = self.proxy()?.unzip();
         let plan = ConnectionPlan {
             keep_alive: typed.keep_alive.unwrap_or(true),
-            requests_per_connection: self
-                .number("connection.requests_per_connection", &typed.requests_per_connection)?,
+            requests_per_connection: self.table.number(
+                "connection.requests_per_connection",
+                &typed.requests_per_connection,
+                1,
+                u32::MAX,
+            )?,
             pipeline: self.pipeline()?,
-            ramp: self.parsed("connection.ramp_connections", &typed.ramp_connections)?,
+            ramp: self.table.parse("connection.ramp_connections", &typed.ramp_connections)?,
             max_open: self.max_open(load)?,
             source_ips: self.source_ips()?,
             proxy,
@@ -46,30 +51,12 @@ impl Resolver<'_> {
 
     /// Connections, or bounds of them.
     pub(super) fn connections(&self, field: &str, typed: &Option<Typed>) -> Result<Option<u32>, PlanError> {
-        self.at_most(field, typed, MOST_CONNECTIONS, "connections")
+        self.table.number(field, typed, 1, MOST_CONNECTIONS)
     }
 
     fn pipeline(&self) -> Result<u32, PlanError> {
         let typed = &self.file.connection.pipeline;
-        Ok(self
-            .at_most("connection.pipeline", typed, MOST_PIPELINED, "requests on one connection")?
-            .unwrap_or(1))
-    }
-
-    fn at_most(
-        &self,
-        field: &str,
-        typed: &Option<Typed>,
-        most: u32,
-        what: &str,
-    ) -> Result<Option<u32>, PlanError> {
-        match (self.number(field, typed)?, typed) {
-            (Some(count), Some(typed)) if count > most => {
-                let problem = Problem::new("is too many", format!("at most {most} {what}"));
-                Err(self.value(field, typed.as_str(), problem))
-            }
-            (count, _) => Ok(count),
-        }
+        Ok(self.table.number("connection.pipeline", typed, 1, MOST_PIPELINED)?.unwrap_or(1))
     }
 
     /// The load's own number of connections is the bound where there is one.
@@ -81,7 +68,7 @@ impl Resolver<'_> {
         match typed {
             Some(most) if most != *connections => {
                 let why = format!("the load already has {connections} connections");
-                Err(self.contradiction("connection.max_open", "load.parallel", why))
+                Err(self.table.both("connection.max_open", "load.parallel", why))
             }
             _ => Ok(*connections),
         }
@@ -96,8 +83,7 @@ impl Resolver<'_> {
         let mut all = Vec::new();
         for (index, text) in self.file.connection.source_ips.iter().flatten().enumerate() {
             let field = format!("connection.source_ips[{index}]");
-            let wrong =
-                |problem| self.value(&field, text, Problem::new(problem, "a local address, e.g. 127.0.0.2"));
+            let wrong = |problem| self.table.wrong(&field, text, problem, "a local address, e.g. 127.0.0.2");
             let address: IpAddr = text.trim().parse().map_err(|_| wrong("is not an IP address"))?;
             if all.contains(&address) {
                 return Err(wrong("is given twice"));
@@ -113,11 +99,7 @@ impl Resolver<'_> {
     fn proxy(&self) -> Result<Option<((String, u16), Option<String>)>, PlanError> {
         let Some(text) = &self.file.connection.proxy else { return Ok(None) };
         let wrong = |problem: String| {
-            self.value(
-                "connection.proxy",
-                text,
-                Problem::new(problem, "HOST:PORT or http://USER:PASSWORD@HOST:PORT"),
-            )
+            self.table.wrong("connection.proxy", text, problem, "HOST:PORT or http://USER:PASSWORD@HOST:PORT")
         };
         let url = if text.contains("://") { text.clone() } else { format!("http://{text}") };
         let parsed = TargetUrl::parse(&url).map_err(|problem| match problem {
@@ -149,7 +131,7 @@ impl Resolver<'_> {
         let Some(text) = &self.file.connection.unix else { return Ok(None) };
         if text.is_empty() || text.len() > LONGEST {
             let problem = Problem::new("cannot be a socket's path", format!("1 to {LONGEST} bytes"));
-            return Err(self.value("connection.unix", text, problem));
+            return Err(self.table.refuse("connection.unix", text, problem));
         }
         Ok(Some(text.into()))
     }
@@ -158,30 +140,22 @@ impl Resolver<'_> {
         let requests = plan.requests_per_connection;
         if !plan.keep_alive && plan.pipeline > 1 {
             let why = "a connection that closes after one request cannot have several in flight";
-            return Err(self.contradiction("connection.pipeline", "connection.keep_alive", why));
+            return Err(self.table.both("connection.pipeline", "connection.keep_alive", why));
         }
         if !plan.keep_alive && requests.is_some_and(|requests| requests > 1) {
             let why = "without keep-alive each connection carries one request";
-            return Err(self.contradiction(
-                "connection.requests_per_connection",
-                "connection.keep_alive",
-                why,
-            ));
+            return Err(self.table.both("connection.requests_per_connection", "connection.keep_alive", why));
         }
         if let Some(requests) = requests.filter(|requests| *requests < plan.pipeline) {
             let why = format!("a connection that carries {requests} cannot have {} in flight", plan.pipeline);
-            return Err(self.contradiction("connection.pipeline", "connection.requests_per_connection", why));
+            return Err(self.table.both("connection.pipeline", "connection.requests_per_connection", why));
         }
         if plan.pipeline > 1 && request.version == HttpVersion::Http10 {
-            return Err(self.contradiction(
-                "connection.pipeline",
-                "request.http",
-                "HTTP/1.0 has no pipelining",
-            ));
+            return Err(self.table.both("connection.pipeline", "request.http", "HTTP/1.0 has no pipelining"));
         }
         if plan.pipeline > 1 && request.expect_continue {
             let why = "nothing can be sent behind a request that waits for a 100 response";
-            return Err(self.contradiction("connection.pipeline", "request.expect_continue", why));
+            return Err(self.table.both("connection.pipeline", "request.expect_continue", why));
         }
         Ok(())
     }
@@ -196,7 +170,7 @@ impl Resolver<'_> {
             ("resolve.fixed", self.file.resolve.fixed.is_some(), "a Unix socket needs no address look-up"),
         ];
         match others.into_iter().find(|(_, is_set, _)| *is_set) {
-            Some((other, _, why)) => Err(self.contradiction("connection.unix", other, why)),
+            Some((other, _, why)) => Err(self.table.both("connection.unix", other, why)),
             None => Ok(()),
         }
     }

@@ -15,7 +15,7 @@ impl Resolver<'_> {
             if limit.window.is_none() && limit.bound.is_of_a_sum() && !limit.comparison.is_upward() {
                 let why = format!("every run starts with '{limit}'");
                 let field = format!("limits.abort_if[{index}]");
-                return Err(self.missing(&field, "a window, such as in any 10s", why));
+                return Err(self.table.missing(&field, "a window, such as in any 10s", why));
             }
         }
         Ok(Limits { fail_if, abort_if })
@@ -28,12 +28,12 @@ impl Resolver<'_> {
 
     fn limit(&self, field: &str, text: &str, stop: &Stop) -> Result<Limit, PlanError> {
         let refused =
-            |error: LimitError| PlanError::Limit { place: self.place(field), error: Box::new(error) };
+            |error: LimitError| PlanError::Limit { place: self.table.at(field), error: Box::new(error) };
         let limit: Limit = text.parse().map_err(refused)?;
         match (limit.window, stop.duration) {
             (Some(window), Some(duration)) if window > duration => {
                 let why = format!("a run of {duration} has no window for '{limit}'");
-                Err(self.contradiction(field, "stop.duration", why))
+                Err(self.table.both(field, "stop.duration", why))
             }
             _ => Ok(limit),
         }

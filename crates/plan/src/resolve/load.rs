@@ -1,7 +1,6 @@
 //! `[load]` and `[stop]`.
 
 use super::Resolver;
-use crate::checks::Problem;
 use crate::error::PlanError;
 use crate::model::{Arrivals, Load, Shape, Stop};
 use crate::shapes::{self, ShapeProblem};
@@ -17,7 +16,11 @@ impl Resolver<'_> {
         let Some((field, shape)) = self.shape()? else {
             for (field, is_set) in self.only_for_open_loops() {
                 if is_set {
-                    return Err(self.missing(field, "--rate (load.rate)", "a closed loop has no due times"));
+                    return Err(self.table.missing(
+                        field,
+                        "--rate (load.rate)",
+                        "a closed loop has no due times",
+                    ));
                 }
             }
             if parallel.is_none() {
@@ -51,10 +54,10 @@ impl Resolver<'_> {
         let mut given = typed.into_iter().filter_map(|(field, text)| text.map(|text| (field, text)));
         let Some((field, text)) = given.next() else { return Ok(None) };
         if let Some((other, _)) = given.next() {
-            return Err(self.contradiction(other, field, "a run has only one shape of load"));
+            return Err(self.table.both(other, field, "a run has only one shape of load"));
         }
         if load.poisson == Some(true) && field != "load.rate" {
-            return Err(self.contradiction(
+            return Err(self.table.both(
                 "load.poisson",
                 field,
                 "Poisson arrivals need a constant mean rate (--rate)",
@@ -73,18 +76,18 @@ impl Resolver<'_> {
             }),
             _ => Ok(Shape::At(text.into())),
         };
-        let shape = shape.map_err(|p| self.value(field, text, Problem::new(p.problem, p.expected)))?;
+        let shape = shape.map_err(|p| self.table.wrong(field, text, p.problem, p.expected))?;
         Ok(Some((field, shape)))
     }
 
     fn rate_shape(&self) -> Result<Shape, PlanError> {
-        let rate: Option<Rate> = self.parsed("load.rate", &self.file.load.rate)?;
+        let rate: Option<Rate> = self.table.parse("load.rate", &self.file.load.rate)?;
         let rate = rate.expect("only called when a rate was typed");
         Ok(if self.file.load.poisson == Some(true) { Shape::Poisson(rate) } else { Shape::Constant(rate) })
     }
 
     fn jitter(&self, field: &str, shape: &Shape) -> Result<Fraction, PlanError> {
-        let jitter = self.parsed("load.jitter", &self.file.load.jitter)?.unwrap_or(Fraction::ZERO);
+        let jitter = self.table.parse("load.jitter", &self.file.load.jitter)?.unwrap_or(Fraction::ZERO);
         let why = match shape {
             _ if jitter == Fraction::ZERO => return Ok(jitter),
             Shape::Poisson(_) => "Poisson gaps are random already",
@@ -93,17 +96,16 @@ impl Resolver<'_> {
             _ => return Ok(jitter),
         };
         let field = if matches!(shape, Shape::Poisson(_)) { "load.poisson" } else { field };
-        Err(self.contradiction("load.jitter", field, why))
+        Err(self.table.both("load.jitter", field, why))
     }
 
     pub(super) fn stop(&mut self, load: &Load, timeout: Picos) -> Result<Stop, PlanError> {
         let typed = &self.file.stop;
-        let duration: Option<Picos> = self.parsed("stop.duration", &typed.duration)?;
-        self.not_zero("stop.duration", &typed.duration, duration.is_some_and(Picos::is_zero))?;
-        let requests: Option<Count> = self.parsed("stop.requests", &typed.requests)?;
-        self.not_zero("stop.requests", &typed.requests, requests.is_some_and(|count| count.get() == 0))?;
-        let warmup = self.parsed("stop.warmup", &typed.warmup)?.unwrap_or(Picos::ZERO);
-        let grace = self.parsed("stop.grace", &typed.grace)?.unwrap_or(timeout.min(LONGEST_DEFAULT_GRACE));
+        let duration = self.table.time("stop.duration", &typed.duration)?;
+        let requests = self.table.count("stop.requests", &typed.requests, 1, u64::MAX)?.map(Count::new);
+        let warmup = self.table.parse("stop.warmup", &typed.warmup)?.unwrap_or(Picos::ZERO);
+        let grace =
+            self.table.parse("stop.grace", &typed.grace)?.unwrap_or(timeout.min(LONGEST_DEFAULT_GRACE));
         let shape = match load {
             Load::Open { arrivals, .. } => Some(&arrivals.shape),
             Load::Closed { .. } => None,
@@ -126,7 +128,7 @@ impl Resolver<'_> {
         let why = format!(
             "the stages end after {length}, within the warm-up of {warmup}: nothing would be measured"
         );
-        Err(self.contradiction("stop.warmup", "load.stages", why))
+        Err(self.table.both("stop.warmup", "load.stages", why))
     }
 
     fn default_duration(&mut self, shape: Option<&Shape>, warmup: Picos) -> Picos {

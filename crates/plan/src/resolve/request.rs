@@ -5,10 +5,10 @@ use crate::checks::{self, Problem};
 use crate::error::PlanError;
 use crate::model::{Body, Expect, HttpVersion, RequestPlan};
 use crate::request_line::{LineError, checked_header, expect, placeholder_problem, shortened};
-use units::{Count, Picos};
+use units::Picos;
 
 const DEFAULT_TIMEOUT: Picos = Picos::from_secs(30);
-const MOST_REDIRECTS: u64 = 100;
+const MOST_REDIRECTS: u32 = 100;
 
 /// Names and values, as `RequestPlan` keeps them.
 type HeaderPairs = Vec<(String, String)>;
@@ -19,13 +19,12 @@ impl Resolver<'_> {
         let templates = typed.templates.unwrap_or(true);
         let body = self.body(templates)?;
         let (headers, host_header) = self.headers(templates)?;
-        let version = self.choice(
+        let version = self.table.choice(
             "request.http",
             typed.http.as_ref().map(|http| http.as_str()),
             &[("1.1", HttpVersion::Http11), ("1.0", HttpVersion::Http10), ("1", HttpVersion::Http10)],
         )?;
-        let timeout = self.parsed("request.timeout", &typed.timeout)?.unwrap_or(DEFAULT_TIMEOUT);
-        self.not_zero("request.timeout", &typed.timeout, timeout.is_zero())?;
+        let timeout = self.table.time("request.timeout", &typed.timeout)?.unwrap_or(DEFAULT_TIMEOUT);
         let request = RequestPlan {
             method: self.method(&body)?,
             headers,
@@ -47,7 +46,9 @@ impl Resolver<'_> {
 
     fn method(&self, body: &Body) -> Result<String, PlanError> {
         match &self.file.request.method {
-            Some(text) => checks::method(text).map_err(|problem| self.value("request.method", text, problem)),
+            Some(text) => {
+                checks::method(text).map_err(|problem| self.table.refuse("request.method", text, problem))
+            }
             None if *body == Body::None => Ok("GET".to_owned()),
             None => Ok("POST".to_owned()),
         }
@@ -63,19 +64,16 @@ impl Resolver<'_> {
         let mut given = given.into_iter().filter_map(|(field, text)| text.map(|text| (field, text)));
         let Some((field, text)) = given.next() else { return Ok(Body::None) };
         if let Some((other, _)) = given.next() {
-            return Err(self.contradiction(other, field, "a request has only one body"));
+            return Err(self.table.both(other, field, "a request has only one body"));
         }
         if field == "request.body" {
             let problem = placeholder_problem(text, templates);
-            return problem
-                .map_or(Ok(Body::Inline(text.clone())), |p| Err(self.value(field, &shortened(text), p)));
+            return problem.map_or(Ok(Body::Inline(text.clone())), |p| {
+                Err(self.table.refuse(field, &shortened(text), p))
+            });
         }
         if text.is_empty() {
-            return Err(self.value(
-                field,
-                text,
-                Problem::new("names no file", "the file that holds the body"),
-            ));
+            return Err(self.table.wrong(field, text, "names no file", "the file that holds the body"));
         }
         Ok(if field == "request.body_file" { Body::File(text.into()) } else { Body::Streamed(text.into()) })
     }
@@ -87,14 +85,15 @@ impl Resolver<'_> {
         for (index, typed) in list.iter().enumerate() {
             let field = format!("request.headers[{index}]");
             let checked = checked_header(typed, templates);
-            let (name, value) = checked.map_err(|problem| self.value(&field, &typed.to_string(), problem))?;
+            let (name, value) =
+                checked.map_err(|problem| self.table.refuse(&field, &typed.to_string(), problem))?;
             if name.eq_ignore_ascii_case("authorization") && self.file.request.user.is_some() {
-                return Err(self.contradiction(&field, "request.user", "both set the Authorization header"));
+                return Err(self.table.both(&field, "request.user", "both set the Authorization header"));
             }
             if !name.eq_ignore_ascii_case("host") {
                 headers.push((name, value));
             } else if host.replace(value).is_some() || self.file.request.host.is_some() {
-                return Err(self.contradiction(&field, "request.host", "a request has only one Host"));
+                return Err(self.table.both(&field, "request.host", "a request has only one Host"));
             }
         }
         Ok((headers, host))
@@ -106,7 +105,7 @@ impl Resolver<'_> {
             Some(bad) => {
                 let problem =
                     Problem::new(format!("has {bad:?}"), "a name and perhaps a port, e.g. example.org:8080");
-                Err(self.value("request.host", text, problem))
+                Err(self.table.refuse("request.host", text, problem))
             }
             None => Ok(Some(text.clone())),
         }
@@ -116,32 +115,26 @@ impl Resolver<'_> {
         let Some(text) = &self.file.request.user else { return Ok(None) };
         let expected = "name:password";
         if !text.contains(':') {
-            return Err(self.value("request.user", text, Problem::new("has no ':'", expected)));
+            return Err(self.table.wrong("request.user", text, "has no ':'", expected));
         }
         if text.chars().any(|c| c.is_control()) {
-            return Err(self.value("request.user", text, Problem::new("has a control character", expected)));
+            return Err(self.table.wrong("request.user", text, "has a control character", expected));
         }
         Ok(Some(text.clone()))
     }
 
     fn follow(&self) -> Result<u32, PlanError> {
         let typed = &self.file.request.follow;
-        let count = self.parsed::<Count>("request.follow", typed)?.unwrap_or_default();
-        if count.get() > MOST_REDIRECTS {
-            let text = typed.as_ref().map_or("", |typed| typed.as_str());
-            let problem = Problem::new("is too many", format!("at most {MOST_REDIRECTS} redirects"));
-            return Err(self.value("request.follow", text, problem));
-        }
-        self.small("request.follow", typed, count)
+        Ok(self.table.number("request.follow", typed, 0, MOST_REDIRECTS)?.unwrap_or(0))
     }
 
     fn expect(&self) -> Result<Expect, PlanError> {
         let Some(typed) = &self.file.request.expect else { return Ok(Expect::default()) };
         expect(typed).map_err(|error| match error {
             LineError::Value { field, value, problem, expected } => {
-                self.value(&format!("request.{field}"), &value, Problem { problem, expected })
+                self.table.refuse(&format!("request.{field}"), &value, Problem { problem, expected })
             }
-            other => self.value("request.expect", "", Problem::new(other.to_string(), "an expectation")),
+            other => self.table.wrong("request.expect", "", other.to_string(), "an expectation"),
         })
     }
 
@@ -152,11 +145,11 @@ impl Resolver<'_> {
         }
         if matches!(request.body, Body::Streamed(_)) {
             let why = "a streamed body is sent in chunks, which HTTP/1.0 does not support";
-            return Err(self.contradiction("request.body_stream", "request.http", why));
+            return Err(self.table.both("request.body_stream", "request.http", why));
         }
         if request.expect_continue {
             let why = "HTTP/1.0 does not support 100 Continue";
-            return Err(self.contradiction("request.expect_continue", "request.http", why));
+            return Err(self.table.both("request.expect_continue", "request.http", why));
         }
         Ok(())
     }

@@ -17,28 +17,24 @@ impl Resolver<'_> {
         let mut given = given.into_iter().filter(|(_, is_set)| *is_set).map(|(field, _)| field);
         let first = given.next().ok_or(PlanError::NoTarget)?;
         if let Some(other) = given.next() {
-            return Err(self.contradiction(other, first, "requests can come from only one source"));
+            return Err(self.table.both(other, first, "requests can come from only one source"));
         }
-        let order = self.choice(
+        let order = self.table.choice(
             "order",
             file.order.as_deref(),
             &[("random", Order::Random), ("sequential", Order::Sequential), ("shuffle", Order::Shuffle)],
         )?;
         if let Some(url) = &file.url {
             if order.is_some() {
-                return Err(self.contradiction("order", "url", "a single URL has no order"));
+                return Err(self.table.both("order", "url", "a single URL has no order"));
             }
-            url_problem(url, request.templates).map_or(Ok(()), |p| Err(self.value("url", url, p)))?;
+            url_problem(url, request.templates).map_or(Ok(()), |p| Err(self.table.refuse("url", url, p)))?;
             return Ok(Source::Url(url.clone()));
         }
         let order = order.unwrap_or(Order::Random);
         if let Some(path) = &file.file {
             if path.is_empty() {
-                return Err(self.value(
-                    "file",
-                    path,
-                    Problem::new("names no file", "a file of URLs, one per line"),
-                ));
+                return Err(self.table.wrong("file", path, "names no file", "a file of URLs, one per line"));
             }
             return Ok(Source::File { path: path.into(), order });
         }
@@ -48,7 +44,7 @@ impl Resolver<'_> {
     fn inline(&self, templates: bool, order: Order) -> Result<Vec<RequestLine>, PlanError> {
         let list = self.file.requests.as_deref().unwrap_or_default();
         if list.is_empty() {
-            return Err(self.value("requests", "[]", Problem::new("is empty", "at least one [[requests]]")));
+            return Err(self.table.wrong("requests", "[]", "is empty", "at least one [[requests]]"));
         }
         let mut requests = Vec::with_capacity(list.len());
         for (index, typed) in list.iter().enumerate() {
@@ -56,7 +52,7 @@ impl Resolver<'_> {
                 RequestLine::check(typed, templates).map_err(|error| self.inline_error(index, error))?;
             if request.weight.is_some() && order != Order::Random {
                 let field = format!("requests[{index}].weight");
-                return Err(self.contradiction(&field, "order", "weights apply only if the order is random"));
+                return Err(self.table.both(&field, "order", "weights apply only if the order is random"));
             }
             requests.push(request);
         }
@@ -65,17 +61,19 @@ impl Resolver<'_> {
 
     fn inline_error(&self, index: usize, error: LineError) -> PlanError {
         match error {
-            LineError::Value { field, value, problem, expected } => {
-                self.value(&format!("requests[{index}].{field}"), &value, Problem { problem, expected })
-            }
-            LineError::Missing { field, expected } => {
-                self.missing(&format!("requests[{index}]"), format!("`{field}`"), format!("give {expected}"))
-            }
+            LineError::Value { field, value, problem, expected } => self.table.refuse(
+                &format!("requests[{index}].{field}"),
+                &value,
+                Problem { problem, expected },
+            ),
+            LineError::Missing { field, expected } => self.table.missing(
+                &format!("requests[{index}]"),
+                format!("`{field}`"),
+                format!("give {expected}"),
+            ),
             // Not reached for a plan file, whose keys were checked by `from_toml`; kept as a message all the
             // same.
-            other => {
-                self.value(&format!("requests[{index}]"), "", Problem::new(other.to_string(), "a request"))
-            }
+            other => self.table.wrong(&format!("requests[{index}]"), "", other.to_string(), "a request"),
         }
     }
 
@@ -94,7 +92,7 @@ impl Resolver<'_> {
         };
         if request.expect_continue && !has_body {
             let needs = "--body (request.body)";
-            return Err(self.missing(
+            return Err(self.table.missing(
                 "request.expect_continue",
                 needs,
                 "without a body there is nothing to send after the 100",

@@ -1,7 +1,6 @@
 //! `[tls]`
 
 use super::Resolver;
-use crate::checks::Problem;
 use crate::error::PlanError;
 use crate::model::{TlsPlan, TlsVersion};
 use crate::suggest::nearest;
@@ -24,11 +23,11 @@ impl Resolver<'_> {
     pub(super) fn tls(&mut self) -> Result<TlsPlan, PlanError> {
         let typed = &self.file.tls;
         let versions = [("1.2", TlsVersion::Tls12), ("1.3", TlsVersion::Tls13)];
-        let min = self.choice("tls.min", typed.min.as_ref().map(|v| v.as_str()), &versions)?;
-        let max = self.choice("tls.max", typed.max.as_ref().map(|v| v.as_str()), &versions)?;
+        let min = self.table.choice("tls.min", typed.min.as_ref().map(|v| v.as_str()), &versions)?;
+        let max = self.table.choice("tls.max", typed.max.as_ref().map(|v| v.as_str()), &versions)?;
         let (min, max) = (min.unwrap_or(TlsVersion::Tls12), max.unwrap_or(TlsVersion::Tls13));
         if min > max {
-            return Err(self.contradiction("tls.min", "tls.max", "the lowest version is above the highest"));
+            return Err(self.table.both("tls.min", "tls.max", "the lowest version is above the highest"));
         }
         let insecure = typed.insecure.unwrap_or(false);
         if insecure {
@@ -49,7 +48,7 @@ impl Resolver<'_> {
 
     fn path(&self, field: &str, typed: Option<&str>) -> Result<Option<PathBuf>, PlanError> {
         match typed {
-            Some("") => Err(self.value(field, "", Problem::new("names no file", "a PEM file"))),
+            Some("") => Err(self.table.wrong(field, "", "names no file", "a PEM file")),
             _ => Ok(typed.map(PathBuf::from)),
         }
     }
@@ -60,14 +59,16 @@ impl Resolver<'_> {
         match (cert, key) {
             (Some(cert), Some(key)) => Ok(Some((cert, key))),
             (None, None) => Ok(None),
-            (Some(_), None) => Err(self.missing(
+            (Some(_), None) => Err(self.table.missing(
                 "tls.cert",
                 "--key (tls.key)",
                 "a client certificate is useless without its key",
             )),
-            (None, Some(_)) => {
-                Err(self.missing("tls.key", "--cert (tls.cert)", "a key is useless without its certificate"))
-            }
+            (None, Some(_)) => Err(self.table.missing(
+                "tls.key",
+                "--cert (tls.cert)",
+                "a key is useless without its certificate",
+            )),
         }
     }
 
@@ -80,21 +81,17 @@ impl Resolver<'_> {
             let Some((_, version)) = SUITES.iter().find(|(suite, _)| *suite == name) else {
                 let names = SUITES.map(|(suite, _)| suite);
                 let expected = nearest(&name, names).map_or_else(|| names.join(", "), str::to_owned);
-                return Err(self.value(
-                    &field,
-                    text,
-                    Problem::new("is not a supported cipher suite", expected),
-                ));
+                return Err(self.table.wrong(&field, text, "is not a supported cipher suite", expected));
             };
             if all.contains(&name) {
-                return Err(self.value(&field, text, Problem::new("is given twice", "each suite once")));
+                return Err(self.table.wrong(&field, text, "is given twice", "each suite once"));
             }
             usable |= (min..=max).contains(version);
             all.push(name);
         }
         if !all.is_empty() && !usable {
             let other = if max == TlsVersion::Tls12 { "tls.max" } else { "tls.min" };
-            return Err(self.contradiction(
+            return Err(self.table.both(
                 "tls.ciphers",
                 other,
                 "no suite in this list belongs to an allowed TLS version",
@@ -107,10 +104,11 @@ impl Resolver<'_> {
         let Some(text) = &self.file.tls.server_name else { return Ok(None) };
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':');
         if text.is_empty() || !text.chars().all(allowed) {
-            return Err(self.value(
+            return Err(self.table.wrong(
                 "tls.server_name",
                 text,
-                Problem::new("is not a name", "a DNS name or an address"),
+                "is not a name",
+                "a DNS name or an address",
             ));
         }
         Ok(Some(text.clone()))
@@ -120,7 +118,7 @@ impl Resolver<'_> {
         let Some(list) = &self.file.tls.alpn else { return Ok(vec!["http/1.1".to_owned()]) };
         for (index, name) in list.iter().enumerate() {
             let wrong = |problem, expected: &str| {
-                Err(self.value(&format!("tls.alpn[{index}]"), name, Problem::new(problem, expected)))
+                Err(self.table.wrong(&format!("tls.alpn[{index}]"), name, problem, expected))
             };
             // A protocol name is 1 to 255 bytes (RFC 7301 §3.1).
             if name.is_empty() || name.len() > 255 {

@@ -55,11 +55,7 @@ impl Reader<'_> {
         let Some(typed) = &self.typed.vlan else {
             return match &self.typed.pcp {
                 None => Ok(()),
-                Some(_) => Err(PlanError::Missing {
-                    place: self.at("pcp"),
-                    needs: "--vlan".to_owned(),
-                    why: "the priority is a field of the VLAN tag".to_owned(),
-                }),
+                Some(_) => Err(self.missing("pcp", "--vlan", "the priority is a field of the VLAN tag")),
             };
         };
         let wrong = |problem: Problem| self.wrong("vlan", typed.as_str(), problem);
@@ -143,11 +139,11 @@ impl Reader<'_> {
             .map(|(key, typed)| typed.as_ref().map(|typed| (key, family(typed.as_str()))));
         let kind = match given {
             [Some((source, one)), Some((destination, other))] if one != other => {
-                return Err(PlanError::Contradiction {
-                    place: self.at(source),
-                    other: self.at(destination),
-                    why: "one is an IPv4 address, the other an IPv6 address".to_owned(),
-                });
+                return Err(self.both(
+                    source,
+                    destination,
+                    "one is an IPv4 address, the other an IPv6 address",
+                ));
             }
             [Some((_, kind)), _] | [None, Some((_, kind))] => kind,
             [None, None] => Kind::Ipv4,
@@ -201,11 +197,7 @@ impl Reader<'_> {
                 })
             }
             _ => {
-                return Err(PlanError::Missing {
-                    place: self.at("flow_label"),
-                    needs: "IPv6 addresses".to_owned(),
-                    why: "IPv4 has no flow label".to_owned(),
-                });
+                return Err(self.missing("flow_label", "IPv6 addresses", "IPv4 has no flow label"));
             }
         }
         Ok(())

@@ -2,7 +2,8 @@
 
 use super::values::{Chosen, Kind, Problem};
 use super::{Macs, StreamFile, sizes, vary};
-use crate::error::{Place, PlanError};
+use crate::error::PlanError;
+use crate::table::Table;
 use crate::typed::Typed;
 use std::fmt::{Display, Write};
 use wire::template::{Field, Layer, Payload, Sizes, StreamSpec, Vary};
@@ -40,7 +41,7 @@ pub(super) struct Reader<'a> {
     /// Keys that the stream itself has; the others are of `[frames]`.
     pub own: &'a [&'static str],
     pub number: Option<usize>,
-    pub place: &'a dyn Fn(&str) -> Place,
+    pub table: &'a Table<'a>,
 }
 
 /// What has been understood so far.
@@ -80,12 +81,16 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn at(&self, key: &str) -> Box<Place> {
-        Box::new((self.place)(&self.path(key)))
+    pub(super) fn wrong(&self, key: &str, value: &str, (problem, expected): Problem) -> PlanError {
+        self.table.wrong(&self.path(key), value, problem, expected)
     }
 
-    pub(super) fn wrong(&self, key: &str, value: &str, (problem, expected): Problem) -> PlanError {
-        PlanError::Value { place: self.at(key), value: value.to_owned(), problem, expected }
+    pub(super) fn missing(&self, key: &str, needs: &str, why: &str) -> PlanError {
+        self.table.missing(&self.path(key), needs, why)
+    }
+
+    pub(super) fn both(&self, key: &str, other: &str, why: &str) -> PlanError {
+        self.table.both(&self.path(key), &self.path(other), why)
     }
 
     /// A field's values, or the default.
@@ -144,10 +149,7 @@ impl Reader<'_> {
         self.more_variations(&mut draft)?;
         let sign = self.typed.sign.unwrap_or(false);
         let _ = writeln!(draft.text, "sign = {sign}");
-        let weight = self.count("weight", &self.typed.weight)?.map_or(Ok(1), |weight| {
-            let problem = || (format!("is more than {}", u32::MAX), "a small number".to_owned());
-            u32::try_from(weight).map_err(|_| self.wrong("weight", &weight.to_string(), problem()))
-        })?;
+        let weight = self.table.number(&self.path("weight"), &self.typed.weight, 1, u32::MAX)?.unwrap_or(1);
         let Draft { layers, vary, macs, mut text } = draft;
         let mut spec = StreamSpec { weight, layers, payload, vary, flows, sign, ..StreamSpec::default() };
         // Not written where nobody typed it: another table may say how long frames are.
@@ -195,26 +197,12 @@ impl Reader<'_> {
         ];
         match rules.iter().find(|(_, is_given, protos, _)| *is_given && !protos.contains(&proto)) {
             None => Ok(()),
-            Some((key, _, _, needs)) => Err(PlanError::Missing {
-                place: self.at(key),
-                needs: (*needs).to_owned(),
-                why: "these frames do not have this field".to_owned(),
-            }),
+            Some((key, _, _, needs)) => Err(self.missing(key, needs, "these frames do not have this field")),
         }
     }
 
     fn count(&self, key: &str, typed: &Option<Typed>) -> Result<Option<u64>, PlanError> {
-        let Some(typed) = typed else { return Ok(None) };
-        let text = typed.as_str();
-        match text.parse::<units::Count>() {
-            Ok(count) if count.get() > 0 => Ok(Some(count.get())),
-            Ok(_) => Err(self.wrong(key, text, ("is zero".to_owned(), "1 or more".to_owned()))),
-            Err(error) => Err(self.wrong(
-                key,
-                text,
-                (error.problem.to_string(), "a number such as 10, 10k, 5M".to_owned()),
-            )),
-        }
+        self.table.count(&self.path(key), typed, 1, u64::MAX)
     }
 
     /// `--vary FIELD=VALUES`
@@ -226,7 +214,7 @@ impl Reader<'_> {
             let wrong = |problem: Problem| {
                 let mut error = self.wrong("vary", typed.as_str(), problem);
                 if let PlanError::Value { place: at, .. } = &mut error {
-                    let listed = (self.place)(&format!("{}[{place}]", at.field));
+                    let listed = self.table.place(&format!("{}[{place}]", at.field));
                     **at = if listed.line.is_some() { listed } else { (**at).clone() };
                 }
                 error

@@ -1,44 +1,29 @@
 //! Frames that are taken from a capture file, with fields that vary.
 
+use super::values::Problem;
 use super::{FrameSource, Frames, FramesFile, vary};
 use crate::canonical::quoted;
-use crate::error::{Place, PlanError};
+use crate::error::PlanError;
+use crate::table::Table;
 use std::fmt::Write;
 use wire::template::{Changes, Vary};
 
-pub(super) fn resolve(
-    file: &FramesFile,
-    place: &dyn Fn(&str) -> Place,
-    seed: u64,
-) -> Result<Frames, PlanError> {
+pub(super) fn resolve(file: &FramesFile, table: &Table<'_>, seed: u64) -> Result<Frames, PlanError> {
     let path = file.pcap.as_deref().unwrap_or_default();
-    let at = |key: &str| Box::new(place(&format!("frames.{key}")));
     if path.trim().is_empty() {
-        let (value, problem) = (path.to_owned(), "names no file".to_owned());
-        return Err(PlanError::Value {
-            place: at("pcap"),
-            value,
-            problem,
-            expected: "a pcap or pcapng file".to_owned(),
-        });
+        return Err(table.wrong("frames.pcap", path, "names no file", "a pcap or pcapng file"));
     }
     if let Some(other) = made(file) {
-        let why =
-            "frames come from a file or from these options, not both; --vary and --sign can change a file's frames"
-                .to_owned();
-        return Err(PlanError::Contradiction { place: at("pcap"), other: at(other), why });
+        let why = "frames come from a file or from these options, not both; --vary and --sign can change a file's frames";
+        return Err(table.both("frames.pcap", &format!("frames.{other}"), why));
     }
     let mut text = format!("[frames]\nseed = {seed}\npcap = {}\n", quoted(path));
     let sign = file.sign.unwrap_or(false);
     let mut changes = Changes { vary: Vec::new(), sign, seed };
     let mut shown = Vec::new();
     for typed in file.vary.iter().flat_map(|list| &list.0) {
-        let wrong = |(problem, expected)| PlanError::Value {
-            place: at("vary"),
-            value: typed.as_str().to_owned(),
-            problem,
-            expected,
-        };
+        let wrong =
+            |(problem, expected): Problem| table.wrong("frames.vary", typed.as_str(), problem, expected);
         let is_ipv6 = typed
             .as_str()
             .split_once('=')

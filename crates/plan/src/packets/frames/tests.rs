@@ -1,6 +1,7 @@
 //! What is typed of frames, what becomes of it, and what is said where it cannot be.
 
 use super::*;
+use crate::file::read_toml;
 use std::net::Ipv4Addr;
 use wire::Template;
 use wire::template::{By, Field, Payload, Sizes, Values};
@@ -10,18 +11,14 @@ fn from_toml(text: &str) -> Result<Frames, PlanError> {
     struct File {
         frames: FramesFile,
     }
-    let file: File = toml::from_str(text).unwrap();
-    resolve(&file.frames, &|field| Place { field: field.to_owned(), flag: None, line: None })
+    let (file, origin): (File, _) = read_toml(text, "plan.toml").unwrap();
+    resolve(&file.frames, &Table::new("frames", Some(&origin)))
 }
 
 /// As flags: the key's flag is named in messages.
 fn from_flags(lines: &str) -> Result<Frames, PlanError> {
     let file: FramesFile = toml::from_str(lines).unwrap();
-    resolve(&file, &|field| {
-        let key = field.strip_prefix("frames.").unwrap_or(field);
-        let flag = FRAME_FLAGS.iter().find(|(known, _)| *known == key).map(|(_, flag)| *flag);
-        Place { field: field.to_owned(), flag, line: None }
-    })
+    file.resolve()
 }
 
 fn spec(frames: &Frames) -> &Spec {
@@ -214,9 +211,9 @@ fn a_stream_of_a_file_is_named_by_its_number() {
     let error =
         from_toml("[frames]\nsize = 50\n[[frames.stream]]\nsize = 64\n[[frames.stream]]\ndport = 70000\n")
             .unwrap_err();
-    assert!(error.to_string().starts_with("frames.stream[1].dport: '70000'"), "{error}");
+    assert!(error.to_string().starts_with("plan.toml, line 6: frames.stream[1].dport: '70000'"), "{error}");
     let error =
         from_toml("[frames]\nsize = 50\n[[frames.stream]]\nsize = 64\n[[frames.stream]]\ndport = 7\n")
             .unwrap_err();
-    assert!(error.to_string().starts_with("frames.size: '50'"), "{error}");
+    assert!(error.to_string().starts_with("plan.toml, line 2: frames.size: '50'"), "{error}");
 }
