@@ -1,41 +1,22 @@
-//! What the threads of a run and those who steer it share: whether to stop, and why; what was changed by hand;
-//! and the words that the run understands while it goes on.
+//! [`schedule::Control`] with the words that a run understands while it goes on, and what was changed by hand.
 //!
 //! ```text
-//!   Ctrl-C ─► interrupt ─┐                       ┌─► stops()           every round of every thread
-//!   a port fails ─► fail ┼─► Control ────────────┼─► turn(seen)        changes, in order, each with its time
-//!   socket, keys ─► ask ─┘     │                 └─► changes()         for the result
-//!                              └─ on("reload", …), shows("rate", …)    what a command understands and shows
+//!   socket, keys ─► ask ─► Control ─► changes()                       for the result
+//!                             └─ on("reload", …), shows("rate", …)    what a command understands and shows
 //! ```
-//!
-//! A change of the load takes effect [`LEAD`] after it was asked for: by then every thread has seen it, so that
-//! all threads change at the same point of the schedule.
 
 use measure::packets::Change;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use units::{Instant, Picos, Rate};
+use units::{Instant, Picos};
 
-/// A change holds this long after it was asked for: five times what a thread may sleep.
-pub const LEAD: Picos = Picos::from_millis(50);
+/// The longest that a thread sleeps: changes, the end and Ctrl-C are seen by then.
+pub(crate) const NAP: Picos = Picos::from_millis(10);
 /// Changes that a run remembers; what comes after is refused.
 const MOST_CHANGES: usize = 1_024;
 /// A longer line is no command.
 pub const LONGEST_LINE: usize = 1_024;
-
-/// Why a run stops before its time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Halt {
-    #[default]
-    No,
-    /// The user wants it.
-    Interrupted,
-    /// A port failed, an interface is gone…
-    Failed,
-    /// A limit of the plan came true that ends the run (`--abort-if`).
-    Aborted,
-}
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,25 +42,6 @@ impl By {
     }
 }
 
-/// A change of the load that all threads make at the same point of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
-    pub at: Instant,
-    pub to: Course,
-}
-
-/// What a load is changed to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Course {
-    Rate(Rate),
-    /// As fast as it goes.
-    Max,
-    /// Frame size, FCS included.
-    Size(usize),
-    Pause,
-    Resume,
-}
-
 /// One command on its way to whoever understands it.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
@@ -103,18 +65,33 @@ struct Word {
 }
 
 /// See the module.
-#[derive(Default)]
 pub struct Control {
-    halt: AtomicU8,
-    why: Mutex<Option<String>>,
-    stop: AtomicBool,
+    threads: schedule::Control,
     origin: OnceLock<Instant>,
-    turns: Mutex<Vec<Turn>>,
-    /// How many turns there are, for threads to see at a glance.
-    told: AtomicUsize,
     changes: Mutex<Vec<Change>>,
     words: Mutex<Vec<Word>>,
     shows: Mutex<Vec<(&'static str, Shower)>>,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self {
+            threads: schedule::Control::of_threads_that_sleep(NAP),
+            origin: OnceLock::new(),
+            changes: Mutex::default(),
+            words: Mutex::default(),
+            shows: Mutex::default(),
+        }
+    }
+}
+
+/// All that threads ask, they ask that one.
+impl Deref for Control {
+    type Target = schedule::Control;
+
+    fn deref(&self) -> &schedule::Control {
+        &self.threads
+    }
 }
 
 impl fmt::Debug for Control {
@@ -132,79 +109,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Control {
-    pub fn halt(&self) -> Halt {
-        match self.halt.load(Ordering::Relaxed) {
-            0 => Halt::No,
-            1 => Halt::Interrupted,
-            2 => Halt::Failed,
-            _ => Halt::Aborted,
-        }
-    }
-
-    /// Whether threads shall end now.
-    #[inline]
-    pub fn stops(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// The same as a flag, for calls that watch it themselves.
-    pub const fn stop_flag(&self) -> &AtomicBool {
-        &self.stop
-    }
-
-    pub fn interrupt(&self) {
-        self.end(1, None);
-    }
-
-    pub fn fail(&self, why: String) {
-        self.end(2, Some(why));
-    }
-
-    pub fn abort(&self, why: String) {
-        self.end(3, Some(why));
-    }
-
-    fn end(&self, halt: u8, why: Option<String>) {
-        if let Some(why) = why {
-            lock(&self.why).get_or_insert(why);
-        }
-        let _ = self.halt.compare_exchange(0, halt, Ordering::Relaxed, Ordering::Relaxed);
-        self.stop.store(true, Ordering::Relaxed);
-    }
-
-    /// The first reason that was given.
-    pub fn why(&self) -> Option<String> {
-        lock(&self.why).clone()
-    }
-
     /// The moment from which times of changes count; a job says it when it starts.
     pub fn begin(&self, origin: Instant) {
         let _ = self.origin.set(origin);
-    }
-
-    /// The load takes another course, from [`LEAD`] after `now` on, and never before an earlier change does.
-    ///
-    /// # Errors
-    /// There were too many changes already.
-    pub fn turn(&self, to: Course, now: Instant) -> Result<Turn, String> {
-        let mut turns = lock(&self.turns);
-        if turns.len() >= MOST_CHANGES {
-            return Err(format!("the run was changed {MOST_CHANGES} times already"));
-        }
-        let at = turns.last().map_or(Instant::EPOCH, |last| last.at).max(now + LEAD);
-        let turn = Turn { at, to };
-        turns.push(turn);
-        self.told.store(turns.len(), Ordering::Release);
-        Ok(turn)
-    }
-
-    /// The first turn that a thread has not taken which has taken `seen`. Costs one load where there is none.
-    #[inline]
-    pub fn turn_after(&self, seen: usize) -> Option<Turn> {
-        if self.told.load(Ordering::Acquire) <= seen {
-            return None;
-        }
-        lock(&self.turns).get(seen).copied()
     }
 
     /// Keeps a change for the result, with its time.
@@ -314,25 +221,10 @@ fn cut(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schedule::Halt;
 
     fn at(millis: u64) -> Instant {
         Instant::EPOCH + Picos::from_millis(millis)
-    }
-
-    #[test]
-    fn turns_come_in_order_and_each_with_its_time() {
-        let control = Control::default();
-        let rate = Course::Rate(Rate::per_second(110).unwrap());
-        assert_eq!(control.turn_after(0), None);
-        let first = control.turn(rate, at(1_000)).unwrap();
-        assert_eq!(first, Turn { at: at(1_050), to: rate });
-        // Asked for by a thread whose clock was read earlier: it is not before the first.
-        assert_eq!(control.turn(Course::Pause, at(990)).unwrap().at, at(1_050));
-        assert_eq!((control.turn_after(0), control.turn_after(2)), (Some(first), None));
-        for n in 2..MOST_CHANGES as u64 {
-            control.turn(Course::Resume, at(n)).unwrap();
-        }
-        assert!(control.turn(Course::Pause, at(9)).unwrap_err().contains("1024 times"));
     }
 
     #[test]

@@ -19,6 +19,6 @@ pub mod sweep;
 
 use on_the_wire::on_the_wire;
 
-pub use control::{Answer, Asked, By, Control, Course, Halt, LEAD, LONGEST_LINE, Turn};
+pub use control::{Answer, Asked, By, Control, LONGEST_LINE};
 pub use error::PacketError;
 pub use job::{Facts, Findings, Job, MakeRecorders, Recorders, Running};

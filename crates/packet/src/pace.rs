@@ -13,20 +13,21 @@
 //! | `queue` | frames between both |
 //! | `quota`, `valve` | back-pressure to the host, so that nothing is dropped before |
 //! | `outward`, `answers` | the two threads |
-//! | `outward_timed` | the first of them before a port that keeps its own time |
+//! | `spun`, `launched` | who waits for due times: the first of them, or a port that keeps its own time |
 //! | `marks` | "all up to here has gone" |
 //! | `prepare`, `ends`, `shared` | both ports, each for two threads |
 
 mod answers;
 mod ends;
 mod job;
+mod launched;
 mod marks;
 mod outward;
-mod outward_timed;
 mod prepare;
 mod queue;
 mod quota;
 pub(crate) mod shared;
+mod spun;
 mod timetable;
 mod valve;
 

@@ -12,7 +12,9 @@ use clock::{Agreement, HostClock};
 use measure::{
     Asked, Choice, Conditions, FrameConditions, Loop, Measuring, Recorder, RunTotals, Settings, Tapped,
 };
+use os::peers::Peers;
 use plan::Limits;
+use schedule::Halt;
 use store::secrets;
 use store::{Measured, RunResult};
 use units::{Instant, Picos, Rate};
@@ -52,8 +54,8 @@ pub struct Brief {
     /// Connections that the plan allows at once.
     pub parallel: Option<u32>,
     pub source_addresses: u64,
-    /// TCP ports on which the target listens.
-    pub ports: Vec<u16>,
+    /// Where the run's connections go.
+    pub peers: Peers,
     pub spins: bool,
     /// CPUs that threads are pinned to; empty leaves it to the kernel.
     pub cpus: Vec<u32>,
@@ -135,6 +137,7 @@ impl Brief {
             clock_refused: clock.refused().map(|refused| refused.to_string()),
             spins: self.spins,
             cpus: self.cpus_to_run_on(),
+            pinned: !self.cpus.is_empty(),
             parallel: self.parallel,
             sinks: seen.sinks,
             weighed: self.weighed.load.clone(),
@@ -171,6 +174,17 @@ pub enum Stopped {
     Aborted,
     /// Something else, which the reason tells.
     Otherwise,
+}
+
+impl From<Halt> for Stopped {
+    fn from(halt: Halt) -> Self {
+        match halt {
+            Halt::No => Self::No,
+            Halt::Interrupted => Self::Interrupted,
+            Halt::Aborted => Self::Aborted,
+            Halt::SourceLost | Halt::Failed => Self::Otherwise,
+        }
+    }
 }
 
 /// An engine that load.rs can drive.

@@ -11,11 +11,13 @@ use crate::weighed::Weighed;
 use clock::HostClock;
 use measure::packets::PacketReport;
 use measure::{Choice, Flags, FrameConditions, Label, Loop, RunTotals};
+use os::peers::Peers;
 use packet::ctl::{Keys, Server};
-use packet::{Control, Facts, Findings, Halt, Job, Running};
+use packet::{Control, Facts, Findings, Job, Running};
 use plan::packets::{Command, PacketPlan};
 use port::DropPlace;
 use predict::Demand;
+use schedule::Halt;
 use std::path::Path;
 use std::sync::Arc;
 use store::RunResult;
@@ -123,7 +125,7 @@ fn brief(facts: &Facts, plan: &PacketPlan) -> Brief {
         poisson: None,
         parallel: None,
         source_addresses: 1,
-        ports: Vec::new(),
+        peers: Peers::default(),
         spins: facts.spins,
         cpus: Vec::new(),
         io: facts.target.clone(),
@@ -177,12 +179,7 @@ impl Driven for Frames {
     }
 
     fn stopped(&self) -> Stopped {
-        match self.control.halt() {
-            Halt::No => Stopped::No,
-            Halt::Interrupted => Stopped::Interrupted,
-            Halt::Aborted => Stopped::Aborted,
-            Halt::Failed => Stopped::Otherwise,
-        }
+        self.control.halt().into()
     }
 
     fn why(&self) -> Option<String> {

@@ -6,10 +6,11 @@ use crate::status::Failure;
 use crate::watching::{self, Watching};
 use crate::weighed::Weighed;
 use clock::HostClock;
-use http::{Control, Engine, Facts, Halt, Notes, Running};
+use http::{Engine, Facts, Notes, Running};
 use measure::{Choice, Loop, RunTotals};
 use plan::{Load, Plan, Shape};
 use predict::Demand;
+use schedule::Control;
 use std::sync::Arc;
 use store::schema::Arrivals;
 use store::{RunResult, secrets};
@@ -41,7 +42,7 @@ impl Http {
             brief,
             engine: Some(engine),
             running: None,
-            control: Arc::new(Control::default()),
+            control: Arc::new(http::control()),
             notes: Notes::default(),
             bad_lines: Vec::new(),
         })
@@ -74,7 +75,7 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
             Load::Open { connections, .. } => connections,
         },
         source_addresses: plan.connection.source_ips.len().max(1) as u64,
-        ports: facts.ports.clone(),
+        peers: facts.peers.clone(),
         spins: facts.spin,
         cpus: plan.engine.cpus.clone(),
         io: format!("{}: {}", facts.io.name(), facts.io.reason),
@@ -166,7 +167,7 @@ impl Driven for Http {
     }
 
     fn allow_steering(&self) {
-        self.control.allow_steering();
+        self.control.allow_changes();
     }
 
     fn start(&mut self, recorders: MakeRecorders<'_>) -> Result<(), Failure> {
@@ -180,12 +181,7 @@ impl Driven for Http {
     }
 
     fn stopped(&self) -> Stopped {
-        match self.control.halt() {
-            Halt::No => Stopped::No,
-            Halt::Interrupted => Stopped::Interrupted,
-            Halt::Aborted => Stopped::Aborted,
-            Halt::SourceLost | Halt::Failed => Stopped::Otherwise,
-        }
+        self.control.halt().into()
     }
 
     fn why(&self) -> Option<String> {
@@ -205,7 +201,7 @@ impl Driven for Http {
     }
 
     fn steered(&self, origin: Instant) -> Option<String> {
-        watching::label_of(&self.control.changes(), origin)
+        watching::label_of(&self.control.rates(), origin)
     }
 
     fn join(&mut self) {

@@ -7,9 +7,8 @@ use crate::engine::Brief;
 use crate::options::Live;
 use crate::status::{Failure, complain};
 use crate::terminal;
-use http::{Control, NotNow};
 use live::{About, Address, Page, Signals, Terminal, Token, Update, Wish};
-use schedule::Change;
+use schedule::{Action, Change, Control};
 use std::cell::Cell;
 use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
@@ -149,17 +148,20 @@ fn step(waiting: &mut i32, begun: Rate, control: &Control, now: Instant) -> Opti
         1.. => Wish::Faster,
         _ => Wish::Slower,
     };
-    let rate = control.changes().last().map_or(begun, |change| change.rate);
+    let rate = control.rates().last().map_or(begun, |change| change.rate);
     let Some(next) = stepped(rate, wish) else {
         *waiting = 0;
         return Some("no further".to_owned());
     };
-    match control.steer(next, now) {
+    // The last change has yet to take effect.
+    if control.is_changing(now) {
+        return None;
+    }
+    match control.change(Action::Rate(next), now) {
         Ok(_) => {
             *waiting -= waiting.signum();
             Some(format!("rate {} \u{2192} {}", said(rate), said(next)))
         }
-        Err(NotNow::TooSoon) => None,
         Err(why) => {
             *waiting = 0;
             Some(why.to_string())
@@ -217,7 +219,7 @@ mod tests {
 
     #[test]
     fn presses_in_quick_succession_all_count() {
-        let (control, begun) = (Control::default(), Rate::per_second(1_000).unwrap());
+        let (control, begun) = (http::control(), Rate::per_second(1_000).unwrap());
         let mut waiting = 0;
         // Three presses 50 ms apart, looked for every 10 ms: changes at 0, 0.1 and 0.2 s.
         for tick in 0..40 {
@@ -226,8 +228,7 @@ mod tests {
             }
             step(&mut waiting, begun, &control, Instant::EPOCH + Picos::from_millis(10 * tick));
         }
-        let rates: Vec<f64> =
-            control.changes().iter().map(|change| change.rate.as_per_second_f64()).collect();
+        let rates: Vec<f64> = control.rates().iter().map(|change| change.rate.as_per_second_f64()).collect();
         assert_eq!((waiting, rates), (0, vec![1_100.0, 1_210.0, 1_330.0]));
     }
 
@@ -239,7 +240,7 @@ mod tests {
         assert!(press(&mut waiting, Wish::Slower) && waiting == 4);
         // At the highest rate nothing waits any more.
         let fastest = Rate::per_second(10_000_000).unwrap();
-        let said = step(&mut waiting, fastest, &Control::default(), Instant::EPOCH);
+        let said = step(&mut waiting, fastest, &http::control(), Instant::EPOCH);
         assert_eq!((said.as_deref(), waiting), (Some("no further"), 0));
     }
 

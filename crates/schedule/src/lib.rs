@@ -15,6 +15,8 @@
 //! | Poisson | `poisson.rs` | a seeded sum with its remainder carried |
 //! | recorded | `recorded.rs` | read from a file line by line |
 //!
+//! While a run goes on, [`Control`] tells its threads of changes, and when to stop.
+//!
 //! The first five know any due time by its number, so skipping the rest of a schedule takes no time. All of
 //! them give the same times on every machine: integers, and IEEE 754 operations that are rounded correctly.
 
@@ -22,6 +24,7 @@
 
 mod burst;
 mod constant;
+mod control;
 mod curve;
 mod error;
 mod jitter;
@@ -40,6 +43,7 @@ mod steered;
 mod step;
 mod stream;
 
+pub use control::{Action, Control, Halt, LoadChange, TooManyChanges};
 pub use error::ScheduleError;
 pub use rates::{expected_per_second_at, smallest_gap};
 pub use recorded::{Recorded, RecordedTimes, check_recorded};

@@ -65,8 +65,13 @@ engine_counters! {
         level open: u64,
         /// The most connections that there ever were at once.
         peak open_peak: u64,
-        /// All connections that were opened.
+        /// All connections that were opened, and all attempts to open one, at another address too.
         total opened: u64,
+        total attempts: u64,
+        /// Connections that are being opened: they have ports and descriptors as well.
+        level connecting: u64,
+        /// Requests that were sent again on another connection.
+        total sent_again: u64,
         /// Time spent spinning towards a due time: CPU time that is not work.
         total spun: Picos,
         /// Time slept by the clock while answers gathered, and how often: answers were seen later by as much.

@@ -279,24 +279,19 @@ impl Sender<'_> {
             sent.steps[at] += frames - known;
             known = frames;
         };
-        let shared = std::sync::Mutex::new((sent, &mut at, &mut count));
         let Some(offload) = self.port.offload() else { return Ok(()) };
         offload.prepare(self.template)?;
         let made = offload.make(&order, &mut |made| {
-            let mut shared = shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let (sent, at, count) = &mut *shared;
-            count(made.frames - made.refused.min(made.frames), **at, sent);
+            count(made.frames - made.refused.min(made.frames), at, sent);
             let after = clock::monotonic_ns().saturating_sub(origin);
             let now = ends.iter().position(|end| after < *end).unwrap_or(ends.len() - 1);
-            if now == **at {
+            if now == at {
                 return Next::Go;
             }
-            **at = now;
+            at = now;
             Next::Rate { rate: rate(steps[now].pace), origin_monotonic_ns: clock::monotonic_ns() }
         })?;
-        let (sent, at, count) = shared.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let left = made.frames - made.refused.min(made.frames);
-        count(left, *at, sent);
+        count(made.frames - made.refused.min(made.frames), at, sent);
         sent.refused += made.refused;
         sent.expected += made.frames.div_ceil(self.each).saturating_sub(made.refused.div_ceil(self.each));
         Ok(())

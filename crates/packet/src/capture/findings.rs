@@ -5,14 +5,15 @@ use super::stamps::{Origin, Resolution, reading_ns, stamping};
 use super::tally::Counts;
 use super::thread::{Left, lost_on_the_way};
 use super::{Capture, Settings};
+use crate::Control;
 use crate::flows::{Flows, Sizes};
 use crate::job::Findings;
 use crate::signed::Signed;
-use crate::{Control, Halt};
 use measure::gap_meter::{GapMeter, Requested};
 use measure::packets::{GapReport, PacketReport, PlaceCount, PortReport};
 use port::pcap::bytes::Statistics;
 use port::{Counters, DropPlace, Stamp};
+use schedule::Halt;
 use std::sync::{Arc, Mutex, PoisonError};
 use units::Picos;
 

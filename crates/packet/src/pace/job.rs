@@ -2,13 +2,14 @@
 
 use super::answers::{Answered, Answers};
 use super::ends::End;
+use super::launched::Launched;
 use super::marks::Marks;
-use super::outward::{Outcomes, Outward, QUEUE};
-use super::outward_timed::OutwardTimed;
+use super::outward::{self, Outcomes, Outward, Passage, QUEUE};
+use super::spun::Spun;
 use super::timetable::{Pace, Timetable};
 use super::valve::Valve;
 use crate::PacketError;
-use crate::control::{Control, Course};
+use crate::control::Control;
 use crate::job::{Facts, Findings, Job, MakeRecorders, Running};
 use crate::own_clock::OwnClock;
 use clock::priority::{self, Demand, Grant};
@@ -17,6 +18,7 @@ use measure::gap_meter::Stamping;
 use measure::packets::{PacketReport, PlaceCount, PortReport};
 use port::interface::Interface;
 use port::{Address, Port};
+use schedule::Action;
 use std::sync::{Arc, Mutex, PoisonError};
 use units::{Instant, Picos, Priority, Rate};
 
@@ -141,20 +143,25 @@ impl Job for PaceJob {
         let record = recorders(own.map_or(origin, |own| own.begin())).into_iter().next();
         let record = record.ok_or_else(|| PacketError::Wrong("a recorder is needed".to_owned()))?;
         let valve_refused = valve.as_ref().err().cloned();
-        let timetable = Timetable::new(settings.pace.clone(), settings.is_relative);
-        let (from, to, stops) = (input.receive, output.transmit, control.clone());
+        let mut passage = Passage::new(outward::Setup {
+            clock,
+            control: control.clone(),
+            marks,
+            from: input.receive,
+            to: output.transmit,
+            record,
+            timetable: Timetable::new(settings.pace.clone(), settings.is_relative),
+            valve: valve.ok(),
+            until,
+        });
         let outward: Box<dyn FnOnce() -> Left<Outcomes> + Send> = match own {
-            Some(own) => {
-                let (valve, clock) = (valve.ok(), clock);
-                Box::new(move || {
-                    OutwardTimed::new(clock, own, stops, marks, from, to, record, timetable, valve, until)
-                        .run()
-                })
-            }
+            Some(own) => Box::new(move || {
+                let release = Launched::by(own, &mut passage);
+                Outward::new(passage, release).run()
+            }),
             None => {
-                let outward =
-                    Outward::new(clock, stops, marks, from, to, record, timetable, valve.ok(), until);
-                Box::new(move || outward.run())
+                let release = Spun::starting_at(clock.now());
+                Box::new(move || Outward::new(passage, release).run())
             }
         };
         let answers =
@@ -246,20 +253,20 @@ fn understand(control: &Control, marks: &Arc<Marks>, pace: &Pace, origin: Instan
     let is_bits = matches!(pace, Pace::Bits { .. });
     control.on("set rate", "set rate RATE", move |control, asked| {
         let rate = rate_of(asked.rest, is_bits)?;
-        let turn = control.turn(Course::Rate(rate), asked.now)?;
+        let change = control.change(Action::Rate(rate), asked.now)?;
         let to = if is_bits { bits(rate) } else { rate.to_string() };
         let mut known = now.lock().unwrap_or_else(PoisonError::into_inner);
-        control.changed(turn.at, "rate", &known, &to, asked.by);
+        control.changed(change.at, "rate", &known, &to, asked.by);
         known.clone_from(&to);
         Ok(format!("rate {to}"))
     });
-    control.on("pause", "pause", |control, asked| switch(control, asked, Course::Pause, "paused"));
-    control.on("resume", "resume", |control, asked| switch(control, asked, Course::Resume, "goes on"));
+    control.on("pause", "pause", |control, asked| switch(control, asked, Action::Pause, "paused"));
+    control.on("resume", "resume", |control, asked| switch(control, asked, Action::Resume, "goes on"));
 }
 
-fn switch(control: &Control, asked: &crate::Asked<'_>, to: Course, word: &str) -> crate::Answer {
-    let turn = control.turn(to, asked.now)?;
-    control.changed(turn.at, "pace", "", word, asked.by);
+fn switch(control: &Control, asked: &crate::Asked<'_>, to: Action, word: &str) -> crate::Answer {
+    let change = control.change(to, asked.now)?;
+    control.changed(change.at, "pace", "", word, asked.by);
     Ok(word.to_owned())
 }
 

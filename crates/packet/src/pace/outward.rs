@@ -1,22 +1,22 @@
 //! From the host to the wire: takes frames from IN, keeps them until they are due, and lets them leave OUT.
 //!
 //! ```text
-//!   round:  frames whose time has come leave ─► is there time until the next? take more from IN ─► the valve, marks, links
+//!   round:  frames whose time has come leave ─► is there time? take more from IN ─► the valve, marks, links
+//!              └─ Release: `spun`, this thread waits for each due time; `launched`, the port does
 //! ```
-//!
-//! One thread; it spins while frames wait, and sleeps in the kernel while none do.
 
 use super::marks::Marks;
 use super::queue::Queue;
 use super::quota::Quota;
 use super::timetable::Timetable;
 use super::valve::Valve;
-use crate::control::{Control, Course};
+use crate::control::Control;
 use clock::{Clock, HostClock};
 use measure::gap_meter::{GapMeter, Requested};
 use port::{For, Port, PortError};
+use schedule::Action;
 use std::sync::Arc;
-use units::{Bytes, Cause, EngineCounters, Event, Fate, Group, Instant, Outcome, Picos, Rate, Record};
+use units::{Bytes, Cause, EngineCounters, Event, Group, Instant, Outcome, Picos, Rate, Record};
 
 /// The frame, in bytes without FCS, whose gap stands for those of a pace of bits.
 const LONG: f64 = 1_514.0;
@@ -24,19 +24,8 @@ const LONG: f64 = 1_514.0;
 pub const QUEUE: usize = 4_096;
 /// Frames taken in one call where there is time for many.
 pub const MOST_TAKEN: usize = 32;
-/// What taking one frame costs at the utmost: with less time than this until the next departure nothing is
-/// taken.
-const TAKING: Picos = Picos::from_micros(4);
-/// Frames that leave in one call when several are due.
-const MOST_LEAVING: usize = 32;
 /// Links are looked at so often.
 const LOOK: Picos = Picos::from_millis(5);
-/// Recorders are told at least so often.
-const TICK: Picos = Picos::from_millis(5);
-/// Sleep while nothing waits.
-const IDLE: Picos = Picos::from_millis(2);
-/// Spinning goes on so long after the last frame: the next of a busy connection is near.
-const BUSY: Picos = Picos::from_micros(300);
 
 /// What the thread leaves behind.
 #[derive(Clone, Debug)]
@@ -72,8 +61,49 @@ impl Outcomes {
     }
 }
 
-/// The thread's state.
-pub struct Outward {
+/// How frames that are due leave.
+pub trait Release {
+    /// Frames whose time has come leave, and more are taken where there is time.
+    ///
+    /// # Errors
+    /// A port failed.
+    fn round(&mut self, passage: &mut Passage, now: Instant) -> Result<Round, PortError>;
+
+    /// Waits a little where there was nothing to do.
+    ///
+    /// # Errors
+    /// A port failed.
+    fn rest(&mut self, passage: &mut Passage) -> Result<(), PortError>;
+
+    /// Frames that were handed over and have not left yet.
+    fn under_way(&self) -> usize;
+
+    /// The time that is told of marks, at `now` of this host.
+    fn told(&self, now: Instant) -> Instant;
+
+    /// Whether a frame is due so soon that everything else has to wait.
+    fn is_near(&self, passage: &mut Passage, now: Instant) -> bool;
+
+    /// Tells the recorder what time it is, as often as is right.
+    fn tick(&mut self, passage: &mut Passage, now: Instant);
+
+    /// An interface went down or came up: what waits is of another time.
+    fn forget(&mut self, passage: &mut Passage, now: Instant);
+
+    /// What still waits was on its way when the run ended.
+    fn end(&mut self, passage: &mut Passage);
+}
+
+/// What came of a round.
+pub struct Round {
+    /// The clock, as it was read last.
+    pub now: Instant,
+    /// There was nothing to do.
+    pub rests: bool,
+}
+
+/// What the thread is made with.
+pub struct Setup {
     pub clock: HostClock,
     pub control: Arc<Control>,
     pub marks: Arc<Marks>,
@@ -83,40 +113,40 @@ pub struct Outward {
     pub timetable: Timetable,
     pub valve: Option<Valve>,
     pub until: Instant,
+}
+
+/// Both ends and what is between them.
+pub struct Passage {
+    pub clock: HostClock,
+    control: Arc<Control>,
+    marks: Arc<Marks>,
+    pub from: Box<dyn Port>,
+    pub to: Box<dyn Port>,
+    pub record: Box<dyn Record + Send>,
+    pub timetable: Timetable,
+    valve: Option<Valve>,
+    until: Instant,
     /// A frame that leaves more than this after it was due is late.
-    tolerance: Picos,
-    queue: Queue,
+    pub tolerance: Picos,
+    /// Taken, and not handed over yet.
+    pub queue: Queue,
     quota: Quota,
-    counters: EngineCounters,
-    outcomes: Outcomes,
-    /// Numbers left out: between frames that they part there is no gap.
-    parted: u64,
+    pub counters: EngineCounters,
+    pub outcomes: Outcomes,
     /// Whether IN had nothing more when it was last asked.
     is_drained: bool,
     was_up: bool,
     looked: Instant,
-    ticked: Instant,
-    last: Instant,
-    seen_turns: usize,
-    is_paused: bool,
+    seen_changes: usize,
+    pub is_paused: bool,
 }
 
-impl Outward {
-    #[allow(clippy::too_many_arguments)]
-    pub fn new(
-        clock: HostClock,
-        control: Arc<Control>,
-        marks: Arc<Marks>,
-        from: Box<dyn Port>,
-        to: Box<dyn Port>,
-        record: Box<dyn Record + Send>,
-        timetable: Timetable,
-        valve: Option<Valve>,
-        until: Instant,
-    ) -> Self {
+impl Passage {
+    pub fn new(setup: Setup) -> Self {
+        let Setup { clock, control, marks, from, to, record, timetable, valve, until } = setup;
         let longest = from.about().longest.max(1_514);
-        let now = clock.now();
         Self {
+            looked: clock.now(),
             clock,
             control,
             marks,
@@ -131,148 +161,31 @@ impl Outward {
             quota: Quota::new(longest),
             counters: EngineCounters::default(),
             outcomes: Outcomes::none(),
-            parted: 0,
             is_drained: false,
             was_up: true,
-            looked: now,
-            ticked: now,
-            last: now,
-            seen_turns: 0,
+            seen_changes: 0,
             is_paused: false,
         }
     }
 
-    /// Goes on until it is told to stop; gives the ports back for their counters.
-    pub fn run(mut self) -> (Outcomes, Box<dyn Port>, Box<dyn Port>) {
-        while !self.control.stops() {
-            let now = self.clock.now();
-            if now >= self.until {
-                break;
-            }
-            if let Err(error) = self.round(now) {
-                self.control.fail(error.to_string());
-            }
-        }
-        self.end();
-        (self.outcomes, self.from, self.to)
-    }
-
-    fn round(&mut self, now: Instant) -> Result<(), PortError> {
-        let now = self.let_leave(now)?;
-        let next = self.queue.front().map(|front| self.timetable.due(front.arrived));
-        match next {
-            // What the host sends meanwhile waits here, so that a mark stands behind it.
-            _ if self.is_paused => {
-                if self.take(MOST_TAKEN, now)? == 0 {
-                    self.idle()?;
-                }
-            }
-            // With so little time only the spin is left; the next round is it.
-            Some(due) if due.since(now) < TAKING.saturating_mul(2) => std::hint::spin_loop(),
-            Some(due) => {
-                let time = due.since(now).as_picos() / TAKING.as_picos() - 1;
-                self.take(usize::try_from(time).unwrap_or(MOST_TAKEN).clamp(1, MOST_TAKEN), now)?;
-            }
-            None => {
-                if self.take(MOST_TAKEN, now)? == 0 && now.since(self.last) > BUSY {
-                    self.idle()?;
-                }
-            }
-        }
-        self.look_after(now)
-    }
-
-    /// Nothing waits: sleeps until the host sends something.
-    fn idle(&mut self) -> Result<(), PortError> {
-        if self.is_paused {
-            std::thread::sleep(IDLE.as_std());
-            return Ok(());
-        }
-        match self.from.wait(For::Receive, IDLE) {
-            Err(PortError::Down { .. }) => {
-                std::thread::sleep(IDLE.as_std());
-                Ok(())
-            }
-            other => other.map(|_| ()),
-        }
-    }
-
-    /// All frames leave whose time has come.
-    #[inline]
-    fn let_leave(&mut self, mut now: Instant) -> Result<Instant, PortError> {
-        for _ in 0..MOST_LEAVING {
-            if self.is_paused {
-                break;
-            }
-            let Some(front) = self.queue.front() else { break };
-            let due = self.timetable.due(front.arrived);
-            if due.since(now) >= TAKING {
-                break;
-            }
-            let (bytes, clock, mut sent) = (front.data.len(), self.clock, now);
-            // Written first, so that nothing but the handing over comes after the spin.
-            let left = self.to.transmit(1, &mut |slot| {
-                slot.data[..bytes].copy_from_slice(front.data);
-                slot.length = bytes;
-                sent = clock.now();
-                while sent < due {
-                    std::hint::spin_loop();
-                    sent = clock.now();
-                }
-            });
-            now = self.clock.now();
-            match left {
-                Ok(0) => break,
-                Ok(_) => self.has_left(due, sent, now, bytes),
-                Err(PortError::TooLong { .. }) => {
-                    self.outcomes.too_long += 1;
-                    self.is_lost(due, now, Cause::FrameTooLong);
-                }
-                Err(PortError::Down { .. }) => {
-                    // Every frame that comes meanwhile is forgotten, and the link went down once.
-                    self.outcomes.resets += u64::from(std::mem::replace(&mut self.was_up, false));
-                    self.forget(now);
-                    break;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(now)
-    }
-
-    #[inline]
-    fn has_left(&mut self, due: Instant, sent: Instant, now: Instant, bytes: usize) {
-        self.timetable.left(due, sent, bytes);
-        self.queue.pop();
-        self.outcomes.sent += 1;
-        self.last = now;
-        let origin = Instant::EPOCH;
-        self.counters.late += u64::from(sent.since(due) > self.tolerance);
-        self.outcomes.gaps.arrived_due(sent.since(origin).as_nanos(), due.since(origin).as_nanos());
-        let outcome = Outcome::Frame(Fate::Sent);
-        self.record.event(&event(self.outcomes.sent - 1 + self.parted, due, sent, bytes, outcome));
-    }
-
-    /// The frame at the head goes nowhere.
-    fn is_lost(&mut self, due: Instant, now: Instant, cause: Cause) {
-        self.queue.pop();
-        let outcome = Outcome::Failed(cause);
-        self.record
-            .event(&Event { done: now, ..event(self.counters.offered, due, Instant::FAR, 0, outcome) });
-    }
-
-    /// Takes frames from IN, as many as there is room and time for.
-    fn take(&mut self, most: usize, now: Instant) -> Result<usize, PortError> {
+    /// Takes frames from IN, as many as there is room for, at most `most`; the second is when they arrived.
+    /// `arrived` is asked only if there are any: it may take time.
+    pub fn take(
+        &mut self,
+        most: usize,
+        arrived: impl FnOnce(&mut dyn Port) -> Result<Instant, PortError>,
+    ) -> Result<Option<Taken>, PortError> {
         let most = most.min(self.queue.room());
         if most == 0 {
             self.is_drained = false;
-            return Ok(0);
+            return Ok(None);
         }
         let (queue, quota) = (&mut self.queue, &mut self.quota);
-        let mut too_long = 0u64;
+        let mut too_long = 0;
         let taken = self.from.receive(most, &mut |frame| {
             quota.saw(frame.data.len());
-            too_long += u64::from(frame.data.len() < frame.length || !queue.push(frame.data, now));
+            let is_kept = frame.data.len() >= frame.length && queue.push(frame.data, Instant::EPOCH);
+            too_long += usize::from(!is_kept);
         });
         let taken = match taken {
             Ok(taken) => taken,
@@ -280,81 +193,82 @@ impl Outward {
             Err(error) => return Err(error),
         };
         self.is_drained = taken < most;
+        if taken == 0 {
+            return Ok(None);
+        }
+        let arrived = arrived(&mut *self.to)?;
+        self.queue.date_from(taken - too_long, arrived);
         self.outcomes.taken += taken as u64;
+        self.outcomes.too_long += too_long as u64;
         self.counters.offered += taken as u64;
         self.counters.due = self.counters.offered;
-        for _ in 0..too_long {
-            self.outcomes.too_long += 1;
-            let outcome = Outcome::Failed(Cause::FrameTooLong);
-            self.record
-                .event(&Event { done: now, ..event(self.counters.offered, now, Instant::FAR, 0, outcome) });
-        }
-        self.outcomes.most_waiting = self.outcomes.most_waiting.max(self.queue.len());
-        if taken > 0 {
-            self.last = now;
-        }
-        Ok(taken)
+        Ok(Some(Taken { frames: taken, too_long, arrived }))
     }
 
-    /// What need not be done each round, or costs next to nothing.
+    /// When the frame at the head of the queue is due.
     #[inline]
-    fn look_after(&mut self, now: Instant) -> Result<(), PortError> {
-        let gone = self.outcomes.taken - self.queue.len() as u64;
-        self.marks.progress(self.outcomes.taken, gone, self.is_drained, now);
-        let is_near = self.queue.front().is_some_and(|front| {
-            let due = self.timetable.due(front.arrived);
-            due.since(now) < Picos::from_micros(15) && due > now
-        });
-        if is_near {
-            return Ok(());
-        }
-        if now.since(self.ticked) >= TICK {
-            self.ticked = now;
-            self.record.tick(now, &self.counters);
-        }
-        self.steer(now);
-        self.turn_valve(now);
-        if now.since(self.looked) >= LOOK {
-            self.looked = now;
-            self.look_at_links(now);
-        }
-        Ok(())
+    pub fn next_due(&mut self) -> Option<Instant> {
+        let arrived = self.queue.front()?.arrived;
+        Some(self.timetable.due(arrived))
     }
 
-    /// Interfaces that went down or came up: what waits is of another time.
-    fn look_at_links(&mut self, now: Instant) {
-        let is_up = self.from.is_up() && self.to.is_up();
-        if is_up != self.was_up {
-            self.was_up = is_up;
-            self.outcomes.resets += 1;
-            self.forget(now);
+    /// So many wait, here or in OUT.
+    pub fn saw_waiting(&mut self, waiting: usize) {
+        self.outcomes.most_waiting = self.outcomes.most_waiting.max(waiting);
+    }
+
+    /// A frame left; `seq` is its number.
+    #[inline]
+    pub fn has_left(&mut self, seq: u64, due: Instant, sent: Instant, bytes: usize) {
+        self.outcomes.sent += 1;
+        self.counters.late += u64::from(sent.since(due) > self.tolerance);
+        self.outcomes.gaps.arrived_due(sent.since_epoch().as_nanos(), due.since_epoch().as_nanos());
+        let outcome = Outcome::Frame(units::Fate::Sent);
+        self.record.event(&event(seq, due, sent, bytes, outcome));
+    }
+
+    /// A frame goes nowhere.
+    pub fn is_lost(&mut self, due: Instant, done: Instant, cause: Cause) {
+        let event = event(self.counters.offered, due, Instant::FAR, 0, Outcome::Failed(cause));
+        self.record.event(&Event { done, ..event });
+    }
+
+    /// The run is over before a frame could leave.
+    pub fn is_cut_off(&mut self, due: Instant, done: Instant, bytes: usize) {
+        let event = event(0, due, Instant::FAR, bytes, Outcome::CutOff);
+        self.record.event(&Event { done, ..event });
+    }
+
+    /// OUT is down: every frame that comes meanwhile is forgotten, and the link went down once.
+    pub fn went_down(&mut self) {
+        self.outcomes.resets += u64::from(std::mem::replace(&mut self.was_up, false));
+    }
+
+    /// The number of the oldest frame that waits here.
+    pub fn first_waiting(&self) -> u64 {
+        self.outcomes.taken - self.queue.len() as u64
+    }
+
+    /// Forgets what waits here; `done` tells from a due time when that was.
+    pub fn forget_queue(&mut self, done: impl Fn(Instant) -> Instant) {
+        while let Some(due) = self.next_due() {
+            self.queue.pop();
+            self.outcomes.forgotten += 1;
+            self.is_lost(due, done(due), Cause::LinkDown);
         }
     }
 
-    /// Interface down or up: forgets what waits here and in IN, and begins anew.
-    fn forget(&mut self, now: Instant) {
-        let first = self.outcomes.taken - self.queue.len() as u64;
-        // What IN still has was sent before, too. Bounded, should the host send without pause.
-        for _ in 0..QUEUE / MOST_TAKEN {
-            while let Some(front) = self.queue.front() {
-                let due = self.timetable.due(front.arrived);
-                self.outcomes.forgotten += 1;
-                self.is_lost(due, now, Cause::LinkDown);
-            }
-            if !matches!(self.take(MOST_TAKEN, now), Ok(1..)) {
-                break;
-            }
-        }
+    /// Frames from number `first` on were forgotten, and the timetable begins anew.
+    pub fn begin_anew(&mut self, first: u64) {
         // One that was too long to be taken is among them.
-        self.marks.forget(first, self.outcomes.taken - self.queue.len() as u64);
+        self.marks.forget(first, self.first_waiting());
         self.timetable.reset();
         self.outcomes.gaps.pause();
-        self.parted += 1;
     }
 
-    fn turn_valve(&mut self, now: Instant) {
+    fn turn_valve(&mut self, waiting: usize, now: Instant) {
         let Some(valve) = &mut self.valve else { return };
-        let Some(rate) = self.quota.look(self.queue.len(), self.timetable.pace(), now) else { return };
+        let Some(rate) = self.quota.look(waiting, self.timetable.pace(), now) else { return };
         match valve.set(rate) {
             Ok(()) => self.outcomes.settings += 1,
             Err(error) => {
@@ -364,23 +278,23 @@ impl Outward {
         }
     }
 
-    /// Changes by hand.
+    /// Changes by hand hold for what leaves, or is handed over, from then on.
     #[inline]
     fn steer(&mut self, now: Instant) {
-        let Some(turn) = self.control.turn_after(self.seen_turns) else { return };
-        if turn.at > now {
+        let Some(change) = self.control.change_after(self.seen_changes) else { return };
+        if change.at > now {
             return;
         }
-        self.seen_turns += 1;
-        match turn.to {
-            Course::Rate(rate) => {
+        self.seen_changes += 1;
+        match change.action {
+            Action::Rate(rate) => {
                 self.timetable.change(with_rate(self.timetable.pace(), rate));
                 self.tolerance = tolerance(self.timetable.pace());
             }
-            Course::Pause => self.pause(true),
-            Course::Resume => self.pause(false),
+            Action::Pause => self.pause(true),
+            Action::Resume => self.pause(false),
             // Refused where it was asked for.
-            Course::Max | Course::Size(_) => {}
+            Action::Max | Action::Size(_) => {}
         }
     }
 
@@ -389,21 +303,91 @@ impl Outward {
         self.quota.shut(is_paused);
     }
 
-    /// What still waits was on its way when the run ended.
-    fn end(&mut self) {
-        let now = self.clock.now();
-        while let Some(front) = self.queue.front() {
-            let due = self.timetable.due(front.arrived).min(now);
-            let bytes = front.data.len();
-            self.queue.pop();
-            self.record.event(&Event { done: now, ..event(0, due, Instant::FAR, bytes, Outcome::CutOff) });
+    /// Sleeps in the kernel until a port has something, or for `patience`; a link that is down has nothing.
+    pub fn wait(&mut self, what: For, patience: Picos) -> Result<(), PortError> {
+        let port = if what == For::Receive { &mut self.from } else { &mut self.to };
+        match port.wait(what, patience) {
+            Err(PortError::Down { .. }) => std::thread::sleep(patience.as_std()),
+            other => drop(other?),
         }
-        self.record.tick(now, &self.counters);
+        Ok(())
+    }
+}
+
+/// Frames taken in one call.
+pub struct Taken {
+    pub frames: usize,
+    /// Of these, frames that OUT would not take: they are not kept.
+    pub too_long: usize,
+    pub arrived: Instant,
+}
+
+/// The thread: the same round, whatever lets frames leave.
+pub struct Outward<R> {
+    passage: Passage,
+    release: R,
+}
+
+impl<R: Release> Outward<R> {
+    pub fn new(passage: Passage, release: R) -> Self {
+        Self { passage, release }
+    }
+
+    /// Goes on until it is told to stop; gives the ports back for their counters.
+    pub fn run(mut self) -> (Outcomes, Box<dyn Port>, Box<dyn Port>) {
+        while !self.passage.control.stops() {
+            let now = self.passage.clock.now();
+            if now >= self.passage.until {
+                break;
+            }
+            if let Err(error) = self.round(now) {
+                self.passage.control.fail(error.to_string());
+            }
+        }
+        self.release.end(&mut self.passage);
+        (self.passage.outcomes, self.passage.from, self.passage.to)
+    }
+
+    fn round(&mut self, now: Instant) -> Result<(), PortError> {
+        let Round { now, rests } = self.release.round(&mut self.passage, now)?;
+        self.look_after(now);
+        if rests { self.release.rest(&mut self.passage) } else { Ok(()) }
+    }
+
+    /// What need not be done each round, or costs next to nothing.
+    #[inline]
+    fn look_after(&mut self, now: Instant) {
+        let Self { passage, release } = self;
+        let waiting = passage.queue.len() + release.under_way();
+        let (taken, told) = (passage.outcomes.taken, release.told(now));
+        let gone = taken.saturating_sub(waiting as u64);
+        passage.marks.progress(taken, gone, passage.is_drained, told);
+        if release.is_near(passage, now) {
+            return;
+        }
+        release.tick(passage, now);
+        passage.steer(now);
+        passage.turn_valve(waiting, now);
+        if now.since(passage.looked) >= LOOK {
+            passage.looked = now;
+            self.look_at_links(now);
+        }
+    }
+
+    /// Interfaces that went down or came up.
+    fn look_at_links(&mut self, now: Instant) {
+        let Self { passage, release } = self;
+        let is_up = passage.from.is_up() && passage.to.is_up();
+        if is_up != passage.was_up {
+            passage.was_up = is_up;
+            passage.outcomes.resets += 1;
+            release.forget(passage, now);
+        }
     }
 }
 
 /// One gap, but not less than what an interrupted CPU costs: a frame later than this takes another's place.
-pub fn tolerance(pace: &super::Pace) -> Picos {
+fn tolerance(pace: &super::Pace) -> Picos {
     let least = Picos::from_micros(10);
     let per_second = pace.frames_per_second(LONG);
     if per_second > 0.0 && per_second.is_finite() {
@@ -414,14 +398,14 @@ pub fn tolerance(pace: &super::Pace) -> Picos {
 }
 
 /// The same kind of pace at another rate.
-pub fn with_rate(pace: &super::Pace, rate: Rate) -> super::Pace {
+fn with_rate(pace: &super::Pace, rate: Rate) -> super::Pace {
     match pace {
         super::Pace::Bits { overhead, .. } => super::Pace::Bits { rate, overhead: *overhead },
         _ => super::Pace::Frames(rate),
     }
 }
 
-pub fn event(seq: u64, due: Instant, sent: Instant, bytes: usize, outcome: Outcome) -> Event {
+fn event(seq: u64, due: Instant, sent: Instant, bytes: usize, outcome: Outcome) -> Event {
     Event {
         seq,
         due,

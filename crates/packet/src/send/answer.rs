@@ -3,7 +3,6 @@
 //!
 //! Both use a port of their own on the same interface (`packet:`), so that the port of the load is left alone.
 
-use super::job::Found;
 use super::neighbour::{Heard, answer, heard, question};
 use super::receive::Sent;
 use crate::{Control, PacketError};
@@ -27,6 +26,15 @@ const MOST_ASKED: usize = 64;
 const MOST_ANSWERED: u64 = 1 << 16;
 const BATCH: usize = 64;
 const WAIT: Picos = Picos::from_millis(20);
+
+/// Addresses of Ethernet that were found out.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    pub source: Option<Mac>,
+    /// For each stream.
+    pub destinations: Vec<Option<Mac>>,
+    pub notes: Vec<String>,
+}
 
 /// Addresses of Ethernet that the plan does not have: ours from the interface, theirs by asking.
 ///

@@ -9,19 +9,18 @@
 //! made at the last look is settled now.
 
 use super::departures::Pattern;
-use super::outlet::{Ledger, Looks, Progress, Sizes, cause_of, report};
+use super::ledger::{Ledger, cause_of};
+use super::sender::{SenderContext, SenderReport};
 use crate::PacketError;
-use crate::control::{Control, Course, Turn};
+use crate::control::NAP;
 use crate::send::departures::Ends;
 use clock::{Clock, HostClock};
 use measure::packets::{Cell, Column, Table};
 use plan::packets::send::SendPlan;
-use port::{GapErrors, Made, Next, Order, Port, PortError};
-use schedule::Share;
-use std::sync::Arc;
+use port::{GapErrors, Made, Next, Order, PortError};
+use schedule::{Action, LoadChange, Share};
 use units::{Cause, Instant, Miss, Picos, Rate};
 
-const NAP: Picos = Picos::from_millis(10);
 /// The first power of two (in ns) of which all that is counted in it is late.
 const fn late_from(tolerance: Picos) -> usize {
     tolerance.as_nanos().next_power_of_two().ilog2() as usize
@@ -48,17 +47,12 @@ pub fn check(plan: &SendPlan, pattern: Option<&Pattern>, is_signed: bool) -> Res
     Err(PacketError::Wrong(format!("{port} makes frames at even gaps only, no {what}; take packet: or xdp:")))
 }
 
-/// What a thread is made with.
+/// What a thread is made with besides.
 pub struct Offloading {
-    pub port: Box<dyn Port>,
     pub timer: HostClock,
     /// Of all queues together; `None` is as fast as it goes.
     pub rate: Option<Rate>,
     pub ends: Ends,
-    pub looks: Looks,
-    pub sizes: Arc<Sizes>,
-    pub control: Arc<Control>,
-    pub progress: Arc<Progress>,
     pub origin: Instant,
     pub share: Share,
 }
@@ -147,8 +141,8 @@ impl Known {
 
 impl Offloading {
     /// Runs to the end.
-    pub fn run(mut self, mut ledger: Ledger) {
-        ledger.tick(self.timer.now());
+    pub fn run(self, mut context: SenderContext) -> SenderReport {
+        context.ledger.tick(self.timer.now());
         let (index, of) = (u64::from(self.share.index()), u64::from(self.share.of()));
         let total = self.ends.frames.map_or(u64::MAX, |all| all / of + u64::from(index < all % of));
         let mut course = Queue {
@@ -164,28 +158,28 @@ impl Offloading {
         };
         let end = self.ends.after.map_or(Instant::FAR, |after| self.origin + after);
         self.timer.sleep_until(self.origin.saturating_sub(NAP));
-        while !self.control.stops() && course.next < course.total && self.timer.now() < end {
-            self.take_turns(&mut course);
+        while !context.control.stops() && course.next < course.total && self.timer.now() < end {
+            self.take_changes(&mut context, &mut course);
             if course.is_paused {
                 let now = self.timer.now();
-                ledger.tick(now);
+                context.ledger.tick(now);
                 self.timer.sleep_until(end.min(now + NAP));
                 continue;
             }
-            if let Err(error) = self.call(&mut course, &mut ledger, end) {
+            if let Err(error) = self.call(&mut context, &mut course, end) {
                 match error {
-                    PortError::Down { .. } => self.wait_for_link(&mut course, &mut ledger, end),
-                    error => self.control.fail(error.to_string()),
+                    PortError::Down { .. } => self.wait_for_link(&mut context, &mut course, end),
+                    error => context.control.fail(error.to_string()),
                 }
             }
         }
-        self.wind_up(&course, ledger, end);
+        self.wind_up(context, &course, end)
     }
 
     /// One call: until a change that ends it, or all are made.
-    fn call(&mut self, course: &mut Queue, ledger: &mut Ledger, end: Instant) -> Result<(), PortError> {
-        let template = self.looks.of(u64::MAX).clone();
-        let (timer, control, progress) = (self.timer, self.control.clone(), self.progress.clone());
+    fn call(&self, context: &mut SenderContext, course: &mut Queue, end: Instant) -> Result<(), PortError> {
+        let SenderContext { port, looks, control, progress, ledger, .. } = context;
+        let (timer, template) = (self.timer, looks.of(u64::MAX));
         let order = Order {
             first: course.next,
             most: course.total - course.next,
@@ -194,10 +188,9 @@ impl Offloading {
             until_monotonic_ns: (end != Instant::FAR).then(|| timer.to_monotonic_ns(end)),
             stop: control.stop_flag(),
         };
-        let name = self.port.about().name.clone();
-        let offload =
-            self.port.offload().ok_or(PortError::Unable { port: name, what: "make frames itself" })?;
-        offload.prepare(&template)?;
+        let name = port.about().name.clone();
+        let offload = port.offload().ok_or(PortError::Unable { port: name, what: "make frames itself" })?;
+        offload.prepare(template)?;
         let mut known = Known::default();
         let of = u64::from(self.share.of());
         let result = offload.make(&order, &mut |made| {
@@ -205,15 +198,15 @@ impl Offloading {
             known.look(ledger, now, made);
             ledger.tick(now);
             progress.show(ledger.sent, now);
-            let Some(turn) = control.turn_after(course.seen).filter(|turn| turn.at <= now) else {
+            let Some(change) = control.change_after(course.seen).filter(|change| change.at <= now) else {
                 return Next::Go;
             };
-            match turn.to {
-                Course::Rate(rate) => {
+            match change.action {
+                Action::Rate(rate) => {
                     course.seen += 1;
                     course.rate = divided(rate, of);
-                    course.due = turn.at;
-                    Next::Rate { rate: course.rate, origin_monotonic_ns: timer.to_monotonic_ns(turn.at) }
+                    course.due = change.at;
+                    Next::Rate { rate: course.rate, origin_monotonic_ns: timer.to_monotonic_ns(change.at) }
                 }
                 _ => Next::Stop,
             }
@@ -234,50 +227,49 @@ impl Offloading {
     }
 
     /// Until the link is up again: what is due meanwhile has failed, each at its time.
-    fn wait_for_link(&mut self, course: &mut Queue, ledger: &mut Ledger, end: Instant) {
+    fn wait_for_link(&self, context: &mut SenderContext, course: &mut Queue, end: Instant) {
         loop {
             self.timer.sleep_until(end.min(self.timer.now() + NAP));
             let now = self.timer.now().min(end);
-            self.take_turns(course);
+            self.take_changes(context, course);
             let due = course.pass_over(now);
-            ledger.refused(now, due, Cause::LinkDown);
-            ledger.tick(now);
+            context.ledger.refused(now, due, Cause::LinkDown);
+            context.ledger.tick(now);
             // An interface that is taken away goes down first.
-            if let Some(error @ PortError::Gone { .. }) = self.port.trouble() {
-                self.control.fail(error.to_string());
+            if let Some(error @ PortError::Gone { .. }) = context.port.trouble() {
+                context.control.fail(error.to_string());
             }
-            let is_over = self.control.stops() || now >= end || course.next >= course.total;
-            if is_over || course.is_paused || self.port.is_up() {
+            let is_over = context.control.stops() || now >= end || course.next >= course.total;
+            if is_over || course.is_paused || context.port.is_up() {
                 return;
             }
         }
     }
 
-    fn take_turns(&mut self, course: &mut Queue) {
+    fn take_changes(&self, context: &mut SenderContext, course: &mut Queue) {
         let now = self.timer.now();
-        while let Some(Turn { to, at }) = self.control.turn_after(course.seen).filter(|turn| turn.at <= now) {
+        while let Some(LoadChange { action, at }) =
+            context.control.change_after(course.seen).filter(|change| change.at <= now)
+        {
             course.seen += 1;
-            match to {
-                Course::Pause => course.is_paused = true,
-                Course::Resume => {
+            match action {
+                Action::Pause => course.is_paused = true,
+                Action::Resume => {
                     course.is_paused = false;
                     course.due = at;
                 }
-                Course::Rate(rate) => {
+                Action::Rate(rate) => {
                     course.rate = divided(rate, self.share.of().into());
                     course.due = at;
                 }
-                Course::Max => course.rate = None,
-                Course::Size(size) => {
-                    if let Some(template) = self.sizes.find(size) {
-                        self.looks.change(0, template);
-                    }
-                }
+                Action::Max => course.rate = None,
+                Action::Size(size) => context.resize(0, size),
             }
         }
     }
 
-    fn wind_up(mut self, course: &Queue, mut ledger: Ledger, end: Instant) {
+    fn wind_up(&self, mut context: SenderContext, course: &Queue, end: Instant) -> SenderReport {
+        let ledger = &mut context.ledger;
         // What an even load should have made until its end, or until it was halted, and did not.
         let now = self.timer.now().min(end);
         let left = match course.rate {
@@ -290,20 +282,18 @@ impl Offloading {
         ledger.counters.late += course.lateness.iter().skip(late_from(ledger.tolerance())).sum::<u64>();
         ledger.missed(Miss::NotReached, left);
         ledger.counters.due = ledger.counters.offered + left;
-        let _ = self.port.flush(Picos::from_secs(1));
-        let mut seen = report("out", &mut *self.port, ledger.sent, ledger.sent_bytes);
-        if course.refused > 0 && seen.drops.is_empty() {
-            let place = port::DropPlace::TransmitDriver.key().to_owned();
-            seen.drops.push(measure::packets::PlaceCount { place, frames: course.refused });
-        }
         let (index, of) = (u64::from(self.share.index()), u64::from(self.share.of()));
         ledger.numbered = course.next.checked_sub(1).map_or(0, |last| last * of + index + 1);
-        self.progress.end(seen, &mut ledger);
-        if let Ok(mut tables) = self.progress.tables.lock() {
-            tables.extend(lateness_table(&course.lateness));
-            tables.extend(gap_table(&course.gap_errors));
+        let _ = context.port.flush(Picos::from_secs(1));
+        let mut report = context.report();
+        if course.refused > 0 && report.port.drops.is_empty() {
+            let place = port::DropPlace::TransmitDriver.key().to_owned();
+            report.port.drops.push(measure::packets::PlaceCount { place, frames: course.refused });
         }
-        ledger.tick(self.timer.now());
+        report.tables.extend(lateness_table(&course.lateness));
+        report.tables.extend(gap_table(&course.gap_errors));
+        context.ledger.tick(self.timer.now());
+        report
     }
 }
 
@@ -367,7 +357,7 @@ fn gap_table(errors: &GapErrors) -> Option<Table> {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
     use units::{Bytes, EngineCounters, Event, Fate, Outcome, Phase, Record};
 
     #[derive(Clone, Default)]

@@ -15,27 +15,24 @@
 //! however much was owed.
 
 use super::departures::Departures;
-use super::outlet::{GivenUp, Ledger, Looks, Progress, Sizes, Timer, Wall, cause_of, report};
-use crate::control::{Control, Course, Halt, Turn};
+use super::ledger::cause_of;
+use super::outlet::{Timer, Wall};
+use super::sender::{GivenUp, SenderContext, SenderReport};
+use crate::control::NAP;
 use plan::Spin;
-use port::{For, Port, PortError};
-use schedule::Schedule;
+use port::PortError;
+use schedule::{Action, Halt, LoadChange, Schedule};
 use std::collections::VecDeque;
-use std::sync::Arc;
-use units::{Departure, Instant, Miss, Picos};
+use units::{Departure, Instant, Picos};
 
 /// Waking is late by up to this much (FACTS: p99 187 µs), so that is how long before a due time a thread wakes.
 const AHEAD: Picos = Picos::from_micros(250);
 /// A shorter wait is spun.
 const NEAR: Picos = Picos::from_micros(500);
-/// The longest sleep: changes, the end and Ctrl-C are seen by then.
-const NAP: Picos = Picos::from_millis(10);
 /// A run of a certain length gets so much more for those that are late.
 const GRACE: Picos = Picos::from_millis(100);
 /// After a change, what was due before it has so long to leave.
 const CATCH_UP: Picos = Picos::from_millis(10);
-/// A port that takes nothing for so long takes nothing.
-const STALL: Picos = Picos::from_secs(5);
 /// A full port is asked again after this.
 const FULL: Picos = Picos::from_micros(100);
 /// Most frames of one call.
@@ -47,15 +44,10 @@ const HOUSE: Picos = Picos::from_millis(1);
 /// A frame that left this much after it was written to have left has its time written again.
 const STALE: Picos = Picos::from_micros(1);
 
-/// What a thread is made with.
+/// What a thread is made with besides.
 pub struct Setup<T> {
-    pub port: Box<dyn Port>,
     pub timer: T,
     pub departures: Departures,
-    pub looks: Looks,
-    pub sizes: Arc<Sizes>,
-    pub control: Arc<Control>,
-    pub progress: Arc<Progress>,
     /// Nothing is due from then on; `FAR` if only a count ends the run.
     pub end: Instant,
     pub spin: Spin,
@@ -75,8 +67,8 @@ struct Owed {
 
 /// See the module.
 pub struct Pacer<T> {
+    context: SenderContext,
     setup: Setup<T>,
-    ledger: Ledger,
     wall: Wall,
     wall_read: Instant,
     /// Drawn, and not yet taken from `taken` on.
@@ -89,14 +81,13 @@ pub struct Pacer<T> {
     /// Changes that hold, or will: what was due before them has yet to leave.
     owed: VecDeque<Owed>,
     most: usize,
-    /// Since when the port takes nothing.
-    full_since: Option<Instant>,
     house_at: Instant,
+    given_up: Vec<GivenUp>,
 }
 
 impl<T: Timer> Pacer<T> {
-    pub fn new(setup: Setup<T>, ledger: Ledger) -> Self {
-        let most = if setup.relative { 1 } else { setup.port.about().can.batch.clamp(1, MOST) };
+    pub fn new(context: SenderContext, setup: Setup<T>) -> Self {
+        let most = if setup.relative { 1 } else { context.port.about().can.batch.clamp(1, MOST) };
         let wall = Wall::read(&setup.timer);
         Self {
             wall,
@@ -108,20 +99,20 @@ impl<T: Timer> Pacer<T> {
             seen: 0,
             owed: VecDeque::new(),
             most,
-            full_since: None,
             house_at: Instant::EPOCH,
-            ledger,
+            given_up: Vec::new(),
+            context,
             setup,
         }
     }
 
     /// Runs to the end; every departure has an outcome then.
-    pub fn run(mut self) {
+    pub fn run(mut self) -> SenderReport {
         // Before the first departure, so that nothing is done for the first time when it is due.
-        self.ledger.tick(self.setup.timer.now());
-        while !self.setup.control.stops() {
+        self.context.ledger.tick(self.setup.timer.now());
+        while !self.context.control.stops() {
             let now = self.setup.timer.now();
-            self.take_turns(now);
+            self.take_changes(now);
             self.forgo(now);
             if self.is_past(now) {
                 break;
@@ -132,7 +123,7 @@ impl<T: Timer> Pacer<T> {
                 None => self.nap(now, self.setup.end),
             }
         }
-        self.wind_up();
+        self.wind_up()
     }
 
     /// The next departure; draws what is due already with it.
@@ -173,7 +164,7 @@ impl<T: Timer> Pacer<T> {
     fn spin(&mut self, until: Instant) {
         let from = self.setup.timer.now();
         while self.setup.timer.now() < until {}
-        self.ledger.counters.spun += until.since(from);
+        self.context.ledger.counters.spun += until.since(from);
         self.keep_house(until);
     }
 
@@ -193,25 +184,28 @@ impl<T: Timer> Pacer<T> {
 
     fn clean_up(&mut self, now: Instant) {
         self.house_at = now + HOUSE;
-        if now.since(self.wall_read) > WALL && self.setup.looks.is_signed() {
+        if now.since(self.wall_read) > WALL && self.context.looks.is_signed() {
             self.wall = Wall::read(&self.setup.timer);
             self.wall_read = now;
         }
-        self.ledger.counters.due =
-            self.setup.departures.due_before(now).max(self.ledger.counters.offered + self.ledger.missed);
+        self.context.ledger.counters.due = self
+            .setup
+            .departures
+            .due_before(now)
+            .max(self.context.ledger.counters.offered + self.context.ledger.missed);
         let through = self.batch.get(self.taken).map(|departure| departure.due);
         let through = through.or_else(|| self.setup.departures.peek()).unwrap_or(Instant::FAR);
-        self.setup.progress.show(self.ledger.sent, through);
-        self.ledger.tick(now);
+        self.context.show(through);
+        self.context.ledger.tick(now);
     }
 
     /// The exact way: written before, handed over when it is due.
     #[inline]
     fn leave_at_its_time(&mut self, departure: Departure, now: Instant) {
         let Departure { seq, due } = departure;
-        let (timer, wall, look) = (&self.setup.timer, &self.wall, self.setup.looks.of(seq));
+        let (timer, wall, look) = (&self.setup.timer, &self.wall, self.context.looks.of(seq));
         let (mut left, mut length) = (now, 0);
-        let taken = self.setup.port.transmit(1, &mut |slot| {
+        let taken = self.context.port.transmit(1, &mut |slot| {
             let planned = now.max(due);
             length = look.write(seq, wall.times(due, planned), slot.data, slot.mark);
             slot.length = length;
@@ -227,12 +221,12 @@ impl<T: Timer> Pacer<T> {
             Ok(0) => self.full(now),
             Ok(_) => {
                 self.taken += 1;
-                self.full_since = None;
-                self.ledger.sent(departure, left, length);
-                self.ledger.counters.spun += due.since(now);
+                self.context.took();
+                self.context.ledger.sent(departure, left, length);
+                self.context.ledger.counters.spun += due.since(now);
                 if self.setup.relative {
                     self.slip += left.since(due);
-                    self.ledger.slip = self.slip;
+                    self.context.ledger.slip = self.slip;
                 }
                 self.keep_house(left);
             }
@@ -242,10 +236,10 @@ impl<T: Timer> Pacer<T> {
 
     /// All that are due, in one call.
     fn leave_together(&mut self, count: usize, now: Instant) {
-        let (wall, looks, lengths) = (&self.wall, &self.setup.looks, &mut self.lengths);
+        let (wall, looks, lengths) = (&self.wall, &self.context.looks, &mut self.lengths);
         let mut waiting = self.batch[self.taken..].iter();
         let mut written = 0;
-        let taken = self.setup.port.transmit(count, &mut |slot| {
+        let taken = self.context.port.transmit(count, &mut |slot| {
             // The port lends no more rooms than it was asked for.
             let Some(Departure { seq, due }) = waiting.next() else { return slot.length = 0 };
             let length = looks.of(*seq).write(*seq, wall.times(*due, now), slot.data, slot.mark);
@@ -256,16 +250,16 @@ impl<T: Timer> Pacer<T> {
         match taken {
             Ok(0) => self.full(now),
             Ok(taken) => {
-                self.full_since = None;
+                self.context.took();
                 let left = self.setup.timer.now();
                 self.count(taken, left);
                 self.keep_house(left);
             }
             Err(error) => {
                 // How many of the call had left before it failed, the port knows.
-                let known = self.ledger.sent;
+                let known = self.context.ledger.sent;
                 let left =
-                    self.setup.port.counters().map_or(0, |counters| counters.sent.saturating_sub(known));
+                    self.context.port.counters().map_or(0, |counters| counters.sent.saturating_sub(known));
                 self.failed(&error, (left as usize).min(count));
             }
         }
@@ -273,20 +267,14 @@ impl<T: Timer> Pacer<T> {
 
     fn count(&mut self, taken: usize, left: Instant) {
         for index in 0..taken {
-            self.ledger.sent(self.batch[self.taken + index], left, self.lengths[index] as usize);
+            self.context.ledger.sent(self.batch[self.taken + index], left, self.lengths[index] as usize);
         }
         self.taken += taken;
     }
 
     /// There was no room: the frame stays, and becomes late.
     fn full(&mut self, now: Instant) {
-        let since = *self.full_since.get_or_insert(now);
-        if now.since(since) > STALL {
-            let name = &self.setup.port.about().name;
-            self.setup.control.fail(format!("{name} took no frame for {STALL}"));
-        }
-        // Interrupted or refused: the next round tries again.
-        let _ = self.setup.port.wait(For::Transmit, FULL);
+        self.context.full(now, FULL);
         self.keep_house(self.setup.timer.now());
     }
 
@@ -295,29 +283,29 @@ impl<T: Timer> Pacer<T> {
         let now = self.setup.timer.now();
         self.count(left_before, now);
         if let Some(departure) = self.batch.get(self.taken) {
-            self.ledger.failed(*departure, now, cause_of(error));
+            self.context.ledger.failed(*departure, now, cause_of(error));
             self.taken += 1;
         }
         // A link may come up again, and the next frame be shorter; everything else stays as it is.
         if !matches!(error, PortError::Down { .. } | PortError::TooLong { .. }) {
-            self.setup.control.fail(error.to_string());
+            self.context.control.fail(error.to_string());
         }
         self.keep_house(now);
     }
 
     /// Takes changes that were asked for since.
     #[inline]
-    fn take_turns(&mut self, now: Instant) {
-        while let Some(turn) = self.setup.control.turn_after(self.seen) {
+    fn take_changes(&mut self, now: Instant) {
+        while let Some(change) = self.context.control.change_after(self.seen) {
             // What relative departures will have lost by then is known then.
-            if self.setup.relative && now < turn.at {
+            if self.setup.relative && now < change.at {
                 return;
             }
             self.seen += 1;
             self.put_back();
-            self.take(turn);
+            self.take(change);
             if !self.setup.relative {
-                self.owed.push_back(Owed { before: turn.at, until: None });
+                self.owed.push_back(Owed { before: change.at, until: None });
             }
         }
     }
@@ -345,14 +333,8 @@ impl<T: Timer> Pacer<T> {
     fn give_up(&mut self, before: Instant) {
         let (first, stride) = self.setup.departures.place();
         let count = self.setup.departures.skip_before(before);
-        self.ledger.missed(self.why_missed(), count);
-        if let Ok(mut given_up) = self.setup.progress.given_up.lock() {
-            given_up.push(GivenUp { first, count, stride });
-        }
-    }
-
-    fn why_missed(&self) -> Miss {
-        if self.full_since.is_some() { Miss::PortFull } else { Miss::NotReached }
+        self.context.ledger.missed(self.context.why_missed(), count);
+        self.given_up.push(GivenUp { first, count, stride });
     }
 
     fn put_back(&mut self) {
@@ -364,25 +346,23 @@ impl<T: Timer> Pacer<T> {
     }
 
     #[cold]
-    fn take(&mut self, turn: Turn) {
+    fn take(&mut self, change: LoadChange) {
         // The schedule knows nothing of what relative departures have lost.
-        let at = turn.at.saturating_sub(self.slip);
+        let at = change.at.saturating_sub(self.slip);
         let departures = &mut self.setup.departures;
-        match turn.to {
+        match change.action {
             // Refused where it was asked for.
-            Course::Rate(rate) => {
+            Action::Rate(rate) => {
                 if departures.set_rate(at, rate).is_ok() {
-                    self.ledger.at_rate(rate);
+                    self.context.ledger.at_rate(rate);
                 }
             }
-            Course::Max => {}
-            Course::Pause => departures.pause(at),
-            Course::Resume => departures.resume(at),
-            Course::Size(size) => {
+            Action::Max => {}
+            Action::Pause => departures.pause(at),
+            Action::Resume => departures.resume(at),
+            Action::Size(size) => {
                 let first = departures.first_from(at);
-                if let Some(template) = self.setup.sizes.find(size) {
-                    self.setup.looks.change(first, template);
-                }
+                self.context.resize(first, size);
             }
         }
     }
@@ -400,21 +380,20 @@ impl<T: Timer> Pacer<T> {
     }
 
     /// Gives everything that has not left an outcome, so that the totals add up.
-    fn wind_up(mut self) {
+    fn wind_up(mut self) -> SenderReport {
         let now = self.setup.timer.now();
-        let why = self.why_missed();
+        let why = self.context.why_missed();
         self.put_back();
         // After a halt, what was not due yet was never offered.
-        let until = if self.setup.control.halt() == Halt::No { Instant::FAR } else { now };
+        let until = if self.context.control.halt() == Halt::No { Instant::FAR } else { now };
         let until = if self.setup.relative { until.min(now).saturating_sub(self.slip) } else { until };
         let left = self.setup.departures.skip_before(until);
-        self.ledger.missed(why, left);
-        self.ledger.counters.due = self.ledger.counters.offered + self.ledger.missed;
-        let holds = self.setup.port.about().can.holds;
-        let _ = self.setup.port.flush(Picos::from_secs(1) + holds);
-        let seen = report("out", &mut *self.setup.port, self.ledger.sent, self.ledger.sent_bytes);
-        self.setup.progress.end(seen, &mut self.ledger);
-        self.ledger.tick(self.setup.timer.now());
+        self.context.ledger.missed(why, left);
+        self.context.ledger.counters.due = self.context.ledger.counters.offered + self.context.ledger.missed;
+        self.context.flush();
+        let report = self.context.report();
+        self.context.ledger.tick(self.setup.timer.now());
+        SenderReport { given_up: self.given_up, ..report }
     }
 }
 

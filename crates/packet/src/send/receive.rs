@@ -1,6 +1,6 @@
 //! A thread that receives what was sent, and says what arrived: loss, duplicates, order, one-way times, gaps.
 
-use super::outlet::report;
+use super::sender::report;
 use crate::capture::stamps::{Origin, Resolution, reading_ns, stamping};
 use crate::control::Control;
 use crate::signed::{Mark, Settings, Signed};
@@ -9,8 +9,9 @@ use hdrhistogram::Histogram;
 use measure::gap_meter::{GapMeter, Requested};
 use measure::packets::{GapReport, PortReport, ReceivedReport, Spread};
 use port::{For, Port, PortError};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use units::Picos;
 
@@ -91,7 +92,7 @@ pub fn start(
     clock: HostClock,
     control: Arc<Control>,
     sent: Arc<Sent>,
-    found: Arc<Mutex<Arrived>>,
+    found: Sender<Arrived>,
 ) -> std::io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("tare-receive".to_owned()).spawn(move || {
         let mut receiver = Receiver::new(&reading);
@@ -107,10 +108,8 @@ pub fn start(
             }
             std::thread::sleep(WAIT.as_std());
         }
-        let arrived = receiver.finish(&mut *port, &sent, failure);
-        if let Ok(mut found) = found.lock() {
-            *found = arrived;
-        }
+        // Nobody listens where the run was given up.
+        let _ = found.send(receiver.finish(&mut *port, &sent, failure));
     })
 }
 

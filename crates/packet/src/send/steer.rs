@@ -7,12 +7,14 @@
 //! | `pause`, `resume`, `toggle` | no departures for a while |
 //! | `mark [NAME]` | answers when all that was due up to now has left |
 
-use super::outlet::{Progress, Sizes};
+use super::outlet::Sizes;
+use super::sender::Progress;
 use super::source;
-use crate::control::{Answer, Asked, Control, Course};
+use crate::control::{Answer, Asked, Control};
 use clock::{Clock, HostClock};
 use plan::packets::send::Pace;
 use port::About;
+use schedule::Action;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use units::{Instant, Picos, Rate};
@@ -120,9 +122,9 @@ impl Steering {
         if !state.may_go_max {
             return Err("this run has due times, which max has not; write set rate 2M, or start another run with --rate max".to_owned());
         }
-        let turn = control.turn(Course::Max, asked.now)?;
+        let change = control.change(Action::Max, asked.now)?;
         let before = state.rate.take();
-        control.changed(turn.at, "rate", &rate_in_words(before), "max", asked.by);
+        control.changed(change.at, "rate", &rate_in_words(before), "max", asked.by);
         Ok("rate max".to_owned())
     }
 
@@ -143,9 +145,9 @@ impl Steering {
         if !state.has_rate {
             return Err(no_rate());
         }
-        let turn = control.turn(Course::Rate(rate), asked.now)?;
+        let change = control.change(Action::Rate(rate), asked.now)?;
         let before = state.rate.replace(rate);
-        control.changed(turn.at, "rate", &rate_in_words(before), &rate.to_string(), asked.by);
+        control.changed(change.at, "rate", &rate_in_words(before), &rate.to_string(), asked.by);
         Ok(format!("rate {rate}"))
     }
 
@@ -157,10 +159,10 @@ impl Steering {
         let template = Arc::new(source::resized(spec, size, &self.about)?);
         self.sizes.keep(size, template.clone());
         let mut state = self.state();
-        let turn = control.turn(Course::Size(size), asked.now)?;
+        let change = control.change(Action::Size(size), asked.now)?;
         let before = std::mem::replace(&mut state.size, size.to_string());
         state.template = template;
-        control.changed(turn.at, "size", &before, &state.size, asked.by);
+        control.changed(change.at, "size", &before, &state.size, asked.by);
         Ok(format!("size {size}"))
     }
 
@@ -170,9 +172,9 @@ impl Steering {
         if state.is_paused == is_paused {
             return Err(format!("the run is {} already", word(is_paused)));
         }
-        let turn = control.turn(if is_paused { Course::Pause } else { Course::Resume }, asked.now)?;
+        let change = control.change(if is_paused { Action::Pause } else { Action::Resume }, asked.now)?;
         state.is_paused = is_paused;
-        control.changed(turn.at, "state", word(!is_paused), word(is_paused), asked.by);
+        control.changed(change.at, "state", word(!is_paused), word(is_paused), asked.by);
         Ok(word(is_paused).to_owned())
     }
 

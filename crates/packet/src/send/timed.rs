@@ -10,16 +10,15 @@
 //! has only to be ahead, and the port says when it was not (a frame that came too late left late).
 
 use super::departures::Departures;
-use super::outlet::{Ledger, Looks, Progress, cause_of, report};
+use super::ledger::cause_of;
+use super::sender::{SenderContext, SenderReport};
 use super::words;
-use crate::control::{Control, Halt};
 use crate::on_the_wire;
 use crate::own_clock::OwnClock;
 use clock::Stopwatch;
-use port::{Counters, Departed, For, Port, PortError, Stamp};
-use schedule::Schedule;
+use port::{Counters, Departed, For, PortError, Stamp};
+use schedule::{Halt, Schedule};
 use std::collections::VecDeque;
-use std::sync::Arc;
 use units::{Cause, Departure, Instant, Miss, Picos};
 use wire::Times;
 
@@ -42,22 +41,18 @@ pub enum When {
     AtOnce { frames: u64, end: Option<Picos> },
 }
 
-/// What the thread is made with.
+/// What the thread is made with besides.
 pub struct Setup {
-    pub port: Box<dyn Port>,
     pub clock: OwnClock,
     pub when: When,
-    pub looks: Looks,
-    pub control: Arc<Control>,
-    pub progress: Arc<Progress>,
     /// By the port's clock, and far enough ahead.
     pub origin: Instant,
 }
 
 /// See the module.
 pub struct Timed {
+    context: SenderContext,
     setup: Setup,
-    ledger: Ledger,
     /// Handed over and not told of yet, in order; with their lengths.
     under_way: VecDeque<(Departure, u32)>,
     /// The number that the port has for the first of `under_way`.
@@ -77,13 +72,13 @@ pub struct Timed {
 }
 
 impl Timed {
-    pub fn new(setup: Setup, mut ledger: Ledger) -> Self {
+    pub fn new(mut context: SenderContext, setup: Setup) -> Self {
         // A port that keeps times is never late by less than one of its steps.
-        ledger.late_beyond(setup.clock.tick());
+        context.ledger.late_beyond(setup.clock.tick());
         Self {
             last: setup.origin,
+            context,
             setup,
-            ledger,
             under_way: VecDeque::new(),
             told: 0,
             waiting: VecDeque::new(),
@@ -95,22 +90,22 @@ impl Timed {
     }
 
     /// Runs to the end; every departure has an outcome then.
-    pub fn run(mut self) {
-        self.ledger.tick(self.setup.origin);
+    pub fn run(mut self) -> SenderReport {
+        self.context.ledger.tick(self.setup.origin);
         // What left through this port before has numbers, too.
-        self.told = self.setup.port.counters().map_or(0, Counters::taken);
-        self.lost = self.setup.port.counters().map_or(0, Counters::unsent);
-        while !self.setup.control.stops() {
+        self.told = self.context.port.counters().map_or(0, Counters::taken);
+        self.lost = self.context.port.counters().map_or(0, Counters::unsent);
+        while !self.context.control.stops() {
             let moved = self.hand_over().and_then(|taken| Ok(taken + self.collect()?));
             match moved {
                 Ok(0) if self.is_over() => break,
                 Ok(0) => self.rest(),
                 Ok(_) => self.still_since = None,
-                Err(error) => self.setup.control.fail(error.to_string()),
+                Err(error) => self.context.control.fail(error.to_string()),
             }
             self.keep_house();
         }
-        self.wind_up();
+        self.wind_up()
     }
 
     fn draw(&mut self) {
@@ -137,12 +132,12 @@ impl Timed {
         if self.waiting.is_empty() {
             return Ok(0);
         }
-        let (looks, clock) = (&self.setup.looks, &self.setup.clock);
+        let (looks, clock) = (&self.context.looks, &self.setup.clock);
         let has_due = matches!(self.setup.when, When::Due(_));
         let mut waiting = self.waiting.iter();
         let mut lengths = [0u32; MOST];
         let mut written = 0;
-        let taken = self.setup.port.transmit(self.waiting.len(), &mut |slot| {
+        let taken = self.context.port.transmit(self.waiting.len(), &mut |slot| {
             // The port lends no more rooms than it was asked for.
             let Some(Departure { seq, due }) = waiting.next() else { return slot.length = 0 };
             let at = clock.stamp(*due);
@@ -162,7 +157,7 @@ impl Timed {
             Err(error) => {
                 // A link may come up again, and the next frame be shorter.
                 if let Some(departure) = self.waiting.pop_front() {
-                    self.ledger.failed(departure, self.last, cause_of(&error));
+                    self.context.ledger.failed(departure, self.last, cause_of(&error));
                 }
                 match error {
                     PortError::Down { .. } | PortError::TooLong { .. } => Ok(1),
@@ -176,7 +171,7 @@ impl Timed {
     fn collect(&mut self) -> Result<usize, PortError> {
         let mut reports = [Departed::default(); MOST];
         let mut count = 0;
-        let told = self.setup.port.departed(MOST, &mut |report| {
+        let told = self.context.port.departed(MOST, &mut |report| {
             reports[count] = *report;
             count += 1;
         })?;
@@ -196,16 +191,16 @@ impl Timed {
         let sent = self.setup.clock.instant(report.start) + report.rest;
         self.last = self.last.max(sent);
         if report.into_nothing {
-            return self.ledger.failed(departure, self.last, Cause::LinkDown);
+            return self.context.ledger.failed(departure, self.last, Cause::LinkDown);
         }
         match self.setup.when {
-            When::Due(_) => self.ledger.sent(departure, sent, length as usize),
+            When::Due(_) => self.context.ledger.sent(departure, sent, length as usize),
             When::AtOnce { .. } => {
                 // Such a load lasts as long as its frames take, the last one too.
                 self.last =
-                    self.last.max(sent + on_the_wire(length as usize, self.setup.port.about().speed_bps));
-                self.ledger.tick(self.last);
-                self.ledger.sent_at_once(departure.seq, length);
+                    self.last.max(sent + on_the_wire(length as usize, self.context.port.about().speed_bps));
+                self.context.ledger.tick(self.last);
+                self.context.ledger.sent_at_once(departure.seq, length);
             }
         }
     }
@@ -222,12 +217,12 @@ impl Timed {
     fn left_untold(&mut self) {
         let Some((departure, length)) = self.under_way.pop_front() else { return };
         self.told += 1;
-        if self.setup.port.counters().is_ok_and(|counters| counters.unsent() > self.lost) {
+        if self.context.port.counters().is_ok_and(|counters| counters.unsent() > self.lost) {
             self.lost += 1;
-            self.ledger.failed(departure, self.last, Cause::PortRefused);
+            self.context.ledger.failed(departure, self.last, Cause::PortRefused);
         } else {
             self.untold += 1;
-            self.ledger.sent_at_once(departure.seq, length);
+            self.context.ledger.sent_at_once(departure.seq, length);
         }
     }
 
@@ -239,10 +234,10 @@ impl Timed {
         let (since, before) = *self.still_since.get_or_insert((Stopwatch::start(), Stamp::NONE));
         if since.elapsed() > STALL {
             // Where gaps are long and a simulation is slow, the next departure may be minutes away.
-            let now = self.setup.port.own_time().ok().flatten().map_or(before, |own| own.now);
+            let now = self.context.port.own_time().ok().flatten().map_or(before, |own| own.now);
             if now == before {
-                let name = &self.setup.port.about().name;
-                self.setup
+                let name = &self.context.port.about().name;
+                self.context
                     .control
                     .fail(format!("{name}: its time has stood still for {} s", STALL.as_secs()));
                 return;
@@ -251,27 +246,27 @@ impl Timed {
         }
         if self.waiting.is_empty() {
             // All are handed over. It is asked again until all have left.
-            if self.setup.port.flush(FLUSH).unwrap_or(false) {
+            if self.context.port.flush(FLUSH).unwrap_or(false) {
                 self.all_left();
             }
             return;
         }
         // Interrupted or refused: the next round tries again.
-        let _ = self.setup.port.wait(For::Transmit, FULL);
+        let _ = self.context.port.wait(For::Transmit, FULL);
     }
 
     fn keep_house(&mut self) {
         let through = self.under_way.front().map(|(departure, _)| departure.due);
         let through = through.or_else(|| self.waiting.front().map(|departure| departure.due));
-        self.setup.progress.show(self.ledger.sent, through.unwrap_or(Instant::FAR));
-        self.ledger.counters.due = self.ledger.counters.offered + self.ledger.missed;
-        self.ledger.tick(self.last);
+        self.context.show(through.unwrap_or(Instant::FAR));
+        self.context.ledger.counters.due = self.context.ledger.counters.offered + self.context.ledger.missed;
+        self.context.ledger.tick(self.last);
     }
 
     /// Gives everything that has not left an outcome, so that the totals add up.
-    fn wind_up(mut self) {
-        let has_flushed = self.setup.port.flush(LAST).unwrap_or(false);
-        let is_whole = self.setup.control.halt() == Halt::No;
+    fn wind_up(mut self) -> SenderReport {
+        let has_flushed = self.context.port.flush(LAST).unwrap_or(false);
+        let is_whole = self.context.control.halt() == Halt::No;
         match has_flushed {
             true => self.all_left(),
             false => while self.collect().is_ok_and(|told| told > 0) {},
@@ -282,18 +277,15 @@ impl Timed {
         let has_due = matches!(self.setup.when, When::Due(_));
         let count =
             if has_due { behind.by_ref().filter(|departure| departure.due < until).count() } else { 0 };
-        self.ledger.missed(Miss::PortFull, count as u64);
+        self.context.ledger.missed(Miss::PortFull, count as u64);
         if let (When::Due(departures), true) = (&mut self.setup.when, is_whole) {
             let rest = departures.skip_before(Instant::FAR);
-            self.ledger.missed(Miss::PortFull, rest);
+            self.context.ledger.missed(Miss::PortFull, rest);
         }
-        self.ledger.counters.due = self.ledger.counters.offered + self.ledger.missed;
-        let seen = report("out", &mut *self.setup.port, self.ledger.sent, self.ledger.sent_bytes);
-        if let Ok(mut notes) = self.setup.progress.notes.lock() {
-            notes.extend(words::of_untold(self.untold));
-        }
-        self.setup.progress.end(seen, &mut self.ledger);
-        self.ledger.tick(self.last);
+        self.context.ledger.counters.due = self.context.ledger.counters.offered + self.context.ledger.missed;
+        let report = self.context.report();
+        self.context.ledger.tick(self.last);
+        SenderReport { notes: words::of_untold(self.untold).into_iter().collect(), ..report }
     }
 }
 

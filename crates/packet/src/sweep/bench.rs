@@ -12,8 +12,10 @@ use super::trial::{Order, Side, TOLERANCE, Trial};
 use crate::own_clock::OwnClock;
 use crate::pace::shared::Shared;
 use crate::send::flood::{self, Flood, Numbers};
-use crate::send::outlet::{Ledger, Looks, Progress, Sizes, Wall};
+use crate::send::ledger::Ledger;
+use crate::send::outlet::{Looks, Wall};
 use crate::send::pacer::{self, Pacer};
+use crate::send::sender::{SenderContext, SenderReport};
 use crate::send::timed::{self, Timed, When};
 use crate::send::{Departures, Ends, Pattern, machine};
 use crate::{Control, PacketError};
@@ -193,27 +195,18 @@ impl Bench {
         let departures = Departures::new(Pattern::Even(order.load.rate()), ends, origin, Share::WHOLE);
         let departed = Departed::default();
         departed.watch(origin, order.length, order.load.rate().gap());
-        let ledger = Ledger::new(Box::new(departed.clone()));
-        let sender: Box<dyn FnOnce() + Send> =
-            match self.timed(When::Due(departures.clone()), template, origin) {
-                Some(setup) => Box::new(move || Timed::new(setup, ledger).run()),
-                None => {
-                    let setup = pacer::Setup {
-                        port: Box::new(self.send.again()),
-                        timer: self.clock,
-                        departures,
-                        looks: Looks::new(template.clone()),
-                        sizes: Arc::new(Sizes::default()),
-                        control: self.control.clone(),
-                        progress: Arc::new(Progress::default()),
-                        end: origin + order.length,
-                        spin: self.spin,
-                        relative: false,
-                        may_turn: false,
-                    };
-                    Box::new(move || Pacer::new(setup, ledger).run())
-                }
-            };
+        let (context, timer, spin) = (self.sender(template, &departed), self.clock, self.spin);
+        let sender: Box<dyn FnOnce() -> SenderReport + Send> = match self.own {
+            Some(clock) => {
+                let setup = timed::Setup { clock, when: When::Due(departures), origin };
+                Box::new(move || Timed::new(context, setup).run())
+            }
+            None => {
+                let (end, relative, may_turn) = (origin + order.length, false, false);
+                let setup = pacer::Setup { timer, departures, end, spin, relative, may_turn };
+                Box::new(move || Pacer::new(context, setup).run())
+            }
+        };
         let Carried { arrivals, dropped, missed, undrained } =
             self.carry_out(sender, &departed, offered, origin, watch)?;
         let left = departed.left();
@@ -251,25 +244,18 @@ impl Bench {
         // A port that keeps its own time lets them go as soon as it has them.
         let origin = self.origin(START, |_| Picos::ZERO)?;
         let departed = Departed::default();
-        let ledger = Ledger::new(Box::new(departed.clone()));
-        let sender: Box<dyn FnOnce() + Send> =
-            match self.timed(When::AtOnce { frames, end: None }, template, origin) {
-                Some(setup) => Box::new(move || Timed::new(setup, ledger).run()),
-                None => {
-                    let setup = flood::Setup {
-                        port: Box::new(self.send.again()),
-                        timer: self.clock,
-                        numbers: Arc::new(Numbers::new(Some(frames))),
-                        looks: Looks::new(template.clone()),
-                        sizes: Arc::new(Sizes::default()),
-                        control: self.control.clone(),
-                        progress: Arc::new(Progress::default()),
-                        origin,
-                        end: Instant::FAR,
-                    };
-                    Box::new(move || Flood::new(setup, ledger).run())
-                }
-            };
+        let (context, timer) = (self.sender(template, &departed), self.clock);
+        let sender: Box<dyn FnOnce() -> SenderReport + Send> = match self.own {
+            Some(clock) => {
+                let setup = timed::Setup { clock, when: When::AtOnce { frames, end: None }, origin };
+                Box::new(move || Timed::new(context, setup).run())
+            }
+            None => {
+                let numbers = Arc::new(Numbers::new(Some(frames)));
+                let setup = flood::Setup { timer, numbers, origin, end: Instant::FAR };
+                Box::new(move || Flood::new(context, setup).run())
+            }
+        };
         let Carried { arrivals, dropped, missed, undrained } =
             self.carry_out(sender, &departed, frames, origin, watch)?;
         let left = departed.left();
@@ -286,23 +272,17 @@ impl Bench {
         })
     }
 
-    /// How a port that keeps its own time sends; `None` if this one does not.
-    fn timed(&self, when: When, template: &Arc<Template>, origin: Instant) -> Option<timed::Setup> {
-        Some(timed::Setup {
-            port: Box::new(self.send.again()),
-            clock: self.own?,
-            when,
-            looks: Looks::new(template.clone()),
-            control: self.control.clone(),
-            progress: Arc::new(Progress::default()),
-            origin,
-        })
+    /// What the thread that sends is made with, whichever it is.
+    fn sender(&self, template: &Arc<Template>, departed: &Departed) -> SenderContext {
+        let ledger = Ledger::new(Box::new(departed.clone()));
+        let (port, looks) = (Box::new(self.send.again()), Looks::new(template.clone()));
+        SenderContext::unwatched(port, looks, self.control.clone(), ledger)
     }
 
     /// Sends, receives and waits for what is on its way.
     fn carry_out(
         &mut self,
-        sender: impl FnOnce() + Send,
+        sender: impl FnOnce() -> SenderReport + Send,
         departed: &Departed,
         offered: u64,
         origin: Instant,

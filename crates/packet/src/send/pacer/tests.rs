@@ -1,11 +1,17 @@
+use super::super::ledger::Ledger;
+use super::super::outlet::Looks;
 use super::*;
+use crate::Control;
 use crate::send::departures::{Cycle, Ends, Pattern};
 use clock::Clock;
 use port::{Abilities, About, Counters, Frame, Slot};
+use port::{For, Port};
 use schedule::Share;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use units::Miss;
 use units::{Bytes, Cause, EngineCounters, Event, Fate, Outcome, Phase, Rate, Record};
 use wire::Template;
 
@@ -190,20 +196,18 @@ impl Run {
             left: left.clone(),
         };
         let template = Template::from_frames(vec![vec![0; 60]]).unwrap();
+        let ledger = Ledger::new(Box::new(kept.clone()));
+        let (port, looks) = (Box::new(port), Looks::new(Arc::new(template)));
+        let context = SenderContext::unwatched(port, looks, self.control.clone(), ledger);
         let setup = Setup {
-            port: Box::new(port),
             timer,
             departures: Departures::new(self.pattern, self.ends, ORIGIN, Share::WHOLE),
-            looks: Looks::new(Arc::new(template)),
-            sizes: Arc::default(),
-            control: self.control.clone(),
-            progress: Arc::default(),
             end: self.ends.after.map_or(Instant::FAR, |after| ORIGIN + after),
             spin: self.spin,
             relative: self.relative,
             may_turn: true,
         };
-        Pacer::new(setup, Ledger::new(Box::new(kept.clone()))).run();
+        Pacer::new(context, setup).run();
         let (events, missed, counters) = kept.0.lock().unwrap().clone();
         let calls = left.lock().unwrap().clone();
         Outcomes { events, missed, counters, calls, control: self.control }
@@ -305,7 +309,7 @@ fn a_rate_is_changed_and_the_load_paused_at_their_times() {
     // 1 000/s; asked for at −40 ms: 2 000/s from 10 ms on. 0 … 9 ms: 10; 10 … 100 ms: 180.
     let run = Run::of(1_000, 100);
     let asked = ORIGIN.saturating_sub(Picos::from_millis(40));
-    run.control.turn(Course::Rate(Rate::per_second(2_000).unwrap()), asked).unwrap();
+    run.control.change(Action::Rate(Rate::per_second(2_000).unwrap()), asked).unwrap();
     let run = run.go();
     assert_eq!(run.with(SENT), 190);
     let gap = |n: usize| run.events[n + 1].due.since(run.events[n].due);
@@ -313,8 +317,8 @@ fn a_rate_is_changed_and_the_load_paused_at_their_times() {
     run.adds_up();
     // Paused from 10 ms to 60 ms: 10 + 40.
     let run = Run::of(1_000, 100);
-    run.control.turn(Course::Pause, asked).unwrap();
-    run.control.turn(Course::Resume, asked + Picos::from_millis(50)).unwrap();
+    run.control.change(Action::Pause, asked).unwrap();
+    run.control.change(Action::Resume, asked + Picos::from_millis(50)).unwrap();
     let run = run.go();
     assert_eq!(run.with(SENT), 50);
     run.adds_up();
@@ -322,12 +326,12 @@ fn a_rate_is_changed_and_the_load_paused_at_their_times() {
 
 /// Frames that left from `from` after the origin on, and what was missed; the load is 100 times what the port
 /// takes.
-fn behind_then(courses: &[(u64, Course)], from: u64) -> (usize, u64) {
+fn behind_then(actions: &[(u64, Action)], from: u64) -> (usize, u64) {
     // 20 µs for each frame: 50 000/s at most, of 5 million.
     let tricks = (0..20_000).map(|frame| (frame, Trick::Takes(Picos::from_micros(20)))).collect();
     let run = Run { tricks, ..Run::of(5_000_000, 300) };
-    for (millis, course) in courses {
-        run.control.turn(*course, ORIGIN + Picos::from_millis(millis - 50)).unwrap();
+    for (millis, action) in actions {
+        run.control.change(*action, ORIGIN + Picos::from_millis(millis - 50)).unwrap();
     }
     let run = run.go();
     run.adds_up();
@@ -339,7 +343,7 @@ fn behind_then(courses: &[(u64, Course)], from: u64) -> (usize, u64) {
 #[test]
 fn a_load_that_is_behind_is_silent_once_it_is_paused() {
     // Paused at 100 ms, when 500 000 were due and about 5 000 had left.
-    let (after, missed) = behind_then(&[(100, Course::Pause)], 115);
+    let (after, missed) = behind_then(&[(100, Action::Pause)], 115);
     assert_eq!(after, 0);
     assert!((490_000..500_000).contains(&missed), "{missed}");
 }
@@ -347,13 +351,13 @@ fn a_load_that_is_behind_is_silent_once_it_is_paused() {
 #[test]
 fn a_load_that_is_behind_is_slow_once_it_is_set_so() {
     // 1 000/s from 100 ms on: 200 more until 300 ms, and none of what was owed. From 115 ms on it is on time.
-    let slow = Course::Rate(Rate::per_second(1_000).unwrap());
+    let slow = Action::Rate(Rate::per_second(1_000).unwrap());
     let (after, missed) = behind_then(&[(100, slow)], 115);
     assert!((180..=186).contains(&after), "{after}");
     assert!((490_000..500_000).contains(&missed), "{missed}");
     // Paused and resumed: what was owed before the pause does not come after it.
-    let courses = [(100, Course::Pause), (200, Course::Resume), (200, slow)];
-    let (after, _) = behind_then(&courses, 115);
+    let actions = [(100, Action::Pause), (200, Action::Resume), (200, slow)];
+    let (after, _) = behind_then(&actions, 115);
     assert!((95..=101).contains(&after), "{after}");
 }
 
@@ -368,7 +372,7 @@ fn numbers_that_were_given_up_are_known() {
 fn a_relative_load_misses_nothing_when_it_is_changed() {
     let tricks = (0..20_000).map(|frame| (frame, Trick::Takes(Picos::from_micros(20)))).collect();
     let run = Run { tricks, relative: true, ..Run::of(5_000_000, 300) };
-    run.control.turn(Course::Pause, ORIGIN + Picos::from_millis(50)).unwrap();
+    run.control.change(Action::Pause, ORIGIN + Picos::from_millis(50)).unwrap();
     let run = run.go();
     run.adds_up();
     assert_eq!(run.missed.values().sum::<u64>(), 0);

@@ -1,8 +1,12 @@
+use super::super::ledger::Ledger;
+use super::super::outlet::Looks;
 use super::*;
+use crate::Control;
 use crate::keeper::{BEGIN_NS, Keeper, TICK_NS, own};
 use crate::send::departures::{Ends, Pattern};
 use schedule::Share;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::Mutex;
 use units::{Bytes, EngineCounters, Event, Fate, Outcome, Phase, Rate, Record};
 use wire::Template;
@@ -60,16 +64,11 @@ impl Run {
         (port.dies_at, port.interrupted_at) = (self.dies_at, self.interrupted_at);
         port.is_down_at = self.is_down_at;
         port.launches = Arc::clone(&launches);
-        let setup = Setup {
-            port: Box::new(port),
-            clock: OwnClock::new(&own(BEGIN_NS), BEGIN),
-            when: self.when,
-            looks: Looks::new(Arc::new(Template::from_frames(vec![vec![0; 60]]).unwrap())),
-            control: control.clone(),
-            progress: Arc::default(),
-            origin: ORIGIN,
-        };
-        Timed::new(setup, Ledger::new(Box::new(kept.clone()))).run();
+        let looks = Looks::new(Arc::new(Template::from_frames(vec![vec![0; 60]]).unwrap()));
+        let ledger = Ledger::new(Box::new(kept.clone()));
+        let context = SenderContext::unwatched(Box::new(port), looks, control.clone(), ledger);
+        let clock = OwnClock::new(&own(BEGIN_NS), BEGIN);
+        Timed::new(context, Setup { clock, when: self.when, origin: ORIGIN }).run();
         let all = kept.0.lock().unwrap().clone();
         let launches = launches.lock().unwrap().clone();
         (all, launches, control)

@@ -1,10 +1,12 @@
 //! Sweeps over real ports in memory, through targets whose loss or capacity is known.
 
 use super::*;
+use crate::job::Findings;
 use measure::packets::{Cell, Table};
 use plan::packets::sweep::{SweepFile, SweepPlanFile};
 use port::{Counters, DropPlace, For, Frame, PortError, Slot};
-use units::{Event, Miss, Phase};
+use std::sync::{Mutex, PoisonError};
+use units::{Bytes, EngineCounters, Event, Fate, Miss, Phase, Picos, Record};
 
 #[derive(Clone, Default)]
 struct Silent;

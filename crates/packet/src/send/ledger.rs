@@ -1,0 +1,153 @@
+//! Outcomes of frames on their way into the recorder, and the totals.
+
+use measure::gap_meter::{GapMeter, Requested};
+use port::PortError;
+use units::{
+    Bytes, Cause, Departure, EngineCounters, Event, Fate, Group, Instant, Miss, Outcome, Picos, Rate, Record,
+};
+
+/// An interrupted CPU costs this much; below it nothing is late.
+const LATE: Picos = Picos::from_micros(10);
+
+/// Outcomes of frames on their way into the recorder, and the totals.
+pub struct Ledger {
+    recorder: Box<dyn Record + Send>,
+    pub counters: EngineCounters,
+    pub sent: u64,
+    pub sent_bytes: u64,
+    /// Departures that never left.
+    pub missed: u64,
+    /// Departures that failed: they had numbers, but never left.
+    pub failed: u64,
+    /// One behind the highest number that a frame had.
+    pub numbered: u64,
+    /// How much later than the schedule knows frames are due: what relative departures have lost so far.
+    pub slip: Picos,
+    /// What leaves later than this is late: one gap, where there is one, for then it takes another's place.
+    late: Picos,
+    pub gaps: Option<GapMeter>,
+}
+
+impl Ledger {
+    pub fn new(recorder: Box<dyn Record + Send>) -> Self {
+        let counters = EngineCounters::default();
+        Self {
+            recorder,
+            counters,
+            sent: 0,
+            sent_bytes: 0,
+            missed: 0,
+            failed: 0,
+            numbered: 0,
+            slip: Picos::ZERO,
+            late: LATE,
+            gaps: None,
+        }
+    }
+
+    /// From now on frames are due at this rate.
+    pub fn at_rate(&mut self, rate: Rate) {
+        self.late = rate.gap().max(LATE);
+    }
+
+    /// From now on what leaves later than this is late.
+    pub const fn late_beyond(&mut self, tolerance: Picos) {
+        self.late = tolerance;
+    }
+
+    /// What leaves later than this is late.
+    pub const fn tolerance(&self) -> Picos {
+        self.late
+    }
+
+    /// One that measures the gaps between frames, too, against those between their due times.
+    pub fn with_gaps(recorder: Box<dyn Record + Send>) -> Self {
+        Self { gaps: Some(GapMeter::new(Requested::Due)), ..Self::new(recorder) }
+    }
+
+    /// A frame was handed over at `sent`.
+    #[inline]
+    pub fn sent(&mut self, departure: Departure, sent: Instant, bytes: usize) {
+        self.sent += 1;
+        self.sent_bytes += bytes as u64;
+        self.counters.wire_out += bytes as u64;
+        self.counters.late += u64::from(sent.since(departure.due) > self.late);
+        if let Some(gaps) = &mut self.gaps {
+            let due = departure.due.since_epoch() - self.slip;
+            gaps.arrived_due(sent.since_epoch().as_nanos(), due.as_nanos());
+        }
+        self.event(departure, sent, bytes, Outcome::Frame(Fate::Sent), sent);
+    }
+
+    /// A frame was not taken, and will not be.
+    pub fn failed(&mut self, departure: Departure, at: Instant, cause: Cause) {
+        self.failed += 1;
+        self.event(departure, at, 0, Outcome::Failed(cause), at);
+    }
+
+    /// A frame that has no due time was refused behind the port.
+    pub fn refused(&mut self, at: Instant, count: u64, cause: Cause) {
+        for _ in 0..count {
+            self.event(Departure { seq: 0, due: at }, Instant::FAR, 0, Outcome::Failed(cause), at);
+        }
+        self.counters.due = self.counters.offered;
+    }
+
+    fn event(&mut self, departure: Departure, sent: Instant, bytes: usize, outcome: Outcome, done: Instant) {
+        self.counters.offered += 1;
+        self.numbered = self.numbered.max(departure.seq + 1);
+        self.recorder.event(&Event {
+            seq: departure.seq,
+            due: departure.due,
+            sent,
+            first_byte: Instant::FAR,
+            done,
+            bytes_out: Bytes::new(bytes as u64),
+            bytes_in: Bytes::ZERO,
+            outcome,
+            blocked: Picos::ZERO,
+            unread: Picos::ZERO,
+            unread_bound: Picos::ZERO,
+            group: Group(0),
+        });
+    }
+
+    /// Frames without due times.
+    #[inline]
+    pub fn bulk(&mut self, frames: u64, bytes: u64) {
+        self.sent += frames;
+        self.sent_bytes += bytes;
+        self.counters.offered += frames;
+        self.counters.due = self.counters.offered;
+        self.counters.wire_out += bytes;
+        self.recorder.frames(Fate::Sent, frames, Bytes::new(bytes));
+    }
+
+    /// A frame left that was due at no time, or of which nobody told when it left.
+    pub fn sent_at_once(&mut self, seq: u64, bytes: u32) {
+        self.numbered = self.numbered.max(seq + 1);
+        self.bulk(1, u64::from(bytes));
+    }
+
+    /// Departures that never left.
+    pub fn missed(&mut self, why: Miss, count: u64) {
+        if count > 0 {
+            self.missed += count;
+            self.recorder.missed(why, count);
+        }
+    }
+
+    #[inline]
+    pub fn tick(&mut self, now: Instant) {
+        self.recorder.tick(now, &self.counters);
+    }
+}
+
+/// The cause of a failure for one frame.
+pub const fn cause_of(error: &PortError) -> Cause {
+    match error {
+        PortError::Gone { .. } | PortError::Down { .. } => Cause::LinkDown,
+        PortError::TooLong { .. } => Cause::FrameTooLong,
+        _ => Cause::PortRefused,
+    }
+}

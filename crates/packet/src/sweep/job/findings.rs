@@ -1,0 +1,109 @@
+//! What a sweep has to tell at its end.
+
+use super::super::search::{End, Found};
+use super::super::{tables, trial};
+use super::work::{Sweep, SweepSettings};
+use crate::job::Findings;
+use measure::packets::{PacketReport, PlaceCount, PortReport};
+use port::Port;
+
+impl Sweep {
+    /// Searches and trials that this machine ended or spoilt, and all; one that had to take doubtful losses is
+    /// one that it ended.
+    fn untrusted(&self) -> (u64, u64) {
+        let doubtful = u64::from(self.doubtful > 0 && self.limited == 0);
+        (self.limited + doubtful + self.spoilt, (self.searches + self.others).max(1))
+    }
+
+    /// A sentence if frames were waited for longer than asked.
+    fn waited(&self) -> Option<String> {
+        let (asked, drain) = (self.job.plan.drain, self.bench.drain);
+        (drain > asked).then(|| {
+            format!("frames came later than {asked:#} after a trial: from then on {drain:#} were waited for them (--drain)")
+        })
+    }
+
+    pub fn findings(mut self) -> Findings {
+        let SweepSettings { plan, goals, line_bps, .. } = &self.job;
+        let mut tables = vec![tables::sizes(&self.found, goals, *line_bps, plan.repetitions)];
+        tables.extend(tables::latencies(&self.found));
+        tables.extend(tables::losses(&self.found));
+        tables.extend(tables::bursts(&self.found));
+        tables.push(tables::trials(&self.trials));
+        let mut notes = std::mem::take(&mut self.notes);
+        notes.push(format!("{} trials in {} searches", self.trials.len(), self.searches));
+        if self.repeated > 0 {
+            notes.push(format!(
+                "{} trials do not count and were made again, or at a lower load: the generator or the receiver fell short, or frames left in bursts",
+                self.repeated
+            ));
+        }
+        if self.doubtful > 0 {
+            notes.push(format!(
+                "{} losses count although frames left in bursts (more than {} late): the machine was busy, and the target may take more",
+                self.doubtful,
+                trial::UNEVEN
+            ));
+        }
+        let limited = self
+            .found
+            .iter()
+            .flat_map(|found| found.goals.iter().flatten().map(move |goal| (found.size, goal)));
+        notes.extend(limited.filter_map(|(size, found)| reached(size, found)));
+        notes.extend(self.waited());
+        let ports = vec![report("out", &mut self.bench.send), report("in", &mut *self.bench.receive)];
+        Findings {
+            report: PacketReport {
+                ports,
+                tables,
+                changes: self.bench.control.changes(),
+                ..PacketReport::default()
+            },
+            notes,
+            labels: Vec::new(),
+            span: None,
+            invalid_trials: (self.searches + self.others > 0).then_some(self.untrusted()),
+        }
+    }
+}
+
+/// A sentence where the generator was the limit.
+fn reached(size: u32, found: &Found) -> Option<String> {
+    let name = &found.goal.name;
+    match found.end {
+        End::Generator(reached) => Some(format!(
+            "{name} of {size} bytes lies above what the generator makes ({reached:.0}/s): take a faster port or a lower --max-rate"
+        )),
+        End::Receiver(reached) => Some(format!(
+            "{name} of {size} bytes lies above what this machine's receiver keeps up with ({reached:.0}/s): give it more room \
+             (slots=…), a CPU of its own (--cpus) or a faster port, or take a lower --max-rate"
+        )),
+        _ => None,
+    }
+}
+
+fn report(role: &str, port: &mut dyn Port) -> PortReport {
+    let about = port.about().clone();
+    let counters = port.counters().cloned().unwrap_or_default();
+    let places = counters.drops.iter().filter(|drop| drop.frames > 0);
+    PortReport {
+        role: role.to_owned(),
+        name: about.name,
+        queue: about.queue,
+        speed_bps: about.speed_bps,
+        sent: counters.sent,
+        sent_bytes: counters.sent_bytes,
+        received: counters.received,
+        received_bytes: counters.received_bytes,
+        drops: places
+            .map(|drop| PlaceCount { place: drop.place.key().to_owned(), frames: drop.frames })
+            .collect(),
+        full: counters.full,
+        stamps: about.can.stamps.map_or_else(String::new, |by| by.to_string()),
+        choices: about
+            .choices
+            .iter()
+            .map(|choice| format!("{}: {}, {}", choice.what, choice.chosen, choice.why))
+            .collect(),
+    }
+}
