@@ -12,5 +12,6 @@ mod namespaces;
 mod pace;
 mod recipes_packets;
 mod send;
+mod sessions;
 mod sweep;
 mod weigh;

@@ -1,0 +1,102 @@
+//! The state of one session: 64 bytes, one line of the cache.
+
+use crate::spec::State;
+use crate::time::{Micros, Millis};
+
+pub use crate::spec::Flags;
+
+/// All that is known of a connection. The fields are those of `spec/tcp.toml`, which says how many bits each
+/// needs.
+///
+/// Between steps `in_flight ≤ left`, and `snd_una ≤ snd_nxt`.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// Oldest sequence number that is not acknowledged; in CLOSED, the next one of the last life.
+    pub snd_una: u32,
+    /// The peer's window in bytes.
+    pub snd_wnd: u32,
+    /// Sequence number of the segment that last set `snd_wnd`. SND.WL2 is not needed: it is never above
+    /// `snd_una`, and older acknowledgments do not set the window.
+    pub snd_wl1: u32,
+    /// Next sequence number expected.
+    pub rcv_nxt: u32,
+    /// The out-of-order interval: where it starts, and its bytes.
+    pub ooo_start: u32,
+    pub ooo_len: u32,
+    /// Timestamp to echo.
+    pub ts_recent: u32,
+    /// When the segment in flight was first sent.
+    pub sent: Micros,
+    /// Of retransmission, window probe or TIME_WAIT.
+    pub deadline: Millis,
+    /// When patience ends.
+    pub limit: Millis,
+    /// When an owed acknowledgment is sent at the latest.
+    pub ack_by: Millis,
+    /// When the last challenge ACK was owed.
+    pub challenged: Millis,
+    /// Bytes of the request that are not acknowledged.
+    pub left: u16,
+    /// Bytes of it that were sent.
+    pub in_flight: u16,
+    /// Most bytes of payload in a segment, timestamps counted off.
+    pub mss: u16,
+    /// `rcv_nxt` less the last acknowledgment sent; stays at its maximum.
+    pub unacked: u16,
+    pub flags: Flags,
+    pub state: State,
+    /// Counts the lives of this port pair; marks timers of earlier lives.
+    pub incarnation: u8,
+    /// Retransmissions of the segment in flight; stays at its maximum.
+    pub retries: u8,
+    /// Doublings of the retransmission timeout.
+    pub backoff: u8,
+    /// The peer's window scale.
+    pub shift: u8,
+    /// The largest window of the peer was at most 2 to this.
+    pub wnd_log: u8,
+}
+
+const _: () = assert!(size_of::<Record>() == 64);
+
+impl Record {
+    /// The next sequence number to send.
+    pub fn snd_nxt(&self) -> u32 {
+        let control = u32::from(self.has(Flags::FIN_OUT)) + u32::from(self.state == State::SynSent);
+        self.snd_una.wrapping_add(u32::from(self.in_flight)).wrapping_add(control)
+    }
+
+    /// The earliest time for which this record wants an [`Event::Timer`](crate::Event::Timer).
+    pub fn next_deadline(&self) -> Option<Millis> {
+        let wanted =
+            [(Flags::TIMED, self.deadline), (Flags::LIMITED, self.limit), (Flags::ACK_DUE, self.ack_by)];
+        let set = wanted.into_iter().filter(|(flag, _)| self.has(*flag)).map(|(_, time)| time);
+        set.reduce(|first, time| if time.is_before(first) { time } else { first })
+    }
+
+    /// Whether an [`Event::Flush`](crate::Event::Flush) at the end of the batch would send an acknowledgment.
+    pub fn wants_flush(&self) -> bool {
+        self.has(Flags::ACK_NOW)
+    }
+
+    #[inline]
+    pub fn has(&self, flag: Flags) -> bool {
+        self.flags.contains(flag)
+    }
+
+    #[inline]
+    pub(crate) fn put(&mut self, flag: Flags, on: bool) {
+        self.flags = if on { self.flags.with(flag) } else { self.flags.without(flag) };
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, flag: Flags) {
+        self.put(flag, true);
+    }
+
+    #[inline]
+    pub(crate) fn clear(&mut self, flag: Flags) {
+        self.put(flag, false);
+    }
+}

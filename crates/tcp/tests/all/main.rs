@@ -1,0 +1,11 @@
+//! The crate from outside, and against its specification.
+
+mod client;
+mod json;
+mod peer;
+mod peers;
+mod random;
+mod requirements;
+mod rules;
+mod specification;
+mod vectors;
