@@ -50,23 +50,13 @@ pub struct Connection<P = Http1> {
     since: Instant,
     /// When connecting began.
     opened_at: Instant,
-    /// Bytes for the wire that were taken from `output`, and how many there were before the oldest request that
-    /// has no answer.
+    /// Bytes for the wire that were taken from `output`.
     written: u64,
-    written_before: u64,
 }
 
 impl Connection {
     pub fn new(route: Route, stage: Stage, now: Instant) -> Self {
-        Self {
-            stage,
-            protocol: Http1::default(),
-            route,
-            since: now,
-            opened_at: now,
-            written: 0,
-            written_before: 0,
-        }
+        Self { stage, protocol: Http1::default(), route, since: now, opened_at: now, written: 0 }
     }
 }
 
@@ -97,9 +87,6 @@ impl<P: Protocol> Connection<P> {
 
     /// Begins an exchange; its request leaves by `output` as soon as the connection is open.
     pub fn begin(&mut self, exchange: Exchange, request: &[u8], body: Body) {
-        if self.protocol.in_flight() == 0 {
-            self.written_before = self.written;
-        }
         self.protocol.begin(exchange, request, body);
     }
 
@@ -122,10 +109,6 @@ impl<P: Protocol> Connection<P> {
     /// Whether bytes came that no request asked for.
     pub fn has_surplus(&self) -> bool {
         self.protocol.has_surplus()
-    }
-    /// Bytes that were handed over for the wire before the oldest request that has no answer.
-    pub fn written_before(&self) -> u64 {
-        self.written_before
     }
 
     /// The transport is up. Idempotent after the first time.
@@ -172,11 +155,18 @@ impl<P: Protocol> Connection<P> {
 
     /// `count` bytes of `output` are with the kernel.
     pub fn wrote(&mut self, count: usize) {
+        let before = self.written;
         self.written += count as u64;
         match (self.route.tunnel.as_deref_mut(), self.route.tls.as_deref_mut()) {
             (Some(tunnel), _) => tunnel.wrote(count),
-            (None, Some(layer)) => layer.wrote(count),
-            (None, None) => self.protocol.wrote(count),
+            (None, Some(layer)) => {
+                let (plain, encrypted) = layer.wrote(count);
+                self.protocol.left(plain, self.written - encrypted as u64);
+            }
+            (None, None) => {
+                self.protocol.wrote(count);
+                self.protocol.left(count, before);
+            }
         }
     }
 

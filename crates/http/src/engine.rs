@@ -10,10 +10,10 @@ mod thread;
 
 use clock::priority::{self, Demand, Grant};
 use clock::{Clock, HostClock};
+use os::peers::Peers;
 use plan::{Arrivals, Body, Load, Plan, Shape, Spin};
 use rustls::ClientConfig;
-use schedule::{Limits, ScheduleError, Share};
-use std::collections::BTreeSet;
+use schedule::{Control, Limits, ScheduleError, Share};
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -27,7 +27,6 @@ pub use facts::Facts;
 pub(crate) use thread::own_descriptors;
 use thread::spawn;
 
-use crate::control::Control;
 use crate::endpoint::{Endpoints, Known, of_family};
 use crate::io;
 use crate::io::choose::{self, Choice};
@@ -38,7 +37,6 @@ use crate::resolver::{Resolver, look_up};
 use crate::same::SameBodies;
 use crate::source::{Chooser, Requests, SourceError};
 use crate::tls::{self, TlsError};
-use crate::worker::Parts;
 use crate::worker::checker::Checker;
 use crate::worker::composer::Composer;
 use crate::worker::dial::Dialer;
@@ -47,6 +45,7 @@ use crate::worker::limit::Limit;
 use crate::worker::pacer::{Pacer, Times};
 use crate::worker::targets::Targets;
 use crate::worker::upload::Upload;
+use crate::worker::{self, Parts};
 
 /// Names that are looked up before the run begins; further ones when they are needed.
 const EARLY_NAMES: usize = 64;
@@ -86,8 +85,8 @@ pub struct Engine {
     tls: Option<Arc<ClientConfig>>,
     body_file: Option<Arc<File>>,
     io: Choice,
-    /// TCP ports of the targets that are known before the start.
-    ports: BTreeSet<u16>,
+    /// Where connections go, as far as it is known.
+    peers: Peers,
     threads: u32,
     spin: bool,
     priority: Grant,
@@ -113,6 +112,11 @@ struct Common<'a> {
 /// Host, port and addresses.
 type EarlyName = (Box<str>, u16, Vec<SocketAddr>);
 
+/// What those who steer a run share with its threads.
+pub const fn control() -> Control {
+    Control::of_threads_that_sleep(worker::LONGEST_WAIT)
+}
+
 impl Engine {
     /// Opens everything the plan names. Nothing is sent.
     pub fn prepare(plan: Plan, clock: HostClock) -> Result<Self, EngineError> {
@@ -126,7 +130,12 @@ impl Engine {
             _ => None,
         };
         let secure = endpoints.iter_mut().any(|endpoint| endpoint.key.tls);
-        let ports = endpoints.names().map(|name| name.port).collect::<BTreeSet<_>>();
+        let peers = plan.connection.unix.clone().map_or_else(Peers::default, Peers::unix);
+        for name in endpoints.names() {
+            if let Known::Addresses(all, _) = &name.state {
+                peers.add(all.iter().copied());
+            }
+        }
         // A long file may name https anywhere: then TLS is made ready too.
         // Certificates that are named are read even if no target wants them, so that a wrong name is found.
         let named = plan.tls.ca.is_some() || plan.tls.client.is_some();
@@ -164,7 +173,7 @@ impl Engine {
             tls,
             body_file,
             io,
-            ports,
+            peers,
             threads,
             spin,
             priority,
@@ -189,6 +198,7 @@ impl Engine {
     ) -> Result<Running, EngineError> {
         let resolver = Resolver::start().map_err(EngineError::Thread)?;
         let early = self.look_up_early();
+        early.iter().for_each(|(_, _, addresses)| self.peers.add(addresses.iter().copied()));
         let same = self.plan.request.same_checksum.then(|| Arc::new(SameBodies::default()));
         let origin = self.clock.now() + Picos::from_millis(2);
         let recorders = recorders(origin);
@@ -229,7 +239,7 @@ impl Engine {
         let epoch_ms = (clock::unix_ns() / 1_000_000)
             .saturating_sub(self.clock.now().since_epoch().as_nanos() / 1_000_000);
         let (most_open, mut feed) = self.feed(share, origin, end)?;
-        if common.control.may_steer() {
+        if common.control.may_change() {
             feed.stay_until(end);
         }
         let ramp = plan.connection.ramp;
@@ -246,7 +256,7 @@ impl Engine {
             limit: Limit::new(most_open, open_gap, origin),
             targets: Targets {
                 endpoints,
-                dialer: Dialer::new(&plan.connection, index as usize),
+                dialer: Dialer::new(&plan.connection, index as usize, self.peers.clone()),
                 asker: common.resolver.asker(waker),
                 tls: self.tls.clone(),
             },

@@ -1,6 +1,6 @@
 //! One request and its answer: the times and the counts that belong to it.
 
-use units::{Bytes, Departure, Event, Group, Instant, Outcome, Picos};
+use units::{Bytes, Departure, Event, Group, Instant, Miss, Outcome, Picos};
 
 use crate::redirect::Chain;
 use crate::response::Asked;
@@ -14,7 +14,12 @@ pub struct Exchange {
     pub sent: Instant,
     pub first_byte: Instant,
     pub blocked: Picos,
+    /// Bytes of it that the kernel took, before TLS; of all its requests, if it was sent more than once.
     pub bytes_out: u64,
+    /// Bytes of the request on its way that the kernel has not taken.
+    pub unwritten: u64,
+    /// How much its connection had written for the wire when its first byte left; `None` until then.
+    pub written_before: Option<u64>,
     pub bytes_in: u64,
     /// The part of `bytes_in` that is body.
     pub body_in: u64,
@@ -33,8 +38,6 @@ pub struct Exchange {
     pub written_at: Instant,
     /// How often it was sent again, since it was not the target's to answer.
     pub again: u8,
-    /// It was begun behind others on its connection.
-    pub behind: bool,
     /// The redirects that it has followed.
     pub chain: Option<Box<Chain>>,
     pub check: Option<Box<BodyCheck>>,
@@ -69,6 +72,12 @@ impl Exchange {
         }
     }
 
+    /// The record of one that the generator could not carry to its end: its last request never left. An earlier
+    /// one may have.
+    pub fn missed(&self, why: Miss, now: Instant) -> Event {
+        Event { sent: Instant::FAR, first_byte: Instant::FAR, ..self.event(Outcome::Missed(why), now) }
+    }
+
     /// One that was begun at the clock's epoch and to which nothing has happened.
     #[cfg(any(test, feature = "fuzzed"))]
     pub fn begun(seq: u64) -> Self {
@@ -78,6 +87,8 @@ impl Exchange {
             first_byte: Instant::FAR,
             blocked: Picos::ZERO,
             bytes_out: 0,
+            unwritten: 0,
+            written_before: None,
             bytes_in: 0,
             body_in: 0,
             waited: Picos::ZERO,
@@ -89,7 +100,6 @@ impl Exchange {
             rules: Wanted::BY_PLAN,
             written_at: Instant::EPOCH,
             again: 0,
-            behind: false,
             chain: None,
             check: None,
             url: None,

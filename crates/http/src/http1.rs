@@ -18,6 +18,8 @@ pub struct Http1 {
     reader: ResponseReader,
     in_flight: VecDeque<Exchange>,
     outgoing: Outgoing,
+    /// Of `in_flight`, the one whose bytes leave next, or the last.
+    leaving: usize,
     served: u32,
     keep_alive: bool,
     /// The target answers nothing behind what it answers now.
@@ -33,6 +35,7 @@ impl Default for Http1 {
             reader: ResponseReader::new(),
             in_flight: VecDeque::new(),
             outgoing: Outgoing::default(),
+            leaving: 0,
             served: 0,
             keep_alive: true,
             closes: false,
@@ -54,7 +57,9 @@ impl Protocol for Http1 {
     }
 
     fn begin(&mut self, mut exchange: Exchange, request: &[u8], body: Body) {
-        exchange.behind = !self.in_flight.is_empty();
+        let behind = if let Body::OfPlan(length) = body { length } else { 0 };
+        exchange.unwritten = (request.len() + behind) as u64;
+        exchange.written_before = None;
         self.outgoing.push(request, body);
         self.in_flight.push_back(exchange);
         self.served += 1;
@@ -76,15 +81,32 @@ impl Protocol for Http1 {
     fn wrote(&mut self, count: usize) {
         self.outgoing.took(count);
     }
+
+    fn left(&mut self, count: usize, mut written_before: u64) {
+        let mut count = count as u64;
+        while count > 0
+            && let Some(exchange) = self.in_flight.get_mut(self.leaving)
+        {
+            let part = count.min(exchange.unwritten);
+            if part == 0 {
+                self.leaving += 1;
+                continue;
+            }
+            exchange.written_before.get_or_insert(written_before);
+            exchange.unwritten -= part;
+            exchange.bytes_out += part;
+            written_before += part;
+            count -= part;
+        }
+    }
     fn wants_body(&self) -> bool {
         self.mute.is_none() && self.outgoing.wants_body()
     }
 
     fn stream(&mut self, piece: &[u8]) {
-        let behind = self.outgoing.behind() + 1;
         let framed = self.outgoing.stream(piece);
-        if let Some(index) = self.in_flight.len().checked_sub(behind) {
-            self.in_flight[index].bytes_out += framed as u64;
+        if let Some(exchange) = self.with_body() {
+            exchange.unwritten += framed as u64;
         }
     }
 
@@ -134,6 +156,10 @@ impl Protocol for Http1 {
                     self.closes |= !head.keep_alive;
                     // A final answer without 100 (Continue): the body is not wanted.
                     if self.outgoing.is_held() {
+                        let held = self.outgoing.held();
+                        if let Some(exchange) = self.with_body() {
+                            exchange.unwritten -= held as u64;
+                        }
                         self.outgoing.drop_held();
                         self.closes = true;
                     }
@@ -196,11 +222,19 @@ impl Protocol for Http1 {
 }
 
 impl Http1 {
+    /// The one whose body is being sent, or is held.
+    fn with_body(&mut self) -> Option<&mut Exchange> {
+        let index = self.in_flight.len().checked_sub(self.outgoing.behind() + 1)?;
+        self.in_flight.get_mut(index)
+    }
+
     fn complete(&mut self, finished: &mut Vec<Finished>) -> Flow {
         // What is left of a body that was answered early is not wanted; the next request would have to wait for
         // it.
-        let unsent = self.outgoing.is_sending_first(self.in_flight.len());
+        let sending = self.outgoing.is_sending_first(self.in_flight.len());
         let exchange = self.in_flight.pop_front().expect("an answer completes the oldest exchange");
+        let unsent = sending || exchange.unwritten > 0;
+        self.leaving = self.leaving.saturating_sub(1);
         let location = self.reader.take_location();
         finished.push(Finished { exchange, result: Ok(()), unserved: None, location });
         if self.closes || unsent {
@@ -240,15 +274,14 @@ impl Http1 {
         }
     }
 
-    /// The connection is gone. Its oldest request is charged with that, unless there is nothing of an answer
-    /// and the target may never have looked at it. Of that the kernel knows only where the target shut down in
-    /// order (`by_eof`): a reset acknowledges nothing.
+    /// The connection is gone. Its oldest request is charged with that, whatever stood before it. It may have
+    /// met a connection that the target had closed before: one that had served others, with nothing of an
+    /// answer. Of that the kernel knows only where the target shut down in order (`by_eof`): a reset
+    /// acknowledges nothing. Or nothing of the request has left.
     fn lost(&mut self, cause: Cause, inside: bool, by_eof: bool, finished: &mut Vec<Finished>) {
         let first = self.in_flight.front().filter(|_| !inside);
-        if first.is_some_and(|first| first.behind) {
-            return self.close(None, BROKEN, finished);
-        }
-        let is_reused = by_eof && first.is_some() && self.served as usize > self.in_flight.len();
+        let may_have_missed = first.is_some_and(|first| by_eof || first.written_before.is_none());
+        let is_reused = may_have_missed && self.served as usize > self.in_flight.len();
         let at = finished.len();
         self.close(Some(cause), BROKEN, finished);
         if is_reused {

@@ -10,7 +10,6 @@
 //! `protocol::Protocol` beside `http1`; another TCP than the kernel's implements [`io::Driver`].
 
 mod connection;
-mod control;
 mod endpoint;
 mod engine;
 mod exchange;
@@ -33,8 +32,7 @@ mod tls;
 mod tunnel;
 mod worker;
 
-pub use control::{Control, Halt, NotNow};
-pub use engine::{Engine, EngineError, Facts, Running};
+pub use engine::{Engine, EngineError, Facts, Running, control};
 pub use notes::Notes;
 pub use source::SourceError;
 pub use tls::TlsError;

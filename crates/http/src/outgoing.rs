@@ -130,6 +130,10 @@ impl Outgoing {
         self.held = 0;
         self.stream_held = false;
     }
+    /// How many bytes of a body are held.
+    pub fn held(&self) -> usize {
+        self.held
+    }
     /// Gives up the body that is held.
     pub fn drop_held(&mut self) {
         self.bytes.truncate(self.bytes.len() - self.held);

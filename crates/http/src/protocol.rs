@@ -25,8 +25,8 @@ pub enum Unserved {
     BehindLast,
     /// It stood behind others when the connection broke.
     BehindBroken,
-    /// The connection had been idle and broke with nothing of an answer; whether the target had the request is
-    /// for its kernel to say.
+    /// The connection had served others and was closed with nothing of an answer; whether the target had the
+    /// request is for its kernel to say.
     Reused,
 }
 
@@ -60,7 +60,8 @@ pub enum End {
 ///   says.
 /// - One end for each exchange: a [`Finished`], in `received`, `end`, `time_out` or `fail`; or `abandon`.
 /// - An order by age: `oldest` decides the connection's deadline, and its exchange is the first of `waiting`.
-/// - [`Exchange::first_byte`], `status`, `bytes_in`, `body_in` and the check on the body, kept as bytes come.
+/// - [`Exchange::first_byte`], `status`, `bytes_in`, `body_in` and the check on the body, kept as bytes come;
+///   `bytes_out`, `unwritten` and `written_before`, as they leave.
 /// - [`Flow::Over`] as soon as no further exchange can end well; `time_out` may end one alone and stay open.
 ///
 /// Where a connection can speak one of several, that which TLS has agreed on (ALPN) is an implementation too,
@@ -82,8 +83,11 @@ pub trait Protocol: Default {
 
     /// The next bytes to send; empty if there are none now. `plan_body` is what [`Body::OfPlan`] stands for.
     fn output<'a>(&'a mut self, plan_body: &'a [u8]) -> &'a [u8];
-    /// `count` bytes of `output` are gone.
+    /// `count` bytes of `output` are taken: by TLS, or by the kernel.
     fn wrote(&mut self, count: usize);
+    /// The kernel has as many more of the bytes that were taken; so many bytes were written for the wire before
+    /// them.
+    fn left(&mut self, count: usize, written_before: u64);
     /// Whether a streamed body waits for its next piece; then `stream` brings it.
     fn wants_body(&self) -> bool;
     /// The next bytes of a streamed body; it ends with a piece that has none.

@@ -36,14 +36,6 @@ pub struct Meta {
     pub asked: Asked,
 }
 
-/// How the body follows the bytes of a rendered request.
-#[derive(Debug)]
-pub struct BodyAfter {
-    pub body: Body,
-    /// Bytes of the body that are not among the bytes given.
-    pub bytes: u64,
-}
-
 /// A request made ready before it is sent the first time.
 #[derive(Debug)]
 pub struct Prepared {
@@ -232,7 +224,7 @@ impl Writer {
     }
 
     /// Length field, end of head and, if small, the body.
-    fn push_body(&self, text: Option<&[u8]>, method: &str, out: &mut Vec<u8>) -> BodyAfter {
+    fn push_body(&self, text: Option<&[u8]>, method: &str, out: &mut Vec<u8>) -> Body {
         let (length, inside): (Option<usize>, &[u8]) = match (text, &self.body) {
             (Some(text), _) => (Some(text.len()), text),
             (None, PlanBody::Bytes(bytes)) if bytes.len() <= COPY_LIMIT || self.expect_continue => {
@@ -258,15 +250,13 @@ impl Writer {
         }
         out.extend_from_slice(b"\r\n");
         out.extend_from_slice(inside);
-        let (body, bytes) = match (text, &self.body) {
-            _ if streamed => (if waits { Body::HeldStream } else { Body::Streamed }, 0),
-            _ if waits => (Body::Held(inside.len()), 0),
-            (None, PlanBody::Bytes(bytes)) if inside.len() < bytes.len() => {
-                (Body::OfPlan(bytes.len()), bytes.len() as u64)
-            }
-            _ => (Body::Inside, 0),
-        };
-        BodyAfter { body, bytes }
+        match (text, &self.body) {
+            _ if streamed && waits => Body::HeldStream,
+            _ if streamed => Body::Streamed,
+            _ if waits => Body::Held(inside.len()),
+            (None, PlanBody::Bytes(bytes)) if inside.len() < bytes.len() => Body::OfPlan(bytes.len()),
+            _ => Body::Inside,
+        }
     }
 
     /// Appends the bytes of a prepared request.
@@ -276,7 +266,7 @@ impl Writer {
         out: &mut Vec<u8>,
         scratch: &mut Vec<u8>,
         context: &mut dyn TemplateContext,
-    ) -> Result<BodyAfter, Unfit> {
+    ) -> Result<Body, Unfit> {
         let pieces = Pieces {
             method: &prepared.method,
             target: Piece::Template(&prepared.target),
@@ -299,7 +289,7 @@ impl Writer {
         out: &mut Vec<u8>,
         scratch: &mut Vec<u8>,
         context: &mut dyn TemplateContext,
-    ) -> Result<BodyAfter, Unfit> {
+    ) -> Result<Body, Unfit> {
         let pieces = Pieces {
             method: &self.method,
             target: Piece::Of(url),
@@ -331,7 +321,7 @@ impl Writer {
         out: &mut Vec<u8>,
         scratch: &mut Vec<u8>,
         context: &mut dyn TemplateContext,
-    ) -> Result<BodyAfter, Unfit> {
+    ) -> Result<Body, Unfit> {
         out.extend_from_slice(pieces.method.as_bytes());
         out.push(b' ');
         match pieces.target {

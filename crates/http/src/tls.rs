@@ -46,13 +46,15 @@ pub struct Layer {
     /// Encrypted bytes for the wire, sent up to `at`.
     cipher: Vec<u8>,
     at: usize,
+    /// How many bytes of plaintext are in `cipher`.
+    plain: usize,
     problem: Option<Box<str>>,
 }
 
 impl Layer {
     pub fn new(config: &Arc<ClientConfig>, name: &ServerName<'static>) -> Result<Self, rustls::Error> {
         let session = ClientConnection::new(config.clone(), name.clone())?;
-        Ok(Self { session, cipher: Vec::new(), at: 0, problem: None })
+        Ok(Self { session, cipher: Vec::new(), at: 0, plain: 0, problem: None })
     }
 
     pub fn is_handshaking(&self) -> bool {
@@ -88,15 +90,23 @@ impl Layer {
         let count = piece.len().min(PIECE);
         let taken = self.session.writer().write(&piece[..count]).expect("writing to memory does not fail");
         plain.wrote(taken);
+        self.plain = taken;
     }
 
-    /// `count` bytes of `output` are with the kernel.
-    pub fn wrote(&mut self, count: usize) {
+    /// `count` bytes of `output` are with the kernel. Says how much plaintext has left with them: all that was
+    /// encrypted, with the last byte of it, since of a record in part nobody can read anything. With it, how
+    /// many bytes it became.
+    pub fn wrote(&mut self, count: usize) -> (usize, usize) {
         self.at += count;
-        if self.at == self.cipher.len() && self.cipher.capacity() > PIECE {
+        let whole = self.cipher.len();
+        if self.at < whole {
+            return (0, 0);
+        }
+        if self.cipher.capacity() > PIECE {
             self.cipher = Vec::new();
             self.at = 0;
         }
+        (std::mem::take(&mut self.plain), whole)
     }
 
     /// Bytes from the wire; plaintext goes to `plain`. True if the target has closed the session.

@@ -55,7 +55,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use units::{Instant, Picos, Record};
 
-use crate::control::{Control, Halt};
 use crate::io::{Driver, Wait};
 use crate::notes::Notes;
 use crate::protocol::Finished;
@@ -66,6 +65,7 @@ use checker::Checker;
 use composer::Composer;
 use limit::Limit;
 use pacer::Pacer;
+use schedule::{Control, Halt};
 use slots::Slots;
 use sockets::Sockets;
 use targets::Targets;
@@ -76,7 +76,7 @@ use upload::Upload;
 /// Departures launched before the sockets are looked at again.
 const LAUNCHES: usize = 64;
 /// The longest wait, so that intervals are handed over in time.
-const LONGEST_WAIT: Picos = Picos::from_millis(20);
+pub const LONGEST_WAIT: Picos = Picos::from_millis(20);
 
 /// What a thread is made with.
 pub(crate) struct Parts {

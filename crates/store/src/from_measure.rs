@@ -4,7 +4,7 @@ use crate::distribution::{Curve, Distribution};
 use crate::figures::FIGURES;
 use crate::schema::*;
 use measure::{HealthSample, HealthSummary, IntervalRow, RunTotals, Series as Kind};
-use units::{Group, Picos};
+use units::{EngineCounters, Group, Picos};
 
 /// How long the measured part was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,8 +98,8 @@ impl RunResult {
         self.outcomes = outcomes(totals.outcomes.rows());
         self.groups = groups(totals, group_names);
         self.names_folded = Group::are_folded(group_names.iter().map(String::as_str));
-        self.connections =
-            Connections { opened: totals.counters.opened, open_peak: totals.counters.open_peak };
+        let EngineCounters { opened, attempts, open_peak, .. } = totals.counters;
+        self.connections = Connections { opened, attempts, open_peak };
         self.generator.fill(totals, health);
     }
 
@@ -175,6 +175,7 @@ impl Totals {
             wire_out: totals.counters.wire_out,
             wire_in: totals.counters.wire_in,
             body_in: totals.counters.body_in,
+            sent_again: totals.counters.sent_again,
         }
     }
 }

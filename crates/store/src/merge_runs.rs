@@ -97,8 +97,10 @@ fn add_counts(all: &mut RunResult, one: &RunResult) {
         (&mut into.wire_out, from.wire_out),
         (&mut into.wire_in, from.wire_in),
         (&mut into.body_in, from.body_in),
+        (&mut into.sent_again, from.sent_again),
         (&mut all.warmup.count, one.warmup.count),
         (&mut all.connections.opened, one.connections.opened),
+        (&mut all.connections.attempts, one.connections.attempts),
     ] {
         *sum = sum.saturating_add(count);
     }

@@ -7,10 +7,15 @@
 //!
 //! Conservation: `offered = done + failed + missed + cut_off`, in the totals and in each interval's sum.
 
+mod generator;
+mod interval;
+
 pub use crate::criterion_name::CriterionName;
 use crate::distribution::{Curve, Distribution};
-use crate::number::{self, is_false, is_zero};
+use crate::number::{self, is_false};
 pub use crate::outcome::{OutcomeCount, StoredClass};
+pub use generator::{Arrivals, CostEach, Generator, Pause, ThreadHealth};
+pub use interval::{Interval, IntervalThread};
 pub use measure::{CriterionId, Label};
 use serde::{Deserialize, Serialize};
 
@@ -212,7 +217,7 @@ pub struct Totals {
     pub failed: u64,
     pub missed: u64,
     pub cut_off: u64,
-    /// Bytes of HTTP, heads included, before TLS.
+    /// Bytes of HTTP that were written and read, heads included, before TLS.
     pub bytes_out: u64,
     pub bytes_in: u64,
     /// Bytes on the wire side, TLS and warm-up included.
@@ -220,6 +225,8 @@ pub struct Totals {
     pub wire_in: u64,
     /// Bytes of bodies received, of what was answered or failed; warm-up included.
     pub body_in: u64,
+    /// Requests that were sent again on another connection, each time; warm-up included.
+    pub sent_again: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -291,140 +298,12 @@ pub struct GroupResult {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Connections {
+    /// Those that were made; of TLS, before the handshake.
     pub opened: u64,
+    /// Attempts to make one, failed or not; another address is another attempt. 0 in results of older versions.
+    pub attempts: u64,
     /// The most that were open at once: the sum of what each thread had open at most, so an upper bound.
     pub open_peak: u64,
-}
-
-/// What the run cost the generator, and what it had left.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Generator {
-    pub threads: Vec<ThreadHealth>,
-    /// CPU time of all engine threads over the whole run.
-    #[serde(with = "number")]
-    pub cpu_s: f64,
-    /// The part of it spent waiting for a due time to come: not work.
-    #[serde(with = "number")]
-    pub spun_s: f64,
-    /// CPU time without the spinning, for a million departures that left (warm-up included).
-    #[serde(with = "number::option", skip_serializing_if = "Option::is_none")]
-    pub cpu_s_per_million: Option<f64>,
-    /// Where it went, for each of them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_each: Option<CostEach>,
-    /// Share of the CPUs' time that the hypervisor gave to others.
-    #[serde(with = "number::option", skip_serializing_if = "Option::is_none")]
-    pub steal_share: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rss_peak_bytes: Option<u64>,
-    /// The anonymous part of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub anon_peak_bytes: Option<u64>,
-    /// Least that were left during the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub descriptors_left: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ports_left: Option<u64>,
-    /// The most sockets in TIME_WAIT.
-    pub time_wait_peak: u64,
-    /// The kernel's counters, of all sockets of this network namespace, during the run.
-    pub retransmits: u64,
-    pub tcp_timeouts: u64,
-    pub listen_overflows: u64,
-    pub listen_drops: u64,
-    /// Packets and segments that this host dropped after they had arrived.
-    pub dropped: u64,
-    /// Times that an interface which the run used lost its link.
-    pub links_lost: u64,
-    /// Times and time for which the cgroup's CPU quota stopped the generator.
-    pub throttled: u64,
-    pub throttled_ns: u64,
-    /// Departures whose own lateness was over the tolerance.
-    pub late: u64,
-    /// Hand-overs of figures that were late, and threads that never handed their last over.
-    pub starved: u64,
-    pub lost_threads: u64,
-    /// Times that a loop stood still for a millisecond or more beyond its work and its waits, and their sum
-    /// over all threads.
-    pub pauses: u64,
-    pub paused_ns: u64,
-    /// The longest of them, the longest first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub longest_pauses: Vec<Pause>,
-    /// How it is known when answers could be read, and of how many by a stamp.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub arrivals: Option<Arrivals>,
-    /// Clock source and, if a better one was refused, why.
-    pub clock: String,
-    /// How sockets were driven, and why.
-    pub io: String,
-}
-
-/// A time in which an engine's loop stood still.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Pause {
-    /// Its start, from the origin of the run.
-    #[serde(with = "number")]
-    pub t_s: f64,
-    pub length_ns: u64,
-}
-
-/// How it is known when answers could be read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Arrivals {
-    /// `kernel stamps`, or `bound` where there are none.
-    pub by: String,
-    /// Why.
-    pub why: String,
-    pub stamped: u64,
-    pub unstamped: u64,
-    /// Reads whose stamp says that the bytes were in this machine when the loop had looked and found nothing.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub contradicted: u64,
-}
-
-/// CPU time for each departure that left, without the spinning; the kernel samples the shares.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct CostEach {
-    #[serde(with = "number")]
-    pub user_ns: f64,
-    #[serde(with = "number")]
-    pub system_ns: f64,
-    /// Of the engine threads' CPUs, and in none of the above; absent where it cannot be told apart.
-    #[serde(with = "number::option", skip_serializing_if = "Option::is_none")]
-    pub softirq_ns: Option<f64>,
-}
-
-/// One engine thread over the intervals that had departures.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ThreadHealth {
-    pub tid: u32,
-    /// The CPU it ran on last.
-    pub core: u32,
-    /// CPU time ÷ time, spinning included.
-    #[serde(with = "number")]
-    pub cpu_share: f64,
-    /// The part of `cpu_share` that was spinning.
-    #[serde(with = "number")]
-    pub spun_share: f64,
-    /// Time ready to run but waiting for a CPU.
-    pub run_queue_wait_ns: u64,
-    /// Share of the time that its CPU spent on others' work, and that the hypervisor took from its CPU.
-    #[serde(with = "number")]
-    pub others_share: f64,
-    #[serde(with = "number")]
-    pub stolen_share: f64,
-    /// Time that threads of the target, and of others, waited for its CPU, of all together.
-    pub target_waited_ns: u64,
-    pub others_waited_ns: u64,
-    /// Context switches: gave way, and was made to.
-    pub switches_voluntary: u64,
-    pub switches_involuntary: u64,
 }
 
 /// A limit that the user set: what makes the run fail (`--fail-if`) or end early (`--abort-if`).
@@ -509,133 +388,4 @@ pub struct Series {
     pub latency_max_ns: Vec<u64>,
     /// Failed and missed.
     pub failed: Vec<u64>,
-}
-
-/// One interval of a run. Counts add up over intervals; percentiles do not, and are absent where rows were
-/// merged or nothing was done. Outcomes and times are of the measured part; what ended in the warm-up is the
-/// one count `warmup`, so `offered` sums to `done + failed + missed + cut_off + warmup`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Interval {
-    /// Start, from the origin of the run, warm-up included.
-    #[serde(with = "number")]
-    pub t_s: f64,
-    #[serde(with = "number")]
-    pub length_s: f64,
-    pub offered: u64,
-    pub sent: u64,
-    pub done: u64,
-    pub failed: u64,
-    pub missed: u64,
-    pub cut_off: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    pub warmup: u64,
-    pub bytes_out: u64,
-    pub bytes_in: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub net_p50_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub net_p90_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub net_p99_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub net_p99_9_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub net_max_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tare_p50_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tare_p99_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tare_max_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unread_p99_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub latency_p50_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub latency_p90_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub latency_p99_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub latency_p99_9_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub latency_max_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub service_p50_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub service_p99_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lateness_p50_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lateness_p99_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lateness_max_ns: Option<u64>,
-    /// The 99th percentile of the generator's own part of the lateness.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub own_lateness_p99_ns: Option<u64>,
-    /// Medians of the phases: look-up, connect and handshake of the connections that were opened, first byte
-    /// (first byte − sent) and body (done − first byte) of the complete answers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lookup_p50_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub connect_p50_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tls_p50_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub first_byte_p50_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub body_p50_ns: Option<u64>,
-    /// How its departures ended, one by one; those that are not zero.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub outcomes: Vec<OutcomeCount>,
-    /// Times that the engine's loops stood still, their sum, and the longest.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub pauses: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    pub paused_ns: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    pub longest_pause_ns: u64,
-    /// Connections open at the end; the most of the rows that were merged.
-    pub open: u64,
-    /// CPU share of the busiest thread, spinning included, and the part that was spinning.
-    #[serde(with = "number")]
-    pub cpu_share: f64,
-    #[serde(with = "number")]
-    pub spun_share: f64,
-    #[serde(with = "number::option", skip_serializing_if = "Option::is_none")]
-    pub steal_share: Option<f64>,
-    /// Of the thread that waited longest.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub run_queue_wait_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rss_bytes: Option<u64>,
-    /// Gain of the kernel's counter, of all sockets of this network namespace.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub retransmits: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ports_left: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub descriptors_left: Option<u64>,
-    /// Sockets in TIME_WAIT at the end.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub time_wait: u64,
-    /// One for each engine thread, in their order.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub threads: Vec<IntervalThread>,
-}
-
-/// One engine thread within an interval.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct IntervalThread {
-    /// CPU time ÷ time, spinning included, and the part that was spinning.
-    #[serde(with = "number")]
-    pub cpu_share: f64,
-    #[serde(with = "number")]
-    pub spun_share: f64,
-    /// Time ready to run but waiting for a CPU.
-    pub run_queue_wait_ns: u64,
-    /// Share of the time that the hypervisor took from its CPU.
-    #[serde(with = "number")]
-    pub stolen_share: f64,
 }

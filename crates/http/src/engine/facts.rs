@@ -1,5 +1,6 @@
 //! How an engine will run, and why.
 
+use os::peers::Peers;
 use plan::{Load, Shape, Spin};
 use units::{Fraction, Rate};
 
@@ -20,8 +21,8 @@ pub struct Facts {
     pub arrivals: (&'static str, String),
     /// Names of the groups; empty if there is only one.
     pub groups: Vec<String>,
-    /// TCP ports to which connections will go; those of a large URL file are not all known before.
-    pub ports: Vec<u16>,
+    /// Where connections go. Those of a large URL file, and redirects, are known when the first is opened.
+    pub peers: Peers,
 }
 
 impl Engine {
@@ -42,7 +43,7 @@ impl Engine {
             io: self.io.clone(),
             arrivals: self.arrivals(),
             groups: self.requests.groups.clone(),
-            ports: self.ports.iter().copied().collect(),
+            peers: self.peers.clone(),
         }
     }
 

@@ -11,7 +11,7 @@ use super::{From, LineKind, Requests, SourceError};
 use crate::endpoint::{EndpointId, Endpoints};
 use crate::lines::{Draws, LineCursor};
 use crate::outgoing::Body;
-use crate::request::{BodyAfter, Meta, Prepared};
+use crate::request::{Meta, Prepared};
 use crate::rules::{RuleBook, Rules, Wanted};
 use crate::same::UrlKey;
 
@@ -28,8 +28,6 @@ pub struct Staged {
     pub meta: Meta,
     pub rules: Wanted,
     pub body: Body,
-    /// Bytes of the body that are not among the bytes given.
-    pub body_bytes: u64,
     pub url: Option<UrlKey>,
 }
 
@@ -154,12 +152,11 @@ impl Chooser {
                 let endpoint = endpoint.ok_or_else(|| bad(SourceError::TooManyTargets.to_string()))?;
                 let mut context = Context { seq, draws, now_ms, cursors: &mut values.cursors, at: 0 };
                 let after = requests.writer.line(&url, out, scratch, &mut context);
-                let BodyAfter { body, bytes } =
-                    after.map_err(|unfit| Unstaged::Value(key, unfit, context.at))?;
+                let body = after.map_err(|unfit| Unstaged::Value(key, unfit, context.at))?;
                 let meta = Meta { group: requests.group_of.of_url(text), ..self.line_meta };
                 let url = requests.key_of(text, &mut self.last_url);
                 let rules = Wanted::BY_PLAN;
-                return Ok(Staged { endpoint, meta, rules, body, body_bytes: bytes, url });
+                return Ok(Staged { endpoint, meta, rules, body, url });
             }
         }
         let mut make = || requests.prepare(line, plan, endpoints, values).map_err(bad);
@@ -183,8 +180,8 @@ impl Chooser {
         };
         let mut context = Context { seq, draws, now_ms, cursors: &mut values.cursors, at: 0 };
         let after = requests.writer.render(prepared, out, scratch, &mut context);
-        let BodyAfter { body, bytes } = after.map_err(|unfit| Unstaged::Value(key, unfit, context.at))?;
+        let body = after.map_err(|unfit| Unstaged::Value(key, unfit, context.at))?;
         let url = requests.key_of(&prepared.url, &mut self.last_url);
-        Ok(Staged { endpoint: prepared.endpoint, meta: prepared.meta, rules, body, body_bytes: bytes, url })
+        Ok(Staged { endpoint: prepared.endpoint, meta: prepared.meta, rules, body, url })
     }
 }

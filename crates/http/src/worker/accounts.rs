@@ -3,6 +3,7 @@
 use units::{Departure, EngineCounters, Event, Group, Instant, Miss, Outcome, Phase, Picos, Record};
 
 use crate::notes::Notes;
+use crate::protocol::Unserved;
 use crate::worker::pulse::Pause;
 
 /// No round of looking for work takes longer, unless something else had the CPU.
@@ -70,14 +71,23 @@ impl<R: Record> Accounts<R> {
         self.counters.late += u64::from(own_lateness > LATE);
     }
 
+    /// A connection that was being made is up.
     pub(crate) fn opened(&mut self) {
-        self.counters.open += 1;
-        self.counters.opened += 1;
+        let counters = &mut self.counters;
+        counters.connecting -= 1;
+        counters.open += 1;
+        counters.opened += 1;
+        counters.open_peak = counters.open_peak.max(counters.open);
     }
-    /// The connection that was counted as opened never was.
-    pub(crate) fn not_opened(&mut self) {
-        self.counters.open -= 1;
-        self.counters.opened -= 1;
+    /// A connection is gone, or what was to become one.
+    pub(crate) fn closed(&mut self, was_up: bool) {
+        *if was_up { &mut self.counters.open } else { &mut self.counters.connecting } -= 1;
+    }
+
+    /// A request goes to another connection.
+    pub(crate) fn sent_again(&mut self, why: Option<Unserved>) {
+        self.counters.sent_again += 1;
+        self.notes.sent_again(why);
     }
 
     /// Hands the interval over if it has ended.

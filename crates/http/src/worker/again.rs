@@ -7,12 +7,11 @@
 //!
 //! They keep to the plan's limits on connections as all requests do.
 
-use units::{Bytes, Cause, Event, Instant, Outcome, Record};
+use units::{Cause, Instant, Outcome, Record};
 
 use crate::endpoint::EndpointId;
 use crate::exchange::Exchange;
 use crate::io::Driver;
-use crate::outgoing::Body;
 use crate::protocol::{Finished, Unserved};
 use crate::worker::Worker;
 use crate::worker::composer::Written;
@@ -36,17 +35,16 @@ impl<D: Driver, R: Record> Worker<D, R> {
         match unserved {
             Unserved::BehindLast => true,
             Unserved::BehindBroken => ended.exchange.asked.idempotent,
-            Unserved::Reused => ended.exchange.asked.idempotent && self.never_arrived(slot),
+            Unserved::Reused => ended.exchange.asked.idempotent && self.never_arrived(slot, &ended.exchange),
         }
     }
 
-    /// Whether the other side's kernel has acknowledged nothing of the oldest request: the target had closed
-    /// before it came.
-    pub(super) fn never_arrived(&self, slot: u32) -> bool {
+    /// Whether the other side's kernel has acknowledged nothing of the request: the target had closed before it
+    /// came.
+    pub(super) fn never_arrived(&self, slot: u32, exchange: &Exchange) -> bool {
         const SYN: u64 = 1;
-        let before = self.slots.peek(slot).map(|place| place.connection.written_before());
-        let acknowledged = self.sockets.driver.acknowledged(slot);
-        matches!((before, acknowledged), (Some(before), Some(count)) if count <= before + SYN)
+        let Some(before) = exchange.written_before else { return true };
+        self.sockets.driver.acknowledged(slot).is_some_and(|count| count <= before + SYN)
     }
 
     /// Puts a request in line, the oldest first.
@@ -77,13 +75,11 @@ impl<D: Driver, R: Record> Worker<D, R> {
         &mut self,
         place: Option<u32>,
         endpoint: EndpointId,
-        mut exchange: Exchange,
+        exchange: Exchange,
         now: Instant,
     ) {
         match self.composer.write_again(&exchange, &self.plan, &mut self.targets.endpoints) {
             Ok(body) => {
-                let behind = if let Body::OfPlan(length) = body { length } else { 0 };
-                exchange.bytes_out += (self.composer.bytes(Written::Again).len() + behind) as u64;
                 let deadline = self.deadline_of(&exchange, now);
                 match place {
                     Some(slot) => {
@@ -100,8 +96,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
                 if let Some(lost) = self.composer.chooser.lost.take() {
                     self.control.lose_source(lost);
                 }
-                let event = Event { outcome: Outcome::Missed(why), ..exchange.event(Outcome::CutOff, now) };
-                self.accounts.event(&Event { sent: Instant::FAR, bytes_out: Bytes::ZERO, ..event });
+                self.accounts.event(&exchange.missed(why, now));
                 self.pacer.freed(now, units::Picos::ZERO);
             }
         }

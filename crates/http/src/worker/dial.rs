@@ -1,6 +1,8 @@
 //! How connections leave this host, as the plan wants it.
 
+use os::peers::Peers;
 use plan::ConnectionPlan;
+use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 use units::{Instant, Picos};
 
@@ -14,6 +16,9 @@ pub struct Dialer {
     no_delay: bool,
     /// When this machine last had no socket to give.
     refused: Option<Instant>,
+    /// Told of each address, once.
+    peers: Peers,
+    told: HashSet<SocketAddr>,
 }
 
 /// After that, connections that exist are used again before further ones are tried.
@@ -21,12 +26,22 @@ const REST: Picos = Picos::from_millis(100);
 
 impl Dialer {
     /// `index` lets each thread begin with another source address.
-    pub fn new(plan: &ConnectionPlan, index: usize) -> Self {
-        Self { sources: plan.source_ips.clone(), next: index, no_delay: plan.no_delay, refused: None }
+    pub fn new(plan: &ConnectionPlan, index: usize, peers: Peers) -> Self {
+        Self {
+            sources: plan.source_ips.clone(),
+            next: index,
+            no_delay: plan.no_delay,
+            refused: None,
+            peers,
+            told: HashSet::new(),
+        }
     }
 
     /// The way to that address, from the next source address if there are any.
     pub fn tcp(&mut self, to: SocketAddr) -> Destination<'static> {
+        if self.told.insert(to) {
+            self.peers.add([to]);
+        }
         Destination { to: Address::Tcp(to), from: self.source(to), no_delay: self.no_delay }
     }
 

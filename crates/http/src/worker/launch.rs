@@ -2,7 +2,6 @@
 
 use units::{Departure, Instant, Picos, Record};
 
-use crate::control::Halt;
 use crate::endpoint::EndpointId;
 use crate::exchange::Exchange;
 use crate::io::Driver;
@@ -12,6 +11,7 @@ use crate::worker::Worker;
 use crate::worker::composer::Written;
 use crate::worker::pacer::Pending;
 use crate::worker::timers::Later;
+use schedule::Halt;
 
 /// How long a 100 (Continue) is waited for.
 const CONTINUE: Picos = Picos::from_secs(1);
@@ -136,7 +136,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
     /// What is known of a request as it leaves, and what follows its bytes.
     fn exchange(&mut self, pending: Pending, now: Instant, blocked: Picos) -> (Exchange, Body) {
         let Pending { departure, staged, written_at } = pending;
-        let Staged { meta, rules, body, body_bytes, url, .. } = staged;
+        let Staged { meta, rules, body, url, .. } = staged;
         let check = self.checker.check_for(self.composer.rules().of(&rules));
         self.accounts.left(now.since(departure.due) - blocked);
         let exchange = Exchange {
@@ -144,7 +144,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
             sent: now,
             first_byte: Instant::FAR,
             blocked,
-            bytes_out: self.composer.bytes(Written::First).len() as u64 + body_bytes,
+            bytes_out: 0,
+            unwritten: 0,
+            written_before: None,
             bytes_in: 0,
             body_in: 0,
             waited: Picos::ZERO,
@@ -156,7 +158,6 @@ impl<D: Driver, R: Record> Worker<D, R> {
             rules,
             written_at,
             again: 0,
-            behind: false,
             chain: None,
             check,
             url,

@@ -39,12 +39,10 @@ impl<D: Driver, R: Record> Worker<D, R> {
             }
         };
         let slot = self.slots.insert(Connection::new(route, Stage::Lookup, ready), endpoint, now);
-        self.accounts.opened();
+        self.accounts.counters.connecting += 1;
         self.put(slot, exchange, written, body);
         self.arm_until(slot, deadline);
         self.connect(slot, ready);
-        // Now, since one for which there was no port never was open.
-        self.accounts.counters.open_peak = self.accounts.counters.open_peak.max(self.accounts.counters.open);
     }
 
     /// Connects a place, asking for the address first if it is not known.
@@ -63,6 +61,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         {
             self.accounts.phase(phase, took);
         }
+        self.accounts.counters.attempts += 1;
         match self.sockets.driver.open(slot, &destination, &self.clock) {
             Ok((Opening::Done, _)) => self.connected(slot, now),
             Ok((Opening::Started, asked)) => {
@@ -171,12 +170,14 @@ impl<D: Driver, R: Record> Worker<D, R> {
             _ => return self.failed(slot, errno, now),
         };
         let Some(mut place) = self.slots.remove(slot) else { return };
-        self.accounts.not_opened();
+        // This machine had nothing to try it with.
+        self.accounts.counters.attempts -= 1;
+        self.accounts.closed(place.is_up);
         self.targets.dialer.refused(now);
         self.backoff.failed();
         let pause = self.backoff.pause();
         for exchange in place.connection.abandon() {
-            self.accounts.miss(exchange.departure, miss, now);
+            self.accounts.event(&exchange.missed(miss, now));
             self.pacer.freed(now, pause);
         }
     }
@@ -191,12 +192,16 @@ impl<D: Driver, R: Record> Worker<D, R> {
         self.flush(slot);
     }
 
-    /// If a connection was made just now, its address is one that works.
+    /// If a connection was made just now, it counts as opened, and its address is one that works.
     pub(super) fn is_up(&mut self, slot: u32, took: Option<PhaseTook>, now: Instant) {
-        if took.is_some()
-            && let Some((entry, address)) = self.dialled(slot)
-        {
-            entry.works(address);
+        if took.is_some() {
+            if let Some(place) = self.slots.get(slot) {
+                place.is_up = true;
+                self.accounts.opened();
+            }
+            if let Some((entry, address)) = self.dialled(slot) {
+                entry.works(address);
+            }
         }
         self.record_phase(slot, took, now);
     }

@@ -11,10 +11,10 @@ use clock::Clock;
 use plan::Plan;
 use units::{Departure, Instant, Picos};
 
-use crate::control::Control;
 use crate::io::Wait;
 use crate::source::Staged;
 use crate::worker::feed::Feed;
+use schedule::Control;
 
 /// No socket is handled when the next departure is closer than this: about the cost of handling one.
 const GUARD: Picos = Picos::from_micros(4);
@@ -71,9 +71,11 @@ impl Pacer {
 
     /// Takes changes of the rate that were asked for since the last turn.
     pub(crate) fn follow(&mut self, control: &Control) {
-        while let Some(change) = control.change(self.steered) {
-            self.feed.steer(change);
+        while let Some(change) = control.change_after(self.steered) {
             self.steered += 1;
+            if let Some(change) = change.rate() {
+                self.feed.steer(change);
+            }
         }
     }
 

@@ -88,10 +88,10 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     fn end(&mut self, slot: u32, mut ended: Finished, now: Instant) {
         if self.is_sent_again(slot, &ended) {
-            self.accounts.notes.sent_again(ended.unserved);
+            self.accounts.sent_again(ended.unserved);
             return self.again(slot, ended.exchange);
         }
-        if ended.unserved == Some(Unserved::Reused) && self.never_arrived(slot) {
+        if ended.unserved == Some(Unserved::Reused) && self.never_arrived(slot, &ended.exchange) {
             ended.result = Err(Cause::ReuseClosed);
         }
         let Finished { mut exchange, result, location, .. } = ended;
@@ -175,11 +175,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
 
     /// Closes a connection; its place under the limit is free from now on.
     pub(super) fn close(&mut self, slot: u32, abort: bool) {
-        if self.slots.remove(slot).is_none() {
-            return;
-        }
+        let Some(place) = self.slots.remove(slot) else { return };
         self.sockets.driver.close(slot, abort);
-        self.accounts.counters.open -= 1;
+        self.accounts.closed(place.is_up);
         self.limit.closed(self.clock.now());
     }
 }

@@ -17,6 +17,8 @@ const NONE: u32 = u32::MAX;
 pub struct Slot {
     pub connection: Connection,
     pub endpoint: EndpointId,
+    /// Its connection was made: not before, and until its end.
+    pub is_up: bool,
     /// Told apart from an earlier connection in the same place.
     pub generation: u32,
     /// When it last became free for a request.
@@ -95,6 +97,7 @@ impl Slots {
             connection,
             endpoint,
             generation,
+            is_up: false,
             idle_since: now,
             doubt: Picos::ZERO,
             listed: false,

@@ -2,9 +2,9 @@
 
 use units::{Instant, Miss, Outcome, Record};
 
-use crate::control::Halt;
 use crate::io::Driver;
 use crate::worker::Worker;
+use schedule::Halt;
 
 impl<D: Driver, R: Record> Worker<D, R> {
     /// Gives everything that has not ended an end, so that the totals add up.
@@ -32,7 +32,7 @@ impl<D: Driver, R: Record> Worker<D, R> {
         for waiting in std::mem::take(&mut self.again) {
             self.accounts.event(&waiting.exchange.event(Outcome::CutOff, now));
         }
-        self.accounts.counters.open = 0;
+        (self.accounts.counters.open, self.accounts.counters.connecting) = (0, 0);
         self.accounts.notes.bad_lines = std::mem::take(&mut self.composer.chooser.bad_lines);
         self.accounts.tick(now);
     }

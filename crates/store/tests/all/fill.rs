@@ -67,6 +67,7 @@ fn filled() -> RunResult {
         clock_refused: None,
         spins: false,
         cpus: 2,
+        pinned: false,
         parallel: None,
         sinks: None,
         weighed: None,
