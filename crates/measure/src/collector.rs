@@ -244,7 +244,8 @@ impl Collector {
     fn sample(&mut self, now: Instant, row: &IntervalRow) -> Option<HealthSample> {
         let seen: Vec<ThreadRef> = self.threads.iter().map(|thread| thread.seen).collect();
         let is_last = self.is_over();
-        let sample = self.probe.as_mut()?.sample(now, &seen, row.counters.open, is_last)?;
+        let ours = row.counters.open + row.counters.connecting;
+        let sample = self.probe.as_mut()?.sample(now, &seen, ours, is_last)?;
         self.summary.add(&sample, self.loaded);
         // A thread that could not be read now is in the next sample, with all that it did meanwhile.
         let is_unread = |(thread, health): (&ThreadState, &ThreadHealth)| !thread.over && health.span_ns == 0;

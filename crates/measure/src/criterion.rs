@@ -158,6 +158,7 @@ criteria! {
     Runqueue = "runqueue": Capacity, Share AtMost, Invalid, Throughout, ThisMachine;
     SameCore = "same_core": Capacity, Share AtMost, Degraded, Throughout, ThisMachine;
     TargetWaited = "target.waited": Capacity, Share AtMost, Invalid, Throughout, ThisMachine;
+    TargetUnseen = "target.unseen": Capacity, Share AtMost, Degraded, Throughout, ThisMachine;
     OthersWaited = "others.waited": Capacity, Share AtMost, Degraded, Throughout, ThisMachine;
     Steal = "steal": Capacity, Share AtMost, Invalid, Throughout, ThisMachine;
     Throttled = "throttled": Capacity, Share AtMost, Invalid, Throughout, ThisMachine;
@@ -172,6 +173,7 @@ criteria! {
     SourceLost = "source.lost": Figures, Count AtMost, Degraded, Throughout, TheRun;
     HealthSamples = "health.samples": Figures, Count AtLeast, Degraded, Throughout, ThisMachine;
 
+    TargetCrowded = "target.crowded": Warnings, Share AtMost, Valid, Throughout, ThisMachine;
     PortsLeft = "ports.left": Warnings, Count AtLeast, Valid, Throughout, TheRun;
     DescriptorsLeft = "descriptors.left": Warnings, Count AtLeast, Valid, Throughout, TheRun;
     Samples = "samples": Warnings, Count AtLeast, Valid, AtTheEnd, TheRun;

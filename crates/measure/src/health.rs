@@ -16,12 +16,15 @@ pub struct ThreadHealth {
     /// Time that its CPU spent on others' work, and time that the hypervisor took from its CPU.
     pub others_ns: u64,
     pub stolen_ns: u64,
-    /// Time that the target's threads waited for its CPU, of all together but no longer than tare had that CPU, and
-    /// time that the same threads ran.
+    /// Time that the target's threads waited for its CPU, of all together but no longer than tare had that CPU,
+    /// and time that the same threads ran.
     pub target_waited_ns: u64,
     pub target_ran_ns: u64,
     /// Time that other threads waited for its CPU, no longer than tare had that CPU.
     pub others_waited_ns: u64,
+    /// Time that threads of the target's may have run on its CPU whose waiting could not be seen, no longer
+    /// than tare had that CPU.
+    pub target_unseen_ns: u64,
     /// The name of the thread of each that waited the longest within an interval, and how long.
     pub target_waiter: (u64, String),
     pub others_waiter: (u64, String),
@@ -57,9 +60,17 @@ impl ThreadHealth {
     pub fn target_waited_share(&self) -> f64 {
         self.share(self.target_waited_ns)
     }
-    /// The same for others' threads.
+    /// Time that the target's threads ran on its CPU or waited for it, as a share of the time.
+    pub fn target_share(&self) -> f64 {
+        self.share(self.target_ran_ns + self.target_waited_ns)
+    }
+    /// Time that others' threads waited for its CPU, likewise.
     pub fn others_waited_share(&self) -> f64 {
         self.share(self.others_waited_ns)
+    }
+    /// Time of the target's on its CPU that nobody saw wait, as a share of the time.
+    pub fn target_unseen_share(&self) -> f64 {
+        self.share(self.target_unseen_ns)
     }
     /// Share of the time that the hypervisor took from its CPU.
     pub fn stolen_share(&self) -> f64 {
@@ -82,6 +93,7 @@ impl ThreadHealth {
         self.target_waited_ns += other.target_waited_ns;
         self.target_ran_ns += other.target_ran_ns;
         self.others_waited_ns += other.others_waited_ns;
+        self.target_unseen_ns += other.target_unseen_ns;
         for (longest, other) in
             [(&mut self.target_waiter, &other.target_waiter), (&mut self.others_waiter, &other.others_waiter)]
         {
@@ -118,6 +130,14 @@ pub struct HealthSample {
     pub span_ns: u64,
     /// Threads of this machine may have waited that cannot be seen.
     pub is_blind: bool,
+    /// The target is on this host, and cannot be seen.
+    pub hides_target: bool,
+    /// Processes of the target's came and went of which no total has anything: it ignores SIGCHLD.
+    pub loses_children: bool,
+    /// Time that the target's threads waited while programs that are neither tare nor the target had their CPU.
+    pub target_crowded_ns: u64,
+    /// Time that they ran, on all CPUs.
+    pub target_ran_ns: u64,
     /// One for each engine thread, in their order.
     pub threads: Vec<ThreadHealth>,
     pub cores: Vec<CoreHealth>,
@@ -160,7 +180,14 @@ pub struct HealthSummary {
     pub system_ns: u64,
     /// Threads of this machine may have waited that could not be seen.
     pub is_blind: bool,
-    /// Sums over the intervals that had departures, one for each engine thread in their order.
+    /// The target was on this host, and could not be seen.
+    pub hides_target: bool,
+    /// Processes of the target's came and went of which no total has anything.
+    pub loses_children: bool,
+    /// Sums over the intervals that had departures: what the target's threads waited for other programs and
+    /// what they ran, and one for each engine thread in their order.
+    pub target_crowded_ns: u64,
+    pub target_ran_ns: u64,
     pub threads: Vec<ThreadHealth>,
     /// Sums over the run.
     pub cores: Vec<CoreHealth>,
@@ -186,12 +213,16 @@ impl HealthSummary {
     pub fn add(&mut self, sample: &HealthSample, loaded: bool) {
         self.samples += 1;
         self.is_blind |= sample.is_blind;
+        self.hides_target |= sample.hides_target;
+        self.loses_children |= sample.loses_children;
         self.span_ns += sample.span_ns;
         self.cpu_ns += sample.threads.iter().map(|thread| thread.cpu_ns).sum::<u64>();
         self.spun_ns += sample.threads.iter().map(|thread| thread.spun_ns).sum::<u64>();
         self.user_ns += sample.threads.iter().map(|thread| thread.user_ns).sum::<u64>();
         self.system_ns += sample.threads.iter().map(|thread| thread.system_ns).sum::<u64>();
         if loaded {
+            self.target_crowded_ns += sample.target_crowded_ns;
+            self.target_ran_ns += sample.target_ran_ns;
             self.threads.resize(self.threads.len().max(sample.threads.len()), ThreadHealth::default());
             self.threads.iter_mut().zip(&sample.threads).for_each(|(into, from)| into.add(from));
         }

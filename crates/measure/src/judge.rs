@@ -49,6 +49,8 @@ pub struct Conditions {
     pub spins: bool,
     /// CPUs that the engine threads may run on; 0 if unknown.
     pub cpus: u32,
+    /// They were bound to CPUs by the plan.
+    pub pinned: bool,
     /// Connections that the plan allows at once.
     pub parallel: Option<u32>,
     /// What other places (`--to`) did not get; `None` if there are none.
@@ -122,6 +124,7 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
     criteria.extend(machine.criteria(behind));
     criteria.extend([dropped(totals, health), links_lost(health)]);
     criteria.extend(of_every_load(totals, health, conditions));
+    criteria.extend(machine.target_crowded());
     criteria.extend([ports_left(health), descriptors_left(health), samples(totals)]);
     criteria.extend(conditions.sinks.as_ref().map(sinks_lost));
     criteria.extend(conditions.weighed.as_ref().map(weighed::share));

@@ -3,7 +3,8 @@
 use crate::health::{CoreHealth, HealthSample, ThreadHealth};
 use crate::links::Links;
 use crate::procfs::{self, CoreTicks, ThreadTimes};
-use crate::waiters::{Waited, Waiters};
+use crate::waiters::{Found, Sight, Waited, Waiters};
+use os::peers::Peers;
 use std::path::{Path, PathBuf};
 use units::{Instant, Picos};
 
@@ -56,18 +57,82 @@ pub struct Probe {
     links: Links,
     waiters: Waiters,
     throttled: (u64, u64),
+    /// What was around each thread that could not be read at the last sample.
+    carried: Vec<Around>,
+}
+
+/// What else the machine did while a thread ran, most of it on the thread's CPU.
+#[derive(Debug, Default)]
+struct Around {
+    span_ns: u64,
+    busy_ns: u64,
+    stolen_ns: u64,
+    waited: Waited,
+    /// Of all CPUs: all that ran, and those of the target's threads that were seen.
+    all_busy_ns: u64,
+    all_seen_ns: u64,
+    /// Time that threads of the target's ran, on any CPU, which nobody saw; and whether not even that is known.
+    unseen_ns: u64,
+    is_hidden: bool,
+    /// Such threads could use the CPU of this one.
+    is_theirs: bool,
+}
+
+impl Around {
+    fn of(core: u32, span_ns: u64, cores: &[CoreHealth], found: &Found) -> Self {
+        let health = cores.iter().find(|health| health.core == core);
+        Self {
+            span_ns,
+            busy_ns: health.map_or(0, |health| health.busy_ns),
+            stolen_ns: health.map_or(0, |health| health.steal_ns),
+            waited: found.waited.iter().find(|waited| waited.core == core).cloned().unwrap_or_default(),
+            all_busy_ns: cores.iter().map(|health| health.busy_ns).sum(),
+            all_seen_ns: found.waited.iter().map(|waited| waited.target_ran_ns).sum(),
+            unseen_ns: found.unseen_ns,
+            is_hidden: matches!(found.sight, Sight::NotTheTarget | Sight::NotItsChildren),
+            is_theirs: found.unseen_cpus.as_ref().is_none_or(|cpus| cpus.contains(&core)),
+        }
+    }
+
+    fn add(&mut self, more: Self) {
+        self.span_ns += more.span_ns;
+        self.busy_ns += more.busy_ns;
+        self.stolen_ns += more.stolen_ns;
+        self.waited.add(more.waited);
+        self.all_busy_ns += more.all_busy_ns;
+        self.all_seen_ns += more.all_seen_ns;
+        self.unseen_ns += more.unseen_ns;
+        self.is_hidden |= more.is_hidden;
+        self.is_theirs |= more.is_theirs;
+    }
+
+    /// How long the target may have run unseen on the thread's CPU. Where the thread, too, may run on each of
+    /// `cpus`, it is taken to be spread over them.
+    fn unseen_there(&self, thread: &ThreadHealth, is_pinned: bool, cpus: usize, all_ours_ns: u64) -> u64 {
+        if is_pinned && !self.is_theirs {
+            return 0;
+        }
+        let (others_ns, seen_ns, cpus) = match is_pinned {
+            true => (thread.others_ns, self.waited.target_ran_ns, 1),
+            false => (self.all_busy_ns.saturating_sub(all_ours_ns), self.all_seen_ns, cpus.max(1) as u64),
+        };
+        let unseen_ns = match self.is_hidden {
+            true => others_ns.saturating_sub(seen_ns),
+            false => self.unseen_ns.min(others_ns),
+        };
+        unseen_ns / cpus
+    }
 }
 
 impl Probe {
     /// The machine's own /proc and /sys. Connections leave from `source_addresses` local addresses (at least
-    /// 1).
-    /// The target listens on `ports` of TCP.
-    pub fn new(now: Instant, source_addresses: u64, ports: &[u16]) -> Self {
-        Self::at_root(Path::new("/"), now, source_addresses, ports)
+    /// 1), and go to `peers`.
+    pub fn new(now: Instant, source_addresses: u64, peers: &Peers) -> Self {
+        Self::at_root(Path::new("/"), now, source_addresses, peers)
     }
 
     /// With `root` in the place of `/`, for tests.
-    pub fn at_root(root: &Path, now: Instant, source_addresses: u64, ports: &[u16]) -> Self {
+    pub fn at_root(root: &Path, now: Instant, source_addresses: u64, peers: &Peers) -> Self {
         let cgroup = read(root, "proc/self/cgroup").and_then(|text| procfs::cpu_cgroup(root, &text));
         let mut probe = Self {
             root: root.to_owned(),
@@ -78,8 +143,9 @@ impl Probe {
             cores: Vec::new(),
             net: NetTotals::default(),
             links: Links::new(root),
-            waiters: Waiters::new(root, ports),
+            waiters: Waiters::new(root, peers),
             throttled: (0, 0),
+            carried: Vec::new(),
         };
         probe.cores = probe.read_cores();
         probe.net = probe.read_net();
@@ -107,8 +173,8 @@ impl Probe {
         self.at = now;
         let cores = self.sample_cores();
         let descriptors_left = self.descriptors_left(threads);
-        let waited = self.waiters.sample(is_last);
-        let threads = self.sample_threads(now, span_ns, threads, &cores, &waited);
+        let found = self.waiters.sample(is_last);
+        let threads = self.sample_threads(now, span_ns, threads, &cores, &found);
         let (net, net_before) = (self.read_net(), self.net);
         self.net = net;
         let (throttled, throttled_before) = (self.read_throttling(), self.throttled);
@@ -117,7 +183,11 @@ impl Probe {
         let sockstat = read(&self.root, "proc/net/sockstat");
         Some(HealthSample {
             span_ns,
-            is_blind: self.waiters.is_blind(),
+            is_blind: found.sight == Sight::Part,
+            hides_target: found.sight == Sight::NotTheTarget,
+            loses_children: found.sight == Sight::NotItsChildren,
+            target_crowded_ns: crowded(&found.waited, &cores, &threads),
+            target_ran_ns: found.waited.iter().map(|waited| waited.target_ran_ns).sum(),
             threads,
             cores,
             retransmits: net.retransmits.saturating_sub(net_before.retransmits),
@@ -157,28 +227,35 @@ impl Probe {
         span_ns: u64,
         seen: &[ThreadRef],
         cores: &[CoreHealth],
-        waited: &[Waited],
+        found: &Found,
     ) -> Vec<ThreadHealth> {
         self.threads.resize(seen.len(), None);
         let mut gained: Vec<ThreadHealth> =
             (0..seen.len()).map(|i| self.sample_thread(i, now, &seen[i])).collect();
-        let ours_on =
-            |core| gained.iter().filter(|thread| thread.core == core).map(|thread| thread.cpu_ns).sum();
-        let others: Vec<(u64, u64, u64)> = gained
-            .iter()
-            .map(|thread| {
-                let ours: u64 = ours_on(thread.core);
-                let core = cores.iter().find(|core| core.core == thread.core);
-                core.map_or((ours, 0, 0), |core| (ours, core.busy_ns.saturating_sub(ours), core.steal_ns))
-            })
-            .collect();
-        for (thread, (ours_ns, others_ns, stolen_ns)) in gained.iter_mut().zip(others) {
-            // A thread that began late or ended early has only its part in what its CPU did meanwhile.
-            let its_part = |ns| scaled(ns, thread.span_ns, span_ns);
-            (thread.others_ns, thread.stolen_ns) = (its_part(others_ns), its_part(stolen_ns));
-            if let Some(waited) = waited.iter().find(|waited| waited.core == thread.core) {
-                blame(thread, waited, ours_ns);
+        let mut around: Vec<Around> =
+            gained.iter().map(|thread| Around::of(thread.core, span_ns, cores, found)).collect();
+        self.carried.resize_with(seen.len(), Around::default);
+        for (index, (thread, around)) in gained.iter().zip(&mut around).enumerate() {
+            let carried = &mut self.carried[index];
+            if thread.span_ns > 0 {
+                around.add(std::mem::take(carried));
+            } else if self.threads[index].is_some() {
+                // It has just ended: its times come with the next sample, and so does what was around it.
+                carried.add(std::mem::take(around));
             }
+        }
+        let ours: Vec<u64> = gained.iter().map(|thread| cpu_on(&gained, thread.core)).collect();
+        let all_ours_ns = gained.iter().map(|thread| thread.cpu_ns).sum();
+        for (index, (thread, around)) in gained.iter_mut().zip(around).enumerate() {
+            // A thread that began late or ended early has only its part in what its CPU did meanwhile.
+            let its_part = |ns| scaled(ns, thread.span_ns, around.span_ns);
+            let ours_ns = ours[index];
+            let others_ns = around.busy_ns.saturating_sub(ours_ns);
+            (thread.others_ns, thread.stolen_ns) = (its_part(others_ns), its_part(around.stolen_ns));
+            let is_pinned = self.threads[index].is_some_and(|reading| reading.times.is_pinned);
+            let unseen_ns = around.unseen_there(thread, is_pinned, cores.len(), all_ours_ns);
+            thread.target_unseen_ns = unseen_ns.min(ours_ns);
+            blame(thread, &around.waited, ours_ns);
         }
         gained
     }
@@ -190,7 +267,8 @@ impl Probe {
         };
         let born = seen.born.map(|(at, times)| Reading { at, times, spun: Picos::ZERO });
         let (Some(reading), Some(before)) = (reading, self.threads[index].or(born)) else {
-            return ThreadHealth { tid: seen.tid, ..ThreadHealth::default() };
+            let core = self.threads[index].map_or(0, |before| before.times.core);
+            return ThreadHealth { tid: seen.tid, core, ..ThreadHealth::default() };
         };
         self.threads[index] = Some(reading);
         gain(seen.tid, &before, &reading)
@@ -242,8 +320,8 @@ impl Probe {
     }
 }
 
-/// What others waited for the CPU of `thread` is this program's doing for as long as it had that CPU: threads of
-/// a busy target wait for each other, too. Brief waits do no harm where there is room.
+/// What others waited for the CPU of `thread` is this program's doing for as long as it had that CPU: threads
+/// of a busy target wait for each other, too. Brief waits do no harm where there is room.
 fn blame(thread: &mut ThreadHealth, waited: &Waited, ours_ns: u64) {
     let worked_ns = thread.cpu_ns.saturating_sub(thread.spun_ns) + waited.target_ran_ns;
     let is_busy = worked_ns > thread.span_ns / 2;
@@ -253,6 +331,23 @@ fn blame(thread: &mut ThreadHealth, waited: &Waited, ours_ns: u64) {
     thread.others_waited_ns = waited.others_ns.min(ours_ns);
     thread.target_waiter.clone_from(&waited.target_longest);
     thread.others_waiter.clone_from(&waited.others_longest);
+}
+
+/// CPU time of the threads that ran on `core`.
+fn cpu_on(threads: &[ThreadHealth], core: u32) -> u64 {
+    threads.iter().filter(|thread| thread.core == core).map(|thread| thread.cpu_ns).sum()
+}
+
+/// What the target's threads waited for other programs: on each CPU at most the time that was neither tare's,
+/// nor the target's, nor spent on the network.
+fn crowded(waited: &[Waited], cores: &[CoreHealth], threads: &[ThreadHealth]) -> u64 {
+    let of_core = |waited: &Waited| {
+        let core = cores.iter().find(|core| core.core == waited.core)?;
+        let ours = cpu_on(threads, waited.core).max(waited.own_ran_ns);
+        let others = core.busy_ns.saturating_sub(core.softirq_ns + ours + waited.target_ran_ns);
+        Some(waited.target_ns.saturating_sub(ours).min(others))
+    };
+    waited.iter().filter_map(of_core).sum()
 }
 
 /// `ns` of `whole` for a thread that was there for `part`; all of it if it was there throughout.
@@ -309,6 +404,50 @@ mod tests {
         assert_eq!(blamed(900, 500), (30, 700));
         assert_eq!(blamed(900, 400), (230, 700));
         assert_eq!(blamed(20, 0), (20, 20));
+    }
+
+    #[test]
+    fn what_the_target_ran_unseen_is_bounded_by_what_others_ran() {
+        const MS: u64 = 1_000_000;
+        let around = |unseen_ms, is_hidden| Around {
+            is_theirs: true,
+            all_busy_ns: 900 * MS,
+            all_seen_ns: 60 * MS,
+            waited: Waited { target_ran_ns: 30 * MS, ..Waited::default() },
+            unseen_ns: unseen_ms * MS,
+            is_hidden,
+            ..Around::default()
+        };
+        let thread = ThreadHealth { others_ns: 100 * MS, ..ThreadHealth::default() };
+        let there = |around: Around, is_pinned| around.unseen_there(&thread, is_pinned, 2, 600 * MS) / MS;
+        // On the CPU that the thread is bound to, or on one of two.
+        assert_eq!([there(around(40, false), true), there(around(40, false), false)], [40, 20]);
+        assert_eq!([there(around(400, false), true), there(around(400, false), false)], [100, 150]);
+        // The target is bound to other CPUs.
+        let elsewhere = |unseen_ms, is_hidden| Around { is_theirs: false, ..around(unseen_ms, is_hidden) };
+        assert_eq!([there(elsewhere(40, false), true), there(elsewhere(0, true), true)], [0, 0]);
+        // Nobody knows: all that was neither the thread's nor the target's as far as it was seen.
+        assert_eq!([there(around(0, true), true), there(around(0, true), false)], [70, 120]);
+    }
+
+    #[test]
+    fn a_target_waits_for_other_programs_no_longer_than_they_had_its_cpu() {
+        const MS: u64 = 1_000_000;
+        let waited =
+            |core| Waited { core, target_ns: 300 * MS, target_ran_ns: 200 * MS, ..Waited::default() };
+        let core = |core, busy_ms, softirq_ms| CoreHealth {
+            core,
+            busy_ns: busy_ms * MS,
+            softirq_ns: softirq_ms * MS,
+            ..CoreHealth::default()
+        };
+        let ours = [ThreadHealth { core: 1, cpu_ns: 250 * MS, ..ThreadHealth::default() }];
+        // CPU 0: 1 000 - 100 - 200 ms were others'. CPU 1: tare had it for 250 of the 300 ms.
+        let cores = [core(0, 1_000, 100), core(1, 1_000, 0)];
+        assert_eq!(crowded(&[waited(0)], &cores, &ours), 300 * MS);
+        assert_eq!(crowded(&[waited(1)], &cores, &ours), 50 * MS);
+        // The target's own threads wait for each other, and for the network's part.
+        assert_eq!(crowded(&[waited(0)], &[core(0, 320, 100)], &ours), 20 * MS);
     }
 
     #[test]

@@ -5,6 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
+/// The bit of signal 17 in a mask of signals.
+const SIGCHLD: u64 = 1 << 16;
+
 /// Times of one thread since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ThreadTimes {
@@ -17,6 +20,8 @@ pub(crate) struct ThreadTimes {
     pub user_ticks: u64,
     pub system_ticks: u64,
     pub core: u32,
+    /// It may run on no other CPU.
+    pub is_pinned: bool,
 }
 
 impl ThreadTimes {
@@ -34,6 +39,7 @@ impl ThreadTimes {
             user_ticks,
             system_ticks,
             core: last_core(&stat)?,
+            is_pinned: is_pinned(&status),
         })
     }
 
@@ -41,6 +47,27 @@ impl ThreadTimes {
     pub fn of_this_thread() -> Option<Self> {
         Self::read(Path::new("/proc/thread-self"))
     }
+}
+
+/// `Cpus_allowed_list` of `status`: the CPUs that a thread may use.
+pub(crate) fn cpus_allowed(status: &str) -> Option<Vec<u32>> {
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    os::cpus::parse_list(list.trim())
+}
+
+fn is_pinned(status: &str) -> bool {
+    cpus_allowed(status).is_some_and(|cpus| cpus.len() == 1)
+}
+
+/// Whether `SigIgn` of `status` has SIGCHLD: children end, and no total of their parent's has what they ran.
+pub(crate) fn ignores_children(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & SIGCHLD != 0)
+}
+
+/// How many processes and threads were ever started, from `/proc/stat`.
+pub(crate) fn started(stat: &str) -> Option<u64> {
+    stat.lines().find_map(|line| line.strip_prefix("processes "))?.trim().parse().ok()
 }
 
 /// `time on CPU, time waiting for one` in nanoseconds, and how often it was given a CPU, from `schedstat`.
@@ -61,14 +88,25 @@ pub(crate) fn policy(stat: &str) -> Option<u64> {
     after_name.split_ascii_whitespace().nth(41 - 3)?.parse().ok()
 }
 
-/// Inodes of the sockets in `net/tcp` or `net/tcp6` whose local port is one of `ports`.
-pub(crate) fn sockets_on(table: &str, ports: &[u16]) -> Vec<u64> {
+/// Local port and inode of the sockets in `net/tcp` or `net/tcp6` whose local port is one of `ports`.
+pub(crate) fn sockets_on(table: &str, ports: &[u16]) -> Vec<(u16, u64)> {
     let one = |line: &str| {
         // sl local_address rem_address st tx_queue:rx_queue tr:when retrnsmt uid timeout inode
         let mut words = line.split_ascii_whitespace().skip(1);
         let (_, port) = words.next()?.rsplit_once(':')?;
         let port = u16::from_str_radix(port, 16).ok()?;
-        if ports.contains(&port) { words.nth(7)?.parse().ok() } else { None }
+        if ports.contains(&port) { Some((port, words.nth(7)?.parse().ok()?)) } else { None }
+    };
+    table.lines().skip(1).filter_map(one).collect()
+}
+
+/// Inodes of the sockets in `net/unix` that are bound to `path`, or were accepted there.
+pub(crate) fn sockets_at(table: &str, path: &Path) -> Vec<u64> {
+    // Num RefCount Protocol Flags Type St Inode Path; a path may have spaces.
+    let one = |line: &str| {
+        let (before, its) = line.split_once(" /")?;
+        let is_there = path.as_os_str().as_encoded_bytes().strip_prefix(b"/")? == its.as_bytes();
+        if is_there { before.split_ascii_whitespace().last()?.parse().ok() } else { None }
     };
     table.lines().skip(1).filter_map(one).collect()
 }
@@ -83,6 +121,15 @@ pub(crate) fn is_of_kernel(stat: &str) -> Option<bool> {
 /// The name in brackets of `stat`.
 pub(crate) fn name(stat: &str) -> Option<&str> {
     stat.get(stat.find('(')? + 1..stat.rfind(')')?)
+}
+
+/// Field 4 (`ppid`) of a process's `stat`, and the ticks of all its threads and children that were waited for,
+/// also of those that have ended: fields 14 to 17.
+pub(crate) fn parent_and_ticks(stat: &str) -> Option<(u32, u64)> {
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    let fields: Vec<&str> = after_name.split_ascii_whitespace().collect();
+    let ticks = fields.get(14 - 3..=17 - 3)?.iter().map(|word| word.parse::<u64>());
+    Some((fields.get(4 - 3)?.parse().ok()?, ticks.sum::<Result<_, _>>().ok()?))
 }
 
 /// Fields 14 and 15 (`utime`, `stime`) of `stat`.

@@ -9,19 +9,22 @@
 //! A thread that spins, at a high priority above all, may never wait for its CPU, and yet keep a target on the
 //! same machine from it: the responses are late, and nothing of the generator's own shows it. So every look
 //! reads how long each thread of the machine was ready but did not run, and adds it to the CPU that it ran on
-//! last. It belongs to the target if its process has a socket on one of the target's ports, or if it is the
-//! kernel's for the network. In a container, and where others' processes are hidden, not all can be seen, which
-//! is told.
+//! last. It belongs to the target if its process has a socket that connections end at, or if it is the kernel's
+//! for the network. In a container, and where others' processes are hidden, not all can be seen, which is told.
 //!
 //! Sums over a second do not tell two thousand waits of 25 us, which do no harm (to be woken on another CPU
 //! takes longer), from a dozen of 4 ms, which are the slowest responses of the run. So a target's threads are
 //! read every few milliseconds, and what they waited is brief or it is not.
 
 mod look;
+mod targets;
 #[cfg(test)]
 mod tests;
+mod unseen;
 
 use look::Look;
+use os::peers::Peers;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -42,6 +45,8 @@ pub(crate) struct Waited {
     pub target_brief_ns: u64,
     /// Time that the same threads ran.
     pub target_ran_ns: u64,
+    /// Time that this program ran, engine threads included.
+    pub own_ran_ns: u64,
     /// Time that others waited.
     pub others_ns: u64,
     /// The name of the thread of each that waited the longest, and how long.
@@ -54,14 +59,43 @@ impl Waited {
         Self { core, ..Self::default() }
     }
 
-    fn add(&mut self, more: Self) {
+    pub fn add(&mut self, more: Self) {
         self.target_ns += more.target_ns;
         self.target_brief_ns += more.target_brief_ns;
         self.target_ran_ns += more.target_ran_ns;
+        self.own_ran_ns += more.own_ran_ns;
         self.others_ns += more.others_ns;
         self.target_longest = std::mem::take(&mut self.target_longest).max(more.target_longest);
         self.others_longest = std::mem::take(&mut self.others_longest).max(more.others_longest);
     }
+}
+
+/// What looks found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// By CPU.
+    pub waited: Vec<Waited>,
+    pub sight: Sight,
+    /// Time that the target's threads ran which came and went between two looks; how long they waited, nobody
+    /// knows.
+    pub unseen_ns: u64,
+    /// The CPUs that they could use; `None` for all.
+    pub unseen_cpus: Option<BTreeSet<u32>>,
+}
+
+/// Whether all can be seen that may wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// All of the machine, or the target is on this host and its processes are seen.
+    #[default]
+    All,
+    /// This is a container, or others' processes are hidden. Connections go to other hosts, as it seems from
+    /// here.
+    Part,
+    /// The target is on this host, but not among the processes that can be seen.
+    NotTheTarget,
+    /// The target is seen, but its children come and go, and what they ran is in no total: it ignores SIGCHLD.
+    NotItsChildren,
 }
 
 /// See the module.
@@ -69,19 +103,18 @@ impl Waited {
 pub(crate) struct Waiters {
     /// Asks for a look; for one that is the last, whatever it costs.
     asks: Option<Sender<bool>>,
-    answers: Receiver<Vec<Waited>>,
+    answers: Receiver<Found>,
     /// Looks that were asked for and have not come.
     awaited: usize,
-    is_blind: bool,
+    sight: Sight,
 }
 
 impl Waiters {
-    /// Starts the thread that looks, with `root` in the place of `/`. `ports` are those that the target listens
-    /// on.
-    pub fn new(root: &Path, ports: &[u16]) -> Self {
+    /// Starts the thread that looks, with `root` in the place of `/`. `peers` is where connections go.
+    pub fn new(root: &Path, peers: &Peers) -> Self {
         let (asks, asked) = channel();
         let (answer, answers) = channel();
-        let mut look = Look::new(root, ports);
+        let mut look = Look::new(root, peers);
         let looks = move || {
             let _ = os::scheduling::ordinary(0);
             let _ = os::scheduling::set_nice(NICE);
@@ -104,27 +137,25 @@ impl Waiters {
         };
         // Without the thread nothing is seen, as where there is no /proc.
         let started = std::thread::Builder::new().name("tare-look".to_owned()).spawn(looks);
-        let is_blind = !look::sees_all(&root.join("proc"));
-        Self { asks: started.ok().map(|_| asks), answers, awaited: 0, is_blind }
+        Self { asks: started.ok().map(|_| asks), answers, awaited: 0, sight: Sight::default() }
     }
 
-    /// Whether there may be threads that cannot be seen: this is a container, or others' processes are hidden.
-    pub fn is_blind(&self) -> bool {
-        self.is_blind
-    }
-
-    /// What was gained since the last sample, by CPU.
-    pub fn sample(&mut self, is_last: bool) -> Vec<Waited> {
-        let Some(asks) = &self.asks else { return Vec::new() };
+    /// What was gained since the last sample.
+    pub fn sample(&mut self, is_last: bool) -> Found {
+        let mut found = Found { sight: self.sight, ..Found::default() };
+        let Some(asks) = &self.asks else { return found };
         self.awaited += usize::from(asks.send(is_last).is_ok());
         let begun = Stopwatch::start();
-        let mut found = Vec::new();
         while self.awaited > 0 {
             let Some(left) = PATIENCE.checked_sub(begun.elapsed()) else { break };
             let Ok(more) = self.answers.recv_timeout(left) else { break };
             self.awaited -= 1;
-            more.into_iter().for_each(|waited| at(&mut found, waited.core).add(waited));
+            more.waited.into_iter().for_each(|waited| at(&mut found.waited, waited.core).add(waited));
+            found.sight = more.sight;
+            found.unseen_ns += more.unseen_ns;
+            found.unseen_cpus = more.unseen_cpus;
         }
+        self.sight = found.sight;
         found
     }
 }

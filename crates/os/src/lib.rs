@@ -6,6 +6,7 @@
 //!   scheduling  which thread goes first
 //!   limits      open files
 //!   memory      what stays in memory, and what goes back
+//!   peers       whom it connects to, and which of them are on this host
 //! ```
 //!
 //! Each is asked for in one place. Nothing here decides: whoever asks knows why, and says what was refused.
@@ -14,4 +15,5 @@ pub mod aside;
 pub mod cpus;
 pub mod limits;
 pub mod memory;
+pub mod peers;
 pub mod scheduling;

@@ -183,10 +183,9 @@ fn totals(page: &mut Page, result: &RunResult) {
         ],
     );
     let connections = result.connections;
-    if connections.opened > 0 {
-        let opened =
-            format!("{} opened, {} at most at once", count(connections.opened), count(connections.open_peak));
-        page.parts("Connections", &[opened]);
+    if connections.opened.max(connections.attempts) > 0 {
+        let opened = words::opened(&connections);
+        page.parts("Connections", &[format!("{opened}, {} at most at once", count(connections.open_peak))]);
     }
     if result.warmup.count > 0 || result.warmup.duration_s > 0.0 {
         let sent = counted(result.warmup.count, noun(result));

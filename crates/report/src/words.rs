@@ -1,6 +1,6 @@
 //! Figures as people read them, and sentences for causes: shared by the terminal and the HTML report.
 
-use store::schema::{CriterionId, OutcomeCount};
+use store::schema::{Connections, CriterionId, OutcomeCount};
 use store::{Distribution, RunResult};
 use units::{Bytes, Cause, Fate, Group, Miss, Outcome, OutcomeClass, Picos};
 
@@ -59,6 +59,15 @@ pub fn count(count: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// How many connections were made; and of how many attempts, if some made none.
+pub fn opened(connections: &Connections) -> String {
+    let opened = format!("{} opened", count(connections.opened));
+    if connections.attempts > connections.opened {
+        return format!("{opened} of {}", counted(connections.attempts, "attempt"));
+    }
+    opened
 }
 
 /// `1 request`, `2 requests`.
@@ -371,6 +380,15 @@ pub fn no_latency(result: &RunResult) -> &'static str {
 mod tests {
     use super::*;
     use store::schema::Totals;
+
+    #[test]
+    fn attempts_are_told_where_some_made_no_connection() {
+        let said = |opened, attempts| super::opened(&Connections { opened, attempts, open_peak: 2 });
+        assert_eq!(said(32, 32), "32 opened");
+        assert_eq!(said(20, 40), "20 opened of 40 attempts");
+        assert_eq!(said(0, 1), "0 opened of 1 attempt");
+        assert_eq!(said(32, 0), "32 opened", "a result that does not say");
+    }
 
     #[test]
     fn bits_have_the_units_of_links() {

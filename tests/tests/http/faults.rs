@@ -35,6 +35,48 @@ fn a_storm_of_resets_is_counted_one_by_one() {
 }
 
 #[test]
+fn a_reset_in_a_pipeline_fails_the_request_that_it_hit_and_no_other() {
+    let _shared = beside_others();
+    for io in ["epoll", "uring"] {
+        let load_of = format!("--io {io} --parallel 4 --pipeline 8 --requests 5000");
+        let (run, truth) = load("--reset 2% --seed 3", &load_of);
+        assert_eq!(run.outcome_keys(), ["200", "first_byte.reset"], "{run}");
+        assert_eq!(run.outcome("first_byte.reset"), truth.ended("reset"), "{run}");
+        assert_eq!(run.outcome("200"), truth.ended("whole"), "{run}");
+        // Those behind it were sent again, seven at most for each, and are counted.
+        let again = run.total("sent_again");
+        assert!(again > 0 && again <= 7 * truth.ended("reset"), "{run}");
+        assert!(run.remarks().contains("were sent again"), "{run}");
+        assert_eq!(run.total("bytes_out"), run.total("wire_out"), "{run}");
+    }
+}
+
+#[test]
+fn connections_that_were_refused_are_not_opened() {
+    let _shared = beside_others();
+    // A port of another address, where nobody listens.
+    let target = Target::start("");
+    let refuses = format!("http://127.0.0.7:{}/", target.port());
+    let run = Tare::http(&format!("--parallel 4 --requests 40 {refuses}")).run();
+    assert_eq!(run.outcome("connect.refused"), 40, "{run}");
+    let counts =
+        |run: &Run| ["opened", "attempts", "open_peak"].map(|key| run.int(&format!("connections.{key}")));
+    assert_eq!(counts(&run), [0, 40, 0], "{run}");
+
+    // Every other URL is refused.
+    let folder = tare_system_tests::scratch();
+    let urls = folder.path().join("urls");
+    std::fs::write(&urls, format!("{}\n{refuses}\n", target.url())).expect("a scratch file");
+    let flags = "--parallel 4 --requests 40 --no-keep-alive --order sequential";
+    let run = Tare::http(&format!("{flags} {}", urls.display())).run();
+    assert_eq!((run.outcome("200"), run.outcome("connect.refused")), (20, 20), "{run}");
+    let [opened, attempts, at_once] = counts(&run);
+    assert_eq!((opened, attempts), (20, 40), "{run}");
+    assert!((1..=4).contains(&at_once), "{run}");
+    assert_eq!(target.truth().int("accepted"), 20, "{run}");
+}
+
+#[test]
 fn resets_within_a_body_and_half_bodies_are_told_apart() {
     let _shared = beside_others();
     let (run, truth) = load("--reset-mid 30% --half 20% --size 4KiB", "--parallel 8 --requests 1500");

@@ -1,14 +1,24 @@
 //! Who was the limit? Asked for more than it can do, the generator says so; a slow target it does not take on
 //! itself.
 
+use rustix::thread::{CpuSet, sched_setaffinity};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+use tare_system_tests::process::Process;
 use tare_system_tests::run::AHEAD;
-use tare_system_tests::{Run, Tare, Target, alone, assert_close, need_root};
+use tare_system_tests::{Run, Tare, Target, alone, assert_close, need, need_root};
 
-/// Requests a second that one generator thread does in a closed loop here and now.
+/// Requests a second that one generator thread does in a closed loop here and now. The better of two tries: the
+/// machine may pause.
 fn most_per_thread(url: &str) -> u64 {
-    let run = Tare::http(&format!("--parallel 64 --threads 1 --duration 1s {url}")).run();
-    assert_eq!(run.total("failed"), 0, "{run}");
-    run.float("rate.achieved_per_s") as u64
+    let rate = || {
+        let run = Tare::http(&format!("--parallel 64 --threads 1 --duration 1s {url}")).run();
+        assert_eq!(run.total("failed"), 0, "{run}");
+        run.float("rate.achieved_per_s") as u64
+    };
+    rate().max(rate())
 }
 
 /// INVALID, by criteria that are about the generator, each with its advice.
@@ -59,13 +69,19 @@ fn a_target_that_a_spinning_thread_keeps_from_its_cpu_makes_the_run_invalid() {
     let waited = starved.criterion("target.waited");
     assert_eq!((waited.holds, waited.severity.as_str()), (false, "INVALID"), "{starved}");
     assert_eq!((starved.code, starved.word()), (Some(4), "INVALID"), "{starved}");
-    assert!(waited.advice.contains("--cpus") && waited.advice.contains("--spin never"), "{waited:?}");
-    // What it advises helps.
-    for advice in ["--cpus 0 --spin always", "--cpus 1 --spin never"] {
-        let mended = Tare::http(&format!("{advice} {load}")).run();
-        assert_ne!(mended.criterion("target.waited").severity, "INVALID", "{mended}");
-        assert!(mended.int("net_ns.p99") < starved.int("net_ns.p99"), "{mended}\n{starved}");
+    // A thread that sleeps there is late, so that is not advised; nor, where it was tried, that it spin again.
+    let advises = |run: &Run, name: &str, flag: &str| run.criterion(name).advice.contains(flag);
+    assert!(waited.advice.contains("--cpus") && !waited.advice.contains("--spin"), "{waited:?}");
+    let slept = Tare::http(&format!("--cpus 1 --spin never {load}")).run();
+    assert_ne!(slept.criterion("target.waited").severity, "INVALID", "{slept}");
+    for late in slept.failing().iter().filter(|criterion| criterion.name.starts_with("lateness.")) {
+        assert!(late.advice.contains("bind the target") && !late.advice.contains("--spin"), "{late:?}");
     }
+    assert!(!advises(&slept, "target.waited", "--spin"), "{slept}");
+    // What it advises helps.
+    let mended = Tare::http(&format!("--cpus 0 --spin always {load}")).run();
+    assert_ne!(mended.criterion("target.waited").severity, "INVALID", "{mended}");
+    assert!(mended.int("net_ns.p99") < starved.int("net_ns.p99"), "{mended}\n{starved}");
 }
 
 /// The same in bursts: for a hundredth of the run, and for most of the requests.
@@ -82,6 +98,26 @@ fn a_target_that_waits_in_bursts_alone_is_in_no_valid_run() {
         "{starved}"
     );
     assert_ne!(starved.word(), "VALID", "{starved}");
+}
+
+/// Other programs on the target's CPU, where the generator is not: a word beside the verdict.
+#[test]
+fn a_target_that_waits_for_other_programs_is_told_of() {
+    let _alone = alone();
+    need("taskset");
+    let target = Target::start("--no-truth --workers 1 --cpus 0");
+    // As fast as the target can, which therefore wants all of its CPU.
+    let load = format!("--parallel 16 --threads 1 --cpus 1 --duration 2s {}", target.url());
+    let noise: Vec<String> =
+        ["taskset", "-c", "0", "sh", "-c", "while :; do :; done"].map(str::to_owned).to_vec();
+    let noise = Process::start(&noise, |_| ());
+    let crowded = Tare::http(&load).run();
+    let told = crowded.criterion("target.crowded");
+    assert_eq!((told.holds, told.severity.as_str()), (false, "VALID"), "{crowded}");
+    // What it advises helps.
+    drop(noise);
+    let calm = Tare::http(&load).run();
+    assert!(calm.criterion("target.crowded").value < told.value / 2.0, "{calm}\n{crowded}");
 }
 
 /// What other programs on this machine, or its hypervisor, do to a run; the test has no hold over them.
@@ -113,4 +149,109 @@ fn a_slow_target_leaves_the_verdict_valid() {
         told.push(run.to_string());
     }
     panic!("not once VALID:\n{}", told.join("\n"));
+}
+
+/// A server with a thread for each connection, on CPU 0: it works for 300 us for each request.
+fn serve(response: String) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    std::thread::spawn(move || {
+        let mut only = CpuSet::new();
+        only.set(0);
+        sched_setaffinity(None, &only).expect("CPU 0");
+        for connection in listener.incoming().flatten() {
+            let response = response.clone();
+            std::thread::spawn(move || answer(connection, &response));
+        }
+    });
+    address
+}
+
+fn answer(mut connection: TcpStream, response: &str) {
+    let mut request = [0; 4096];
+    while connection.read(&mut request).is_ok_and(|read| read > 0) {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_micros(300) {
+            std::hint::spin_loop();
+        }
+        if connection.write_all(response.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+/// A server on CPU 0 with a thread, or a process that it never waits for, for each connection. Each request takes
+/// 300 us of work.
+const SERVER: &str = r#"
+import os, signal, socket, sys, threading, time
+
+def serve(connection):
+    while connection.recv(4096):
+        end = time.monotonic() + 300e-6
+        while time.monotonic() < end:
+            pass
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    connection.close()
+
+os.sched_setaffinity(0, [0])
+listener = socket.socket(fileno=0)
+if sys.argv[1] == "processes":
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+while True:
+    connection, _ = listener.accept()
+    if sys.argv[1] == "threads":
+        threading.Thread(target=serve, args=[connection]).start()
+    elif os.fork():
+        connection.close()
+    else:
+        listener.close()
+        serve(connection)
+        os._exit(0)
+"#;
+
+/// Such a server beside the generator is in no valid run, for the reason given; what is advised helps.
+#[track_caller]
+fn come_and_go_unseen(who: &str, reason: &str) {
+    let _alone = alone();
+    need("python3");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    let _server = Process::start(&["python3", "-c", SERVER, who].map(str::to_owned), |command| {
+        command.stdin(OwnedFd::from(listener));
+    });
+    let load = |cpu| {
+        let load = "--rate 500 --poisson --duration 2s --threads 1 --requests-per-connection 10";
+        Tare::http(&format!("{load} --cpus {cpu} http://{address}/")).run()
+    };
+    let shared = load(0);
+    let unseen = shared.criterion("target.unseen");
+    assert!(!unseen.holds && shared.word() != "VALID", "{shared}");
+    assert!(unseen.advice.contains(reason), "{shared}");
+    let apart = load(1);
+    assert!(apart.criterion("target.unseen").value < unseen.value / 2.0, "{apart}");
+}
+
+/// They wait for the generator's CPU, and are gone before anybody could ask them for how long.
+#[test]
+fn threads_that_come_and_go_beside_the_generator_are_in_no_valid_run() {
+    come_and_go_unseen("threads", "came and went");
+}
+
+/// What they ran is in no total.
+#[test]
+fn processes_that_nobody_waits_for_beside_the_generator_are_in_no_valid_run() {
+    come_and_go_unseen("processes", "SIGCHLD");
+}
+
+/// Nobody knew its port before.
+#[test]
+fn a_target_behind_a_redirect_that_waits_is_in_no_valid_run() {
+    let _alone = alone();
+    let behind = Target::start("--no-truth --workers 1 --cpus 0");
+    let to = behind.url();
+    let front = serve(format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n"));
+    let load = "--rate 1000 --poisson --duration 2s --threads 1 --cpus 0 --spin always --follow 1";
+    let starved = Tare::http(&format!("{load} http://{front}/")).run();
+    let waited = starved.criterion("target.waited");
+    assert!(!waited.holds && starved.word() != "VALID", "{starved}");
 }

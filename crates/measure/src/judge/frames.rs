@@ -255,6 +255,7 @@ mod tests {
             clock_refused: None,
             spins: true,
             cpus: 2,
+            pinned: false,
             parallel: None,
             sinks: None,
             weighed: None,

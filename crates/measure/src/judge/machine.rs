@@ -22,6 +22,10 @@ const CROWDED: f64 = 0.05;
 /// late (a long wait counts with the brief ones around it), and so moves the 99th percentile.
 const HELD_UP: f64 = 0.02;
 
+/// A thread that sleeps gets a CPU on which others work so late, in an open loop: the scheduler's slices and
+/// ticks are of a few milliseconds.
+const WOKEN: Picos = Picos::from_millis(4);
+
 /// A target that waits for so long for each response is not told from the noise of waking.
 const UNFELT: Picos = Picos::from_micros(20);
 
@@ -49,7 +53,8 @@ impl<'a> Machine<'a> {
         // Where requests have due times, waiting for a CPU is measured by what it does: lateness, and answers
         // that lie unread.
         let runqueue = if self.open && self.conditions.frames.is_none() { None } else { self.runqueue() };
-        let shared = [runqueue, self.same_core(), self.target_waited(), self.others_waited()];
+        let unseen = if self.conditions.frames.is_none() { self.target_unseen() } else { None };
+        let shared = [runqueue, self.same_core(), self.target_waited(), unseen, self.others_waited()];
         [self.cpu(behind)]
             .into_iter()
             .chain(shared)
@@ -70,11 +75,15 @@ impl<'a> Machine<'a> {
         if busy && !self.crowded() {
             return self.more_room();
         }
+        if let Some((index, core)) = self.shared_with_target() {
+            return format!("the target shares the CPU ({core}) of engine thread {index}: {}", self.parted());
+        }
         if self.conditions.spins || self.crowded() {
-            return format!(
-                "other work shares this CPU: stop it, or pin {} to a CPU of its own",
-                self.pins()
-            );
+            return if self.conditions.pinned {
+                "other work shares this CPU: stop it, or run on a quieter machine".into()
+            } else {
+                format!("other work shares this CPU: stop it, or pin {} to a CPU of its own", self.pins())
+            };
         }
         if let Some(mend) = self.conditions.frames.as_ref().and_then(|frames| frames.no_spin.clone()) {
             return mend;
@@ -83,8 +92,10 @@ impl<'a> Machine<'a> {
             (true, Some(flag)) => format!(", or add {flag}"),
             _ => String::new(),
         };
-        if self.open && self.flags().spin {
+        if self.open && self.flags().spin && self.may_spin() {
             format!("let it spin (--spin always), or pin it to a CPU of its own ({}){threads}", self.pins())
+        } else if self.all_cpus() == 1 {
+            "stop other work on this machine, which has one CPU, or lower --rate".into()
         } else {
             let pins = self.pins();
             format!("stop other work on this machine, or pin it to a CPU of its own ({pins}){threads}")
@@ -135,7 +146,37 @@ impl<'a> Machine<'a> {
         let cpus = self.conditions.cpus as usize;
         // A thread that receives what is sent needs one as well.
         let receives = self.conditions.frames.as_ref().is_some_and(|frames| frames.received > 0);
-        (cpus == 0 || self.health.threads.len() + usize::from(receives) < cpus) && !self.crowded()
+        let threads = self.health.threads.len() + usize::from(receives);
+        let is_left = |cpus: usize, others: usize| cpus == 0 || threads + others < cpus;
+        // So does a target that runs here.
+        is_left(cpus, 0) && is_left(self.all_cpus(), usize::from(self.target_is_here())) && !self.crowded()
+    }
+
+    /// CPUs of this machine; 0 if unknown.
+    fn all_cpus(&self) -> usize {
+        self.health.cores.len()
+    }
+
+    fn target_is_here(&self) -> bool {
+        let hidden = self.health.hides_target || self.health.loses_children;
+        hidden || share(self.health.target_ran_ns, self.health.span_ns) > HELD_UP
+    }
+
+    /// Whether the engine threads can spin and leave a CPU to everything else.
+    fn may_spin(&self) -> bool {
+        self.all_cpus() == 0 || self.health.threads.len() < self.all_cpus()
+    }
+
+    /// Whether threads that sleep on a CPU with others leave in time: see `percentiles`.
+    fn may_sleep(&self) -> bool {
+        matches!(self.conditions.load, Loop::Open { gap: Some(gap) } if gap >= WOKEN.saturating_mul(10))
+    }
+
+    /// The engine thread on whose CPU the target ran the most, and that CPU: if it ran so much that a thread
+    /// which spins there would keep it waiting.
+    fn shared_with_target(&self) -> Option<(usize, u32)> {
+        let (index, share) = self.worst(ThreadHealth::target_share)?;
+        (share > HELD_UP).then(|| (index, self.health.threads[index].core))
     }
 
     fn crowded(&self) -> bool {
@@ -211,6 +252,40 @@ impl<'a> Machine<'a> {
         Some(criterion.advise(|| self.waited("the target", index, share, &thread.target_waiter.1)))
     }
 
+    /// The target waits for programs that are not known to be its own. A backend of the target's may be, so that it
+    /// only warns.
+    pub fn target_crowded(&self) -> Option<Criterion> {
+        let (index, _) = self.worst(ThreadHealth::target_waited_share)?;
+        let share = share(self.health.target_crowded_ns, self.health.threads[index].span_ns).min(1.0);
+        Some(Criterion::new(CriterionId::TargetCrowded, share, CROWDED).advise(|| {
+            let percent = share * 100.0;
+            format!(
+                "the target waited {percent:.0} % of the time for CPUs that other programs on this machine had: if \
+                 they do not work for the target, stop them, or bind the target to other CPUs (taskset)"
+            )
+        }))
+    }
+
+    /// Threads of the target that nobody saw wait: what they ran on a thread's CPU is known, or at least bounded.
+    fn target_unseen(&self) -> Option<Criterion> {
+        let (index, share) = self.worst(ThreadHealth::target_unseen_share)?;
+        Some(Criterion::new(CriterionId::TargetUnseen, share, UNSEEN).advise(|| {
+            let (core, percent) = (self.health.threads[index].core, share * 100.0);
+            let (who, why) = if self.health.hides_target {
+                ("other work", "the target is on this machine, but its processes are hidden from tare")
+            } else if self.health.loses_children {
+                ("other work", "the target ignores SIGCHLD: what its child processes did is in no total")
+            } else {
+                ("threads of the target that came and went", "they were not there to be asked")
+            };
+            format!(
+                "{who} had up to {percent:.0} % of the CPU ({core}) of engine thread {index}, and how long they \
+                 waited for it cannot be seen ({why}): {}",
+                self.parted()
+            )
+        }))
+    }
+
     /// Others wait for it. They may be the target, where nobody can tell.
     fn others_waited(&self) -> Option<Criterion> {
         if self.health.is_blind {
@@ -242,14 +317,31 @@ impl<'a> Machine<'a> {
 
     fn waited(&self, who: &str, index: usize, share: f64, name: &str) -> String {
         let (core, percent) = (self.health.threads[index].core, share * 100.0);
-        let sleep =
-            if self.conditions.spins && self.flags().spin { ", or let it sleep (--spin never)" } else { "" };
-        // To bind the generator alone does not help: who is woken by it is often run where it runs.
-        let pin = if self.flags().cpus { "--cpus" } else { "taskset" };
         format!(
             "{who} waited {percent:.1} % of the time for the CPU ({core}) of engine thread {index} ({name} the \
-             longest): bind it to other CPUs (taskset) than tare ({pin}){sleep}"
+             longest): {}",
+            self.parted()
         )
+    }
+
+    /// How the target gets a CPU that tare does not have.
+    fn parted(&self) -> String {
+        // Where departures are dense, a thread that sleeps beside the target is late.
+        let sleeps = self.conditions.spins && self.flags().spin && self.may_sleep();
+        let sleep = if sleeps { ", or let tare sleep (--spin never)" } else { "" };
+        if self.all_cpus() == 1 {
+            let slower = if self.open { ", or lower --rate" } else { "" };
+            return format!(
+                "this machine has one CPU for both, so run the target on another machine{slower}{sleep}"
+            );
+        }
+        // To bind the generator alone does not help: who is woken by it is often run where it runs.
+        let pin = if self.flags().cpus { "--cpus" } else { "taskset" };
+        let fewer = match self.threads_flag().filter(|_| !self.may_spin()) {
+            Some(flag) => format!("use fewer {flag} than CPUs, and "),
+            None => String::new(),
+        };
+        format!("{fewer}bind the target to other CPUs (taskset) than tare ({pin}){sleep}")
     }
 
     fn steal(&self) -> Option<Criterion> {

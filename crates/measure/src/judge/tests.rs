@@ -7,12 +7,11 @@ use crate::interval::IntervalData;
 use crate::testing::{answer, failed};
 use crate::verdict::{Ending, ExitStatus, Word};
 use units::{EngineCounters, Instant, Phase};
-
 mod machine;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A run of 10 s at 1 000/s, each answered 1 ms after it was due; own lateness 1 µs.
+/// 10 s at 1 000/s, each answered 1 ms after it was due; own lateness 1 µs.
 fn good() -> (RunTotals, HealthSummary, Conditions) {
     (totals(10_000, 1_000, 1_000_000), health(), conditions())
 }
@@ -59,6 +58,7 @@ fn conditions() -> Conditions {
         clock_refused: None,
         spins: false,
         cpus: 2,
+        pinned: false,
         parallel: Some(64),
         sinks: Some(SinkLoss::default()),
         weighed: Some(weighed(20_000.0)),

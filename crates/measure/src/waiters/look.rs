@@ -1,8 +1,11 @@
 //! What threads waited since they were last read: all of them at a look, the target's in between.
 
-use super::{Waited, at};
+use super::targets::{Role, Targets};
+use super::unseen::Unseen;
+use super::{Found, Sight, Waited, at};
 use crate::procfs;
 use clock::Stopwatch;
+use os::peers::Peers;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -11,6 +14,8 @@ use std::time::Duration;
 
 /// A thread that waited for less than this share of the time between two looks is not asked for more.
 const LEAST_SHARE: f64 = 0.002;
+/// Of threads that hardly wait, those are asked for their CPU that ran for longer.
+const LEAST_RAN_NS: u64 = 1_000_000;
 /// After a look, none is begun for so many times as long as it took: thousands of threads take many
 /// milliseconds.
 const REST: u32 = 20;
@@ -36,16 +41,16 @@ const OF_NETWORK: [&str; 4] = ["ksoftirqd/", "napi/", "irq/", "vhost-"];
 #[derive(Debug)]
 pub(super) struct Look {
     proc: PathBuf,
-    ports: Vec<u16>,
+    targets: Targets,
+    unseen: Unseen,
     own: u32,
+    sees_all: bool,
     seen: HashMap<u32, Seen>,
     followed: Vec<Followed>,
     /// What was found and has not been taken.
     found: Vec<Waited>,
     /// Processes that are not asked: the kernel's threads, but for its network.
     aside: HashSet<u32>,
-    /// Whose threads wait: processes of the target's, and others.
-    known: HashMap<u32, bool>,
     looked: Stopwatch,
     pub(super) took: Duration,
     /// What reading the threads that are followed took.
@@ -94,6 +99,7 @@ impl Times {
 /// A thread of the target's.
 #[derive(Debug)]
 struct Followed {
+    pid: u32,
     tid: u32,
     task: PathBuf,
     schedstat: File,
@@ -105,11 +111,18 @@ struct Followed {
 struct Waiter {
     name: String,
     core: u32,
-    is_target: bool,
+    whose: Whose,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    Ours,
+    Target,
+    Others,
 }
 
 impl Look {
-    pub fn new(root: &Path, ports: &[u16]) -> Self {
+    pub fn new(root: &Path, peers: &Peers) -> Self {
         let proc = root.join("proc");
         let is_aside = |pid: &u32| {
             let stat = text(&proc.join(pid.to_string()), "stat");
@@ -117,12 +130,13 @@ impl Look {
         };
         Self {
             aside: numbers(&proc).filter(is_aside).collect(),
-            ports: ports.to_vec(),
+            targets: Targets::new(&proc, peers),
+            unseen: Unseen::new(),
+            sees_all: sees_all(&proc),
             own: std::process::id(),
             seen: HashMap::new(),
             followed: Vec::new(),
             found: Vec::new(),
-            known: HashMap::new(),
             looked: Stopwatch::start(),
             took: Duration::ZERO,
             follow_took: Duration::ZERO,
@@ -144,9 +158,17 @@ impl Look {
         }
     }
 
-    /// What was found since this was last called, by CPU.
-    pub fn take(&mut self) -> Vec<Waited> {
-        std::mem::take(&mut self.found)
+    /// What was found since this was last called.
+    pub fn take(&mut self) -> Found {
+        let sight = match (self.sees_all, self.targets.is_here(), self.targets.is_hidden()) {
+            (false, true, true) => Sight::NotTheTarget,
+            _ if self.unseen.is_lost() => Sight::NotItsChildren,
+            (true, ..) | (_, true, false) => Sight::All,
+            (false, false, _) => Sight::Part,
+        };
+        let cpus = if sight == Sight::NotTheTarget { None } else { self.unseen.cpus() };
+        let waited = std::mem::take(&mut self.found);
+        Found { waited, sight, unseen_ns: self.unseen.take(), unseen_cpus: cpus }
     }
 
     /// Reads all threads.
@@ -154,13 +176,23 @@ impl Look {
         let span_ns = self.looked.elapsed().as_nanos() as u64;
         self.looked = Stopwatch::start();
         self.looks += 1;
+        self.targets.refresh();
+        self.unseen.begin_look(text(&self.proc, "stat").and_then(|stat| procfs::started(&stat)));
         for pid in numbers(&self.proc) {
             if self.aside.contains(&pid) {
                 continue;
             }
+            let is_target = self.targets.processes().contains(&pid) && pid != self.own;
+            if is_target {
+                let process = self.proc.join(pid.to_string());
+                self.unseen.see(pid, text(&process, "stat"), text(&process, "status"));
+            }
             let tasks = self.proc.join(pid.to_string()).join("task");
             for tid in numbers(&tasks) {
                 let task = tasks.join(tid.to_string());
+                if is_target {
+                    self.unseen.may_use(text(&task, "status"));
+                }
                 if let Some(times) = text(&task, "schedstat").and_then(|text| times(&text)) {
                     self.add(pid, tid, task, times, span_ns);
                 }
@@ -168,6 +200,7 @@ impl Look {
         }
         let looks = self.looks;
         self.seen.retain(|_, seen| seen.look == looks);
+        self.unseen.end_look();
         self.took = self.looked.elapsed();
     }
 
@@ -181,19 +214,23 @@ impl Look {
             return;
         }
         let gained = times.since(&before.times);
+        self.unseen.ran(pid, gained.ran_ns);
         let waited_ns = gained.waited_ns + before.followed_ns.unwrap_or_default();
         let least_ns = if followed_ns.is_some() { 0 } else { (span_ns as f64 * LEAST_SHARE) as u64 };
-        if waited_ns <= least_ns {
+        let is_ours = pid == self.own || self.targets.processes().contains(&pid);
+        if waited_ns <= least_ns && !(is_ours && gained.ran_ns > LEAST_RAN_NS) {
             return;
         }
         let Some(waiter) = self.waiter(pid, &task) else { return };
         let longest = (waited_ns, waiter.name);
-        if waiter.is_target {
+        if waiter.whose == Whose::Ours {
+            at(&mut self.found, waiter.core).own_ran_ns += gained.ran_ns;
+        } else if waiter.whose == Whose::Target {
             let is_fine = followed_ns.is_some() || u128::from(span_ns) < COARSE.as_nanos();
             let waited = gained.of_target(waiter.core, is_fine && gained.is_brief());
             let waited = Waited { target_longest: longest, ..waited };
             at(&mut self.found, waiter.core).add(waited);
-            if followed_ns.is_none() && self.begin_to_follow(tid, task, waiter.core).is_some() {
+            if followed_ns.is_none() && self.begin_to_follow(pid, tid, task, waiter.core).is_some() {
                 self.seen.entry(tid).and_modify(|seen| seen.followed_ns = Some(0));
             }
         } else {
@@ -203,12 +240,12 @@ impl Look {
         }
     }
 
-    fn begin_to_follow(&mut self, tid: u32, task: PathBuf, core: u32) -> Option<()> {
+    fn begin_to_follow(&mut self, pid: u32, tid: u32, task: PathBuf, core: u32) -> Option<()> {
         if self.followed.len() >= MOST_FOLLOWED {
             return None;
         }
         let schedstat = File::open(task.join("schedstat")).ok()?;
-        self.followed.push(Followed { tid, task, schedstat, core });
+        self.followed.push(Followed { pid, tid, task, schedstat, core });
         Some(())
     }
 
@@ -218,7 +255,7 @@ impl Look {
             return self.look();
         }
         let begun = Stopwatch::start();
-        let Self { followed, seen, found, .. } = self;
+        let Self { followed, seen, found, unseen, .. } = self;
         followed.retain_mut(|thread| {
             // A thread that has ended is gone from both.
             let (Some(times), Some(seen)) = (thread.read(), seen.get_mut(&thread.tid)) else { return false };
@@ -231,6 +268,7 @@ impl Look {
                 return true;
             }
             seen.times = times;
+            unseen.ran(thread.pid, gained.ran_ns);
             seen.followed_ns = seen.followed_ns.map(|ns| ns + gained.waited_ns);
             at(found, thread.core).add(gained.of_target(thread.core, is_brief));
             true
@@ -238,36 +276,24 @@ impl Look {
         self.follow_took = begun.elapsed();
     }
 
-    /// `None` for the generator's own threads, and those that want to wait.
+    /// `None` for threads that want to wait, and for the kernel's that nothing waits for.
     fn waiter(&mut self, pid: u32, task: &Path) -> Option<Waiter> {
         let stat = text(task, "stat")?;
-        let name = procfs::name(&stat)?;
-        let is_own_target = pid == self.own && name.starts_with(OWN_TARGET);
-        if procfs::policy(&stat)? == IDLE || (pid == self.own && !is_own_target) {
+        let (name, core) = (procfs::name(&stat)?, procfs::last_core(&stat)?);
+        let is_of_kernel = procfs::is_of_kernel(&stat) == Some(true);
+        let whose = if pid == self.own {
+            if name.starts_with(OWN_TARGET) { Whose::Target } else { Whose::Ours }
+        } else if is_of_network(&stat) {
+            Whose::Target
+        } else if is_of_kernel || procfs::policy(&stat)? == IDLE {
             return None;
-        }
-        let is_target = is_own_target || is_of_network(&stat) || self.is_target(pid);
-        let core = procfs::last_core(&stat)?;
-        Some(Waiter { name: name.to_owned(), core, is_target })
-    }
-
-    /// Whether a process has a socket on one of the target's ports.
-    fn is_target(&mut self, pid: u32) -> bool {
-        if let Some(known) = self.known.get(&pid) {
-            return *known;
-        }
-        let process = self.proc.join(pid.to_string());
-        let tables = ["net/tcp", "net/tcp6"].map(|name| text(&process, name).unwrap_or_default());
-        let sockets: HashSet<u64> =
-            tables.iter().flat_map(|table| procfs::sockets_on(table, &self.ports)).collect();
-        let is_target = !sockets.is_empty()
-            && std::fs::read_dir(process.join("fd")).into_iter().flatten().flatten().any(|entry| {
-                let link = std::fs::read_link(entry.path()).unwrap_or_default();
-                let inode = link.to_str().and_then(|link| link.strip_prefix("socket:[")?.strip_suffix(']'));
-                inode.and_then(|inode| inode.parse().ok()).is_some_and(|inode: u64| sockets.contains(&inode))
-            });
-        self.known.insert(pid, is_target);
-        is_target
+        } else {
+            match self.targets.role(pid) {
+                Role::Target | Role::PerhapsTarget => Whose::Target,
+                Role::Other => Whose::Others,
+            }
+        };
+        Some(Waiter { name: name.to_owned(), core, whose })
     }
 }
 
@@ -291,7 +317,7 @@ fn times(text: &str) -> Option<Times> {
 }
 
 /// The kernel's first thread, process 2, is seen by whoever sees all.
-pub(super) fn sees_all(proc: &Path) -> bool {
+fn sees_all(proc: &Path) -> bool {
     text(&proc.join("2"), "stat").and_then(|stat| procfs::is_of_kernel(&stat)) == Some(true)
 }
 
@@ -305,7 +331,7 @@ fn text(folder: &Path, name: &str) -> Option<String> {
 }
 
 /// The entries of a folder that are numbers.
-fn numbers(folder: &Path) -> impl Iterator<Item = u32> + use<> {
+pub(super) fn numbers(folder: &Path) -> impl Iterator<Item = u32> + use<> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }

@@ -1,7 +1,6 @@
 //! What is seen of threads that wait, in a /proc of files.
 
 use super::*;
-use crate::waiters::look::sees_all;
 
 const MS: u64 = 1_000_000;
 
@@ -16,6 +15,7 @@ fn put_with_runs(root: &Path, threads: &[Thread], runs: u64) {
     for (pid, tid, name, core, nice, policy, ran, waited) in threads {
         let folder = root.join(format!("proc/{pid}/task/{tid}"));
         std::fs::create_dir_all(&folder).unwrap();
+        std::fs::create_dir_all(root.join(format!("proc/{pid}/fd"))).unwrap();
         // Field 9, the flags (2 097 152 for a thread of the kernel's), field 19, the niceness, field 39,
         // the CPU, field 41, the policy.
         let flags = if name.contains('/') { 2_097_152 } else { 4_194_304 };
@@ -42,9 +42,15 @@ fn listen(root: &Path, pid: u32) {
     std::os::unix::fs::symlink("socket:[77]", process.join("fd/3")).unwrap();
 }
 
+fn to(ports: &[u16]) -> Peers {
+    let peers = Peers::default();
+    peers.add(ports.iter().map(|port| ([127, 0, 0, 1], *port).into()));
+    peers
+}
+
 fn looks(look: &mut Look) -> Vec<Waited> {
     look.look();
-    look.take()
+    look.take().waited
 }
 
 #[test]
@@ -55,7 +61,7 @@ fn many_brief_waits_are_told_from_a_few_long_ones() {
     };
     server(100, 50, 1_000);
     listen(root.path(), 7);
-    let mut look = Look::new(root.path(), &[8_080]);
+    let mut look = Look::new(root.path(), &to(&[8_080]));
     look.look();
     assert!(!look.rest().is_zero() && look.rest() < Duration::from_secs(1), "looks again soon");
     // Found to be the target's: 2 ms, 40 times 50 us.
@@ -63,7 +69,7 @@ fn many_brief_waits_are_told_from_a_few_long_ones() {
     std::thread::sleep(Duration::from_millis(20));
     look.follow();
     assert_eq!(look.rest(), Duration::from_millis(5));
-    let brief = look.take();
+    let brief = look.take().waited;
     assert_eq!((brief[0].target_ns, brief[0].target_brief_ns), (0, 2 * MS));
     // Long ones, and brief ones, between two looks.
     server(111, 56, 1_041);
@@ -87,7 +93,7 @@ fn who_waits_for_which_cpu_is_found() {
     put(root.path(), &before);
     listen(root.path(), 7);
     put(root.path(), &[(3, 3, "kworker/1:2", 1, 0, 0, 0, 0), (2, 2, "ksoftirqd/0", 0, 0, 0, 0, 0)]);
-    let mut look = Look::new(root.path(), &[80, 8_080]);
+    let mut look = Look::new(root.path(), &to(&[80, 8_080]));
     assert_eq!(looks(&mut look), []);
     std::thread::sleep(Duration::from_millis(500));
     put(
@@ -114,6 +120,7 @@ fn who_waits_for_which_cpu_is_found() {
             target_ns: 50 * MS,
             target_brief_ns: 0,
             target_ran_ns: 15 * MS,
+            own_ran_ns: 0,
             others_ns: 80 * MS,
             target_longest: (30 * MS, "target-0".into()),
             others_longest: (40 * MS, "other".into()),
@@ -122,6 +129,7 @@ fn who_waits_for_which_cpu_is_found() {
             core: 1,
             target_ns: 500 * MS,
             target_ran_ns: 220 * MS,
+            own_ran_ns: 500 * MS,
             target_longest: (400 * MS, "server".into()),
             ..Waited::on(1)
         },
@@ -134,18 +142,167 @@ fn who_waits_for_which_cpu_is_found() {
 fn a_look_that_took_long_is_not_soon_repeated_but_for_the_last() {
     let root = tempfile::tempdir().unwrap();
     put(root.path(), &[(7, 7, "server", 1, 0, 0, 100, 50)]);
-    let mut look = Look::new(root.path(), &[]);
+    let mut look = Look::new(root.path(), &Peers::default());
     look.look();
     look.took = Duration::from_secs(60);
     assert!(!look.is_rested());
     look.took = Duration::ZERO;
     assert!(look.is_rested());
-    let mut waiters = Waiters::new(root.path(), &[]);
-    assert!(waiters.is_blind());
-    put(root.path(), &[(2, 2, "kthreadd/", 0, 0, 0, 0, 0)]);
-    assert!(sees_all(&root.path().join("proc")));
-    waiters.sample(true);
+    let mut waiters = Waiters::new(root.path(), &Peers::default());
+    assert_eq!(waiters.sample(true).sight, Sight::Part);
     std::thread::sleep(Duration::from_millis(100));
     put(root.path(), &[(7, 7, "server", 1, 0, 0, 100, 90)]);
-    assert_eq!(waiters.sample(true)[0].others_ns, 40 * MS);
+    assert_eq!(waiters.sample(true).waited[0].others_ns, 40 * MS);
+}
+
+/// The totals of a process: its parent, and the time of all its threads and the children it waited for.
+fn put_total(root: &Path, pid: u32, parent: u32, ran_ms: u64) {
+    let fields = |count: usize| "0 ".repeat(count);
+    let ticks = ran_ms / 10;
+    let stat = format!("{pid} (server) S {parent} {}{ticks} 0 0 0 {}", fields(9), fields(25));
+    std::fs::write(root.join(format!("proc/{pid}/stat")), stat).unwrap();
+}
+
+#[test]
+fn what_threads_ran_that_came_and_went_is_known() {
+    let root = tempfile::tempdir().unwrap();
+    let server = |ran, total| {
+        put(root.path(), &[(7, 7, "server", 1, 0, 0, ran, 0)]);
+        put_total(root.path(), 7, 1, total);
+    };
+    server(100, 500);
+    listen(root.path(), 7);
+    let mut look = Look::new(root.path(), &to(&[8_080]));
+    look.look();
+    // 300 ms, of which 50 by the thread that is there, less what is lost in rounding.
+    server(150, 800);
+    look.look();
+    let found = look.take();
+    assert_eq!((found.unseen_ns, found.unseen_cpus), (230 * MS, None));
+    server(150, 800);
+    look.look();
+    assert_eq!(look.take().unseen_ns, 0);
+    // A child that was seen, and whose parent waited for it: 200 ms, 60 of them read.
+    put(root.path(), &[(9, 9, "server", 1, 0, 0, 10, 40)]);
+    listen(root.path(), 9);
+    put_total(root.path(), 9, 7, 10);
+    look.look();
+    put(root.path(), &[(9, 9, "server", 1, 0, 0, 30, 40)]);
+    put_total(root.path(), 9, 7, 30);
+    look.look();
+    put(root.path(), &[(9, 9, "server", 1, 0, 0, 90, 40)]);
+    put_total(root.path(), 9, 7, 90);
+    look.look();
+    look.take();
+    std::fs::remove_dir_all(root.path().join("proc/9")).unwrap();
+    server(150, 1_000);
+    look.look();
+    assert_eq!(look.take().unseen_ns, 140 * MS);
+}
+
+#[test]
+fn where_threads_that_come_and_go_may_run_is_where_those_may_that_start_them() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    put(root, &[(7, 7, "server", 1, 0, 0, 100, 0), (8, 8, "other", 1, 0, 0, 100, 0)]);
+    listen(root, 7);
+    let mut look = Look::new(root, &to(&[8_080]));
+    let mut cpus = |pid: u32, list: &str| {
+        let status = format!("Name:\tserver\nCpus_allowed_list:\t{list}\n");
+        std::fs::write(root.join(format!("proc/{pid}/task/{pid}/status")), status).unwrap();
+        look.look();
+        look.take().unseen_cpus.map(|cpus| cpus.into_iter().collect::<Vec<u32>>())
+    };
+    assert_eq!(cpus(8, "5"), None);
+    assert_eq!(cpus(7, "0,2-3"), Some(vec![0, 2, 3]));
+    // What they could once.
+    assert_eq!(cpus(7, "2"), Some(vec![0, 2, 3]));
+    assert_eq!(cpus(7, "?"), None);
+    assert_eq!(cpus(7, "2"), None);
+}
+
+#[test]
+fn a_target_that_ignores_its_children_is_told_as_soon_as_some_come_and_go() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let status = |mask: &str| {
+        std::fs::write(root.join("proc/7/status"), format!("Name:\tserver\nSigIgn:\t{mask}\n")).unwrap();
+    };
+    let started = |count: u64| {
+        std::fs::write(root.join("proc/stat"), format!("cpu  1 2 3 4\nbtime 1\nprocesses {count}\n"))
+            .unwrap();
+    };
+    put(root, &[(7, 7, "server", 1, 0, 0, 100, 0), (2, 2, "kthreadd/", 0, 0, 0, 0, 0)]);
+    put_total(root, 7, 1, 500);
+    listen(root, 7);
+    let mut look = Look::new(root, &to(&[8_080]));
+    let mut sight = |mask, count| {
+        status(mask);
+        started(count);
+        look.look();
+        look.take().sight
+    };
+    // SIGPIPE alone; many are started, but the parent waits for them.
+    assert_eq!(sight("0000000000001000", 1_000), Sight::All);
+    assert_eq!(sight("0000000000001000", 2_000), Sight::All);
+    assert_eq!(sight("0000000000011000", 2_003), Sight::All);
+    assert_eq!(sight("0000000000011000", 2_005), Sight::All);
+    assert_eq!(sight("0000000000011000", 2_100), Sight::NotItsChildren);
+}
+
+#[test]
+fn a_target_that_cannot_be_seen_is_told() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    put(root, &[(7, 7, "server", 1, 0, 0, 100, 0)]);
+    // Its descriptors are nobody's business: this is another user's.
+    std::fs::remove_dir_all(root.join("proc/7/fd")).unwrap();
+    let sight = |look: &mut Look| {
+        look.look();
+        look.take().sight
+    };
+    let elsewhere = Peers::default();
+    elsewhere.add(["192.0.2.1:8080".parse().unwrap()]);
+    assert_eq!(sight(&mut Look::new(root, &elsewhere)), Sight::Part);
+    assert_eq!(sight(&mut Look::new(root, &to(&[8_080]))), Sight::NotTheTarget);
+    // Where all are seen, whoever may be the target counts as it.
+    put(root, &[(2, 2, "kthreadd/", 0, 0, 0, 0, 0)]);
+    let mut look = Look::new(root, &to(&[8_080]));
+    assert_eq!(sight(&mut look), Sight::All);
+    std::thread::sleep(Duration::from_millis(20));
+    put(root, &[(7, 7, "server", 1, 0, 0, 110, 60)]);
+    std::fs::remove_dir_all(root.join("proc/7/fd")).unwrap();
+    assert_eq!(looks(&mut look)[0].target_ns, 60 * MS);
+    // In a container with its target, all is seen that matters.
+    std::fs::remove_dir_all(root.join("proc/2")).unwrap();
+    listen(root, 7);
+    assert_eq!(sight(&mut Look::new(root, &to(&[8_080]))), Sight::All);
+}
+
+#[test]
+fn a_target_that_a_redirect_leads_to_is_found() {
+    let root = tempfile::tempdir().unwrap();
+    put(root.path(), &[(7, 7, "server", 1, 0, 0, 100, 0)]);
+    listen(root.path(), 7);
+    let peers = to(&[]);
+    let mut look = Look::new(root.path(), &peers);
+    look.look();
+    peers.add(["127.0.0.1:8080".parse().unwrap()]);
+    std::thread::sleep(Duration::from_millis(20));
+    put(root.path(), &[(7, 7, "server", 1, 0, 0, 110, 60)]);
+    assert_eq!(looks(&mut look)[0].target_ns, 60 * MS);
+}
+
+#[test]
+fn the_target_of_a_unix_socket_is_found() {
+    let root = tempfile::tempdir().unwrap();
+    put(root.path(), &[(7, 7, "server", 1, 0, 0, 100, 0)]);
+    listen(root.path(), 7);
+    let line = "000000006d2b104d: 00000003 00000000 00000000 0001 03  77 /run/a b.sock";
+    std::fs::write(root.path().join("proc/7/net/unix"), format!("Num Path\n{line}\n")).unwrap();
+    let mut look = Look::new(root.path(), &Peers::unix("/run/a b.sock".into()));
+    look.look();
+    std::thread::sleep(Duration::from_millis(20));
+    put(root.path(), &[(7, 7, "server", 1, 0, 0, 110, 60)]);
+    assert_eq!(looks(&mut look)[0].target_ns, 60 * MS);
 }

@@ -1,6 +1,7 @@
 //! The probe on texts whose gains are known, and on this machine.
 
 use measure::{HealthSummary, Probe, Settings, recorders};
+use os::peers::Peers;
 use std::path::Path;
 use units::{EngineCounters, Instant, Picos, Record};
 
@@ -50,7 +51,7 @@ fn a_sample_tells_what_was_gained() {
     put(root.path(), &proc_files(100, 10, 5));
     let second = Picos::from_secs(1);
     let (mut collector, mut threads) = recorders(Settings::from_origin(Instant::EPOCH));
-    collector.watch(Probe::at_root(root.path(), Instant::EPOCH, 2, &[]));
+    collector.watch(Probe::at_root(root.path(), Instant::EPOCH, 2, &Peers::default()));
     put(root.path(), &proc_files(160, 13, 9));
     threads[0].tick(Instant::EPOCH, &EngineCounters::default());
     threads[0].tick(
@@ -88,7 +89,7 @@ fn burn_30_ms() {
 #[test]
 fn a_thread_that_has_ended_is_still_accounted_for() {
     let (mut collector, mut threads) = recorders(Settings::from_origin(Instant::EPOCH));
-    collector.watch(Probe::new(Instant::EPOCH, 1, &[]));
+    collector.watch(Probe::new(Instant::EPOCH, 1, &Peers::default()));
     let mut recorder = threads.remove(0);
     let engine = std::thread::spawn(move || {
         recorder.tick(Instant::EPOCH, &EngineCounters::default());
@@ -116,7 +117,7 @@ fn what_a_thread_did_before_it_ended_unseen_belongs_to_the_load() {
     std::fs::create_dir_all(root.path().join("proc/self/task/1")).unwrap();
     let second = Picos::from_secs(1);
     let (mut collector, mut threads) = recorders(Settings::from_origin(Instant::EPOCH));
-    collector.watch(Probe::at_root(root.path(), Instant::EPOCH, 1, &[]));
+    collector.watch(Probe::at_root(root.path(), Instant::EPOCH, 1, &Peers::default()));
     let mut recorder = threads.remove(0);
     recorder.tick(Instant::EPOCH, &EngineCounters::default());
     burn_30_ms();
@@ -135,7 +136,7 @@ fn what_a_thread_did_before_it_ended_unseen_belongs_to_the_load() {
 fn without_proc_there_is_no_sample_and_it_is_told() {
     let root = tempfile::tempdir().unwrap();
     let (mut collector, mut threads) = recorders(Settings::from_origin(Instant::EPOCH));
-    collector.watch(Probe::at_root(root.path(), Instant::EPOCH, 1, &[]));
+    collector.watch(Probe::at_root(root.path(), Instant::EPOCH, 1, &Peers::default()));
     threads[0].tick(Instant::EPOCH, &EngineCounters::default());
     drop(threads);
     let (_, health) = collector.finish(Instant::EPOCH, &mut |row| assert!(row.health.is_none()));
@@ -150,7 +151,7 @@ fn a_thread_behind_others_on_its_core_shows_both() {
     let tid = rustix::thread::gettid().as_raw_pid();
     let own = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     let (mut collector, mut threads) = recorders(Settings::from_origin(Instant::EPOCH));
-    collector.watch(Probe::at_root(root.path(), Instant::EPOCH, 1, &[]));
+    collector.watch(Probe::at_root(root.path(), Instant::EPOCH, 1, &Peers::default()));
     // The recorder itself reads the real /proc when it begins; the fixture continues from there.
     threads[0].tick(Instant::EPOCH, &EngineCounters::default());
     let born: Vec<u64> = own.split_ascii_whitespace().map(|word| word.parse().unwrap()).collect();

@@ -94,7 +94,7 @@ fn totals(out: &mut String, result: &RunResult) -> Result {
         optional("steal", health.steal_share.map(words::share)),
         optional("descriptors left, least", health.descriptors_left.map(count)),
         optional("local ports left, least", health.ports_left.map(count)),
-        Some(("connections opened", count(result.connections.opened))),
+        Some(("connections", words::opened(&result.connections))),
         Some(("connections open at once, most", count(result.connections.open_peak))),
         Some(("requests that left late", count(health.late))),
         optional(

@@ -40,9 +40,11 @@ fn a_share_of_a_few_milliseconds_is_not_judged_and_none_is_over_one() {
         Id::SameCore,
         Id::TargetDelayed,
         Id::TargetWaited,
+        Id::TargetUnseen,
         Id::OthersWaited,
         Id::Steal,
         Id::Throttled,
+        Id::TargetCrowded,
     ];
     let there: Vec<_> = verdict.criteria().iter().map(|c| c.id).collect();
     let expected: Vec<_> = of_open_loops().into_iter().filter(|name| !left_out.contains(name)).collect();
@@ -70,6 +72,9 @@ fn the_advice_fits_the_run() {
     assert!(usual.contains("--spin always") && usual.contains("--threads"), "{usual}");
     let spinning = advice(&|_, c| c.spins = true);
     assert!(spinning.contains("other work shares this CPU") && !spinning.contains("--spin"), "{spinning}");
+    // What was done already is not advised again.
+    let pinned = advice(&|_, c| (c.spins, c.pinned) = (true, true));
+    assert!(pinned.contains("quieter machine") && !pinned.contains("--cpus"), "{pinned}");
     let closed = advice(&|_, c| c.load = Loop::Closed);
     assert!(closed.contains("--cpus") && !closed.contains("--spin"), "{closed}");
     // One thread on the one CPU there is: no more of them, whether it works all the time or waits.
@@ -93,6 +98,146 @@ fn the_advice_fits_the_run() {
         judge(&totals, &health, &conditions).failing()[0].advice.clone()
     };
     assert!(waits(2).contains("fewer --threads") && !waits(1).contains("--threads"));
+}
+
+/// A machine on which the generator and its target run, as far as advice changes it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Place {
+    cpus: usize,
+    threads: usize,
+    spins: bool,
+    /// The target has a CPU of an engine thread.
+    shared: bool,
+    gap: Picos,
+    /// CPUs that the generator's work fills.
+    work: f64,
+}
+
+impl Place {
+    /// What a run there comes to. A thread that spins keeps the target waiting for a fifth of the time,
+    /// unless departures are rare; one that
+    /// sleeps leaves 60 us late on a CPU of its own, and 4 ms late on one where others work.
+    fn verdict(&self) -> Verdict {
+        let late_ns = match (self.spins, self.shared) {
+            (true, _) => 1_000,
+            (false, false) => 60_000,
+            (false, true) => 4_000_000,
+        };
+        let gap_ns = self.gap.as_nanos();
+        let is_dense = self.gap < Picos::from_millis(100);
+        let (_, mut health, mut conditions) = good();
+        let mut totals = totals(0, 0, 0);
+        let fill = |d: &mut IntervalData| {
+            (0..9_999).for_each(|i| {
+                d.event(&answer(i, i * gap_ns, i * gap_ns + late_ns, i * gap_ns + late_ns + 200_000))
+            })
+        };
+        add(&mut totals, fill);
+        totals.counters.offered = 9_999;
+        let share = (self.work / self.threads as f64).min(1.0);
+        let thread = ThreadHealth {
+            cpu_ns: (share * 1e10) as u64,
+            spun_ns: 0,
+            target_ran_ns: if self.shared { SECOND_NS } else { 0 },
+            target_waited_ns: if self.shared && self.spins && is_dense { 2 * SECOND_NS } else { 0 },
+            ..health.threads[0].clone()
+        };
+        health.threads = vec![thread; self.threads];
+        health.cores = vec![crate::health::CoreHealth::default(); self.cpus];
+        health.target_ran_ns = SECOND_NS;
+        conditions.load = Loop::Open { gap: Some(self.gap) };
+        (conditions.spins, conditions.cpus, conditions.weighed) = (self.spins, self.cpus as u32, None);
+        judge(&totals, &health, &conditions)
+    }
+
+    /// Where each of the things leads that this sentence advises.
+    fn follow(&self, advice: &str) -> Vec<(&'static str, Self)> {
+        let with = |threads| Self { threads, shared: self.shared || threads >= self.cpus, ..*self };
+        // In one sentence they go together.
+        let fewer = advice.contains("fewer --threads");
+        let threads = self.threads - usize::from(fewer);
+        let apart = Self { threads, shared: self.shared && threads >= self.cpus, ..*self };
+        let ways = [
+            ("--spin never", Self { spins: false, ..*self }),
+            ("--spin always", Self { spins: true, ..*self }),
+            ("add --threads", with(self.threads + 1)),
+            (if fewer { "fewer --threads" } else { "bind the target to other CPUs" }, apart),
+            ("lower --rate", Self { gap: self.gap.saturating_mul(10), work: self.work / 10.0, ..*self }),
+        ];
+        ways.into_iter().filter(|(words, _)| advice.contains(words)).collect()
+    }
+
+    /// Follows all advice to its ends. `given` is what was done to come here.
+    fn walk(self, given: &[&'static str]) {
+        let opposites = [("--spin never", "--spin always"), ("add --threads", "fewer --threads")];
+        for (one, other) in opposites {
+            assert!(!(given.contains(&one) && given.contains(&other)), "{given:?} leads to {self:?}");
+        }
+        assert!(given.len() < 8, "{given:?} leads nowhere: {self:?}");
+        for criterion in self.verdict().failing() {
+            if criterion.severity == Word::Valid {
+                continue;
+            }
+            let ways = self.follow(&criterion.advice);
+            assert!(!ways.is_empty(), "nothing to do: {}", criterion.advice);
+            for (words, next) in ways {
+                assert_ne!(next, self, "{words} changes nothing: {}", criterion.advice);
+                next.walk(&[given, &[words]].concat());
+            }
+        }
+    }
+}
+
+#[test]
+fn advice_that_is_followed_never_leads_to_its_opposite() {
+    for cpus in [1, 2, 4] {
+        for (threads, spins, gap_us, work) in (1..=cpus)
+            .flat_map(|threads| [false, true].map(|spins| (threads, spins)))
+            .flat_map(|(threads, spins)| {
+                [200, 1_000, 50_000]
+                    .into_iter()
+                    .flat_map(move |gap| [0.3, 0.97].map(|work| (threads, spins, gap, work)))
+            })
+        {
+            for shared in [false, true] {
+                // Where all CPUs have a thread, the target shares one.
+                if !shared && threads == cpus {
+                    continue;
+                }
+                Place { cpus, threads, spins, shared, gap: Picos::from_micros(gap_us), work }.walk(&[]);
+            }
+        }
+    }
+}
+
+#[test]
+fn on_a_cpu_that_the_target_has_too_spinning_is_no_advice() {
+    let advice = |cpus, spins, gap_us, shared| {
+        let place = Place { cpus, threads: 1, spins, shared, gap: Picos::from_micros(gap_us), work: 0.3 };
+        let verdict = place.verdict();
+        let failing = verdict.failing();
+        (failing[0].id, failing[0].advice.clone())
+    };
+    // One CPU: it says that this machine cannot.
+    for (spins, id) in [(true, Id::TargetWaited), (false, Id::LatenessP50)] {
+        let (failing, words) = advice(1, spins, 1_000, true);
+        assert_eq!(failing, id);
+        assert!(words.contains("another machine") && words.contains("lower --rate"), "{words}");
+        assert!(!words.contains("--spin"), "{words}");
+    }
+    // Two of which the target has one: apart from it, nothing else.
+    for (spins, id) in [(true, Id::TargetWaited), (false, Id::LatenessP50)] {
+        let (failing, words) = advice(2, spins, 1_000, true);
+        assert_eq!(failing, id);
+        assert!(words.contains("bind the target to other CPUs"), "{words}");
+        assert!(!words.contains("--spin") && !words.contains("--threads"), "{words}");
+    }
+    // With 50 ms between departures, 4 ms late do no harm.
+    let (failing, words) = advice(2, true, 50_000, true);
+    assert!(failing == Id::TargetWaited && words.contains("--spin never"), "{words}");
+    // Apart, a thread that sleeps may spin.
+    let (failing, words) = advice(2, false, 200, false);
+    assert!(failing == Id::LatenessP50 && words.contains("--spin always"), "{words}");
 }
 
 #[test]
@@ -129,7 +274,19 @@ fn the_machine_under_the_generator() {
     alone(Id::OthersWaited, Word::Degraded, "perhaps for the target", |_, h, _| {
         h.threads[0].others_waited_ns = 2_600_000_000;
     });
+    alone(Id::TargetUnseen, Word::Degraded, "came and went", |_, h, _| {
+        h.threads[0].target_unseen_ns = 500_000_000;
+    });
+    alone(Id::TargetUnseen, Word::Degraded, "hidden from tare", |_, h, _| {
+        h.threads[0].target_unseen_ns = 500_000_000;
+        h.hides_target = true;
+    });
+    alone(Id::TargetUnseen, Word::Degraded, "ignores SIGCHLD", |_, h, _| {
+        h.threads[0].target_unseen_ns = 500_000_000;
+        h.loses_children = true;
+    });
     alone(Id::HealthSamples, Word::Degraded, "/proc", |_, h, _| h.samples = 0);
+    alone(Id::TargetCrowded, Word::Valid, "bind the target", |_, h, _| h.target_crowded_ns = 600_000_000);
     alone(Id::PortsLeft, Word::Valid, "--source-ip", |_, h, _| h.ports_left_least = Some(63));
     alone(Id::DescriptorsLeft, Word::Valid, "ulimit -n", |_, h, _| h.descriptors_left_least = Some(15));
     // Others' work on the core matters only to a thread that waits for it: then both are said.

@@ -1,0 +1,151 @@
+//! Which processes of this machine are the target's: those with a socket that the run's connections may end at.
+
+use crate::procfs;
+use os::peers::{self, Peers};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// Found anew at each look; what is the target's once remains so.
+#[derive(Debug)]
+pub(super) struct Targets {
+    proc: PathBuf,
+    peers: Peers,
+    /// What the peers were at the last look.
+    addresses: BTreeSet<SocketAddr>,
+    ports: Vec<u16>,
+    /// The parts of them that are on this host, and those that a process which can be seen has a socket for.
+    here: BTreeSet<Place>,
+    found: BTreeSet<Place>,
+    processes: HashSet<u32>,
+    /// Sockets of a network namespace with such a place, for one look.
+    sockets: HashMap<PathBuf, HashMap<u64, Place>>,
+}
+
+/// Where a target listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Port(u16),
+    UnixSocket,
+}
+
+/// What a process is to the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Target,
+    /// Its sockets cannot be read, and no other process is the target.
+    PerhapsTarget,
+    Other,
+}
+
+impl Targets {
+    pub fn new(proc: &Path, peers: &Peers) -> Self {
+        Self {
+            proc: proc.to_owned(),
+            peers: peers.clone(),
+            addresses: BTreeSet::new(),
+            ports: Vec::new(),
+            here: BTreeSet::new(),
+            found: BTreeSet::new(),
+            processes: HashSet::new(),
+            sockets: HashMap::new(),
+        }
+    }
+
+    /// Begins a look: learns where connections go by now. If that is a place on this host for which no process
+    /// is known yet, all are asked.
+    pub fn refresh(&mut self) {
+        self.sockets.clear();
+        let known = self.peers.known();
+        if known.unix.is_some() {
+            self.here.insert(Place::UnixSocket);
+        }
+        for address in known.addresses.difference(&self.addresses) {
+            if !self.ports.contains(&address.port()) {
+                self.ports.push(address.port());
+            }
+            if peers::is_of_this_host(*address) {
+                self.here.insert(Place::Port(address.port()));
+            }
+        }
+        self.addresses = known.addresses;
+        if self.is_hidden() {
+            super::look::numbers(&self.proc).for_each(|pid| {
+                self.role(pid);
+            });
+        }
+        let proc = &self.proc;
+        self.processes.retain(|pid| proc.join(pid.to_string()).exists());
+    }
+
+    /// Whether the target, or a part of it, is on this host, and no process that can be seen is it.
+    pub fn is_hidden(&self) -> bool {
+        !self.here.is_subset(&self.found)
+    }
+
+    /// Whether connections go to this host at all.
+    pub fn is_here(&self) -> bool {
+        !self.here.is_empty()
+    }
+
+    /// Processes that are the target's.
+    pub fn processes(&self) -> &HashSet<u32> {
+        &self.processes
+    }
+
+    pub fn role(&mut self, pid: u32) -> Role {
+        if self.processes.contains(&pid) {
+            return Role::Target;
+        }
+        let process = self.proc.join(pid.to_string());
+        let Ok(descriptors) = std::fs::read_dir(process.join("fd")) else {
+            return if self.is_hidden() { Role::PerhapsTarget } else { Role::Other };
+        };
+        let (sockets, is_own_namespace) = self.sockets_of(&process);
+        if sockets.is_empty() {
+            return Role::Other;
+        }
+        let place = |path: &Path| {
+            let link = std::fs::read_link(path).ok()?;
+            let inode = link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?;
+            sockets.get(&inode.parse().ok()?).copied()
+        };
+        let places: BTreeSet<Place> =
+            descriptors.flatten().filter_map(|descriptor| place(&descriptor.path())).collect();
+        if places.is_empty() {
+            return Role::Other;
+        }
+        if is_own_namespace {
+            self.found.extend(places);
+        }
+        self.processes.insert(pid);
+        Role::Target
+    }
+
+    /// Inodes of sockets at the target's places in the network namespace of a process, and whether that is this
+    /// program's.
+    fn sockets_of(&mut self, process: &Path) -> (&HashMap<u64, Place>, bool) {
+        let namespace = std::fs::read_link(process.join("ns/net"));
+        let is_own = match (&namespace, std::fs::read_link(self.proc.join("self/ns/net"))) {
+            (Ok(its), Ok(own)) => *its == own,
+            _ => true,
+        };
+        let known = self.peers.known();
+        let ports = &self.ports;
+        let read = || {
+            let table = |name: &str| std::fs::read_to_string(process.join(name)).unwrap_or_default();
+            let mut sockets = HashMap::new();
+            for name in ["net/tcp", "net/tcp6"].iter().filter(|_| !ports.is_empty()) {
+                let found = procfs::sockets_on(&table(name), ports);
+                sockets.extend(found.into_iter().map(|(port, inode)| (inode, Place::Port(port))));
+            }
+            if let Some(path) = &known.unix {
+                let found = procfs::sockets_at(&table("net/unix"), path);
+                sockets.extend(found.into_iter().map(|inode| (inode, Place::UnixSocket)));
+            }
+            sockets
+        };
+        let key = namespace.unwrap_or_else(|_| process.to_owned());
+        (self.sockets.entry(key).or_insert_with(read), is_own)
+    }
+}
