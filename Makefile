@@ -20,7 +20,7 @@ NEEDS_PACKET_PEERS := ip=iproute2 ethtool=ethtool taskset=util-linux sysctl=proc
 	dpdk-testpmd=dpdk-dev iperf3=iperf3 tcpdump=tcpdump dumpcap=wireshark-common xdp-filter=xdp-tools nft=nftables
 
 FUZZ_TARGETS := http_response target_url request_line plan_toml limits result_json hlog run_folder frame frames_toml captures rules \
-	redirects connect_answer chunks pcapng_blocks module_reports
+	redirects connect_answer chunks pcapng_blocks module_reports tcp_step
 FUZZ_SECONDS := 20
 SOAK_SECONDS := 3600
 

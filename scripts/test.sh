@@ -8,7 +8,8 @@
 # hardware's tests that have passed before with the same sources and tools (scripts/hdl_test.sh).
 #
 #   cargo builds          tests of the crates      system tests
-#   tools, module-sim ─►  tests of the hardware, with the CPU time that nothing else wants; they stand still while a test measures time
+#                         tests that only compute ┐ with the CPU time that nothing else wants;
+#   tools, module-sim ─►  tests of the hardware   ┘ they stand still while a test measures time
 set -u
 cd "$(dirname "$0")/.."
 
@@ -16,13 +17,14 @@ target=${CARGO_TARGET_DIR:-target}
 log=$(mktemp)
 prepared=$(mktemp)
 hardware=$(mktemp)
+computed=$(mktemp)
 status=$(mktemp)
 # What tests say that could not show what they are for: the words of a test that passes are not shown.
 TARE_SKIPPED=$(mktemp)
 export TARE_SKIPPED
 mark=
 beside=
-trap 'rm -f "$log" "$prepared" "$hardware" "$status" "$TARE_SKIPPED"; [ -z "$mark" ] || kill "$mark" 2>/dev/null; [ -z "$beside" ] || kill -- "-$beside" 2>/dev/null' EXIT
+trap 'rm -f "$log" "$prepared" "$hardware" "$computed" "$status" "$TARE_SKIPPED"; [ -z "$mark" ] || kill "$mark" 2>/dev/null; [ -z "$beside" ] || kill -- "-$beside" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM HUP
 
 # What is said goes to a file, and is shown from there: a pipe would stay open, and be waited for, as long as
@@ -44,11 +46,17 @@ beside=$!
     until tail -n 1 "$prepared" | grep -qxE 'prepared|failed'; do sleep 0.2; done
     sed '$d' "$prepared"
     if [ "$(cat "$status")" -eq 0 ] && tail -n 1 "$prepared" | grep -qx prepared; then
-        cargo test --release --workspace --exclude tare-system-tests --no-fail-fast
+        # These two take a minute and a half of CPU time, and look at no clock.
+        scripts/beside.py "$target/release" cargo test --release -p tare-filter -p tare-stats --no-fail-fast >"$computed" 2>&1 </dev/null &
+        computes=$!
+        RUST_TEST_THREADS=4 cargo test --release --workspace --exclude tare-system-tests --exclude tare-filter --exclude tare-stats --no-fail-fast
         crates=$?
         # Each test waits in a thread for its turn (tests/src/lock.rs).
         RUST_TEST_THREADS=64 cargo test --release --package tare-system-tests --no-fail-fast
+        crates=$((crates + $?))
+        wait $computes
         echo $((crates + $?)) >"$status"
+        cat "$computed"
     else
         echo 1 >"$status"
     fi

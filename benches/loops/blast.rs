@@ -38,8 +38,9 @@ fn main() {
     let engine = http::Engine::prepare(plan, clock::HostClock::calibrate()).expect("the engine is ready");
     let facts = engine.facts();
     let count = Count::default();
-    let running =
-        engine.start(Arc::default(), |_| vec![count.clone(); facts.threads as usize]).expect("threads start");
+    let running = engine
+        .start(Arc::new(http::control()), |_| vec![count.clone(); facts.threads as usize])
+        .expect("threads start");
     let (notes, bad) = running.join();
     let counts: Vec<u64> = count.0.iter().map(|c| c.load(Ordering::Relaxed)).collect();
     println!("done {} failed {} missed {} cut off {}", counts[0], counts[1], counts[2], counts[3]);

@@ -6,6 +6,7 @@
 //! interruptions.
 
 use measure::{IntervalRow, Probe, Settings, recorders};
+use os::peers::Peers;
 use units::{Bytes, EngineCounters, Event, Group, Instant, Outcome, Picos, Record};
 
 const CHUNK: u64 = 4_096;
@@ -72,7 +73,7 @@ fn main() {
 /// What the collector pays for one row with a look at the generator itself, with one engine thread.
 fn probe_cost() {
     let (mut collector, mut recorder) = recorders(Settings::from_origin(Instant::EPOCH));
-    collector.watch(Probe::new(Instant::EPOCH, 1, &[]));
+    collector.watch(Probe::new(Instant::EPOCH, 1, &Peers::default()));
     let mut costs = Vec::new();
     for second in 1..100 {
         let now = Instant::EPOCH + Picos::from_secs(second);

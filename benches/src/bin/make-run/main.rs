@@ -126,6 +126,7 @@ fn conditions(options: &Options) -> Conditions {
         clock_refused: None,
         spins: options.kind != Kind::Errors,
         cpus: 2,
+        pinned: false,
         parallel: Some(64),
         sinks: None,
         frames: None,
