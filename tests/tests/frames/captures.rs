@@ -161,8 +161,12 @@ impl Capturer {
         capturer
     }
 
-    fn end(mut self) {
-        std::thread::sleep(Duration::from_millis(700));
+    /// Ends it when `file` has so many bytes: what it has not read by then, it throws away.
+    fn end(mut self, file: &Path, least: usize) {
+        let until = Instant::now() + Duration::from_secs(5);
+        while std::fs::metadata(file).map_or(0, |m| m.len()) < least as u64 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         let pid = rustix::process::Pid::from_child(&self.0);
         rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
         let _ = self.0.wait();
@@ -245,7 +249,7 @@ fn what_tcpdump_and_dumpcap_write_is_read_and_equals_a_record_of_the_same_wire()
                 receiver.receive(64, &mut |f| seen.push(f.data.to_vec())).expect("frames");
             }
         }
-        capturer.end();
+        capturer.end(&theirs, sent.iter().map(|frame| frame.len() + 16).sum());
         drop(receiver);
         assert_eq!(Reader::open(&theirs).expect("a capture").format(), format);
         let (theirs, ours) = (read(&theirs), read(&ours));

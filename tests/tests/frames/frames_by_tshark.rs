@@ -7,8 +7,7 @@
 //!
 //! tshark checks all checksums here, and its expert may say nothing above a chat (severity 0x200000).
 
-use plan::Place;
-use plan::packets::frames::{self, FrameSource, FramesFile};
+use plan::packets::frames::{FrameSource, FramesFile};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -39,8 +38,7 @@ fn by(field: &'static str, value: impl Fn(u64) -> String + 'static) -> Expected 
 /// The template that `[frames]` in TOML makes.
 fn template(toml: &str) -> Template {
     let file: FramesFile = toml::from_str(toml).unwrap_or_else(|error| panic!("{toml}: {error}"));
-    let place = |field: &str| Place { field: field.to_owned(), flag: None, line: None };
-    let frames = frames::resolve(&file, &place).unwrap_or_else(|error| panic!("{toml}: {error}"));
+    let frames = file.resolve().unwrap_or_else(|error| panic!("{toml}: {error}"));
     let FrameSource::Made { spec, .. } = frames.source() else { panic!("{toml}: not made") };
     Template::build(spec).unwrap_or_else(|error| panic!("{toml}: {error}"))
 }

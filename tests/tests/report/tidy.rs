@@ -9,7 +9,7 @@ const WIDTH: usize = 112;
 const LENGTH: usize = 500;
 
 /// Crates from the bottom up. Each may use only those that stand before it; ARCHITECTURE.md draws the same.
-const LAYERS: [&str; 28] = [
+const LAYERS: [&str; 29] = [
     "features",
     "units",
     "os",
@@ -17,6 +17,7 @@ const LAYERS: [&str; 28] = [
     "stats",
     "clock",
     "wire",
+    "tcp",
     "filter",
     "plan",
     "schedule",
@@ -41,7 +42,7 @@ const LAYERS: [&str; 28] = [
 ];
 
 /// What no crate may use although it stands below it.
-const NEVER: [(&str, &[&str]); 7] = [
+const NEVER: [(&str, &[&str]); 8] = [
     // An engine knows neither what is kept nor how it is shown.
     ("http", &["store", "report", "sinks"]),
     ("packet", &["store", "report", "sinks"]),
@@ -53,20 +54,18 @@ const NEVER: [(&str, &[&str]); 7] = [
     ("predict", &["weigh", "doctor"]),
     // It never reads a clock.
     ("schedule", &["clock"]),
+    // It is a pure function of its arguments.
+    ("tcp", &["os", "bpf", "stats", "clock"]),
 ];
 
 /// Lines that are wider; most are comments. They may only become fewer.
-const WIDE: usize = 213;
+const WIDE: usize = 208;
 
 /// Files of more than [`LENGTH`] lines, and the most that each may have. They may only shrink.
-const LONG: [(&str, usize); 23] = [
+const LONG: [(&str, usize); 17] = [
     ("crates/doctor/src/tests.rs", 890),
     ("crates/target/src/conn.rs", 502),
     ("crates/measure/src/judge/tests.rs", 508),
-    ("crates/packet/src/send/job.rs", 687),
-    ("crates/packet/src/sweep/job.rs", 712),
-    ("crates/plan/src/packets/send.rs", 769),
-    ("crates/plan/src/packets/sweep.rs", 507),
     ("crates/plan/src/template.rs", 541),
     ("crates/plan/src/tests.rs", 546),
     ("crates/port/src/fpga/link.rs", 522),
@@ -75,9 +74,7 @@ const LONG: [(&str, usize); 23] = [
     ("crates/port/src/live/program.rs", 561),
     ("crates/report/src/charts.rs", 534),
     ("crates/report/src/text.rs", 577),
-    ("crates/run/src/load.rs", 526),
     ("crates/sinks/tests/redis.rs", 514),
-    ("crates/store/src/schema.rs", 641),
     ("crates/wire/src/template/tests.rs", 524),
     ("tests/tests/frames/send.rs", 707),
     ("tests/tests/http/http_as_curl.rs", 554),

@@ -94,7 +94,7 @@ impl PaceArgs {
             relative: self.relative.then_some(true),
             duration: typed(&self.duration),
             cpus: typed(&self.cpus),
-            priority: typed(&self.priority),
+            priority: self.priority.clone(),
             valve: self.no_valve.then_some(false),
             line: typed(&self.line),
         };

@@ -143,7 +143,7 @@ impl SweepArgs {
             rest: typed(&self.rest),
             rfc2544: self.rfc2544.then_some(true),
             cpus: typed(&self.cpus),
-            priority: typed(&self.priority),
+            priority: self.priority.clone(),
             line: typed(&self.line),
         };
         self.frames.fill(&mut file.frames);

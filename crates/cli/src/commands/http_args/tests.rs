@@ -2,7 +2,7 @@
 
 use super::HttpArgs;
 use clap::{CommandFactory, Parser};
-use plan::{Body, FIELDS, Load, Order, Plan, PlanFile, Shape, Source, TlsVersion};
+use plan::{Body, Load, Order, Plan, PlanFile, Shape, Source, TlsVersion};
 use units::Picos;
 
 #[derive(Parser, Debug)]
@@ -129,21 +129,6 @@ fn the_rest_of_the_flags_arrive_too() {
     assert_eq!(plan("http://h/ --pipeline 4").unwrap().connection.pipeline, 4);
     assert_eq!(plan("http://h/ --http 1.0 --tls-max 1.2").unwrap().tls.max_version, TlsVersion::Tls12);
     assert_eq!(plan("http://h/").unwrap().stop.duration, Some(Picos::from_secs(10)));
-}
-
-/// What stands in `FIELDS` as a flag must be one, or messages would name flags that do not exist.
-#[test]
-fn messages_name_flags_that_exist() {
-    let command = Command::command();
-    let known: Vec<String> =
-        command.get_arguments().filter_map(|arg| arg.get_long()).map(|l| format!("--{l}")).collect();
-    for (field, flags) in FIELDS {
-        for flag in
-            flags.split('/').map(|flag| flag.split(' ').next().unwrap()).filter(|f| f.starts_with("--"))
-        {
-            assert!(known.contains(&flag.to_owned()), "{field} names {flag}");
-        }
-    }
 }
 
 #[test]
