@@ -66,11 +66,6 @@ impl Process {
         status_kib(self.pid(), "RssAnon:")
     }
 
-    /// All resident memory in KiB, shared libraries and mapped files included.
-    pub fn rss_kib(&self) -> Option<u64> {
-        status_kib(self.pid(), "VmRSS:")
-    }
-
     /// Waits until the process has a handler for this signal, or has ended.
     pub fn wait_for_heeding(&self, signal: Signal) {
         let status = format!("/proc/{}/status", self.pid());
