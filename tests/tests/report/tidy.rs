@@ -9,7 +9,7 @@ const WIDTH: usize = 112;
 const LENGTH: usize = 500;
 
 /// Crates from the bottom up. Each may use only those that stand before it; ARCHITECTURE.md draws the same.
-const LAYERS: [&str; 29] = [
+const LAYERS: [&str; 30] = [
     "features",
     "units",
     "os",
@@ -22,6 +22,7 @@ const LAYERS: [&str; 29] = [
     "plan",
     "schedule",
     "port",
+    "station",
     "bed",
     "target",
     "measure",
