@@ -42,9 +42,9 @@ def rust():
     for number, (name, means) in enumerate(SPEC["states"].items()):
         out += [f"    /// {sentence(means)}"] + ["    #[default]"] * (number == 0) + [f"    {camel(name)} = {number},"]
     out += ["}", "", "/// Bits of a record.", "#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]"]
-    out += ["pub struct Flags(u16);", "", "impl Flags {"]
+    out += ["pub struct Flags([u8; 3]);", "", "impl Flags {"]
     for bit, (name, means) in enumerate(SPEC["flags"].items()):
-        out += [f"    /// {sentence(means)}", f"    pub const {name.upper()}: Self = Self(1 << {bit});"]
+        out += [f"    /// {sentence(means)}", f"    pub const {name.upper()}: Self = Self::of(1 << {bit});"]
     out += [
         "",
         "    /// All of them, by bit, with the names that the specification gives.",
@@ -53,15 +53,24 @@ def rust():
         "    ];",
         "",
         "    pub const fn contains(self, other: Self) -> bool {",
-        "        self.0 & other.0 == other.0",
+        "        self.bits() & other.bits() == other.bits()",
         "    }",
         "",
         "    pub const fn with(self, other: Self) -> Self {",
-        "        Self(self.0 | other.0)",
+        "        Self::of(self.bits() | other.bits())",
         "    }",
         "",
         "    pub const fn without(self, other: Self) -> Self {",
-        "        Self(self.0 & !other.0)",
+        "        Self::of(self.bits() & !other.bits())",
+        "    }",
+        "",
+        "    const fn of(bits: u32) -> Self {",
+        "        let [a, b, c, _] = bits.to_le_bytes();",
+        "        Self([a, b, c])",
+        "    }",
+        "",
+        "    const fn bits(self) -> u32 {",
+        "        u32::from_le_bytes([self.0[0], self.0[1], self.0[2], 0])",
         "    }",
         "}",
     ]
@@ -127,14 +136,26 @@ SYN-RECEIVED.
 PROSE = """
 ## How it behaves
 
-**Requests.** The owner sends one request at a time, of at most 65 535 bytes. One segment is in flight; a longer request
-goes in several, each after the ACK of the one before. Therefore there is no congestion window: one segment is never
-more than the loss window of RFC 5681. Each request ends as exactly one of done, failed or cut off.
+**Requests.** The owner sends one request at a time, of at most 65 535 bytes. Each request ends as exactly one of done,
+failed or cut off. By default one segment is in flight, and a longer request goes in several, each after the ACK of the
+one before: one segment is never more than the loss window of RFC 5681, so no congestion window is computed.
+
+**Bursts.** `Path::burst` says how many full segments may be in flight at once. `send` sends the first one. The others
+leave one for each flush, and the owner repeats the flush while the record wants it. A later segment leaves only if it
+is full or the end of the request, and if it fits the peer's window. The timer runs for the first segment in flight, and
+only the first of a flight is measured. After a timeout, or after the third duplicate ACK, the first segment is sent
+again. Then each ACK lets one segment go, until all that was in flight is acknowledged, and the burst starts again.
+There is no congestion window: a burst that the path cannot carry is lost again and again. RFC 6928 begins with ten.
 
 **Responses** are not stored. Bytes in order are announced as a range of the segment that brought them. Bytes ahead of
 a hole are announced, too, and counted in one interval. When the hole is filled, the interval is in order. Bytes of a
-second hole are dropped and counted; the peer sends them again. The receive window therefore never closes. The interval
-is the SACK block that is sent.
+second hole are dropped and counted; the peer sends them again. The interval is the SACK block that is sent. The receive
+window never closes by itself.
+
+**A slow owner** closes the window: the next ACK announces zero, and the peer stops. Bytes that the peer had in flight
+are still announced, because the window had offered them; dropping them would cost the peer a timeout. The owner must
+be able to hold them. A single byte at the next number is a probe of the closed window: it is not taken, and an ACK is
+owed. The probe's ACK, window and RST count. When the owner opens the window, an ACK announces it in the same step.
 
 **ACKs** are owed and not sent. The owner flushes once per batch, so segments of one batch share an ACK, and a request
 carries it for free. An ACK is owed now for a hole, a filled hole, the second full segment, FIN, and repeated data. Else
@@ -163,7 +184,10 @@ SYN. After its own TIME_WAIT the record is free, and the port stays in quarantin
 | 9293: urgent data | read in line | no application uses it |
 | 9293: hard ICMP errors abort | only during the handshake | RFC 5927; as Linux |
 | 9293: an ACK or RST stands at SND.NXT | at the end of the window if that comes first | as Linux; else it is dropped |
-| 5681: slow start, fast retransmit | none | one segment in flight |
+| 5681: slow start, congestion avoidance | none; a burst of fixed size, one segment after a loss | the owner chooses the load |
+| 5681: fast recovery sends new data | not before all that was in flight is acknowledged | one flag instead of numbers |
+| 6298: a round-trip time in each round trip | one for each flight that starts with nothing out | a request is at most 64 KiB |
+| 9293: the window should not shrink | it does when the owner closes it; what it had offered is still taken | the peer stops at once |
 | 6298: RTO of at least 1 s | SRTT + at least 200 ms | as Linux, so that results compare |
 | 6298: RTO of 3 s after a repeated SYN | only if the path has no round-trip time | other connections measured it |
 | 5961: oldest acceptable ACK | MAX.SND.WND rounded up to a power of two | five bits instead of 30 |

@@ -280,3 +280,128 @@ case("smaller segments", OUT | {"left": 1460, "in_flight": 1460}, {"kind": "mtu"
      {"mss": 1360, "retransmitted": True, "deadline": 11_000}, [("mss_lowered", 1360), ("retransmitted",)],
      sent("ACK", 1000, 5000, [1460, 1360]))  # fmt: skip
 case("ICMP that quotes nothing in flight", OUT, {"kind": "mtu", "mss": 600, "seq": 1100}, {}, [("dropped", "icmp")])
+
+# Several segments in flight: a path of four. Two are out, of 1460 bytes each, and 5000 bytes are left.
+FOUR = {"burst": 4}
+TWO = OUT | {"left": 5000, "in_flight": 2920, "more": True}
+FULL = TWO | {"left": 10_000, "in_flight": 5840, "more": False}
+FLUSH = {"kind": "flush"}
+case("the third of four segments", TWO, FLUSH, {"in_flight": 4380}, out=sent("ACK", 3920, 5000, [2080, 1460]), path=FOUR)
+case("the end of the request", TWO | {"in_flight": 4380}, FLUSH, {"in_flight": 5000, "more": False},
+     out=sent("PSH+ACK", 5380, 5000, [620, 620]), path=FOUR)  # fmt: skip
+case("the next segment across the wrap", TWO | {"snd_una": 0xFFFF_FB50}, FLUSH, {"in_flight": 4380},
+     out=sent("ACK", 1720, 5000, [2080, 1460]), path=FOUR)  # fmt: skip
+case("the next segment carries the ACK", TWO | OWED | {"unacked": 7}, FLUSH,
+     {"in_flight": 4380, "ack_due": False, "ack_now": False, "unacked": 0},
+     out=sent("ACK", 3920, 5000, [2080, 1460]), path=FOUR)  # fmt: skip
+case("four are out", FULL, FLUSH, {}, path=FOUR)
+case("the window takes the third segment", TWO | {"snd_wnd": 4380}, FLUSH, {"in_flight": 4380, "more": False},
+     out=sent("ACK", 3920, 5000, [2080, 1460]), path=FOUR)  # fmt: skip
+case("the window takes no third segment", TWO | {"snd_wnd": 4379, "more": False}, FLUSH, {}, path=FOUR)
+case("two are out, where one may be", TWO, FLUSH, {"more": False}, path={"burst": 1})
+case("the first of several is sent", OPEN, {"kind": "send", "length": 5000},
+     {"left": 5000, "in_flight": 1460, "asked": True, "timed": True, "deadline": 11_000, "sent": NOW, "more": True},
+     out=sent("ACK", 1000, 5000, [5000, 1460]), path=FOUR)  # fmt: skip
+
+# An ACK lets the next one leave. The round trip of the first is measured, and of no other.
+case("the first of four is acknowledged", FULL, segment("ACK", 5000, 2460),
+     {"snd_una": 2460, "left": 8540, "in_flight": 4380, "untimed": True, "deadline": 11_000, "more": True},
+     [("rtt", 30_000)], path=FOUR)  # fmt: skip
+case("the second of four is acknowledged", FULL | {"untimed": True, "backoff": 1}, segment("ACK", 5000, 2460),
+     {"snd_una": 2460, "left": 8540, "in_flight": 4380, "backoff": 0, "deadline": 11_000, "more": True},
+     path=FOUR)  # fmt: skip
+case("all of several are acknowledged", TWO | {"left": 2920, "untimed": True, "more": False}, segment("ACK", 5000, 3920),
+     {"snd_una": 3920, "left": 0, "in_flight": 0, "untimed": False, "timed": False, "deadline": 0}, [("acked",)],
+     path=FOUR)  # fmt: skip
+
+# Three duplicate ACKs: the first segment was lost (RFC 5681, 3.2). Then one segment at a time.
+case("a first duplicate ACK", FULL, segment("ACK", 5000, 1000), {"retries": 1}, path=FOUR)
+case("a third duplicate ACK", FULL | {"retries": 2}, segment("ACK", 5000, 1000),
+     {"retries": 1, "retransmitted": True, "deadline": 11_000}, [("retransmitted",)],
+     sent("ACK", 1000, 5000, [10_000, 1460]), path=FOUR)  # fmt: skip
+case("a third duplicate ACK before the burst is out", TWO | {"retries": 2}, segment("ACK", 5000, 1000),
+     {"retries": 1, "retransmitted": True, "deadline": 11_000, "more": False}, [("retransmitted",)],
+     sent("ACK", 1000, 5000, [5000, 1460]), path=FOUR)  # fmt: skip
+case("a fourth duplicate ACK", FULL | {"retries": 1, "retransmitted": True}, segment("ACK", 5000, 1000), {}, path=FOUR)
+case("a new window is no duplicate", FULL | {"retries": 2}, segment("ACK", 5000, 1000, window=8000),
+     {"snd_wnd": 8000}, path=FOUR)  # fmt: skip
+case("text is no duplicate", FULL | {"retries": 2}, segment("ACK", 5000, 1000, 10),
+     {"rcv_nxt": 5010, "unacked": 10, "ack_due": True, "ack_by": 10_040}, [("data", 0, 10)], path=FOUR)  # fmt: skip
+case("with SACK, a new window and a block", FULL | {"retries": 2, "sack": True},
+     segment("ACK", 5000, 1000, window=8000, sack=[2460, 6840]),
+     {"snd_wnd": 8000, "retries": 1, "retransmitted": True, "deadline": 11_000}, [("retransmitted",)],
+     sent("ACK", 1000, 5000, [10_000, 1460]), path=FOUR)  # fmt: skip
+case("with SACK, a block that was acknowledged", FULL | {"retries": 2, "sack": True},
+     segment("ACK", 5000, 1000, sack=[900, 1000]), {}, path=FOUR)  # fmt: skip
+case("one segment has no duplicates", FULL | {"in_flight": 1460, "retries": 0, "more": True},
+     segment("ACK", 5000, 1000), {}, path=FOUR)  # fmt: skip
+case("several are out, late", TWO | {"deadline": 10_000}, {"kind": "timer"},
+     {"retransmitted": True, "retries": 1, "backoff": 1, "deadline": 12_000, "more": False}, [("retransmitted",)],
+     sent("ACK", 1000, 5000, [5000, 1460]), path=FOUR)  # fmt: skip
+LOST = FULL | {"retransmitted": True, "retries": 1, "backoff": 1}
+case("after a loss, one for each ACK", LOST, segment("ACK", 5000, 2460),
+     {"snd_una": 2460, "left": 8540, "in_flight": 4380, "retries": 0, "untimed": True, "deadline": 12_000},
+     [("retransmitted",)], sent("ACK", 2460, 5000, [8540, 1460]), path=FOUR)  # fmt: skip
+case("after a loss, all is acknowledged", LOST | {"untimed": True}, segment("ACK", 5000, 6840),
+     {"snd_una": 6840, "left": 4160, "in_flight": 1460, "retransmitted": False, "retries": 0, "untimed": False,
+      "sent": NOW, "deadline": 12_000, "more": True},
+     out=sent("ACK", 6840, 5000, [4160, 1460]), path=FOUR)  # fmt: skip
+case("after a loss, all is acknowledged across the wrap", LOST | {"snd_una": 0xFFFF_F000}, segment("ACK", 5000, 1744),
+     {"snd_una": 1744, "left": 4160, "in_flight": 1460, "retransmitted": False, "retries": 0, "sent": NOW,
+      "deadline": 12_000, "more": True},
+     out=sent("ACK", 1744, 5000, [4160, 1460]), path=FOUR)  # fmt: skip
+
+# FIN behind several segments.
+LEFT = TWO | {"left": 2920, "more": False}
+case("close while several are out", LEFT, {"kind": "close"},
+     {"state": "FIN_WAIT_1", "asked": False, "fin_due": True, "limited": True, "limit": 70_000, "more": True},
+     [("cut_off",)], path=FOUR)  # fmt: skip
+ENDING = LEFT | {"state": "FIN_WAIT_1", "fin_due": True, "more": True}
+case("FIN alone behind several", ENDING, FLUSH, {"fin_out": True, "more": False}, out=sent("FIN+ACK", 3920, 5000),
+     path=FOUR)  # fmt: skip
+case("FIN with the end behind several", ENDING | {"left": 4000}, FLUSH,
+     {"in_flight": 4000, "fin_out": True, "more": False}, out=sent("FIN+PSH+ACK", 3920, 5000, [1080, 1080]),
+     path=FOUR)  # fmt: skip
+case("the end behind several and no room for FIN", ENDING | {"left": 4000, "snd_wnd": 4000}, FLUSH,
+     {"in_flight": 4000, "more": False}, out=sent("PSH+ACK", 3920, 5000, [1080, 1080]), path=FOUR)  # fmt: skip
+case("FIN is sent again with the last of several", ENDING | {"fin_out": True, "more": False, "deadline": 10_000},
+     {"kind": "timer"}, {"retransmitted": True, "retries": 1, "backoff": 1, "deadline": 12_000}, [("retransmitted",)],
+     sent("ACK", 1000, 5000, [2920, 1460]), path=FOUR)  # fmt: skip
+
+# The peer's window closes while several are out; probes; it opens: what was out goes again, one at a time.
+case("the window closes on several", TWO, segment("ACK", 5000, 1000, window=0),
+     {"snd_wnd": 0, "persist": True, "deadline": 11_000, "more": False}, [("blocked",)], path=FOUR)  # fmt: skip
+HELD = TWO | {"snd_wnd": 0, "persist": True, "deadline": 10_000, "more": False}
+case("a probe while several are out", HELD, {"kind": "timer"},
+     {"retransmitted": True, "backoff": 1, "deadline": 12_000}, [("probed",)], sent("ACK", 1000, 5000, [5000, 1]),
+     path=FOUR)  # fmt: skip
+case("the window opens again", HELD | {"retransmitted": True, "backoff": 1}, segment("ACK", 5000, 1000),
+     {"snd_wnd": 8192, "persist": False, "backoff": 0, "deadline": 11_000}, [("unblocked",), ("retransmitted",)],
+     sent("ACK", 1000, 5000, [5000, 1460]), path=FOUR)  # fmt: skip
+case("smaller segments, several out", TWO, {"kind": "mtu", "mss": 1360, "seq": 3000},
+     {"mss": 1360, "retransmitted": True, "deadline": 11_000, "more": False},
+     [("mss_lowered", 1360), ("retransmitted",)], sent("ACK", 1000, 5000, [5000, 1360]), path=FOUR)  # fmt: skip
+
+# The owner takes nothing, and again. A byte at the next number is a probe; its ACK counts, and so does RST.
+SHUT = OPEN | {"shut": True}
+case("the owner closes the window", OPEN, {"kind": "window", "open": False}, OWED | {"shut": True})
+case("the owner closes it again", SHUT, {"kind": "window", "open": False}, {})
+case("the ACK of a closed window", SHUT | OWED, FLUSH, {"ack_due": False, "ack_now": False},
+     out=sent("ACK", 1000, 5000, window=0))  # fmt: skip
+case("the owner opens the window", SHUT | OWED | {"unacked": 7}, {"kind": "window", "open": True},
+     {"shut": False, "ack_due": False, "ack_now": False, "unacked": 0}, out=sent("ACK", 1000, 5000))  # fmt: skip
+case("the owner opens an open window", OPEN, {"kind": "window", "open": True}, {})
+case("a probe of the closed window", SHUT, segment("ACK", 5000, 1000, 1), OWED, [("dropped", "probe")])
+case("a probe that acknowledges", OUT | {"shut": True}, segment("ACK", 5000, 1100, 1),
+     OWED | {"snd_una": 1100, "left": 0, "in_flight": 0, "timed": False, "deadline": 0},
+     [("rtt", 30_000), ("acked",), ("dropped", "probe")])  # fmt: skip
+case("a probe at the wrap", SHUT | {"rcv_nxt": 0xFFFF_FFFF, "snd_wl1": 0xFFFF_FFFF},
+     segment("ACK", 0xFFFF_FFFF, 1000, 1), OWED, [("dropped", "probe")])  # fmt: skip
+case("a probe of Linux", SHUT, segment("ACK", 4999, 1000), CHALLENGED, [("challenged",), ("dropped", "outside")])
+case("what was in flight when the window closed", SHUT, segment("ACK", 5000, 1000, 100),
+     {"rcv_nxt": 5100, "unacked": 100, "ack_due": True, "ack_by": 10_040}, [("data", 0, 100)])  # fmt: skip
+case("RST into a closed window", SHUT, segment("RST", 5000), after(1000), [("closed", "reset")], fresh=True)
+case("FIN into a closed window", CLOSED_HERE | {"shut": True}, segment("FIN+ACK", 5000, 1000),
+     OWED | {"state": "CLOSING", "rcv_nxt": 5001, "unacked": 1}, [("ended",)])  # fmt: skip
+case("a request while the window is closed", SHUT, {"kind": "send", "length": 100},
+     OUT | {"deadline": 11_000, "sent": NOW}, out=sent("PSH+ACK", 1000, 5000, [100, 100], window=0))  # fmt: skip

@@ -21,7 +21,7 @@ for _row in SPEC["row"]:
     for _state in _row["in"]:
         ROWS.setdefault((_row["on"], _row.get("stage"), _state), []).append(_row)
 PATH = {
-    "srtt": 0, "rttvar": 0, "mss": 1460, "send_mss": 1460, "default_mss": 536, "shift": 7,
+    "srtt": 0, "rttvar": 0, "mss": 1460, "send_mss": 1460, "default_mss": 536, "burst": 1, "shift": 7,
     "stamps": True, "sack": True, "stamp_offset": 0, "quarantine": 1000,
 }  # fmt: skip
 
@@ -77,13 +77,38 @@ class Model:
     def rcv_wnd(self):
         return 65535 << self.path["shift"] if self.r["scaled"] else 65535
 
+    def following(self):
+        """The segment that may follow what is in flight: its text, and whether it has FIN."""
+        r = self.r
+        if r["state"] not in ("ESTABLISHED", "FIN_WAIT_1", "CLOSING", "LAST_ACK") or self.path["burst"] < 2:
+            return None
+        if r["in_flight"] == 0 or r["fin_out"] or r["retransmitted"] or r["persist"]:
+            return None
+        usable = r["snd_wnd"] - r["in_flight"]
+        rest = r["left"] - r["in_flight"]
+        n = min(rest, self.room())
+        if n > usable or (n > 0 and r["in_flight"] + n > self.path["burst"] * r["mss"]):
+            return None
+        fin = r["fin_due"] and n == rest and n < usable
+        return (n, fin) if n or fin else None
+
+    def is_duplicate(self):
+        r, s = self.r, self.seg
+        if r["retransmitted"] or r["persist"] or self.path["burst"] < 2 or r["in_flight"] <= r["mss"]:
+            return False
+        if s["len"] or s["fin"] or s["ack_nr"] != r["snd_una"]:
+            return False
+        if r["sack"]:
+            return "sack" in s["options"] and after(s["options"]["sack"][1], s["ack_nr"])
+        return s["window"] << r["shift"] == r["snd_wnd"]
+
     def passed(self, time):
         return distance(self.ms, time) >= 0
 
     def names(self):
         r, e = self.r, self.event
         names = r | {"add": add, "before": before, "after": after, "passed": self.passed, "snd_nxt": self.snd_nxt()}
-        names |= {"mss_of": self.mss_of}
+        names |= {"mss_of": self.mss_of, "may_more": self.following() is not None, "open": e.get("open", False)}
         if e["kind"] == "send":
             names |= {"length": e["length"], "close": e.get("close", False)}
         if e["kind"] in ("unreachable", "mtu"):
@@ -105,7 +130,7 @@ class Model:
                 "has_ts": "ts" in s["options"], "tsval": s["options"].get("ts", [0])[0],
                 "rcv_wnd": wnd, "snd_una_was": self.una_was, "text_end": add(r["rcv_nxt"], text_end),
                 "fin_acked": r["fin_out"] and s["ack_nr"] == self.snd_nxt(),
-                "hole": lambda: apart,
+                "hole": lambda: apart, "duplicate": self.is_duplicate(),
                 "fin_next": (s["fin"] and whole and begins + s["len"] == 0) or self.fin_reached,
             }  # fmt: skip
         return names
@@ -145,6 +170,7 @@ class Model:
             if "then" not in row:
                 break
             here = stages.index(row["then"])
+        self.r["more"] = self.following() is not None
         return self.r, self.segment, self.notices, self.rows
 
     # Actions.
@@ -170,7 +196,7 @@ class Model:
     def mss_of(self, mss):
         return max(mss, L["least_path_mss"]) - (L["stamp_room"] if self.r["stamped"] else 0)
 
-    def emit(self, flags, length=0, seq=None):
+    def emit(self, flags, length=0, seq=None, before_end=None):
         r = self.r
         assert self.segment is None, "two segments"
         options = {}
@@ -182,11 +208,11 @@ class Model:
         edge = add(r["snd_una"], r["snd_wnd"])
         bare = edge if after(self.snd_nxt(), edge) else self.snd_nxt()
         self.segment = {"flags": flags, "seq": bare if seq is None else seq, "ack": r["rcv_nxt"]}
-        self.segment["window"] = 0 if "RST" in flags else 65535
+        self.segment["window"] = 0 if "RST" in flags or r["shut"] else 65535
         if options:
             self.segment["options"] = options
         if length:
-            self.segment["payload"] = [r["left"], length]
+            self.segment["payload"] = [r["left"] if before_end is None else before_end, length]
         r["ack_due"] = r["ack_now"] = False
         r["unacked"] = 0
 
@@ -220,6 +246,30 @@ class Model:
 
     def do_send_ack(self):
         self.emit("ACK")
+
+    def do_send_more(self):
+        r = self.r
+        n, fin = self.following()
+        begins, before_end = add(r["snd_una"], r["in_flight"]), r["left"] - r["in_flight"]
+        r["in_flight"] += n
+        r["fin_out"] = fin
+        flags = "+".join(["FIN"] * fin + ["PSH"] * (0 < n == before_end) + ["ACK"])
+        self.emit(flags, n, begins, before_end)
+
+    def do_shut_window(self):
+        self.r["shut"] = True
+        self.do_owe()
+
+    def do_open_window(self):
+        self.r["shut"] = False
+        self.emit("ACK")
+
+    def do_count_duplicate(self):
+        self.r["retries"] += 1
+
+    def do_resend_first(self):
+        self.r["retries"] = 1
+        self.do_resend()
 
     def do_rst_at_ack(self):
         self.segment = {"flags": "RST", "seq": self.seg["ack_nr"], "ack": 0, "window": 0}
@@ -357,7 +407,7 @@ class Model:
         again = r["in_flight"] > 0
         r["retransmitted"] = again
         if not again:
-            r["sent"], r["retries"] = self.now % M32, 0
+            r["sent"], r["retries"], r["untimed"] = self.now % M32, 0, False
         r["in_flight"] = max(r["in_flight"], n)
         fin = r["fin_due"] and n == r["left"] and (r["fin_out"] or r["snd_wnd"] > n)
         r["fin_out"] = r["fin_out"] or fin
@@ -392,9 +442,12 @@ class Model:
         if fin:
             r["fin_out"] = r["fin_due"] = False
         if not r["retransmitted"]:
-            self.say("rtt", (self.now - r["sent"]) % M32)
-            r["backoff"], r["syn_repeated"] = 0, False
+            if not r["untimed"]:
+                self.say("rtt", (self.now - r["sent"]) % M32)
+                r["syn_repeated"] = False
+            r["backoff"] = 0
         r["retries"] = 0
+        r["untimed"] = self.path["burst"] > 1 and (r["in_flight"] > 0 or r["fin_out"])
         if data and r["left"] == 0:
             self.say("acked")
         if r["in_flight"] == 0 and not r["fin_out"]:

@@ -92,6 +92,47 @@ def situations(una, rcv):
     yield "waiting", record("TIME_WAIT", **waits, unacked=1)
     yield "waiting, ACK late", record("TIME_WAIT", **waits, ack_due=True, ack_by=MS, asked=True, unacked=1)
     yield "waited", record("TIME_WAIT", **waits | {"deadline": MS})
+    for state in (e, "FIN_WAIT_1", "FIN_WAIT_2"):
+        own = {"fin_due": True, "fin_out": True, **later} if state == "FIN_WAIT_1" else {}
+        yield f"shut, {state}", record(state, **own, **asked, shut=True)
+        yield f"shut, interval, {state}", record(state, **own, **ooo, **asked, shut=True, ack_due=True, ack_by=MS + 4)
+
+
+def bursts(una, rcv):
+    """The same for a path of several segments in flight."""
+
+    def record(state, options=FULL, **fields):
+        wide = options is FULL
+        window = {"snd_wnd": 65535 << 7 if wide else 8192, "wnd_log": 23 if wide else 13, "snd_wl1": rcv}
+        known = {"snd_una": una, "rcv_nxt": rcv, "incarnation": 3, "lived": True, "state": state} | window | options
+        timer = {"timed": True, "deadline": MS + 100, "sent": (NOW - 30_000) % 2**32}
+        fin = {} if state == "ESTABLISHED" else {"fin_due": True}
+        asked = {"asked": True, "limited": True, "limit": MS + 5000}
+        return new_record(**(known | timer | fin | asked | fields))
+
+    three = {"in_flight": 3 * 1448, "left": 10_000}
+    late = {"deadline": MS}
+    for state in ("ESTABLISHED", "FIN_WAIT_1", "CLOSING", "LAST_ACK"):
+        yield f"three segments out, {state}", record(state, **three)
+        yield f"three out, no options, {state}", record(state, OLD, in_flight=3 * 536, left=3000)
+        yield f"two duplicate ACKs, {state}", record(state, **three, retries=2)
+        yield f"two duplicate ACKs, no options, {state}", record(state, OLD, in_flight=3 * 536, left=3000, retries=2)
+        yield f"three out, late, {state}", record(state, **three, **late)
+        yield f"all sent, {state}", record(state, in_flight=3 * 1448, left=3 * 1448)
+        yield f"all but the end sent, {state}", record(state, in_flight=3 * 1448, left=3 * 1448 + 500)
+        yield f"all and FIN sent, {state}", record(state, in_flight=4000, left=4000, fin_out=state != "ESTABLISHED")
+    e = "ESTABLISHED"
+    yield "four segments out", record(e, in_flight=4 * 1448, left=10_000)
+    yield "three out, untimed", record(e, **three, untimed=True)
+    yield "three out again", record(e, **three, **late, retransmitted=True, retries=1)
+    yield "three out, little window left", record(e, **three, snd_wnd=4 * 1448 - 1)
+    yield "three out, ACK owed", record(e, **three, ack_due=True, ack_now=True, ack_by=MS + 3, unacked=9)
+    yield "three out, interval", record(e, **three, ooo_start=add(rcv, 100), ooo_len=50)
+    yield "three out, window closed", record(e, **three, **late, persist=True, snd_wnd=0, retransmitted=True)
+    yield "one segment out", record(e, in_flight=1448, left=10_000)
+    yield "nothing out", record(e, timed=False, deadline=0, asked=False)
+    yield "all but FIN sent, no room", record("FIN_WAIT_1", in_flight=4000, left=4000, snd_wnd=4000)
+    yield "the end and FIN, no room", record("FIN_WAIT_1", in_flight=4000, left=4400, snd_wnd=4400)
 
 
 def calls():
@@ -104,6 +145,8 @@ def calls():
     yield "send nothing", {"kind": "send", "length": 0}
     for kind in ("answered", "flush", "close", "abort", "timer"):
         yield kind, {"kind": kind}
+    yield "window closes", {"kind": "window", "open": False}
+    yield "window opens", {"kind": "window", "open": True}
 
 
 def icmp(record):
@@ -186,6 +229,14 @@ def segments(record, rcv):
     yield "no timestamp", segment(ts=None)
     yield "no timestamp, SYN", segment("SYN", ts=None)
     yield "no timestamp, RST", segment("RST", ts=None)
+    # Three of these show a loss: no new window, and with SACK, what came behind the hole.
+    same = {"window": record["snd_wnd"] >> record["shift"]}
+    yield "duplicate ACK", segment(**same, **({"sack": [add(una, 1448), add(una, 2896)]} if record["sack"] else {}))
+    if record["in_flight"] > record["mss"]:
+        yield "duplicate ACK, a block that ends at it", segment(**same, sack=[add(una, -9), una])
+        yield "duplicate ACK, a block", segment(sack=[add(una, 1448), add(una, 2896)])
+        yield "duplicate ACK and FIN", segment("FIN+ACK", sack=[add(una, 1448), add(una, 2896)], **same)
+        yield "ACK of the first segment", segment(ack=record["mss"])
 
 
 def short(record):
@@ -208,6 +259,7 @@ def vector(name, path, record, event, now):
 PATHS = {
     "": {},
     "sampled path": {"srtt": 40_000, "rttvar": 60_000, "send_mss": 1400, "stamp_offset": 0xFFFF_FFF0},
+    "burst": {"burst": 4},
     "bare path": {"stamps": False, "sack": False, "shift": 0, "srtt": 900, "default_mss": 1220},
 }
 
@@ -216,9 +268,11 @@ def generated():
     kept = set()
     for path_name, path in PATHS.items():
         for base, numbers in BASES.items():
-            if path_name and base != "plain":
+            several = path_name == "burst"
+            if path_name and base != "plain" and not several:
                 continue
-            for situation, record in situations(*numbers):
+            for situation, record in (bursts if several else situations)(*numbers):
+                record["more"] = Model(path, record, {"kind": "flush"}, NOW).following() is not None
                 for event_name, event in (*calls(), *icmp(record), *segments(record, numbers[1])):
                     made = vector("", path, record, event, NOW)
                     then = made["then"]
@@ -226,7 +280,7 @@ def generated():
                     segment = then["segment"]
                     shape = segment and (segment["flags"], tuple(segment.get("options", {})), "payload" in segment)
                     # Paths matter to the handshake and to timers alone.
-                    if path_name and not (shape and record["state"] in ("CLOSED", "SYN_SENT", "ESTABLISHED")):
+                    if path_name and not several and not (shape and record["state"] in ("CLOSED", "SYN_SENT", "ESTABLISHED")):
                         continue
                     # What the segment has, not what became of it alone: several conditions may lead to one row.
                     has = (event.get("flags"), "ts" in event.get("options", {}))

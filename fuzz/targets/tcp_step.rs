@@ -13,7 +13,9 @@ use libfuzzer_sys::fuzz_target;
 use tcp::{Arrived, Event, Flags, Notice, Options, Path, Record, State, Time, step};
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut path = Path::v4(1500);
+    // The last byte says how many segments may be in flight.
+    let burst = bytes.last().map_or(1, |last| u16::from(*last));
+    let mut path = Path { burst, ..Path::v4(1500) };
     let mut record = Record::default();
     let (mut now_us, mut open, mut asked) = (0, false, false);
     let (chunks, rest) = bytes.as_chunks::<16>();
@@ -32,6 +34,8 @@ fuzz_target!(|bytes: &[u8]| {
             }
         }
         check(&record, &made.record);
+        let flushed = step(&path, made.record, Event::Flush, Time::from_micros(now_us)).segment;
+        assert!(flushed.is_some() || !made.record.wants_flush(), "wants a flush for nothing");
         record = made.record;
         // What a step begins.
         let refused = made.notices.iter().any(|notice| matches!(notice, Notice::Refused(_)));
@@ -44,6 +48,9 @@ fuzz_target!(|bytes: &[u8]| {
             let view = wire::tcp::View::new(&room[..length]).expect("a header");
             let read = Arrived::read(&view).expect("options that were written");
             assert_eq!((read.seq, read.ack, read.options), (segment.seq, segment.ack, segment.options));
+            let next = segment.payload.filter(|_| segment.seq != record.snd_una);
+            let most = record.snd_wnd.min(u32::from(burst) * u32::from(record.mss));
+            assert!(next.is_none() || u32::from(record.in_flight) <= most, "too much in flight: {record:?}");
         }
     }
     let _ = Options::parse(rest);
@@ -65,7 +72,7 @@ fn read(chunk: &[u8; 16], r: &Record) -> Event {
     let word = |at: usize| u32::from_le_bytes([chunk[at], chunk[at + 1], chunk[at + 2], chunk[at + 3]]);
     let half = |at: usize| u16::from_le_bytes([chunk[at], chunk[at + 1]]);
     let patience_ms = u32::from(half(14));
-    match chunk[0] % 12 {
+    match chunk[0] % 13 {
         0 => Event::Open { isn: word(4), patience_ms },
         1 => Event::Timer,
         2 => Event::Send { len: half(12), close: chunk[1] & 1 != 0, patience_ms },
@@ -75,6 +82,7 @@ fn read(chunk: &[u8; 16], r: &Record) -> Event {
         6 => Event::Abort,
         7 => Event::Unreachable { hard: chunk[1] & 1 != 0, seq: r.snd_una.wrapping_add(word(4)) },
         8 => Event::Mtu { mss: half(12), seq: r.snd_una.wrapping_add(word(4)) },
+        12 => Event::Window { open: chunk[1] & 1 != 0 },
         _ => {
             let has = |bit: u8| chunk[2] & bit != 0;
             let options = Options {
@@ -82,7 +90,7 @@ fn read(chunk: &[u8; 16], r: &Record) -> Event {
                 shift: has(2).then_some(chunk[14] & 15),
                 sack_permitted: has(4),
                 stamps: has(8).then(|| (r.ts_recent.wrapping_add(u32::from(chunk[15])).wrapping_sub(1), 0)),
-                sack: None,
+                sack: has(16).then(|| (r.snd_una, r.snd_una.wrapping_add(word(8)))),
             };
             Event::Segment(Arrived {
                 seq: r.rcv_nxt.wrapping_add(word(4)),

@@ -3,7 +3,7 @@
 use crate::event::Arrived;
 use crate::notice::{Cause, Dropped, Notice};
 use crate::number::{after, ahead, before};
-use crate::record::{Flags, Record};
+use crate::record::{Exponents, Flags, Record};
 use crate::send::WINDOW;
 use crate::spec::{State, limit, timer};
 use crate::step::Doing;
@@ -77,7 +77,7 @@ impl Doing<'_> {
             flags: Flags::LIVED,
             state: State::Established,
             incarnation: r.incarnation,
-            shift: options.shift.unwrap_or(0).min(limit::GREATEST_SHIFT as u8),
+            exponents: Exponents::new(0, options.shift.unwrap_or(0).min(limit::GREATEST_SHIFT as u8)),
             wnd_log: log_of(u32::from(s.window)),
             ..Record::default()
         };
@@ -136,7 +136,8 @@ impl Doing<'_> {
         u32::from(WINDOW) << shift
     }
 
-    /// The first or the last octet is in the window (§3.10.7.4, table 6); the window is never zero.
+    /// The first or the last octet is in the window (§3.10.7.4, table 6); a window that the owner closed still
+    /// holds what was in flight.
     fn is_acceptable(&self, s: &Arrived) -> bool {
         let window = 0..i64::from(self.rcv_wnd());
         let first = ahead(s.seq, self.r.rcv_nxt);
@@ -193,8 +194,40 @@ impl Doing<'_> {
             self.drop(Dropped::OldAck);
             return false;
         }
+        if after(s.ack, self.r.snd_una) {
+            return self.advance(s.ack);
+        }
         // Old acknowledgments say nothing, but their segment may bring text.
-        !after(s.ack, self.r.snd_una) || self.advance(s.ack)
+        if self.is_duplicate(s) {
+            self.take_duplicate();
+        }
+        true
+    }
+
+    /// The window that a segment announces.
+    fn announced(&self, s: &Arrived) -> u32 {
+        u32::from(s.window) << self.r.shift().min(limit::GREATEST_SHIFT as u8)
+    }
+
+    /// It acknowledges nothing new and brings nothing, not even a window (RFC 5681 §2); with SACK, it names
+    /// what came behind a hole instead (RFC 6675 §2). It shows a loss only where more than one segment is out
+    /// and nothing was sent twice.
+    fn is_duplicate(&self, s: &Arrived) -> bool {
+        let quiet = s.len == 0 && !s.is(flag::FIN) && s.ack == self.r.snd_una;
+        let behind = || s.options.sack.is_some_and(|(_, right)| after(right, s.ack));
+        let same = || self.announced(s) == self.r.snd_wnd;
+        let several = self.path.burst > 1 && self.r.in_flight > self.r.mss;
+        let again = self.r.has(Flags::RETRANSMITTED) || self.r.has(Flags::PERSIST);
+        several && !again && quiet && if self.r.has(Flags::SACK) { behind() } else { same() }
+    }
+
+    /// ack/duplicate, ack/third: the third means that the first segment was lost (RFC 5681 §3.2).
+    fn take_duplicate(&mut self) {
+        self.r.retries = self.r.retries.saturating_add(1);
+        if u32::from(self.r.retries) >= limit::DUPLICATES {
+            self.r.retries = 1;
+            self.resend();
+        }
     }
 
     /// New numbers are acknowledged. Whether the connection goes on.
@@ -230,12 +263,15 @@ impl Doing<'_> {
         true
     }
 
-    /// Karn: no round-trip time from what was sent twice, and the doubled timeout stays until there is one.
+    /// Karn: no round-trip time from what was sent twice, and the doubled timeout stays until something is
+    /// acknowledged that was not. Of several segments in flight, the first is measured.
     fn sample(&mut self) {
         if !self.r.has(Flags::RETRANSMITTED) {
-            self.say(Notice::Rtt { micros: self.now.micros().since_us(self.r.sent) });
-            self.r.backoff = 0;
-            self.r.clear(Flags::SYN_REPEATED);
+            if !self.r.has(Flags::UNTIMED) {
+                self.say(Notice::Rtt { micros: self.now.micros().since_us(self.r.sent) });
+                self.r.clear(Flags::SYN_REPEATED);
+            }
+            self.r.set_backoff(0);
         }
         self.r.retries = 0;
     }
@@ -244,6 +280,7 @@ impl Doing<'_> {
     fn rearm(&mut self) {
         let quiet = self.r.in_flight == 0 && !self.r.has(Flags::FIN_OUT);
         let probing = self.r.has(Flags::PERSIST);
+        self.r.put(Flags::UNTIMED, self.path.burst > 1 && !quiet);
         if quiet && !(probing && self.r.left > 0) {
             self.r.clear(Flags::TIMED);
             self.r.clear(Flags::PERSIST);
@@ -273,7 +310,7 @@ impl Doing<'_> {
         }
         let sends = !matches!(self.r.state, State::FinWait2 | State::TimeWait);
         if sends && !before(s.ack, self.acked_before) && !before(s.seq, self.r.snd_wl1) {
-            self.r.snd_wnd = u32::from(s.window) << self.r.shift.min(limit::GREATEST_SHIFT as u8);
+            self.r.snd_wnd = self.announced(s);
             self.r.snd_wl1 = s.seq;
             self.r.wnd_log = self.r.wnd_log.max(log_of(self.r.snd_wnd));
         }

@@ -18,8 +18,12 @@ pub enum Event {
     Send { len: u16, close: bool, patience_ms: u32 },
     /// The owner has the whole response.
     Answered,
-    /// The batch is over.
+    /// The batch is over: the next segment of the request that may leave, or the ACK that is owed. To be
+    /// repeated for as long as [`Record::wants_flush`](crate::Record::wants_flush).
     Flush,
+    /// The owner takes nothing now (a window of zero is announced), or it does again (the window is announced
+    /// at once). What the peer had in flight when the window closed is still announced.
+    Window { open: bool },
     /// Send FIN after the request.
     Close,
     /// End at once.

@@ -12,16 +12,17 @@
 //! page docs/tcp.md and the vectors are made from it. The vectors' expectations come from a second, plain
 //! model (`spec/tcp_model.py`), never from this crate.
 //!
-//! What it is made for: requests of at most 65 535 bytes, one at a time, at most one segment of them in
-//! flight; and responses of any length that are not stored here. Bytes in order are announced as ranges of
-//! the segment that brought them ([`Notice::Data`]). Bytes ahead of a hole are announced once as well
+//! What it is made for: requests of at most 65 535 bytes, one at a time, at most [`Path::burst`] segments of
+//! them in flight; and responses of any length that are not stored here. Bytes in order are announced as
+//! ranges of the segment that brought them ([`Notice::Data`]). Bytes ahead of a hole are announced once as well
 //! ([`Notice::Early`]), and are in order when the hole has been filled ([`Notice::Filled`]). One such
 //! interval is kept; it is also the SACK block.
 //!
 //! What the owner does: it finds the record of a segment (by port), checks checksums, drops segments whose
-//! options cannot be read, sends the segments, calls [`step()`] with [`Event::Flush`] for each touched record
-//! at the end of a batch and with [`Event::Timer`] when [`Record::next_deadline`] has come, and feeds
-//! [`Notice::Rtt`] to the [`Path`]. One call never sends more than one segment and touches no other record.
+//! options cannot be read, and sends the segments. At the end of a batch it calls [`step()`] with
+//! [`Event::Flush`] for each touched record, for as long as [`Record::wants_flush`], and with [`Event::Timer`]
+//! when [`Record::next_deadline`] has come. It feeds [`Notice::Rtt`] to the [`Path`]. One call never sends more
+//! than one segment and touches no other record.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -46,7 +47,7 @@ pub use isn::{Pair, Secret, isn};
 pub use notice::{Cause, Dropped, MOST_NOTICES, Notice, Notices, Refusal};
 pub use options::{MOST_OPTION_BYTES, OptionError, Options};
 pub use path::Path;
-pub use record::{Flags, Record};
+pub use record::{Exponents, Flags, Record};
 pub use segment::{Payload, Segment, WriteError};
 pub use spec::{State, limit, timer};
 pub use step::{Step, step};

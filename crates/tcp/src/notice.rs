@@ -103,6 +103,8 @@ pub enum Dropped {
     EarlyFin,
     /// Text after FIN.
     Late,
+    /// A single byte at the next number while the window is closed: a probe of it.
+    Probe,
     /// An ICMP message that quotes nothing in flight.
     Icmp,
 }

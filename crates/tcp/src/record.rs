@@ -26,7 +26,7 @@ pub struct Record {
     pub ooo_len: u32,
     /// Timestamp to echo.
     pub ts_recent: u32,
-    /// When the segment in flight was first sent.
+    /// When the segment whose round trip is measured was first sent: the first of those in flight.
     pub sent: Micros,
     /// Of retransmission, window probe or TIME_WAIT.
     pub deadline: Millis,
@@ -48,14 +48,29 @@ pub struct Record {
     pub state: State,
     /// Counts the lives of this port pair; marks timers of earlier lives.
     pub incarnation: u8,
-    /// Retransmissions of the segment in flight; stays at its maximum.
+    /// Retransmissions of the first segment in flight; stays at its maximum. Before the first of them,
+    /// duplicate ACKs in a row.
     pub retries: u8,
-    /// Doublings of the retransmission timeout.
-    pub backoff: u8,
-    /// The peer's window scale.
-    pub shift: u8,
+    pub exponents: Exponents,
     /// The largest window of the peer was at most 2 to this.
     pub wnd_log: u8,
+}
+
+/// Two powers of two in a byte: doublings of the retransmission timeout, and the peer's window scale.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Exponents(u8);
+
+impl Exponents {
+    /// Neither is more than 15.
+    pub const fn new(backoff: u8, shift: u8) -> Self {
+        Self(backoff & 15 | shift << 4)
+    }
+}
+
+impl core::fmt::Debug for Exponents {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{{ backoff: {}, shift: {} }}", self.0 & 15, self.0 >> 4)
+    }
 }
 
 const _: () = assert!(size_of::<Record>() == 64);
@@ -75,9 +90,24 @@ impl Record {
         set.reduce(|first, time| if time.is_before(first) { time } else { first })
     }
 
-    /// Whether an [`Event::Flush`](crate::Event::Flush) at the end of the batch would send an acknowledgment.
+    /// Whether an [`Event::Flush`](crate::Event::Flush) at the end of the batch would send something: the next
+    /// segment of the request, or an acknowledgment that is owed now.
     pub fn wants_flush(&self) -> bool {
-        self.has(Flags::ACK_NOW)
+        self.has(Flags::ACK_NOW) || self.has(Flags::MORE)
+    }
+
+    /// Doublings of the retransmission timeout.
+    pub fn backoff(&self) -> u8 {
+        self.exponents.0 & 15
+    }
+
+    pub(crate) fn set_backoff(&mut self, backoff: u8) {
+        self.exponents = Exponents::new(backoff, self.shift());
+    }
+
+    /// The peer's window scale.
+    pub fn shift(&self) -> u8 {
+        self.exponents.0 >> 4
     }
 
     #[inline]

@@ -1,20 +1,26 @@
 //! What is sent: acknowledgments, the request, FIN, probes of the window, and all that again.
 //!
-//! At most one segment is in flight, so it is never more than the loss window of RFC 5681, and Nagle's
-//! algorithm has nothing to join. A segment is sent if the window takes all that is left of the request, a
-//! full segment, or is half as large as it ever was (RFC 9293 §3.8.6.2.1, rules 1 to 3); else the persist timer
-//! runs, which is its rule 4 as well.
+//! The first segment is sent if the window takes all that is left of the request, a full segment, or is half
+//! as large as it ever was (RFC 9293 §3.8.6.2.1, rules 1 to 3); else the persist timer runs, which is its rule
+//! 4 as well. Behind it, up to the path's burst, go full segments and the end of the request, one for each
+//! flush. All of a request is pushed, so Nagle's algorithm has nothing to join.
+//!
+//! ```text
+//! snd_una             + in_flight       + left
+//!  ├── sent, no ACK yet ──┼─ next, if it fits ─┤    the timer and the measured round trip are the first's
+//!  ├─ resend ─┤  after a timeout or three duplicate ACKs: one segment for each ACK, until all is acknowledged
+//! ```
 
 use crate::notice::Notice;
 use crate::number::after;
 use crate::options::Options;
 use crate::record::Flags;
 use crate::segment::{Payload, Segment};
-use crate::spec::{limit, timer};
+use crate::spec::{State, limit, timer};
 use crate::step::Doing;
 use wire::tcp::flag;
 
-/// The window field: the receive window is this, shifted. Nothing is stored, so it never closes.
+/// The window field: the receive window is this, shifted. Nothing is stored here, so only the owner closes it.
 pub(crate) const WINDOW: u16 = u16::MAX;
 
 impl Doing<'_> {
@@ -37,7 +43,7 @@ impl Doing<'_> {
             payload: None,
         });
         self.r.set(Flags::TIMED);
-        self.r.deadline = self.now.after_ms(doubled(timer::RTO_FIRST, self.r.backoff));
+        self.r.deadline = self.now.after_ms(doubled(timer::RTO_FIRST, self.r.backoff()));
     }
 
     pub(crate) fn send_ack(&mut self) {
@@ -70,7 +76,7 @@ impl Doing<'_> {
             sack: (self.sends_block() && !reset).then(|| self.block()),
             ..Options::default()
         };
-        let window = if reset { 0 } else { WINDOW };
+        let window = if reset || self.r.has(Flags::SHUT) { 0 } else { WINDOW };
         debug_assert!(self.segment.is_none(), "two segments in one step");
         self.segment = Some(Segment { seq, ack: self.r.rcv_nxt, flags, window, options, payload });
         self.r.clear(Flags::ACK_DUE);
@@ -137,7 +143,7 @@ impl Doing<'_> {
     fn transmit(&mut self, len: u16) {
         if self.r.has(Flags::PERSIST) {
             self.r.clear(Flags::PERSIST);
-            self.r.backoff = 0;
+            self.r.set_backoff(0);
             self.say(Notice::Unblocked);
         }
         // What a probe sent, or what was in flight when the window closed, goes again.
@@ -146,6 +152,7 @@ impl Doing<'_> {
         if !again {
             self.r.sent = self.now.micros();
             self.r.retries = 0;
+            self.r.clear(Flags::UNTIMED);
         }
         self.r.in_flight = self.r.in_flight.max(len);
         let fits = self.r.has(Flags::FIN_OUT) || self.r.snd_wnd > u32::from(len);
@@ -154,10 +161,41 @@ impl Doing<'_> {
             self.r.set(Flags::FIN_OUT);
         }
         self.run_timer();
-        self.send_text(len, fin);
+        self.send_text(0, len, fin);
         if again {
             self.say(Notice::Retransmitted);
         }
+    }
+
+    /// Bytes of the next segment behind what is in flight, if one may leave; 0: FIN alone. Never behind what is
+    /// sent again or probes the window: one segment at a time then, until all is acknowledged.
+    pub(crate) fn next(&self) -> Option<u16> {
+        let r = &self.r;
+        let sends = matches!(r.state, State::Established | State::FinWait1 | State::Closing | State::LastAck);
+        let stops = [Flags::PERSIST, Flags::RETRANSMITTED, Flags::FIN_OUT];
+        if !sends || self.path.burst <= 1 || r.in_flight == 0 || stops.iter().any(|flag| r.has(*flag)) {
+            return None;
+        }
+        let out = u32::from(r.in_flight);
+        let len = r.left.saturating_sub(r.in_flight).min(self.room());
+        if len == 0 {
+            return (r.in_flight == r.left && r.has(Flags::FIN_DUE) && out < r.snd_wnd).then_some(0);
+        }
+        let most = u32::from(self.path.burst) * u32::from(r.mss);
+        (out + u32::from(len) <= r.snd_wnd.min(most)).then_some(len)
+    }
+
+    /// Sends what [`Self::next`] says, and FIN where it follows. The timer runs already (RFC 6298 §5.1), and
+    /// what is measured is the first segment in flight.
+    pub(crate) fn send_next(&mut self, len: u16) {
+        let skip = self.r.in_flight;
+        self.r.in_flight = skip.saturating_add(len);
+        let fits = self.r.snd_wnd > u32::from(self.r.in_flight);
+        let fin = self.r.has(Flags::FIN_DUE) && self.r.in_flight == self.r.left && fits;
+        if fin {
+            self.r.set(Flags::FIN_OUT);
+        }
+        self.send_text(skip, len, fin);
     }
 
     /// Sends what is in flight again, as much as fits one segment.
@@ -166,7 +204,7 @@ impl Doing<'_> {
         self.r.set(Flags::RETRANSMITTED);
         self.r.clear(Flags::PERSIST);
         self.run_timer();
-        self.send_text(len, self.r.has(Flags::FIN_OUT) && len == self.r.in_flight);
+        self.send_text(0, len, self.r.has(Flags::FIN_OUT) && len == self.r.in_flight);
         self.say(Notice::Retransmitted);
     }
 
@@ -183,26 +221,28 @@ impl Doing<'_> {
             self.r.clear(Flags::PERSIST);
         }
         self.run_timer();
-        self.send_text(len, fin);
+        self.send_text(0, len, fin);
         self.say(Notice::Probed);
     }
 
-    fn send_text(&mut self, len: u16, fin: bool) {
-        let push = if len > 0 && len == self.r.left { flag::PSH } else { 0 };
+    /// Sends `len` bytes from `skip` bytes after `snd_una`.
+    fn send_text(&mut self, skip: u16, len: u16, fin: bool) {
+        let before_end = self.r.left.saturating_sub(skip);
+        let push = if len > 0 && len == before_end { flag::PSH } else { 0 };
         let fin = if fin { flag::FIN } else { 0 };
-        let payload = (len > 0).then_some(Payload { before_end: self.r.left, len });
-        self.emit(self.r.snd_una, flag::ACK | push | fin, payload);
+        let payload = (len > 0).then_some(Payload { before_end, len });
+        self.emit(self.r.snd_una.wrapping_add(u32::from(skip)), flag::ACK | push | fin, payload);
     }
 
     /// Starts the timer of retransmission, or of probes if `persist` is set.
     pub(crate) fn run_timer(&mut self) {
         let rto = self.path.rto_ms(self.r.has(Flags::SYN_REPEATED));
         self.r.set(Flags::TIMED);
-        self.r.deadline = self.now.after_ms(doubled(rto, self.r.backoff));
+        self.r.deadline = self.now.after_ms(doubled(rto, self.r.backoff()));
     }
 
     pub(crate) fn double_timeout(&mut self) {
-        self.r.backoff = self.r.backoff.saturating_add(1).min(limit::BACKOFF_MOST as u8);
+        self.r.set_backoff((self.r.backoff() + 1).min(limit::BACKOFF_MOST as u8));
     }
 }
 

@@ -25,44 +25,50 @@ pub enum State {
 
 /// Bits of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Flags(u16);
+pub struct Flags([u8; 3]);
 
 impl Flags {
     /// Had a life before: snd_una is its last number.
-    pub const LIVED: Self = Self(1 << 0);
+    pub const LIVED: Self = Self::of(1 << 0);
     /// Deadline is set.
-    pub const TIMED: Self = Self(1 << 1);
+    pub const TIMED: Self = Self::of(1 << 1);
     /// It is for a window probe.
-    pub const PERSIST: Self = Self(1 << 2);
+    pub const PERSIST: Self = Self::of(1 << 2);
     /// Limit is set.
-    pub const LIMITED: Self = Self(1 << 3);
+    pub const LIMITED: Self = Self::of(1 << 3);
     /// A request waits for its response.
-    pub const ASKED: Self = Self(1 << 4);
+    pub const ASKED: Self = Self::of(1 << 4);
     /// FIN follows the request.
-    pub const FIN_DUE: Self = Self(1 << 5);
+    pub const FIN_DUE: Self = Self::of(1 << 5);
     /// FIN was sent and is not acknowledged.
-    pub const FIN_OUT: Self = Self(1 << 6);
+    pub const FIN_OUT: Self = Self::of(1 << 6);
     /// What is in flight was sent twice: no round-trip time from it (Karn).
-    pub const RETRANSMITTED: Self = Self(1 << 7);
+    pub const RETRANSMITTED: Self = Self::of(1 << 7);
     /// The SYN was sent twice, and no round-trip time is known yet.
-    pub const SYN_REPEATED: Self = Self(1 << 8);
+    pub const SYN_REPEATED: Self = Self::of(1 << 8);
     /// An acknowledgment is owed by ack_by.
-    pub const ACK_DUE: Self = Self(1 << 9);
+    pub const ACK_DUE: Self = Self::of(1 << 9);
     /// It is owed at the end of the batch.
-    pub const ACK_NOW: Self = Self(1 << 10);
+    pub const ACK_NOW: Self = Self::of(1 << 10);
     /// The out-of-order interval ends with FIN.
-    pub const OOO_FIN: Self = Self(1 << 11);
+    pub const OOO_FIN: Self = Self::of(1 << 11);
     /// Timestamps are in use.
-    pub const STAMPED: Self = Self(1 << 12);
+    pub const STAMPED: Self = Self::of(1 << 12);
     /// Selective acknowledgments are in use.
-    pub const SACK: Self = Self(1 << 13);
+    pub const SACK: Self = Self::of(1 << 13);
     /// Window scaling is in use.
-    pub const SCALED: Self = Self(1 << 14);
+    pub const SCALED: Self = Self::of(1 << 14);
     /// Challenged is set.
-    pub const CHALLENGE: Self = Self(1 << 15);
+    pub const CHALLENGE: Self = Self::of(1 << 15);
+    /// Of several segments in flight, the first is acknowledged: no round-trip time from the others.
+    pub const UNTIMED: Self = Self::of(1 << 16);
+    /// The owner takes nothing: the window that is announced is 0.
+    pub const SHUT: Self = Self::of(1 << 17);
+    /// Another segment may leave at the end of the batch.
+    pub const MORE: Self = Self::of(1 << 18);
 
     /// All of them, by bit, with the names that the specification gives.
-    pub const ALL: [(&'static str, Self); 16] = [
+    pub const ALL: [(&'static str, Self); 19] = [
         ("lived", Self::LIVED),
         ("timed", Self::TIMED),
         ("persist", Self::PERSIST),
@@ -79,18 +85,30 @@ impl Flags {
         ("sack", Self::SACK),
         ("scaled", Self::SCALED),
         ("challenge", Self::CHALLENGE),
+        ("untimed", Self::UNTIMED),
+        ("shut", Self::SHUT),
+        ("more", Self::MORE),
     ];
 
     pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
+        self.bits() & other.bits() == other.bits()
     }
 
     pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+        Self::of(self.bits() | other.bits())
     }
 
     pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
+        Self::of(self.bits() & !other.bits())
+    }
+
+    const fn of(bits: u32) -> Self {
+        let [a, b, c, _] = bits.to_le_bytes();
+        Self([a, b, c])
+    }
+
+    const fn bits(self) -> u32 {
+        u32::from_le_bytes([self.0[0], self.0[1], self.0[2], 0])
     }
 }
 
@@ -134,6 +152,8 @@ pub mod limit {
     pub const SACK_ROOM: u32 = 12;
     /// Longer patience counts as this (ms; 11 days): times are compared modulo 2^32.
     pub const PATIENCE_MOST: u32 = 1_000_000_000;
+    /// So many duplicate ACKs mean that the first segment in flight was lost (RFC 5681, 3.2).
+    pub const DUPLICATES: u32 = 3;
     /// Least distance of a new life's ISN from the last life's numbers, if the clock gives none.
     pub const ISN_STEP: u32 = 65_536;
 }

@@ -40,7 +40,10 @@ pub fn step(path: &Path, record: Record, event: Event, now: Time) -> Step {
         Event::Abort => doing.abort(),
         Event::Unreachable { hard, seq } => doing.unreachable(hard, seq),
         Event::Mtu { mss, seq } => doing.mtu(mss, seq),
+        Event::Window { open } => doing.window(open),
     }
+    let more = doing.next().is_some();
+    doing.r.put(Flags::MORE, more);
     Step { record: doing.r, segment: doing.segment, notices: doing.notices }
 }
 
@@ -131,10 +134,28 @@ impl Doing<'_> {
         }
     }
 
-    /// flush, flush/nothing
+    /// flush/more, flush, flush/nothing
     fn flush(&mut self) {
-        if self.r.has(Flags::ACK_NOW) || self.ack_is_late() {
+        if let Some(len) = self.next() {
+            self.send_next(len);
+        } else if self.r.has(Flags::ACK_NOW) || self.ack_is_late() {
             self.send_ack();
+        }
+    }
+
+    /// window/…
+    fn window(&mut self, open: bool) {
+        match self.r.state {
+            State::Closed | State::SynSent => self.refuse(Refusal::NotOpen),
+            State::Established | State::FinWait1 | State::FinWait2 if open == self.r.has(Flags::SHUT) => {
+                self.r.put(Flags::SHUT, !open);
+                if open {
+                    self.send_ack();
+                } else {
+                    self.owe_now();
+                }
+            }
+            _ => {}
         }
     }
 

@@ -34,7 +34,11 @@ impl Doing<'_> {
         let text = Text { start, end, fin: s.is(flag::FIN) && end == full };
         match self.r.state {
             State::Established | State::FinWait1 | State::FinWait2 => {
-                let is_fin_next = if s.len > 0 && end > 0 {
+                let is_fin_next = if self.r.has(Flags::SHUT) && s.len == 1 && start == 0 {
+                    self.owe_now();
+                    self.drop(Dropped::Probe);
+                    false
+                } else if s.len > 0 && end > 0 {
                     if start <= 0 {
                         self.deliver(text)
                     } else {

@@ -283,7 +283,7 @@ fn options_may_stand_in_any_segment() {
     };
     talk.hears_with(ACK, 5001, 1101, 10, 8192, all);
     assert!(talk.has_said(Notice::Data { skip: 0, len: 10 }));
-    assert_eq!((talk.r.mss, talk.r.shift, talk.r.has(Flags::STAMPED)), (1460, 0, false));
+    assert_eq!((talk.r.mss, talk.r.shift(), talk.r.has(Flags::STAMPED)), (1460, 0, false));
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use tcp::{
-    Arrived, Cause, Dropped, Event, Flags, Micros, Millis, Notice, Options, Path, Record, Refusal, Segment,
-    State,
+    Arrived, Cause, Dropped, Event, Exponents, Flags, Micros, Millis, Notice, Options, Path, Record, Refusal,
+    Segment, State,
 };
 use wire::tcp::flag;
 
@@ -70,8 +70,7 @@ pub fn record(of: &Value) -> Record {
         state: STATES.iter().find(|(name, _)| *name == state).expect("a known state").1,
         incarnation: byte(of, "incarnation"),
         retries: byte(of, "retries"),
-        backoff: byte(of, "backoff"),
-        shift: byte(of, "shift"),
+        exponents: Exponents::new(byte(of, "backoff"), byte(of, "shift")),
         wnd_log: byte(of, "wnd_log"),
     }
 }
@@ -88,6 +87,7 @@ pub fn path(of: Option<&Value>) -> Path {
             "mss" => path.mss = half(of, name),
             "send_mss" => path.send_mss = half(of, name),
             "default_mss" => path.default_mss = half(of, name),
+            "burst" => path.burst = half(of, name),
             "shift" => path.shift = byte(of, name),
             "stamps" => path.stamps = is(of, name),
             "sack" => path.sack = is(of, name),
@@ -137,6 +137,7 @@ pub fn event(of: &Value) -> Event {
         "send" => Event::Send { len: half(of, "length"), close: is(of, "close"), patience_ms },
         "answered" => Event::Answered,
         "flush" => Event::Flush,
+        "window" => Event::Window { open: is(of, "open") },
         "close" => Event::Close,
         "abort" => Event::Abort,
         "unreachable" => Event::Unreachable { hard: is(of, "hard"), seq: word(of, "seq") },
@@ -233,6 +234,7 @@ fn dropped(why: Dropped) -> &'static str {
         Dropped::Hole => "hole",
         Dropped::EarlyFin => "early_fin",
         Dropped::Late => "late",
+        Dropped::Probe => "probe",
         Dropped::Icmp => "icmp",
     }
 }

@@ -1,5 +1,6 @@
 //! The crate from outside, and against its specification.
 
+mod bursts;
 mod client;
 mod json;
 mod peer;
@@ -8,4 +9,5 @@ mod random;
 mod requirements;
 mod rules;
 mod specification;
+mod transfer;
 mod vectors;

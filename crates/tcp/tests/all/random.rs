@@ -1,7 +1,7 @@
 //! Random events: what a peer could say to this record, near the edges where decisions are made, and nonsense.
 
 use fastrand::Rng;
-use tcp::{Arrived, Event, Flags, Micros, Millis, Options, Record, State};
+use tcp::{Arrived, Event, Exponents, Flags, Micros, Millis, Options, Record, State};
 use wire::tcp::flag;
 
 /// One of these.
@@ -31,7 +31,8 @@ pub fn event(random: &mut Rng, r: &Record) -> Event {
             Event::Send { len, close: chance(random, 5), patience_ms }
         }
         76..82 => Event::Answered,
-        82..90 => Event::Flush,
+        82..89 => Event::Flush,
+        89 => Event::Window { open: random.bool() },
         90..96 => Event::Timer,
         96 => one(random, &[Event::Close, Event::Close, Event::Abort]),
         97 => Event::Open { isn: number(random), patience_ms },
@@ -44,6 +45,11 @@ pub fn event(random: &mut Rng, r: &Record) -> Event {
 fn number(random: &mut Rng) -> u32 {
     let near = one(random, &[0u32, 0x7fff_ffff, 0xffff_fff0]);
     if random.bool() { near.wrapping_add(random.u32(..64)) } else { random.u32(..) }
+}
+
+/// How many segments may be in flight: it may change between two steps.
+pub fn burst(random: &mut Rng) -> u16 {
+    one(random, &[0, 1, 2, 4, 10, u16::MAX])
 }
 
 fn near(random: &mut Rng, number: u32) -> u32 {
@@ -136,8 +142,7 @@ pub fn record(random: &mut Rng) -> Record {
         state: one(random, &states),
         incarnation: random.u8(..),
         retries: random.u8(..),
-        backoff: random.u8(..),
-        shift: random.u8(..),
+        exponents: Exponents::new(random.u8(..), random.u8(..)),
         wnd_log: random.u8(..),
     }
 }

@@ -1,7 +1,7 @@
 //! Rules that no sequence of events breaks. A million random ones, of eight sessions, half plausible and half
 //! not.
 
-use crate::random::{event, later};
+use crate::random::{burst, event, later};
 use std::ops::Range;
 use tcp::{Arrived, Event, Flags, Millis, Notice, Path, Record, Segment, State, Step, Time, step};
 use wire::tcp::flag;
@@ -42,7 +42,9 @@ impl Watch {
         }
         let refused = made.notices.iter().any(|notice| matches!(notice, Notice::Refused(_)));
         if refused {
-            assert_eq!(made.record, before, "what is refused changes nothing");
+            // Only the burst, which may have changed since the last step, lets more go or less.
+            let same = |record: Record| Record { flags: record.flags.without(Flags::MORE), ..record };
+            assert_eq!(same(made.record), same(before), "what is refused changes nothing");
             assert_eq!(made.segment, None);
         }
         match event {
@@ -65,9 +67,10 @@ impl Watch {
         self.numbers(&before, &made);
         self.counts(&before, &event, &made);
         if let Some(segment) = made.segment {
-            self.sends(&before, &event, &segment);
+            self.sends(path, &before, &event, &segment);
         }
         self.timers(&made.record);
+        self.flushes(path, now);
         made
     }
 
@@ -174,7 +177,18 @@ impl Watch {
         assert!(first.start == 0 && self.next <= first.end, "took {} of {first:?}", self.next);
     }
 
-    fn sends(&self, before: &Record, event: &Event, segment: &Segment) {
+    /// The owner flushes if and only if it sends something.
+    fn flushes(&self, path: &Path, now: Time) {
+        let r = &self.record;
+        let made = step(path, *r, Event::Flush, now);
+        let late = r.has(Flags::ACK_DUE) && !now.millis().is_before(r.ack_by);
+        assert_eq!(made.segment.is_some(), r.wants_flush() || late, "{r:?}");
+        let Some(segment) = made.segment.filter(|_| r.has(Flags::MORE)) else { return };
+        let fresh = segment.payload.is_some() || segment.flags & flag::FIN != 0;
+        assert!(fresh && ahead(made.record.snd_nxt(), r.snd_nxt()) > 0, "more, but nothing new");
+    }
+
+    fn sends(&self, path: &Path, before: &Record, event: &Event, segment: &Segment) {
         let r = &self.record;
         let bits = segment.flags;
         assert_eq!(bits & (flag::URG | flag::ECE | flag::CWR), 0);
@@ -183,7 +197,7 @@ impl Watch {
             assert_eq!((segment.payload, segment.window), (None, 0));
             return;
         }
-        assert_eq!(segment.window, u16::MAX);
+        assert_eq!(segment.window, if r.has(Flags::SHUT) { 0 } else { u16::MAX });
         if bits & flag::SYN != 0 {
             assert_eq!((bits, segment.seq, segment.payload), (flag::SYN, r.snd_una, None));
             return;
@@ -201,15 +215,18 @@ impl Watch {
             Some(payload) => {
                 assert_eq!(segment.seq.wrapping_add(u32::from(payload.before_end)), self.request_end);
                 assert!(0 < payload.len && payload.len <= payload.before_end && payload.len <= 1460);
-                assert_eq!(segment.seq, r.snd_una);
+                if segment.seq != r.snd_una {
+                    self.follows(path, before, event, segment);
+                }
                 assert_eq!(bits & flag::PSH != 0, payload.len == payload.before_end);
             }
             None if bits & flag::FIN == 0 => {
                 let edge = r.snd_una.wrapping_add(r.snd_wnd);
                 let next = r.snd_nxt();
                 assert_eq!(segment.seq, if ahead(next, edge) > 0 { edge } else { next });
-                let may = matches!(event, Event::Flush | Event::Timer);
-                assert!(may && before.has(Flags::ACK_DUE), "a bare ACK that was not owed");
+                let owed = matches!(event, Event::Flush | Event::Timer) && before.has(Flags::ACK_DUE);
+                let update = matches!(event, Event::Window { open: true }) && before.has(Flags::SHUT);
+                assert!(owed || update, "a bare ACK that was not owed");
             }
             None => {}
         }
@@ -217,6 +234,19 @@ impl Watch {
             let len = segment.payload.map_or(0, |payload| u32::from(payload.len));
             assert_eq!(segment.seq.wrapping_add(len).wrapping_add(1), r.snd_nxt(), "FIN is the last number");
         }
+    }
+
+    /// A segment behind others that are in flight: new, within the burst and the peer's window, and not while
+    /// anything is sent again.
+    fn follows(&self, path: &Path, before: &Record, event: &Event, segment: &Segment) {
+        let r = &self.record;
+        assert!(matches!(event, Event::Flush));
+        assert_eq!(segment.seq, before.snd_una.wrapping_add(u32::from(before.in_flight)));
+        assert!(r.in_flight > before.in_flight && !before.has(Flags::FIN_OUT));
+        assert!(!r.has(Flags::RETRANSMITTED) && !r.has(Flags::PERSIST));
+        let most = u32::from(path.burst) * u32::from(r.mss);
+        assert!(u32::from(r.in_flight) <= r.snd_wnd.min(most), "{} bytes are out: {r:?}", r.in_flight);
+        assert_eq!((r.sent, r.deadline), (before.sent, before.deadline), "the timer is the first segment's");
     }
 
     /// What waits has a timer.
@@ -249,6 +279,9 @@ fn random_events_keep_the_rules() {
     for _ in 0..EVENTS {
         now = later(&mut random, now);
         let which = random.usize(..SESSIONS);
+        if random.u32(..50) == 0 {
+            path.burst = burst(&mut random);
+        }
         let event = event(&mut random, &sessions[which].record);
         let made = sessions[which].does(&path, event, Time::from_micros(now));
         if which == 0 {
@@ -284,7 +317,8 @@ fn no_record_makes_it_panic() {
     for _ in 0..EVENTS / 10 {
         session = crate::random::record(&mut random);
         let event = event(&mut random, &session);
-        session = step(&Path::v4(1500), session, event, Time::from_micros(random.u64(..))).record;
+        let path = Path { burst: burst(&mut random), ..Path::v4(1500) };
+        session = step(&path, session, event, Time::from_micros(random.u64(..))).record;
     }
     assert!(session.next_deadline().is_some() || session.next_deadline().is_none());
 }
