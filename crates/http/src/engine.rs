@@ -14,6 +14,7 @@ use os::peers::Peers;
 use plan::{Arrivals, Body, Load, Plan, Shape, Spin};
 use rustls::ClientConfig;
 use schedule::{Control, Limits, ScheduleError, Share};
+use session::{SessionError, Sessions, Via};
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -31,6 +32,7 @@ use crate::endpoint::{Endpoints, Known, of_family};
 use crate::io;
 use crate::io::choose::{self, Choice};
 use crate::io::epoll::Epoll;
+use crate::io::ports::Ports;
 use crate::io::uring::Uring;
 use crate::notes::Notes;
 use crate::resolver::{Resolver, look_up};
@@ -75,6 +77,8 @@ pub enum EngineError {
     Memory { connections: u32 },
     #[error("--cpus {cpu}: {problem}")]
     Cpu { cpu: u32, problem: String },
+    #[error("--via: {0}")]
+    Via(#[from] SessionError),
 }
 
 /// A run that is ready to begin.
@@ -90,6 +94,7 @@ pub struct Engine {
     threads: u32,
     spin: bool,
     priority: Grant,
+    via: Option<Via>,
 }
 
 /// Threads at work.
@@ -161,7 +166,11 @@ impl Engine {
         let most_open = plan.load.most_connections(plan.connection.max_open);
         check_memory(&plan, most_open)?;
         // A thread without a connection would have nothing to do, and one more than the limit says if it had.
-        let threads = wanted_threads(&plan).clamp(1, most_open.max(1));
+        let via = plan.connection.via.as_deref().map(str::parse).transpose();
+        let via: Option<Via> = via.map_err(SessionError::from)?;
+        // One thread drives a port.
+        let wanted = if via.is_some() { 1 } else { wanted_threads(&plan) };
+        let threads = wanted.clamp(1, most_open.max(1));
         let spin = decide_spin(&plan, threads);
         let priority = grant_priority(&plan, threads, spin);
         let io = choose::choose(&plan);
@@ -177,6 +186,7 @@ impl Engine {
             threads,
             spin,
             priority,
+            via,
         })
     }
 
@@ -190,6 +200,16 @@ impl Engine {
         self.requests.preview(count)
     }
 
+    /// The port of `--via`, with the ways to all targets that are known.
+    fn open_port(&self, early: &[EarlyName]) -> Result<Option<Sessions>, EngineError> {
+        let Some(via) = &self.via else { return Ok(None) };
+        let now = || self.clock.now();
+        let mut sessions = Sessions::open_port(via, &now)?;
+        let targets = early.iter().flat_map(|(_, _, addresses)| addresses).map(SocketAddr::ip);
+        sessions.find_ways(targets, &now)?;
+        Ok(Some(sessions))
+    }
+
     /// Starts the threads. `origin` is made when they are ready, with the recorders, one for each thread.
     pub fn start<R: Record + Send + 'static>(
         self,
@@ -200,6 +220,7 @@ impl Engine {
         let early = self.look_up_early();
         early.iter().for_each(|(_, _, addresses)| self.peers.add(addresses.iter().copied()));
         let same = self.plan.request.same_checksum.then(|| Arc::new(SameBodies::default()));
+        let mut sessions = self.open_port(&early)?;
         let origin = self.clock.now() + Picos::from_millis(2);
         let recorders = recorders(origin);
         let mut threads = Vec::new();
@@ -208,9 +229,18 @@ impl Engine {
             let waker = io::waker().map_err(EngineError::Driver)?;
             let other_end = rustix::io::fcntl_dupfd_cloexec(&waker, 0).map_err(EngineError::Driver)?;
             let parts = self.parts(index as u32, other_end, &common)?;
-            let handle = match self.io.uring {
-                true => spawn(index, &self.plan, &self.priority, parts, move || Uring::new(waker), recorder),
-                false => spawn(index, &self.plan, &self.priority, parts, move || Epoll::new(waker), recorder),
+            let clock = self.clock;
+            let handle = match (sessions.take(), self.io.uring) {
+                (Some(sessions), _) => {
+                    let driver = move || Ok(Ports::new(sessions, waker, clock));
+                    spawn(index, &self.plan, &self.priority, parts, driver, recorder)
+                }
+                (None, true) => {
+                    spawn(index, &self.plan, &self.priority, parts, move || Uring::new(waker), recorder)
+                }
+                (None, false) => {
+                    spawn(index, &self.plan, &self.priority, parts, move || Epoll::new(waker), recorder)
+                }
             };
             threads.push(handle.map_err(EngineError::Thread)?);
         }

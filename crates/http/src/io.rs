@@ -6,6 +6,7 @@
 mod buffers;
 pub mod choose;
 pub mod epoll;
+pub mod ports;
 mod socket;
 pub mod stamped;
 pub mod uring;
@@ -17,6 +18,7 @@ use std::path::Path;
 use clock::HostClock;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use session::Figures;
 use units::{Instant, Picos};
 
 pub use socket::{check_sources, jiffy};
@@ -152,6 +154,11 @@ pub trait Driver {
 
     /// Whether everything that was ready when the last wait returned has been handed out.
     fn is_drained(&self) -> bool;
+
+    /// Ends what is left of the connections, and says what their TCP did, if that is not the kernel's.
+    fn finish(&mut self) -> Option<Figures> {
+        None
+    }
 
     /// The next ready thing for which `choose` holds, with its bytes read into `buffer`. A socket that has more
     /// to read than fits goes behind the others.

@@ -1,5 +1,7 @@
 //! What is worth telling about a run besides its figures: bounded, whatever happens.
 
+use session::Figures;
+
 use crate::protocol::Unserved;
 
 /// Different sentences kept.
@@ -19,6 +21,8 @@ pub struct Notes {
     pub reused: u64,
     /// Connections that were closed since bytes came on them that no request asked for.
     pub surplus: u64,
+    /// What the sessions of a port did.
+    pub tcp: Option<Figures>,
 }
 
 impl Notes {
@@ -44,6 +48,9 @@ impl Notes {
         self.behind_broken += other.behind_broken;
         self.reused += other.reused;
         self.surplus += other.surplus;
+        if let Some(tcp) = other.tcp {
+            self.tcp.get_or_insert_default().add(&tcp);
+        }
         self.bad_lines.extend(other.bad_lines);
         self.bad_lines.sort();
         self.bad_lines.dedup();

@@ -212,6 +212,7 @@ impl Writer {
             }),
         );
         self.maybe_text("unix", connection.unix.as_ref().map(|path| path.to_string_lossy()));
+        self.maybe_text("via", connection.via.as_ref());
         self.number("no_delay", connection.no_delay);
         self.maybe_text("throttle", connection.throttle);
     }

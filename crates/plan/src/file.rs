@@ -141,6 +141,8 @@ typed_table! {
         source_ips: Vec<String>, "--source-ip";
         proxy: String, "--proxy";
         unix: String, "--unix";
+        /// `PORT,ip=…`
+        via: String, "--via";
         no_delay: bool, "--nagle";
         throttle: Typed, "--throttle";
     }

@@ -213,6 +213,8 @@ pub struct ConnectionPlan {
     pub proxy_login: Option<String>,
     /// Connect here whatever the URL says.
     pub unix: Option<PathBuf>,
+    /// Past the kernel: a port, and addresses of our own there, as crate `station` reads them.
+    pub via: Option<String>,
     pub no_delay: bool,
     /// Most bytes a second read from one connection (http_load's `-throttle`: 3 360).
     pub throttle: Option<Bytes>,

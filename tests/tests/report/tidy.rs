@@ -9,7 +9,7 @@ const WIDTH: usize = 112;
 const LENGTH: usize = 500;
 
 /// Crates from the bottom up. Each may use only those that stand before it; ARCHITECTURE.md draws the same.
-const LAYERS: [&str; 30] = [
+const LAYERS: [&str; 31] = [
     "features",
     "units",
     "os",
@@ -23,6 +23,7 @@ const LAYERS: [&str; 30] = [
     "schedule",
     "port",
     "station",
+    "session",
     "bed",
     "target",
     "measure",

@@ -211,6 +211,10 @@ pub struct ConnectionArgs {
     /// Connect to this Unix socket instead of the URL's host
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub unix: Option<String>,
+    /// Connect through this port with a TCP of tare's own, not the kernel's, from addresses that the kernel does
+    /// not have: packet:eth1,ip=198.18.0.10-25/24[,gw=198.18.0.1][,vlan=7][,mac=…][,mtu=…]
+    #[arg(long, value_name = "PORT,ip=ADDRESSES")]
+    pub via: Option<String>,
     /// Leave Nagle's algorithm on (do not set TCP_NODELAY)
     #[arg(long)]
     pub nagle: bool,
@@ -442,6 +446,7 @@ impl ConnectionArgs {
         connection.source_ips = list(&self.source_ips);
         connection.proxy.clone_from(&self.proxy);
         connection.unix.clone_from(&self.unix);
+        connection.via.clone_from(&self.via);
         connection.no_delay = switched(self.nagle, false);
         connection.throttle = typed(&self.throttle);
     }

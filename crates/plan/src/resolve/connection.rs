@@ -41,11 +41,13 @@ impl Resolver<'_> {
             proxy,
             proxy_login: proxy_login.flatten(),
             unix: self.unix()?,
+            via: self.file.connection.via.clone(),
             no_delay: typed.no_delay.unwrap_or(true),
             throttle,
         };
         self.check_reuse(&plan, request)?;
         self.check_unix(&plan)?;
+        self.check_via(&plan)?;
         Ok(plan)
     }
 
@@ -158,6 +160,31 @@ impl Resolver<'_> {
             return Err(self.table.both("connection.pipeline", "request.expect_continue", why));
         }
         Ok(())
+    }
+
+    /// What belongs to the kernel's sockets cannot be had without them.
+    fn check_via(&self, plan: &ConnectionPlan) -> Result<(), PlanError> {
+        if plan.via.is_none() {
+            return Ok(());
+        }
+        let threads = self.table.number("engine.threads", &self.file.engine.threads, 1, u32::MAX)?;
+        let threads = threads.is_some_and(|threads| threads > 1);
+        let io = self.file.engine.io.as_deref().is_some_and(|io| io != "auto");
+        let others = [
+            ("connection.unix", plan.unix.is_some(), "a Unix socket is the kernel's"),
+            (
+                "connection.source_ips",
+                !plan.source_ips.is_empty(),
+                "ip= of --via says which addresses connections leave from",
+            ),
+            ("connection.no_delay", !plan.no_delay, "its TCP has no Nagle algorithm to leave on"),
+            ("engine.threads", threads, "one thread drives a port"),
+            ("engine.io", io, "its connections are no sockets"),
+        ];
+        match others.into_iter().find(|(_, is_set, _)| *is_set) {
+            Some((other, _, why)) => Err(self.table.both("connection.via", other, why)),
+            None => Ok(()),
+        }
     }
 
     fn check_unix(&self, plan: &ConnectionPlan) -> Result<(), PlanError> {

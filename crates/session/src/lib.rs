@@ -1,0 +1,28 @@
+//! TCP sessions over a port, without the kernel's sockets: records by port number, their timers, and frames.
+//!
+//! ```text
+//!  owner ─ open, act ─► Sessions ─ tcp::step ─► segments ─► Outgoing ─ one transmit a batch ─► port
+//!    ▲                     │ ▲
+//!    │  Owner::hear        │ └─ Station::take ◄─ frames ◄─────────────────────────────────────── port
+//!    └──── notices ────────┘ Wheel: deadlines
+//! ```
+//!
+//! A session belongs to an owner, who knows what is sent and what is done with what comes: `http`'s driver is
+//! one. Nothing here stores a byte of a request or of a response.
+//!
+//! Acknowledgments that are owed leave with [`Sessions::settle`]: an owner calls it when it has handled what
+//! came, so that a request carries the acknowledgment of the response before it.
+
+#![forbid(unsafe_code)]
+
+mod figures;
+mod outgoing;
+mod peers;
+mod sessions;
+mod table;
+mod wheel;
+
+pub use figures::Figures;
+pub use sessions::{Began, Inward, OpenError, Owner, SessionError, Sessions};
+pub use station::{Station, StationError, Via};
+pub use table::{Id, PORTS};
