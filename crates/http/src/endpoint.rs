@@ -79,7 +79,24 @@ enum Standing {
 /// How long an address is waited for while there is another to try (RFC 8305 §8, Connection Attempt Delay).
 pub const PATIENCE: Picos = Picos::from_millis(250);
 
+impl EndpointId {
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+    pub const fn of_index(index: usize) -> Self {
+        Self(index as u32)
+    }
+}
+
 impl Name {
+    /// All addresses that are known.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        match &self.state {
+            Known::Unknown => &[],
+            Known::Addresses(all, _) => all,
+        }
+    }
+
     /// The next address, each in turn; those at which nothing could be reached are left out.
     pub fn address(&mut self) -> Option<SocketAddr> {
         let Known::Addresses(all, _) = &self.state else { return None };

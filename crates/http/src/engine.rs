@@ -26,9 +26,11 @@ use checks::{check_cpus, check_memory, open_body};
 pub use facts::Facts;
 #[cfg(test)]
 pub(crate) use thread::own_descriptors;
-use thread::spawn;
+use thread::{spawn, spawn_fast};
 
 use crate::endpoint::{Endpoints, Known, of_family};
+use crate::fast::FastParts;
+use crate::fast::choose::{self as path, PathChoice};
 use crate::io;
 use crate::io::choose::{self, Choice};
 use crate::io::epoll::Epoll;
@@ -79,6 +81,8 @@ pub enum EngineError {
     Cpu { cpu: u32, problem: String },
     #[error("--via: {0}")]
     Via(#[from] SessionError),
+    #[error("--via: {0}, although it seemed otherwise; give --via-path general")]
+    Path(&'static str),
 }
 
 /// A run that is ready to begin.
@@ -95,6 +99,7 @@ pub struct Engine {
     spin: bool,
     priority: Grant,
     via: Option<Via>,
+    path: PathChoice,
 }
 
 /// Threads at work.
@@ -171,6 +176,11 @@ impl Engine {
         // One thread drives a port.
         let wanted = if via.is_some() { 1 } else { wanted_threads(&plan) };
         let threads = wanted.clamp(1, most_open.max(1));
+        let requests = Arc::new(requests);
+        let path = match &via {
+            Some(_) => path::choose(plan.connection.via_path, path_obstacle(&plan, &requests)),
+            None => PathChoice::default(),
+        };
         let spin = decide_spin(&plan, threads);
         let priority = grant_priority(&plan, threads, spin);
         let io = choose::choose(&plan);
@@ -178,7 +188,7 @@ impl Engine {
         Ok(Self {
             plan: Arc::new(plan),
             clock,
-            requests: Arc::new(requests),
+            requests,
             tls,
             body_file,
             io,
@@ -187,6 +197,7 @@ impl Engine {
             spin,
             priority,
             via,
+            path,
         })
     }
 
@@ -230,6 +241,14 @@ impl Engine {
             let other_end = rustix::io::fcntl_dupfd_cloexec(&waker, 0).map_err(EngineError::Driver)?;
             let parts = self.parts(index as u32, other_end, &common)?;
             let clock = self.clock;
+            if self.path.fast
+                && let Some(sessions) = sessions.take()
+            {
+                let parts = self.fast_parts(parts, sessions, waker)?;
+                let thread = spawn_fast(&self.plan, &self.priority, parts, recorder);
+                threads.push(thread.map_err(EngineError::Thread)?);
+                continue;
+            }
             let handle = match (sessions.take(), self.io.uring) {
                 (Some(sessions), _) => {
                     let driver = move || Ok(Ports::new(sessions, waker, clock));
@@ -245,6 +264,20 @@ impl Engine {
             threads.push(handle.map_err(EngineError::Thread)?);
         }
         Ok(Running { threads, requests: self.requests, control })
+    }
+
+    /// What the fast path needs of a thread's parts.
+    fn fast_parts(
+        &self,
+        parts: Parts,
+        sessions: Sessions,
+        waker: rustix::fd::OwnedFd,
+    ) -> Result<FastParts, EngineError> {
+        let Parts { plan, clock, control, pacer, composer, limit, mut targets, gather, .. } = parts;
+        let mut chooser = composer.chooser;
+        let fixture = path::fixture(&plan, &mut chooser, &mut targets.endpoints);
+        let fixture = fixture.map_err(EngineError::Path)?;
+        Ok(FastParts { plan, clock, control, pacer, chooser, fixture, limit, gather, sessions, waker })
     }
 
     fn parts(
@@ -382,6 +415,13 @@ fn limits(plan: &Plan, arrivals: &Arrivals) -> Result<Limits, ScheduleError> {
     let warming =
         schedule::share(arrivals, before, plan.seed, origin, Share::WHOLE)?.skip_before(Instant::FAR);
     Ok(Limits { end, requests: Some(Count::new(requests.get().saturating_add(warming))) })
+}
+
+/// Why a plan cannot go by the fast path.
+fn path_obstacle(plan: &Plan, requests: &Arc<Requests>) -> Option<&'static str> {
+    let mut endpoints = Endpoints::new(None, None);
+    requests.teach(&mut endpoints, plan);
+    path::fixture(plan, &mut Chooser::new(requests, plan, 0), &mut endpoints).err()
 }
 
 /// Spinning pays in an open loop, if a CPU is left for everything else.

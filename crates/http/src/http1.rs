@@ -222,6 +222,12 @@ impl Protocol for Http1 {
 }
 
 impl Http1 {
+    /// Makes it that of a connection that has carried `served` requests and is idle.
+    pub fn resume(&mut self, served: u32) {
+        let (in_flight, outgoing) = (std::mem::take(&mut self.in_flight), std::mem::take(&mut self.outgoing));
+        *self = Self { served, in_flight, outgoing, ..Self::default() };
+    }
+
     /// The one whose body is being sent, or is held.
     fn with_body(&mut self) -> Option<&mut Exchange> {
         let index = self.in_flight.len().checked_sub(self.outgoing.behind() + 1)?;

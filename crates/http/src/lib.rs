@@ -13,6 +13,7 @@ mod connection;
 mod endpoint;
 mod engine;
 mod exchange;
+mod fast;
 #[cfg(any(test, feature = "fuzzed"))]
 pub mod fuzzed;
 mod http1;

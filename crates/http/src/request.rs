@@ -277,6 +277,14 @@ impl Writer {
         self.write(pieces, out, scratch, context)
     }
 
+    /// Whether a request is the same each time.
+    pub fn is_fixed(&self, prepared: &Prepared) -> bool {
+        let fields = prepared.fields.as_ref().unwrap_or(&self.compiled_fields);
+        let body = prepared.body.as_ref().or(self.plan_text());
+        let all = [Some(&prepared.target), Some(&prepared.host), Some(fields), body];
+        all.into_iter().flatten().all(|part| part.constant().is_some())
+    }
+
     /// Whether `line` writes this URL: it has no placeholder and needs no field of its own.
     pub fn is_bare(&self, text: &str, url: &TargetUrl<'_>) -> bool {
         !(self.needs_own_fields(url) || self.templates && text.contains('{'))

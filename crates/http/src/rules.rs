@@ -41,6 +41,11 @@ impl Rules {
         };
     }
 
+    /// Whether the status is all that they look at.
+    pub fn is_of_status_alone(&self) -> bool {
+        !self.needs_body()
+    }
+
     pub fn update(&self, check: &mut BodyCheck, data: &[u8]) {
         match &mut check.hash {
             Hash::None => {}
@@ -107,6 +112,11 @@ impl RuleBook {
 
     pub fn new(by_plan: Rules) -> Self {
         Self { all: vec![by_plan] }
+    }
+
+    /// Of a thread that judges nothing.
+    pub const fn of_nobody() -> Self {
+        Self { all: Vec::new() }
     }
 
     /// Keeps the rules of a line, as long as the thread runs, and says where.

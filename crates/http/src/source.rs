@@ -6,6 +6,7 @@
 
 mod chooser;
 mod file;
+mod fixed;
 mod groups;
 mod values;
 
@@ -17,6 +18,7 @@ use units::{Group, Instant, Miss};
 pub use chooser::{Chooser, Staged};
 use chooser::{Line, Unstaged};
 use file::{check_file, endpoint_of, look_over, request_line};
+pub use fixed::Fixed;
 use groups::{Groups, Survey};
 use values::{Files, Values};
 

@@ -23,21 +23,21 @@
 //! A departure goes through `launch`, `open` and `send`; an answer through `receive` and `settle`, and `again`
 //! if its request is sent once more. `deadlines` ends what takes too long, `wind_up` all that is left.
 
-mod accounts;
+pub(crate) mod accounts;
 mod again;
-mod backoff;
+pub(crate) mod backoff;
 pub(crate) mod checker;
 pub(crate) mod composer;
 mod deadlines;
 pub(crate) mod dial;
 pub(crate) mod feed;
-mod gather;
+pub(crate) mod gather;
 mod launch;
 pub(crate) mod limit;
 mod open;
 pub(crate) mod pacer;
-mod pulse;
-mod reading;
+pub(crate) mod pulse;
+pub(crate) mod reading;
 mod receive;
 mod send;
 mod settle;
@@ -45,7 +45,7 @@ mod slots;
 mod sockets;
 pub(crate) mod targets;
 mod timers;
-mod turns;
+pub(crate) mod turns;
 pub(crate) mod upload;
 mod wind_up;
 

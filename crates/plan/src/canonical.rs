@@ -213,6 +213,14 @@ impl Writer {
         );
         self.maybe_text("unix", connection.unix.as_ref().map(|path| path.to_string_lossy()));
         self.maybe_text("via", connection.via.as_ref());
+        if connection.via.is_some() {
+            let path = match connection.via_path {
+                ViaPath::Auto => "auto",
+                ViaPath::General => "general",
+                ViaPath::Fast => "fast",
+            };
+            self.text("via_path", path);
+        }
         self.number("no_delay", connection.no_delay);
         self.maybe_text("throttle", connection.throttle);
     }

@@ -143,6 +143,8 @@ typed_table! {
         unix: String, "--unix";
         /// `PORT,ip=…`
         via: String, "--via";
+        /// `auto`, `general`, `fast`
+        via_path: String, "--via-path";
         no_delay: bool, "--nagle";
         throttle: Typed, "--throttle";
     }

@@ -193,6 +193,16 @@ pub enum Digest {
     Sha256([u8; 32]),
 }
 
+/// Which way requests go over a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ViaPath {
+    /// The fast one, if it can carry the plan.
+    #[default]
+    Auto,
+    General,
+    Fast,
+}
+
 /// How connections live.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConnectionPlan {
@@ -215,6 +225,7 @@ pub struct ConnectionPlan {
     pub unix: Option<PathBuf>,
     /// Past the kernel: a port, and addresses of our own there, as crate `station` reads them.
     pub via: Option<String>,
+    pub via_path: ViaPath,
     pub no_delay: bool,
     /// Most bytes a second read from one connection (http_load's `-throttle`: 3 360).
     pub throttle: Option<Bytes>,

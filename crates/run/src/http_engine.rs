@@ -79,13 +79,18 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
         spins: facts.spin,
         cpus: plan.engine.cpus.clone(),
         io: format!("{}: {}", facts.io.name(), facts.io.reason),
-        choices: vec![
-            choice("io", facts.io.name(), &facts.io.reason),
-            choice("arrivals", facts.arrivals.0, &facts.arrivals.1),
-            choice("spin", if facts.spin { "yes" } else { "no" }, &facts.spin_reason),
-            choice("priority", &facts.priority, &facts.priority_reason),
-            choice("threads", &facts.threads.to_string(), &facts.threads_reason),
-        ],
+        choices: facts
+            .path
+            .iter()
+            .map(|(path, why)| choice("path", path, why))
+            .chain([
+                choice("io", facts.io.name(), &facts.io.reason),
+                choice("arrivals", facts.arrivals.0, &facts.arrivals.1),
+                choice("spin", if facts.spin { "yes" } else { "no" }, &facts.spin_reason),
+                choice("priority", &facts.priority, &facts.priority_reason),
+                choice("threads", &facts.threads.to_string(), &facts.threads_reason),
+            ])
+            .collect(),
         steerable: engine.steerable(),
         has_frames: false,
         simulated: false,

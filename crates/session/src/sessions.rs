@@ -15,7 +15,7 @@ use crate::peers::Peers;
 use crate::table::{Id, Side, Stage, Table};
 use crate::wheel::Wheel;
 
-/// Frames that are taken from the port in one call.
+/// Frames that are taken from the port in one call, before there are sessions.
 const BATCH: usize = 256;
 /// For how long the answers to the first questions are waited for: three of them, a second apart.
 const FIRST_WAY: Picos = Picos::from_millis(3_500);
@@ -196,7 +196,7 @@ impl Sessions {
     fn breathe(&mut self, wait: Picos, now: &dyn Fn() -> Instant) -> Result<(), PortError> {
         self.core.outbox.send(&mut *self.port)?;
         self.port.wait(For::Receive, wait)?;
-        self.receive(now(), &mut Nobody)?;
+        self.receive(BATCH, now(), &mut Nobody)?;
         self.core.wake_station(now());
         Ok(())
     }
@@ -272,13 +272,13 @@ impl Sessions {
         self.core.table.get(id).map(|(record, _)| &*record)
     }
 
-    /// Takes up to [`BATCH`] frames. Returns how many there were.
+    /// Takes up to `most` frames. Returns how many there were.
     ///
     /// # Errors
     /// Those of [`Port::receive`].
-    pub fn receive(&mut self, now: Instant, owner: &mut impl Owner) -> Result<usize, PortError> {
+    pub fn receive(&mut self, most: usize, now: Instant, owner: &mut impl Owner) -> Result<usize, PortError> {
         let Self { port, core, .. } = self;
-        port.receive(BATCH, &mut |frame| core.take(frame, now, owner))
+        port.receive(most, &mut |frame| core.take(frame, now, owner))
     }
 
     /// Does what time asks for.

@@ -11,6 +11,7 @@
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use tcp::{Millis, Record};
 
 /// The ports that sessions leave from: 64 512 of each address.
@@ -21,20 +22,24 @@ const PAGES: usize = 65_536 / PAGE;
 
 /// A session: one port of one address of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Id(u32);
+pub struct Id(NonZeroU32);
 
 impl Id {
     pub(crate) const fn new(source: u16, port: u16) -> Self {
-        Self((source as u32) << 16 | port as u32)
+        match NonZeroU32::new((source as u32) << 16 | port as u32) {
+            Some(id) => Self(id),
+            // No session leaves from port 0 of the first address.
+            None => Self(NonZeroU32::MAX),
+        }
     }
 
     pub(crate) const fn source(self) -> u16 {
-        (self.0 >> 16) as u16
+        (self.0.get() >> 16) as u16
     }
 
     /// Its port, of the address that it leaves from.
     pub const fn port(self) -> u16 {
-        self.0 as u16
+        self.0.get() as u16
     }
 }
 

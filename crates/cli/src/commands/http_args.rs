@@ -215,6 +215,10 @@ pub struct ConnectionArgs {
     /// not have: packet:eth1,ip=198.18.0.10-25/24[,gw=198.18.0.1][,vlan=7][,mac=…][,mtu=…]
     #[arg(long, value_name = "PORT,ip=ADDRESSES")]
     pub via: Option<String>,
+    /// With --via, how requests go: fast for plans whose requests never change, general for all; auto chooses
+    /// [default: auto]
+    #[arg(long, value_name = "PATH")]
+    pub via_path: Option<String>,
     /// Leave Nagle's algorithm on (do not set TCP_NODELAY)
     #[arg(long)]
     pub nagle: bool,
@@ -447,6 +451,7 @@ impl ConnectionArgs {
         connection.proxy.clone_from(&self.proxy);
         connection.unix.clone_from(&self.unix);
         connection.via.clone_from(&self.via);
+        connection.via_path.clone_from(&self.via_path);
         connection.no_delay = switched(self.nagle, false);
         connection.throttle = typed(&self.throttle);
     }

@@ -17,6 +17,8 @@ pub struct Facts {
     pub priority: String,
     pub priority_reason: String,
     pub io: Choice,
+    /// Over a port: which way requests go, and why.
+    pub path: Option<(&'static str, String)>,
     /// How it is known when answers could be read (`kernel stamps`, `bound`, `none`), and why.
     pub arrivals: (&'static str, String),
     /// Names of the groups; empty if there is only one.
@@ -41,6 +43,10 @@ impl Engine {
             priority: self.priority.level.words(),
             priority_reason: self.priority.why.clone(),
             io: self.io.clone(),
+            path: self
+                .via
+                .as_ref()
+                .map(|_| (if self.path.fast { "fast" } else { "general" }, self.path.reason.clone())),
             arrivals: self.arrivals(),
             groups: self.requests.groups.clone(),
             peers: self.peers.clone(),

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use units::Record;
 
 use super::EngineError;
+use crate::fast::{Fast, FastParts};
 use crate::io::Driver;
 use crate::notes::Notes;
 use crate::worker::{Parts, Worker};
@@ -19,36 +20,64 @@ pub(super) fn spawn<D: Driver, R: Record + Send + 'static>(
     driver: impl FnOnce() -> Result<D, rustix::io::Errno> + Send + 'static,
     recorder: R,
 ) -> std::io::Result<JoinHandle<Notes>> {
-    let cpus = &plan.engine.cpus;
-    let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
-    let priority = priority.clone();
-    std::thread::Builder::new().name(format!("tare-http-{index}")).spawn(move || {
-        let mut notes = Notes::default();
-        if let Some(cpu) = cpu
-            && let Err(error) = os::cpus::pin(cpu)
-        {
-            notes.detail(&format!("thread {index} could not be pinned to CPU {cpu}: {error}"));
-        }
-        // Before this thread has descriptors of its own: whoever watches over it must not share those.
-        if let Err(error) = priority.take() {
-            notes.detail(&format!("thread {index} has another priority than was granted: {error}"));
-        }
-        if let Err(errno) = own_descriptors() {
-            notes.detail(&format!("thread {index} shares its descriptors with the others: {errno}"));
-        }
-        if let Err(error) = clock::set_timer_slack_ns(1) {
-            notes.detail(&format!("the timer slack could not be lowered: {error}"));
-        }
-        match driver() {
-            Ok(driver) => notes.merge(Worker::new(parts, driver, recorder).run()),
-            Err(errno) => parts.control.fail(EngineError::Driver(errno).to_string()),
-        }
-        // Each thread that ends tells what is known by then, in the same words or newer ones.
-        if let Some(lost) = priority.lost() {
-            notes.detail(&lost);
-        }
-        notes
+    let (control, thread) = (parts.control.clone(), Thread::new(index, plan, priority));
+    thread.start(move |notes| match driver() {
+        Ok(driver) => notes.merge(Worker::new(parts, driver, recorder).run()),
+        Err(errno) => control.fail(EngineError::Driver(errno).to_string()),
     })
+}
+
+/// The same for the fast path.
+pub(super) fn spawn_fast<R: Record + Send + 'static>(
+    plan: &Arc<Plan>,
+    priority: &Grant,
+    parts: FastParts,
+    recorder: R,
+) -> std::io::Result<JoinHandle<Notes>> {
+    Thread::new(0, plan, priority).start(move |notes| notes.merge(Fast::new(parts, recorder).run()))
+}
+
+/// Where a thread runs, and before whom.
+struct Thread {
+    index: usize,
+    cpu: Option<u32>,
+    priority: Grant,
+}
+
+impl Thread {
+    fn new(index: usize, plan: &Plan, priority: &Grant) -> Self {
+        let cpus = &plan.engine.cpus;
+        let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
+        Self { index, cpu, priority: priority.clone() }
+    }
+
+    fn start(self, work: impl FnOnce(&mut Notes) + Send + 'static) -> std::io::Result<JoinHandle<Notes>> {
+        let Self { index, cpu, priority } = self;
+        std::thread::Builder::new().name(format!("tare-http-{index}")).spawn(move || {
+            let mut notes = Notes::default();
+            if let Some(cpu) = cpu
+                && let Err(error) = os::cpus::pin(cpu)
+            {
+                notes.detail(&format!("thread {index} could not be pinned to CPU {cpu}: {error}"));
+            }
+            // Before this thread has descriptors of its own: whoever watches over it must not share those.
+            if let Err(error) = priority.take() {
+                notes.detail(&format!("thread {index} has another priority than was granted: {error}"));
+            }
+            if let Err(errno) = own_descriptors() {
+                notes.detail(&format!("thread {index} shares its descriptors with the others: {errno}"));
+            }
+            if let Err(error) = clock::set_timer_slack_ns(1) {
+                notes.detail(&format!("the timer slack could not be lowered: {error}"));
+            }
+            work(&mut notes);
+            // Each thread that ends tells what is known by then, in the same words or newer ones.
+            if let Some(lost) = priority.lost() {
+                notes.detail(&lost);
+            }
+            notes
+        })
+    }
 }
 
 /// Gives this thread a table of descriptors of its own: the limit on open files then is for each thread, and

@@ -27,7 +27,8 @@ use flow::Flow;
 
 /// Bytes that lie unread on a connection from which the target may have had to wait: a quarter of the window.
 const CROWDED: usize = (65_535 << 7) / 4;
-/// Batches of frames that are taken in one wait.
+/// Frames of a batch, and batches that are taken in one wait.
+const FRAMES: usize = 256;
 const BATCHES: usize = 4;
 /// The longest that is slept where a port cannot be polled beside the waker.
 const BLIND: Picos = Picos::from_millis(1);
@@ -97,41 +98,11 @@ impl Ports {
         }
     }
 
-    /// Waits for frames or the waker.
-    fn sleep(&mut self, patience: Option<Picos>) -> Result<(), Errno> {
-        if patience.is_some_and(Picos::is_zero) {
-            return Ok(());
-        }
-        let Some(port) = self.sessions.descriptor() else {
-            let patience = patience.map_or(BLIND, |patience| patience.min(BLIND));
-            return match self.sessions.wait(patience) {
-                Err(PortError::Down { .. }) | Ok(_) => Ok(()),
-                Err(error) => Err(errno_of(&error)),
-            };
-        };
-        let mut polled =
-            [PollFd::from_borrowed_fd(port, PollFlags::IN), PollFd::new(&self.waker, PollFlags::IN)];
-        let timeout = patience.map(|patience| {
-            let nanos = patience.as_nanos();
-            Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 }
-        });
-        match poll(&mut polled, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-        if polled[1].revents().contains(PollFlags::IN) {
-            let mut count = [0u8; 8];
-            // The count does not matter.
-            let _ = rustix::io::read(self.waker.as_fd(), &mut count);
-        }
-        Ok(())
-    }
-
     fn receive(&mut self) -> Result<(), Errno> {
         for batch in 1..=BATCHES {
             let now = self.clock.now();
             self.flows.now = now;
-            let count = match self.sessions.receive(now, &mut self.flows) {
+            let count = match self.sessions.receive(FRAMES, now, &mut self.flows) {
                 Ok(count) => count,
                 Err(PortError::Down { .. }) => 0,
                 Err(error) => return Err(errno_of(&error)),
@@ -401,7 +372,7 @@ impl Driver for Ports {
         };
         let next = self.sessions.next_deadline(now);
         let room = self.sessions.waits_for_room().then_some(BLIND);
-        self.sleep([most, Some(next), room].into_iter().flatten().min())?;
+        sleep(&mut self.sessions, &self.waker, [most, Some(next), room].into_iter().flatten().min())?;
         self.receive()?;
         self.push_relieved(self.clock.now());
         self.transmit()?;
@@ -450,6 +421,35 @@ impl Drop for Ports {
         let now = self.clock.now();
         self.sessions.reset_all(now, &mut self.flows);
     }
+}
+
+/// Waits for frames, for at most so long, or for the waker.
+pub(crate) fn sleep(sessions: &mut Sessions, waker: &OwnedFd, patience: Option<Picos>) -> Result<(), Errno> {
+    if patience.is_some_and(Picos::is_zero) {
+        return Ok(());
+    }
+    let Some(port) = sessions.descriptor() else {
+        let patience = patience.map_or(BLIND, |patience| patience.min(BLIND));
+        return match sessions.wait(patience) {
+            Err(PortError::Down { .. }) | Ok(_) => Ok(()),
+            Err(error) => Err(errno_of(&error)),
+        };
+    };
+    let mut polled = [PollFd::from_borrowed_fd(port, PollFlags::IN), PollFd::new(waker, PollFlags::IN)];
+    let timeout = patience.map(|patience| {
+        let nanos = patience.as_nanos();
+        Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 }
+    });
+    match poll(&mut polled, timeout.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(errno) => return Err(errno),
+    }
+    if polled[1].revents().contains(PollFlags::IN) {
+        let mut count = [0u8; 8];
+        // The count does not matter.
+        let _ = rustix::io::read(waker.as_fd(), &mut count);
+    }
+    Ok(())
 }
 
 fn errno_of(error: &PortError) -> Errno {

@@ -100,6 +100,10 @@ impl Chooser {
         &self.requests
     }
 
+    pub(super) fn values(&mut self) -> &mut Values {
+        &mut self.values
+    }
+
     /// The URL of the request that was staged last; `None` where no redirect is followed.
     pub fn last_url(&self) -> Option<&str> {
         self.requests.follows.then_some(self.last_url.as_str())

@@ -3,7 +3,7 @@
 use super::Resolver;
 use crate::checks::Problem;
 use crate::error::PlanError;
-use crate::model::{ConnectionPlan, Family, HttpVersion, Load, RequestPlan};
+use crate::model::{ConnectionPlan, Family, HttpVersion, Load, RequestPlan, ViaPath};
 use crate::target_url::{Scheme, TargetUrl, UrlProblem};
 use crate::typed::Typed;
 use std::net::IpAddr;
@@ -42,6 +42,7 @@ impl Resolver<'_> {
             proxy_login: proxy_login.flatten(),
             unix: self.unix()?,
             via: self.file.connection.via.clone(),
+            via_path: self.via_path()?,
             no_delay: typed.no_delay.unwrap_or(true),
             throttle,
         };
@@ -125,6 +126,18 @@ impl Resolver<'_> {
             return Err(wrong("has no port".to_owned()));
         }
         Ok(Some(((parsed.host.to_owned(), parsed.port), parsed.userinfo.map(str::to_owned))))
+    }
+
+    fn via_path(&self) -> Result<ViaPath, PlanError> {
+        let (field, typed) = ("connection.via_path", self.file.connection.via_path.as_deref());
+        let words = [("auto", ViaPath::Auto), ("general", ViaPath::General), ("fast", ViaPath::Fast)];
+        let path = self.table.choice(field, typed, &words)?;
+        match (&self.file.connection.via, typed) {
+            (None, Some(text)) => {
+                Err(self.table.wrong(field, text, "is of --via alone", "it together with --via PORT,ip=…"))
+            }
+            _ => Ok(path.unwrap_or_default()),
+        }
     }
 
     fn unix(&self) -> Result<Option<PathBuf>, PlanError> {

@@ -1,0 +1,27 @@
+//! The fast path of `--via`: the same requests over the same TCP, for plans whose requests never change.
+//!
+//! ```text
+//!              ┌ launch: due departures, each to an idle lane or a new one ┐
+//!   one turn ──┤ transmit: all their frames in one call; that is when they are sent
+//!              └ receive: frames where they lie ─► tcp step ─► Http1 ─► outcome ─► recorder
+//! ```
+//!
+//! What the general path does for each connection, this does for those with a request on their way alone: a
+//! connection that waits is a record, a lane of 32 bytes and nothing else. Responses are read where the port has
+//! put them, by the same protocol ([`Http1`](crate::http1::Http1)), so that they mean the same on both paths.
+//! A request is not kept: its bytes are written once for all, and a segment that has to be sent again is made of
+//! them again.
+//!
+//! | file | its part |
+//! |---|---|
+//! | `choose` | which plans can go this way, and why not the others |
+//! | `lanes` | connections: idle ones by target, and the requests on their way in the order of their deadlines |
+//! | `desk` | what sessions tell: it reads responses and settles requests |
+//! | `turn` | the loop |
+
+pub(crate) mod choose;
+mod desk;
+mod lanes;
+mod turn;
+
+pub(crate) use turn::{Fast, FastParts};

@@ -1,0 +1,78 @@
+//! Which plans can go by the fast path.
+
+use plan::{Load, Plan, ViaPath};
+use std::net::SocketAddr;
+
+use crate::endpoint::Endpoints;
+use crate::source::{Chooser, Fixed};
+
+/// Requests that never change, and where each leads.
+pub(crate) struct Fixture {
+    pub requests: Vec<Fixed>,
+    /// The address of each endpoint.
+    pub addresses: Vec<SocketAddr>,
+}
+
+/// What was chosen, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathChoice {
+    pub fast: bool,
+    pub reason: String,
+}
+
+/// Why a plan has to go by the general path, as far as the plan itself tells.
+pub(crate) fn obstacle(plan: &Plan) -> Option<&'static str> {
+    let (request, connection) = (&plan.request, &plan.connection);
+    let obstacles = [
+        (connection.pipeline > 1, "requests are pipelined"),
+        (connection.proxy.is_some(), "there is a proxy"),
+        (connection.throttle.is_some(), "reading is throttled"),
+        (connection.ramp.is_some() && matches!(plan.load, Load::Closed { .. }), "connections open on a ramp"),
+        (request.follow > 0, "redirects are followed"),
+        (request.idle_timeout, "the time-out counts from the last byte"),
+        (request.same_checksum, "bodies are compared with each other"),
+        (request.expect_continue, "a 100 response is waited for"),
+        (!matches!(request.body, plan::Body::None), "requests have bodies"),
+        (plan.resolve.every.is_some(), "names are looked up again"),
+    ];
+    obstacles.into_iter().find(|(is_so, _)| *is_so).map(|(_, why)| why)
+}
+
+/// The requests, and where they lead, if the fast path can carry them.
+pub(crate) fn fixture(
+    plan: &Plan,
+    chooser: &mut Chooser,
+    endpoints: &mut Endpoints,
+) -> Result<Fixture, &'static str> {
+    if let Some(why) = obstacle(plan) {
+        return Err(why);
+    }
+    let requests = chooser.fixed(plan, endpoints)?;
+    if requests.iter().any(|fixed| !chooser.rules.of(&fixed.rules).is_of_status_alone()) {
+        return Err("bodies are checked");
+    }
+    let mut addresses = Vec::new();
+    let (names, tls): (Vec<_>, Vec<_>) =
+        endpoints.iter_mut().map(|endpoint| (endpoint.name, endpoint.key.tls)).unzip();
+    if tls.contains(&true) {
+        return Err("a target wants TLS");
+    }
+    for name in names {
+        let [address] = endpoints.name(name).addresses() else {
+            return Err("a target's name has several addresses, or none is known");
+        };
+        addresses.push(*address);
+    }
+    Ok(Fixture { requests, addresses })
+}
+
+/// What is chosen of what can be had.
+pub(crate) fn choose(wanted: ViaPath, obstacle: Option<&'static str>) -> PathChoice {
+    let choice = |fast, reason: &str| PathChoice { fast, reason: reason.to_owned() };
+    match (wanted, obstacle) {
+        (ViaPath::General, _) => choice(false, "asked for"),
+        (ViaPath::Fast, None) => choice(true, "asked for"),
+        (ViaPath::Auto, None) => choice(true, "its requests never change"),
+        (ViaPath::Fast | ViaPath::Auto, Some(why)) => choice(false, why),
+    }
+}

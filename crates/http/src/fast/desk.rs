@@ -1,0 +1,415 @@
+//! What the sessions of the fast path tell: responses are read, and requests settled.
+
+use clock::{Clock, HostClock};
+use session::{Id, Inward, Owner};
+use std::collections::HashMap;
+use std::num::NonZeroU64;
+use tcp::{Notice, Payload};
+use units::{Cause, CausePart, Departure, Instant, Outcome, Phase, Picos, Record};
+
+use super::choose::Fixture;
+use super::lanes::{Lanes, short};
+use crate::exchange::Exchange;
+use crate::io::Chunk;
+use crate::protocol::{End, Finished, Flow, Protocol, Unserved};
+use crate::rules::RuleBook;
+use crate::worker::accounts::Accounts;
+use crate::worker::backoff::Backoff;
+use crate::worker::limit::Limit;
+use crate::worker::pacer::Pacer;
+use crate::worker::pulse::SHORTEST;
+use crate::worker::turns::Turns;
+
+/// A request that goes to another connection.
+pub(super) struct Again {
+    pub exchange: Exchange,
+    pub request: u16,
+}
+
+/// Bytes that came ahead of a hole.
+struct Early {
+    from: u32,
+    bytes: Vec<u8>,
+}
+
+/// What a lane wants of its session once the batch is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// Its connection is up: the request may go.
+    Send(u32),
+    /// It carries nothing more; it could have been closed at this instant, or so much earlier.
+    Close(u32, Instant, Picos),
+}
+
+/// What a session is called whose lane is gone.
+pub(super) const ORPHAN: u32 = u32::MAX;
+
+/// See the module.
+pub(super) struct Desk<R> {
+    pub clock: HostClock,
+    pub lanes: Lanes,
+    pub fixture: Fixture,
+    pub rules: RuleBook,
+    pub accounts: Accounts<R>,
+    pub turns: Turns,
+    pub limit: Limit,
+    pub pacer: Pacer,
+    pub backoff: Backoff,
+    pub wishes: Vec<Wish>,
+    pub again: Vec<Again>,
+    finished: Vec<Finished>,
+    early: HashMap<u32, Early>,
+    /// When sessions were looked at before.
+    pub not_before: Instant,
+    /// No further request on a connection after so many.
+    pub most_served: Option<u32>,
+}
+
+impl<R: Record> Desk<R> {
+    #[expect(clippy::too_many_arguments, reason = "each is a part with a name")]
+    pub fn new(
+        clock: HostClock,
+        fixture: Fixture,
+        rules: RuleBook,
+        accounts: Accounts<R>,
+        turns: Turns,
+        limit: Limit,
+        pacer: Pacer,
+        most_served: Option<u32>,
+    ) -> Self {
+        Self {
+            clock,
+            lanes: Lanes::new(fixture.addresses.len()),
+            fixture,
+            rules,
+            accounts,
+            turns,
+            limit,
+            pacer,
+            backoff: Backoff::default(),
+            wishes: Vec::new(),
+            again: Vec::new(),
+            finished: Vec::new(),
+            early: HashMap::new(),
+            not_before: Instant::EPOCH,
+            most_served,
+        }
+    }
+
+    /// Puts a request on a lane that has none.
+    pub fn board(&mut self, lane: u32, exchange: Exchange, request: u16, asked: Instant) -> u32 {
+        let flight = self.lanes.depart(lane, asked, clock::unix_ns());
+        let made = self.lanes.get(lane);
+        made.request = request;
+        made.served = made.served.saturating_add(1);
+        let served = u32::from(made.served);
+        let fixed = &self.fixture.requests[usize::from(request)];
+        let http1 = &mut self.lanes.flight(flight).http1;
+        http1.begin(exchange, &fixed.bytes, crate::outgoing::Body::Inside);
+        if self.most_served.is_some_and(|most| served >= most) {
+            http1.retire();
+        }
+        flight
+    }
+
+    /// The request left at `at`, as far as the generator is concerned.
+    pub fn has_left(&mut self, flight: u32, at: Instant) {
+        let mut late = None;
+        for exchange in self.lanes.flight(flight).http1.waiting() {
+            exchange.sent = at;
+            late = Some(at.since(exchange.departure.due) - exchange.blocked);
+        }
+        if let Some(late) = late {
+            self.accounts.left(late);
+        }
+    }
+
+    /// The session has been given the request: that it left is not known before it is acknowledged.
+    pub fn is_given(&mut self, lane: u32) {
+        let Some(flight) = self.lanes.peek(lane).flight() else { return };
+        let length = self.fixture.requests[usize::from(self.lanes.peek(lane).request)].bytes.len();
+        let made = self.lanes.flight(flight);
+        made.given = true;
+        let taken = made.http1.output(&[]).len().min(length);
+        made.http1.wrote(taken);
+        made.http1.left(taken, 0);
+        self.accounts.counters.wire_out += taken as u64;
+    }
+
+    /// Bytes of a response, as they lie in their frame.
+    fn data(&mut self, lane: u32, bytes: &[u8], stamp_ns: Option<NonZeroU64>) {
+        let now = self.clock.now();
+        self.accounts.counters.wire_in += bytes.len() as u64;
+        let Some(flight) = self.lanes.peek(lane).flight() else {
+            // Bytes that nobody asked for: the connection can not be trusted any more.
+            self.accounts.notes.surplus += 1;
+            return self.hang_up(lane, now, now, Picos::ZERO);
+        };
+        let chunk =
+            Chunk { length: bytes.len(), stamp_ns, not_before: self.not_before, more: false, crowded: false };
+        let delay = self.turns.delay(&chunk, None, now);
+        self.accounts.counters.contradicted += u64::from(delay.contradicts);
+        let made = self.lanes.flight(flight);
+        let ready_since = made.ready_since;
+        let flow = made.http1.received(bytes, now, ready_since, &self.rules, &mut self.finished);
+        if let Some(pause) = self.turns.woken_late(delay) {
+            self.accounts.paused(pause);
+        }
+        if let Some(ended) = self.finished.last_mut() {
+            ended.exchange.unread += delay.measured;
+            ended.exchange.unread_bound += delay.bound;
+            let counters = &mut self.accounts.counters;
+            *if delay.is_measured { &mut counters.stamped } else { &mut counters.unstamped } += 1;
+        }
+        if self.lanes.flight(flight).http1.has_surplus() {
+            self.accounts.notes.surplus += 1;
+        }
+        if flow == Flow::Over || !self.finished.is_empty() {
+            self.settle(lane, flow, now, delay.since(now));
+        }
+    }
+
+    /// What ended becomes an outcome, and the lane is used again or closed. It could have been seen since
+    /// `since`.
+    fn settle(&mut self, lane: u32, flow: Flow, now: Instant, since: Instant) {
+        let Some(flight) = self.lanes.peek(lane).flight() else { return };
+        let acknowledged = self.lanes.flight(flight).acknowledged;
+        let mut finished = std::mem::take(&mut self.finished);
+        let last = finished.last().map(|ended| &ended.exchange);
+        let (tare, doubt) = last.map_or_else(Default::default, |last| (last.tare(now), last.unread_bound));
+        let since = if tare >= SHORTEST { since.min(now.saturating_sub(tare)) } else { since };
+        if !finished.is_empty() || flow == Flow::Over {
+            self.lanes.land(flight);
+        }
+        let request = self.lanes.peek(lane).request;
+        for ended in finished.drain(..) {
+            self.end(ended, request, acknowledged, now);
+        }
+        self.finished = finished;
+        match flow {
+            Flow::Over => self.hang_up(lane, now, since, doubt),
+            Flow::Open => {
+                let made = self.lanes.get(lane);
+                (made.idle_since, made.doubt_ns) = (since, short(doubt));
+                self.lanes.list(lane);
+                self.limit.idle(since);
+            }
+        }
+    }
+
+    fn end(&mut self, mut ended: Finished, request: u16, acknowledged: bool, now: Instant) {
+        const MOST_AGAIN: u8 = 100;
+        if ended.unserved == Some(Unserved::Reused) && !acknowledged {
+            if ended.exchange.asked.idempotent && ended.exchange.again < MOST_AGAIN {
+                self.accounts.sent_again(ended.unserved);
+                ended.exchange.again += 1;
+                (ended.exchange.first_byte, ended.exchange.status) = (Instant::FAR, 0);
+                return self.again.push(Again { exchange: ended.exchange, request });
+            }
+            ended.result = Err(Cause::ReuseClosed);
+        }
+        let exchange = ended.exchange;
+        let outcome = match ended.result {
+            Ok(()) => self.rules.of(&exchange.rules).judge(exchange.status, None, &mut None),
+            Err(cause) => Outcome::Failed(cause),
+        };
+        self.conclude(&exchange, outcome, now);
+    }
+
+    pub fn conclude(&mut self, exchange: &Exchange, outcome: Outcome, now: Instant) {
+        self.accounts.event(&exchange.event(outcome, now));
+        self.accounts.counters.body_in += exchange.body_in;
+        if !exchange.waited.is_zero() {
+            self.accounts.phase(Phase::FirstByte, exchange.waited);
+        }
+        let pause = match outcome {
+            Outcome::Failed(cause) => {
+                self.backoff.failed();
+                match cause.part() {
+                    CausePart::Lookup | CausePart::Connect => self.backoff.pause(),
+                    _ => Picos::ZERO,
+                }
+            }
+            _ => {
+                self.backoff.succeeded();
+                Picos::ZERO
+            }
+        };
+        self.pacer.freed(now, pause);
+    }
+
+    /// The lane carries nothing more. Its session is closed when the batch is over.
+    fn hang_up(&mut self, lane: u32, now: Instant, since: Instant, doubt: Picos) {
+        if self.lanes.peek(lane).id.is_some() {
+            self.lanes.close(lane);
+            self.wishes.push(Wish::Close(lane, since, doubt));
+        } else {
+            self.remove(lane, now);
+            self.limit.could_close(since, doubt);
+        }
+    }
+
+    /// The lane's session is gone or was never made.
+    pub fn remove(&mut self, lane: u32, now: Instant) {
+        self.accounts.closed(self.lanes.peek(lane).is_up);
+        self.early.remove(&lane);
+        self.lanes.remove(lane);
+        self.limit.closed(now);
+    }
+
+    /// What is on its way there fails, and the lane with it.
+    fn fail(&mut self, lane: u32, cause: Cause) {
+        let now = self.clock.now();
+        let Some(flight) = self.lanes.peek(lane).flight() else {
+            return self.remove(lane, now);
+        };
+        self.lanes.flight(flight).http1.fail(cause, &mut self.finished);
+        self.settle(lane, Flow::Over, now, now);
+    }
+
+    /// The peer ended the connection: in order, or by a reset.
+    fn over(&mut self, lane: u32, end: End) {
+        let now = self.clock.now();
+        match self.lanes.peek(lane).flight() {
+            Some(flight) => {
+                self.lanes.flight(flight).http1.end(end, &mut self.finished);
+                self.settle(lane, Flow::Over, now, now);
+            }
+            None => self.hang_up(lane, now, now, Picos::ZERO),
+        }
+    }
+
+    /// Its time is over.
+    pub fn time_out(&mut self, flight: u32, now: Instant) {
+        let made = self.lanes.flight(flight);
+        let lane = made.lane;
+        let connecting = !self.lanes.peek(lane).is_up;
+        let cause = connecting.then_some(Cause::ConnectTimeout);
+        let _ = self.lanes.flight(flight).http1.time_out(cause, &mut self.finished);
+        self.settle(lane, Flow::Over, now, now);
+    }
+
+    fn connected(&mut self, lane: u32, stamp_ns: u64) {
+        let now = self.clock.now();
+        self.accounts.opened();
+        self.lanes.get(lane).is_up = true;
+        let Some(flight) = self.lanes.peek(lane).flight() else { return };
+        let made = self.lanes.flight(flight);
+        made.ready_since = Some(now);
+        let took = now.since(made.asked);
+        let round_trip = stamp_ns.checked_sub(made.asked_ns).map(Picos::from_nanos);
+        let (before, late) = (self.turns.looked_before(), round_trip.map(|round_trip| took - round_trip));
+        for exchange in self.lanes.flight(flight).http1.waiting() {
+            match late {
+                Some(late) if stamp_ns > 0 => exchange.unread += late,
+                _ => exchange.unread_bound += now.since(before).min(took),
+            }
+        }
+        self.accounts.phase(Phase::Connect, took);
+        self.accounts.phase(Phase::Ready, took);
+        self.wishes.push(Wish::Send(lane));
+    }
+}
+
+impl<R: Record> Owner for Desk<R> {
+    fn text(&self, tag: u32, payload: Payload) -> &[u8] {
+        if tag == ORPHAN {
+            return &[];
+        }
+        let request = self.lanes.peek(tag).request;
+        payload.of(&self.fixture.requests[usize::from(request)].bytes).unwrap_or_default()
+    }
+
+    fn hear(&mut self, _: Id, tag: u32, notice: Notice, inward: &Inward<'_>) {
+        if tag == ORPHAN {
+            return;
+        }
+        if self.lanes.peek(tag).is_closing() {
+            if let Notice::Closed(_) = notice {
+                self.lanes.get(tag).id = None;
+            }
+            return;
+        }
+        let stamp_ns = NonZeroU64::new(inward.stamp.as_unix_nanos());
+        let part = |skip: u32, len: u32| &inward.payload[skip as usize..][..len as usize];
+        match notice {
+            Notice::Data { skip, len } => self.data(tag, part(skip, len), stamp_ns),
+            Notice::Acked => {
+                if let Some(flight) = self.lanes.peek(tag).flight() {
+                    self.lanes.flight(flight).acknowledged = true;
+                }
+            }
+            Notice::Connected { .. } => self.connected(tag, inward.stamp.as_unix_nanos()),
+            Notice::Early { skip, len } => {
+                let (bytes, from) = (part(skip, len), inward.seq.wrapping_add(skip));
+                let early = self.early.entry(tag).or_insert_with(|| Early { from, bytes: Vec::new() });
+                if early.bytes.is_empty() || from == early.from.wrapping_add(early.bytes.len() as u32) {
+                    early.bytes.extend_from_slice(bytes);
+                } else {
+                    early.bytes.splice(..0, bytes.iter().copied());
+                    early.from = from;
+                }
+            }
+            Notice::Filled { .. } => {
+                if let Some(early) = self.early.remove(&tag) {
+                    self.data(tag, &early.bytes, stamp_ns);
+                }
+            }
+            Notice::Ended => self.over(tag, End::Shut),
+            Notice::Closed(cause) => {
+                self.lanes.get(tag).id = None;
+                match cause {
+                    tcp::Cause::Refused => self.fail(tag, Cause::ConnectRefused),
+                    tcp::Cause::Unreachable => self.fail(tag, Cause::ConnectUnreachable),
+                    tcp::Cause::Reset => self.over(tag, End::Reset),
+                    tcp::Cause::TimedOut | tcp::Cause::Aborted | tcp::Cause::Finished => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn no_way(&mut self, _: Id, tag: u32) {
+        if tag == ORPHAN {
+            return;
+        }
+        self.lanes.get(tag).id = None;
+        self.fail(tag, Cause::ConnectUnreachable);
+    }
+}
+
+/// What is known of a request before it leaves.
+pub(super) fn exchange(
+    departure: Departure,
+    fixed: &crate::source::Fixed,
+    blocked: Picos,
+    doubt: Picos,
+    now: Instant,
+) -> Exchange {
+    Exchange {
+        departure,
+        sent: now,
+        first_byte: Instant::FAR,
+        blocked,
+        bytes_out: 0,
+        unwritten: 0,
+        written_before: None,
+        bytes_in: 0,
+        body_in: 0,
+        waited: Picos::ZERO,
+        unread: Picos::ZERO,
+        unread_bound: doubt.min(blocked),
+        group: fixed.meta.group,
+        asked: fixed.meta.asked,
+        status: 0,
+        rules: crate::rules::Wanted::Kept(match fixed.rules {
+            crate::rules::Wanted::Kept(at) => at,
+            crate::rules::Wanted::Own(_) => RuleBook::BY_PLAN,
+        }),
+        written_at: now,
+        again: 0,
+        chain: None,
+        check: None,
+        url: None,
+    }
+}

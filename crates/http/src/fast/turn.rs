@@ -1,0 +1,460 @@
+//! The loop of the fast path.
+
+use clock::{Clock, HostClock};
+use plan::{Load, Plan};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use schedule::{Control, Halt};
+use session::{Began, OpenError, Sessions};
+use std::sync::Arc;
+use tcp::{Event, Flags};
+use units::{Departure, Instant, Miss, Outcome, Picos, Record};
+
+use super::choose::Fixture;
+use super::desk::{Again, Desk, ORPHAN, Wish, exchange};
+use crate::endpoint::EndpointId;
+use crate::exchange::Exchange;
+use crate::io::Wait;
+use crate::io::ports::sleep;
+use crate::notes::Notes;
+use crate::outgoing::Body;
+use crate::protocol::Protocol;
+use crate::rules::RuleBook;
+use crate::source::{Chooser, Staged};
+use crate::worker::LONGEST_WAIT;
+use crate::worker::accounts::Accounts;
+use crate::worker::limit::Limit;
+use crate::worker::pacer::{Pacer, Pending};
+use crate::worker::turns::Turns;
+
+/// Departures that leave in one call.
+const LAUNCHES: usize = 64;
+/// Frames that are taken before the loop looks at due times again: in an open loop fewer.
+const FRAMES: usize = 256;
+const FRAMES_BY_TIME: usize = 48;
+/// Departures given up before the port is looked at again.
+const GIVEN_UP: usize = 1024;
+
+/// What the thread is made with.
+pub(crate) struct FastParts {
+    pub plan: Arc<Plan>,
+    pub clock: HostClock,
+    pub control: Arc<Control>,
+    pub pacer: Pacer,
+    pub chooser: Chooser,
+    pub fixture: Fixture,
+    pub limit: Limit,
+    pub gather: bool,
+    pub sessions: Sessions,
+    pub waker: OwnedFd,
+}
+
+/// A lane for a request.
+enum Acquired {
+    Idle(u32),
+    MayOpen(Instant),
+    Blocked,
+}
+
+/// See the module.
+pub(crate) struct Fast<R> {
+    plan: Arc<Plan>,
+    clock: HostClock,
+    control: Arc<Control>,
+    chooser: Chooser,
+    sessions: Sessions,
+    waker: OwnedFd,
+    desk: Desk<R>,
+    /// Flights that leave with the next transmit.
+    leaving: Vec<u32>,
+    frames: usize,
+    full: bool,
+}
+
+impl<R: Record> Fast<R> {
+    pub fn new(parts: FastParts, recorder: R) -> Self {
+        let FastParts { plan, clock, control, pacer, mut chooser, fixture, limit, gather, sessions, waker } =
+            parts;
+        let rules = std::mem::replace(&mut chooser.rules, RuleBook::of_nobody());
+        let connection = &plan.connection;
+        let most_served = if connection.keep_alive { connection.requests_per_connection } else { Some(1) };
+        let frames = if pacer.is_closed_loop() { FRAMES } else { FRAMES_BY_TIME };
+        let (accounts, turns) = (Accounts::new(recorder), Turns::new(&clock, gather));
+        let desk = Desk::new(clock, fixture, rules, accounts, turns, limit, pacer, most_served);
+        Self {
+            plan,
+            clock,
+            control,
+            chooser,
+            sessions,
+            waker,
+            desk,
+            leaving: Vec::new(),
+            frames,
+            full: false,
+        }
+    }
+
+    /// Runs to the end.
+    pub fn run(mut self) -> Notes {
+        loop {
+            let now = self.clock.now();
+            self.expire(now);
+            if self.control.halt() != Halt::No || self.is_over(now) {
+                break;
+            }
+            self.desk.pacer.follow(&self.control);
+            self.launch_again(now);
+            self.launch_due(now);
+            self.report(now);
+            if let Err(errno) = self.wait(now) {
+                self.control.fail(format!("waiting for frames failed: {errno}"));
+            }
+        }
+        self.wind_up();
+        self.desk.accounts.notes
+    }
+
+    fn is_over(&mut self, now: Instant) -> bool {
+        let waits = self.desk.lanes.any_in_flight();
+        let read = if waits { self.desk.turns.read_until() } else { now };
+        self.desk.pacer.is_over(now, read, waits || !self.desk.again.is_empty())
+    }
+
+    fn report(&mut self, now: Instant) {
+        let offered = self.desk.accounts.counters.offered;
+        self.desk.accounts.counters.due = self.desk.pacer.due_before(now, offered);
+        self.desk.accounts.tick(now);
+    }
+
+    fn expire(&mut self, now: Instant) {
+        let read = self.desk.turns.read_until();
+        while let Some((flight, deadline)) = self.desk.lanes.next_deadline() {
+            if deadline > read {
+                break;
+            }
+            self.desk.time_out(flight, now);
+        }
+        self.grant(now);
+        let timeout = self.plan.request.timeout;
+        for _ in 0..GIVEN_UP {
+            match self.desk.pacer.next() {
+                Some(waiting) if self.desk.limit.holds() && waiting.due + timeout <= now => {
+                    self.give_up_next(waiting, now);
+                }
+                _ => break,
+            }
+        }
+    }
+
+    /// The plan's limits held a departure back for as long as an answer may take.
+    fn give_up_next(&mut self, departure: Departure, now: Instant) {
+        if self.desk.pacer.take_pending().is_none() {
+            self.desk.pacer.take();
+            self.desk.accounts.counters.offered += 1;
+        }
+        self.desk.accounts.miss(departure, Miss::NoConnection, now);
+        self.desk.pacer.freed(now, Picos::ZERO);
+    }
+
+    fn launch_due(&mut self, mut now: Instant) {
+        if self.desk.limit.still_holds(self.desk.lanes.open(), now) {
+            return;
+        }
+        for _ in 0..LAUNCHES {
+            let Some(departure) = self.desk.pacer.next_due(now) else { break };
+            if !self.launch(departure, now) {
+                break;
+            }
+            now = self.clock.now();
+        }
+        self.depart();
+    }
+
+    fn launch(&mut self, departure: Departure, now: Instant) -> bool {
+        let request = match self.desk.pacer.take_pending() {
+            Some(_) => self.chooser.number(departure.seq) as u16,
+            None => {
+                self.desk.pacer.take();
+                self.desk.accounts.counters.offered += 1;
+                self.chooser.number(departure.seq) as u16
+            }
+        };
+        let fixed = &self.desk.fixture.requests[usize::from(request)];
+        let endpoint = fixed.endpoint.index() as u16;
+        let (lane, since, doubt) = match self.acquire(endpoint, now) {
+            Acquired::Blocked => {
+                self.desk.limit.hold();
+                let staged = Staged {
+                    endpoint: EndpointId::of_index(usize::from(endpoint)),
+                    meta: self.desk.fixture.requests[usize::from(request)].meta,
+                    rules: crate::rules::Wanted::BY_PLAN,
+                    body: Body::Inside,
+                    url: None,
+                };
+                self.desk.pacer.keep(Pending { departure, staged, written_at: now });
+                return false;
+            }
+            Acquired::Idle(lane) => {
+                let idle = self.desk.lanes.peek(lane);
+                (Some(lane), idle.idle_since, Picos::from_nanos(u64::from(idle.doubt_ns)))
+            }
+            Acquired::MayOpen(since) => (None, since, self.desk.limit.doubt()),
+        };
+        let held = self.desk.limit.has_held(departure.due);
+        self.desk.limit.release(now);
+        let blocked = if held { since.since(departure.due) } else { Picos::ZERO };
+        let fixed = &self.desk.fixture.requests[usize::from(request)];
+        let exchange = exchange(departure, fixed, blocked, doubt, now);
+        match lane {
+            Some(lane) => self.begin(lane, exchange, request, now),
+            None => self.open(endpoint, exchange, request, now),
+        }
+        true
+    }
+
+    fn acquire(&mut self, endpoint: u16, now: Instant) -> Acquired {
+        let desk = &mut self.desk;
+        let rather_new =
+            desk.pacer.is_closed_loop() && desk.limit.has_room(desk.lanes.open()) && desk.limit.is_paced(now);
+        let spread = matches!(self.plan.load, Load::Open { connections: Some(_), .. });
+        if !rather_new && let Some(lane) = desk.lanes.take_idle(endpoint, spread) {
+            return Acquired::Idle(lane);
+        }
+        if !desk.limit.has_room(desk.lanes.open()) {
+            let Some(other) = desk.lanes.take_other(endpoint) else { return Acquired::Blocked };
+            self.close(other, now);
+        }
+        if !self.desk.limit.is_paced(now) {
+            return Acquired::Blocked;
+        }
+        Acquired::MayOpen(self.desk.limit.take_place(now))
+    }
+
+    /// Begins a request on a connection that is up.
+    fn begin(&mut self, lane: u32, exchange: Exchange, request: u16, now: Instant) {
+        let flight = self.desk.board(lane, exchange, request, now);
+        self.leaving.push(flight);
+        self.send(lane, now);
+    }
+
+    /// Gives the session its request.
+    fn send(&mut self, lane: u32, now: Instant) {
+        let Some(id) = self.desk.lanes.peek(lane).id else { return };
+        let length = self.desk.fixture.requests[usize::from(self.desk.lanes.peek(lane).request)].bytes.len();
+        if self.sessions.record(id).is_some_and(|record| record.has(Flags::ASKED)) {
+            self.sessions.act(id, Event::Answered, now, &mut self.desk);
+        }
+        let event = Event::Send { len: length as u16, close: false, patience_ms: 0 };
+        self.sessions.act(id, event, now, &mut self.desk);
+        self.sessions.flush(id, now, &mut self.desk);
+        self.desk.is_given(lane);
+    }
+
+    /// Opens a connection for a request.
+    fn open(&mut self, endpoint: u16, exchange: Exchange, request: u16, now: Instant) {
+        let lane = self.desk.lanes.add(endpoint);
+        let to = self.desk.fixture.addresses[usize::from(endpoint)];
+        let flight = self.desk.board(lane, exchange, request, now);
+        self.desk.accounts.counters.connecting += 1;
+        self.desk.accounts.counters.attempts += 1;
+        match self.sessions.open(to, None, lane, now, &mut self.desk) {
+            Ok(Began::Asked(id) | Began::Seeks(id)) => {
+                self.desk.lanes.get(lane).id = Some(id);
+                self.leaving.push(flight);
+            }
+            Err(error) => self.not_opened(lane, flight, error, now),
+        }
+    }
+
+    fn not_opened(&mut self, lane: u32, flight: u32, error: OpenError, now: Instant) {
+        let exchange = self.desk.lanes.flight(flight).http1.abandon().next();
+        self.desk.lanes.land(flight);
+        self.desk.remove(lane, now);
+        let Some(exchange) = exchange else { return };
+        if error == OpenError::NoPort {
+            // This machine had nothing to try it with.
+            self.desk.accounts.counters.attempts -= 1;
+            self.desk.backoff.failed();
+            self.desk.accounts.event(&exchange.missed(Miss::NoPort, now));
+            let pause = self.desk.backoff.pause();
+            return self.desk.pacer.freed(now, pause);
+        }
+        self.desk.conclude(&exchange, Outcome::Failed(units::Cause::ConnectUnreachable), now);
+    }
+
+    /// Requests that go out once more.
+    fn launch_again(&mut self, now: Instant) {
+        for _ in 0..self.desk.again.len() {
+            let request = self.desk.again[0].request;
+            let endpoint = self.desk.fixture.requests[usize::from(request)].endpoint.index() as u16;
+            let lane = match self.acquire(endpoint, now) {
+                Acquired::Blocked => return,
+                Acquired::Idle(lane) => Some(lane),
+                Acquired::MayOpen(_) => None,
+            };
+            let Again { exchange, request } = self.desk.again.remove(0);
+            match lane {
+                Some(lane) => self.begin(lane, exchange, request, now),
+                None => self.open(endpoint, exchange, request, now),
+            }
+        }
+        self.depart();
+    }
+
+    /// Hands over what was launched: that is when it is sent.
+    fn depart(&mut self) {
+        let Self { leaving, desk, sessions, .. } = self;
+        if leaving.is_empty() {
+            return;
+        }
+        let (sent, timeout) = (self.clock.now(), self.plan.request.timeout);
+        for flight in leaving.drain(..) {
+            // One that was sent again keeps the time at which it left first, and its deadline.
+            let first = desk.lanes.flight(flight).http1.oldest().is_some_and(|exchange| exchange.again == 0);
+            if first {
+                desk.has_left(flight, sent);
+            }
+            desk.lanes.set_deadline(flight, sent + timeout);
+        }
+        // A link that is down takes nothing: then requests time out.
+        let _ = sessions.transmit();
+    }
+
+    /// What lanes want of their sessions.
+    fn grant(&mut self, now: Instant) {
+        while let Some(wish) = self.desk.wishes.pop() {
+            match wish {
+                Wish::Send(lane) => self.send(lane, now),
+                Wish::Close(lane, since, doubt) => {
+                    self.close(lane, now);
+                    self.desk.limit.could_close(since, doubt);
+                }
+            }
+        }
+    }
+
+    /// Closes a lane: in order, or by a reset if its request is not acknowledged.
+    fn close(&mut self, lane: u32, now: Instant) {
+        if let Some(id) = self.desk.lanes.peek(lane).id {
+            let left = self.sessions.record(id).is_some_and(|record| record.left > 0);
+            self.sessions.rename(id, ORPHAN);
+            if !self.sessions.forget(id) {
+                let event = if left { Event::Abort } else { Event::Close };
+                self.sessions.act(id, event, now, &mut self.desk);
+            }
+        }
+        self.desk.remove(lane, now);
+    }
+
+    /// Waits for frames, and takes what has come.
+    fn wait(&mut self, from: Instant) -> Result<(), Errno> {
+        let wait = self.nap(from);
+        let now = self.clock.now();
+        self.sessions.settle(now, &mut self.desk);
+        self.sessions.expire(now, &mut self.desk);
+        self.grant(now);
+        let _ = self.sessions.transmit();
+        let patience = match wait {
+            _ if self.full => Picos::ZERO,
+            Wait::Poll => Picos::ZERO,
+            Wait::AtMost(most) => most.min(self.sessions.next_deadline(now)),
+            Wait::Forever => self.sessions.next_deadline(now),
+        };
+        sleep(&mut self.sessions, &self.waker, Some(patience))?;
+        if !self.full {
+            self.desk.not_before = self.desk.turns.looked();
+        }
+        let woke = self.clock.now();
+        if let Some(pause) = self.desk.turns.woken(from, woke, wait) {
+            self.desk.accounts.paused(pause);
+        }
+        self.desk.turns.begin_reading(&self.clock);
+        let count = match self.sessions.receive(self.frames, woke, &mut self.desk) {
+            Ok(count) => count,
+            Err(port::PortError::Down { .. }) => 0,
+            Err(_) => return Err(Errno::NODEV),
+        };
+        self.desk.turns.end_reading();
+        self.full = count == self.frames;
+        self.desk.accounts.counters.waits += 1;
+        self.desk.accounts.counters.ready += count as u64;
+        self.desk.turns.found(count, from);
+        if count == 0 && wait == Wait::Poll {
+            let now = self.clock.now();
+            self.desk.accounts.spun(from, now);
+        }
+        self.grant(woke);
+        self.desk.turns.has_read(from, !self.full);
+        Ok(())
+    }
+
+    fn nap(&mut self, now: Instant) -> Wait {
+        let wait = self.next_wait(now);
+        match (wait, self.desk.turns.nap(self.desk.accounts.counters.open)) {
+            (Wait::AtMost(most), Some(nap)) if nap < most && !self.full => {
+                // What is owed leaves before the sleep.
+                self.clock.sleep_until(now + nap);
+                self.desk.accounts.counters.naps += 1;
+                self.desk.accounts.counters.napped += self.clock.now().since(now);
+                Wait::AtMost(Picos::ZERO)
+            }
+            _ => wait,
+        }
+    }
+
+    fn next_wait(&mut self, now: Instant) -> Wait {
+        let wake = self.next_wake();
+        if let Some(due) = wake
+            && !self.desk.limit.holds()
+            && self.desk.pacer.is_near(due, now)
+        {
+            let reached = self.desk.pacer.spin_until(due, &self.clock, now);
+            self.desk.accounts.spun(now, reached);
+            self.launch_due(reached);
+            return Wait::Poll;
+        }
+        let deadline = self.desk.lanes.next_deadline().map(|(_, deadline)| deadline);
+        let until = deadline.into_iter().fold(now + LONGEST_WAIT, Instant::min);
+        self.desk.pacer.wait(now, until, wake)
+    }
+
+    fn next_wake(&mut self) -> Option<Instant> {
+        let due = self.desk.pacer.next()?.due;
+        if !self.desk.limit.holds() && !self.desk.pacer.has_pending() {
+            return Some(due);
+        }
+        Some(self.desk.limit.wake(self.desk.lanes.open(), due + self.plan.request.timeout))
+    }
+
+    /// Gives everything that has not ended an end, so that the totals add up.
+    fn wind_up(&mut self) {
+        let now = self.clock.now();
+        let halt = self.control.halt();
+        let desk = &mut self.desk;
+        let late = if desk.limit.holds() { Miss::NoConnection } else { Miss::NotReached };
+        let why = if halt == Halt::SourceLost { Miss::SourceLost } else { late };
+        if let Some(pending) = desk.pacer.take_pending() {
+            desk.accounts.miss(pending.departure, why, now);
+        }
+        let until = if halt == Halt::No { Instant::FAR } else { now };
+        desk.accounts.counters.due = desk.accounts.counters.offered;
+        let accounts = &mut desk.accounts;
+        desk.pacer.give_up(now, until, |count, waited| accounts.given_up(why, count, waited));
+        for flight in desk.lanes.in_flight() {
+            let left: Vec<Exchange> = desk.lanes.flight(flight).http1.abandon().collect();
+            left.iter().for_each(|exchange| desk.accounts.event(&exchange.event(Outcome::CutOff, now)));
+            desk.lanes.land(flight);
+        }
+        for waiting in std::mem::take(&mut desk.again) {
+            desk.accounts.event(&waiting.exchange.event(Outcome::CutOff, now));
+        }
+        let ids: Vec<session::Id> = desk.lanes.sessions().collect();
+        ids.iter().for_each(|id| self.sessions.rename(*id, ORPHAN));
+        self.sessions.reset_all(now, &mut self.desk);
+        let accounts = &mut self.desk.accounts;
+        accounts.notes.tcp = Some(*self.sessions.figures());
+        (accounts.counters.open, accounts.counters.connecting) = (0, 0);
+        accounts.tick(now);
+    }
+}
