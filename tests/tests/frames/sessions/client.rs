@@ -25,6 +25,8 @@ pub struct Session {
     stream: Vec<u8>,
     in_order: usize,
     pub told: Vec<Notice>,
+    /// The most bytes that were in flight.
+    pub most_out: u16,
 }
 
 impl Session {
@@ -135,12 +137,28 @@ impl Client {
         self.transmit();
     }
 
+    /// What is owed, and what else may leave.
+    fn flush(&mut self, port: u16) {
+        while self.session(port).record.wants_flush() {
+            self.does(port, Event::Flush, &[]);
+            assert!(self.frames.len() < 10_000, "the flushes end");
+        }
+    }
+
+    /// Whether the owner takes what comes.
+    pub fn takes(&mut self, port: u16, open: bool) {
+        self.does(port, Event::Window { open }, &[]);
+        self.flush(port);
+        self.transmit();
+    }
+
     /// An event of one session, and what is sent for it.
     pub fn does(&mut self, port: u16, event: Event, payload: &[u8]) {
         let now = self.now();
         let session = self.sessions.get_mut(&port).expect("a session");
         let made = step(&self.path, session.record, event, now);
         session.record = made.record;
+        session.most_out = session.most_out.max(made.record.in_flight);
         for notice in made.notices.iter() {
             session.hears(*notice, &event, payload);
             if let Notice::Rtt { micros } = notice {
@@ -213,9 +231,7 @@ impl Client {
         }
         let ports: Vec<u16> = self.sessions.keys().copied().collect();
         for port in ports {
-            if self.session(port).record.wants_flush() {
-                self.does(port, Event::Flush, &[]);
-            }
+            self.flush(port);
             let deadline = self.session(port).record.next_deadline();
             if deadline.is_some_and(|deadline| !self.now().millis().is_before(deadline)) {
                 self.does(port, Event::Timer, &[]);
