@@ -3,6 +3,7 @@
 //! it had to complain about.
 
 mod client;
+mod scripts;
 mod server;
 
 use client::{ADDRESS, Client, MAC};

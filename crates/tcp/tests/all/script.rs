@@ -17,10 +17,47 @@
 //! +5 quiet                    nothing leaves until then
 //! ```
 
-use crate::json::{NOTICES, STATES};
 use std::fmt;
 use tcp::{Options, State};
 use wire::tcp::flag;
+
+pub const STATES: [(&str, State); 8] = [
+    ("CLOSED", State::Closed),
+    ("SYN_SENT", State::SynSent),
+    ("ESTABLISHED", State::Established),
+    ("FIN_WAIT_1", State::FinWait1),
+    ("FIN_WAIT_2", State::FinWait2),
+    ("CLOSING", State::Closing),
+    ("LAST_ACK", State::LastAck),
+    ("TIME_WAIT", State::TimeWait),
+];
+
+/// Names of notices, and how many values follow.
+pub const NOTICES: [(&str, usize); 23] = [
+    ("connected", 1),
+    ("rtt", 1),
+    ("acked", 0),
+    ("data", 2),
+    ("early", 2),
+    ("filled", 1),
+    ("ended", 0),
+    ("done", 0),
+    ("failed", 1),
+    ("cut_off", 0),
+    ("closed", 1),
+    ("quarantine", 1),
+    ("dropped", 1),
+    ("refused_call", 1),
+    ("retransmitted", 0),
+    ("slow", 0),
+    ("blocked", 0),
+    ("unblocked", 0),
+    ("probed", 0),
+    ("challenged", 0),
+    ("challenge_limited", 0),
+    ("soft_error", 0),
+    ("mss_lowered", 1),
+];
 
 /// What is wrong, and where: line and column count from 1.
 #[derive(Debug, PartialEq, Eq)]

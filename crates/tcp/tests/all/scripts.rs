@@ -256,8 +256,9 @@ fn seconds(us: u64) -> String {
 
 fn scripts() -> Vec<(String, String)> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
-    let mut files: Vec<_> =
-        std::fs::read_dir(folder).expect("scripts").map(|file| file.unwrap().path()).collect();
+    let files = std::fs::read_dir(folder).expect("scripts").map(|file| file.expect("a file").path());
+    // Those in the folder `peer` are for the kernel.
+    let mut files: Vec<_> = files.filter(|path| path.is_file()).collect();
     files.sort();
     let read = |path: std::path::PathBuf| {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();

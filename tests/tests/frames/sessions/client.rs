@@ -167,13 +167,20 @@ impl Client {
         }
         if let Some(segment) = made.segment {
             let request = &self.sessions[&port].request;
-            let frame = self.frame(port, &segment, request);
+            let payload = segment.payload.map_or(&[][..], |payload| payload.of(request).expect("its bytes"));
+            let frame = self.frame(port, &segment, payload);
             self.frames.push(frame);
         }
     }
 
-    fn frame(&self, port: u16, segment: &Segment, request: &[u8]) -> Vec<u8> {
-        let payload = segment.payload.map_or(&[][..], |payload| payload.of(request).expect("its bytes"));
+    /// Sends any segment, of no session.
+    pub fn inject(&mut self, port: u16, segment: &Segment, payload: &[u8]) {
+        let frame = self.frame(port, segment, payload);
+        self.frames.push(frame);
+        self.transmit();
+    }
+
+    fn frame(&self, port: u16, segment: &Segment, payload: &[u8]) -> Vec<u8> {
         let mut frame = vec![0; 1600];
         let header = ethernet::Repr {
             destination: ethernet::Mac(self.peer_mac.0),
@@ -218,15 +225,21 @@ impl Client {
         }
     }
 
+    /// What comes within a millisecond.
+    pub fn listen(&mut self) -> Vec<(u16, Arrived, Vec<u8>)> {
+        self.port.wait(For::Receive, Picos::from_millis(1)).expect("the port waits");
+        let mut frames = Vec::new();
+        self.port.receive(256, &mut |frame| frames.push(frame.data.to_vec())).expect("the port receives");
+        let mut read =
+            |frame: &Vec<u8>| self.read(frame).map(|(port, segment, text)| (port, segment, text.to_vec()));
+        frames.iter().filter_map(&mut read).collect()
+    }
+
     /// One batch: all that has come, what is owed for it, and what time asks for.
     fn turn(&mut self) {
-        self.port.wait(For::Receive, Picos::from_millis(1)).expect("the port waits");
-        let mut arrived = Vec::new();
-        self.port.receive(256, &mut |frame| arrived.push(frame.data.to_vec())).expect("the port receives");
-        for frame in &arrived {
-            let Some((port, segment, payload)) = self.read(frame) else { continue };
+        for (port, segment, payload) in self.listen() {
             if self.sessions.contains_key(&port) {
-                self.does(port, Event::Segment(segment), payload);
+                self.does(port, Event::Segment(segment), &payload);
             }
         }
         let ports: Vec<u16> = self.sessions.keys().copied().collect();
