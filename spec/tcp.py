@@ -194,6 +194,17 @@ SYN. After its own TIME_WAIT the record is free, and the port stays in quarantin
 | 7323: timestamps expire after 24 days | they do not | no connection lives that long |
 
 `spec/rfc9293.toml` lists all requirements of RFC 9293, each with its test or the reason why it is out.
+
+## How it is checked
+
+- `spec/tcp-vectors.jsonl`: every row in every state, at numbers that wrap. The expectations are of a second, plain model
+  (`spec/tcp_model.py`), or were computed by hand. Those with `burst` above 1 in their path are of several segments in
+  flight; all others hold without.
+- `crates/tcp/tests/scripts`: what arrives and what must leave, and when, line by line, with virtual time. The language
+  is a subset of packetdrill's (`crates/tcp/tests/all/script.rs`). Those in `peer` run against the kernel's TCP.
+- A million random events that must keep all rules, whole uploads over a simulated path that loses and overtakes, and
+  a fuzz target.
+- `tests/tests/frames/sessions.rs`: the kernel's sockets as the peer, over a wire with faults.
 """
 
 

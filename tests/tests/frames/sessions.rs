@@ -3,6 +3,7 @@
 //! it had to complain about.
 
 mod client;
+mod scripts;
 mod server;
 
 use client::{ADDRESS, Client, MAC};
@@ -309,4 +310,105 @@ fn faults_of_the_wire_change_no_byte_and_no_count() {
     let damaged = (client.unread, link.kernel("Tcp", "InCsumErrors"));
     assert!(damaged.0 + damaged.1 > 5, "{damaged:?}");
     assert!(link.kernel("Tcp", "RetransSegs") > 20);
+}
+
+/// Ten segments in flight, and a wire that loses in both directions: the kernel's server reads every byte.
+#[test]
+fn an_upload_with_ten_segments_in_flight_loses_no_byte() {
+    const SESSIONS: u16 = 6;
+    const BYTES: usize = 300_000;
+    let _beside = beside_others();
+    let link = Link::to(Manners::default());
+    let mut client = link.client("fault,drop=2%,on=both:");
+    client.path.burst = 10;
+    let ports = 31_000..31_000 + SESSIONS;
+    for port in ports.clone() {
+        client.open(port, u32::from(port).wrapping_mul(0x9e37_79b1));
+    }
+    client.until("all connected", |client| {
+        client.sessions.values().all(|session| session.record.state == State::Established)
+    });
+    let mut sizes = vec![65_535; BYTES / 65_535];
+    sizes.push(BYTES % 65_535);
+    for asks in &sizes {
+        for port in ports.clone() {
+            client.ask(port, request(*asks, 1000), false);
+        }
+        client.until("all responses", |client| {
+            client.sessions.values().all(|session| session.received() >= 1000 && session.record.left == 0)
+        });
+        for port in ports.clone() {
+            let taken = client.sessions.get_mut(&port).expect("a session").take();
+            assert!(taken == response(1000), "session {port}: {} bytes, or others", taken.len());
+            client.does(port, Event::Answered, &[]);
+        }
+    }
+    for port in ports {
+        client.does(port, Event::Close, &[]);
+    }
+    client.until("all closed", |client| {
+        client.sessions.values().all(|session| session.record.state == State::Closed)
+    });
+    // The server compares each request with the pattern, byte by byte.
+    for _ in 0..SESSIONS {
+        assert_eq!(link.ending(), Ending { requests: sizes.len(), why: Why::Finished });
+    }
+    for (port, session) in &client.sessions {
+        assert!((5_000..=14_600).contains(&session.most_out), "{} bytes out of {port}", session.most_out);
+        assert_eq!(session.count(|notice| *notice == Notice::Acked), sizes.len());
+    }
+    // 1200 segments of 1448 bytes, one of 50 lost.
+    let again =
+        client.sessions.values().map(|s| s.count(|notice| *notice == Notice::Retransmitted)).sum::<usize>();
+    assert!(again > 5, "{again} sent again");
+}
+
+/// With ten in flight, nothing waits for a delayed ACK of the kernel.
+#[test]
+fn a_burst_is_not_held_up_by_delayed_acks() {
+    let _beside = beside_others();
+    let link = Link::to(Manners::default());
+    let mut client = link.client("");
+    client.path.burst = 10;
+    connect(&mut client, 26_000, 0xffff_0000);
+    for _ in 0..20 {
+        exchange(&mut client, 26_000, 65_535, 100);
+    }
+    let session = client.session(26_000);
+    assert!((5_000..=14_600).contains(&session.most_out), "{} bytes out", session.most_out);
+    client.does(26_000, Event::Close, &[]);
+    client.until_state(26_000, State::Closed);
+    assert_eq!(link.ending(), Ending { requests: 20, why: Why::Finished });
+    for (table, name) in [("Tcp", "InErrs"), ("Tcp", "OutRsts"), ("TcpExt", "TCPChallengeACK")] {
+        assert_eq!(link.kernel(table, name), 0, "{table} {name}");
+    }
+}
+
+/// A window that the owner closes stops the kernel, and what comes after it is what would have come.
+#[test]
+fn an_owner_that_takes_nothing_throttles_the_kernel() {
+    const ANSWER: usize = 20_000_000;
+    let _beside = beside_others();
+    let link = Link::to(Manners::default());
+    let mut client = link.client("");
+    connect(&mut client, 27_000, 99);
+    client.ask(27_000, request(100, ANSWER), false);
+    for part in [1_000_000, 4_000_000] {
+        client.until("a part", |client| client.session(27_000).received() >= part);
+        client.takes(27_000, false);
+        // What was in flight, and then the kernel's probes alone.
+        client.idle(Duration::from_millis(100));
+        let came = client.session(27_000).received();
+        client.idle(Duration::from_millis(700));
+        assert_eq!(client.session(27_000).received(), came, "bytes into a closed window");
+        assert!(came < ANSWER, "the window did not close in time");
+        client.takes(27_000, true);
+    }
+    client.until("a response", |client| client.session(27_000).received() == ANSWER);
+    let taken = client.sessions.get_mut(&27_000).expect("a session").take();
+    assert!(taken == response(ANSWER), "other bytes");
+    client.does(27_000, Event::Answered, &[]);
+    client.does(27_000, Event::Close, &[]);
+    client.until_state(27_000, State::Closed);
+    assert_eq!(link.ending(), Ending { requests: 1, why: Why::Finished });
 }

@@ -1,5 +1,6 @@
 //! Records, events, segments and notices as the vectors write them. What is not there is zero.
 
+use crate::script::STATES;
 use serde_json::{Value, json};
 use tcp::{
     Arrived, Cause, Dropped, Event, Exponents, Flags, Micros, Millis, Notice, Options, Path, Record, Refusal,
@@ -26,17 +27,6 @@ fn byte(of: &Value, name: &str) -> u8 {
 fn is(of: &Value, name: &str) -> bool {
     of.get(name).is_some_and(|value| value.as_bool().expect("true or false"))
 }
-
-const STATES: [(&str, State); 8] = [
-    ("CLOSED", State::Closed),
-    ("SYN_SENT", State::SynSent),
-    ("ESTABLISHED", State::Established),
-    ("FIN_WAIT_1", State::FinWait1),
-    ("FIN_WAIT_2", State::FinWait2),
-    ("CLOSING", State::Closing),
-    ("LAST_ACK", State::LastAck),
-    ("TIME_WAIT", State::TimeWait),
-];
 
 pub fn state_name(state: State) -> &'static str {
     STATES.iter().find(|(_, other)| *other == state).expect("all states have a name").0

@@ -8,6 +8,8 @@ mod peers;
 mod random;
 mod requirements;
 mod rules;
+mod script;
+mod scripts;
 mod specification;
 mod transfer;
 mod vectors;

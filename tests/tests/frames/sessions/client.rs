@@ -25,6 +25,8 @@ pub struct Session {
     stream: Vec<u8>,
     in_order: usize,
     pub told: Vec<Notice>,
+    /// The most bytes that were in flight.
+    pub most_out: u16,
 }
 
 impl Session {
@@ -135,12 +137,28 @@ impl Client {
         self.transmit();
     }
 
+    /// What is owed, and what else may leave.
+    fn flush(&mut self, port: u16) {
+        while self.session(port).record.wants_flush() {
+            self.does(port, Event::Flush, &[]);
+            assert!(self.frames.len() < 10_000, "the flushes end");
+        }
+    }
+
+    /// Whether the owner takes what comes.
+    pub fn takes(&mut self, port: u16, open: bool) {
+        self.does(port, Event::Window { open }, &[]);
+        self.flush(port);
+        self.transmit();
+    }
+
     /// An event of one session, and what is sent for it.
     pub fn does(&mut self, port: u16, event: Event, payload: &[u8]) {
         let now = self.now();
         let session = self.sessions.get_mut(&port).expect("a session");
         let made = step(&self.path, session.record, event, now);
         session.record = made.record;
+        session.most_out = session.most_out.max(made.record.in_flight);
         for notice in made.notices.iter() {
             session.hears(*notice, &event, payload);
             if let Notice::Rtt { micros } = notice {
@@ -149,13 +167,20 @@ impl Client {
         }
         if let Some(segment) = made.segment {
             let request = &self.sessions[&port].request;
-            let frame = self.frame(port, &segment, request);
+            let payload = segment.payload.map_or(&[][..], |payload| payload.of(request).expect("its bytes"));
+            let frame = self.frame(port, &segment, payload);
             self.frames.push(frame);
         }
     }
 
-    fn frame(&self, port: u16, segment: &Segment, request: &[u8]) -> Vec<u8> {
-        let payload = segment.payload.map_or(&[][..], |payload| payload.of(request).expect("its bytes"));
+    /// Sends any segment, of no session.
+    pub fn inject(&mut self, port: u16, segment: &Segment, payload: &[u8]) {
+        let frame = self.frame(port, segment, payload);
+        self.frames.push(frame);
+        self.transmit();
+    }
+
+    fn frame(&self, port: u16, segment: &Segment, payload: &[u8]) -> Vec<u8> {
         let mut frame = vec![0; 1600];
         let header = ethernet::Repr {
             destination: ethernet::Mac(self.peer_mac.0),
@@ -200,22 +225,26 @@ impl Client {
         }
     }
 
+    /// What comes within a millisecond.
+    pub fn listen(&mut self) -> Vec<(u16, Arrived, Vec<u8>)> {
+        self.port.wait(For::Receive, Picos::from_millis(1)).expect("the port waits");
+        let mut frames = Vec::new();
+        self.port.receive(256, &mut |frame| frames.push(frame.data.to_vec())).expect("the port receives");
+        let mut read =
+            |frame: &Vec<u8>| self.read(frame).map(|(port, segment, text)| (port, segment, text.to_vec()));
+        frames.iter().filter_map(&mut read).collect()
+    }
+
     /// One batch: all that has come, what is owed for it, and what time asks for.
     fn turn(&mut self) {
-        self.port.wait(For::Receive, Picos::from_millis(1)).expect("the port waits");
-        let mut arrived = Vec::new();
-        self.port.receive(256, &mut |frame| arrived.push(frame.data.to_vec())).expect("the port receives");
-        for frame in &arrived {
-            let Some((port, segment, payload)) = self.read(frame) else { continue };
+        for (port, segment, payload) in self.listen() {
             if self.sessions.contains_key(&port) {
-                self.does(port, Event::Segment(segment), payload);
+                self.does(port, Event::Segment(segment), &payload);
             }
         }
         let ports: Vec<u16> = self.sessions.keys().copied().collect();
         for port in ports {
-            if self.session(port).record.wants_flush() {
-                self.does(port, Event::Flush, &[]);
-            }
+            self.flush(port);
             let deadline = self.session(port).record.next_deadline();
             if deadline.is_some_and(|deadline| !self.now().millis().is_before(deadline)) {
                 self.does(port, Event::Timer, &[]);
