@@ -532,7 +532,7 @@ fn the_migration_page_names_tests_that_exist() {
             && text.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit())
     };
     let named: BTreeSet<&str> = page.split('`').skip(1).step_by(2).filter(is_name).collect();
-    assert!(named.len() >= 20, "{named:?}");
+    assert!(named.len() >= 9, "{named:?}");
     for name in named {
         assert!(
             sources.contains(&format!("fn {name}()")),
