@@ -191,48 +191,4 @@ fn main() -> ExitCode {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    #[test]
-    fn the_flags_are_consistent() {
-        command_line().debug_assert();
-    }
-
-    #[test]
-    fn every_subcommand_is_in_a_group_of_the_help() {
-        let mut tare = Tare::command();
-        tare.build();
-        let grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
-        for command in tare.get_subcommands() {
-            assert!(grouped.contains(&command.get_name()), "{}", command.get_name());
-        }
-        let help = command_line().render_long_help().to_string();
-        assert!(help.contains("\nTools:\n  man "), "{help}");
-    }
-
-    /// What a plan's field has as its flag must be one, or messages would name flags that do not exist.
-    #[test]
-    fn messages_name_flags_that_exist() {
-        let tare = Tare::command();
-        let flags_of = |name: &str| -> Vec<String> {
-            let command = tare.find_subcommand(name).expect("a subcommand of that name");
-            let with_short = |arg: &clap::Arg| {
-                let long = arg.get_long().map(|long| format!("--{long}"));
-                long.into_iter().chain(arg.get_short().map(|short| format!("-{short}"))).collect::<Vec<_>>()
-            };
-            command.get_arguments().flat_map(with_short).collect()
-        };
-        let of_http = plan::FIELDS.into_iter().flatten().map(|field| ("http", field));
-        let of_frames = plan::packets::FIELDS.into_iter().flatten().map(|field| {
-            let table = field.0.split('.').next().expect("a path has a first part");
-            (if table == "frames" { "send" } else { table }, field)
-        });
-        for (command, (path, flags)) in of_http.chain(of_frames) {
-            let known = flags_of(command);
-            let words = flags.split([' ', '/', '(', ')']).filter(|word| word.starts_with('-'));
-            for flag in words {
-                assert!(known.contains(&flag.to_owned()), "{path}: tare {command} has no {flag}");
-            }
-        }
-    }
-}
+mod tests;

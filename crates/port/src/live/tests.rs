@@ -76,7 +76,7 @@ fn compare(template: &Template, first: u64, count: u64) -> Result<(), String> {
 }
 
 fn ethernet() -> Layer {
-    Layer::Ethernet { destination: Mac([2, 0, 0, 0, 0, 2]), source: Mac([2, 0, 0, 0, 0, 1]), ethertype: None }
+    Layer::ethernet(Mac([2, 0, 0, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 2]))
 }
 
 fn ipv4() -> Layer {
