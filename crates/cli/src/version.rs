@@ -1,7 +1,7 @@
 //! What `tare --version` says: the version, the commit that it was built from, and the features that it has.
 
 /// What can be left out of the program (crates/cli/Cargo.toml), and whether it is there.
-const FEATURES: [(&str, bool); 8] = [
+const FEATURES: [(&str, bool); 9] = [
     ("influx", cfg!(feature = "influx")),
     ("otlp", cfg!(feature = "otlp")),
     ("page", cfg!(feature = "page")),
@@ -9,6 +9,7 @@ const FEATURES: [(&str, bool); 8] = [
     ("prometheus", cfg!(feature = "prometheus")),
     ("redis", cfg!(feature = "redis")),
     ("sqlite", cfg!(feature = "sqlite")),
+    ("tls", cfg!(feature = "tls")),
     ("view", cfg!(feature = "view")),
 ];
 

@@ -38,11 +38,7 @@ pub fn template(route: &Route, size: usize, body: Body) -> Result<Template, Weig
             window: 65_535,
         },
     };
-    let layers = vec![
-        Layer::ethernet(source.0, destination.0),
-        Layer::ipv4(source.1, destination.1),
-        above,
-    ];
+    let layers = vec![Layer::ethernet(source.0, destination.0), Layer::ipv4(source.1, destination.1), above];
     let sign = body == Body::Datagram;
     let stream = StreamSpec { weight: 1, layers, sizes: Sizes::Fixed(size), sign, ..StreamSpec::default() };
     Template::build(&Spec { streams: vec![stream], seed: 1 })

@@ -4,8 +4,9 @@ use std::io::Write;
 use std::time::Duration;
 use tare_system_tests::{Run, Tare, Target, alone, patiently};
 
-/// The run, and the most anonymous memory that it had, KiB; from /proc, every 20 ms. Pages of the program's file
-/// do not count: other processes share them, and how many there are depends on the kernel and on the build.
+/// The run, and the most anonymous memory that it had, KiB; from /proc, every 20 ms. Pages of the program's
+/// file do not count: other processes share them, and how many there are depends on the kernel and on the
+/// build.
 fn watched(tare: Tare) -> (Run, u64) {
     let running = tare.start();
     running.process.wait_for_exec("tare");

@@ -340,7 +340,10 @@ proptest! {
     }
 
     #[test]
-    fn numbers_at_a_position_are_those_of_counting(weights in proptest::collection::vec(1u32..5, 1..4), position in 0u64..500) {
+    fn numbers_at_a_position_are_those_of_counting(
+        weights in proptest::collection::vec(1u32..5, 1..4),
+        position in 0u64..500,
+    ) {
         let streams = weights.iter().map(|weight| StreamSpec { weight: *weight, ..udp4(vec![], Sizes::Fixed(64), false) });
         let template = template(streams.collect());
         let mut counted = vec![0; weights.len()];

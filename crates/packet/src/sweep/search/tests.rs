@@ -270,7 +270,11 @@ fn when_trials_run_out_that_is_said() {
 
 proptest! {
     #[test]
-    fn any_capacity_is_found_within_the_width(capacity in 10.0f64..2e7, width in 1_000u32..50_000, seed in 1u64..) {
+    fn any_capacity_is_found_within_the_width(
+        capacity in 10.0f64..2e7,
+        width in 1_000u32..50_000,
+        seed in 1u64..,
+    ) {
         let goal = Goal { width: Fraction::from_millionths(width).unwrap(), ..Goal::ndr() };
         let mut system = Simulated { state: seed, ..Simulated::of(capacity) };
         let (found, search) = run(&mut system, vec![goal], limits(3e7));
