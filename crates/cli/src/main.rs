@@ -12,7 +12,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::capture::CaptureArgs;
 use commands::compare::CompareArgs;
 use commands::ctl::CtlArgs;
+#[cfg(feature = "target")]
 use commands::demo::DemoArgs;
+#[cfg(feature = "doctor")]
 use commands::doctor::DoctorArgs;
 use commands::forward::ForwardArgs;
 use commands::fpga::FpgaArgs;
@@ -27,8 +29,10 @@ use commands::run::RunArgs;
 use commands::runs::RunsArgs;
 use commands::send::SendArgs;
 use commands::sweep::SweepArgs;
+#[cfg(feature = "target")]
 use commands::target::TargetArgs;
 use commands::trials::TrialsArgs;
+#[cfg(feature = "weigh")]
 use commands::weigh::WeighArgs;
 use run::Failure;
 use std::ffi::OsString;
@@ -63,9 +67,13 @@ enum Command {
     Ctl(CtlArgs),
     Compare(Box<CompareArgs>),
     Trials(Box<TrialsArgs>),
+    #[cfg(feature = "weigh")]
     Weigh(Box<WeighArgs>),
+    #[cfg(feature = "target")]
     Target(Box<TargetArgs>),
+    #[cfg(feature = "target")]
     Demo(DemoArgs),
+    #[cfg(feature = "doctor")]
     Doctor(Box<DoctorArgs>),
     Lab(LabArgs),
     Fpga(FpgaArgs),
@@ -111,6 +119,10 @@ fn called_as_http_load() -> Option<(&'static str, Vec<OsString>)> {
     (words.next()? == "http_load").then(|| ("tare http_load", words.collect()))
 }
 
+/// Commands that a program may be built without, and the feature that each comes with.
+const OPTIONAL: [(&str, &str); 4] =
+    [("weigh", "weigh"), ("doctor", "doctor"), ("target", "target"), ("demo", "target")];
+
 /// Adds advice that clap cannot give: an address after `--live` without `=` looks like another argument to it.
 fn explained(mut error: clap::Error) -> clap::Error {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -118,6 +130,13 @@ fn explained(mut error: clap::Error) -> clap::Error {
         && let Some(address) = live_args::parted_address(&words)
     {
         let advice = format!("write the address as part of the flag: '--live={address}'");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+    }
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && let Some((name, feature)) =
+            OPTIONAL.iter().find(|(name, _)| words.get(1).is_some_and(|word| word == name))
+    {
+        let advice = format!("this tare was built without 'tare {name}'; build it with --features {feature}");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
     }
     if error.kind() == ErrorKind::UnknownArgument
@@ -177,14 +196,18 @@ fn main() -> ExitCode {
         Command::Compare(args) => commands::compare::run(&args).map(Into::into),
         Command::Runs(args) => commands::runs::run(&args).map(Into::into),
         Command::Ctl(args) => commands::ctl::run(&args).map(Into::into),
+        #[cfg(feature = "target")]
         Command::Demo(args) => commands::demo::run(args).map(Into::into),
+        #[cfg(feature = "doctor")]
         Command::Doctor(args) => commands::doctor::run(&args).map(Into::into),
         Command::Lab(args) => commands::lab::run(&args).map(Into::into),
         Command::Fpga(args) => commands::fpga::run(&args).map(Into::into),
         Command::HttpLoad(HttpLoadWords { words }) => Ok(commands::http_load::main("tare http_load", words)),
         Command::Man(args) => commands::generate::man(&args, Tare::command()),
         Command::Completions(args) => commands::generate::completions(&args, Tare::command()),
+        #[cfg(feature = "weigh")]
         Command::Weigh(args) => commands::weigh::run(&args).map(Into::into),
+        #[cfg(feature = "target")]
         Command::Target(args) => commands::target::run(*args),
     };
     outcome.unwrap_or_else(|failure| failure.report())

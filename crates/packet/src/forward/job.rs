@@ -3,7 +3,7 @@
 use super::lane::{Lane, Moved, Work};
 use super::reload::{Reloader, keep, understand};
 use super::rules_table::rules_table;
-use super::{Back, Full, RuleSource, Setup};
+use super::{Back, ForwardSetup, Full, RuleSource};
 use crate::ports;
 use crate::{Control, Facts, Findings, Job, MakeRecorders, PacketError, Running};
 use clock::{Clock, HostClock};
@@ -29,7 +29,7 @@ const FLUSH: Picos = Picos::from_millis(200);
 pub struct Forward {
     lanes: Vec<Lane>,
     names: (String, Option<String>),
-    setup: Setup,
+    setup: ForwardSetup,
     shared: Option<Arc<Shared>>,
     clock: HostClock,
     choices: Vec<(String, String, String)>,
@@ -57,7 +57,7 @@ impl Forward {
         inward: &Address,
         outward: Option<&Address>,
         (threads, frame): (u32, usize),
-        setup: Setup,
+        setup: ForwardSetup,
         clock: HostClock,
     ) -> Result<Self, PacketError> {
         // Both groups are this process's own.
@@ -83,7 +83,7 @@ impl Forward {
     ///
     /// # Errors
     /// Rules that cannot be compiled.
-    pub fn new(pairs: Vec<Pair>, setup: Setup, clock: HostClock) -> Result<Self, PacketError> {
+    pub fn new(pairs: Vec<Pair>, setup: ForwardSetup, clock: HostClock) -> Result<Self, PacketError> {
         let shared = setup.rules.as_ref().map(compiled).transpose()?.map(Shared::new);
         let name = |port: &dyn Port| port.about().name.clone();
         let names = pairs.first().map_or_else(Default::default, |(near, far)| {

@@ -144,7 +144,7 @@ impl Job for PaceJob {
         let record = recorders(own.map_or(origin, |own| own.begin())).into_iter().next();
         let record = record.ok_or_else(|| PacketError::Wrong("a recorder is needed".to_owned()))?;
         let valve_refused = valve.as_ref().err().cloned();
-        let mut passage = Passage::new(outward::Setup {
+        let mut passage = Passage::new(outward::PassageSetup {
             clock,
             control: control.clone(),
             marks,

@@ -103,7 +103,7 @@ pub struct Round {
 }
 
 /// What the thread is made with.
-pub struct Setup {
+pub struct PassageSetup {
     pub clock: HostClock,
     pub control: Arc<Control>,
     pub marks: Arc<Marks>,
@@ -142,8 +142,8 @@ pub struct Passage {
 }
 
 impl Passage {
-    pub fn new(setup: Setup) -> Self {
-        let Setup { clock, control, marks, from, to, record, timetable, valve, until } = setup;
+    pub fn new(setup: PassageSetup) -> Self {
+        let PassageSetup { clock, control, marks, from, to, record, timetable, valve, until } = setup;
         let longest = from.about().longest.max(1_514);
         Self {
             looked: clock.now(),

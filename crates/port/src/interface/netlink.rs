@@ -22,7 +22,7 @@ pub struct Netlink {
 
 /// What netlink tells of one interface.
 #[derive(Debug)]
-pub struct Found {
+pub struct LinkFacts {
     pub index: u32,
     pub name: String,
     pub mac: Option<[u8; 6]>,
@@ -96,7 +96,7 @@ impl Netlink {
     }
 
     /// All interfaces, in the order of their indices.
-    pub fn links(&self) -> io::Result<Vec<Found>> {
+    pub fn links(&self) -> io::Result<Vec<LinkFacts>> {
         let answers = self.ask_links(LinkMessage::default(), DUMP)?;
         Ok(answers.into_iter().map(found).collect())
     }
@@ -216,8 +216,8 @@ fn read_datagram(mut bytes: &[u8], take: &mut impl FnMut(RouteNetlinkMessage)) -
     Ok(false)
 }
 
-fn found(link: LinkMessage) -> Found {
-    let mut found = Found {
+fn found(link: LinkMessage) -> LinkFacts {
+    let mut found = LinkFacts {
         index: link.header.index,
         name: String::new(),
         mac: None,
