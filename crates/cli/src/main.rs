@@ -151,6 +151,7 @@ fn explained(mut error: clap::Error) -> clap::Error {
 }
 
 /// What a command line of Tare's own means; its first word may be `tare`.
+#[cfg(feature = "doctor")]
 fn command_of(words: &[String]) -> Result<Command, Failure> {
     let words = words.strip_prefix(&["tare".to_owned()]).unwrap_or(words);
     let all = std::iter::once("tare").chain(words.iter().map(String::as_str));
@@ -163,6 +164,7 @@ fn command_of(words: &[String]) -> Result<Command, Failure> {
 }
 
 /// What clap says was wrong, without the usage after it.
+#[cfg(feature = "doctor")]
 fn first_line(error: &clap::Error) -> String {
     let said = error.to_string();
     let lines = said.lines().map(str::trim).take_while(|line| !line.is_empty());

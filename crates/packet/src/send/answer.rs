@@ -42,7 +42,7 @@ pub struct LinkAddresses {
 /// `Unreachable` if nobody answers.
 pub fn addresses(plan: &SendPlan, about: &About, clock: HostClock) -> Result<LinkAddresses, PacketError> {
     let FrameSource::Made { spec, macs } = plan.look.source() else { return Ok(LinkAddresses::default()) };
-    let mut found = LinkAddresses { source: about.mac.map(Mac), ..Found::default() };
+    let mut found = LinkAddresses { source: about.mac.map(Mac), ..LinkAddresses::default() };
     found.destinations = vec![None; spec.streams.len()];
     let Some(beside) = about.beside() else { return Ok(found) };
     let mut known: BTreeMap<IpAddr, Mac> = BTreeMap::new();

@@ -163,7 +163,7 @@ mod tests {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&script, mode).unwrap();
         let (_own, other) = super::super::transport::Transport::pair().unwrap();
-        let setup = SimulatorSetup { program: Some(script), seed: Some(7), ..Setup::default() };
+        let setup = SimulatorSetup { program: Some(script), seed: Some(7), ..SimulatorSetup::default() };
         let said = Process::start(setup, other).unwrap().end();
         assert_eq!(said.trim(), "--host-fd 0 --loop --seed 7");
     }
