@@ -142,6 +142,6 @@ fn each_flag_sets_its_own_field_alone() {
                 "tare {name} {flag} sets {set:?}, which crates/plan has under another flag"
             );
         }
-        assert!(tried >= 9, "tare {name}: {tried} flags of the plan");
+        assert!(tried >= 7, "tare {name}: {tried} flags of the plan");
     }
 }
