@@ -29,8 +29,8 @@ fn main() {
     }
 }
 
-/// What is handed out (the profile `dist`, which alone optimises this crate for size) has its relocations packed
-/// (glibc 2.36 reads them), and of functions that are the same bytes one, where the linker can.
+/// What is handed out (the profile `dist`, which alone optimises this crate for size) has its relocations
+/// packed (glibc 2.36 reads them), and of functions that are the same bytes one, where the linker can.
 fn make_small() {
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|found| found == value);
     if is("OPT_LEVEL", "z") && is("CARGO_CFG_TARGET_ENV", "gnu") {

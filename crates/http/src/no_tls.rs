@@ -1,4 +1,4 @@
-//! What stands for TLS where the program was built without it. There can be no configuration, and so no session.
+//! What stands for TLS where the program was built without it: no configuration can be, and so no session.
 
 use crate::protocol::Protocol;
 pub use crate::tls_error::TlsError;

@@ -1,4 +1,4 @@
-//! What stands for TLS where the program was built without it. There can be no settings, and so no session.
+//! What stands for TLS where the program was built without it: no settings can be, and so no session.
 
 use crate::config::Tls;
 pub(crate) use crate::tls_error::Received;
