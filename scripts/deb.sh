@@ -43,6 +43,10 @@ install -m 644 packaging/debian/lintian-overrides "$root/usr/share/lintian/overr
 mkdir "$work/debian"
 printf 'Source: tare\n\nPackage: tare\nArchitecture: any\n' >"$work/debian/control"
 depends=$(cd "$work" && dpkg-shlibdeps -O tare/usr/bin/tare 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
+# It counts symbols; packed relocations (crates/cli/build.rs) need a newer one.
+if readelf -d "$root/usr/bin/tare" | grep -q '(RELR)'; then
+    depends=$(echo "$depends" | sed 's/libc6 (>= 2\.[12][0-9]*)/libc6 (>= 2.36)/; s/libc6 (>= 2\.3[0-5])/libc6 (>= 2.36)/')
+fi
 
 sed -e "s#@version@#$version-1#; s#@architecture@#$architecture#" \
     -e "s#@maintainer@#$maintainer#; s#@depends@#$depends#" \
