@@ -8,6 +8,9 @@ TARE := $(TARGET)/release/tare
 # Where `make install` puts things.
 PREFIX ?= /usr/local
 DIST := $(TARGET)/dist/tare
+# How large it may be, MiB: without features, and with all of them.
+MOST_BARE := 8
+MOST_WHOLE := 20
 
 # PROGRAM=PACKAGE: what the Debian package is needed for. aws-lc (the cryptography under TLS) is compiled by cc.
 NEEDS_BUILD := cc=gcc /usr/include/stdlib.h=libc6-dev
@@ -25,7 +28,7 @@ FUZZ_SECONDS := 20
 SOAK_SECONDS := 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-trust bench-fpga fuzz soak mutants gallery formal sim timing-diagram synth module-sim module-test gates module-speed bitstream stamps man completions install deb deb-test clean need-build need-test
+.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-trust bench-fpga fuzz soak mutants gallery formal sim timing-diagram synth module-sim module-test gates module-speed bitstream stamps man completions install small deb deb-test clean need-build need-test
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -162,16 +165,23 @@ completions: need-build ## shell completions, in target/completions
 	@ls $(TARGET)/completions/tare.*
 
 install: need-build ## install tare: PREFIX=/usr/local DESTDIR= SYSCONFDIR= UNITDIR= say where
-	cargo build --profile dist --bin tare
+	cargo build --profile dist -p tare
 	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' SYSCONFDIR='$(SYSCONFDIR)' UNITDIR='$(UNITDIR)' scripts/install.sh $(DIST)
+
+small: need-build ## that the program is no larger than it may be, with all features and without any
+	cargo build --profile dist -p tare --no-default-features
+	@scripts/small.sh $(DIST) $(MOST_BARE)
+	cargo build --profile dist -p tare
+	@scripts/small.sh $(DIST) $(MOST_WHOLE)
 
 deb: need-build ## a Debian package, in target/deb, checked by lintian
 	@scripts/need.sh $(NEEDS_DEB)
-	cargo build --profile dist --bin tare
+	cargo build --profile dist -p tare
+	@scripts/small.sh $(DIST) $(MOST_WHOLE)
 	@scripts/deb.sh $(DIST) $(TARGET)/deb
 	@lintian --allow-root --fail-on error,warning --tag-display-limit 0 $(TARGET)/deb/*.deb
 
-deb-test: deb ## install the Debian package in a clean root, run it, remove it: root
+deb-test: small deb ## install the Debian package in a clean root, run it, remove it: root
 	@scripts/need.sh mmdebstrap=mmdebstrap ip=iproute2 unshare=util-linux
 	@scripts/deb_test.sh $(TARGET)/deb/*.deb
 

@@ -3,7 +3,8 @@
 #
 #   scripts/deb.sh BINARY FOLDER [dpkg-deb option]...
 #
-# DEBFULLNAME and DEBEMAIL in the environment name the maintainer. The same sources make the same package: files
+# DEBFULLNAME and DEBEMAIL in the environment name the maintainer; without them it is the authors, whose address
+# is of the domain that RFC 2606 reserves for those that do not exist. The same sources make the same package: files
 # have the time of the last commit (or SOURCE_DATE_EPOCH).
 set -eu
 cd "$(dirname "$0")/.."
@@ -12,7 +13,7 @@ binary=$1 folder=$2
 shift 2
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 architecture=$(dpkg --print-architecture)
-maintainer="${DEBFULLNAME:-Tare maintainers} <${DEBEMAIL:-maintainers@tare.invalid}>"
+maintainer="${DEBFULLNAME:-The Tare authors} <${DEBEMAIL:-authors@tare.invalid}>"
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)}
 export SOURCE_DATE_EPOCH
 umask 022
@@ -42,6 +43,10 @@ install -m 644 packaging/debian/lintian-overrides "$root/usr/share/lintian/overr
 mkdir "$work/debian"
 printf 'Source: tare\n\nPackage: tare\nArchitecture: any\n' >"$work/debian/control"
 depends=$(cd "$work" && dpkg-shlibdeps -O tare/usr/bin/tare 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
+# It counts symbols; packed relocations (crates/cli/build.rs) need a newer one.
+if readelf -d "$root/usr/bin/tare" | grep -q '(RELR)'; then
+    depends=$(echo "$depends" | sed 's/libc6 (>= 2\.[12][0-9]*)/libc6 (>= 2.36)/; s/libc6 (>= 2\.3[0-5])/libc6 (>= 2.36)/')
+fi
 
 sed -e "s#@version@#$version-1#; s#@architecture@#$architecture#" \
     -e "s#@maintainer@#$maintainer#; s#@depends@#$depends#" \

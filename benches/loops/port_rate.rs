@@ -28,22 +28,8 @@ fn main() -> Result<(), Failure> {
 
 fn template(size: usize, varies: bool) -> Result<Template, Failure> {
     let layers = vec![
-        Layer::Ethernet {
-            destination: Mac([2, 0, 0, 0, 0, 2]),
-            source: Mac([2, 0, 0, 0, 0, 1]),
-            ethertype: None,
-        },
-        Layer::Ipv4 {
-            source: [198, 18, 0, 1].into(),
-            destination: [198, 18, 0, 2].into(),
-            dscp: 0,
-            ecn: 0,
-            identification: 0,
-            dont_fragment: true,
-            ttl: 64,
-            protocol: None,
-            options: Vec::new(),
-        },
+        Layer::ethernet(Mac([2, 0, 0, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 2])),
+        Layer::ipv4([198, 18, 0, 1].into(), [198, 18, 0, 2].into()),
         Layer::Udp { source: 1000, destination: 9, checksum: false },
     ];
     let vary = |field, start, count| Vary {

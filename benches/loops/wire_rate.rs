@@ -78,22 +78,8 @@ fn on_cpu_ns() -> u64 {
 
 fn template(vary: Vec<Vary>, sign: bool, sizes: Sizes) -> Template {
     let layers = vec![
-        Layer::Ethernet {
-            destination: Mac([2, 0, 0, 0, 0, 2]),
-            source: Mac([2, 0, 0, 0, 0, 1]),
-            ethertype: None,
-        },
-        Layer::Ipv4 {
-            source: Ipv4Addr::new(198, 18, 0, 1),
-            destination: Ipv4Addr::new(198, 18, 0, 2),
-            dscp: 0,
-            ecn: 0,
-            identification: 0,
-            dont_fragment: true,
-            ttl: 64,
-            protocol: None,
-            options: vec![],
-        },
+        Layer::ethernet(Mac([2, 0, 0, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 2])),
+        Layer::ipv4(Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(198, 18, 0, 2)),
         Layer::Udp { source: 1024, destination: 9, checksum: true },
     ];
     let stream = StreamSpec {

@@ -7,6 +7,7 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    make_small();
     // The sources may lie within another repository.
     let own = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo says where the package is");
     let root = Path::new(&own).join("../..");
@@ -24,6 +25,19 @@ fn main() {
         // A file that is missing would run this each time.
         if let Some(file) = file.filter(|file| file.exists()) {
             println!("cargo::rerun-if-changed={}", file.display());
+        }
+    }
+}
+
+/// What is handed out (the profile `dist`, which alone optimises this crate for size) has its relocations
+/// packed (glibc 2.36 reads them), and of functions that are the same bytes one, where the linker can.
+fn make_small() {
+    let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|found| found == value);
+    if is("OPT_LEVEL", "z") && is("CARGO_CFG_TARGET_ENV", "gnu") {
+        println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+        // There Rust brings a linker that can.
+        if is("CARGO_CFG_TARGET_ARCH", "x86_64") {
+            println!("cargo::rustc-link-arg-bins=-Wl,--icf=all");
         }
     }
 }

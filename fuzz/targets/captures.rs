@@ -1,5 +1,5 @@
-//! Whatever stands in a capture file, its reader ends, no frame is longer than what stands there, and what was read is
-//! written and read back as it was.
+//! Whatever stands in a capture file, its reader ends, no frame is longer than what stands there, and what was
+//! read is written and read back as it was.
 
 #![no_main]
 
@@ -12,7 +12,8 @@ use port::pcap::{Described, Format, Reader, Statistics};
 type Kept = (Stamp, usize, Vec<u8>);
 
 fuzz_target!(|input: &[u8]| {
-    // As it is, and as the blocks of a pcapng file of either byte order (mutations rarely find its first twelve bytes).
+    // As it is, and as the blocks of a pcapng file of either byte order (mutations rarely find its first twelve
+    // bytes).
     check(input);
     for order in [[0x4d, 0x3c, 0x2b, 0x1a, 1, 0], [0x1a, 0x2b, 0x3c, 0x4d, 0, 1]] {
         let length = if order[0] == 0x4d { [28, 0, 0, 0] } else { [0, 0, 0, 28] };

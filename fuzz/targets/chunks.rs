@@ -1,7 +1,8 @@
-//! A chunked body is the same whatever pieces it comes in, and what is written by the book (RFC 9112 §7.1) is read whole.
+//! A chunked body is the same whatever pieces it comes in, and what is written by the book (RFC 9112 §7.1) is
+//! read whole.
 //!
-//! The input is what follows the head of a chunked answer: chunks, trailers, and perhaps the next answer. The same bytes
-//! are also taken as a body, which is cut into chunks with extensions and trailers.
+//! The input is what follows the head of a chunked answer: chunks, trailers, and perhaps the next answer. The
+//! same bytes are also taken as a body, which is cut into chunks with extensions and trailers.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Whatever a proxy answers to CONNECT: before a whole answer of 2xx nothing of the request leaves, the tunnel is the same
-//! whatever pieces the answer comes in, and the request ends once.
+//! Whatever a proxy answers to CONNECT: before a whole answer of 2xx nothing of the request leaves, the tunnel
+//! is the same whatever pieces the answer comes in, and the request ends once.
 //!
 //! ```text
 //! input: where the answer is cut (1 byte) │ the bytes of the proxy, and of what it tunnels to
@@ -24,7 +24,8 @@ fuzz_target!(|data: &[u8]| {
         }
     }
 
-    // The end of the answer is the one place where a cut may make a difference: what comes with it, unasked, is of nobody.
+    // The end of the answer is the one place where a cut may make a difference: what comes with it, unasked, is
+    // of nobody.
     let whole = opened_at.unwrap_or(bytes.len());
     let mut fast = Tunnel::default();
     let (before, behind) = bytes[..whole].split_at(usize::from(*cut).min(whole));

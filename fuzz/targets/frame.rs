@@ -1,5 +1,5 @@
-//! Any bytes are a frame or a named error: no view reads beyond them, what is read is written back as the same bytes, and a template
-//! of the frame gives the frame.
+//! Any bytes are a frame or a named error: no view reads beyond them, what is read is written back as the same
+//! bytes, and a template of the frame gives the frame.
 
 #![no_main]
 
@@ -108,7 +108,8 @@ fn template(bytes: &[u8]) {
     let mut room = vec![0xee; bytes.len() + 1];
     let length = template.write(7, Times::default(), &mut room, &mut 0);
     assert_eq!(&room[..length], bytes);
-    // Each field that the frame has, alone: the frame is as long as before, and a value that was there gives the frame back.
+    // Each field that the frame has, alone: the frame is as long as before, and a value that was there gives
+    // the frame back.
     for field in Field::ALL {
         let values = Values::Increment { start: 0, step: 1, count: 2 };
         let vary = vec![Vary { field: *field, values, by: By::Frame }];

@@ -1,4 +1,5 @@
-//! `[frames]` is frames or a named error, whatever is typed; its canonical text is the same frames, and each frame that they make is whole.
+//! `[frames]` is frames or a named error, whatever is typed; its canonical text is the same frames, and each
+//! frame that they make is whole.
 
 #![no_main]
 

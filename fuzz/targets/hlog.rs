@@ -1,5 +1,6 @@
-//! Whatever stands in `latency.hlog`, its reader ends, and every histogram that it gives is one. The input is read twice:
-//! as the file, and as the bytes of one histogram in it (mutations of compressed text rarely get that far).
+//! Whatever stands in `latency.hlog`, its reader ends, and every histogram that it gives is one. The input is
+//! read twice: as the file, and as the bytes of one histogram in it (mutations of compressed text rarely get
+//! that far).
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Whatever a module of hardware says, the host's picture of it holds: no frame is told of twice or out of order, and
-//! nothing that is kept of it grows without bound.
+//! Whatever a module of hardware says, the host's picture of it holds: no frame is told of twice or out of
+//! order, and nothing that is kept of it grows without bound.
 //!
 //! ```text
 //! input: steps of   which (1 byte) │ what belongs to it

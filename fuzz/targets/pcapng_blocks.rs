@@ -1,8 +1,8 @@
-//! Blocks of pcapng that are whole, with whatever in them: the reader ends, and each frame that it shows is part of the
-//! block that it came in.
+//! Blocks of pcapng that are whole, with whatever in them: the reader ends, and each frame that it shows is
+//! part of the block that it came in.
 //!
-//! Mutations of a file rarely keep the lengths of its blocks, and a reader goes no further than a wrong one. So the input
-//! is a list of blocks without their lengths:
+//! Mutations of a file rarely keep the lengths of its blocks, and a reader goes no further than a wrong one. So
+//! the input is a list of blocks without their lengths:
 //!
 //! ```text
 //! input: which (1 byte: 0–1 section, 2 interface, 3 enhanced, 4 simple, 5 statistics, 6 old packet, 7 other)

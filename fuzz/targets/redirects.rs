@@ -1,5 +1,6 @@
-//! Where a Location leads: whatever it says, the place that is connected to, the Host that is told and the target that is
-//! asked for are those of the URL that was joined (RFC 3986 §5), for two parsers read it on the way.
+//! Where a Location leads: whatever it says, the place that is connected to, the Host that is told and the
+//! target that is asked for are those of the URL that was joined (RFC 3986 §5), for two parsers read it on the
+//! way.
 //!
 //! ```text
 //! input: the URL of the request, a line end, and Locations, a line each, that are followed one after another

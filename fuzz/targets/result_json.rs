@@ -1,5 +1,5 @@
-//! Whatever stands in `result.json`, it is a result or a named error; and a result that was read can be written and
-//! read again.
+//! Whatever stands in `result.json`, it is a result or a named error; and a result that was read can be written
+//! and read again.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Rules are read, or refused with a line; what is read prints back as the same rules, and compiled they decide every frame.
+//! Rules are read, or refused with a line; what is read prints back as the same rules, and compiled they decide
+//! every frame.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Whatever a run that was killed left, it is a result whose counts add up, or a named error; and it can be drawn.
-//! The input is `intervals.jsonl`, a NUL, `latency.hlog`, a NUL, `begun.json`.
+//! Whatever a run that was killed left, it is a result whose counts add up, or a named error; and it can be
+//! drawn. The input is `intervals.jsonl`, a NUL, `latency.hlog`, a NUL, `begun.json`.
 
 #![no_main]
 

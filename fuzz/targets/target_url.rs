@@ -1,4 +1,5 @@
-//! A URL that is accepted has parts that a request can be made of, and putting them together gives the same parts.
+//! A URL that is accepted has parts that a request can be made of, and putting them together gives the same
+//! parts.
 
 #![no_main]
 

@@ -31,8 +31,8 @@ pub struct Guard {
     _turn: Turn<'static>,
 }
 
-/// How long a turn takes, for whoever wants the tests to be faster: a line `seconds alone|beside test` at the end
-/// of the file that `TARE_TEST_TIMES` names.
+/// How long a turn takes, for whoever wants the tests to be faster: a line `seconds alone|beside test` at the
+/// end of the file that `TARE_TEST_TIMES` names.
 struct Taken {
     since: Instant,
     how: &'static str,

@@ -3,7 +3,9 @@
 pub mod capture;
 pub mod compare;
 pub mod ctl;
+#[cfg(feature = "target")]
 pub mod demo;
+#[cfg(feature = "doctor")]
 pub mod doctor;
 pub mod forward;
 pub mod fpga;
@@ -21,9 +23,14 @@ pub mod run;
 pub mod runs;
 pub mod send;
 pub mod sweep;
+#[cfg(feature = "target")]
 pub mod target;
 pub mod trials;
+#[cfg(feature = "weigh")]
 pub mod weigh;
+#[cfg(feature = "weigh")]
 pub mod weigh_backload;
+#[cfg(feature = "weigh")]
 pub mod weigh_http;
+#[cfg(feature = "weigh")]
 pub mod weigh_packets;

@@ -12,7 +12,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::capture::CaptureArgs;
 use commands::compare::CompareArgs;
 use commands::ctl::CtlArgs;
+#[cfg(feature = "target")]
 use commands::demo::DemoArgs;
+#[cfg(feature = "doctor")]
 use commands::doctor::DoctorArgs;
 use commands::forward::ForwardArgs;
 use commands::fpga::FpgaArgs;
@@ -27,8 +29,10 @@ use commands::run::RunArgs;
 use commands::runs::RunsArgs;
 use commands::send::SendArgs;
 use commands::sweep::SweepArgs;
+#[cfg(feature = "target")]
 use commands::target::TargetArgs;
 use commands::trials::TrialsArgs;
+#[cfg(feature = "weigh")]
 use commands::weigh::WeighArgs;
 use run::Failure;
 use std::ffi::OsString;
@@ -63,9 +67,13 @@ enum Command {
     Ctl(CtlArgs),
     Compare(Box<CompareArgs>),
     Trials(Box<TrialsArgs>),
+    #[cfg(feature = "weigh")]
     Weigh(Box<WeighArgs>),
+    #[cfg(feature = "target")]
     Target(Box<TargetArgs>),
+    #[cfg(feature = "target")]
     Demo(DemoArgs),
+    #[cfg(feature = "doctor")]
     Doctor(Box<DoctorArgs>),
     Lab(LabArgs),
     Fpga(FpgaArgs),
@@ -111,6 +119,10 @@ fn called_as_http_load() -> Option<(&'static str, Vec<OsString>)> {
     (words.next()? == "http_load").then(|| ("tare http_load", words.collect()))
 }
 
+/// Commands that a program may be built without, and the feature that each comes with.
+const OPTIONAL: [(&str, &str); 4] =
+    [("weigh", "weigh"), ("doctor", "doctor"), ("target", "target"), ("demo", "target")];
+
 /// Adds advice that clap cannot give: an address after `--live` without `=` looks like another argument to it.
 fn explained(mut error: clap::Error) -> clap::Error {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -118,6 +130,13 @@ fn explained(mut error: clap::Error) -> clap::Error {
         && let Some(address) = live_args::parted_address(&words)
     {
         let advice = format!("write the address as part of the flag: '--live={address}'");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+    }
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && let Some((name, feature)) =
+            OPTIONAL.iter().find(|(name, _)| words.get(1).is_some_and(|word| word == name))
+    {
+        let advice = format!("this tare was built without 'tare {name}'; build it with --features {feature}");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
     }
     if error.kind() == ErrorKind::UnknownArgument
@@ -132,6 +151,7 @@ fn explained(mut error: clap::Error) -> clap::Error {
 }
 
 /// What a command line of Tare's own means; its first word may be `tare`.
+#[cfg(feature = "doctor")]
 fn command_of(words: &[String]) -> Result<Command, Failure> {
     let words = words.strip_prefix(&["tare".to_owned()]).unwrap_or(words);
     let all = std::iter::once("tare").chain(words.iter().map(String::as_str));
@@ -144,6 +164,7 @@ fn command_of(words: &[String]) -> Result<Command, Failure> {
 }
 
 /// What clap says was wrong, without the usage after it.
+#[cfg(feature = "doctor")]
 fn first_line(error: &clap::Error) -> String {
     let said = error.to_string();
     let lines = said.lines().map(str::trim).take_while(|line| !line.is_empty());
@@ -177,62 +198,22 @@ fn main() -> ExitCode {
         Command::Compare(args) => commands::compare::run(&args).map(Into::into),
         Command::Runs(args) => commands::runs::run(&args).map(Into::into),
         Command::Ctl(args) => commands::ctl::run(&args).map(Into::into),
+        #[cfg(feature = "target")]
         Command::Demo(args) => commands::demo::run(args).map(Into::into),
+        #[cfg(feature = "doctor")]
         Command::Doctor(args) => commands::doctor::run(&args).map(Into::into),
         Command::Lab(args) => commands::lab::run(&args).map(Into::into),
         Command::Fpga(args) => commands::fpga::run(&args).map(Into::into),
         Command::HttpLoad(HttpLoadWords { words }) => Ok(commands::http_load::main("tare http_load", words)),
         Command::Man(args) => commands::generate::man(&args, Tare::command()),
         Command::Completions(args) => commands::generate::completions(&args, Tare::command()),
+        #[cfg(feature = "weigh")]
         Command::Weigh(args) => commands::weigh::run(&args).map(Into::into),
+        #[cfg(feature = "target")]
         Command::Target(args) => commands::target::run(*args),
     };
     outcome.unwrap_or_else(|failure| failure.report())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    #[test]
-    fn the_flags_are_consistent() {
-        command_line().debug_assert();
-    }
-
-    #[test]
-    fn every_subcommand_is_in_a_group_of_the_help() {
-        let mut tare = Tare::command();
-        tare.build();
-        let grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
-        for command in tare.get_subcommands() {
-            assert!(grouped.contains(&command.get_name()), "{}", command.get_name());
-        }
-        let help = command_line().render_long_help().to_string();
-        assert!(help.contains("\nTools:\n  man "), "{help}");
-    }
-
-    /// What a plan's field has as its flag must be one, or messages would name flags that do not exist.
-    #[test]
-    fn messages_name_flags_that_exist() {
-        let tare = Tare::command();
-        let flags_of = |name: &str| -> Vec<String> {
-            let command = tare.find_subcommand(name).expect("a subcommand of that name");
-            let with_short = |arg: &clap::Arg| {
-                let long = arg.get_long().map(|long| format!("--{long}"));
-                long.into_iter().chain(arg.get_short().map(|short| format!("-{short}"))).collect::<Vec<_>>()
-            };
-            command.get_arguments().flat_map(with_short).collect()
-        };
-        let of_http = plan::FIELDS.into_iter().flatten().map(|field| ("http", field));
-        let of_frames = plan::packets::FIELDS.into_iter().flatten().map(|field| {
-            let table = field.0.split('.').next().expect("a path has a first part");
-            (if table == "frames" { "send" } else { table }, field)
-        });
-        for (command, (path, flags)) in of_http.chain(of_frames) {
-            let known = flags_of(command);
-            let words = flags.split([' ', '/', '(', ')']).filter(|word| word.starts_with('-'));
-            for flag in words {
-                assert!(known.contains(&flag.to_owned()), "{path}: tare {command} has no {flag}");
-            }
-        }
-    }
-}
+mod tests;

@@ -1,7 +1,8 @@
 //! What `tare --version` says: the version, the commit that it was built from, and the features that it has.
 
 /// What can be left out of the program (crates/cli/Cargo.toml), and whether it is there.
-const FEATURES: [(&str, bool); 8] = [
+const FEATURES: [(&str, bool); 12] = [
+    ("doctor", cfg!(feature = "doctor")),
     ("influx", cfg!(feature = "influx")),
     ("otlp", cfg!(feature = "otlp")),
     ("page", cfg!(feature = "page")),
@@ -9,7 +10,10 @@ const FEATURES: [(&str, bool); 8] = [
     ("prometheus", cfg!(feature = "prometheus")),
     ("redis", cfg!(feature = "redis")),
     ("sqlite", cfg!(feature = "sqlite")),
+    ("target", cfg!(feature = "target")),
+    ("tls", cfg!(feature = "tls")),
     ("view", cfg!(feature = "view")),
+    ("weigh", cfg!(feature = "weigh")),
 ];
 
 /// All of it, after the name of the program.

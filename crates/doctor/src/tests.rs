@@ -31,7 +31,7 @@ fn of(files: &[(&str, &str)], id: &str) -> Finding {
     one(&machine(files).1, id)
 }
 
-/// It matters that much to that load, its reason has these words (a figure among them), and something can be done.
+/// It matters that much to that load, its reason has these words and a figure, and something can be done.
 #[track_caller]
 fn bad(finding: &Finding, load: Load, severity: Severity, words: &str) {
     assert_eq!(finding.weight.of(load), severity, "{finding:?}");

@@ -1,7 +1,7 @@
 //! Where requests go: endpoints (scheme, host, port) and the names behind them, as one thread sees them.
 
+use crate::tls::ServerName;
 use plan::{Family, ResolvePlan, Scheme, TargetUrl};
-use rustls::pki_types::ServerName;
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use units::{Instant, Picos};
@@ -39,7 +39,7 @@ pub struct Endpoint {
     pub key: EndpointKey,
     /// The name to ask for: the proxy's, if there is one.
     pub name: NameId,
-    pub server_name: Option<ServerName<'static>>,
+    pub server_name: Option<ServerName>,
     pub idle: VecDeque<(u32, u32)>,
 }
 
@@ -187,14 +187,14 @@ pub struct Endpoints {
     /// Where the search for idle connections went last.
     turn: usize,
     proxy: Option<(String, u16)>,
-    server_name: Option<ServerName<'static>>,
+    server_name: Option<ServerName>,
 }
 
 impl Endpoints {
     /// The most endpoints that one run may have: some 300 bytes each, on each thread.
     pub const MOST: usize = 1 << 20;
 
-    pub fn new(proxy: Option<(String, u16)>, server_name: Option<ServerName<'static>>) -> Self {
+    pub fn new(proxy: Option<(String, u16)>, server_name: Option<ServerName>) -> Self {
         Self {
             all: Vec::new(),
             names: Vec::new(),

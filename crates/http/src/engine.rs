@@ -12,7 +12,6 @@ use clock::priority::{self, Demand, Grant};
 use clock::{Clock, HostClock};
 use os::peers::Peers;
 use plan::{Arrivals, Body, Load, Plan, Shape, Spin};
-use rustls::ClientConfig;
 use schedule::{Control, Limits, ScheduleError, Share};
 use session::{SessionError, Sessions, Via};
 use std::fs::File;
@@ -40,7 +39,7 @@ use crate::notes::Notes;
 use crate::resolver::{Resolver, look_up};
 use crate::same::SameBodies;
 use crate::source::{Chooser, Requests, SourceError};
-use crate::tls::{self, TlsError};
+use crate::tls::{self, ClientConfig, TlsError};
 use crate::worker::checker::Checker;
 use crate::worker::composer::Composer;
 use crate::worker::dial::Dialer;
@@ -153,6 +152,8 @@ impl Engine {
         let tls = match (needed || plan.request.follow > 0).then(|| tls::configure(&plan.tls)).transpose() {
             // Perhaps no redirect leads to https; one that does fails.
             Err(TlsError::NoRoots { .. }) if !needed => None,
+            #[cfg(not(feature = "tls"))]
+            Err(TlsError::LeftOut) if !needed => None,
             configured => configured?,
         };
         if let Load::Open { arrivals, .. } = &plan.load {

@@ -29,7 +29,12 @@ pub mod response;
 mod rules;
 mod same;
 mod source;
+#[cfg(feature = "tls")]
 mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "no_tls.rs"]
+mod tls;
+mod tls_error;
 mod tunnel;
 mod worker;
 

@@ -183,7 +183,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn everything_leaves_in_order(sizes in proptest::collection::vec(0usize..40_000, 1..6), step in 1usize..20_000) {
+        fn everything_leaves_in_order(
+            sizes in proptest::collection::vec(0usize..40_000, 1..6),
+            step in 1usize..20_000,
+        ) {
             let mut outgoing = Outgoing::default();
             let plan_body: Vec<u8> = (0..40_000u32).map(|n| (n % 251) as u8).collect();
             let mut expected = Vec::new();

@@ -4,40 +4,24 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::client::{Resumption, WantsClientCert, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{
-    CertificateError, ClientConfig, ClientConnection, ConfigBuilder, DigitallySignedStruct, SignatureScheme,
-};
+use rustls::{CertificateError, ClientConnection, ConfigBuilder, DigitallySignedStruct, SignatureScheme};
 use std::io::{BufRead, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use units::Cause;
 
 use crate::protocol::Protocol;
+pub use crate::tls_error::TlsError;
 use plan::{TlsPlan, TlsVersion};
+
+pub use rustls::ClientConfig;
+/// What a target is called where it has to show who it is.
+pub type ServerName = rustls::pki_types::ServerName<'static>;
 
 /// The most plaintext that is encrypted at once.
 const PIECE: usize = 16 * 1024;
-
-/// Why TLS could not be set up; found before anything is sent.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    #[error("{flag} {path}: {problem}; expected a PEM file with {expected}")]
-    File { flag: &'static str, path: PathBuf, problem: String, expected: &'static str },
-    #[error("--ciphers: '{name}' is not known here; expected one of {known}")]
-    Cipher { name: String, known: String },
-    #[error("--ciphers: none of them fits the TLS versions {min} to {max}")]
-    NoCipher { min: &'static str, max: &'static str },
-    #[error("--cert and --key: {problem}")]
-    Client { problem: String },
-    #[error(
-        "the host's store of trusted certificates is empty or unreadable ({problem}); give --ca FILE or --insecure"
-    )]
-    NoRoots { problem: String },
-    #[error("'{name}' can not be a TLS server name; give one with --sni")]
-    ServerName { name: String },
-}
 
 /// One TLS session on a connection.
 #[derive(Debug)]
@@ -52,7 +36,7 @@ pub struct Layer {
 }
 
 impl Layer {
-    pub fn new(config: &Arc<ClientConfig>, name: &ServerName<'static>) -> Result<Self, rustls::Error> {
+    pub fn new(config: &Arc<ClientConfig>, name: &ServerName) -> Result<Self, rustls::Error> {
         let session = ClientConnection::new(config.clone(), name.clone())?;
         Ok(Self { session, cipher: Vec::new(), at: 0, plain: 0, problem: None })
     }
@@ -189,7 +173,7 @@ fn gather_entropy(config: &Arc<ClientConfig>) {
 }
 
 /// The name that is sent as SNI and checked in the certificate.
-pub fn server_name(host: &str) -> Result<ServerName<'static>, TlsError> {
+pub fn server_name(host: &str) -> Result<ServerName, TlsError> {
     ServerName::try_from(host.to_owned()).map_err(|_| TlsError::ServerName { name: host.to_owned() })
 }
 
@@ -303,7 +287,7 @@ impl ServerCertVerifier for Trusting {
         &self,
         end_entity: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
+        server_name: &rustls::pki_types::ServerName<'_>,
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
@@ -358,7 +342,7 @@ impl ServerCertVerifier for AcceptAny {
         &self,
         _end_entity: &CertificateDer<'_>,
         _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
+        _server_name: &rustls::pki_types::ServerName<'_>,
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {

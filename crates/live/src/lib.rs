@@ -14,7 +14,6 @@ mod about;
 // Only the page listens.
 #[cfg_attr(not(feature = "page"), allow(dead_code))]
 mod address;
-#[cfg(any(feature = "page", feature = "view"))]
 mod error;
 #[cfg(not(all(feature = "page", feature = "view")))]
 mod left_out;

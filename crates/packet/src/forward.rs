@@ -70,7 +70,7 @@ pub struct RuleSource {
 
 /// What is to be done, whichever way.
 #[derive(Clone, Debug, Default)]
-pub struct Setup {
+pub struct ForwardSetup {
     pub rules: Option<RuleSource>,
     pub full: Full,
     pub back: Back,

@@ -13,6 +13,7 @@ pub mod lists;
 mod on_the_wire;
 mod own_clock;
 pub mod pace;
+mod ports;
 pub mod send;
 pub mod signed;
 pub mod sweep;

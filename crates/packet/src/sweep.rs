@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! sizes ─► search (NDR, PDR: RFC 9971) ─► latency at 10 … 100 % of NDR ─► longest burst ─► a row of the table
-//!             │ Order                ▲ Trial
+//!             │ TrialOrder           ▲ Trial
 //!             ▼                      │
 //!          trials over ports: send at a load, receive, count by signature, wait for what is on its way
 //! ```
@@ -31,4 +31,4 @@ pub use goal::{Goal, Limits, Target};
 pub use job::SweepJob;
 pub use load::Load;
 pub use search::{End, Found, Search};
-pub use trial::{Judged, Order, Side, TOLERANCE, Trial, Void};
+pub use trial::{Judged, Side, TOLERANCE, Trial, TrialOrder, Void};

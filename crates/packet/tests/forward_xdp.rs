@@ -3,7 +3,7 @@
 
 use bed::{Bed, Middlebox, Namespace, Topology};
 use clock::HostClock;
-use packet::forward::{Back, KernelForward, Setup};
+use packet::forward::{Back, ForwardSetup, KernelForward};
 use packet::{Control, Findings, Job, PacketError};
 use port::interface::Interface;
 use port::{For, Port, Wish};
@@ -46,7 +46,8 @@ fn bed(gro: bool) -> Bed {
 }
 
 fn open(bed: &Bed) -> Result<KernelForward, PacketError> {
-    let setup = Setup { back: Back::Pass, duration: Some(Picos::from_secs(60)), ..Setup::default() };
+    let setup =
+        ForwardSetup { back: Back::Pass, duration: Some(Picos::from_secs(60)), ..ForwardSetup::default() };
     let middle = bed.middlebox().unwrap();
     middle.run_in(|| KernelForward::open("mid0", "mid1", setup, HostClock::monotonic())).unwrap()
 }

@@ -40,7 +40,7 @@ use crate::af_packet::socket::{EVERYTHING, Socket};
 use crate::interface::Interface;
 use crate::namespace::Home;
 use crate::{Address, Kind, Port, PortError, Wish};
-use process::Setup;
+use process::SimulatorSetup;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -109,7 +109,7 @@ fn begin(address: &Address) -> Result<Module, PortError> {
 }
 
 /// What the options of `fpga:sim` ask for.
-fn simulation(address: &Address) -> Result<Setup, PortError> {
+fn simulation(address: &Address) -> Result<SimulatorSetup, PortError> {
     let wire = match (address.option("wire").filter(|wire| *wire != "loop"), address.option("tap")) {
         (Some(_), Some(_)) => {
             return Err(address.wrong("has both a wire and a tap", "wire=INTERFACE or tap=NAME"));
@@ -121,7 +121,7 @@ fn simulation(address: &Address) -> Result<Setup, PortError> {
     if wire.is_some() && address.option("traffic").is_some() {
         return Err(address.wrong("has both traffic and a wire", "traffic=FILE without wire and tap"));
     }
-    Ok(Setup {
+    Ok(SimulatorSetup {
         traffic: address.option("traffic").map(PathBuf::from),
         program: address.option("program").map(PathBuf::from),
         wire,

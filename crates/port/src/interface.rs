@@ -14,6 +14,7 @@ mod ethtool;
 pub(crate) mod features;
 mod host_use;
 mod netlink;
+mod rtnetlink;
 mod setup;
 
 pub use ethtool::{Queues, Stamping};

@@ -533,7 +533,7 @@ impl LivePort {
         let _there = self.go_home()?;
         let Some(copies) = &self.copies else { return Ok(()) };
         let before = self.dropped_by_interface();
-        // On one CPU, where the tracepoints look: the receive queue of a veth and the count of refused frames depend on it.
+        // On one CPU, where the tracepoints look: a veth's queue and the count of refusals depend on it.
         let cpu = os::cpus::current();
         let sent = os::cpus::on(cpu, || {
             self.state.begin(0, u64::from(cpu));

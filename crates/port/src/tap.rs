@@ -14,7 +14,7 @@ mod device;
 use crate::about::{Abilities, About};
 use crate::interface::{Interface, Link, Statistics};
 use crate::{Address, Counters, DropPlace, For, Frame, Port, PortError, Slot, Stamp, Wish};
-use device::Setup;
+use device::DeviceSetup;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::fs::File;
@@ -110,7 +110,7 @@ impl Wanted {
     }
 
     fn give(&self, name: &str) -> io::Result<()> {
-        let setup = Setup::new(matches!(self.address, Some((IpAddr::V6(_), _))))?;
+        let setup = DeviceSetup::new(matches!(self.address, Some((IpAddr::V6(_), _))))?;
         if let Some(mac) = self.mac {
             setup.mac(name, mac)?;
         }

@@ -58,16 +58,7 @@ fn write(
         Ok(())
     })?;
     names::write(out, result)?;
-    section(out, "The generator itself", |out| {
-        out.push_str("<div class=\"pair\">\n");
-        charts(out, &charts::generator(timeline, result));
-        out.push_str("</div>\n");
-        generator::tables(out, result)
-    })?;
-    if let Some(documents) = documents {
-        documents::write(out, documents)?;
-    }
-    terms::write(out)
+    ending(out, result, timeline, documents)
 }
 
 /// The rest of the page of a load that is made of frames.
@@ -85,6 +76,16 @@ fn of_frames(
         figures::outcomes(out, result)?;
         figures::times(out, result)
     })?;
+    ending(out, result, timeline, documents)
+}
+
+/// What the page of every load ends with.
+fn ending(
+    out: &mut String,
+    result: &RunResult,
+    timeline: &Timeline,
+    documents: Option<Documents<'_>>,
+) -> fmt::Result {
     section(out, "The generator itself", |out| {
         out.push_str("<div class=\"pair\">\n");
         charts(out, &charts::generator(timeline, result));

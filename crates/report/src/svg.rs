@@ -239,15 +239,7 @@ impl Chart {
                 let (left, right) = (self.x_at(point.from), self.x_at(point.to));
                 let (foot, top) = (self.y_at(*below), self.y_at(*below + y));
                 *below += y;
-                write!(
-                    path,
-                    "M{} {}H{}V{}H{}z",
-                    short(left),
-                    short(foot),
-                    short(right),
-                    short(top),
-                    short(left)
-                )?;
+                rectangle(&mut path, (left, right), (foot, top))?;
             }
             let class = series.tone.class();
             writeln!(out, "<path class=\"bars {class}\" data-series=\"{index}\" d=\"{path}\"/>")?;
@@ -272,15 +264,7 @@ impl Chart {
                 let last = &columns[index + run - 1];
                 let (left, right) = (self.x_at(column.from), self.x_at(last.to));
                 let (top, foot) = (self.y_at(cell.to_ns as f64), self.y_at(cell.from_ns as f64));
-                write!(
-                    paths[shade - 1],
-                    "M{} {}H{}V{}H{}z",
-                    short(left),
-                    short(foot),
-                    short(right),
-                    short(top),
-                    short(left)
-                )?;
+                rectangle(&mut paths[shade - 1], (left, right), (foot, top))?;
             }
         }
         for (index, path) in paths.iter().enumerate().filter(|(_, path)| !path.is_empty()) {
@@ -296,6 +280,12 @@ impl Chart {
     fn y_at(&self, y: f64) -> f64 {
         (1.0 - self.y.at(y)) * HEIGHT
     }
+}
+
+/// Adds a rectangle to a path: its left and right side, its foot and its top.
+fn rectangle(path: &mut String, (left, right): (f64, f64), (foot, top): (f64, f64)) -> std::fmt::Result {
+    let (left, right, foot, top) = (short(left), short(right), short(foot), short(top));
+    write!(path, "M{left} {foot}H{right}V{top}H{left}z")
 }
 
 /// One decimal, and none where it is 0: a page has tens of thousands of these.

@@ -1,7 +1,8 @@
-//! The summary in the terminal: what was asked, what came of it, how late the generator was, and last the verdict.
+//! The summary in the terminal: what was asked, what came of it, how late the generator was, and last the
+//! verdict.
 //!
-//! What the target took (net) stands first, then what the generator took (tare), then both together (gross). At most 100
-//! columns.
+//! What the target took (net) stands first, then what the generator took (tare), then both together (gross). At
+//! most 100 columns.
 
 mod frames;
 mod report;
@@ -505,8 +506,8 @@ fn some(counts: &[(u64, &str)]) -> Vec<String> {
     counts.iter().filter(|(count, _)| *count > 0).map(|(count, noun)| words::counted(*count, noun)).collect()
 }
 
-/// Those that do not hold, the gravest first. Of a target that could not be reached nothing: the generator is not the
-/// matter then.
+/// Those that do not hold, the gravest first. Of a target that could not be reached nothing: the generator is
+/// not the matter then.
 fn broken_criteria(page: &mut Page, result: &RunResult) {
     if words::unreachable(result).is_some() {
         return;

@@ -14,7 +14,7 @@ use measure::{
 };
 use os::peers::Peers;
 use plan::Limits;
-use schedule::Halt;
+use schedule::{Control, Halt};
 use store::secrets;
 use store::{Measured, RunResult};
 use units::{Instant, Picos, Rate};
@@ -199,12 +199,8 @@ pub trait Driven {
 
     fn is_over(&self) -> bool;
 
-    fn stopped(&self) -> Stopped;
-    fn why(&self) -> Option<String>;
-
-    fn interrupt(&self);
-    /// Ends the run; `why` is the limit that came true.
-    fn abort(&self, why: String);
+    /// What stops its threads, and knows why they stopped.
+    fn control(&self) -> &Control;
 
     /// Does what keys asked for.
     fn steer(&self, watching: &Watching, now: Instant);

@@ -8,7 +8,9 @@ use clock::HostClock;
 use filter::Rules;
 use measure::gap_meter::Requested;
 use packet::capture::{Capture, Keeping, Settings, compile};
-use packet::forward::{Back, Forward, Full, KernelForward, RuleSource, Setup, Signal, SpeedPlan, TableJob};
+use packet::forward::{
+    Back, Forward, ForwardSetup, Full, KernelForward, RuleSource, Signal, SpeedPlan, TableJob,
+};
 use packet::pace::PaceJob;
 use packet::send::SendJob;
 use packet::sweep::SweepJob;
@@ -205,7 +207,7 @@ fn between(plan: &BetweenPlan, rules: Option<Rules>, clock: HostClock) -> Result
         every: plan.reload_every,
         signal: hang_up(),
     });
-    let setup = Setup {
+    let setup = ForwardSetup {
         rules,
         full: plan.tries.map_or(Full::Wait, |tries| Full::Drop { tries }),
         back: match plan.back {

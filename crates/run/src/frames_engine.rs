@@ -1,6 +1,6 @@
 //! A command that deals in frames, from its job to an exit status: the same arrow as every load.
 
-use crate::engine::{Brief, Driven, MakeRecorders, Stopped};
+use crate::engine::{Brief, Driven, MakeRecorders};
 use crate::load;
 use crate::options::{Options, Output};
 use crate::progress::Shown;
@@ -178,20 +178,8 @@ impl Driven for Frames {
         self.running.as_ref().is_none_or(Running::is_over)
     }
 
-    fn stopped(&self) -> Stopped {
-        self.control.halt().into()
-    }
-
-    fn why(&self) -> Option<String> {
-        self.control.why()
-    }
-
-    fn interrupt(&self) {
-        self.control.interrupt();
-    }
-
-    fn abort(&self, why: String) {
-        self.control.abort(why);
+    fn control(&self) -> &schedule::Control {
+        &self.control
     }
 
     fn steer(&self, _: &Watching, _: Instant) {}

@@ -1,7 +1,7 @@
 //! The HTTP engine, as load.rs drives it.
 
 use crate::describe;
-use crate::engine::{Brief, Driven, MakeRecorders, Stopped};
+use crate::engine::{Brief, Driven, MakeRecorders};
 use crate::status::Failure;
 use crate::watching::{self, Watching};
 use crate::weighed::Weighed;
@@ -185,20 +185,8 @@ impl Driven for Http {
         self.running.as_ref().is_none_or(Running::is_over)
     }
 
-    fn stopped(&self) -> Stopped {
-        self.control.halt().into()
-    }
-
-    fn why(&self) -> Option<String> {
-        self.control.why()
-    }
-
-    fn interrupt(&self) {
-        self.control.interrupt();
-    }
-
-    fn abort(&self, why: String) {
-        self.control.abort(why);
+    fn control(&self) -> &schedule::Control {
+        &self.control
     }
 
     fn steer(&self, watching: &Watching, now: Instant) {

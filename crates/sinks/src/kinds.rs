@@ -39,12 +39,12 @@ pub const KINDS: &[Kind] = &[
 mod tests {
     use super::*;
 
-    /// The row of the table that names this scheme.
+    /// The item of the list that names this scheme.
     fn row(scheme: &str) -> &'static str {
         let text = include_str!("../../../docs/sinks.md");
         let written = [format!("`{scheme}:"), format!("`{scheme}`")];
         text.lines()
-            .find(|line| line.starts_with("| `") && written.iter().any(|written| line.contains(written)))
+            .find(|line| line.starts_with("- `") && written.iter().any(|written| line.contains(written)))
             .unwrap_or_else(|| panic!("docs/sinks.md does not name {scheme}"))
     }
 

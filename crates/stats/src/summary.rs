@@ -110,7 +110,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn in_parts_and_one_by_one_it_is_the_same(values in prop::collection::vec(-1e9..1e9, 2..200), at in 0usize..200) {
+        fn in_parts_and_one_by_one_it_is_the_same(
+            values in prop::collection::vec(-1e9..1e9, 2..200),
+            at in 0usize..200,
+        ) {
             let (left, right) = values.split_at(at.min(values.len()));
             let of = |values: &[f64]| {
                 let mut running = Running::default();

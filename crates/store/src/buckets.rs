@@ -228,7 +228,10 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
         #[test]
-        fn the_same_buckets_as_hdrhistogram(values in prop::collection::vec(0u64..3_600_000_000_000, 1..200), shift in 0u32..40) {
+        fn the_same_buckets_as_hdrhistogram(
+            values in prop::collection::vec(0u64..3_600_000_000_000, 1..200),
+            shift in 0u32..40,
+        ) {
             let values: Vec<u64> = values.iter().map(|value| value >> shift).collect();
             let theirs = histogram(&values);
             let mut ours = Counts::new();

@@ -30,7 +30,12 @@ mod stamped;
 mod stats;
 mod text;
 mod timers;
+#[cfg(feature = "tls")]
 mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "no_tls.rs"]
+mod tls;
+mod tls_error;
 mod truth;
 mod tunnel;
 mod worker;

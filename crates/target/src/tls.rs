@@ -1,35 +1,23 @@
 //! TLS in the same loop: rustls without its own buffers, so that a record is decrypted and encrypted in place.
 
 use crate::config::{Tls, TlsVersions};
+pub(crate) use crate::tls_error::Received;
+pub use crate::tls_error::TlsError;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose};
+use rustls::RootCertStore;
+pub(crate) use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::{NoServerSessionStorage, UnbufferedServerConnection, WebPkiClientVerifier};
 use rustls::unbuffered::{
     ConnectionState, EncodeError, EncryptError, InsufficientSizeError, UnbufferedStatus,
 };
-use rustls::{RootCertStore, ServerConfig};
 use std::path::Path;
 use std::sync::Arc;
 
 /// Largest plaintext of one record (RFC 8446 §5.1), and a bound on what its encryption adds.
 const RECORD: usize = 16_384;
 const RECORD_OVERHEAD: usize = 64;
-
-/// Why TLS could not be set up.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    #[error("cannot read {path}: {why}")]
-    Pem { path: String, why: String },
-    #[error("cannot write {path}: {why}")]
-    Write { path: String, why: std::io::Error },
-    #[error("cannot make a certificate: {0}")]
-    Make(String),
-    #[error("certificate or key cannot be used: {0}")]
-    Use(String),
-    #[error("client authority cannot be used: {0}")]
-    ClientCa(String),
-}
 
 impl From<rcgen::Error> for TlsError {
     fn from(why: rcgen::Error) -> Self {
@@ -132,17 +120,6 @@ pub(crate) struct Link {
     /// A record that is not complete yet.
     input: Vec<u8>,
     established: bool,
-}
-
-/// What came of received bytes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Received {
-    /// The client said that it sends nothing more.
-    pub closed: bool,
-    /// The handshake became complete with these bytes.
-    pub established: bool,
-    /// It failed; an alert may stand in `wire`, and the connection ends.
-    pub failed: bool,
 }
 
 impl Link {

@@ -57,6 +57,24 @@ pub struct Event {
 }
 
 impl Event {
+    /// A departure that never left, known at `done`. What did leave adds to it when, and what came back.
+    pub const fn unsent(departure: Departure, outcome: Outcome, done: Instant) -> Self {
+        Self {
+            seq: departure.seq,
+            due: departure.due,
+            sent: Instant::FAR,
+            first_byte: Instant::FAR,
+            done,
+            bytes_out: Bytes::ZERO,
+            bytes_in: Bytes::ZERO,
+            outcome,
+            blocked: Picos::ZERO,
+            unread: Picos::ZERO,
+            unread_bound: Picos::ZERO,
+            group: Group(0),
+        }
+    }
+
     /// `done − due`: the gross time.
     #[inline]
     pub fn latency(&self) -> Picos {

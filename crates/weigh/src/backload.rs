@@ -13,7 +13,7 @@
 use crate::WeighError;
 use crate::claims;
 use crate::packets::{Tell, remarks, series};
-use crate::run::{self, Incoming, Outcome, Setup};
+use crate::run::{self, Incoming, Outcome, RunSetup};
 use crate::sender::{Pace, Step};
 use crate::stage::Stage;
 use crate::stamps::Method;
@@ -22,7 +22,7 @@ use crate::ways::{Wanted, Way};
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::weighing::{self, BackloadStep, Stamps};
 
-pub use super::run::Kind;
+pub use super::run::Traffic;
 
 /// Length of the try that finds how much the other end can send.
 const TRY_NS: u64 = 200_000_000;
@@ -37,7 +37,7 @@ const EACH: u64 = 16;
 pub struct Options {
     pub ways: Vec<Way>,
     pub sizes: Vec<usize>,
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<Traffic>,
     /// Frames a second, as typed; `high` `None` is as many as the other end can send.
     pub low: f64,
     pub high: Option<f64>,
@@ -55,7 +55,7 @@ pub struct Options {
 pub fn weigh(
     stage: &Stage,
     options: &Options,
-    (way, size, kind): (Way, usize, Kind),
+    (way, size, kind): (Way, usize, Traffic),
     stop: &AtomicBool,
     tell: Tell<'_>,
 ) -> Result<weighing::Backload, WeighError> {
@@ -71,7 +71,7 @@ pub fn weigh(
     paces.push(Pace::Silence);
     let steps: Vec<Step> =
         paces.iter().map(|_| Step { pace: Pace::Flood, length_ns: options.step_ns }).collect();
-    let setup = Setup {
+    let setup = RunSetup {
         wanted: Wanted {
             way,
             size,
@@ -79,7 +79,7 @@ pub fn weigh(
             stamp: Method::Tx,
             each: EACH.max(way.usual_each()),
             through: None,
-            reads: kind == Kind::Answers && way != Way::Live,
+            reads: kind == Traffic::Answers && way != Way::Live,
             wall: Wall::default(),
         },
         batch: if way == Way::Mem { 64 } else { options.batch },
@@ -114,7 +114,7 @@ pub fn weigh(
             notes.pop().unwrap_or_else(|| "cut short before the end of the first trial".into()),
         ));
     }
-    if way == Way::Live && kind == Kind::Answers {
+    if way == Way::Live && kind == Traffic::Answers {
         notes.push("live receives nothing; the kernel receives what arrives".into());
     }
     Ok(found(&outcomes, (way, size, kind), stage, &paces, notes))
@@ -136,7 +136,7 @@ fn own_rates(outcome: &Outcome) -> Vec<f64> {
 fn most_incoming(
     stage: &Stage,
     options: &Options,
-    (way, size, kind): (Way, usize, Kind),
+    (way, size, kind): (Way, usize, Traffic),
     stop: &AtomicBool,
 ) -> Result<f64, WeighError> {
     match (options.high, way) {
@@ -158,7 +158,7 @@ fn rising(low: f64, high: f64, steps: usize) -> Vec<f64> {
 /// What the trials say together.
 fn found(
     outcomes: &[Outcome],
-    (way, size, kind): (Way, usize, Kind),
+    (way, size, kind): (Way, usize, Traffic),
     stage: &Stage,
     paces: &[Pace],
     remarks: Vec<String>,
@@ -274,7 +274,7 @@ mod tests {
         let options = Options {
             ways: vec![Way::Mem],
             sizes: vec![64],
-            kinds: vec![Kind::Answers],
+            kinds: vec![Traffic::Answers],
             low: 0.0,
             high: Some(20_000.0),
             steps: 2,
@@ -284,7 +284,7 @@ mod tests {
         };
         let stage = Stage::loopback().unwrap();
         let none = AtomicBool::new(false);
-        let what = (Way::Mem, 64, Kind::Answers);
+        let what = (Way::Mem, 64, Traffic::Answers);
         let found = weigh(&stage, &options, what, &none, &mut |_| ()).unwrap();
         assert_eq!(found.steps.len(), 4);
         let phases: Vec<&str> = found.steps.iter().map(|step| step.phase.as_str()).collect();

@@ -38,21 +38,7 @@ pub fn template(route: &Route, size: usize, body: Body) -> Result<Template, Weig
             window: 65_535,
         },
     };
-    let layers = vec![
-        Layer::Ethernet { destination: destination.0, source: source.0, ethertype: None },
-        Layer::Ipv4 {
-            source: source.1,
-            destination: destination.1,
-            dscp: 0,
-            ecn: 0,
-            identification: 0,
-            dont_fragment: true,
-            ttl: 64,
-            protocol: None,
-            options: Vec::new(),
-        },
-        above,
-    ];
+    let layers = vec![Layer::ethernet(source.0, destination.0), Layer::ipv4(source.1, destination.1), above];
     let sign = body == Body::Datagram;
     let stream = StreamSpec { weight: 1, layers, sizes: Sizes::Fixed(size), sign, ..StreamSpec::default() };
     Template::build(&Spec { streams: vec![stream], seed: 1 })

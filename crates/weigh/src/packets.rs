@@ -9,7 +9,7 @@
 use crate::WeighError;
 use crate::claims;
 use crate::neighbour::Neighbour;
-use crate::run::{self, Outcome, Setup};
+use crate::run::{self, Outcome, RunSetup};
 use crate::sender::{Pace, Step};
 use crate::stage::Stage;
 use crate::stamps::{Method, Tracepoint};
@@ -97,7 +97,7 @@ pub fn weigh(
 ) -> Result<Packets, WeighError> {
     let late_ns = own_cost(stage, options, way, size, stop);
     let curve = threads(stage, options, way, size, stop, tell)?;
-    let setup = Setup {
+    let setup = RunSetup {
         wanted: options.wanted(way, size, curve.threads),
         batch: options.batch(way),
         steps: steps(curve.peak_per_s, options),
@@ -158,7 +158,7 @@ fn own_cost(stage: &Stage, options: &Options, way: Way, size: usize, stop: &Atom
         let wall = Wall::default().offset();
         let told = Arc::new(Told::new((wall.wall_ns + wall.monotonic_ns as i64) as u64));
         let wanted = Wanted { wall: Wall::written_to(told.clone()), ..options.wanted(way, size, 1) };
-        let setup = Setup { wanted, batch: 1, steps: Vec::new(), incoming: None, stop };
+        let setup = RunSetup { wanted, batch: 1, steps: Vec::new(), incoming: None, stop };
         let tracepoint = Tracepoint::attach(wall.monotonic_ns).ok()?;
         let outcome = run::try_flood(stage, &setup, TRY_NS).ok()?;
         let ((handed, sum), (passed, passed_sum)) = (told.totals(), tracepoint.totals());
@@ -195,7 +195,7 @@ fn threads(
     let least = options.threads.unwrap_or(1);
     let mut ended = format!("at most {most} were tried");
     for threads in least..=most {
-        let setup = Setup {
+        let setup = RunSetup {
             wanted: options.wanted(way, size, threads),
             batch: options.batch(way),
             steps: Vec::new(),

@@ -31,7 +31,7 @@ const LONGEST_QUIET: Duration = Duration::from_secs(2);
 const IN_BATCH: usize = 64;
 
 /// What shall run.
-pub struct Setup<'a> {
+pub struct RunSetup<'a> {
     pub wanted: Wanted,
     /// Packets of one call.
     pub batch: usize,
@@ -44,7 +44,7 @@ pub struct Setup<'a> {
 /// Traffic to the generator while it sends.
 #[derive(Clone, Debug)]
 pub struct Incoming {
-    pub kind: Kind,
+    pub kind: Traffic,
     pub size: usize,
     /// As many, and as long, as the generator's steps.
     pub paces: Vec<Pace>,
@@ -52,7 +52,7 @@ pub struct Incoming {
 
 /// What comes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum Traffic {
     /// Datagrams to a port that nobody has.
     UdpClosed,
     /// Datagrams to a socket of another program, which reads them.
@@ -63,7 +63,7 @@ pub enum Kind {
     Answers,
 }
 
-impl Kind {
+impl Traffic {
     pub const ALL: [Self; 4] = [Self::UdpClosed, Self::UdpOpen, Self::TcpSyn, Self::Answers];
 
     pub const fn name(self) -> &'static str {
@@ -76,7 +76,7 @@ impl Kind {
     }
 }
 
-impl std::str::FromStr for Kind {
+impl std::str::FromStr for Traffic {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -139,7 +139,7 @@ const OPEN: u16 = 7_007;
 ///
 /// # Errors
 /// Something could not be opened: nothing was sent but a few packets to see whether they are stamped.
-pub fn run(stage: &Stage, setup: &Setup<'_>) -> Result<Outcome, WeighError> {
+pub fn run(stage: &Stage, setup: &RunSetup<'_>) -> Result<Outcome, WeighError> {
     let wanted = &setup.wanted;
     let mut opened = ways::open(stage, wanted)?;
     let template = frames::template(&stage.route, wanted.size, Body::Datagram)?;
@@ -259,7 +259,7 @@ pub fn run(stage: &Stage, setup: &Setup<'_>) -> Result<Outcome, WeighError> {
     })
 }
 
-fn incoming_schedule(incoming: &Incoming, setup: &Setup<'_>, origin: u64) -> Schedule {
+fn incoming_schedule(incoming: &Incoming, setup: &RunSetup<'_>, origin: u64) -> Schedule {
     let step = |(pace, step): (&Pace, &Step)| Step { pace: *pace, length_ns: step.length_ns };
     let steps = incoming.paces.iter().zip(&setup.steps).map(step).collect();
     Schedule { origin_monotonic_ns: origin, steps }
@@ -345,18 +345,18 @@ impl Source {
             .and_then(|end| Some((wire::template::Mac(end.mac.0), end.ipv4?)))
             .unwrap_or((stage.route.destination.0, stage.route.destination.1));
         let (from, to) = match incoming.kind {
-            Kind::UdpClosed => ((peer_mac, peer, 40_000), CLOSED),
-            Kind::UdpOpen => ((peer_mac, peer, 40_000), OPEN),
-            Kind::TcpSyn => ((peer_mac, peer, 40_000), CLOSED),
+            Traffic::UdpClosed => ((peer_mac, peer, 40_000), CLOSED),
+            Traffic::UdpOpen => ((peer_mac, peer, 40_000), OPEN),
+            Traffic::TcpSyn => ((peer_mac, peer, 40_000), CLOSED),
             // From whom the generator sends to, back to where it sends from.
-            Kind::Answers => (stage.route.destination, stage.route.source.2),
+            Traffic::Answers => (stage.route.destination, stage.route.source.2),
         };
         let route = Route { source: from, destination: (own_mac, own, to) };
-        let body = if incoming.kind == Kind::TcpSyn { Body::Syn } else { Body::Datagram };
+        let body = if incoming.kind == Traffic::TcpSyn { Body::Syn } else { Body::Datagram };
         let address: Address = format!("packet:{interface}").parse()?;
         let wish = Wish { frame: incoming.size - port::FCS, ..Wish::transmit() };
         let reader = match incoming.kind {
-            Kind::UdpOpen => {
+            Traffic::UdpOpen => {
                 Some(stage.at_generator(|| UdpSocket::bind((own, OPEN)))?.map_err(|source| {
                     WeighError::System { what: "a socket for incoming datagrams".into(), source }
                 })?)
@@ -423,10 +423,13 @@ fn drain(socket: &UdpSocket, done: &AtomicBool) {
 ///
 /// # Errors
 /// As [`run`].
-pub fn try_flood(stage: &Stage, setup: &Setup<'_>, length_ns: u64) -> Result<Outcome, WeighError> {
+pub fn try_flood(stage: &Stage, setup: &RunSetup<'_>, length_ns: u64) -> Result<Outcome, WeighError> {
     let steps = vec![Step { pace: Pace::Flood, length_ns }];
     let incoming = None;
-    run(stage, &Setup { wanted: setup.wanted.clone(), batch: setup.batch, steps, incoming, stop: setup.stop })
+    run(
+        stage,
+        &RunSetup { wanted: setup.wanted.clone(), batch: setup.batch, steps, incoming, stop: setup.stop },
+    )
 }
 
 /// How many frames a second the incoming traffic reaches by itself, in a short try.

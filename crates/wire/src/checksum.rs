@@ -100,7 +100,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_update_is_the_checksum_of_the_new_bytes(bytes in prop::collection::vec(any::<u8>(), 2..200), at: prop::sample::Index, new: u16) {
+        fn an_update_is_the_checksum_of_the_new_bytes(
+            bytes in prop::collection::vec(any::<u8>(), 2..200),
+            at: prop::sample::Index,
+            new: u16,
+        ) {
             let mut bytes: Vec<u8> = bytes;
             bytes[0] |= 1; // all zeros have two representations
             let at = at.index(bytes.len() / 2) * 2;

@@ -376,7 +376,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_lead_out_of_the_frame(frame in prop::collection::vec(any::<u8>(), 0..200), kind in 0_usize..5) {
+        fn no_bytes_lead_out_of_the_frame(
+            frame in prop::collection::vec(any::<u8>(), 0..200),
+            kind in 0_usize..5,
+        ) {
             let mut frame = frame;
             if frame.len() > 34 {
                 let start: &[&[u8]] = &[&[8, 0, 0x45], &[8, 0, 0x46], &[0x86, 0xdd, 0x60], &[0x81, 0, 0, 1, 8, 0, 0x45], &[8, 6]];

@@ -298,7 +298,11 @@ mod tests {
         }
 
         #[test]
-        fn what_was_written_is_read(stream in 0_u16..256, seq in 0_u64..SEQUENCES, late in 0_u64..5_000_000_000_000) {
+        fn what_was_written_is_read(
+            stream in 0_u16..256,
+            seq in 0_u64..SEQUENCES,
+            late in 0_u64..5_000_000_000_000,
+        ) {
             let (sent, due) = (NOW, NOW - late);
             let mut room = [0; LENGTH];
             Signature { stream, seq, due_unix_ns: due, sent_unix_ns: sent }.write(&mut room);

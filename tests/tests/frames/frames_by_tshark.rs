@@ -368,7 +368,7 @@ fn options_of_ipv4_and_missing_checksums_are_no_fault() {
     let stream = StreamSpec {
         weight: 1,
         layers: vec![
-            Layer::Ethernet { destination: mac(2), source: mac(1), ethertype: None },
+            Layer::ethernet(mac(1), mac(2)),
             Layer::Ipv4 {
                 source: [198, 18, 0, 1].into(),
                 destination: [198, 18, 0, 2].into(),

@@ -1,4 +1,4 @@
-//! `tare send` from outside: what leaves is what was asked for, by the kernel's counters and tshark's word; what cannot be is told.
+//! `tare send` from outside: what leaves is what was asked for, by the kernel's counters and tshark.
 
 use port::Stamp;
 use port::pcap::{Statistics, Style, Writer};
@@ -109,7 +109,7 @@ fn lengths_and_addresses_are_those_that_were_asked_for() {
     let (run, seen) = captured(&bed, 300, fields, load);
     assert_eq!((run.total("done"), seen.len()), (300, 300), "{run}");
     for (n, frame) in seen.iter().enumerate() {
-        // Payload + 8 (UDP) + 20 (IPv4) + 14 (Ethernet); 60 is the least that Ethernet has, whatever the packet in it.
+        // Payload + 8 (UDP) + 20 (IPv4) + 14 (Ethernet); 60 is the least that Ethernet has.
         let length = [60, 142, 1_514][n % 3].to_string();
         let datagram = [12, 108, 1_480][n % 3].to_string();
         assert_eq!(frame[..5], [&length, "198.18.0.8", "198.18.0.9", NOBODY, &datagram], "frame {n}");

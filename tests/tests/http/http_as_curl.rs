@@ -1,6 +1,6 @@
-//! What goes over the wire: the real curl and `tare http` do the same thing before the same servers, which write down what they
-//! were sent, request by request. Behind that, what the generator does when connections end in ways that no test with a
-//! decent server shows.
+//! What goes over the wire: the real curl and `tare http` do the same thing before the same servers, which
+//! write down what they were sent, request by request. Behind that, what the generator does when connections
+//! end in ways that no test with a decent server shows.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -23,7 +23,7 @@ struct Seen {
 
 const COMPARED: [&str; 5] = ["host", "authorization", "cookie", "proxy-authorization", "x-id"];
 
-/// Two origins and a proxy. Each answers `/r/STATUS/WHERE/rest` with a redirect to `/rest` of WHERE, and all else with `ok`.
+/// Two origins and a proxy. Each redirects `/r/STATUS/WHERE/rest` to `/rest` of WHERE; the rest is `ok`.
 struct Servers {
     log: Arc<Mutex<Vec<Seen>>>,
     ports: Arc<OnceLock<[u16; 3]>>,
@@ -282,7 +282,7 @@ fn https_by_a_proxy_shows_the_proxy_its_login_and_the_target_none() {
             .collect::<Vec<_>>()
     };
     let login = format!("http://user:p%20w@{}", proxy.address());
-    // The certificate signs itself and is an authority's, as `openssl req -x509` makes them: curl takes it by --cacert.
+    // The certificate signs itself and is an authority's, as openssl makes them: curl takes it by --cacert.
     let curl =
         Command::new("curl").args(["-s", "--cacert", &pem, "-x", &login, &url]).output().expect("curl runs");
     assert_eq!(String::from_utf8_lossy(&curl.stdout), "tunnel=() login=()");
@@ -446,7 +446,7 @@ fn an_address_that_does_not_answer_is_left_for_one_that_does() {
     assert!(run.took < Duration::from_secs(15), "{run}");
 }
 
-/// Answers so many requests of each connection and closes, the last one `Connection: close` if it says so. What was answered.
+/// Answers so many requests of each connection and closes, announcing it or not; returns what it answered.
 fn answers(most: usize, says_so: bool) -> (Wire, Arc<Mutex<Vec<String>>>) {
     let answered: Arc<Mutex<Vec<String>>> = Arc::default();
     let log = answered.clone();

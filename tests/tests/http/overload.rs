@@ -180,8 +180,8 @@ fn answer(mut connection: TcpStream, response: &str) {
     }
 }
 
-/// A server on CPU 0 with a thread, or a process that it never waits for, for each connection. Each request takes
-/// 300 us of work.
+/// A server on CPU 0 with a thread, or a process that it never waits for, for each connection. Each request
+/// takes 300 us of work.
 const SERVER: &str = r#"
 import os, signal, socket, sys, threading, time
 

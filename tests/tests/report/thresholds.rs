@@ -1,7 +1,7 @@
-//! Limits that the user sets: each kind held and broken against a target whose figures are known, by name and in
-//! windows; a run that ends early; and what a CI server reads.
+//! Limits that the user sets: each kind held and broken against a target whose figures are known, by name and
+//! in windows; a run that ends early; and what a CI server reads.
 //!
-//! Whether the *generator* kept up on this busy machine is not the matter here: every run takes `--accept-invalid`.
+//! Whether the *generator* kept up does not matter here: every run takes `--accept-invalid`.
 
 use serde_json::Value;
 use std::path::Path;
@@ -198,10 +198,10 @@ fn a_name_is_judged_by_its_own_requests() {
     assert!(refused.result.is_null(), "nothing was sent: {refused}");
 }
 
-/// Answers that wait for the end of a stall of 1.5 s come within one interval: 300 that waited 0 to 1.5 s and at most
-/// 200 of the second after it. Their median is at least that of 200 quick and 300 evenly spread ones: the 250th of 500
-/// is the 50th of those that waited, 50/300 · 1.5 s = 250 ms. Over 6 s at 200/s a quarter has waited, and the median is
-/// a quick one.
+/// Answers that wait for the end of a stall of 1.5 s come within one interval: 300 that waited 0 to 1.5 s and
+/// at most 200 of the second after it. Their median is at least that of 200 quick and 300 evenly spread ones:
+/// the 250th of 500 is the 50th of those that waited, 50/300 · 1.5 s = 250 ms. Over 6 s at 200/s a quarter has
+/// waited, and the median is a quick one.
 #[test]
 fn a_window_finds_a_stall_that_the_median_of_the_whole_run_hides() {
     let _shared = beside_others();
@@ -212,7 +212,7 @@ fn a_window_finds_a_stall_that_the_median_of_the_whole_run_hides() {
         assert_eq!(held(&run), [true, false], "{:?} {run}", thresholds(&run));
         let window = &thresholds(&run)[1];
         assert_eq!(window["window_s"].as_f64(), Some(1.0), "{window}");
-        // The stall is over after 3.5 s: the second until 4 s has its answers, or the one until 5 s the last of them.
+        // The stall ends after 3.5 s: the second until 4 s has its answers, or the next has the last of them.
         let at = window["at_s"].as_f64().expect("the window has an end");
         assert!((3.0..=6.0).contains(&at), "{window}");
     });
@@ -505,7 +505,7 @@ fn what_hangs_breaks_a_limit_on_a_percentile() {
         assert!(threshold["holds"] == false && threshold["is_bound"] == true, "{threshold}");
         assert!((299e6..20e9).contains(&value), "{threshold}");
     }
-    // However long one in ten takes, the median is that of the others; and a bound from below breaks no limit from below.
+    // However long one in ten takes, the median is that of the others; a lower bound breaks no lower limit.
     for threshold in told_twice(&load, &["net.p50 > 20s", "net.p50 > 20s in any 1s", "latency.p99 < 1ms"]) {
         assert!(threshold["holds"] == true, "{threshold}");
     }

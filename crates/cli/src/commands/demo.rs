@@ -22,7 +22,8 @@ const RATE: u64 = 2_000;
 /// Connections: few, so that most of those that fall due in the stall must wait before they can even leave.
 const CONNECTIONS: u64 = 32;
 const DURATION: Picos = Picos::from_secs(8);
-/// How long the target takes for a response: so long that it, and not the generator, sets the pace of catching up.
+/// How long the target takes for a response: so long that it, and not the generator, sets the pace of catching
+/// up.
 const DELAY: Picos = Picos::from_millis(2);
 const STALL_AT: Picos = Picos::from_secs(3);
 const STALL: Picos = Picos::from_secs(1);

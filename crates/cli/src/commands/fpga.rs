@@ -1,6 +1,7 @@
 //! `tare fpga`: the FPGA module itself: what it says of itself, its registers, its bitstream, its simulation,
 //! and how exact it is.
 
+#[cfg(feature = "weigh")]
 mod bench;
 mod load;
 mod regs;
@@ -39,6 +40,7 @@ pub struct FpgaArgs {
 enum Action {
     Status(status::StatusArgs),
     Regs(regs::RegsArgs),
+    #[cfg(feature = "weigh")]
     Bench(bench::BenchArgs),
     Load(load::LoadArgs),
     Sim(sim::SimArgs),
@@ -48,6 +50,7 @@ pub fn run(args: &FpgaArgs) -> Result<Status, Failure> {
     match &args.action {
         Action::Status(args) => status::run(args),
         Action::Regs(args) => regs::run(args),
+        #[cfg(feature = "weigh")]
         Action::Bench(args) => bench::run(args),
         Action::Load(args) => load::run(args),
         Action::Sim(args) => sim::run(args),

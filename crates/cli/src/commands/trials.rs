@@ -32,7 +32,7 @@ pub struct TrialsArgs {
     trials: Option<u32>,
     /// Order in which several commands alternate
     #[arg(long, value_enum, default_value_t)]
-    order: Order,
+    order: OrderTyped,
     /// Seed of a random order [default: the time]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
@@ -64,7 +64,7 @@ pub struct TrialsArgs {
 
 /// As it is typed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Order {
+enum OrderTyped {
     /// A B B A, so that steady drift affects all commands alike
     #[default]
     Abba,
@@ -72,11 +72,11 @@ enum Order {
     Random,
 }
 
-impl From<Order> for trials::Order {
-    fn from(order: Order) -> Self {
+impl From<OrderTyped> for trials::Order {
+    fn from(order: OrderTyped) -> Self {
         match order {
-            Order::Abba => Self::Abba,
-            Order::Random => Self::Random,
+            OrderTyped::Abba => Self::Abba,
+            OrderTyped::Random => Self::Random,
         }
     }
 }

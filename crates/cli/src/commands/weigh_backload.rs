@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use clap::Args;
 use run::Failure;
 use units::{Count, Picos};
-use weigh::backload::{Kind, Options};
+use weigh::backload::{Options, Traffic};
 use weigh::session::BackloadPlan;
 
 /// Measure how much incoming traffic reduces the load that this machine can create
@@ -57,7 +57,7 @@ impl WeighBackloadArgs {
             return Err(wrong("--batch", " expected a number from 1 to 64".into()));
         }
         let kinds = match self.kind.iter().any(|word| word == "all") {
-            true => Kind::ALL.to_vec(),
+            true => Traffic::ALL.to_vec(),
             false => {
                 let kinds = self.kind.iter().map(|word| word.parse().map_err(|why| wrong("--kind", why)));
                 kinds.collect::<Result<_, _>>()?

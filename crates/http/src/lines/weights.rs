@@ -101,7 +101,10 @@ mod tests {
     proptest! {
         /// Against a list with an element for each unit of weight.
         #[test]
-        fn the_choice_is_that_of_a_sum_for_each_line(weights in proptest::collection::vec(1u64..9, 1..60), most in 1usize..80) {
+        fn the_choice_is_that_of_a_sum_for_each_line(
+            weights in proptest::collection::vec(1u64..9, 1..60),
+            most in 1usize..80,
+        ) {
             let mut file = String::from("# weights\n\n");
             let mut expected = Vec::new();
             for weight in &weights {

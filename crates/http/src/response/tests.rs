@@ -215,7 +215,10 @@ fn responses() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_split_gives_the_same_items(bytes in responses(), cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..12)) {
+    fn any_split_gives_the_same_items(
+        bytes in responses(),
+        cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..12),
+    ) {
         let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
         at.push(0);
         at.push(bytes.len());

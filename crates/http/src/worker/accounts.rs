@@ -1,6 +1,6 @@
 //! What a thread hands over: events, phases and pauses to its recorder, its counters, and notes.
 
-use units::{Departure, EngineCounters, Event, Group, Instant, Miss, Outcome, Phase, Picos, Record};
+use units::{Departure, EngineCounters, Event, Instant, Miss, Outcome, Phase, Picos, Record};
 
 use crate::notes::Notes;
 use crate::protocol::Unserved;
@@ -32,20 +32,7 @@ impl<R: Record> Accounts<R> {
 
     /// A departure that never left.
     pub(crate) fn miss(&mut self, departure: Departure, why: Miss, now: Instant) {
-        self.event(&Event {
-            seq: departure.seq,
-            due: departure.due,
-            sent: Instant::FAR,
-            first_byte: Instant::FAR,
-            done: now,
-            bytes_out: units::Bytes::ZERO,
-            bytes_in: units::Bytes::ZERO,
-            outcome: Outcome::Missed(why),
-            blocked: Picos::ZERO,
-            unread: Picos::ZERO,
-            unread_bound: Picos::ZERO,
-            group: Group(0),
-        });
+        self.event(&Event::unsent(departure, Outcome::Missed(why), now));
     }
 
     /// Departures that had waited this long and were never taken.

@@ -1,7 +1,6 @@
 //! Where connections lead: endpoints and the addresses of their names, and what lies between.
 
 use plan::Plan;
-use rustls::ClientConfig;
 use std::net::IpAddr;
 use std::sync::Arc;
 use units::{Cause, Instant};
@@ -10,13 +9,16 @@ use crate::connection::Route;
 use crate::endpoint::{EndpointId, Endpoints, Known};
 use crate::request::connect_request;
 use crate::resolver::Asker;
-use crate::tls::Layer;
+use crate::tls::{ClientConfig, Layer};
 use crate::tunnel::Tunnel;
 use crate::worker::dial::Dialer;
 
 /// Why TLS was not made ready, although there was a need for it.
-const NO_TLS: &str =
-    "a redirect leads to https, and this host trusts no authority; give --ca FILE or --insecure";
+const NO_TLS: &str = if cfg!(feature = "tls") {
+    "a redirect leads to https, and this host trusts no authority; give --ca FILE or --insecure"
+} else {
+    "a redirect leads to https, and this tare was built without TLS; build it with --features tls"
+};
 
 /// See the module; each thread has its own.
 pub(crate) struct Targets {

@@ -3,7 +3,7 @@
 
 use super::chunk::Chunk;
 use port::pcap::bytes::{Described, Statistics, head, tail};
-use port::pcap::{Format, Rotation, Written};
+use port::pcap::{Format, Rotation, Written, numbered};
 use port::{PortError, Stamp};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -232,14 +232,4 @@ fn write_counted(file: &mut File, mut bytes: &[u8], calls: &mut u64) -> Result<(
         }
     }
     Ok(())
-}
-
-/// `capture.pcapng` as `capture-00001.pcapng`.
-fn numbered(path: &Path, number: u64) -> PathBuf {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let name = match path.extension() {
-        Some(end) => format!("{stem}-{number:05}.{}", end.to_string_lossy()),
-        None => format!("{stem}-{number:05}"),
-    };
-    path.with_file_name(name)
 }

@@ -8,6 +8,7 @@ use super::{Capture, Settings};
 use crate::Control;
 use crate::flows::{Flows, Sizes};
 use crate::job::Findings;
+use crate::ports;
 use crate::signed::Signed;
 use measure::gap_meter::{GapMeter, Requested};
 use measure::packets::{GapReport, PacketReport, PlaceCount, PortReport};
@@ -71,27 +72,15 @@ impl Ended {
 }
 
 fn port_report(rest: &Left, counters: &Counters, unwritten: u64) -> PortReport {
-    let about = rest.port.about();
     let mut counters = counters.clone();
     counters.drop(DropPlace::ReceiveFilter, rest.tally.counts.filtered);
     counters.drop(DropPlace::ReceiveDisk, unwritten);
-    let place = |drop: &port::Drop| PlaceCount { place: drop.place.key().to_owned(), frames: drop.frames };
     PortReport {
-        role: "in".to_owned(),
-        name: about.name.clone(),
-        queue: about.queue,
-        speed_bps: about.speed_bps,
         received: rest.tally.counts.frames,
         received_bytes: rest.tally.counts.bytes,
-        drops: counters.drops.iter().filter(|drop| drop.frames > 0).map(place).collect(),
+        drops: ports::places(&counters),
         full: counters.full,
-        stamps: about.can.stamps.map_or_else(String::new, |by| by.to_string()),
-        choices: about
-            .choices
-            .iter()
-            .map(|choice| format!("{}: {} ({})", choice.what, choice.chosen, choice.why))
-            .collect(),
-        ..PortReport::default()
+        ..ports::report_of("in", rest.port.about())
     }
 }
 

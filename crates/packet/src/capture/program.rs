@@ -268,7 +268,10 @@ mod tests {
     proptest! {
         /// Whatever bytes stand in a program: it ends, and reads nothing outside of the frame.
         #[test]
-        fn no_program_does_harm(code in prop::collection::vec((any::<u16>(), any::<u8>(), any::<u8>(), any::<u32>()), 0..64), data in prop::collection::vec(any::<u8>(), 0..64)) {
+        fn no_program_does_harm(
+            code in prop::collection::vec((any::<u16>(), any::<u8>(), any::<u8>(), any::<u32>()), 0..64),
+            data in prop::collection::vec(any::<u8>(), 0..64),
+        ) {
             let steps: Vec<Instruction> = code.into_iter().map(|(code, jt, jf, k)| Instruction { code, jt, jf, k }).collect();
             let _ = run(&steps, &data, data.len());
         }

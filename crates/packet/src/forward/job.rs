@@ -3,15 +3,16 @@
 use super::lane::{Lane, Moved, Work};
 use super::reload::{Reloader, keep, understand};
 use super::rules_table::rules_table;
-use super::{Back, Full, RuleSource, Setup};
+use super::{Back, ForwardSetup, Full, RuleSource};
+use crate::ports;
 use crate::{Control, Facts, Findings, Job, MakeRecorders, PacketError, Running};
 use clock::{Clock, HostClock};
 use filter::{CompileError, Firewall, Shared};
-use measure::packets::{PacketReport, PlaceCount, PortReport};
+use measure::packets::{PacketReport, PortReport};
 use port::{Address, DropPlace, Port, PortError, Wish};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use units::{Bytes, Cause, EngineCounters, Event, Fate, Group, Instant, Miss, Outcome, Picos, Record};
+use units::{Bytes, Cause, Departure, EngineCounters, Event, Fate, Instant, Miss, Outcome, Picos, Record};
 
 /// Rounds between two looks at the clock.
 const ROUNDS: usize = 16;
@@ -28,7 +29,7 @@ const FLUSH: Picos = Picos::from_millis(200);
 pub struct Forward {
     lanes: Vec<Lane>,
     names: (String, Option<String>),
-    setup: Setup,
+    setup: ForwardSetup,
     shared: Option<Arc<Shared>>,
     clock: HostClock,
     choices: Vec<(String, String, String)>,
@@ -56,7 +57,7 @@ impl Forward {
         inward: &Address,
         outward: Option<&Address>,
         (threads, frame): (u32, usize),
-        setup: Setup,
+        setup: ForwardSetup,
         clock: HostClock,
     ) -> Result<Self, PacketError> {
         // Both groups are this process's own.
@@ -82,7 +83,7 @@ impl Forward {
     ///
     /// # Errors
     /// Rules that cannot be compiled.
-    pub fn new(pairs: Vec<Pair>, setup: Setup, clock: HostClock) -> Result<Self, PacketError> {
+    pub fn new(pairs: Vec<Pair>, setup: ForwardSetup, clock: HostClock) -> Result<Self, PacketError> {
         let shared = setup.rules.as_ref().map(compiled).transpose()?.map(Shared::new);
         let name = |port: &dyn Port| port.about().name.clone();
         let names = pairs.first().map_or_else(Default::default, |(near, far)| {
@@ -287,7 +288,9 @@ impl Runner {
             // A port that fails now has told why before, or has nothing left to send.
             let holds = port.about().can.holds;
             let _ = port.flush(FLUSH + holds);
-            let report = port_report(if index == 0 { "in" } else { "out" }, queue, &mut **port);
+            let role = if index == 0 { "in" } else { "out" };
+            let report = PortReport { queue, ..ports::report_of(role, port.about()) };
+            let report = ports::counted(report, &mut **port);
             reports.lock().unwrap_or_else(PoisonError::into_inner).push(report);
         }
         self.ask();
@@ -437,45 +440,7 @@ fn lost_before_us(port: &mut dyn Port) -> u64 {
 
 /// A frame that the other port does not take.
 fn failure(now: Instant, cause: Cause) -> Event {
-    Event {
-        seq: 0,
-        due: now,
-        sent: Instant::FAR,
-        first_byte: Instant::FAR,
-        done: now,
-        bytes_out: Bytes::ZERO,
-        bytes_in: Bytes::ZERO,
-        outcome: Outcome::Failed(cause),
-        blocked: Picos::ZERO,
-        unread: Picos::ZERO,
-        unread_bound: Picos::ZERO,
-        group: Group(0),
-    }
-}
-
-/// A port as the result tells it.
-fn port_report(role: &str, queue: u32, port: &mut dyn Port) -> PortReport {
-    let about = port.about().clone();
-    let mut report = PortReport {
-        role: role.to_owned(),
-        name: about.name,
-        queue,
-        speed_bps: about.speed_bps,
-        stamps: about.can.stamps.map(|by| by.name().to_owned()).unwrap_or_default(),
-        choices: about.choices.iter().map(|c| format!("{}: {}, {}", c.what, c.chosen, c.why)).collect(),
-        ..PortReport::default()
-    };
-    if let Ok(counters) = port.counters() {
-        report.sent = counters.sent;
-        report.sent_bytes = counters.sent_bytes;
-        report.received = counters.received;
-        report.received_bytes = counters.received_bytes;
-        report.full = counters.full;
-        let place =
-            |drop: &port::Drop| PlaceCount { place: drop.place.key().to_owned(), frames: drop.frames };
-        report.drops = counters.drops.iter().map(place).collect();
-    }
-    report
+    Event::unsent(Departure { seq: 0, due: now }, Outcome::Failed(cause), now)
 }
 
 /// What a lane does when its port is full, in words.

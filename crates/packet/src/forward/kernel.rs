@@ -12,7 +12,7 @@
 use super::job::{Alive, compiled, rule_notes, spawn, target};
 use super::reload::{Reloader, keep, understand};
 use super::rules_table::rules_table;
-use super::{Back, Setup};
+use super::{Back, ForwardSetup};
 use crate::{Control, Facts, Findings, Job, MakeRecorders, PacketError, Running};
 use bpf::{BpfError, Link, XdpMode};
 use clock::{Clock, HostClock};
@@ -40,7 +40,7 @@ type Choices = Vec<(String, String, String)>;
 pub struct KernelForward {
     kernel: Arc<Kernel>,
     names: (String, Option<String>),
-    setup: Setup,
+    setup: ForwardSetup,
     clock: HostClock,
     choices: Choices,
 }
@@ -265,7 +265,12 @@ impl KernelForward {
     ///
     /// # Errors
     /// No such interface, no privilege, rules that a program cannot hold, a driver that has no XDP at all.
-    pub fn open(inward: &str, outward: &str, setup: Setup, clock: HostClock) -> Result<Self, PacketError> {
+    pub fn open(
+        inward: &str,
+        outward: &str,
+        setup: ForwardSetup,
+        clock: HostClock,
+    ) -> Result<Self, PacketError> {
         let (near, far) = (Interface::find(inward)?, Interface::find(outward)?);
         let firewall = Arc::new(match &setup.rules {
             Some(source) => compiled(source)?,

@@ -12,6 +12,7 @@ use crate::PacketError;
 use crate::control::Control;
 use crate::job::{Facts, Findings, Job, MakeRecorders, Running};
 use crate::own_clock::OwnClock;
+use crate::ports;
 use clock::priority::{self, Demand, Grant};
 use clock::{Clock, HostClock};
 use measure::gap_meter::Stamping;
@@ -143,7 +144,7 @@ impl Job for PaceJob {
         let record = recorders(own.map_or(origin, |own| own.begin())).into_iter().next();
         let record = record.ok_or_else(|| PacketError::Wrong("a recorder is needed".to_owned()))?;
         let valve_refused = valve.as_ref().err().cloned();
-        let mut passage = Passage::new(outward::Setup {
+        let mut passage = Passage::new(outward::PassageSetup {
             clock,
             control: control.clone(),
             marks,
@@ -346,8 +347,8 @@ fn findings(
     let (Some((out, from, to)), Some((back, answers_from, answers_to))) = (outward, answered) else {
         return findings;
     };
-    let mut in_port = port_report("in", input);
-    let mut out_port = port_report("out", output);
+    let mut in_port = ports::report_of("in", input);
+    let mut out_port = ports::report_of("out", output);
     count(&mut in_port, from);
     count(&mut in_port, answers_to);
     count(&mut out_port, to);
@@ -404,22 +405,6 @@ fn notes(out: &Outcomes, back: &Answered, valve_refused: &Option<String>, lost: 
         ));
     }
     notes
-}
-
-fn port_report(role: &str, about: &port::About) -> PortReport {
-    PortReport {
-        role: role.to_owned(),
-        name: about.name.clone(),
-        queue: about.queue,
-        speed_bps: about.speed_bps,
-        stamps: about.can.stamps.map_or_else(String::new, |by| by.to_string()),
-        choices: about
-            .choices
-            .iter()
-            .map(|choice| format!("{}: {}, {}", choice.what, choice.chosen, choice.why))
-            .collect(),
-        ..PortReport::default()
-    }
 }
 
 /// Adds what a handle counted. Two handles of one port count the same: the larger figure of each is it.

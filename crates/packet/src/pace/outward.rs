@@ -16,7 +16,7 @@ use measure::gap_meter::{GapMeter, Requested};
 use port::{For, Port, PortError};
 use schedule::Action;
 use std::sync::Arc;
-use units::{Bytes, Cause, EngineCounters, Event, Group, Instant, Outcome, Picos, Rate, Record};
+use units::{Bytes, Cause, Departure, EngineCounters, Event, Fate, Instant, Outcome, Picos, Rate, Record};
 
 /// The frame, in bytes without FCS, whose gap stands for those of a pace of bits.
 const LONG: f64 = 1_514.0;
@@ -103,7 +103,7 @@ pub struct Round {
 }
 
 /// What the thread is made with.
-pub struct Setup {
+pub struct PassageSetup {
     pub clock: HostClock,
     pub control: Arc<Control>,
     pub marks: Arc<Marks>,
@@ -142,8 +142,8 @@ pub struct Passage {
 }
 
 impl Passage {
-    pub fn new(setup: Setup) -> Self {
-        let Setup { clock, control, marks, from, to, record, timetable, valve, until } = setup;
+    pub fn new(setup: PassageSetup) -> Self {
+        let PassageSetup { clock, control, marks, from, to, record, timetable, valve, until } = setup;
         let longest = from.about().longest.max(1_514);
         Self {
             looked: clock.now(),
@@ -223,20 +223,20 @@ impl Passage {
         self.outcomes.sent += 1;
         self.counters.late += u64::from(sent.since(due) > self.tolerance);
         self.outcomes.gaps.arrived_due(sent.since_epoch().as_nanos(), due.since_epoch().as_nanos());
-        let outcome = Outcome::Frame(units::Fate::Sent);
-        self.record.event(&event(seq, due, sent, bytes, outcome));
+        let event = Event::unsent(Departure { seq, due }, Outcome::Frame(Fate::Sent), sent);
+        self.record.event(&Event { sent, bytes_out: Bytes::new(bytes as u64), ..event });
     }
 
     /// A frame goes nowhere.
     pub fn is_lost(&mut self, due: Instant, done: Instant, cause: Cause) {
-        let event = event(self.counters.offered, due, Instant::FAR, 0, Outcome::Failed(cause));
-        self.record.event(&Event { done, ..event });
+        let departure = Departure { seq: self.counters.offered, due };
+        self.record.event(&Event::unsent(departure, Outcome::Failed(cause), done));
     }
 
     /// The run is over before a frame could leave.
     pub fn is_cut_off(&mut self, due: Instant, done: Instant, bytes: usize) {
-        let event = event(0, due, Instant::FAR, bytes, Outcome::CutOff);
-        self.record.event(&Event { done, ..event });
+        let event = Event::unsent(Departure { seq: 0, due }, Outcome::CutOff, done);
+        self.record.event(&Event { bytes_out: Bytes::new(bytes as u64), ..event });
     }
 
     /// OUT is down: every frame that comes meanwhile is forgotten, and the link went down once.
@@ -402,22 +402,5 @@ fn with_rate(pace: &super::Pace, rate: Rate) -> super::Pace {
     match pace {
         super::Pace::Bits { overhead, .. } => super::Pace::Bits { rate, overhead: *overhead },
         _ => super::Pace::Frames(rate),
-    }
-}
-
-fn event(seq: u64, due: Instant, sent: Instant, bytes: usize, outcome: Outcome) -> Event {
-    Event {
-        seq,
-        due,
-        sent,
-        first_byte: Instant::FAR,
-        done: sent,
-        bytes_out: Bytes::new(bytes as u64),
-        bytes_in: Bytes::ZERO,
-        outcome,
-        blocked: Picos::ZERO,
-        unread: Picos::ZERO,
-        unread_bound: Picos::ZERO,
-        group: Group(0),
     }
 }

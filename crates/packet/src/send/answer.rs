@@ -29,7 +29,7 @@ const WAIT: Picos = Picos::from_millis(20);
 
 /// Addresses of Ethernet that were found out.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct LinkAddresses {
     pub source: Option<Mac>,
     /// For each stream.
     pub destinations: Vec<Option<Mac>>,
@@ -40,9 +40,9 @@ pub struct Found {
 ///
 /// # Errors
 /// `Unreachable` if nobody answers.
-pub fn addresses(plan: &SendPlan, about: &About, clock: HostClock) -> Result<Found, PacketError> {
-    let FrameSource::Made { spec, macs } = plan.look.source() else { return Ok(Found::default()) };
-    let mut found = Found { source: about.mac.map(Mac), ..Found::default() };
+pub fn addresses(plan: &SendPlan, about: &About, clock: HostClock) -> Result<LinkAddresses, PacketError> {
+    let FrameSource::Made { spec, macs } = plan.look.source() else { return Ok(LinkAddresses::default()) };
+    let mut found = LinkAddresses { source: about.mac.map(Mac), ..LinkAddresses::default() };
     found.destinations = vec![None; spec.streams.len()];
     let Some(beside) = about.beside() else { return Ok(found) };
     let mut known: BTreeMap<IpAddr, Mac> = BTreeMap::new();

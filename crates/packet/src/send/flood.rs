@@ -40,7 +40,7 @@ impl Numbers {
 }
 
 /// What a thread is made with besides.
-pub struct Setup<T> {
+pub struct FloodSetup<T> {
     pub timer: T,
     pub numbers: Arc<Numbers>,
     pub origin: Instant,
@@ -51,7 +51,7 @@ pub struct Setup<T> {
 /// See the module.
 pub struct Flood<T> {
     context: SenderContext,
-    setup: Setup<T>,
+    setup: FloodSetup<T>,
     most: usize,
     /// Numbers of this thread that are still to be sent.
     block: (u64, u64),
@@ -62,7 +62,7 @@ pub struct Flood<T> {
 }
 
 impl<T: Timer> Flood<T> {
-    pub fn new(context: SenderContext, setup: Setup<T>) -> Self {
+    pub fn new(context: SenderContext, setup: FloodSetup<T>) -> Self {
         let most = context.port.about().can.batch.clamp(1, MOST);
         let (block, next_change) = ((0, 0), None);
         Self { context, setup, most, block, next_change, seen: 0, is_paused: false }

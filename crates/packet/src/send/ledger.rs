@@ -3,7 +3,7 @@
 use measure::gap_meter::{GapMeter, Requested};
 use port::PortError;
 use units::{
-    Bytes, Cause, Departure, EngineCounters, Event, Fate, Group, Instant, Miss, Outcome, Picos, Rate, Record,
+    Bytes, Cause, Departure, EngineCounters, Event, Fate, Instant, Miss, Outcome, Picos, Rate, Record,
 };
 
 /// An interrupted CPU costs this much; below it nothing is late.
@@ -96,20 +96,8 @@ impl Ledger {
     fn event(&mut self, departure: Departure, sent: Instant, bytes: usize, outcome: Outcome, done: Instant) {
         self.counters.offered += 1;
         self.numbered = self.numbered.max(departure.seq + 1);
-        self.recorder.event(&Event {
-            seq: departure.seq,
-            due: departure.due,
-            sent,
-            first_byte: Instant::FAR,
-            done,
-            bytes_out: Bytes::new(bytes as u64),
-            bytes_in: Bytes::ZERO,
-            outcome,
-            blocked: Picos::ZERO,
-            unread: Picos::ZERO,
-            unread_bound: Picos::ZERO,
-            group: Group(0),
-        });
+        let bytes_out = Bytes::new(bytes as u64);
+        self.recorder.event(&Event { sent, bytes_out, ..Event::unsent(departure, outcome, done) });
     }
 
     /// Frames without due times.

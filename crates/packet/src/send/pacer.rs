@@ -45,7 +45,7 @@ const HOUSE: Picos = Picos::from_millis(1);
 const STALE: Picos = Picos::from_micros(1);
 
 /// What a thread is made with besides.
-pub struct Setup<T> {
+pub struct PacerSetup<T> {
     pub timer: T,
     pub departures: Departures,
     /// Nothing is due from then on; `FAR` if only a count ends the run.
@@ -68,7 +68,7 @@ struct Owed {
 /// See the module.
 pub struct Pacer<T> {
     context: SenderContext,
-    setup: Setup<T>,
+    setup: PacerSetup<T>,
     wall: Wall,
     wall_read: Instant,
     /// Drawn, and not yet taken from `taken` on.
@@ -86,7 +86,7 @@ pub struct Pacer<T> {
 }
 
 impl<T: Timer> Pacer<T> {
-    pub fn new(context: SenderContext, setup: Setup<T>) -> Self {
+    pub fn new(context: SenderContext, setup: PacerSetup<T>) -> Self {
         let most = if setup.relative { 1 } else { context.port.about().can.batch.clamp(1, MOST) };
         let wall = Wall::read(&setup.timer);
         Self {

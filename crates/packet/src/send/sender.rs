@@ -8,6 +8,7 @@
 use super::ledger::Ledger;
 use super::outlet::{Looks, Sizes};
 use crate::Control;
+use crate::ports;
 use measure::gap_meter::GapMeter;
 use measure::packets::{PortReport, Table};
 use port::{For, Port};
@@ -164,33 +165,6 @@ pub fn numbers(reports: &[SenderReport]) -> (u64, u64) {
 /// A port as the result shows it. Where it can no longer be asked, what the thread itself counted is all there
 /// is.
 pub fn report(role: &str, port: &mut dyn Port, sent: u64, sent_bytes: u64) -> PortReport {
-    let about = port.about().clone();
-    let mut report = PortReport {
-        role: role.to_owned(),
-        name: about.name,
-        queue: about.queue,
-        speed_bps: about.speed_bps,
-        sent,
-        sent_bytes,
-        stamps: about.can.stamps.map_or_else(String::new, |stamps| stamps.to_string()),
-        choices: about
-            .choices
-            .iter()
-            .map(|choice| format!("{}: {} ({})", choice.what, choice.chosen, choice.why))
-            .collect(),
-        ..PortReport::default()
-    };
-    if let Ok(counters) = port.counters() {
-        report.sent = counters.sent;
-        report.sent_bytes = counters.sent_bytes;
-        report.received = counters.received;
-        report.received_bytes = counters.received_bytes;
-        report.full = counters.full;
-        let place = |drop: &port::Drop| measure::packets::PlaceCount {
-            place: drop.place.key().to_owned(),
-            frames: drop.frames,
-        };
-        report.drops = counters.drops.iter().map(place).collect();
-    }
-    report
+    let report = PortReport { sent, sent_bytes, ..ports::report_of(role, port.about()) };
+    ports::counted(report, port)
 }

@@ -42,7 +42,7 @@ pub enum When {
 }
 
 /// What the thread is made with besides.
-pub struct Setup {
+pub struct TimedSetup {
     pub clock: OwnClock,
     pub when: When,
     /// By the port's clock, and far enough ahead.
@@ -52,7 +52,7 @@ pub struct Setup {
 /// See the module.
 pub struct Timed {
     context: SenderContext,
-    setup: Setup,
+    setup: TimedSetup,
     /// Handed over and not told of yet, in order; with their lengths.
     under_way: VecDeque<(Departure, u32)>,
     /// The number that the port has for the first of `under_way`.
@@ -72,7 +72,7 @@ pub struct Timed {
 }
 
 impl Timed {
-    pub fn new(mut context: SenderContext, setup: Setup) -> Self {
+    pub fn new(mut context: SenderContext, setup: TimedSetup) -> Self {
         // A port that keeps times is never late by less than one of its steps.
         context.ledger.late_beyond(setup.clock.tick());
         Self {

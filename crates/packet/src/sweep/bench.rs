@@ -8,7 +8,7 @@
 //! ```
 
 use super::arrivals::Arrivals;
-use super::trial::{Order, Side, TOLERANCE, Trial};
+use super::trial::{Side, TOLERANCE, Trial, TrialOrder};
 use crate::own_clock::OwnClock;
 use crate::pace::shared::Shared;
 use crate::send::flood::{self, Flood, Numbers};
@@ -180,7 +180,7 @@ impl Bench {
     /// A port failed, or the trial would be too large.
     pub fn trial(
         &mut self,
-        order: Order,
+        order: TrialOrder,
         template: &Arc<Template>,
         watch: &mut dyn FnMut(u64, Instant),
     ) -> Result<(Made, Histogram<u64>), PacketError> {
@@ -198,12 +198,12 @@ impl Bench {
         let (context, timer, spin) = (self.sender(template, &departed), self.clock, self.spin);
         let sender: Box<dyn FnOnce() -> SenderReport + Send> = match self.own {
             Some(clock) => {
-                let setup = timed::Setup { clock, when: When::Due(departures), origin };
+                let setup = timed::TimedSetup { clock, when: When::Due(departures), origin };
                 Box::new(move || Timed::new(context, setup).run())
             }
             None => {
                 let (end, relative, may_turn) = (origin + order.length, false, false);
-                let setup = pacer::Setup { timer, departures, end, spin, relative, may_turn };
+                let setup = pacer::PacerSetup { timer, departures, end, spin, relative, may_turn };
                 Box::new(move || Pacer::new(context, setup).run())
             }
         };
@@ -247,12 +247,12 @@ impl Bench {
         let (context, timer) = (self.sender(template, &departed), self.clock);
         let sender: Box<dyn FnOnce() -> SenderReport + Send> = match self.own {
             Some(clock) => {
-                let setup = timed::Setup { clock, when: When::AtOnce { frames, end: None }, origin };
+                let setup = timed::TimedSetup { clock, when: When::AtOnce { frames, end: None }, origin };
                 Box::new(move || Timed::new(context, setup).run())
             }
             None => {
                 let numbers = Arc::new(Numbers::new(Some(frames)));
-                let setup = flood::Setup { timer, numbers, origin, end: Instant::FAR };
+                let setup = flood::FloodSetup { timer, numbers, origin, end: Instant::FAR };
                 Box::new(move || Flood::new(context, setup).run())
             }
         };

@@ -2,7 +2,7 @@
 //! clock.
 //!
 //! ```text
-//!      next_trial() ─► Order { load, length }
+//!      next_trial() ─► TrialOrder { load, length }
 //!   Search ◄───────────────────────────────── whoever makes trials
 //!            learn(Trial)
 //!
@@ -18,7 +18,7 @@
 use super::classify::{Class, classify, conditional_throughput};
 use super::goal::{Goal, Limits, Target};
 use super::load::Load;
-use super::trial::{Judged, Order, Side, Trial, Void};
+use super::trial::{Judged, Side, Trial, TrialOrder, Void};
 use std::collections::BTreeMap;
 
 /// A search for several goals at once.
@@ -141,14 +141,14 @@ impl Search {
     }
 
     /// The trial that tells most now; `None` when all goals are found, or trials have run out.
-    pub fn next_trial(&mut self) -> Option<Order> {
+    pub fn next_trial(&mut self) -> Option<TrialOrder> {
         while self.made < self.most && !self.is_held_up() && self.at < self.steps.len() {
             let step = self.steps[self.at];
             if let Some(load) = self.load_for(&step.target) {
                 if self.open != Some(load) {
                     self.open = Some(load);
                 }
-                return Some(Order { load, length: step.target.trial });
+                return Some(TrialOrder { load, length: step.target.trial });
             }
             self.at += 1;
             self.open = None;

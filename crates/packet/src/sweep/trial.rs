@@ -5,7 +5,7 @@ use units::Picos;
 
 /// What shall be tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Order {
+pub struct TrialOrder {
     pub load: Load,
     pub length: Picos,
 }

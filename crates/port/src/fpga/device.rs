@@ -2,7 +2,7 @@
 //! it.
 
 use super::link::HEAD;
-use super::process::{Process, Setup};
+use super::process::{Process, SimulatorSetup};
 use super::register::Register;
 use super::registers::{
     CAPTURED_TICK, CAPTURED_TIME, COMMAND, COMMAND_CAPTURE, COMMAND_FORGET, COMMAND_NS_SET, CONTROL,
@@ -115,7 +115,7 @@ impl Module {
     ///
     /// # Errors
     /// There is none, or it is of another release.
-    pub(super) fn simulate(name: &str, setup: Setup) -> Result<Self, PortError> {
+    pub(super) fn simulate(name: &str, setup: SimulatorSetup) -> Result<Self, PortError> {
         let failed = |error| PortError::System { what: name.to_owned(), error };
         let (transport, other) = Transport::pair().map_err(failed)?;
         let process = Process::start(setup, other)?;

@@ -26,7 +26,7 @@ const MOST_SAID: u64 = 1 << 16;
 
 /// How it is started.
 #[derive(Debug, Default)]
-pub(super) struct Setup {
+pub(super) struct SimulatorSetup {
     /// Where it is, if the user says so.
     pub program: Option<PathBuf>,
     /// Its wire side: a descriptor, or else a cable to itself.
@@ -49,7 +49,7 @@ impl Process {
     ///
     /// # Errors
     /// There is none, or it cannot be started.
-    pub fn start(setup: Setup, host: OwnedFd) -> Result<Self, PortError> {
+    pub fn start(setup: SimulatorSetup, host: OwnedFd) -> Result<Self, PortError> {
         let program = find(setup.program.as_deref())?;
         let mut command = Command::new(&program);
         // Descriptors that a program has anyway are handed over without any trick.
@@ -163,7 +163,7 @@ mod tests {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&script, mode).unwrap();
         let (_own, other) = super::super::transport::Transport::pair().unwrap();
-        let setup = Setup { program: Some(script), seed: Some(7), ..Setup::default() };
+        let setup = SimulatorSetup { program: Some(script), seed: Some(7), ..SimulatorSetup::default() };
         let said = Process::start(setup, other).unwrap().end();
         assert_eq!(said.trim(), "--host-fd 0 --loop --seed 7");
     }

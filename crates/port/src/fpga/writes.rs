@@ -155,7 +155,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn repeating_changes_nothing(kinds in prop::collection::vec((0_usize..7, 0_u64..6), 1..600), times in 1_usize..4) {
+        fn repeating_changes_nothing(
+            kinds in prop::collection::vec((0_usize..7, 0_u64..6), 1..600),
+            times in 1_usize..4,
+        ) {
             let mut writes = vec![(&MEMORY, 1), (&MEMORY_ADDRESS, 0)];
             writes.extend(kinds.into_iter().map(|(kind, value)| match kind {
                 0 => (&MEMORY, value),

@@ -9,7 +9,7 @@
 //! An interface on top of it that was moved to another namespace (a container's macvlan) is not seen: the
 //! kernel does not tell of it here.
 
-use super::netlink::{Found, Netlink};
+use super::netlink::{LinkFacts, Netlink};
 use std::io;
 
 /// How the host's own stack uses an interface, in words: `it has addresses`, `it belongs to 'br0'`, `'eth0.5'
@@ -22,7 +22,7 @@ pub fn of(netlink: &Netlink, index: u32) -> io::Result<Option<String>> {
     Ok(netlink.addressed()?.contains(&index).then(|| "it has addresses".to_owned()))
 }
 
-fn by_links(links: &[Found], index: u32) -> Option<String> {
+fn by_links(links: &[LinkFacts], index: u32) -> Option<String> {
     let named = |index: u32| links.iter().find(|link| link.index == index).map(|link| link.name.as_str());
     let master = links.iter().find(|link| link.index == index).and_then(|link| link.master);
     if let Some(master) = master {
@@ -40,7 +40,7 @@ pub fn is_way_out(netlink: &Netlink, index: u32) -> io::Result<bool> {
 }
 
 /// The interface, its masters and all that lies on any of them.
-fn around(links: &[Found], index: u32) -> Vec<u32> {
+fn around(links: &[LinkFacts], index: u32) -> Vec<u32> {
     let mut known = vec![index];
     let mut at = 0;
     while let Some(&one) = known.get(at) {
@@ -61,8 +61,8 @@ mod tests {
     use super::*;
     use crate::interface::Queues;
 
-    fn link(index: u32, name: &str, master: Option<u32>, below: Option<u32>) -> Found {
-        Found {
+    fn link(index: u32, name: &str, master: Option<u32>, below: Option<u32>) -> LinkFacts {
+        LinkFacts {
             index,
             name: name.to_owned(),
             mac: None,

@@ -3,13 +3,7 @@
 
 use super::Statistics;
 use super::ethtool::{Queues, with_request};
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
-use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::address::{AddressMessage, AddressScope};
-use netlink_packet_route::link::{
-    InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage, LinkXdp, Stats64, XdpAttached,
-};
-use netlink_packet_route::route::{RouteAttribute, RouteMessage, RouteType};
+use super::rtnetlink::{Attributes, Message, read_u32, request};
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,7 +16,7 @@ pub struct Netlink {
 
 /// What netlink tells of one interface.
 #[derive(Debug)]
-pub struct Found {
+pub struct LinkFacts {
     pub index: u32,
     pub name: String,
     pub mac: Option<[u8; 6]>,
@@ -38,7 +32,15 @@ pub struct Found {
 }
 
 /// Asks for all there are.
-const DUMP: u16 = NLM_F_REQUEST | NLM_F_DUMP;
+const DUMP: u16 = ONE | libc::NLM_F_DUMP as u16;
+/// Asks for the one that is named.
+const ONE: u16 = libc::NLM_F_REQUEST as u16;
+/// struct ifinfomsg: family, kind of link (at 2), index (4), flags (8), mask.
+const LINK_HEAD: usize = 16;
+/// Within `IFLA_XDP` (linux/if_link.h).
+const IFLA_XDP_ATTACHED: u16 = 2;
+const IFLA_XDP_PROG_ID: u16 = 4;
+const XDP_ATTACHED_DRV: u8 = 1;
 /// Answers are read into this much: more than the kernel puts into one datagram (32 KiB at most).
 const ROOM: usize = 64 * 1024;
 /// Datagrams read for one request, at most: a bound, far above what any host has interfaces.
@@ -64,11 +66,10 @@ impl Netlink {
     /// not count: every interface that is up has it.)
     pub fn addressed(&self) -> io::Result<Vec<u32>> {
         let mut indices = Vec::new();
-        self.ask(RouteNetlinkMessage::GetAddress(AddressMessage::default()), DUMP, |answer| {
-            if let RouteNetlinkMessage::NewAddress(address) = answer
-                && address.header.scope != AddressScope::Link
-            {
-                indices.push(address.header.index);
+        // struct ifaddrmsg: family, length of the prefix, flags, scope; then the index of the interface.
+        self.ask(libc::RTM_GETADDR, &[0; 8], DUMP, |answer| {
+            if answer.kind == libc::RTM_NEWADDR && answer.byte(3) != libc::RT_SCOPE_LINK {
+                indices.push(answer.word(4));
             }
         })?;
         Ok(indices)
@@ -77,17 +78,16 @@ impl Netlink {
     /// Indices of the interfaces through which default routes lead.
     pub fn ways_out(&self) -> io::Result<Vec<u32>> {
         let mut indices = Vec::new();
-        self.ask(RouteNetlinkMessage::GetRoute(RouteMessage::default()), DUMP, |answer| {
-            let RouteNetlinkMessage::NewRoute(route) = answer else { return };
-            if route.header.destination_prefix_length > 0 || route.header.kind != RouteType::Unicast {
+        // struct rtmsg: family, length of the destination's prefix, …, type at 7.
+        self.ask(libc::RTM_GETROUTE, &[0; 12], DUMP, |answer| {
+            if answer.kind != libc::RTM_NEWROUTE || answer.byte(1) > 0 || answer.byte(7) != libc::RTN_UNICAST
+            {
                 return;
             }
-            for attribute in route.attributes {
-                match attribute {
-                    RouteAttribute::Oif(index) => indices.push(index),
-                    RouteAttribute::MultiPath(hops) => {
-                        indices.extend(hops.iter().map(|hop| hop.interface_index));
-                    }
+            for (kind, value) in answer.attributes(12) {
+                match kind {
+                    libc::RTA_OIF => indices.push(read_u32(value, 0)),
+                    libc::RTA_MULTIPATH => indices.extend(hops(value)),
                     _ => (),
                 }
             }
@@ -96,58 +96,49 @@ impl Netlink {
     }
 
     /// All interfaces, in the order of their indices.
-    pub fn links(&self) -> io::Result<Vec<Found>> {
-        let answers = self.ask_links(LinkMessage::default(), DUMP)?;
-        Ok(answers.into_iter().map(found).collect())
+    pub fn links(&self) -> io::Result<Vec<LinkFacts>> {
+        let mut links = Vec::new();
+        self.ask_links(0, DUMP, |link| links.push(found(link)))?;
+        Ok(links)
     }
 
     pub fn statistics(&self, index: u32) -> io::Result<Statistics> {
-        let mut request = LinkMessage::default();
-        request.header.index = index;
-        let answers = self.ask_links(request, NLM_F_REQUEST)?;
-        let attributes = answers.into_iter().flat_map(|link| link.attributes);
-        let counters = attributes.into_iter().find_map(|attribute| match attribute {
-            LinkAttribute::Stats64(counters) => Some(statistics(&counters)),
-            _ => None,
-        });
+        let mut counters = None;
+        self.attributes_of(index, |kind, value| {
+            if kind == libc::IFLA_STATS64 {
+                counters = Some(statistics(value));
+            }
+        })?;
         counters.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
     }
 
     /// Frames that an interface's queueing discipline holds, and its kind.
     pub fn queueing(&self, index: u32) -> io::Result<(Option<u32>, Option<String>)> {
-        let mut request = LinkMessage::default();
-        request.header.index = index;
         let mut found = (None, None);
-        for attribute in self.ask_links(request, NLM_F_REQUEST)?.into_iter().flat_map(|link| link.attributes)
-        {
-            match attribute {
-                LinkAttribute::TxQueueLen(frames) => found.0 = Some(frames),
-                LinkAttribute::Qdisc(kind) => found.1 = Some(kind),
-                _ => (),
-            }
-        }
+        self.attributes_of(index, |kind, value| match kind {
+            libc::IFLA_TXQLEN => found.0 = Some(read_u32(value, 0)),
+            libc::IFLA_QDISC => found.1 = Some(text(value)),
+            _ => (),
+        })?;
         Ok(found)
     }
 
     /// The XDP program at an interface: its number, and whether the driver runs it (or the kernel, after the
     /// driver).
     pub fn xdp_program(&self, index: u32) -> io::Result<Option<(u32, bool)>> {
-        let mut request = LinkMessage::default();
-        request.header.index = index;
-        let answers = self.ask_links(request, NLM_F_REQUEST)?;
-        let attributes = answers.into_iter().flat_map(|link| link.attributes);
-        let parts = attributes.filter_map(|attribute| match attribute {
-            LinkAttribute::Xdp(parts) => Some(parts),
-            _ => None,
-        });
         let (mut number, mut is_native) = (None, false);
-        for part in parts.flatten() {
-            match part {
-                LinkXdp::ProgId(id) => number = Some(id),
-                LinkXdp::Attached(how) => is_native = how == XdpAttached::Driver,
-                _ => {}
+        self.attributes_of(index, |kind, value| {
+            if kind != libc::IFLA_XDP {
+                return;
             }
-        }
+            for (part, value) in Attributes::of(value) {
+                match part {
+                    IFLA_XDP_PROG_ID => number = Some(read_u32(value, 0)),
+                    IFLA_XDP_ATTACHED => is_native = value.first() == Some(&XDP_ATTACHED_DRV),
+                    _ => {}
+                }
+            }
+        })?;
         Ok(number.map(|number| (number, is_native)))
     }
 
@@ -162,30 +153,26 @@ impl Netlink {
         Ok((name, i32::from(unsafe { answer.ifr_ifru.ifru_flags })))
     }
 
-    fn ask_links(&self, request: LinkMessage, flags: u16) -> io::Result<Vec<LinkMessage>> {
-        let mut links = Vec::new();
-        self.ask(RouteNetlinkMessage::GetLink(request), flags, |answer| {
-            if let RouteNetlinkMessage::NewLink(link) = answer {
-                links.push(link);
+    /// Gives `take` all attributes of one interface.
+    fn attributes_of(&self, index: u32, mut take: impl FnMut(u16, &[u8])) -> io::Result<()> {
+        self.ask_links(index, ONE, |link| {
+            link.attributes(LINK_HEAD).for_each(|(kind, value)| take(kind, value));
+        })
+    }
+
+    fn ask_links(&self, index: u32, flags: u16, mut take: impl FnMut(&Message<'_>)) -> io::Result<()> {
+        let mut head = [0; LINK_HEAD];
+        head[4..8].copy_from_slice(&index.to_ne_bytes());
+        self.ask(libc::RTM_GETLINK, &head, flags, |answer| {
+            if answer.kind == libc::RTM_NEWLINK {
+                take(answer);
             }
-        })?;
-        Ok(links)
+        })
     }
 
     /// Sends one request and gives `take` all that is answered to it.
-    fn ask(
-        &self,
-        request: RouteNetlinkMessage,
-        flags: u16,
-        mut take: impl FnMut(RouteNetlinkMessage),
-    ) -> io::Result<()> {
-        let mut message = NetlinkMessage::new(NetlinkHeader::default(), NetlinkPayload::from(request));
-        message.header.flags = flags;
-        message.finalize();
-        let mut bytes = vec![0; message.buffer_len()];
-        message.serialize(&mut bytes);
-        net::send(&self.socket, &bytes, SendFlags::empty())?;
-
+    fn ask(&self, kind: u16, head: &[u8], flags: u16, mut take: impl FnMut(&Message<'_>)) -> io::Result<()> {
+        net::send(&self.socket, &request(kind, flags, head), SendFlags::empty())?;
         let mut buffer = vec![0; ROOM];
         for _ in 0..MOST_DATAGRAMS {
             let (length, _) = net::recv(&self.socket, &mut buffer[..], RecvFlags::empty())?;
@@ -199,52 +186,66 @@ impl Netlink {
 }
 
 /// Reads the messages of one datagram; whether the answer ends with it.
-fn read_datagram(mut bytes: &[u8], take: &mut impl FnMut(RouteNetlinkMessage)) -> io::Result<bool> {
-    let invalid = |_| io::Error::from(io::ErrorKind::InvalidData);
+fn read_datagram(mut bytes: &[u8], take: &mut impl FnMut(&Message<'_>)) -> io::Result<bool> {
     while !bytes.is_empty() {
-        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes).map_err(invalid)?;
-        match message.payload {
-            NetlinkPayload::Done(_) => return Ok(true),
-            NetlinkPayload::Error(error) => return Err(error.to_io()),
-            NetlinkPayload::InnerMessage(answer) => take(answer),
-            _ => (),
+        let (message, rest) = Message::split(bytes)?;
+        match i32::from(message.kind) {
+            libc::NLMSG_DONE => return Ok(true),
+            libc::NLMSG_ERROR => message.error()?,
+            _ => take(&message),
         }
-        // Messages are aligned to four bytes.
-        let length = (message.header.length as usize).next_multiple_of(4).max(4);
-        bytes = bytes.get(length..).unwrap_or_default();
+        bytes = rest;
     }
     Ok(false)
 }
 
-fn found(link: LinkMessage) -> Found {
-    let mut found = Found {
-        index: link.header.index,
+/// The interfaces of a route with several: struct rtnexthop (its length, flags, hops, interface), each with
+/// attributes of its own.
+fn hops(mut bytes: &[u8]) -> Vec<u32> {
+    let mut indices = Vec::new();
+    while bytes.len() >= 8 {
+        indices.push(read_u32(bytes, 4));
+        let length = usize::from(u16::from_ne_bytes([bytes[0], bytes[1]]));
+        bytes = bytes.get(length.next_multiple_of(4).max(8)..).unwrap_or_default();
+    }
+    indices
+}
+
+/// Text that ends with a zero.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.strip_suffix(&[0]).unwrap_or(bytes)).into_owned()
+}
+
+fn found(link: &Message<'_>) -> LinkFacts {
+    let flags = link.word(8);
+    let mut found = LinkFacts {
+        index: link.word(4),
         name: String::new(),
         mac: None,
         mtu: 0,
-        is_ethernet: matches!(link.header.link_layer_type, LinkLayerType::Ether | LinkLayerType::Loopback),
-        is_loopback: link.header.flags.contains(LinkFlags::Loopback),
+        is_ethernet: [libc::ARPHRD_ETHER, libc::ARPHRD_LOOPBACK].contains(&link.half(2)),
+        is_loopback: flags & libc::IFF_LOOPBACK as u32 != 0,
         queues: Queues { transmit: 1, receive: 1 },
         master: None,
         below: None,
     };
     let mut is_elsewhere = false;
-    for attribute in link.attributes {
-        match attribute {
-            LinkAttribute::IfName(name) => found.name = name,
-            LinkAttribute::Mtu(mtu) => found.mtu = mtu,
-            LinkAttribute::Address(bytes) => found.mac = bytes.try_into().ok(),
-            LinkAttribute::NumTxQueues(queues) => found.queues.transmit = queues,
-            LinkAttribute::NumRxQueues(queues) => found.queues.receive = queues,
-            LinkAttribute::Controller(index) => found.master = Some(index),
-            LinkAttribute::Link(index) => found.below = Some(index).filter(|below| *below != found.index),
+    for (kind, value) in link.attributes(LINK_HEAD) {
+        match kind {
+            libc::IFLA_IFNAME => found.name = text(value),
+            libc::IFLA_MTU => found.mtu = read_u32(value, 0),
+            libc::IFLA_ADDRESS => found.mac = value.try_into().ok(),
+            libc::IFLA_NUM_TX_QUEUES => found.queues.transmit = read_u32(value, 0),
+            libc::IFLA_NUM_RX_QUEUES => found.queues.receive = read_u32(value, 0),
+            libc::IFLA_MASTER => found.master = Some(read_u32(value, 0)),
+            libc::IFLA_LINK => found.below = Some(read_u32(value, 0)).filter(|below| *below != found.index),
             // What it lies on, or its other end, is in another namespace, and the number is that one's.
-            LinkAttribute::LinkNetNsId(_) => is_elsewhere = true,
-            LinkAttribute::LinkInfo(parts) => {
-                let is_pair = |part: &LinkInfo| {
-                    matches!(part, LinkInfo::Kind(InfoKind::Veth | InfoKind::Netkit | InfoKind::Vxcan))
-                };
-                is_elsewhere |= parts.iter().any(is_pair);
+            libc::IFLA_LINK_NETNSID => is_elsewhere = true,
+            libc::IFLA_LINKINFO => {
+                is_elsewhere |= Attributes::of(value).any(|(kind, value)| {
+                    kind == libc::IFLA_INFO_KIND
+                        && ["veth", "netkit", "vxcan"].contains(&text(value).as_str())
+                });
             }
             _ => (),
         }
@@ -253,21 +254,26 @@ fn found(link: LinkMessage) -> Found {
     found
 }
 
-fn statistics(counters: &Stats64) -> Statistics {
+/// struct rtnl_link_stats64: its counters, in this order, eight bytes each. Older kernels have fewer.
+fn statistics(bytes: &[u8]) -> Statistics {
+    let at = |index: usize| {
+        let eight = bytes.get(index * 8..index * 8 + 8).and_then(|bytes| bytes.try_into().ok());
+        eight.map_or(0, u64::from_ne_bytes)
+    };
     Statistics {
-        rx_packets: counters.rx_packets,
-        rx_bytes: counters.rx_bytes,
-        rx_errors: counters.rx_errors,
-        rx_dropped: counters.rx_dropped,
-        rx_missed: counters.rx_missed_errors,
-        rx_over: counters.rx_over_errors,
-        rx_fifo: counters.rx_fifo_errors,
-        rx_nohandler: counters.rx_nohandler,
-        tx_packets: counters.tx_packets,
-        tx_bytes: counters.tx_bytes,
-        tx_errors: counters.tx_errors,
-        tx_dropped: counters.tx_dropped,
-        tx_fifo: counters.tx_fifo_errors,
-        tx_carrier: counters.tx_carrier_errors,
+        rx_packets: at(0),
+        tx_packets: at(1),
+        rx_bytes: at(2),
+        tx_bytes: at(3),
+        rx_errors: at(4),
+        tx_errors: at(5),
+        rx_dropped: at(6),
+        tx_dropped: at(7),
+        rx_over: at(11),
+        rx_fifo: at(14),
+        rx_missed: at(15),
+        tx_carrier: at(17),
+        tx_fifo: at(18),
+        rx_nohandler: at(23),
     }
 }

@@ -76,7 +76,7 @@ fn compare(template: &Template, first: u64, count: u64) -> Result<(), String> {
 }
 
 fn ethernet() -> Layer {
-    Layer::Ethernet { destination: Mac([2, 0, 0, 0, 0, 2]), source: Mac([2, 0, 0, 0, 0, 1]), ethertype: None }
+    Layer::ethernet(Mac([2, 0, 0, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 2]))
 }
 
 fn ipv4() -> Layer {
@@ -340,7 +340,10 @@ proptest! {
     }
 
     #[test]
-    fn numbers_at_a_position_are_those_of_counting(weights in proptest::collection::vec(1u32..5, 1..4), position in 0u64..500) {
+    fn numbers_at_a_position_are_those_of_counting(
+        weights in proptest::collection::vec(1u32..5, 1..4),
+        position in 0u64..500,
+    ) {
         let streams = weights.iter().map(|weight| StreamSpec { weight: *weight, ..udp4(vec![], Sizes::Fixed(64), false) });
         let template = template(streams.collect());
         let mut counted = vec![0; weights.len()];

@@ -1,6 +1,6 @@
 //! What a capture file says of the interfaces that its frames were captured at.
 
-use super::source::Order;
+use super::source::ByteOrder;
 
 /// What kind of header frames begin with (LINKTYPE_ values of tcpdump.org).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,7 +103,7 @@ impl Interface {
     }
 
     /// Of the body of an interface description block. `Err` says what is wrong with it.
-    pub(super) fn of_block(body: &[u8], order: Order) -> Result<Self, &'static str> {
+    pub(super) fn of_block(body: &[u8], order: ByteOrder) -> Result<Self, &'static str> {
         if body.len() < 8 {
             return Err("the description of an interface is too short");
         }
@@ -135,7 +135,7 @@ impl Interface {
 }
 
 /// The options of a block: code and value. Ends where they are damaged.
-pub(super) fn options(bytes: &[u8], order: Order) -> impl Iterator<Item = (u16, &[u8])> {
+pub(super) fn options(bytes: &[u8], order: ByteOrder) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
         if rest.len() < 4 {

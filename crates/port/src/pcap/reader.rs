@@ -9,7 +9,7 @@
 //! cut-off file was whole, and that is what its reader must be told.
 
 use super::interface::{Interface, LinkType, Ticks, options};
-use super::source::{Order, Source};
+use super::source::{ByteOrder, Source};
 use crate::{PortError, Stamp};
 use std::fs::File;
 use std::io::Read;
@@ -55,7 +55,7 @@ pub struct Reader {
     name: String,
     source: Source,
     format: Format,
-    order: Order,
+    order: ByteOrder,
     interfaces: Vec<Interface>,
     /// Frames read.
     frames: u64,
@@ -65,7 +65,7 @@ pub struct Reader {
 }
 
 /// Where a frame is, from the start of its piece on.
-struct Found {
+struct PlacedFrame {
     from: usize,
     kept: usize,
     length: usize,
@@ -97,7 +97,7 @@ impl Reader {
             name: name.to_owned(),
             source: Source::new(file),
             format: Format::PcapNg,
-            order: Order::Little,
+            order: ByteOrder::Little,
             interfaces: Vec::new(),
             frames: 0,
             behind: 0,
@@ -171,12 +171,12 @@ impl Reader {
         if there < 4 {
             return Err(self.strange());
         }
-        let (format, order) = match Order::Big.u32(self.source.peek(4), 0) {
+        let (format, order) = match ByteOrder::Big.u32(self.source.peek(4), 0) {
             SECTION => return Ok(()),
-            0xa1b2_c3d4 => (Format::PcapMicros, Order::Big),
-            0xd4c3_b2a1 => (Format::PcapMicros, Order::Little),
-            0xa1b2_3c4d => (Format::PcapNanos, Order::Big),
-            0x4d3c_b2a1 => (Format::PcapNanos, Order::Little),
+            0xa1b2_c3d4 => (Format::PcapMicros, ByteOrder::Big),
+            0xd4c3_b2a1 => (Format::PcapMicros, ByteOrder::Little),
+            0xa1b2_3c4d => (Format::PcapNanos, ByteOrder::Big),
+            0x4d3c_b2a1 => (Format::PcapNanos, ByteOrder::Little),
             _ => return Err(self.strange()),
         };
         (self.format, self.order) = (format, order);
@@ -205,7 +205,7 @@ impl Reader {
         self.damaged(&problem)
     }
 
-    fn next_record(&mut self) -> Result<Option<Found>, PortError> {
+    fn next_record(&mut self) -> Result<Option<PlacedFrame>, PortError> {
         let there = self.need(16)?;
         if there < 16 {
             return if there == 0 { Ok(None) } else { Err(self.cut_off()) };
@@ -223,11 +223,11 @@ impl Reader {
         let per_second = if self.format == Format::PcapNanos { 1_000_000_000 } else { 1_000_000 };
         let ticks = u64::from(seconds) * per_second + u64::from(part);
         let stamp = Stamp(self.interfaces[0].ticks.unix_ns(ticks));
-        Ok(Some(Found { from: 16, kept, length: length.max(kept), stamp, interface: 0 }))
+        Ok(Some(PlacedFrame { from: 16, kept, length: length.max(kept), stamp, interface: 0 }))
     }
 
     /// Reads blocks up to the next one with a frame.
-    fn next_block(&mut self) -> Result<Option<Found>, PortError> {
+    fn next_block(&mut self) -> Result<Option<PlacedFrame>, PortError> {
         loop {
             let Some((kind, length)) = self.block()? else { return Ok(None) };
             let found = match kind {
@@ -265,11 +265,11 @@ impl Reader {
         }
         let head = self.source.peek(12);
         let mut kind = self.order.u32(head, 0);
-        if Order::Big.u32(head, 0) == SECTION {
+        if ByteOrder::Big.u32(head, 0) == SECTION {
             kind = SECTION;
-            self.order = match Order::Big.u32(head, 8) {
-                0x1a2b_3c4d => Order::Big,
-                0x4d3c_2b1a => Order::Little,
+            self.order = match ByteOrder::Big.u32(head, 8) {
+                0x1a2b_3c4d => ByteOrder::Big,
+                0x4d3c_2b1a => ByteOrder::Little,
                 _ => return Err(self.damaged("has a section without byte order")),
             };
         }
@@ -288,7 +288,7 @@ impl Reader {
     }
 
     /// An enhanced packet block, or its forerunner, which has a count of drops beside the interface.
-    fn packet(&mut self, kind: u32, block: usize) -> Result<Found, PortError> {
+    fn packet(&mut self, kind: u32, block: usize) -> Result<PlacedFrame, PortError> {
         if block < 32 {
             return Err(self.damaged_frame("is in a block that is too short"));
         }
@@ -306,10 +306,10 @@ impl Reader {
             return Err(self.damaged_frame(&format!("is of interface {interface}, which is not described")));
         };
         let stamp = Stamp(at.ticks.unix_ns(ticks));
-        Ok(Found { from: 28, kept, length: length.max(kept), stamp, interface })
+        Ok(PlacedFrame { from: 28, kept, length: length.max(kept), stamp, interface })
     }
 
-    fn simple(&mut self, block: usize) -> Result<Found, PortError> {
+    fn simple(&mut self, block: usize) -> Result<PlacedFrame, PortError> {
         if block < 16 {
             return Err(self.damaged_frame("is in a block that is too short"));
         }
@@ -319,7 +319,7 @@ impl Reader {
         };
         let snap = if at.snap == 0 { usize::MAX } else { at.snap as usize };
         let kept = length.min(snap).min(block - 16);
-        Ok(Found { from: 12, kept, length, stamp: Stamp::NONE, interface: 0 })
+        Ok(PlacedFrame { from: 12, kept, length, stamp: Stamp::NONE, interface: 0 })
     }
 
     /// What the writer knows to be lost.

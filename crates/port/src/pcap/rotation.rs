@@ -128,7 +128,7 @@ fn sum(a: &Written, b: &Written) -> Written {
 }
 
 /// `capture.pcapng` as `capture-00001.pcapng`.
-fn numbered(path: &Path, number: u64) -> PathBuf {
+pub fn numbered(path: &Path, number: u64) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let name = match path.extension() {
         Some(end) => format!("{stem}-{number:05}.{}", end.to_string_lossy()),

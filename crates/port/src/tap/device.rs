@@ -21,11 +21,11 @@ pub(super) fn create(name: &str, is_one_of_several: bool) -> io::Result<File> {
 }
 
 /// Gives the device what was asked for. Each of these may be done again by another queue.
-pub(super) struct Setup {
+pub(super) struct DeviceSetup {
     socket: OwnedFd,
 }
 
-impl Setup {
+impl DeviceSetup {
     pub fn new(is_ipv6: bool) -> io::Result<Self> {
         let family = if is_ipv6 { AddressFamily::INET6 } else { AddressFamily::INET };
         Ok(Self { socket: socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)? })

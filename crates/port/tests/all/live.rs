@@ -26,22 +26,8 @@ fn open(address: &str) -> Box<dyn Port> {
 
 fn template(sizes: Sizes, sign: bool) -> Template {
     let layers = vec![
-        Layer::Ethernet {
-            destination: Mac([2, 0, 0, 0, 0, 2]),
-            source: Mac([2, 0, 0, 0, 0, 1]),
-            ethertype: None,
-        },
-        Layer::Ipv4 {
-            source: [198, 18, 0, 1].into(),
-            destination: [198, 18, 0, 2].into(),
-            dscp: 0,
-            ecn: 0,
-            identification: 0,
-            dont_fragment: true,
-            ttl: 64,
-            protocol: None,
-            options: Vec::new(),
-        },
+        Layer::ethernet(Mac([2, 0, 0, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 2])),
+        Layer::ipv4([198, 18, 0, 1].into(), [198, 18, 0, 2].into()),
         Layer::Udp { source: 1000, destination: 9, checksum: true },
     ];
     let count = Values::Increment { start: 1000, step: 1, count: 50_000 };
@@ -349,22 +335,27 @@ fn a_driver_that_cannot_send_for_programs_is_refused_before_anything_is_sent() {
     });
 }
 
+/// What `live:v0` says when a command is run as soon as the first frames have left.
+fn error_after(command: &str, port: &mut dyn Port) -> PortError {
+    let offload = port.offload().unwrap();
+    offload.prepare(&template(Sizes::Fixed(64), false)).unwrap();
+    let (mut is_done, begun) = (false, Instant::now());
+    let made = offload.make(&order(u64::MAX), &mut |made| {
+        if made.frames > 0 && !is_done {
+            ip(command);
+            is_done = true;
+        }
+        if begun.elapsed() < PATIENCE { Next::Go } else { Next::Stop }
+    });
+    made.unwrap_err()
+}
+
 #[test]
 fn an_interface_that_is_removed_in_the_middle_is_gone() {
     apart(1, || {
         let _sink = Sink::at("v1");
         let mut port = open("live:v0");
-        let offload = port.offload().unwrap();
-        offload.prepare(&template(Sizes::Fixed(64), false)).unwrap();
-        let (mut is_done, begun) = (false, Instant::now());
-        let error = offload.make(&order(u64::MAX), &mut |made| {
-            if made.frames > 0 && !is_done {
-                ip("link del v0");
-                is_done = true;
-            }
-            if begun.elapsed() < PATIENCE { Next::Go } else { Next::Stop }
-        });
-        let error = error.unwrap_err();
+        let error = error_after("link del v0", &mut *port);
         assert!(matches!(error, PortError::Gone { .. }), "{error:?}");
         assert!(port.counters().unwrap().sent > 0);
     });
@@ -375,17 +366,7 @@ fn an_interface_that_goes_down_says_so() {
     apart(1, || {
         let _sink = Sink::at("v1");
         let mut port = open("live:v0");
-        let offload = port.offload().unwrap();
-        offload.prepare(&template(Sizes::Fixed(64), false)).unwrap();
-        let (mut is_done, begun) = (false, Instant::now());
-        let error = offload.make(&order(u64::MAX), &mut |made| {
-            if made.frames > 0 && !is_done {
-                ip("link set v0 down");
-                is_done = true;
-            }
-            if begun.elapsed() < PATIENCE { Next::Go } else { Next::Stop }
-        });
-        let error = error.unwrap_err();
+        let error = error_after("link set v0 down", &mut *port);
         assert!(matches!(error, PortError::Down { .. }), "{error:?}");
         ip("link set v0 up");
         let made = make(&mut *port, &template(Sizes::Fixed(64), false), &order(1000), &mut |_| Next::Go);

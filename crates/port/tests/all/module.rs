@@ -353,7 +353,8 @@ fn by_interface() {
     drop(module);
     let status = Command::new("ip").args(["link", "set", "gen0", "mtu", "1500"]).status().unwrap();
     assert!(status.success());
-    // A program that another test starts at this moment holds a copy of the module's lock until its own code runs.
+    // A program that another test starts at this moment holds a copy of the module's lock until its own code
+    // runs.
     let until = Instant::now() + Duration::from_secs(10);
     let error = loop {
         let error = port::open(&address, &Wish::default()).map(|_| ()).unwrap_err().to_string();

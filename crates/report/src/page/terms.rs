@@ -1,5 +1,5 @@
 //! The definitions of the words: `docs/terminology.md`, rendered. The parts of Markdown that it uses are
-//! headings, paragraphs, pictures made of letters, tables of two columns, emphasis, code and links.
+//! headings, paragraphs, pictures made of letters, lists of definitions, emphasis, code and links.
 
 use crate::markup::escape;
 use std::fmt::{Result, Write};
@@ -19,7 +19,7 @@ fn render(out: &mut String, text: &str) -> Result {
             title if title.len() + 1 < block.len() => writeln!(out, "<h3>{}</h3>", inline(title.trim()))?,
             // The page has a title of its own.
             title if title.len() < block.len() => {}
-            _ if block.starts_with('|') => definitions(out, block)?,
+            _ if block.starts_with("- ") => definitions(out, block)?,
             _ if block.starts_with("```") => picture(out, block)?,
             _ => writeln!(out, "<p>{}</p>", inline(block))?,
         }
@@ -33,12 +33,13 @@ fn picture(out: &mut String, block: &str) -> Result {
     writeln!(out, "<pre>{}</pre>", escape(&lines.join("\n")))
 }
 
-/// Rows `| word | meaning |`, below a head and a rule.
-fn definitions(out: &mut String, table: &str) -> Result {
+/// Items `- word: meaning`; a line that is indented goes on with the one before it.
+fn definitions(out: &mut String, list: &str) -> Result {
     writeln!(out, "<dl>")?;
-    for line in table.lines().skip(2) {
-        let (word, meaning) = line.trim_matches(['|', ' ']).split_once('|').unwrap_or((line, ""));
-        writeln!(out, "<dt>{}</dt><dd>{}</dd>", inline(word.trim()), inline(meaning.trim()))?;
+    for item in list.split("\n- ") {
+        let item = item.trim_start_matches("- ").replace("\n  ", " ");
+        let (word, meaning) = item.split_once(": ").unwrap_or((&item, ""));
+        writeln!(out, "<dt>{}</dt><dd>{}</dd>", inline(word), inline(meaning))?;
     }
     writeln!(out, "</dl>")
 }
@@ -83,12 +84,12 @@ mod tests {
 
     #[test]
     fn markdown_becomes_html() {
-        let text = "# Title\n\n## Time\n\n| word | meaning |\n|---|---|\n| *a* (b) | see [c](d.md), `x < y` |\n\nSaid <so>.\n\n```text\n a <- b\n```\n";
+        let text = "# Title\n\n## Time\n\n- *a* (b): see [c](d.md),\n  `x < y`\n- *e*: f: g\n\nSaid <so>.\n\n```text\n a <- b\n```\n";
         let mut out = String::new();
         render(&mut out, text).unwrap();
         assert_eq!(
             out,
-            "<h3>Time</h3>\n<dl>\n<dt><em>a</em> (b)</dt><dd>see c, <code>x &lt; y</code></dd>\n</dl>\n<p>Said &lt;so&gt;.</p>\n<pre> a &lt;- b</pre>\n"
+            "<h3>Time</h3>\n<dl>\n<dt><em>a</em> (b)</dt><dd>see c, <code>x &lt; y</code></dd>\n<dt><em>e</em></dt><dd>f: g</dd>\n</dl>\n<p>Said &lt;so&gt;.</p>\n<pre> a &lt;- b</pre>\n"
         );
     }
 
@@ -96,7 +97,7 @@ mod tests {
     fn every_definition_of_the_source_is_there() {
         let mut out = String::new();
         write(&mut out).unwrap();
-        let rows = TERMINOLOGY.lines().filter(|line| line.starts_with("| *")).count();
+        let rows = TERMINOLOGY.lines().filter(|line| line.starts_with("- *")).count();
         assert!(rows > 30);
         assert_eq!(out.matches("<dt>").count(), rows);
         assert!(!out.contains("](") && !out.contains('|') && !out.contains("##"));

@@ -105,11 +105,11 @@ impl Prepared<'_> {
         let mut limit = None;
         while !engine.is_over() {
             if stop.load(Ordering::Relaxed) {
-                engine.interrupt();
+                engine.control().interrupt();
             }
             collector.poll_for(PATIENCE, || clock.now(), &mut row);
             if let Some(label) = aborted_by.take() {
-                engine.abort(label.to_string());
+                engine.control().abort(label.to_string());
                 limit.get_or_insert(label);
             }
             engine.steer(watching, clock.now());
@@ -124,13 +124,17 @@ impl Prepared<'_> {
         let sinks = hub.end_rows(run_sinks::PATIENCE);
         let agreement = if worst.holds() { watch.check() } else { worst };
         let timeline = timeline.borrow().view();
+        let stopped: Stopped = engine.control().halt().into();
         Ok(Watched {
             totals,
             health,
             timeline,
             agreement,
-            stopped: engine.stopped(),
-            why: if engine.stopped() == Stopped::Aborted { limit } else { engine.why().map(Label::Sentence) },
+            stopped,
+            why: match stopped {
+                Stopped::Aborted => limit,
+                _ => engine.control().why().map(Label::Sentence),
+            },
             sinks,
             frames: engine.frame_conditions(),
             stop,

@@ -138,7 +138,10 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic_or_grow(junk in prop::collection::vec(any::<u8>(), 0..400), cuts in prop::collection::vec(0..400usize, 0..4)) {
+    fn no_bytes_make_it_panic_or_grow(
+        junk in prop::collection::vec(any::<u8>(), 0..400),
+        cuts in prop::collection::vec(0..400usize, 0..4),
+    ) {
         let mut bench = Bench::plain();
         for piece in pieces(&junk, &cuts) {
             bench.feed(piece);

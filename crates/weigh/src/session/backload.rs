@@ -1,7 +1,7 @@
 //! What incoming traffic takes away, by port, frame size and kind of traffic.
 
 use super::Session;
-use crate::backload::{Kind, Options, weigh as weigh_one};
+use crate::backload::{Options, Traffic, weigh as weigh_one};
 use crate::{Way, WeighError};
 
 /// What is to be weighed.
@@ -17,7 +17,7 @@ impl BackloadPlan {
         let options = Options {
             ways: vec![Way::Udp, Way::Mem],
             sizes: vec![64],
-            kinds: vec![Kind::UdpClosed],
+            kinds: vec![Traffic::UdpClosed],
             low: 0.0,
             high: None,
             steps: 2,
@@ -39,8 +39,8 @@ impl Session {
         let mut tell = self.tell();
         for way in &plan.options.ways {
             // Nothing of a network is in the ring: there is one kind of frames.
-            let kinds: &[Kind] = if *way == Way::Mem { &[Kind::Answers] } else { &plan.options.kinds };
-            if *way == Way::Mem && !plan.options.kinds.contains(&Kind::Answers) {
+            let kinds: &[Traffic] = if *way == Way::Mem { &[Traffic::Answers] } else { &plan.options.kinds };
+            if *way == Way::Mem && !plan.options.kinds.contains(&Traffic::Answers) {
                 let note =
                     "mem: ignores --kind: the other thread returns the frames through the ring (answers)";
                 self.weighing.notes.push(note.into());

@@ -117,6 +117,28 @@ pub enum Layer {
     Echo(Echo),
 }
 
+impl Layer {
+    /// A header whose EtherType is that of what follows.
+    pub const fn ethernet(source: Mac, destination: Mac) -> Self {
+        Self::Ethernet { destination, source, ethertype: None }
+    }
+
+    /// A header without options that may not be fragmented, with 64 hops to live.
+    pub const fn ipv4(source: Ipv4Addr, destination: Ipv4Addr) -> Self {
+        Self::Ipv4 {
+            source,
+            destination,
+            dscp: 0,
+            ecn: 0,
+            identification: 0,
+            dont_fragment: true,
+            ttl: 64,
+            protocol: None,
+            options: Vec::new(),
+        }
+    }
+}
+
 /// Frame sizes, counting the FCS. Frame n of a stream has the size that its number n gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sizes {

@@ -14,7 +14,7 @@ const A: Mac = Mac([2, 0, 0, 0, 0, 1]);
 const B: Mac = Mac([2, 0, 0, 0, 0, 2]);
 
 fn ethernet() -> Layer {
-    Layer::Ethernet { destination: B, source: A, ethertype: None }
+    Layer::ethernet(A, B)
 }
 
 fn tag(identifier: u16) -> Layer {

@@ -54,7 +54,7 @@ impl SendJob {
                         When::AtOnce { frames: self.ends.frames.unwrap_or(u64::MAX), end: self.ends.after }
                     }
                 };
-                let setup = timed::Setup { clock, when, origin };
+                let setup = timed::TimedSetup { clock, when, origin };
                 crew.push(Box::new(move || Timed::new(context, setup).run()));
             } else if context.port.offload().is_some() {
                 let setup = Offloading { timer, rate: self.rate, ends: self.ends, origin, share };
@@ -62,10 +62,10 @@ impl SendJob {
             } else if let Some(pattern) = &self.pattern {
                 let departures = Departures::new(pattern.clone(), self.ends, origin, share);
                 let (spin, relative, may_turn) = (self.spin, self.plan.relative, true);
-                let setup = pacer::Setup { timer, departures, end, spin, relative, may_turn };
+                let setup = pacer::PacerSetup { timer, departures, end, spin, relative, may_turn };
                 crew.push(Box::new(move || Pacer::new(context, setup).run()));
             } else {
-                let setup = flood::Setup { timer, numbers: numbers.clone(), origin, end };
+                let setup = flood::FloodSetup { timer, numbers: numbers.clone(), origin, end };
                 crew.push(Box::new(move || Flood::new(context, setup).run()));
             }
         }

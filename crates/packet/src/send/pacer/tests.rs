@@ -199,7 +199,7 @@ impl Run {
         let ledger = Ledger::new(Box::new(kept.clone()));
         let (port, looks) = (Box::new(port), Looks::new(Arc::new(template)));
         let context = SenderContext::unwatched(port, looks, self.control.clone(), ledger);
-        let setup = Setup {
+        let setup = PacerSetup {
             timer,
             departures: Departures::new(self.pattern, self.ends, ORIGIN, Share::WHOLE),
             end: self.ends.after.map_or(Instant::FAR, |after| ORIGIN + after),

@@ -68,7 +68,7 @@ impl Run {
         let ledger = Ledger::new(Box::new(kept.clone()));
         let context = SenderContext::unwatched(Box::new(port), looks, control.clone(), ledger);
         let clock = OwnClock::new(&own(BEGIN_NS), BEGIN);
-        Timed::new(context, Setup { clock, when: self.when, origin: ORIGIN }).run();
+        Timed::new(context, TimedSetup { clock, when: self.when, origin: ORIGIN }).run();
         let all = kept.0.lock().unwrap().clone();
         let launches = launches.lock().unwrap().clone();
         (all, launches, control)

@@ -4,7 +4,8 @@ use super::super::search::{End, Found};
 use super::super::{tables, trial};
 use super::work::{Sweep, SweepSettings};
 use crate::job::Findings;
-use measure::packets::{PacketReport, PlaceCount, PortReport};
+use crate::ports;
+use measure::packets::PacketReport;
 use port::Port;
 
 impl Sweep {
@@ -51,6 +52,7 @@ impl Sweep {
             .flat_map(|found| found.goals.iter().flatten().map(move |goal| (found.size, goal)));
         notes.extend(limited.filter_map(|(size, found)| reached(size, found)));
         notes.extend(self.waited());
+        let report = |role, port: &mut dyn Port| ports::counted(ports::report_of(role, port.about()), port);
         let ports = vec![report("out", &mut self.bench.send), report("in", &mut *self.bench.receive)];
         Findings {
             report: PacketReport {
@@ -79,31 +81,5 @@ fn reached(size: u32, found: &Found) -> Option<String> {
              (slots=…), a CPU of its own (--cpus) or a faster port, or take a lower --max-rate"
         )),
         _ => None,
-    }
-}
-
-fn report(role: &str, port: &mut dyn Port) -> PortReport {
-    let about = port.about().clone();
-    let counters = port.counters().cloned().unwrap_or_default();
-    let places = counters.drops.iter().filter(|drop| drop.frames > 0);
-    PortReport {
-        role: role.to_owned(),
-        name: about.name,
-        queue: about.queue,
-        speed_bps: about.speed_bps,
-        sent: counters.sent,
-        sent_bytes: counters.sent_bytes,
-        received: counters.received,
-        received_bytes: counters.received_bytes,
-        drops: places
-            .map(|drop| PlaceCount { place: drop.place.key().to_owned(), frames: drop.frames })
-            .collect(),
-        full: counters.full,
-        stamps: about.can.stamps.map_or_else(String::new, |by| by.to_string()),
-        choices: about
-            .choices
-            .iter()
-            .map(|choice| format!("{}: {}, {}", choice.what, choice.chosen, choice.why))
-            .collect(),
     }
 }

@@ -7,7 +7,7 @@ use super::super::goal::{Goal, Limits};
 use super::super::load::Load;
 use super::super::search::{End, Found, Search};
 use super::super::tables::{Bursts, Latency, Loss, SizeFound, TrialRow};
-use super::super::trial::{Judged, Order, Void};
+use super::super::trial::{Judged, TrialOrder, Void};
 use super::SweepJob;
 use crate::pace::shared::Shared;
 use crate::{Control, PacketError};
@@ -156,7 +156,7 @@ impl Sweep {
     fn trial(
         &mut self,
         size: u32,
-        order: Order,
+        order: TrialOrder,
         template: &Arc<Template>,
         purpose: &str,
     ) -> Result<(Made, Histogram<u64>), PacketError> {
@@ -193,7 +193,7 @@ impl Sweep {
     fn judged_trial(
         &mut self,
         size: u32,
-        order: Order,
+        order: TrialOrder,
         template: &Arc<Template>,
         purpose: &str,
     ) -> Result<(Made, Histogram<u64>, Judged), PacketError> {
@@ -266,7 +266,7 @@ impl Sweep {
     fn latencies(&mut self, size: u32, template: &Arc<Template>) -> Result<(), PacketError> {
         let Some(ndr) = self.ndr().filter(|_| self.job.plan.latency) else { return Ok(()) };
         for share in self.job.plan.latency_at.clone() {
-            let order = Order { load: ndr.times(share.as_f64()), length: self.job.plan.latency_time };
+            let order = TrialOrder { load: ndr.times(share.as_f64()), length: self.job.plan.latency_time };
             let mut latency = Latency::new(share.as_f64(), order.load.as_per_second());
             for _ in 0..self.job.plan.latency_trials {
                 if self.stops() {
@@ -294,7 +294,7 @@ impl Sweep {
                 break;
             }
             let share = f64::from(step) / f64::from(LOSS_STEPS);
-            let order = Order { load: limits.max.times(share), length: self.job.plan.trial };
+            let order = TrialOrder { load: limits.max.times(share), length: self.job.plan.trial };
             let (made, _, judged) = self.judged_trial(size, order, template, "loss")?;
             let (lost, ours) = made.trial.losses();
             let is_valid = !matches!(judged, Judged::Not(_));

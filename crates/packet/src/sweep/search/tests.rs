@@ -28,7 +28,7 @@ impl Simulated {
         (self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    fn trial(&mut self, order: Order) -> Trial {
+    fn trial(&mut self, order: TrialOrder) -> Trial {
         let offered = order.load.frames_in(order.length);
         let sent = offered.min((self.ability * order.length.as_secs_f64()) as u64);
         let passed = sent.min((self.capacity * order.length.as_secs_f64()).floor() as u64);
@@ -146,7 +146,7 @@ fn uneven_trials_go_whether_they_lost_frames_or_not() {
     let mut search = Search::new(vec![Goal::ndr()], limits(1e5), 500);
     let mut system = Simulated::of(40_000.0);
     let order = search.next_trial().unwrap();
-    let low = Order { load: Load::per_second(1_000.0), ..order };
+    let low = TrialOrder { load: Load::per_second(1_000.0), ..order };
     for (order, is_lossy) in [(low, false), (order, true), (low, false), (order, true)] {
         let trial = Trial { latest: Picos::from_millis(5), ..system.trial(order) };
         assert_eq!(trial.is_lossy(), is_lossy);
@@ -270,7 +270,11 @@ fn when_trials_run_out_that_is_said() {
 
 proptest! {
     #[test]
-    fn any_capacity_is_found_within_the_width(capacity in 10.0f64..2e7, width in 1_000u32..50_000, seed in 1u64..) {
+    fn any_capacity_is_found_within_the_width(
+        capacity in 10.0f64..2e7,
+        width in 1_000u32..50_000,
+        seed in 1u64..,
+    ) {
         let goal = Goal { width: Fraction::from_millionths(width).unwrap(), ..Goal::ndr() };
         let mut system = Simulated { state: seed, ..Simulated::of(capacity) };
         let (found, search) = run(&mut system, vec![goal], limits(3e7));

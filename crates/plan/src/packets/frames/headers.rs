@@ -42,11 +42,7 @@ impl Reader<'_> {
             draft.choose("dst_mac", Field::MacDestination, &to);
         }
         draft.macs = Macs { has_source: source.is_some(), has_destination: destination.is_some() || to_all };
-        draft.layers.push(Layer::Ethernet {
-            destination: mac(to.first),
-            source: mac(from.first),
-            ethertype: None,
-        });
+        draft.layers.push(Layer::ethernet(mac(from.first), mac(to.first)));
         Ok(())
     }
 
