@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod figures;
+mod inner;
 mod outgoing;
 mod peers;
 mod sessions;

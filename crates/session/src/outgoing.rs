@@ -2,15 +2,17 @@
 
 use crate::figures::Figures;
 use port::{Port, PortError};
+use std::collections::VecDeque;
 
 /// Bytes of frames that may wait for room in the port: some thousand full ones.
 const MOST: usize = 8 * 1024 * 1024;
 
-#[derive(Default)]
 pub(crate) struct Outgoing {
-    bytes: Vec<u8>,
+    /// Room for all; what is behind `end` has no meaning.
+    bytes: Box<[u8]>,
+    end: usize,
     /// Where each frame ends, but for those that have left.
-    ends: std::collections::VecDeque<usize>,
+    ends: VecDeque<usize>,
     /// Where the first of them begins.
     from: usize,
     /// How many of them have waited already.
@@ -18,19 +20,27 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
+    pub fn new() -> Self {
+        // The kernel gives pages when they are written first.
+        Self { bytes: vec![0; MOST].into(), end: 0, ends: VecDeque::new(), from: 0, waited: 0 }
+    }
+
     /// Adds a frame that `write` makes in `room` bytes; it says how many it used. A frame that finds too many
     /// before it is given up and counted.
     pub fn push(&mut self, room: usize, figures: &mut Figures, write: impl FnOnce(&mut [u8]) -> usize) {
-        if self.bytes.len() - self.from + room > MOST {
+        if self.end + room > MOST && self.from > 0 {
+            self.bytes.copy_within(self.from..self.end, 0);
+            self.ends.iter_mut().for_each(|end| *end -= self.from);
+            (self.end, self.from) = (self.end - self.from, 0);
+        }
+        let Some(free) = self.bytes.get_mut(self.end..self.end + room) else {
             figures.unsent += 1;
             return;
-        }
-        let at = self.bytes.len();
-        self.bytes.resize(at + room, 0);
-        let used = write(&mut self.bytes[at..]);
-        self.bytes.truncate(at + used);
+        };
+        let used = write(free);
         if used > 0 {
-            self.ends.push_back(at + used);
+            self.end += used;
+            self.ends.push_back(self.end);
         }
     }
 
@@ -57,12 +67,7 @@ impl Outgoing {
             }
         }
         if self.ends.is_empty() {
-            self.bytes.clear();
-            self.from = 0;
-        } else if self.from > MOST / 2 {
-            self.bytes.drain(..self.from);
-            self.ends.iter_mut().for_each(|end| *end -= self.from);
-            self.from = 0;
+            (self.end, self.from) = (0, 0);
         }
         Ok(())
     }
@@ -70,7 +75,8 @@ impl Outgoing {
     /// Gives up what has not left.
     pub fn drop_all(&mut self, figures: &mut Figures) {
         figures.unsent += self.ends.len() as u64;
-        *self = Self::default();
+        self.ends.clear();
+        (self.end, self.from, self.waited) = (0, 0, 0);
     }
 }
 
@@ -96,7 +102,7 @@ mod tests {
         let address: port::Address = "mem,slots=4:outgoing".parse().expect("an address");
         let open = || port::open(&address, &port::Wish::default()).expect("a port");
         let (mut near, mut far) = (open(), open());
-        let (mut outgoing, mut figures) = (Outgoing::default(), Figures::default());
+        let (mut outgoing, mut figures) = (Outgoing::new(), Figures::default());
         let frames: Vec<Vec<u8>> = (0..7u8).map(|n| vec![n; 60 + usize::from(n)]).collect();
         frames.iter().for_each(|frame| push(&mut outgoing, &mut figures, frame));
         outgoing.transmit(&mut *near, &mut figures).expect("room for some");
@@ -112,7 +118,7 @@ mod tests {
 
     #[test]
     fn frames_that_find_too_many_before_them_are_given_up() {
-        let (mut outgoing, mut figures) = (Outgoing::default(), Figures::default());
+        let (mut outgoing, mut figures) = (Outgoing::new(), Figures::default());
         let many = MOST / 1_514 + 3;
         (0..many).for_each(|_| push(&mut outgoing, &mut figures, &[1; 1_504]));
         assert!(figures.unsent > 0);
