@@ -6,16 +6,15 @@
 //!              └ receive: frames where they lie ─► tcp step ─► Http1 ─► outcome ─► recorder
 //! ```
 //!
-//! What the general path does for each connection, this does for those with a request on their way alone: a
-//! connection that waits is a record, a lane of 32 bytes and nothing else. Responses are read where the port has
-//! put them, by the same protocol ([`Http1`](crate::http1::Http1)), so that they mean the same on both paths.
-//! A request is not kept: its bytes are written once for all, and a segment that has to be sent again is made of
-//! them again.
+//! What the general path does for each connection, this does only for those with a request on their way: a
+//! connection that waits is a record and a lane of 32 bytes. Responses are read where the port has put them, by
+//! the same protocol ([`Http1`](crate::http1::Http1)), so that they mean the same on both paths. Requests are
+//! not kept: each was written before the run, and a segment that has to be sent again is made from it again.
 //!
 //! | file | its part |
 //! |---|---|
 //! | `choose` | which plans can go this way, and why not the others |
-//! | `lanes` | connections: idle ones by target, and the requests on their way in the order of their deadlines |
+//! | `lanes` | connections: idle ones by target, requests on their way by deadline |
 //! | `desk` | what sessions tell: it reads responses and settles requests |
 //! | `turn` | the loop |
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   source 0 ─┬─ page 0    [record, side of port 0    │ … │ port 1023]
-//!             ├─ page 1    [record, side of port 1024 │ … ]           a page is made when its first port is used
+//!             ├─ page 1    [record, side of port 1024 │ … ]    made when its first port is used
 //!             └─ …
 //!   id = source · 65 536 + port
 //! ```

@@ -251,7 +251,7 @@ impl<R: Record> Desk<R> {
 
     /// The lane's session is gone or was never made.
     pub fn remove(&mut self, lane: u32, now: Instant) {
-        self.accounts.closed(self.lanes.peek(lane).is_up);
+        self.accounts.closed(self.lanes.peek(lane).is_up());
         self.early.remove(&lane);
         self.lanes.remove(lane);
         self.limit.closed(now);
@@ -283,7 +283,7 @@ impl<R: Record> Desk<R> {
     pub fn time_out(&mut self, flight: u32, now: Instant) {
         let made = self.lanes.flight(flight);
         let lane = made.lane;
-        let connecting = !self.lanes.peek(lane).is_up;
+        let connecting = !self.lanes.peek(lane).is_up();
         let cause = connecting.then_some(Cause::ConnectTimeout);
         let _ = self.lanes.flight(flight).http1.time_out(cause, &mut self.finished);
         self.settle(lane, Flow::Over, now, now);
@@ -292,7 +292,7 @@ impl<R: Record> Desk<R> {
     fn connected(&mut self, lane: u32, stamp_ns: u64) {
         let now = self.clock.now();
         self.accounts.opened();
-        self.lanes.get(lane).is_up = true;
+        self.lanes.is_made(lane);
         let Some(flight) = self.lanes.peek(lane).flight() else { return };
         let made = self.lanes.flight(flight);
         made.ready_since = Some(now);

@@ -29,20 +29,40 @@ pub(super) struct Lane {
     pub endpoint: u16,
     /// The request that is on its way, or the last.
     pub request: u16,
-    pub is_up: bool,
-    is_listed: bool,
-    is_closing: bool,
+    stage: Stage,
+}
+
+/// How far a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Opening,
+    /// A request is on its way, or about to go.
+    Busy,
+    Idle,
+    /// It carries nothing more, and is about to go; whether it was made.
+    Closing {
+        was_up: bool,
+    },
 }
 
 impl Lane {
     /// It carries nothing more, and is about to go.
     pub const fn is_closing(&self) -> bool {
-        self.is_closing
+        matches!(self.stage, Stage::Closing { .. })
+    }
+
+    /// Its connection was made.
+    pub const fn is_up(&self) -> bool {
+        matches!(self.stage, Stage::Busy | Stage::Idle | Stage::Closing { was_up: true })
+    }
+
+    const fn is_idle(&self) -> bool {
+        matches!(self.stage, Stage::Idle)
     }
 
     /// Its request that is on its way.
     pub const fn flight(&self) -> Option<u32> {
-        if self.is_listed || self.link == NONE { None } else { Some(self.link) }
+        if self.is_idle() || self.link == NONE { None } else { Some(self.link) }
     }
 }
 
@@ -114,9 +134,7 @@ impl Lanes {
             served: 0,
             endpoint,
             request: 0,
-            is_up: false,
-            is_listed: false,
-            is_closing: false,
+            stage: Stage::Opening,
         };
         self.open += 1;
         match self.free.pop() {
@@ -143,7 +161,13 @@ impl Lanes {
     /// A lane without a flight takes no further one.
     pub fn close(&mut self, at: u32) {
         self.unlist(at);
-        self.all[at as usize].is_closing = true;
+        let lane = &mut self.all[at as usize];
+        lane.stage = Stage::Closing { was_up: lane.is_up() };
+    }
+
+    /// The connection of a lane is up.
+    pub fn is_made(&mut self, at: u32) {
+        self.all[at as usize].stage = Stage::Busy;
     }
 
     #[inline]
@@ -158,7 +182,7 @@ impl Lanes {
     pub fn list(&mut self, at: u32) {
         let lane = &mut self.all[at as usize];
         debug_assert!(lane.flight().is_none(), "a lane with a request on its way is not idle");
-        if std::mem::replace(&mut lane.is_listed, true) {
+        if std::mem::replace(&mut lane.stage, Stage::Idle) == Stage::Idle {
             return;
         }
         let idle = &mut self.idle[usize::from(lane.endpoint)];
@@ -171,9 +195,10 @@ impl Lanes {
 
     fn unlist(&mut self, at: u32) {
         let lane = &mut self.all[at as usize];
-        if !std::mem::take(&mut lane.is_listed) {
+        if !lane.is_idle() {
             return;
         }
+        lane.stage = Stage::Busy;
         let (before, after) =
             (std::mem::replace(&mut lane.before, NONE), std::mem::replace(&mut lane.link, NONE));
         let idle = &mut self.idle[usize::from(lane.endpoint)];
@@ -238,7 +263,8 @@ impl Lanes {
         &mut self.flights[flight as usize]
     }
 
-    /// The flight ends at this time, if nothing else ends it. Deadlines are set in the order in which they come.
+    /// The flight ends at this time, if nothing else ends it. Deadlines are set in the order in which they
+    /// come.
     pub fn set_deadline(&mut self, flight: u32, deadline: Instant) {
         let last = self.last;
         let made = &mut self.flights[flight as usize];

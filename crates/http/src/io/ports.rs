@@ -5,8 +5,8 @@
 //!   loop ◄─ next ─ Flow::inbox ◄─ Sessions ◄─ frames ◄─ port
 //! ```
 //!
-//! What was sent is kept until the peer has acknowledged it. Acknowledgments leave when the next wait begins, so
-//! that a request takes the one for the response before it along.
+//! What was sent is kept until the peer has acknowledged it. Acknowledgments leave when the next wait begins,
+//! so that a request takes the one for the response before it along.
 
 mod flow;
 
@@ -150,8 +150,8 @@ impl Ports {
         told.failed.take().map(Ready::Failed)
     }
 
-    /// All that came was read: if it was a whole response, its acknowledgment waits no longer than for a request
-    /// that follows at once.
+    /// All that came was read: if it was a whole response, its acknowledgment waits no longer than for a
+    /// request that follows at once.
     fn answered(&mut self, id: Id) {
         let waits =
             |record: &tcp::Record| record.has(Flags::ASKED) && record.has(Flags::ACK_DUE) && record.left == 0;
