@@ -57,7 +57,10 @@ fn mac(via: &Via, about: &About) -> Result<(Mac, &'static str), StationError> {
             "the interface's own: with promiscuous=no no others are received"
         }
         _ => {
-            return Ok((via.derived_mac(), "of the first own address: the kernel answers for no frame to it"));
+            return Ok((
+                via.derived_mac(),
+                "of the first own address: the kernel answers for no frame to it",
+            ));
         }
     };
     match about.mac {

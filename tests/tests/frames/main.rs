@@ -13,5 +13,6 @@ mod pace;
 mod recipes_packets;
 mod send;
 mod sessions;
+mod stations;
 mod sweep;
 mod weigh;
