@@ -15,4 +15,5 @@ mod send;
 mod sessions;
 mod stations;
 mod sweep;
+mod target_over;
 mod weigh;
