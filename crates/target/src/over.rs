@@ -162,7 +162,8 @@ pub fn spawn(config: &OverConfig) -> Result<RunningOver, OverError> {
             stamps: false,
             ..Wish::default()
         };
-        let wish = Wish { frame: longest_frame(&config.via), ..wish };
+        let ours = Some(config.via.ours());
+        let wish = Wish { frame: longest_frame(&config.via), ours, ..wish };
         let mut port = port::open(&config.via.port, &wish)?;
         let link = Link::of(&config.via, port.about())?;
         let mut responder = Responder::new(Station::new(&config.via, &link), &config.settings)?;
