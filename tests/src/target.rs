@@ -89,13 +89,18 @@ impl Target {
         port.and_then(|port| port.parse().ok()).expect("a URL of the target ends in its port")
     }
 
+    /// Ends it and reads the summary.
+    pub fn summary(&mut self) -> Value {
+        self.process.end();
+        let summary: PathBuf = self.folder.path().join("summary.json");
+        serde_json::from_str(&text_of(&summary)).expect("the target wrote its summary")
+    }
+
     /// Ends it and reads what really happened.
     pub fn truth(mut self) -> Truth {
         // Answers are counted when they are written; the client may have read the last one before that.
         std::thread::sleep(Duration::from_millis(20));
-        self.process.end();
-        let summary: PathBuf = self.folder.path().join("summary.json");
-        let summary = serde_json::from_str(&text_of(&summary)).expect("the target wrote its summary");
+        let summary = self.summary();
         let records = text_of(&self.folder.path().join("truth.csv"));
         let truth = Truth { summary, records: records.lines().skip(1).map(Record::read).collect() };
         assert_eq!(truth.int("truth_lost"), 0, "the target lost a part of the truth");

@@ -90,7 +90,10 @@ impl XdpPort {
         let interface = Interface::find(address.place())?;
         options.check(address, &interface, wish)?;
         let redirect = match wish.direction.receives() {
-            true => Some(Redirect::of(&interface, options.attach, options.stamps.unwrap_or(wish.stamps))?),
+            true => {
+                let stamps = options.stamps.unwrap_or(wish.stamps);
+                Some(Redirect::of(&interface, options.attach, stamps, wish.ours.as_ref())?)
+            }
             false => None,
         };
         let launch = wish.direction.transmits().then(|| Launch::of(&interface));
@@ -100,7 +103,7 @@ impl XdpPort {
         if let Some(redirect) = &redirect {
             redirect.add(wish.queue, socket.as_fd())?;
             choices.extend(options::choices_of(redirect, options.stamps));
-            choices.extend(options::taken_from_host(&interface));
+            choices.extend(options::taken_from_host(&interface, wish));
         }
         if wish.busy && socket.prefer_busy_poll(64).is_err() {
             choices.push(options::no_busy_poll());

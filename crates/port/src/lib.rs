@@ -29,6 +29,7 @@ mod live;
 pub mod mem;
 mod namespace;
 mod open;
+mod ours;
 mod own_time;
 pub mod pcap;
 mod record;
@@ -43,6 +44,7 @@ pub use counters::{Counters, Drop, DropPlace, Faults};
 pub use error::{PortError, Why};
 pub use kinds::Kind;
 pub use open::{Direction, Wish, open};
+pub use ours::Match;
 pub use own_time::{Departed, OwnTime};
 
 use std::os::fd::BorrowedFd;

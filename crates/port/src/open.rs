@@ -1,6 +1,6 @@
 //! From an address to an open port.
 
-use crate::{Address, Kind, Port, PortError};
+use crate::{Address, Kind, Match, Port, PortError};
 
 /// What the opener wants of a port, beside its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,9 @@ pub struct Wish {
     /// The gaps between frames are what is looked for: those of a file that has several interfaces must be of
     /// one.
     pub one_interface: bool,
+    /// Only these frames are received, where the port can choose in the kernel (`packet`, `xdp`); elsewhere all
+    /// are, and the owner chooses. With `xdp` the host's own stack goes on with the others.
+    pub ours: Option<Match>,
     /// Frames have a signature each of which the port writes the time itself, if it can.
     pub signs: bool,
 }
@@ -62,6 +65,7 @@ impl Default for Wish {
             stamps: true,
             departures: false,
             one_interface: false,
+            ours: None,
             signs: false,
         }
     }

@@ -93,6 +93,7 @@ impl Outbox {
             if let Some(room) = slot.data.get_mut(..frame.len()) {
                 room.copy_from_slice(frame);
                 slot.length = frame.len();
+                *slot.mark = 0;
             }
             self.pop();
         })

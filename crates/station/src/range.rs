@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 /// Most addresses of a range. Each has 64 thousand ports.
@@ -33,6 +34,9 @@ impl Addresses {
         }
         if to - from >= MOST_ADDRESSES as u128 {
             return Err(format!("{first} to {last} are more than {MOST_ADDRESSES} addresses"));
+        }
+        if from >> 32 != to >> 32 {
+            return Err(format!("{first} and {last} differ in their first 96 bits"));
         }
         if !range.subnet_has(last) {
             return Err(format!("{last} is not in {first}/{prefix}"));
@@ -72,6 +76,22 @@ impl Addresses {
     pub fn iter(&self) -> impl Iterator<Item = IpAddr> + use<> {
         let (is_v4, from) = (self.is_ipv4(), number(self.first));
         (0..self.count() as u128).map(move |at| address(is_v4, from + at))
+    }
+
+    /// As a range of IPv4.
+    pub fn as_v4(self) -> Option<RangeInclusive<Ipv4Addr>> {
+        match (self.first, self.last) {
+            (IpAddr::V4(first), IpAddr::V4(last)) => Some(first..=last),
+            _ => None,
+        }
+    }
+
+    /// As a range of IPv6; the first 96 bits of both ends are the same.
+    pub fn as_v6(self) -> Option<RangeInclusive<Ipv6Addr>> {
+        match (self.first, self.last) {
+            (IpAddr::V6(first), IpAddr::V6(last)) => Some(first..=last),
+            _ => None,
+        }
     }
 
     #[inline]

@@ -156,10 +156,12 @@ impl Station {
         check(!arrival.is_cut_off(), Bad::CutOff)?;
         // A length of 0 is what merging leaves in packets beyond 64 KiB (RFC 2675).
         check(end > ipv6::LENGTH && end <= packet.len(), Bad::Length)?;
-        check(!source.is_multicast() && !self.has(source.into()), Bad::Header)?;
+        check(!source.is_multicast(), Bad::Header)?;
+        // Who has an address of ours says so with it as its source.
+        let is_host = is_unicast(source.into()) && !range.has_v6(source);
         match head[ipv6::field::NEXT] {
             tcp::PROTOCOL => {
-                check(is_unicast(source.into()), Bad::Header)?;
+                check(is_host, Bad::Header)?;
                 let pseudo = Pseudo::V6 { source, destination };
                 segment(arrival, source.into(), destination.into(), ipv6::LENGTH..end, &pseudo)
             }
@@ -216,7 +218,8 @@ impl Station {
                 let message = icmpv6::Repr::parse(&view).map_err(|_| Bad::Neighbour)?;
                 self.discovery(arrival, (source, own), message, out)
             }
-            (icmpv6::ECHO_REQUEST, None) if view.code() == 0 && is_unicast(source.into()) => {
+            (icmpv6::ECHO_REQUEST, None) if view.code() == 0 => {
+                check(is_unicast(source.into()) && !self.has(source.into()), Bad::Header)?;
                 if self.may_echo(message.len() + ipv6::LENGTH, arrival.now)? {
                     self.writer().echo_v6(own, (source, arrival.from), message, out);
                 }

@@ -38,6 +38,20 @@ impl Via {
         self.v4.iter().chain(&self.v6)
     }
 
+    /// Frames that are for these addresses: what to wish for where the port is opened ([`port::Wish::ours`]).
+    pub fn ours(&self) -> port::Match {
+        let own = port::Match::new(self.vlan);
+        let own = match self.v4.and_then(Addresses::as_v4) {
+            Some(range) => own.v4(range),
+            None => own,
+        };
+        match self.v6.and_then(Addresses::as_v6) {
+            // Ranges are checked to be in the same 96 bits.
+            Some(range) => own.clone().v6(range).unwrap_or(own),
+            None => own,
+        }
+    }
+
     /// The MAC address for these addresses if nobody says another: locally administered, and of the first of
     /// them, so that it is the same in each run.
     pub fn derived_mac(&self) -> Mac {

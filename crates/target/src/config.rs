@@ -354,7 +354,7 @@ impl TargetConfig {
 }
 
 impl Faults {
-    fn total_millionths(&self) -> u64 {
+    pub(crate) fn total_millionths(&self) -> u64 {
         let named = [self.reset, self.reset_mid, self.half, self.silent, self.garbage];
         let errors = self.errors.iter().map(|e| e.share);
         named.into_iter().chain(errors).map(|share| u64::from(share.millionths())).sum()

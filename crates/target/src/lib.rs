@@ -21,6 +21,7 @@ mod entry;
 mod head;
 mod listen;
 mod mind;
+pub mod over;
 mod random;
 mod ring;
 mod shared;

@@ -13,5 +13,7 @@ mod pace;
 mod recipes_packets;
 mod send;
 mod sessions;
+mod stations;
 mod sweep;
+mod target_over;
 mod weigh;

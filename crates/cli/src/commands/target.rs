@@ -4,9 +4,11 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use run::Failure;
 use run::terminal::print_all;
+use station::Via;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use target::over::OverConfig;
 use target::{Distribution, ErrorShare, Origin, TargetConfig, Tls, TlsVersions, Window};
 use units::{Bytes, Count, Fraction, Picos, Rate};
 
@@ -16,6 +18,7 @@ Examples:
   tare target --listen 8080 --delay lognormal:5ms,0.5 --size uniform:200,4KiB
   tare target --listen 8080 --stall 3s,1s --truth truth.csv --expect-rate 2000
   tare target --tls --tls-write-cert ca.pem --error 503=5% --reset 0.1%
+  tare target --over packet:eth1,ip=198.18.0.10/24 --size 100
   curl 'http://127.0.0.1:8080/?delay=20ms&size=1MB&status=404'
 
 Distributions (DIST): 5ms, uniform:1ms,5ms, exponential:5ms, lognormal:MEDIAN,SIGMA, file:PATH,
@@ -55,6 +58,11 @@ pub struct TargetArgs {
     /// Pin the serving threads to these CPUs, in turn
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Where")]
     cpus: Vec<u32>,
+    /// Serve over frames of a port, with addresses of its own: PORT,ip=198.18.0.10-25/24; without
+    /// connections or state, so only --listen PORT, --size, --body, --status, --workers, --cpus,
+    /// --spin, --for, --seed, --port-file and --summary apply
+    #[arg(long, value_name = "PORT,ip=RANGE", help_heading = "Where")]
+    over: Option<Via>,
     /// Length of the listen queue (backlog)
     #[arg(long, value_name = "N", help_heading = "Where")]
     backlog: Option<u32>,
@@ -198,7 +206,13 @@ enum VersionsArg {
 }
 
 /// Serves until it is told to end, then prints what happened.
-pub fn run(args: TargetArgs) -> Result<ExitCode, Failure> {
+pub fn run(mut args: TargetArgs) -> Result<ExitCode, Failure> {
+    if let Some(via) = args.over.take() {
+        let config = OverConfig::new(via, args.into_config()?).map_err(Failure::wrong)?;
+        let served = target::over::run(&config).map_err(Failure::wrong)?;
+        print_all(&served.to_text())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let truth = target::run(args.into_config()?).map_err(Failure::wrong)?;
     print_all(&truth.to_text())?;
     Ok(ExitCode::SUCCESS)

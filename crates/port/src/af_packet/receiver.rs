@@ -70,7 +70,11 @@ impl Receiver {
         if setting.promiscuous {
             self.listen_to_all(interface).map_err(|error| failed(setting, "promiscuous mode", error))?;
         }
-        let opened = if setting.snap.is_some() { attach(ALL) } else { self.socket.detach() };
+        let opened = match &setting.ours {
+            Some(ours) => self.attach(&ours.program()),
+            None if setting.snap.is_some() => attach(ALL),
+            None => self.socket.detach(),
+        };
         opened.map_err(|error| failed(setting, "letting frames in", error))
     }
 

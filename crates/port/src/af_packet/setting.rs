@@ -1,7 +1,7 @@
 //! What was asked of a `packet` port, read from its address and the opener's wishes; and errors that name it.
 
 use crate::interface::Interface;
-use crate::{Address, Direction, PortError, Wish};
+use crate::{Address, Direction, Match, PortError, Wish};
 use std::io;
 
 /// Frames that a receive ring holds, if nobody says otherwise: 32 MiB in blocks, 20 ms of full frames at 10
@@ -24,6 +24,7 @@ pub struct Setting {
     pub outgoing: bool,
     pub slots: usize,
     pub snap: Option<usize>,
+    pub ours: Option<Match>,
     pub queue: u32,
     pub fanout: Option<u16>,
     pub is_receive_only: bool,
@@ -53,6 +54,7 @@ impl Setting {
             outgoing: address.word("outgoing", &["no", "yes"])? == "yes",
             slots,
             snap: wish.snap,
+            ours: wish.ours.clone(),
             queue: wish.queue,
             fanout: fanout.filter(|_| wish.direction.receives()),
             is_receive_only,

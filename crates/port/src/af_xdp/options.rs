@@ -89,7 +89,8 @@ impl Options {
         if wish.direction.receives() && wish.queues.max(1) < interface.queues.receive {
             return what(passed_by(interface, wish));
         }
-        if wish.direction.receives() && !self.takes_all && interface.is_way_out()? {
+        let takes_what_it_may = self.takes_all || wish.ours.is_some();
+        if wish.direction.receives() && !takes_what_it_may && interface.is_way_out()? {
             return what(way_out(interface));
         }
         // A tag makes four bytes more possible: that is seen when the frame is there.
@@ -169,7 +170,11 @@ fn way_out(interface: &Interface) -> String {
 }
 
 /// What the host's own stack will miss.
-pub fn taken_from_host(interface: &Interface) -> Option<Choice> {
+pub fn taken_from_host(interface: &Interface, wish: &Wish) -> Option<Choice> {
+    if wish.ours.is_some() {
+        let why = "those of the own addresses are redirected, and the host's own stack gets the others";
+        return Some(Choice { what: "frames", chosen: "own addresses".to_owned(), why: why.to_owned() });
+    }
     let used = interface.used_by_host().ok().flatten()?;
     Some(Choice {
         what: "frames",

@@ -2,15 +2,15 @@
 //! of its queues.
 //!
 //! ```text
-//!   frame ─► stamp (8 bytes before it) ─► socket of its queue ─► ring
-//!                                    └──► no socket there: on to the kernel's stack
+//!   frame ─► ours? ─► stamp (8 bytes before it) ─► socket of its queue ─► ring
+//!               └────────────────────────────┴──► no, or no socket there: on to the kernel's stack
 //! ```
 //!
 //! The stamp is CLOCK_TAI when the driver runs the program, in eight bytes of metadata that AF_XDP carries
 //! along.
 
-use crate::PortError;
 use crate::interface::Interface;
+use crate::{Match, PortError};
 use bpf::{
     Action, Assembler, BpfError, Condition, Helper, License, Link, Map, MapKind, MapSpec, Program,
     ProgramKind, Register::*, Size, XdpMode, context,
@@ -29,6 +29,8 @@ pub struct Redirect {
     _link: Link,
     pub mode: XdpMode,
     pub stamps: bool,
+    /// Frames that it takes; `None` is all.
+    pub ours: Option<Match>,
     /// Why it is not native, if it is not.
     pub why: String,
 }
@@ -44,36 +46,51 @@ impl Redirect {
     ///
     /// # Errors
     /// `Unavailable` if another program is there or the interface takes none; `Privilege`.
-    pub fn of(interface: &Interface, modes: &[XdpMode], stamps: bool) -> Result<Arc<Self>, PortError> {
+    pub fn of(
+        interface: &Interface,
+        modes: &[XdpMode],
+        stamps: bool,
+        ours: Option<&Match>,
+    ) -> Result<Arc<Self>, PortError> {
         let key = (namespace(), interface.index);
         let mut attached = ATTACHED.lock().unwrap_or_else(PoisonError::into_inner);
         let attached = attached.get_or_insert_with(HashMap::new);
         attached.retain(|_, redirect| redirect.strong_count() > 0);
         if let Some(redirect) = attached.get(&key).and_then(Weak::upgrade) {
-            if modes.contains(&redirect.mode) && redirect.stamps == stamps {
+            let takes_the_same = redirect.ours.as_ref() == ours;
+            if modes.contains(&redirect.mode) && redirect.stamps == stamps && takes_the_same {
                 return Ok(redirect);
             }
             let why = format!(
-                "a port of this process has its {} program there, stamps {}; ports of one interface share one program",
+                "a port of this process has its {} program there, stamps {}{}; ports of one interface share one program",
                 redirect.mode.name(),
-                if redirect.stamps { "on" } else { "off" }
+                if redirect.stamps { "on" } else { "off" },
+                if takes_the_same { "" } else { ", for other frames" }
             );
             return Err(PortError::Unavailable { what: format!("xdp at '{}'", interface.name), why });
         }
-        let redirect = Arc::new(Self::attach(interface, modes, stamps)?);
+        let redirect = Arc::new(Self::attach(interface, modes, stamps, ours)?);
         attached.insert(key, Arc::downgrade(&redirect));
         Ok(redirect)
     }
 
-    fn attach(interface: &Interface, modes: &[XdpMode], stamps: bool) -> Result<Self, PortError> {
+    fn attach(
+        interface: &Interface,
+        modes: &[XdpMode],
+        stamps: bool,
+        ours: Option<&Match>,
+    ) -> Result<Self, PortError> {
         let queues = interface.queues.receive.max(1);
         let spec = MapSpec { kind: MapKind::Sockets, ..MapSpec::array("sockets", 4, queues) };
         let sockets = Map::create(&spec).map_err(explain)?;
-        let program = load(&sockets, stamps).map_err(explain)?;
+        let program = load(&sockets, stamps, ours).map_err(explain)?;
         let mut refused = String::new();
         for mode in modes {
             match program.attach_xdp(interface.index, *mode) {
-                Ok(link) => return Ok(Self { sockets, _link: link, mode: *mode, stamps, why: refused }),
+                Ok(link) => {
+                    let ours = ours.cloned();
+                    return Ok(Self { sockets, _link: link, mode: *mode, stamps, ours, why: refused });
+                }
                 Err(error) => {
                     if let BpfError::Privilege { .. } = error {
                         return Err(explain(error));
@@ -99,13 +116,21 @@ impl Redirect {
     }
 }
 
-fn load(sockets: &Map, stamps: bool) -> Result<Program, BpfError> {
+fn load(sockets: &Map, stamps: bool, ours: Option<&Match>) -> Result<Program, BpfError> {
     let mut a = Assembler::new();
+    let pass = a.label();
     a.load(Size::Word, R7, R1, context::RX_QUEUE);
+    if let Some(ours) = ours {
+        a.mov(R6, R1);
+        ours.assemble(&mut a, pass);
+        a.mov(R1, R6);
+    }
     if stamps {
         write_stamp(&mut a);
     }
     a.load_map(R1, sockets.as_fd()).mov(R2, R7).mov(R3, Action::Pass as i32).call(Helper::RedirectMap).exit();
+    a.bind(pass);
+    a.mov(R0, Action::Pass as i32).exit();
     Program::load(ProgramKind::Xdp, "tare_redirect", &a.assemble()?, License::Dual)
 }
 

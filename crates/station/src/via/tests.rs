@@ -36,6 +36,14 @@ fn forms_of_ranges_are_shown_in_their_shortest() {
 }
 
 #[test]
+fn frames_for_own_addresses_are_wished_for() {
+    let v4 = "198.18.0.10".parse().unwrap()..="198.18.0.12".parse().unwrap();
+    let v6 = "fd00::5".parse().unwrap()..="fd00::6".parse().unwrap();
+    let ours = read("mem:a,ip=198.18.0.10-12/24,ip=fd00::5-fd00::6/64,vlan=7").ours();
+    assert_eq!(Some(ours), port::Match::new(Some(7)).v4(v4).v6(v6));
+}
+
+#[test]
 fn the_mac_address_is_the_same_in_each_run() {
     assert_eq!(read("mem:a,ip=198.18.0.10-12/24").derived_mac().to_string(), "02:74:c6:12:00:0a");
     assert_eq!(read("mem:a,ip=fd00::1:2/64").derived_mac().to_string(), "02:76:00:01:00:02");
@@ -55,6 +63,7 @@ fn errors_say_what_is_wrong_and_what_would_be_right() {
         ("packet:eth1,ip=198.18.0.9-fd00::1/24", "are of two families", "ip="),
         ("packet:eth1,ip=198.18.0.9-198.18.1.3/24", "198.18.1.3 is not in 198.18.0.9/24", "ip="),
         ("packet:eth1,ip=198.18.0.1-198.18.2.3/16", "more than 256 addresses", "ip="),
+        ("packet:eth1,ip=fd00::ffff:fff0-fd00::1:0:9/64", "differ in their first 96 bits", "ip="),
         ("packet:eth1,ip=198.18.0.0-9/24", "198.18.0.0 is the network address", "ip="),
         ("packet:eth1,ip=198.18.0.9-255/24", "198.18.0.255 is the broadcast address", "ip="),
         ("packet:eth1,ip=127.0.0.1/8", "127.0.0.1 cannot be the address of a host", "ip="),
