@@ -1,4 +1,4 @@
-"""Generates what follows from the description of the registers.
+"""Generates what follows from the description of the registers and of the generator's memories.
 
     python regs.py            writes rtl/registers.sv, crates/port/src/fpga/registers.rs and the table in
                               docs/fpga-reference.md
@@ -14,7 +14,7 @@ import sys
 import textwrap
 
 from systemrdl import RDLCompileError, RDLCompiler
-from systemrdl.node import RegNode
+from systemrdl.node import RegfileNode, RegNode
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -30,7 +30,14 @@ class Field:
         self.reg, self.low, self.high, self.width = reg, node.low, node.high, node.width
         self.field_name = node.inst_name
         self.desc = node.get_property("desc") or ""
+        encoding = node.get_property("encode")
+        self.encoding = encoding and encoding.type_name
+        self.names = {each.value: each.name for each in encoding or []}
+        self.desc = self.desc.replace("{values}", ", ".join(f"{value} {name}" for value, name in self.names.items()))
         self.unit = node.get_property("unit", default=None)
+        # What the host may write.
+        self.least = node.get_property("least", default=min(self.names, default=0))
+        self.most = node.get_property("most", default=max(self.names, default=(1 << self.width) - 1))
         self.reset = node.get_property("reset", default=0) or 0
         if node.get_property("singlepulse") or node.get_property("swmod"):
             self.kind = "pulse"
@@ -62,17 +69,47 @@ class Reg:
         self.external = node.external
         # Its halves are of one cycle by themselves.
         self.steady = node.get_property("steady", default=False)
+        self.counts = node.get_property("counts", default=False)
         self.fields = [Field(field, self) for field in node.fields()]
 
 
-def registers():
+class Memory:
+    """A memory of the generator: a list of items, each of one word or of eight."""
+
+    def __init__(self, node: RegfileNode, number):
+        self.name, self.number, self.desc = node.inst_name, number, node.get_property("desc").rstrip(".")
+        self.item = node.get_property("name", default="")
+        self.items, self.stride = node.array_dimensions[0], node.array_stride // 4
+        self.words = [Word(reg, self) for reg in node.registers()]
+
+
+class Word:
+    def __init__(self, node: RegNode, memory):
+        self.name, self.at = node.inst_name, node.raw_address_offset // 4
+        self.const = f"{memory.name}_{self.name}".upper()
+        self.desc = (node.get_property("desc") or "").rstrip(".")
+        self.fields = [Field(field, self) for field in node.fields()]
+
+
+def described(top):
+    """An address map of the description."""
     compiler = RDLCompiler()
     try:
         compiler.compile_file(str(HERE / "module.rdl"))
-        top = compiler.elaborate().top
+        return compiler.elaborate(top).top
     except RDLCompileError:
-        sys.exit("hdl/regs/module.rdl is no description of registers, and nothing was made of it: what is wrong, and where, stands above")
-    return [Reg(node) for node in top.descendants(unroll=True) if isinstance(node, RegNode)]
+        sys.exit("hdl/regs/module.rdl is not valid, so nothing was generated; the errors are above")
+
+
+def registers():
+    return [Reg(node) for node in described("module").descendants(unroll=True) if isinstance(node, RegNode)]
+
+
+def memories(regs):
+    """In the order of their numbers, which the register `memory` gives them."""
+    numbers = {name: number for number, name in next(reg for reg in regs if reg.name == "memory").fields[0].names.items()}
+    nodes = [node for node in described("memories").children() if isinstance(node, RegfileNode)]
+    return sorted((Memory(node, numbers.pop(node.inst_name)) for node in nodes), key=lambda memory: memory.number)
 
 
 def places(regs, *kinds):
@@ -278,41 +315,75 @@ def with_layout(regs):
 ACCESS = {"constant": "Constant", "value": "Value", "setting": "Setting", "pulse": "Command"}
 
 
+def text(words):
+    return " ".join(words.split()).replace('"', '\\"')
+
+
 def rust_field(field):
-    about = " ".join(field.desc.split()).replace('"', '\\"')
     return (f'Field {{ name: "{field.field_name.rstrip("_")}", low: {field.low}, width: {field.width}, access: Access::{ACCESS[field.kind]}, '
-            f'unit: "{field.unit or ""}", about: "{about}" }}')
+            f'unit: "{field.unit or ""}", about: "{text(field.desc)}", reset: {field.reset}, least: {field.least}, most: {field.most} }}')
 
 
-def rust(regs):
+def rust_fields(out, prefix, fields):
+    """The fields as a Rust slice. Those with a name are constants of their own, which go to `out`."""
+    if len(fields) == 1 and fields[0].field_name == "value":
+        return f"&[{rust_field(fields[0])}]"
+    names = [f"{prefix}_{field.field_name.rstrip('_')}".upper() for field in fields]
+    out += [f"pub const {name}: Field = {rust_field(field)};" for field, name in zip(fields, names)]
+    return f"&[{', '.join(names)}]"
+
+
+def rust(regs, mems):
     out = [
-        "//! The registers of the FPGA module. Made from hdl/regs/module.rdl by hdl/regs/regs.py; changes belong there.",
+        "//! The registers of the FPGA module and the memories of its generator. Generated from hdl/regs/module.rdl by",
+        "//! hdl/regs/regs.py; make changes there.",
         "",
-        "use super::register::{Access, Field, Register};",
+        "use super::register::{Access, Field, Memory, Register, Word};",
         "",
         "/// What the register `layout` says if the module was made from this description.",
         f"pub const LAYOUT_HASH: u32 = 0x{layout(regs):08x};",
         "",
     ]
-    for reg in regs:
-        parts = [" ".join(part.split()).rstrip(".") for part in [reg.title, reg.desc] if part]
-        about = ". ".join(part[0].upper() + part[1:] for part in parts)
-        out.append(f"/// {about}.")
-        plain = len(reg.fields) == 1 and reg.fields[0].field_name == "value"
-        names = []
-        for field in reg.fields:
-            if not plain:
-                names.append(f"{reg.name}_{field.field_name.rstrip('_')}".upper())
-        fields = ", ".join(names) if names else rust_field(reg.fields[0])
-        text = about.replace('"', '\\"')
-        out.append(f'pub const {reg.name.upper()}: Register = Register {{ name: "{reg.name}", address: 0x{reg.address:03x}, bits: {reg.width}, '
-                   f'about: "{text}", fields: &[{fields}] }};')
-        for field, name in zip(reg.fields, names):
-            out.append(f"pub const {name}: Field = {rust_field(field)};")
+    enums = {}
+    for field in [field for reg in regs + [word for memory in mems for word in memory.words] for field in reg.fields]:
+        if field.names and field.encoding != "memory":
+            enums[field.encoding] = field.names
+    for encoding, names in enums.items():
+        out += [f"pub const {encoding}_{name}: u64 = {value};".replace(f"{encoding}_{name}", f"{encoding}_{name}".upper()) for value, name in names.items()]
         out.append("")
-    out += ["/// All of them, by address.", "pub const ALL: &[Register] = &["]
-    out += [f"    {reg.name.upper()}," for reg in sorted(regs, key=lambda reg: reg.address)]
-    out += ["];", ""]
+    for reg in regs:
+        parts = [text(part).rstrip(".") for part in [reg.title, reg.desc] if part]
+        about = ". ".join(part[0].upper() + part[1:] for part in parts)
+        consts = []
+        fields = rust_fields(consts, reg.name, reg.fields)
+        out += [
+            f"/// {about}.",
+            f'pub const {reg.name.upper()}: Register = Register {{ name: "{reg.name}", address: 0x{reg.address:03x}, bits: {reg.width}, '
+            f'about: "{about}", fields: {fields} }};',
+            *consts,
+            "",
+        ]
+    by_address = sorted(regs, key=lambda reg: reg.address)
+    for name, about, some in [
+        ("ALL", "All registers, by address", by_address),
+        ("COUNTERS", "Registers that count events, by address", [reg for reg in by_address if reg.counts]),
+    ]:
+        out += [f"/// {about}.", f"pub const {name}: &[Register] = &[", *(f"    {reg.name.upper()}," for reg in some), "];", ""]
+    for memory in mems:
+        consts = []
+        for word in memory.words:
+            fields = rust_fields(consts, word.const, word.fields)
+            if word.desc:
+                consts.append(f"/// {word.desc}.")
+            consts.append(f'pub const {word.const}: Word = Word {{ name: "{word.name}", at: {word.at}, fields: {fields} }};')
+        out += [
+            f"/// {memory.desc}.",
+            f'pub const {memory.name.upper()}: Memory = Memory {{ name: "{memory.name}", number: {memory.number}, item: "{memory.item}", '
+            f"items: {memory.items}, stride: {memory.stride}, words: &[{', '.join(word.const for word in memory.words)}] }};",
+            *consts,
+            "",
+        ]
+    out += ["/// All memories, by number.", f"pub const MEMORIES: &[Memory] = &[{', '.join(memory.name.upper() for memory in mems)}];", ""]
     return "\n".join(out)
 
 
@@ -354,10 +425,9 @@ def page(regs):
 
 def main():
     regs = with_layout(registers())
-    text = PAGE.read_text()
-    before, rest = text.split(BEGIN)
+    before, rest = PAGE.read_text().split(BEGIN)
     _, after = rest.split(END)
-    made = {SV: sv(regs), RS: rust(regs), PAGE: before + BEGIN + page(regs) + END + after}
+    made = {SV: sv(regs), RS: rust(regs, memories(regs)), PAGE: before + BEGIN + page(regs) + END + after}
     wrong = [path for path, content in made.items() if not path.exists() or path.read_text() != content]
     if "--check" in sys.argv[1:]:
         for path in wrong:
