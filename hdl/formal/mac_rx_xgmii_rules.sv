@@ -17,10 +17,7 @@ module mac_rx_xgmii_rules
     input logic [63:0] rxd_i,
     input logic [7:0]  rxc_i,
     input logic        valid_o,
-    input heard_t      beat_o,
-    input ticks_t      stamp_o,
-    input logic        half_o,
-    input logic [59:0] time_o,
+    input received_t   received_o,
     input logic [31:0] crc,
     input logic        counted,
     input logic        counted_first,
@@ -139,7 +136,7 @@ module mac_rx_xgmii_rules
     past         <= {past[2:1], now};
     crc_before   <= crc;
     valid_before <= valid_o;
-    last_before  <= beat_o.last;
+    last_before  <= received_o.beat.last;
     whole_past   <= {whole_past[3:1], whole0 || whole4};
     if (going) begin
       if (bytes != 0) none <= 1'b0;
@@ -194,11 +191,11 @@ module mac_rx_xgmii_rules
     if (begun_q) begin
       if (out.is) begin
         rule_1_comes_out : assert (valid_o);
-        rule_1_first : assert (beat_o.first == out.first);
-        rule_1_last : assert (beat_o.last == last);
-        rule_1_whole : assert (beat_o.data == out.data && beat_o.final_byte == out.final_byte);
-        rule_2_stamp : assert ({stamp_o, half_o, time_o} == when_);
-        rule_3_bad : assert (beat_o.bad == (last && (spoilt || !well || above || !enough || crc_before != CrcResidue)));
+        rule_1_first : assert (received_o.beat.first == out.first);
+        rule_1_last : assert (received_o.beat.last == last);
+        rule_1_whole : assert (received_o.beat.data == out.data && received_o.beat.final_byte == out.final_byte);
+        rule_2_stamp : assert ({received_o.stamp, received_o.half, received_o.time_} == when_);
+        rule_3_bad : assert (received_o.beat.bad == (last && (spoilt || !well || above || !enough || crc_before != CrcResidue)));
       end
       if (going) begin
         rule_3_counted : assert (counted == (bytes != 0));
@@ -206,9 +203,9 @@ module mac_rx_xgmii_rules
       end
       // Nothing else comes out: each first beat belongs to a start with a whole preamble, each other beat to
       // the one before.
-      if (valid_o && beat_o.first) rule_4_by_a_start : assert (whole_past[4] && (!valid_before || last_before));
-      if (valid_o && !beat_o.first) rule_4_in_line : assert (valid_before && !last_before);
-      if (valid_before && !last_before) rule_4_to_the_last : assert (valid_o && !beat_o.first);
+      if (valid_o && received_o.beat.first) rule_4_by_a_start : assert (whole_past[4] && (!valid_before || last_before));
+      if (valid_o && !received_o.beat.first) rule_4_in_line : assert (valid_before && !last_before);
+      if (valid_before && !last_before) rule_4_to_the_last : assert (valid_o && !received_o.beat.first);
 
       // Meaning of the registers, for any frame in the pipeline.
       assert ({in1, control1, in2, control2} == {young_data, young_control, old_data, old_control});
@@ -220,12 +217,12 @@ module mac_rx_xgmii_rules
       if (inside_q) assert (first_q == (!some_q || final_q));
       if (some_q) assert (held_q.first == (!handed_q || beat_q.last));
       if (handed_q) assert (beat_q.last || some_q);
-      if (handed_q) assert (beat_q.first == (!valid_o || beat_o.last));
-      if (valid_o) assert (beat_o.last || handed_q);
+      if (handed_q) assert (beat_q.first == (!valid_o || received_o.beat.last));
+      if (valid_o) assert (received_o.beat.last || handed_q);
       if (inside_q && first_q) assert (whole_past[1]);
       if (some_q && held_q.first) assert (whole_past[2]);
       if (handed_q && beat_q.first) assert (whole_past[3]);
-      if (valid_o && beat_o.first) assert (whole_past[4]);
+      if (valid_o && received_o.beat.first) assert (whole_past[4]);
 
       // The same for the followed frame.
       assert (!going || !ended);
@@ -269,8 +266,8 @@ module mac_rx_xgmii_rules
       if (past[3].is) assert (last == (!past[2].is) && (!last || past[3].above == above && past[3].enough == enough));
     end
 
-    cover (begun_q && out.is && last && lane4 && !beat_o.bad && out.first == 0 && enough);
-    cover (begun_q && out.is && last && !lane4 && beat_o.bad && well && enough && !spoilt);
+    cover (begun_q && out.is && last && lane4 && !received_o.beat.bad && out.first == 0 && enough);
+    cover (begun_q && out.is && last && !lane4 && received_o.beat.bad && well && enough && !spoilt);
   end
 endmodule
 

@@ -33,7 +33,7 @@ BUILD = HERE.parent / "build" / "formal"
 BIN = pathlib.Path(sys.executable).parent
 SECONDS = 240
 RUNNING = set()
-# What is installed beside this Python comes first.
+# Tools installed with this Python come first.
 os.environ["PATH"] = f"{BIN}{os.pathsep}{os.environ['PATH']}"
 SOLVER = os.environ.get("SOLVER") or "yices"
 
@@ -60,7 +60,7 @@ def parameters(table):
 
 
 def whole(proofs, name):
-    """The table of a proof, with what it has from others."""
+    """The table of a proof, with what it inherits (`like`)."""
     table = proofs[name]
     return whole(proofs, table["like"]) | table if "like" in table else table
 
@@ -74,8 +74,8 @@ def sby(task, sources):
         "mutation": ("bmc", (task.mutation or {}).get("depth", table.get("cover_depth", 20))),
     }[task.kind]
     names = " ".join(path.name for path in sources)
-    # Labels of asserts are names of cells.
-    # A module that is cut out leaves its outputs behind, and they may be anything.
+    # The labels of asserts become names of cells.
+    # The outputs of a module that is cut out may have any value.
     boxes = " ".join(f"--blackboxed-module {module}" for module in table.get("cut", []))
     cut = "\n".join(f"select -assert-any {table['top']}/t:{module}*\ndelete {table['top']}/t:{module}*" for module in table.get("cut", []))
     rules_only = f"delete t:$check r:FLAVOR=assert %i c:*{task.mutation.get('sees', 'rule_')}* %d" if task.kind == "mutation" else ""
@@ -101,7 +101,7 @@ prep -top {table["top"]}
 
 
 def cone(task, sources):
-    """The yosys script of a proof that no path joins `never` with `outputs`."""
+    """The yosys script that proves that no path leads from `never` to `outputs`."""
     table = task.table
     wires = lambda names: " ".join(f"w:{name}" for name in names) + " %u" * (len(names) - 1)
     lines = [
@@ -160,8 +160,8 @@ def prove_twins(task, folder, sources):
 
 
 def call(command, folder):
-    """Runs a tool with all that it starts: what it said, and the CPU time of all. Each process may use SECONDS of CPU time, so a machine that
-    is busy with other things makes no proof fail."""
+    """Runs a tool. Returns its status, its output, and the CPU time of all its processes. Each process may use SECONDS of CPU time, so that a busy
+    machine makes no proof fail."""
     limited = ["sh", "-c", f'ulimit -t {SECONDS}; exec "$@"', "sh", *map(str, command)]
     process = subprocess.Popen(limited, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, process_group=0)
     RUNNING.add(process)
@@ -175,7 +175,7 @@ def call(command, folder):
 
 
 def stop(*_):
-    """Leaves no solver behind."""
+    """Ends all solvers."""
     for process in list(RUNNING):
         os.killpg(process.pid, signal.SIGTERM)
     os._exit(1)
@@ -191,7 +191,7 @@ def prove_cone(task, folder, sources):
 
 
 def run(task):
-    """(task, as it should be, what happened, seconds of CPU time)"""
+    """(task, passed, outcome, seconds of CPU time)"""
     folder = task.folder
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "sources").mkdir(parents=True)
@@ -225,7 +225,7 @@ def run(task):
 
 
 def why(task):
-    """The lines of a log that say why it is not as it should be."""
+    """The lines of the log that explain a failure."""
     log = task.folder / "log"
     if not log.exists():
         return ""
@@ -234,7 +234,7 @@ def why(task):
 
 
 def broken_rule(task):
-    """The first rule that failed, without where it is bound."""
+    """The first rule that failed, without the path of its instance."""
     found = re.search(r"Assert failed in \S+: (\S+)", (task.folder / "log").read_text())
     return found[1].split(".", 1)[-1] if found else "the comparison"
 
@@ -273,7 +273,7 @@ def main():
             print(f"{'ok   ' if right else 'WRONG'} {task.proof:24} {task.name:60} {said:32} {seconds:6.1f} s", flush=True)
             if not right:
                 print(why(task))
-    # In the words of cargo, so that who adds up tests need not know what these are.
+    # In the format of cargo, so that totals can be added up.
     print(
         f"\ntest result: {'FAILED' if wrong else 'ok'}. {len(tasks) - wrong} passed; {wrong} failed; "
         f"finished in {time.monotonic() - began:.0f} s, {used:.0f} s of CPU time"

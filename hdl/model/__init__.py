@@ -1,1 +1,1 @@
-"""Plain Python models of the hardware modules: what they shall do, in the shortest words, with exact integers."""
+"""Python models of what the hardware modules must do, with exact integers."""

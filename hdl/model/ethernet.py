@@ -1,4 +1,4 @@
-"""Ethernet, IPv4, UDP and TCP, as far as the modules know them. CRC-32 is zlib's, which nobody here wrote."""
+"""Ethernet, IPv4, UDP and TCP, as far as the modules know them. CRC-32 is that of zlib, independent of the design."""
 
 import struct
 import zlib

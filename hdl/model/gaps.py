@@ -1,4 +1,4 @@
-"""Due times of a fractional gap: the formula, without a sum of rounded steps."""
+"""Due times of a fractional gap, by the formula instead of by adding rounded steps."""
 
 
 def due(n, whole, numerator, denominator):

@@ -1,6 +1,6 @@
-"""What the generator shall send: frames put together from values, with checksums over the whole of them, never updated.
+"""The frames that the generator must send, assembled from values, with checksums computed over whole frames.
 
-The words that the host writes are made here too, by the definition in generator_pkg.sv.
+Also makes the words that the host writes, as generator_pkg.sv defines them.
 """
 
 import dataclasses
@@ -53,7 +53,7 @@ class Field:
         return [self.templates, flags, self.first, self.last, self.step, begin]
 
     def values(self, listed):
-        """The values of one frame after the other that has this field."""
+        """The field's value in each frame that has it, one after the other."""
         state = self.first if self.begin is None else self.begin
         while True:
             if self.mode == Mode.RANDOM:
@@ -66,7 +66,7 @@ class Field:
 
 @dataclasses.dataclass
 class Template:
-    stored: bytes  # whole beats, with zeros in all that varies; without lengths and checksums
+    stored: bytes  # whole beats, with zeros for varying fields, lengths and checksums
     length: int
     protocol: int | None = None  # 17 UDP, 6 TCP, None: no checksums, no lengths
     signature_at: int | None = None  # bytes
@@ -106,7 +106,7 @@ class Plan:
     sequences: dict = dataclasses.field(default_factory=dict)
 
     def writes(self):
-        """(memory, address, data) of everything."""
+        """(memory, address, data) of all words."""
         beat = 0
         for n, template in enumerate(self.templates):
             for half in range(len(template.stored) // 4):
@@ -127,7 +127,7 @@ class Plan:
             yield Memory.STREAMS, stream, self.sequences.get(stream, 0)
 
     def expected(self):
-        """The frames, without FCS, with zeros in what is written into their signatures as they leave."""
+        """The frames without FCS. The parts of signatures that are written at departure are zeros."""
         values = [field.values(self.listed) for field in self.fields]
         sequences = {stream: self.sequences.get(stream, 0) for stream in range(32)}
         for n in range(self.frames):
@@ -155,7 +155,7 @@ class Plan:
                 at = template.sum_at()
                 counted = bytearray(frame)
                 if template.signature_at is not None:
-                    # However it is written, its halfwords add up to the same.
+                    # The sum of a signature does not depend on its contents.
                     counted[template.signature_at : template.signature_at + LENGTH] = SUM.to_bytes(LENGTH, "big")
                 frame[at : at + 2] = struct.pack(">H", checksum(pseudo + bytes(counted[34:])) or 0xFFFF)
             yield bytes(frame)
@@ -166,5 +166,5 @@ class Plan:
 
 
 def even_gaps(frames, whole, numerator, denominator):
-    """The gaps of the accumulator: differences of the formula."""
+    """The gaps of the accumulator, as differences of the formula."""
     return [due(n + 1, whole, numerator, denominator) - due(n, whole, numerator, denominator) for n in range(frames)]

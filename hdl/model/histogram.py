@@ -1,4 +1,4 @@
-"""Which bin a value falls in."""
+"""The bin of a value."""
 
 
 def bin_of(value):

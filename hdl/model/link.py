@@ -1,4 +1,4 @@
-"""The language between host and module (docs/fpga-reference.md), written from the page and not from the design."""
+"""The protocol between host and module, written after docs/fpga-reference.md, independently of the design."""
 
 import dataclasses
 import enum
@@ -48,7 +48,7 @@ class Message:
     value: int = 0
     body: bytes = b""
     version: int = VERSION
-    length: int | None = None  # what the header says, if it is not true
+    length: int | None = None  # in the header, if not that of the body
     source: bytes = bytes.fromhex("020000000099")
     target: bytes = MODULE
 
@@ -80,7 +80,7 @@ def registers(pairs):
 
 
 def leaving(reckoned, signature_at=None):
-    """The detail of a frame: what its departure is reckoned from, and where its signature is, in bytes."""
+    """The detail of a frame: the reference of its departure, and the place of its signature, in bytes."""
     return int(reckoned) | (0 if signature_at is None else 1 << 8 | signature_at // 2 << 16)
 
 
@@ -96,7 +96,7 @@ class Answers:
         self.accepted = []
 
     def to(self, message):
-        """(kind, number, detail, value or None) of each answer."""
+        """The answers to a message, each as (kind, number, detail, value or None)."""
         out = []
         why, value = self.wrong(message)
         lost = message.version == VERSION and message.kind != Kind.HELLO and self.expected not in (None, message.number)

@@ -1,4 +1,4 @@
-"""The packed structs of tare_pkg as integers, in the order in which SystemVerilog packs them: the first member is the highest."""
+"""Frames, beats and departures as the packed structs of tare_pkg: integers whose highest bits are the first member."""
 
 import dataclasses
 import enum

@@ -19,12 +19,12 @@ class Signature:
     def bytes(self):
         head = self.sequence.to_bytes(5, "big") + bytes([self.stream]) + min(self.late, 0xFFFF).to_bytes(2, "big")
         head += (VERSION << 60 | self.sent).to_bytes(8, "big")
-        # The check that makes the sum of all halfwords SUM: what is missing, modulo 65 535, and 0 rather than 65 535.
+        # The check makes the ones' complement sum of all halfwords SUM. It is 0 rather than 65 535.
         return head + ((SUM - partial(head)) % 0xFFFF).to_bytes(2, "big")
 
     @classmethod
     def read(cls, data):
-        """None if it is none."""
+        """None if these bytes are no signature."""
         data = bytes(data[:LENGTH])
         if len(data) < LENGTH or data[8] >> 4 != VERSION or partial(data) != SUM:
             return None

@@ -1,7 +1,7 @@
-"""Generates what follows from the description of the registers.
+"""Generates what follows from the description of the registers and of the generator's memories.
 
-    python regs.py            writes rtl/registers.sv, crates/port/src/fpga/registers.rs and the table in
-                              docs/fpga-reference.md
+    python regs.py            writes rtl/registers_pkg.sv, rtl/registers.sv, crates/port/src/fpga/registers.rs and
+                              the table in docs/fpga-reference.md
     python regs.py --check    lists those that are out of date, and exits with status 1 if there are any
 
 The generator is our own because the module needs only four kinds of fields, and reads that take two cycles so that
@@ -14,23 +14,35 @@ import sys
 import textwrap
 
 from systemrdl import RDLCompileError, RDLCompiler
-from systemrdl.node import RegNode
+from systemrdl.node import RegfileNode, RegNode
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+PKG = HERE.parent / "rtl" / "registers_pkg.sv"
 SV = HERE.parent / "rtl" / "registers.sv"
 RS = ROOT / "crates" / "port" / "src" / "fpga" / "registers.rs"
 PAGE = ROOT / "docs" / "fpga-reference.md"
 BEGIN, END = "<!-- registers -->\n", "<!-- /registers -->\n"
 PAGE_WIDTH = 112
+# Types of the sources for values that have names.
+SV_ENUMS = {"from": "from_e", "memory": "memory_e"}
+SV_KEYWORDS = {"time"}
 
 
 class Field:
     def __init__(self, node, reg):
         self.reg, self.low, self.high, self.width = reg, node.low, node.high, node.width
         self.field_name = node.inst_name
+        self.name = reg.name if node.inst_name == "value" else f"{reg.name}_{node.inst_name.rstrip('_')}"
         self.desc = node.get_property("desc") or ""
+        encoding = node.get_property("encode")
+        self.encoding = encoding and encoding.type_name
+        self.names = {each.value: each.name for each in encoding or []}
+        self.desc = self.desc.replace("{values}", ", ".join(f"{value} {name}" for value, name in self.names.items()))
         self.unit = node.get_property("unit", default=None)
+        # What the host may write.
+        self.least = node.get_property("least", default=min(self.names, default=0))
+        self.most = node.get_property("most", default=max(self.names, default=(1 << self.width) - 1))
         self.reset = node.get_property("reset", default=0) or 0
         if node.get_property("singlepulse") or node.get_property("swmod"):
             self.kind = "pulse"
@@ -38,22 +50,37 @@ class Field:
             self.kind = "setting"
         else:
             self.kind = "value" if node.is_hw_writable else "constant"
-        name = reg.name if node.inst_name == "value" else f"{reg.name}_{node.inst_name.rstrip('_')}"
-        self.name = name
+        plain = node.inst_name == "value"
+        # Where it is in the structs of registers_pkg.sv: the group, the register if it is one of several, the member.
+        group = node.get_property("group", default=None)
+        self.group = reg.group if group is None else group
+        index = getattr(reg, "index", "")
+        own = reg.array if plain or not self.group else node.inst_name
+        member = own if plain or self.group else f"{own}_{node.inst_name}"
+        member = node.inst_name if index else member.removeprefix(f"{self.group}_")
+        self.member = f"{member}_" if member in SV_KEYWORDS else member
+        self.holder = reg.array if index else ""
+        holder = f"{self.holder}[{index}]" if index else ""
+        self.path = ".".join(part for part in (self.group, holder, self.member) if part)
+        self.sv_type = SV_ENUMS.get(self.encoding, f"logic [{self.width - 1}:0]" if self.width > 1 else "logic")
 
-    def port(self):
-        if self.kind == "constant":
-            return None
-        direction, tail = ("input ", "i") if self.kind == "value" else ("output", "o")
-        width = f"[{self.width - 1}:0] " if self.width > 1 else ""
-        return f"    {direction} logic {width}{self.name}_{tail}"
+    def source(self):
+        """Of what is read: the value in the structs."""
+        return f"values_i.{self.path}"
+
+    def target(self):
+        return f"settings_o.{self.path}"
+
+    def cast(self, value):
+        return f"{self.sv_type}'({value})" if self.encoding in SV_ENUMS else value
 
 
 class Reg:
     def __init__(self, node: RegNode):
-        index = "".join(f"{i}" for i in node.current_idx or [])
+        self.index = "".join(f"{i}" for i in node.current_idx or [])
         self.array = node.inst_name
-        self.name = node.inst_name + index
+        self.name = node.inst_name + self.index
+        self.group = node.get_property("group", default="")
         self.title = node.get_property("name")
         self.desc = node.get_property("desc") or ""
         self.address = node.absolute_address
@@ -62,17 +89,48 @@ class Reg:
         self.external = node.external
         # Its halves are of one cycle by themselves.
         self.steady = node.get_property("steady", default=False)
+        self.counts = node.get_property("counts", default=False)
         self.fields = [Field(field, self) for field in node.fields()]
 
 
-def registers():
+class Memory:
+    """A memory of the generator: a list of items, each of one word or of eight."""
+
+    def __init__(self, node: RegfileNode, number):
+        self.name, self.number, self.desc = node.inst_name, number, node.get_property("desc").rstrip(".")
+        self.item = node.get_property("name", default="")
+        self.items, self.stride = node.array_dimensions[0], node.array_stride // 4
+        self.words = [Word(reg, self) for reg in node.registers()]
+
+
+class Word:
+    def __init__(self, node: RegNode, memory):
+        self.name, self.at = node.inst_name, node.raw_address_offset // 4
+        self.array, self.group = self.name, ""
+        self.const = f"{memory.name}_{self.name}".upper()
+        self.desc = (node.get_property("desc") or "").rstrip(".")
+        self.fields = [Field(field, self) for field in node.fields()]
+
+
+def described(top):
+    """An address map of the description."""
     compiler = RDLCompiler()
     try:
         compiler.compile_file(str(HERE / "module.rdl"))
-        top = compiler.elaborate().top
+        return compiler.elaborate(top).top
     except RDLCompileError:
-        sys.exit("hdl/regs/module.rdl is no description of registers, and nothing was made of it: what is wrong, and where, stands above")
-    return [Reg(node) for node in top.descendants(unroll=True) if isinstance(node, RegNode)]
+        sys.exit("hdl/regs/module.rdl is not valid, so nothing was generated; the errors are above")
+
+
+def registers():
+    return [Reg(node) for node in described("module").descendants(unroll=True) if isinstance(node, RegNode)]
+
+
+def memories(regs):
+    """In the order of their numbers, which the register `memory` gives them."""
+    numbers = {name: number for number, name in next(reg for reg in regs if reg.name == "memory").fields[0].names.items()}
+    nodes = [node for node in described("memories").children() if isinstance(node, RegfileNode)]
+    return sorted((Memory(node, numbers.pop(node.inst_name)) for node in nodes), key=lambda memory: memory.number)
 
 
 def places(regs, *kinds):
@@ -90,9 +148,89 @@ def constant(regs, name):
     return f"32'h{next(reg for reg in regs if reg.name == name).fields[0].reset:08x}"
 
 
+def structs(regs, name, kinds):
+    """The struct of all fields of these kinds, after those of its groups."""
+    out, members, groups = [], [], {}
+    for reg in regs:
+        for field in reg.fields:
+            if field.kind in kinds:
+                (groups.setdefault(field.group, []) if field.group else members).append(field)
+
+    def struct(name, fields):
+        lines, seen = [], set()
+        for field in fields:
+            if field.holder:
+                if field.holder not in seen:
+                    own = [other for other in fields if other.holder == field.holder]
+                    first = [other for other in own if other.reg is field.reg]
+                    struct(f"{field.holder}_t", [NoHolder(other) for other in first])
+                    lines.append(f"    {field.holder}_t [{len(own) // len(first) - 1}:0] {field.holder};")
+                    seen.add(field.holder)
+                continue
+            lines.append(f"    {field.sv_type} {field.member};")
+            if field.kind == "pulse" and field.width > 1:
+                lines.append(f"    logic {field.member}_write;")
+        out.append(f"  typedef struct packed {{\n" + "\n".join(lines) + f"\n  }} {name};\n")
+
+    for group, fields in groups.items():
+        struct(f"{group}_t", fields)
+    struct(name, [NoHolder(field) for field in members] + [Nested(group) for group in groups])
+    return "\n".join(out)
+
+
+class NoHolder:
+    """A field as a direct member of a struct."""
+
+    def __init__(self, field):
+        self.holder, self.sv_type, self.member, self.kind, self.width = "", field.sv_type, field.member, field.kind, field.width
+
+
+class Nested:
+    """A group as a member."""
+
+    def __init__(self, group):
+        self.holder, self.sv_type, self.member, self.kind, self.width = "", f"{group}_t", group, "group", 1
+
+
+def package(regs):
+    regs = [reg for reg in regs if not reg.external]
+    return f"""// Generated from regs/module.rdl by regs/regs.py; make changes there.
+//
+// What the host writes (settings_t) and reads (values_t) through registers, with a struct for each group of
+// fields. The meaning of each field is in docs/fpga-reference.md.
+package registers_pkg;
+  import tare_pkg::*;
+  import generator_pkg::*;
+
+  // Constants, for the answer to hello.
+  localparam logic [31:0] Magic = {constant(regs, "magic")};
+  localparam logic [31:0] Layout = {constant(regs, "layout")};
+
+  // A read or a write. Addresses are in bytes.
+  typedef struct packed {{
+    logic        write;
+    logic        read;
+    logic [12:0] address;
+    logic [31:0] data;
+  }} register_ask_t;
+
+  // `valid` marks the answer to a read. `unknown` is also valid one cycle after a write: the address cannot be
+  // read, or written.
+  typedef struct packed {{
+    logic        valid;
+    logic        unknown;
+    logic [31:0] data;
+  }} register_answer_t;
+
+{structs(regs, "settings_t", ("pulse", "setting"))}
+{structs(regs, "values_t", ("value",))}
+endpackage
+"""
+
+
 def sv(regs):
     regs = [reg for reg in regs if not reg.external]
-    ports, state, reset, write, reads = [], [], [], [], []
+    state, reset, write, reads = [], [], [], []
     for reg in regs:
         for half in range(reg.width // 32):
             terms = []
@@ -102,7 +240,7 @@ def sv(regs):
                 low, high = max(field.low, 32 * half), min(field.high, 32 * half + 31)
                 if low > high:
                     continue
-                source = {"constant": f"{field.width}'h{field.reset:x}", "value": f"{field.name}_i"}[field.kind]
+                source = {"constant": f"{field.width}'h{field.reset:x}", "value": field.source()}[field.kind]
                 if field.width > 1 and field.kind != "constant":
                     source += f"[{high - field.low}:{low - field.low}]"
                 elif field.kind == "constant":
@@ -120,20 +258,19 @@ def sv(regs):
                 word = "{" + ", ".join(parts) + "}" if len(parts) > 1 else parts[0]
                 reads.append((reg, half, word))
         for field in reg.fields:
-            if field.port():
-                ports.append(field.port())
-            if field.kind in ("pulse", "setting") and field.field_name != "":
-                reset.append(f"      {field.name}_o <= {field.width}'h{field.reset:x};")
+            if field.kind == "setting" or (field.kind == "pulse" and field.width == 1):
+                value = f"{field.width}'h{field.reset:x}"
+                reset.append(f"      {field.target()} <= {field.cast(value)};")
             if field.kind == "pulse" and field.width == 1:
-                state.append(f"    {field.name}_o <= 1'b0;")
+                state.append(f"    {field.target()} <= 1'b0;")
             if field.kind == "setting" or (field.kind == "pulse" and field.width == 1):
                 for half in range(reg.width // 32):
                     low, high = max(field.low, 32 * half), min(field.high, 32 * half + 31)
                     if low > high:
                         continue
-                    target = f"{field.name}_o" + (f"[{high - field.low}:{low - field.low}]" if field.width > 32 else "")
+                    target = field.target() + (f"[{high - field.low}:{low - field.low}]" if field.width > 32 else "")
                     data = f"data_q[{high - 32 * half}:{low - 32 * half}]" if high > low else f"data_q[{low - 32 * half}]"
-                    write.append(f"11'h{(reg.address + 4 * half) >> 2:03x}: {target} <= {data};")
+                    write.append(f"11'h{(reg.address + 4 * half) >> 2:03x}: {target} <= {field.cast(data)};")
     # Several fields of one register are one item of the case.
     by_item = {}
     for line in write:
@@ -143,7 +280,7 @@ def sv(regs):
         f"    if (hit_q[{at}]) {rests[0]}" if len(rests) == 1 else f"    if (hit_q[{at}]) begin\n" + "\n".join(f"      {r}" for r in rests) + "\n    end"
         for at, (_, rests) in enumerate(sorted(by_item.items()))
     )
-    hits = "\n".join(f"    hit_q[{at}] <= write_i && word == {item};" for at, item in enumerate(sorted(by_item)))
+    hits = "\n".join(f"    hit_q[{at}] <= ask_i.write && word == {item};" for at, item in enumerate(sorted(by_item)))
     groups = {}
     for reg, half, word in reads:
         groups.setdefault((reg.address + 4 * half) >> 5, []).append((reg, half, word))
@@ -160,34 +297,32 @@ def sv(regs):
     for reg in regs:
         if reg.width == 64 and not reg.steady and all(field.kind == "value" for field in reg.fields):
             field = reg.fields[0]
-            shadows.append(f"        11'h{reg.address >> 2:03x}: high_q <= 32'({field.name}_i[{field.width - 1}:32]);")
+            shadows.append(f"        11'h{reg.address >> 2:03x}: high_q <= 32'({field.source()}[{field.width - 1}:32]);")
     data_field = [field for reg in regs for field in reg.fields if field.kind == "pulse" and field.width > 1]
-    strobes = [f"    {field.name}_write_o <= write_i && word == 11'h{field.reg.address >> 2:03x};\n    {field.name}_o <= data_i{'' if field.width == 32 else f'[{field.width - 1}:0]'};" for field in data_field]
-    strobe_ports = [f"    output logic {field.name}_write_o" for field in data_field]
-    reset = [line for line in reset if not any(f"{field.name}_o " in line for field in data_field)]
+    strobes = [
+        f"    {field.target()}_write <= ask_i.write && word == 11'h{field.reg.address >> 2:03x};\n"
+        f"    {field.target()} <= ask_i.data{'' if field.width == 32 else f'[{field.width - 1}:0]'};"
+        for field in data_field
+    ]
     return f"""// Generated from regs/module.rdl by regs/regs.py; make changes there.
 //
 // A write takes effect two cycles later. The answer to a read comes three cycles after it, one read at a time.
 // For 64-bit registers that the core writes, reading the low half latches the high half for the next read.
 //
-// `unknown_o` is valid one cycle after a read or a write and holds until the next. It is high if the address
-// cannot be read, or written.
-module registers (
-    input  logic clk_i,
-    input  logic rst_ni,
-    input  logic write_i,
-    input  logic read_i,
-    input  logic [12:0] address_i,  // in bytes
-    input  logic [31:0] data_i,
-    output logic read_valid_o,
-    output logic [31:0] data_o,
-    output logic unknown_o,
-    // Constants for the answer to hello.
-    output logic [31:0] magic_o,
-    output logic [31:0] layout_o,
-{("," + chr(10)).join(ports + strobe_ports)}
+// `unknown` holds until the next read or write.
+module registers
+  import tare_pkg::*;
+  import generator_pkg::*;
+  import registers_pkg::*;
+(
+    input  logic             clk_i,
+    input  logic             rst_ni,
+    input  register_ask_t    ask_i,
+    output register_answer_t answer_o,
+    output settings_t        settings_o,
+    input  values_t          values_i
 );
-  wire [10:0] word = address_i[12:2];
+  wire [10:0] word = ask_i.address[12:2];
   logic [10:0] word_q;  // the word to read
   logic [2:0] reading_q;
   logic [31:0] high_q;
@@ -204,7 +339,7 @@ module registers (
   always_ff @(posedge clk_i) begin
 {chr(10).join(state)}
 {chr(10).join(strobes)}
-    data_q <= data_i;
+    data_q <= ask_i.data;
 {hits}
 {cases}
     if (!rst_ni) begin
@@ -212,9 +347,6 @@ module registers (
 {chr(10).join(reset)}
     end
   end
-
-  assign magic_o  = {constant(regs, "magic")};
-  assign layout_o = {constant(regs, "layout")};
 
   logic readable, writable;
   always_comb begin
@@ -230,11 +362,11 @@ module registers (
 
   // The address is stable until the answer.
   logic readable_q, writable_q, wrote_q;
-  assign unknown_o = wrote_q ? !writable_q : !readable_q;
+  assign answer_o.unknown = wrote_q ? !writable_q : !readable_q;
   always_ff @(posedge clk_i) begin
     readable_q <= readable;
     writable_q <= writable;
-    wrote_q    <= write_i || (wrote_q && !read_i);
+    wrote_q    <= ask_i.write || (wrote_q && !ask_i.read);
   end
 
   // Reading: select within groups of eight words first, then combine the groups.
@@ -249,12 +381,12 @@ module registers (
     if (reading_q[0]) begin
 {textwrap.indent(chr(10).join(read), '  ')}
     end
-    data_o       <= any_group;
-    reading_q    <= {{reading_q[1:0], read_i}};
-    read_valid_o <= reading_q[1];
+    answer_o.data  <= any_group;
+    answer_o.valid <= reading_q[1];
+    reading_q      <= {{reading_q[1:0], ask_i.read}};
     if (!rst_ni) begin
-      reading_q    <= '0;
-      read_valid_o <= 1'b0;
+      reading_q      <= '0;
+      answer_o.valid <= 1'b0;
     end
   end
 endmodule
@@ -278,41 +410,75 @@ def with_layout(regs):
 ACCESS = {"constant": "Constant", "value": "Value", "setting": "Setting", "pulse": "Command"}
 
 
+def text(words):
+    return " ".join(words.split()).replace('"', '\\"')
+
+
 def rust_field(field):
-    about = " ".join(field.desc.split()).replace('"', '\\"')
     return (f'Field {{ name: "{field.field_name.rstrip("_")}", low: {field.low}, width: {field.width}, access: Access::{ACCESS[field.kind]}, '
-            f'unit: "{field.unit or ""}", about: "{about}" }}')
+            f'unit: "{field.unit or ""}", about: "{text(field.desc)}", reset: {field.reset}, least: {field.least}, most: {field.most} }}')
 
 
-def rust(regs):
+def rust_fields(out, prefix, fields):
+    """The fields as a Rust slice. Those with a name are constants of their own, which go to `out`."""
+    if len(fields) == 1 and fields[0].field_name == "value":
+        return f"&[{rust_field(fields[0])}]"
+    names = [f"{prefix}_{field.field_name.rstrip('_')}".upper() for field in fields]
+    out += [f"pub const {name}: Field = {rust_field(field)};" for field, name in zip(fields, names)]
+    return f"&[{', '.join(names)}]"
+
+
+def rust(regs, mems):
     out = [
-        "//! The registers of the FPGA module. Made from hdl/regs/module.rdl by hdl/regs/regs.py; changes belong there.",
+        "//! The registers of the FPGA module and the memories of its generator. Generated from hdl/regs/module.rdl by",
+        "//! hdl/regs/regs.py; make changes there.",
         "",
-        "use super::register::{Access, Field, Register};",
+        "use super::register::{Access, Field, Memory, Register, Word};",
         "",
         "/// What the register `layout` says if the module was made from this description.",
         f"pub const LAYOUT_HASH: u32 = 0x{layout(regs):08x};",
         "",
     ]
-    for reg in regs:
-        parts = [" ".join(part.split()).rstrip(".") for part in [reg.title, reg.desc] if part]
-        about = ". ".join(part[0].upper() + part[1:] for part in parts)
-        out.append(f"/// {about}.")
-        plain = len(reg.fields) == 1 and reg.fields[0].field_name == "value"
-        names = []
-        for field in reg.fields:
-            if not plain:
-                names.append(f"{reg.name}_{field.field_name.rstrip('_')}".upper())
-        fields = ", ".join(names) if names else rust_field(reg.fields[0])
-        text = about.replace('"', '\\"')
-        out.append(f'pub const {reg.name.upper()}: Register = Register {{ name: "{reg.name}", address: 0x{reg.address:03x}, bits: {reg.width}, '
-                   f'about: "{text}", fields: &[{fields}] }};')
-        for field, name in zip(reg.fields, names):
-            out.append(f"pub const {name}: Field = {rust_field(field)};")
+    enums = {}
+    for field in [field for reg in regs + [word for memory in mems for word in memory.words] for field in reg.fields]:
+        if field.names and field.encoding != "memory":
+            enums[field.encoding] = field.names
+    for encoding, names in enums.items():
+        out += [f"pub const {encoding}_{name}: u64 = {value};".replace(f"{encoding}_{name}", f"{encoding}_{name}".upper()) for value, name in names.items()]
         out.append("")
-    out += ["/// All of them, by address.", "pub const ALL: &[Register] = &["]
-    out += [f"    {reg.name.upper()}," for reg in sorted(regs, key=lambda reg: reg.address)]
-    out += ["];", ""]
+    for reg in regs:
+        parts = [text(part).rstrip(".") for part in [reg.title, reg.desc] if part]
+        about = ". ".join(part[0].upper() + part[1:] for part in parts)
+        consts = []
+        fields = rust_fields(consts, reg.name, reg.fields)
+        out += [
+            f"/// {about}.",
+            f'pub const {reg.name.upper()}: Register = Register {{ name: "{reg.name}", address: 0x{reg.address:03x}, bits: {reg.width}, '
+            f'about: "{about}", fields: {fields} }};',
+            *consts,
+            "",
+        ]
+    by_address = sorted(regs, key=lambda reg: reg.address)
+    for name, about, some in [
+        ("ALL", "All registers, by address", by_address),
+        ("COUNTERS", "Registers that count events, by address", [reg for reg in by_address if reg.counts]),
+    ]:
+        out += [f"/// {about}.", f"pub const {name}: &[Register] = &[", *(f"    {reg.name.upper()}," for reg in some), "];", ""]
+    for memory in mems:
+        consts = []
+        for word in memory.words:
+            fields = rust_fields(consts, word.const, word.fields)
+            if word.desc:
+                consts.append(f"/// {word.desc}.")
+            consts.append(f'pub const {word.const}: Word = Word {{ name: "{word.name}", at: {word.at}, fields: {fields} }};')
+        out += [
+            f"/// {memory.desc}.",
+            f'pub const {memory.name.upper()}: Memory = Memory {{ name: "{memory.name}", number: {memory.number}, item: "{memory.item}", '
+            f"items: {memory.items}, stride: {memory.stride}, words: &[{', '.join(word.const for word in memory.words)}] }};",
+            *consts,
+            "",
+        ]
+    out += ["/// All memories, by number.", f"pub const MEMORIES: &[Memory] = &[{', '.join(memory.name.upper() for memory in mems)}];", ""]
     return "\n".join(out)
 
 
@@ -354,10 +520,9 @@ def page(regs):
 
 def main():
     regs = with_layout(registers())
-    text = PAGE.read_text()
-    before, rest = text.split(BEGIN)
+    before, rest = PAGE.read_text().split(BEGIN)
     _, after = rest.split(END)
-    made = {SV: sv(regs), RS: rust(regs), PAGE: before + BEGIN + page(regs) + END + after}
+    made = {PKG: package(regs), SV: sv(regs), RS: rust(regs, memories(regs)), PAGE: before + BEGIN + page(regs) + END + after}
     wrong = [path for path, content in made.items() if not path.exists() or path.read_text() != content]
     if "--check" in sys.argv[1:]:
         for path in wrong:

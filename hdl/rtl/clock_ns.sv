@@ -2,9 +2,9 @@
 // clock. It stamps what is reported to the host. It moves no departure, as departures use ticks, which cannot
 // be set.
 //
-// Each cycle adds `increment`, which is 8.0 ns at 125 MHz; one unit of its fraction is 2^-32 ns per cycle, or
-// 29 in 10^12. `set` sets the time to a value; `step` adds a signed number of nanoseconds once. `capture`
-// latches time and tick of the same cycle. The host reads its own clock before and after a capture and takes
+// Each cycle adds an increment (`ns_whole`, `ns_fraction`), which is 8.0 ns at 125 MHz; one unit of its
+// fraction is 2^-32 ns per cycle, or 29 in 10^12. `ns_set` sets the time to `ns_value`; `ns_step` adds that
+// value, signed, once. `capture` latches time and tick of the same cycle. The host reads its own clock before and after a capture and takes
 // the middle, which tells it which tick belongs to which time.
 //
 //   time (64.32) ◄── + increment (8.32)        low half; the carry reaches the high half one cycle later
@@ -18,20 +18,15 @@
 //   2 a capture latches time and tick of one cycle.
 module clock_ns
   import tare_pkg::*;
+  import registers_pkg::*;
 (
     input  logic        clk_i,
     input  logic        rst_ni,
     input  ticks_t      now_i,
-    input  logic [7:0]  whole_i,     // increment: nanoseconds
-    input  logic [31:0] fraction_i,  // 2^-32 nanoseconds
-    input  logic        set_i,
-    input  logic        step_i,
-    input  logic [63:0] value_i,     // value to set, or signed value to add
-    input  logic        capture_i,
+    input  clock_t      clock_i,
     output logic [63:0] time_o,
     output logic [31:0] time_fraction_o,
-    output logic [63:0] captured_time_o,
-    output ticks_t      captured_tick_o
+    output captured_t   captured_o
 );
   // The amount to add: the increment, plus a step in the cycle after it was requested.
   logic [63:0] add_low_q;
@@ -47,23 +42,21 @@ module clock_ns
   wire [64:0] low_d = {1'b0, low_q} + {1'b0, add_low_q};
 
   always_ff @(posedge clk_i) begin
-    {add_high_q, add_low_q} <= {56'b0, whole_i, fraction_i} + (step_i ? {value_i, 32'b0} : '0);
+    {add_high_q, add_low_q} <= {56'b0, clock_i.ns_whole, clock_i.ns_fraction}
+        + (clock_i.ns_step ? {clock_i.ns_value, 32'b0} : '0);
     // First cycle: the low half.
     low_q      <= low_d[63:0];
     carry_q    <= low_d[64];
     high_add_q <= add_high_q;
-    set_q      <= set_i;
-    set_high_q <= value_i[63:32];
-    if (set_i) low_q <= {value_i[31:0], 32'b0};
+    set_q      <= clock_i.ns_set;
+    set_high_q <= clock_i.ns_value[63:32];
+    if (clock_i.ns_set) low_q <= {clock_i.ns_value[31:0], 32'b0};
     // Second cycle: the high half. The low half is delayed to match it.
     low_old_q <= low_q;
     high_q    <= set_q ? set_high_q : high_q + high_add_q + 32'(carry_q);
     now1_q    <= now_i;
     now2_q    <= now1_q;
-    if (capture_i) begin
-      captured_time_o <= time_o;
-      captured_tick_o <= now2_q;
-    end
+    if (clock_i.capture) captured_o <= '{time_: time_o, tick: now2_q};
     if (!rst_ni) begin
       add_low_q  <= '0;
       add_high_q <= '0;

@@ -8,103 +8,67 @@
 //
 //   wire ──► mac_rx_gmii ──► receive
 //
-// `live_i` selects the source. A change takes effect when everything that the previous source produced has
-// gone. `forget_i` ends the generator's run; the next rising edge of `run_i` starts a new one.
+// `control_i.live` selects the source. A change takes effect when everything that the previous source produced
+// has gone. `forget` ends the generator's run; the next rising edge of `run` starts a new one.
 module core
   import tare_pkg::*;
   import generator_pkg::*;
   import receive_pkg::*;
+  import registers_pkg::*;
 #(
     parameter int unsigned StoredBeats = 4096,
-    parameter int unsigned QueueBeats  = 2048,
     parameter int unsigned QueueFrames = 512,
     parameter bit          Xgmii       = 1'b0,  // 10 Gb/s
-    localparam int unsigned Lanes = Xgmii ? 8 : 1,
-    localparam int unsigned CreditWidth = $clog2(QueueBeats + 1)
+    localparam int unsigned Lanes = Xgmii ? 8 : 1
 ) (
-    input  logic        clk_i,
-    input  logic        rst_ni,
+    input  logic               clk_i,
+    input  logic               rst_ni,
     // Wire. txc and rxc belong to XGMII; enable, valid and error belong to GMII.
     output logic [8*Lanes-1:0] txd_o,
-    output logic [Lanes-1:0] txc_o,
-    output logic        tx_en_o,
-    output logic        tx_er_o,
+    output logic [Lanes-1:0]   txc_o,
+    output logic               tx_en_o,
+    output logic               tx_er_o,
     input  logic [8*Lanes-1:0] rxd_i,
-    input  logic [Lanes-1:0] rxc_i,
-    input  logic        rx_dv_i,
-    input  logic        rx_er_i,
-    // Transmitting.
-    input  logic        live_i,
-    input  logic        forget_i,
-    output logic        forget_busy_o,
-    output logic        forget_done_o,
-    output logic [31:0] forgotten_o,
-    // Generator.
-    input  logic        run_i,
-    output logic        idle_o,
-    input  logic        gaps_from_list_i,
-    input  from_e       from_i,
-    input  from_e       first_from_i,
-    input  ticks_t      first_time_i,
-    input  logic [11:0] last_entry_i,
-    input  logic [31:0] frames_i,
-    input  logic        gap_set_i,
-    input  logic [31:0] gap_whole_i,
-    input  logic [31:0] gap_numerator_i,
-    input  logic [31:0] gap_denominator_i,
-    input  logic        write_i,
-    input  memory_e     memory_i,
-    input  logic [15:0] address_i,
-    input  logic [31:0] data_i,
-    // Live frames, each with its number of beats, for the credits.
-    input  logic        live_valid_i,
-    output logic        live_ready_o,
-    input  departure_t  live_departure_i,
-    input  beat_t       live_beat_i,
-    input  logic        use_valid_i,
-    input  logic [CreditWidth-1:0] use_i,
-    output logic        use_refused_o,
-    output logic [CreditWidth-1:0] outstanding_o,
-    input  logic        revoke_i,
-    output logic        grant_valid_o,
-    input  logic        grant_ready_i,
-    output logic [CreditWidth-1:0] grant_o,
-    input  logic        mark_valid_i,
-    output logic        mark_ready_o,
-    input  logic [15:0] mark_i,
-    output logic        marked_valid_o,
-    input  logic        marked_ready_i,
-    output logic [15:0] marked_o,
-    // Results of departures.
-    output logic        release_valid_o,
-    output release_t    release_o,
-    input  logic        clear_i,
-    output ticks_t      latest_o,  // the greatest lateness
+    input  logic [Lanes-1:0]   rxc_i,
+    input  logic               rx_dv_i,
+    input  logic               rx_er_i,
+    // What the host commands, and settings. `figure_i.ask` stays high until the answer.
+    input  control_t           control_i,
+    input  generator_t         generator_i,
+    input  memory_t            memory_i,
+    input  clock_t             clock_i,
+    input  listen_t            listen_i,
+    input  figure_t            figure_i,
+    output logic               figure_valid_o,
+    output logic [31:0]        figure_o,
+    output status_t            status_o,
+    output captured_t          captured_o,
+    output logic               forget_done_o,  // one cycle, when `forgotten` is valid
+    // Live frames, and the credits for their beats.
+    input  logic               live_valid_i,
+    output logic               live_ready_o,
+    input  live_t              live_i,
+    input  credit_ask_t        credits_i,
+    output credit_answer_t     credits_o,
+    output logic               grant_valid_o,
+    input  logic               grant_ready_i,
+    output credits_t           grant_o,
+    input  logic               mark_valid_i,
+    output logic               mark_ready_o,
+    input  logic [15:0]        mark_i,
+    output logic               marked_valid_o,
+    input  logic               marked_ready_i,
+    output logic [15:0]        marked_o,
+    // Results of departures, and received frames.
+    output ticks_t             now_o,
+    output logic               release_valid_o,
+    output release_t           release_o,
+    output logic               received_valid_o,
+    output received_t          received_o,
     // Counters, see counters.sv.
-    input  logic        count_read_i,
-    input  logic [3:0]  count_at_i,
-    output logic [47:0] count_o,
-    // Receiving.
-    input  listen_t     listen_i,
-    input  logic        read_i,
-    input  logic [1:0]  read_what_i,
-    input  logic [9:0]  read_at_i,
-    output logic        read_valid_o,
-    output logic [31:0] read_o,
-    output logic        heard_valid_o,
-    output heard_t      heard_o,
-    output ticks_t      heard_stamp_o,
-    output logic        heard_half_o,  // plus half a cycle (XGMII)
-    // Time.
-    output ticks_t      now_o,
-    input  logic [7:0]  ns_whole_i,
-    input  logic [31:0] ns_fraction_i,
-    input  logic        ns_set_i,
-    input  logic        ns_step_i,
-    input  logic [63:0] ns_value_i,
-    input  logic        capture_i,
-    output logic [63:0] captured_time_o,
-    output ticks_t      captured_tick_o
+    input  logic               count_read_i,
+    input  logic [3:0]         count_at_i,
+    output logic [47:0]        count_o
 );
   ticks_t now, next;
   logic [63:0] time_ns;  // of the cycle before the last
@@ -120,22 +84,16 @@ module core
       .clk_i,
       .rst_ni,
       .now_i          (now),
-      .whole_i        (ns_whole_i),
-      .fraction_i     (ns_fraction_i),
-      .set_i          (ns_set_i),
-      .step_i         (ns_step_i),
-      .value_i        (ns_value_i),
-      .capture_i,
+      .clock_i,
       .time_o         (time_ns),
       .time_fraction_o(),
-      .captured_time_o,
-      .captured_tick_o
+      .captured_o
   );
 
   assign now_o = now;
 
   // Sources.
-  logic live_q, ended_q, run_q;
+  logic live_q, ended_q, run_q, forgetting;
   logic made_departure_valid, made_departure_ready, made_valid, made_ready, made_idle;
   departure_t made_departure;
   beat_t made_beat;
@@ -147,20 +105,9 @@ module core
       .rst_ni,
       .run_i            (run_q),
       .idle_o           (made_idle),
-      .gaps_from_list_i,
-      .from_i,
-      .first_from_i,
-      .first_time_i,
-      .last_entry_i,
-      .frames_i,
-      .gap_set_i,
-      .gap_whole_i,
-      .gap_numerator_i,
-      .gap_denominator_i,
-      .write_i,
+      .settings_i       (generator_i),
+      .gap_set_i        (control_i.gap_set),
       .memory_i,
-      .address_i,
-      .data_i,
       .departure_valid_o(made_departure_valid),
       .departure_ready_i(made_departure_ready),
       .departure_o      (made_departure),
@@ -181,8 +128,8 @@ module core
       .rst_ni,
       .valid_i          (live_valid_i),
       .ready_o          (live_ready_o),
-      .departure_i      (live_departure_i),
-      .beat_i           (live_beat_i),
+      .departure_i      (live_i.departure),
+      .beat_i           (live_i.beat),
       .departure_valid_o(queued_departure_valid),
       .departure_ready_i(queued_departure_ready),
       .departure_o      (queued_departure),
@@ -206,9 +153,9 @@ module core
     if (chosen_valid && chosen_ready) midway_q <= !chosen_beat.last;
     // While forgetting, the two sources alternate, so that frames left over from the other one are discarded,
     // too.
-    if (left) live_q <= forget_busy_o ? !live_q : live_i;
-    ended_q <= run_i && (ended_q || forget_i);
-    run_q   <= run_i && !forget_busy_o && !ended_q;
+    if (left) live_q <= forgetting ? !live_q : control_i.live;
+    ended_q <= control_i.run && (ended_q || control_i.forget);
+    run_q   <= control_i.run && !forgetting && !ended_q;
     if (!rst_ni) begin
       live_q  <= 1'b0;
       midway_q <= 1'b0;
@@ -226,21 +173,21 @@ module core
   ) quota (
       .clk_i,
       .rst_ni,
-      .revoke_i,
+      .revoke_i     (credits_i.revoke),
       .grant_valid_o,
       .grant_ready_i,
       .grant_o,
-      .use_valid_i,
-      .use_i,
-      .refused_o(use_refused_o),
-      .outstanding_o,
-      .free_i   (beat_left_q)
+      .use_valid_i  (credits_i.use_),
+      .use_i        (credits_i.beats),
+      .refused_o    (credits_o.refused),
+      .outstanding_o(credits_o.outstanding),
+      .free_i       (beat_left_q)
   );
 
   // `ready` from the MAC is on the critical path, so these are registered.
   always_ff @(posedge clk_i) begin
     beat_left_q <= beat_left;
-    accepted_q <= live_valid_i && live_ready_o && live_beat_i.last;
+    accepted_q <= live_valid_i && live_ready_o && live_i.beat.last;
     gone_q     <= beat_left && source_beat.last;
     if (!rst_ni) begin
       accepted_q  <= 1'b0;
@@ -307,7 +254,7 @@ module core
       .rst_ni,
       .now_i            (now),
       .next_i           (next),
-      .forget_i         (forget_busy_o),
+      .forget_i         (forgetting),
       .departure_valid_i(departure_valid),
       .departure_ready_o(departure_ready),
       .departure_i      (departure),
@@ -324,26 +271,26 @@ module core
       .forgotten_o      (gate_forgot)
   );
 
-  assign idle_o = made_idle && queue_empty && !source_valid;
+  wire idle = made_idle && queue_empty && !source_valid;
+  logic [31:0] forgotten;
+  ticks_t latest_q;
+  assign status_o = '{idle: idle, forgetting: forgetting, forgotten: forgotten, latest: latest_q};
 
-  forget forgetting (
+  forget forgets (
       .clk_i,
       .rst_ni,
-      .forget_i,
-      .sources_empty_i(made_idle && queue_empty && !source_valid),
+      .forget_i       (control_i.forget),
+      .sources_empty_i(idle),
       .forgotten_i    (gate_forgot),
-      .busy_o         (forget_busy_o),
+      .busy_o         (forgetting),
       .done_o         (forget_done_o),
-      .count_o        (forgotten_o)
+      .count_o        (forgotten)
   );
 
   ticks_t lateness_q;
 
   // The wire. The receiver gets the clock and sends nothing back.
-  logic heard_valid, noise;
-  heard_t heard;
-  ticks_t heard_stamp;
-  logic [59:0] heard_time;
+  logic noise;
 
   if (Xgmii) begin : gen_xgmii
     transmit_xgmii transmitting (
@@ -368,12 +315,9 @@ module core
         .time_i (time_ns[59:0]),
         .rxd_i,
         .rxc_i,
-        .valid_o(heard_valid),
-        .beat_o (heard),
-        .stamp_o(heard_stamp),
-        .half_o (heard_half_o),
-        .time_o (heard_time),
-        .noise_o(noise)
+        .valid_o   (received_valid_o),
+        .received_o(received_o),
+        .noise_o   (noise)
     );
 
     assign tx_en_o = 1'b0;
@@ -403,15 +347,12 @@ module core
         .rxd_i,
         .rx_dv_i,
         .rx_er_i,
-        .valid_o(heard_valid),
-        .beat_o (heard),
-        .stamp_o(heard_stamp),
-        .time_o (heard_time),
-        .noise_o(noise)
+        .valid_o   (received_valid_o),
+        .received_o(received_o),
+        .noise_o   (noise)
     );
 
-    assign txc_o        = '0;
-    assign heard_half_o = 1'b0;
+    assign txc_o = '0;
   end
 
   // Events of departures. Lateness follows the release by one cycle, the greatest lateness by three more.
@@ -436,12 +377,12 @@ module core
     late3_q     <= released2_q && (more2_q || some2_q);
     lateness2_q <= lateness_q;
     // Compared in halves.
-    upper2_q    <= lateness_q[63:32] > latest_o[63:32];
-    equal2_q    <= lateness_q[63:32] == latest_o[63:32];
-    lower2_q    <= lateness_q[31:0] > latest_o[31:0];
+    upper2_q    <= lateness_q[63:32] > latest_q[63:32];
+    equal2_q    <= lateness_q[63:32] == latest_q[63:32];
+    lower2_q    <= lateness_q[31:0] > latest_q[31:0];
     greater3_q  <= released2_q && (upper2_q || (equal2_q && lower2_q));
-    if (greater3_q) latest_o <= lateness2_q;
-    if (clear_i || !rst_ni) latest_o <= '0;
+    if (greater3_q) latest_q <= lateness2_q;
+    if (control_i.clear || !rst_ni) latest_q <= '0;
     if (!rst_ni) begin
       released_q  <= 1'b0;
       released2_q <= 1'b0;
@@ -453,7 +394,7 @@ module core
   counters counting (
       .clk_i,
       .rst_ni,
-      .clear_i,
+      .clear_i (control_i.clear),
       .events_i(sent_events | heard_events),
       .read_i  (count_read_i),
       .at_i    (count_at_i),
@@ -461,10 +402,6 @@ module core
   );
 
   // Receiving.
-  assign heard_valid_o = heard_valid;
-  assign heard_o       = heard;
-  assign heard_stamp_o = heard_stamp;
-
   // On XGMII, frames may follow each other before one `listen` has finished with the previous frame.
   receive #(
       .Ears(Xgmii ? 4 : 1)
@@ -472,19 +409,15 @@ module core
       .clk_i,
       .rst_ni,
       .config_i       (listen_i),
-      .clear_i,
-      .valid_i        (heard_valid),
-      .beat_i         (heard),
-      .stamp_i        (heard_stamp),
-      .time_i         (heard_time),
+      .clear_i        (control_i.clear),
+      .valid_i        (received_valid_o),
+      .received_i     (received_o),
       .noise_i        (noise),
       .arrival_valid_o(),
       .arrival_o      (),
       .events_o       (heard_events),
-      .read_i,
-      .read_what_i,
-      .read_at_i,
-      .read_valid_o,
-      .read_o
+      .figure_i,
+      .figure_valid_o,
+      .figure_o
   );
 endmodule

@@ -10,33 +10,23 @@
 module generator
   import tare_pkg::*;
   import generator_pkg::*;
+  import registers_pkg::*;
 #(
     parameter int unsigned StoredBeats = 4096
 ) (
-    input  logic        clk_i,
-    input  logic        rst_ni,
-    input  logic        run_i,
-    output logic        idle_o,
-    input  logic        gaps_from_list_i,
-    input  from_e       from_i,
-    input  from_e       first_from_i,
-    input  ticks_t      first_time_i,
-    input  logic [11:0] last_entry_i,
-    input  logic [31:0] frames_i,
-    input  logic        gap_set_i,
-    input  logic [31:0] gap_whole_i,
-    input  logic [31:0] gap_numerator_i,
-    input  logic [31:0] gap_denominator_i,
-    input  logic        write_i,
-    input  memory_e     memory_i,
-    input  logic [15:0] address_i,
-    input  logic [31:0] data_i,
-    output logic        departure_valid_o,
-    input  logic        departure_ready_i,
-    output departure_t  departure_o,
-    output logic        valid_o,
-    input  logic        ready_i,
-    output beat_t       beat_o
+    input  logic       clk_i,
+    input  logic       rst_ni,
+    input  logic       run_i,
+    output logic       idle_o,
+    input  generator_t settings_i,  // constant while it runs
+    input  logic       gap_set_i,
+    input  memory_t    memory_i,  // written while it is stopped
+    output logic       departure_valid_o,
+    input  logic       departure_ready_i,
+    output departure_t departure_o,
+    output logic       valid_o,
+    input  logic       ready_i,
+    output beat_t      beat_o
 );
   logic gap_first, gap_step, plan_valid, beats_ready, departure_ready, plan_idle, beats_idle;
   logic [31:0] gap;
@@ -51,9 +41,9 @@ module generator
       .clk_i,
       .rst_ni,
       .set_i        (gap_set_i || gap_first),
-      .whole_i      (gap_whole_i),
-      .numerator_i  (gap_numerator_i),
-      .denominator_i(gap_denominator_i),
+      .whole_i      (settings_i.gap_whole),
+      .numerator_i  (settings_i.gap_numerator),
+      .denominator_i(settings_i.gap_denominator),
       .step_i       (gap_step),
       .gap_o        (gap)
   );
@@ -63,19 +53,11 @@ module generator
       .rst_ni,
       .run_i,
       .idle_o      (plan_idle),
-      .gaps_from_list_i,
-      .from_i,
-      .first_from_i,
-      .first_time_i,
-      .last_entry_i,
-      .frames_i,
+      .settings_i,
       .gap_i       (gap),
       .gap_first_o (gap_first),
       .gap_step_o  (gap_step),
-      .write_i,
       .memory_i,
-      .address_i,
-      .data_i,
       .plan_valid_o(plan_valid),
       .plan_ready_i(beats_ready && departure_ready),
       .plan_o      (plan),
@@ -87,10 +69,7 @@ module generator
   ) beats (
       .clk_i,
       .rst_ni,
-      .write_i,
       .memory_i,
-      .address_i,
-      .data_i,
       .plan_valid_i(plan_valid && departure_ready),
       .plan_ready_o(beats_ready),
       .plan_i      (plan),

@@ -11,22 +11,20 @@
 module generator_beats
   import tare_pkg::*;
   import generator_pkg::*;
+  import registers_pkg::*;
 #(
     parameter int unsigned StoredBeats = 4096
 ) (
-    input  logic        clk_i,
-    input  logic        rst_ni,
-    input  logic        write_i,
-    input  memory_e     memory_i,
-    input  logic [15:0] address_i,
-    input  logic [31:0] data_i,
-    input  logic        plan_valid_i,
-    output logic        plan_ready_o,
-    input  plan_t       plan_i,
-    output logic        idle_o,
-    output logic        valid_o,
-    input  logic        ready_i,
-    output beat_t       beat_o
+    input  logic    clk_i,
+    input  logic    rst_ni,
+    input  memory_t memory_i,
+    input  logic    plan_valid_i,
+    output logic    plan_ready_o,
+    input  plan_t   plan_i,
+    output logic    idle_o,
+    output logic    valid_o,
+    input  logic    ready_i,
+    output beat_t   beat_o
 );
   localparam int unsigned Width = $clog2(StoredBeats);
 
@@ -141,10 +139,10 @@ module generator_beats
   (* no_rw_check *) logic [31:0] low[StoredBeats];
   (* no_rw_check *) logic [31:0] high[StoredBeats];
   logic [63:0] read1_q, read2_q;
-  wire write = write_i && memory_i == ToBeats;
+  wire write = memory_i.data_write && memory_i.which == ToBeats;
   always_ff @(posedge clk_i) begin
-    if (write && !address_i[0]) low[address_i[Width:1]] <= data_i;
-    if (write && address_i[0]) high[address_i[Width:1]] <= data_i;
+    if (write && !memory_i.address[0]) low[memory_i.address[Width:1]] <= memory_i.data;
+    if (write && memory_i.address[0]) high[memory_i.address[Width:1]] <= memory_i.data;
     if (go) begin
       read1_q <= {high[address0_q], low[address0_q]};
       read2_q <= read1_q;

@@ -22,27 +22,18 @@
 module generator_plan
   import tare_pkg::*;
   import generator_pkg::*;
+  import registers_pkg::*;
 (
     input  logic        clk_i,
     input  logic        rst_ni,
     // While run_i is low, no new plan starts; plans in progress are completed.
     input  logic        run_i,
     output logic        idle_o,
-    // Timing of the frames.
-    input  logic        gaps_from_list_i,  // otherwise from the accumulator
-    input  from_e       from_i,            // of all frames but the first
-    input  from_e       first_from_i,
-    input  ticks_t      first_time_i,
-    input  logic [11:0] last_entry_i,
-    input  logic [31:0] frames_i,          // 0 = no limit
-    input  logic [31:0] gap_i,
+    input  generator_t  settings_i,
+    input  logic [31:0] gap_i,  // of the accumulator
     output logic        gap_first_o,  // a run starts, and the remainder restarts with it
     output logic        gap_step_o,
-    // Memories.
-    input  logic        write_i,
-    input  memory_e     memory_i,
-    input  logic [15:0] address_i,
-    input  logic [31:0] data_i,
+    input  memory_t     memory_i,
     // Plans.
     output logic        plan_valid_o,
     input  logic        plan_ready_i,
@@ -84,12 +75,12 @@ module generator_plan
   size_t [1:0] size_read_q, size_list_q;
   logic [11:0] entry_q;
   wire size_t size_list = size_list_q[entry_q[11]];
-  wire write_size = write_i && memory_i == ToSizes;
+  wire write_size = memory_i.data_write && memory_i.which == ToSizes;
 
   always_ff @(posedge clk_i) begin
-    if (write_i && memory_i == ToGaps) gaps[address_i[11:0]] <= data_i;
-    if (write_size && !address_i[11]) sizes_low[address_i[10:0]] <= {data_i[20:16], data_i[LengthBits-1:0]};
-    if (write_size && address_i[11]) sizes_high[address_i[10:0]] <= {data_i[20:16], data_i[LengthBits-1:0]};
+    if (memory_i.data_write && memory_i.which == ToGaps) gaps[memory_i.address[11:0]] <= memory_i.data;
+    if (write_size && !memory_i.address[11]) sizes_low[memory_i.address[10:0]] <= {memory_i.data[20:16], memory_i.data[LengthBits-1:0]};
+    if (write_size && memory_i.address[11]) sizes_high[memory_i.address[10:0]] <= {memory_i.data[20:16], memory_i.data[LengthBits-1:0]};
     gap_read_q  <= gaps[entry_q];
     size_read_q <= {sizes_high[entry_q[10:0]], sizes_low[entry_q[10:0]]};
     gap_list_q  <= gap_read_q;
@@ -104,7 +95,7 @@ module generator_plan
   always_ff @(posedge clk_i) begin
     if (go) cycle_q <= cycle_q + 1'b1;
     // Stable for some cycles before it is used.
-    upcoming_q <= first_q ? first_time_i : {32'b0, gaps_from_list_i ? gap_list_q : gap_i};
+    upcoming_q <= first_q ? settings_i.first_time : {32'b0, settings_i.gaps_from_list ? gap_list_q : gap_i};
     more_q <= endless_q || left_q != 0;
     if (hand_over && go) late_q <= 1'b0;
     if (at_end) begin
@@ -117,16 +108,16 @@ module generator_plan
     if (begin_plan) begin
       template_q     <= size_list.number;
       asked_length_q <= size_list.length;
-      from_q         <= first_q ? first_from_i : from_i;
+      from_q         <= first_q ? settings_i.first_from : settings_i.from;
       value_q        <= upcoming_q;
       first_q        <= 1'b0;
       left_q         <= left_q - 1'b1;
-      entry_q        <= entry_q == last_entry_i ? '0 : entry_q + 1'b1;
+      entry_q        <= entry_q == settings_i.last_entry ? '0 : entry_q + 1'b1;
     end
     if (!run_i) begin
       first_q   <= 1'b1;
-      left_q    <= frames_i;
-      endless_q <= frames_i == 0;
+      left_q    <= settings_i.frames;
+      endless_q <= settings_i.frames == 0;
       entry_q   <= '0;
       ran_q     <= 1'b0;
     end
@@ -142,7 +133,7 @@ module generator_plan
   (* no_rw_check *) logic [31:0] table_words[8 * Templates];
   logic [31:0] word_read_q, word_q;
   always_ff @(posedge clk_i) begin
-    if (write_i && memory_i == ToTable) table_words[address_i[7:0]] <= data_i;
+    if (memory_i.data_write && memory_i.which == ToTable) table_words[memory_i.address[7:0]] <= memory_i.data;
     if (go) begin
       word_read_q <= table_words[{template_q, cycle_q}];
       word_q      <= word_read_q;
@@ -165,22 +156,22 @@ module generator_plan
     else next = at_last1_q ? first1_q : state1_q + step1_q;
   end
 
-  wire write_field = write_i && memory_i == ToFields;
+  wire write_field = memory_i.data_write && memory_i.which == ToFields;
   wire keep_state = go && active2_q;
   always_ff @(posedge clk_i) begin
-    if (write_field && address_i[2:0] == 3'd0) used_by[address_i[4:3]] <= data_i;
-    if (write_field && address_i[2:0] == 3'd1) flags[address_i[4:3]] <= data_i[$bits(field_t)-1:0];
-    if (write_field && address_i[2:0] == 3'd2) firsts[address_i[4:3]] <= data_i;
-    if (write_field && address_i[2:0] == 3'd3) lasts[address_i[4:3]] <= data_i;
-    if (write_field && address_i[2:0] == 3'd4) steps[address_i[4:3]] <= data_i;
-    if (keep_state || write_field && address_i[2:0] == 3'd5)
-      states[keep_state ? field2_q : address_i[4:3]] <= keep_state ? next2_q : data_i;
+    if (write_field && memory_i.address[2:0] == 3'd0) used_by[memory_i.address[4:3]] <= memory_i.data;
+    if (write_field && memory_i.address[2:0] == 3'd1) flags[memory_i.address[4:3]] <= memory_i.data[$bits(field_t)-1:0];
+    if (write_field && memory_i.address[2:0] == 3'd2) firsts[memory_i.address[4:3]] <= memory_i.data;
+    if (write_field && memory_i.address[2:0] == 3'd3) lasts[memory_i.address[4:3]] <= memory_i.data;
+    if (write_field && memory_i.address[2:0] == 3'd4) steps[memory_i.address[4:3]] <= memory_i.data;
+    if (keep_state || write_field && memory_i.address[2:0] == 3'd5)
+      states[keep_state ? field2_q : memory_i.address[4:3]] <= keep_state ? next2_q : memory_i.data;
   end
 
   (* no_rw_check *) logic [31:0] values[Values];
   logic [31:0] listed2_q, listed3_q;
   always_ff @(posedge clk_i) begin
-    if (write_i && memory_i == ToValues) values[address_i[7:0]] <= data_i;
+    if (memory_i.data_write && memory_i.which == ToValues) values[memory_i.address[7:0]] <= memory_i.data;
     if (go) begin
       listed2_q <= values[state1_q[7:0]];
       listed3_q <= listed2_q;
@@ -229,9 +220,9 @@ module generator_plan
   logic [4:0] place_q;
   logic [39:0] next_sequence_q;
   always_ff @(posedge clk_i) begin
-    write_sequence_q <= keep_sequence || write_i && memory_i == ToStreams;
-    place_q          <= keep_sequence ? stream_q : address_i[4:0];
-    next_sequence_q  <= keep_sequence ? sequence_q + 1'b1 : {8'b0, data_i};
+    write_sequence_q <= keep_sequence || memory_i.data_write && memory_i.which == ToStreams;
+    place_q          <= keep_sequence ? stream_q : memory_i.address[4:0];
+    next_sequence_q  <= keep_sequence ? sequence_q + 1'b1 : {8'b0, memory_i.data};
     if (write_sequence_q) sequences[place_q] <= next_sequence_q;
     if (!rst_ni) write_sequence_q <= 1'b0;
   end

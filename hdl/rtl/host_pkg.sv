@@ -29,6 +29,31 @@ package host_pkg;
     Departed  = 8'h93
   } kind_e;
 
+  // The header of a frame to the host, without its addresses.
+  typedef struct packed {
+    kind_e       kind;
+    logic [15:0] number;
+    logic [15:0] length;
+    logic [31:0] detail;
+  } header_t;
+
+  // A frame to the host, from a part of host_link; all 0 from a part that sends none. `begins` is high until the
+  // value was taken. The header is valid from the third cycle of that on. The payload is a stream: the value,
+  // then the beats of the body.
+  typedef struct packed {
+    logic    begins;
+    header_t header;
+    logic    valid;
+    beat_t   payload;
+  } message_t;
+
+  // Departures that wait to be reported.
+  typedef struct packed {
+    logic        due;
+    logic [5:0]  count;
+    logic [31:0] left_out;  // not reported since hello
+  } departures_t;
+
   // Errors. Each has a counter.
   typedef enum logic [3:0] {
     Nothing,

@@ -16,32 +16,32 @@
 module listen
   import tare_pkg::*;
   import receive_pkg::*;
+  import registers_pkg::*;
 (
-    input  logic        clk_i,
-    input  logic        rst_ni,
-    input  listen_t     config_i,
-    input  logic        valid_i,
-    input  heard_t      beat_i,
-    input  ticks_t      stamp_i,
-    input  logic [59:0] time_i,  // of the same moment
-    output logic        valid_o,
-    output arrival_t    arrival_o
+    input  logic      clk_i,
+    input  logic      rst_ni,
+    input  listen_t   config_i,
+    input  logic      valid_i,
+    input  received_t received_i,
+    output logic      valid_o,
+    output arrival_t  arrival_o
 );
   localparam int unsigned Delay = 5;
+  wire heard_t beat = received_i.beat;
 
   // Of the next beat.
   logic [10:0] beats_q;
   logic [Rules-1:0] held_q;
 
-  wire [10:0] beats = beat_i.first ? '0 : beats_q;
+  wire [10:0] beats = beat.first ? '0 : beats_q;
   // 64 and above: beyond all places.
   wire [6:0] index = {beats[10:6] != 0, beats[5:0]};
 
   logic [3:0][15:0] lanes;
-  always_comb for (int unsigned l = 0; l < 4; l++) lanes[l] = swap16(beat_i.data[16*l+:16]);
+  always_comb for (int unsigned l = 0; l < 4; l++) lanes[l] = swap16(beat.data[16*l+:16]);
 
   // Number of valid halfwords in this beat.
-  wire [2:0] whole = 3'((4'(beat_i.final_byte) + 4'd1) >> 1);
+  wire [2:0] whole = 3'((4'(beat.final_byte) + 4'd1) >> 1);
 
   // A rule takes three cycles: select its halfword, compare it, and update the rule's result.
   logic [Rules-1:0] here_q, equal_q, held;
@@ -52,7 +52,7 @@ module listen
   always_comb begin
     for (int unsigned i = 0; i < Rules; i++) begin
       held[i] = !first2_q && held_q[i];
-      if (!config_i.rules[i].enable) held[i] = 1'b1;
+      if (!config_i.rule_place[i].enable) held[i] = 1'b1;
       else if (here_q[i]) held[i] = equal_q[i];
     end
   end
@@ -62,11 +62,11 @@ module listen
   logic [2:1] in_before_q;
   logic [2:0] in;
   assign in[0] = index == {1'b0, config_i.signature_at[7:2]};
-  assign in[1] = !beat_i.first && in_before_q[1];
-  assign in[2] = !beat_i.first && in_before_q[2];
+  assign in[1] = !beat.first && in_before_q[1];
+  assign in[2] = !beat.first && in_before_q[2];
   wire ends_here = in[2] && {1'b0, turn} < whole;
   logic found_q;
-  wire found = !beat_i.first && found_q || ends_here;
+  wire found = !beat.first && found_q || ends_here;
 
   logic [3:0][15:0] turned_q;
   logic [2:0] in_q;
@@ -87,7 +87,7 @@ module listen
 
   always_ff @(posedge clk_i) begin
     moved_q      <= {moved_q[1:0], valid_i};
-    last_q       <= {last_q[Delay-1:0], valid_i && beat_i.last};
+    last_q       <= {last_q[Delay-1:0], valid_i && beat.last};
     last_found_q <= {last_found_q[Delay-1:0], found};
     in0_q        <= {in0_q[2:0], in[0]};
     if (valid_i) begin
@@ -95,23 +95,24 @@ module listen
       found_q     <= found;
       in_before_q <= in[1:0];
     end
-    if (valid_i && beat_i.last) begin
-      arrival_o.bad   <= beat_i.bad;
-      arrival_o.bytes <= {beats, beat_i.final_byte} + 14'd1;
-      arrival_o.stamp <= stamp_i;
-      arrival_o.time_ <= time_i;
+    if (valid_i && beat.last) begin
+      arrival_o.bad   <= beat.bad;
+      arrival_o.bytes <= {beats, beat.final_byte} + 14'd1;
+      arrival_o.stamp <= received_i.stamp;
+      arrival_o.time_ <= received_i.time_;
     end
 
     // First stage: halfwords of the rules selected, all rotated.
-    first1_q <= beat_i.first;
+    first1_q <= beat.first;
     index1_q <= index;
     whole1_q <= whole;
     first2_q <= first1_q;
     for (int unsigned i = 0; i < Rules; i++) begin
-      automatic rule_t rule = config_i.rules[i];
-      picked_q[i][0] <= rule.at[1] ? '0 : lanes[{1'b0, rule.at[0]}];
-      picked_q[i][1] <= rule.at[1] ? lanes[{1'b1, rule.at[0]}] : '0;
-      here_q[i]      <= {1'b0, rule.at[7:2]} == index1_q && {1'b0, rule.at[1:0]} < whole1_q;
+      automatic rule_place_t place = config_i.rule_place[i];
+      automatic rule_value_t rule = config_i.rule_value[i];
+      picked_q[i][0] <= place.at[1] ? '0 : lanes[{1'b0, place.at[0]}];
+      picked_q[i][1] <= place.at[1] ? lanes[{1'b1, place.at[0]}] : '0;
+      here_q[i]      <= {1'b0, place.at[7:2]} == index1_q && {1'b0, place.at[1:0]} < whole1_q;
       equal_q[i]     <= (((picked_q[i][0] | picked_q[i][1]) ^ rule.value) & rule.mask) == 0;
     end
     if (moved_q[1]) held_q <= held;

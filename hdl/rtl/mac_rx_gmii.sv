@@ -17,18 +17,16 @@ module mac_rx_gmii
 #(
     parameter int unsigned MaxBytes = 1522
 ) (
-    input  logic       clk_i,
-    input  logic       rst_ni,
-    input  ticks_t     now_i,
+    input  logic        clk_i,
+    input  logic        rst_ni,
+    input  ticks_t      now_i,
     input  logic [59:0] time_i,  // ns, as of two cycles ago (see clock_ns)
-    input  logic [7:0] rxd_i,
-    input  logic       rx_dv_i,
-    input  logic       rx_er_i,
-    output logic       valid_o,
-    output heard_t     beat_o,
-    output ticks_t     stamp_o,  // of the beat's frame
-    output logic [59:0] time_o,  // the same time in nanoseconds
-    output logic       noise_o
+    input  logic [7:0]  rxd_i,
+    input  logic        rx_dv_i,
+    input  logic        rx_er_i,
+    output logic        valid_o,
+    output received_t   received_o,
+    output logic        noise_o
 );
   logic [7:0] rxd_q;
   logic rx_dv_q, rx_er_q;
@@ -82,13 +80,13 @@ module mac_rx_gmii
       if (bytes_q[13:12] != '1) bytes_q <= bytes_q + 1'b1;
     end
     if (byte_in && full || frame_end && some_q) begin
-      valid_o           <= 1'b1;
-      beat_o.first      <= first_q;
-      beat_o.last       <= frame_end;
-      beat_o.final_byte <= byte_q - 1'b1;
-      beat_o.bad        <= frame_end && (crc_q != CrcResidue || wrong_q || below(16'(bytes_q), 64) || !below(16'(bytes_q), MaxBytes + 1));
-      beat_o.data       <= data_q;
-      first_q           <= 1'b0;
+      valid_o                    <= 1'b1;
+      received_o.beat.first      <= first_q;
+      received_o.beat.last       <= frame_end;
+      received_o.beat.final_byte <= byte_q - 1'b1;
+      received_o.beat.bad        <= frame_end && (crc_q != CrcResidue || wrong_q || below(16'(bytes_q), 64) || !below(16'(bytes_q), MaxBytes + 1));
+      received_o.beat.data       <= data_q;
+      first_q                    <= 1'b0;
     end
     if (frame_end) inside_q <= 1'b0;
 
@@ -120,7 +118,8 @@ module mac_rx_gmii
       stamp_time_q <= times_q[5];
     end
     // A beat is passed on a cycle later, and at least eight bytes after a delimiter.
-    stamp_o <= stamp_q;
-    time_o  <= stamp_time_q;
+    received_o.stamp <= stamp_q;
+    received_o.time_ <= stamp_time_q;
   end
+  assign received_o.half = 1'b0;
 endmodule

@@ -2,7 +2,7 @@
 // its arrival.
 //
 // A frame starts in lane 0 or 4 and ends with a terminate in any lane. The next may start at any distance. The
-// stamp is the tick in which the start arrives; `half_o` says that it was in lane 4, half a cycle later. On a
+// stamp is the tick in which the start arrives; `half` says that it was in lane 4, half a cycle later. On a
 // wire of no length that is the transmitter's start plus its StartDelay.
 //
 //   lanes ──► two cycles of them ──► rotated: start in lane 0 ──► one beat held back ──► FCS ──► beats
@@ -30,10 +30,7 @@ module mac_rx_xgmii
     input  logic [63:0] rxd_i,
     input  logic [7:0]  rxc_i,
     output logic        valid_o,
-    output heard_t      beat_o,
-    output ticks_t      stamp_o,  // of the beat's frame
-    output logic        half_o,
-    output logic [59:0] time_o,   // the same time in nanoseconds
+    output received_t   received_o,
     output logic        noise_o
 );
   localparam logic [7:0] Start = 8'hfb, Terminate = 8'hfd, Error = 8'hfe, Sequence = 8'h9c;
@@ -182,11 +179,9 @@ module mac_rx_xgmii
 
     valid_o <= handed_q;
     if (handed_q) begin
-      beat_o     <= beat_q;
-      beat_o.bad <= beat_q.last && (crc != CrcResidue || beat_q.bad || handed_length_q < 14'd64 || handed_length_q > 14'(MaxBytes));
-      stamp_o    <= beat_when_q.tick;
-      half_o     <= beat_when_q.half;
-      time_o     <= beat_when_q.ns;
+      received_o.beat     <= beat_q;
+      received_o.beat.bad <= beat_q.last && (crc != CrcResidue || beat_q.bad || handed_length_q < 14'd64 || handed_length_q > 14'(MaxBytes));
+      {received_o.stamp, received_o.half, received_o.time_} <= beat_when_q;
     end
 
     if (!rst_ni) begin

@@ -11,6 +11,7 @@
 module receive
   import tare_pkg::*;
   import receive_pkg::*;
+  import registers_pkg::*;
 #(
     // Number of `listen` units, which take frames in turn: one needs six cycles after a frame's last beat.
     parameter int unsigned Ears = 1
@@ -20,19 +21,15 @@ module receive
     input  listen_t     config_i,
     input  logic        clear_i,
     input  logic        valid_i,
-    input  heard_t      beat_i,
-    input  ticks_t      stamp_i,
-    input  logic [59:0] time_i,
+    input  received_t   received_i,
     input  logic        noise_i,
     output logic        arrival_valid_o,
     output arrival_t    arrival_o,
-    output events_t     events_o,        // of the receive side; the others are 0
-    // Reading: 0 gaps, 1 latencies, 2 missing by stream.
-    input  logic        read_i,
-    input  logic [1:0]  read_what_i,
-    input  logic [9:0]  read_at_i,
-    output logic        read_valid_o,
-    output logic [31:0] read_o
+    output events_t     events_o,  // of the receive side; the others are 0
+    // One figure, for as long as `ask` is high.
+    input  figure_t     figure_i,
+    output logic        figure_valid_o,
+    output logic [31:0] figure_o
 );
   logic valid;
   arrival_t arrival;
@@ -47,7 +44,7 @@ module receive
   arrival_t [Ears-1:0] ear_arrival;
 
   always_ff @(posedge clk_i) begin
-    if (valid_i && beat_i.last) turn_q <= turn_q == TurnWidth'(Ears - 1) ? '0 : turn_q + 1'b1;
+    if (valid_i && received_i.beat.last) turn_q <= turn_q == TurnWidth'(Ears - 1) ? '0 : turn_q + 1'b1;
     if (!rst_ni) turn_q <= '0;
   end
 
@@ -57,9 +54,7 @@ module receive
         .rst_ni,
         .config_i,
         .valid_i  (valid_i && turn == TurnWidth'(i)),
-        .beat_i,
-        .stamp_i,
-        .time_i,
+        .received_i,
         .valid_o  (ear_valid[i]),
         .arrival_o(ear_arrival[i])
     );
@@ -115,9 +110,9 @@ module receive
       .value_i     (!latency_q[1] ? gap_size_q : latency_value_q[59:32] != 0 ? '1 : latency_value_q[31:0]),
       .missed_o    (value_missed),
       .clear_i,
-      .read_i      (read_i && !read_what_i[1]),
-      .read_set_i  (read_what_i[0]),
-      .read_bin_i  (read_at_i),
+      .read_i      (figure_i.ask && !figure_i.what[1]),
+      .read_set_i  (figure_i.what[0]),
+      .read_bin_i  (figure_i.at),
       .read_valid_o(value_read_valid),
       .read_o      (value_read)
   );
@@ -151,18 +146,18 @@ module receive
   always_ff @(posedge clk_i) begin
     // Read, add and write take three cycles; frames are further apart.
     checked_q  <= checked;
-    by_q       <= missing_by[checked ? checked_stream : read_at_i[4:0]];
+    by_q       <= missing_by[checked ? checked_stream : figure_i.at[4:0]];
     sweep1_q   <= sweeping;
     stream_q   <= sweeping ? sweep[4:0] : checked_stream;
     frames_q   <= missing[31:0];
     if (sweeping) {by_q, frames_q} <= '0;
     if (sweep1_q || checked_q) missing_by[stream_q] <= by_q + frames_q;
     // The host reads when no frame does. It repeats the request until it has an answer.
-    stream_read_q <= read_i && read_what_i == 2'd2 && !checked;
+    stream_read_q <= figure_i.ask && figure_i.what == 2'd2 && !checked;
   end
 
-  assign read_valid_o = value_read_valid || stream_read_q;
-  assign read_o = value_read_valid ? value_read : by_q;
+  assign figure_valid_o = value_read_valid || stream_read_q;
+  assign figure_o = value_read_valid ? value_read : by_q;
 
   always_ff @(posedge clk_i) begin
     events_o                <= '0;

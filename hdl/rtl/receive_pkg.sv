@@ -1,24 +1,10 @@
-// Settings of the receive side, and the properties of a received frame.
+// What is known of a received frame.
 package receive_pkg;
   import tare_pkg::*;
 
+  // Rules of the filter. A halfword of a frame must have a given value. A frame passes if all enabled rules
+  // hold; without any, all pass.
   localparam int unsigned Rules = 4;
-
-  // A halfword of a frame that must have a given value. A frame passes if all enabled rules hold; without any,
-  // all pass.
-  typedef struct packed {
-    logic        enable;
-    logic [7:0]  at;     // halfwords from the start
-    logic [15:0] mask;
-    logic [15:0] value;
-  } rule_t;
-
-  typedef struct packed {
-    logic             signed_;       // frames have a signature
-    logic [7:0]       signature_at;  // its place
-    logic [31:0]      gap_reference; // the histogram of gaps counts |gap - reference|
-    rule_t [Rules-1:0] rules;
-  } listen_t;
 
   // A frame that was received whole.
   typedef struct packed {

@@ -3,83 +3,20 @@
 // A write takes effect two cycles later. The answer to a read comes three cycles after it, one read at a time.
 // For 64-bit registers that the core writes, reading the low half latches the high half for the next read.
 //
-// `unknown_o` is valid one cycle after a read or a write and holds until the next. It is high if the address
-// cannot be read, or written.
-module registers (
-    input  logic clk_i,
-    input  logic rst_ni,
-    input  logic write_i,
-    input  logic read_i,
-    input  logic [12:0] address_i,  // in bytes
-    input  logic [31:0] data_i,
-    output logic read_valid_o,
-    output logic [31:0] data_o,
-    output logic unknown_o,
-    // Constants for the answer to hello.
-    output logic [31:0] magic_o,
-    output logic [31:0] layout_o,
-    input  logic [31:0] build_i,
-    output logic control_live_o,
-    output logic control_run_o,
-    output logic control_gaps_from_list_o,
-    output logic [1:0] control_from_o,
-    output logic [1:0] control_first_from_o,
-    output logic command_forget_o,
-    output logic command_gap_set_o,
-    output logic command_clear_o,
-    output logic command_ns_set_o,
-    output logic command_ns_step_o,
-    output logic command_capture_o,
-    input  logic status_idle_i,
-    input  logic status_forgetting_i,
-    input  logic status_wire_i,
-    input  logic [31:0] forgotten_i,
-    output logic [63:0] first_time_o,
-    output logic [11:0] last_entry_o,
-    output logic [31:0] frames_o,
-    output logic [31:0] gap_whole_o,
-    output logic [31:0] gap_numerator_o,
-    output logic [31:0] gap_denominator_o,
-    output logic [2:0] memory_which_o,
-    output logic [15:0] memory_address_o,
-    output logic [31:0] memory_data_o,
-    output logic [7:0] ns_whole_o,
-    output logic [31:0] ns_fraction_o,
-    output logic [63:0] ns_value_o,
-    input  logic [63:0] captured_time_i,
-    input  logic [63:0] captured_tick_i,
-    output logic listen_signed_o,
-    output logic [7:0] listen_signature_at_o,
-    output logic [31:0] gap_reference_o,
-    output logic [7:0] rule_place0_at_o,
-    output logic rule_place0_enable_o,
-    output logic [7:0] rule_place1_at_o,
-    output logic rule_place1_enable_o,
-    output logic [7:0] rule_place2_at_o,
-    output logic rule_place2_enable_o,
-    output logic [7:0] rule_place3_at_o,
-    output logic rule_place3_enable_o,
-    output logic [15:0] rule_value0_o,
-    output logic [15:0] rule_value0_mask_o,
-    output logic [15:0] rule_value1_o,
-    output logic [15:0] rule_value1_mask_o,
-    output logic [15:0] rule_value2_o,
-    output logic [15:0] rule_value2_mask_o,
-    output logic [15:0] rule_value3_o,
-    output logic [15:0] rule_value3_mask_o,
-    output logic [9:0] read_at_o,
-    output logic [1:0] read_what_o,
-    output logic read_ask_o,
-    input  logic [31:0] read_data_i,
-    input  logic read_state_done_i,
-    output logic link_departures_o,
-    output logic link_received_o,
-    output logic [31:0] link_patience_o,
-    input  logic [63:0] latest_i,
-    output logic memory_address_write_o,
-    output logic memory_data_write_o
+// `unknown` holds until the next read or write.
+module registers
+  import tare_pkg::*;
+  import generator_pkg::*;
+  import registers_pkg::*;
+(
+    input  logic             clk_i,
+    input  logic             rst_ni,
+    input  register_ask_t    ask_i,
+    output register_answer_t answer_o,
+    output settings_t        settings_o,
+    input  values_t          values_i
 );
-  wire [10:0] word = address_i[12:2];
+  wire [10:0] word = ask_i.address[12:2];
   logic [10:0] word_q;  // the word to read
   logic [2:0] reading_q;
   logic [31:0] high_q;
@@ -94,172 +31,169 @@ module registers (
   end
 
   always_ff @(posedge clk_i) begin
-    command_forget_o <= 1'b0;
-    command_gap_set_o <= 1'b0;
-    command_clear_o <= 1'b0;
-    command_ns_set_o <= 1'b0;
-    command_ns_step_o <= 1'b0;
-    command_capture_o <= 1'b0;
-    read_ask_o <= 1'b0;
-    memory_address_write_o <= write_i && word == 11'h011;
-    memory_address_o <= data_i[15:0];
-    memory_data_write_o <= write_i && word == 11'h012;
-    memory_data_o <= data_i;
-    data_q <= data_i;
-    hit_q[0] <= write_i && word == 11'h004;
-    hit_q[1] <= write_i && word == 11'h005;
-    hit_q[2] <= write_i && word == 11'h008;
-    hit_q[3] <= write_i && word == 11'h009;
-    hit_q[4] <= write_i && word == 11'h00a;
-    hit_q[5] <= write_i && word == 11'h00b;
-    hit_q[6] <= write_i && word == 11'h00c;
-    hit_q[7] <= write_i && word == 11'h00d;
-    hit_q[8] <= write_i && word == 11'h00e;
-    hit_q[9] <= write_i && word == 11'h010;
-    hit_q[10] <= write_i && word == 11'h014;
-    hit_q[11] <= write_i && word == 11'h015;
-    hit_q[12] <= write_i && word == 11'h016;
-    hit_q[13] <= write_i && word == 11'h017;
-    hit_q[14] <= write_i && word == 11'h01c;
-    hit_q[15] <= write_i && word == 11'h01d;
-    hit_q[16] <= write_i && word == 11'h020;
-    hit_q[17] <= write_i && word == 11'h021;
-    hit_q[18] <= write_i && word == 11'h022;
-    hit_q[19] <= write_i && word == 11'h023;
-    hit_q[20] <= write_i && word == 11'h024;
-    hit_q[21] <= write_i && word == 11'h025;
-    hit_q[22] <= write_i && word == 11'h026;
-    hit_q[23] <= write_i && word == 11'h027;
-    hit_q[24] <= write_i && word == 11'h028;
-    hit_q[25] <= write_i && word == 11'h02d;
-    hit_q[26] <= write_i && word == 11'h02e;
+    settings_o.control.forget <= 1'b0;
+    settings_o.control.gap_set <= 1'b0;
+    settings_o.control.clear <= 1'b0;
+    settings_o.clock.ns_set <= 1'b0;
+    settings_o.clock.ns_step <= 1'b0;
+    settings_o.clock.capture <= 1'b0;
+    settings_o.figure.ask <= 1'b0;
+    settings_o.memory.address_write <= ask_i.write && word == 11'h011;
+    settings_o.memory.address <= ask_i.data[15:0];
+    settings_o.memory.data_write <= ask_i.write && word == 11'h012;
+    settings_o.memory.data <= ask_i.data;
+    data_q <= ask_i.data;
+    hit_q[0] <= ask_i.write && word == 11'h004;
+    hit_q[1] <= ask_i.write && word == 11'h005;
+    hit_q[2] <= ask_i.write && word == 11'h008;
+    hit_q[3] <= ask_i.write && word == 11'h009;
+    hit_q[4] <= ask_i.write && word == 11'h00a;
+    hit_q[5] <= ask_i.write && word == 11'h00b;
+    hit_q[6] <= ask_i.write && word == 11'h00c;
+    hit_q[7] <= ask_i.write && word == 11'h00d;
+    hit_q[8] <= ask_i.write && word == 11'h00e;
+    hit_q[9] <= ask_i.write && word == 11'h010;
+    hit_q[10] <= ask_i.write && word == 11'h014;
+    hit_q[11] <= ask_i.write && word == 11'h015;
+    hit_q[12] <= ask_i.write && word == 11'h016;
+    hit_q[13] <= ask_i.write && word == 11'h017;
+    hit_q[14] <= ask_i.write && word == 11'h01c;
+    hit_q[15] <= ask_i.write && word == 11'h01d;
+    hit_q[16] <= ask_i.write && word == 11'h020;
+    hit_q[17] <= ask_i.write && word == 11'h021;
+    hit_q[18] <= ask_i.write && word == 11'h022;
+    hit_q[19] <= ask_i.write && word == 11'h023;
+    hit_q[20] <= ask_i.write && word == 11'h024;
+    hit_q[21] <= ask_i.write && word == 11'h025;
+    hit_q[22] <= ask_i.write && word == 11'h026;
+    hit_q[23] <= ask_i.write && word == 11'h027;
+    hit_q[24] <= ask_i.write && word == 11'h028;
+    hit_q[25] <= ask_i.write && word == 11'h02d;
+    hit_q[26] <= ask_i.write && word == 11'h02e;
     if (hit_q[0]) begin
-      control_live_o <= data_q[0];
-      control_run_o <= data_q[1];
-      control_gaps_from_list_o <= data_q[2];
-      control_from_o <= data_q[4:3];
-      control_first_from_o <= data_q[6:5];
+      settings_o.control.live <= data_q[0];
+      settings_o.control.run <= data_q[1];
+      settings_o.generator.gaps_from_list <= data_q[2];
+      settings_o.generator.from <= from_e'(data_q[4:3]);
+      settings_o.generator.first_from <= from_e'(data_q[6:5]);
     end
     if (hit_q[1]) begin
-      command_forget_o <= data_q[0];
-      command_gap_set_o <= data_q[1];
-      command_clear_o <= data_q[2];
-      command_ns_set_o <= data_q[4];
-      command_ns_step_o <= data_q[5];
-      command_capture_o <= data_q[6];
+      settings_o.control.forget <= data_q[0];
+      settings_o.control.gap_set <= data_q[1];
+      settings_o.control.clear <= data_q[2];
+      settings_o.clock.ns_set <= data_q[4];
+      settings_o.clock.ns_step <= data_q[5];
+      settings_o.clock.capture <= data_q[6];
     end
-    if (hit_q[2]) first_time_o[31:0] <= data_q[31:0];
-    if (hit_q[3]) first_time_o[63:32] <= data_q[31:0];
-    if (hit_q[4]) last_entry_o <= data_q[11:0];
-    if (hit_q[5]) frames_o <= data_q[31:0];
-    if (hit_q[6]) gap_whole_o <= data_q[31:0];
-    if (hit_q[7]) gap_numerator_o <= data_q[31:0];
-    if (hit_q[8]) gap_denominator_o <= data_q[31:0];
-    if (hit_q[9]) memory_which_o <= data_q[2:0];
-    if (hit_q[10]) ns_whole_o <= data_q[7:0];
-    if (hit_q[11]) ns_fraction_o <= data_q[31:0];
-    if (hit_q[12]) ns_value_o[31:0] <= data_q[31:0];
-    if (hit_q[13]) ns_value_o[63:32] <= data_q[31:0];
+    if (hit_q[2]) settings_o.generator.first_time[31:0] <= data_q[31:0];
+    if (hit_q[3]) settings_o.generator.first_time[63:32] <= data_q[31:0];
+    if (hit_q[4]) settings_o.generator.last_entry <= data_q[11:0];
+    if (hit_q[5]) settings_o.generator.frames <= data_q[31:0];
+    if (hit_q[6]) settings_o.generator.gap_whole <= data_q[31:0];
+    if (hit_q[7]) settings_o.generator.gap_numerator <= data_q[31:0];
+    if (hit_q[8]) settings_o.generator.gap_denominator <= data_q[31:0];
+    if (hit_q[9]) settings_o.memory.which <= memory_e'(data_q[2:0]);
+    if (hit_q[10]) settings_o.clock.ns_whole <= data_q[7:0];
+    if (hit_q[11]) settings_o.clock.ns_fraction <= data_q[31:0];
+    if (hit_q[12]) settings_o.clock.ns_value[31:0] <= data_q[31:0];
+    if (hit_q[13]) settings_o.clock.ns_value[63:32] <= data_q[31:0];
     if (hit_q[14]) begin
-      listen_signed_o <= data_q[0];
-      listen_signature_at_o <= data_q[8:1];
+      settings_o.listen.signed_ <= data_q[0];
+      settings_o.listen.signature_at <= data_q[8:1];
     end
-    if (hit_q[15]) gap_reference_o <= data_q[31:0];
+    if (hit_q[15]) settings_o.listen.gap_reference <= data_q[31:0];
     if (hit_q[16]) begin
-      rule_place0_at_o <= data_q[7:0];
-      rule_place0_enable_o <= data_q[8];
+      settings_o.listen.rule_place[0].at <= data_q[7:0];
+      settings_o.listen.rule_place[0].enable <= data_q[8];
     end
     if (hit_q[17]) begin
-      rule_place1_at_o <= data_q[7:0];
-      rule_place1_enable_o <= data_q[8];
+      settings_o.listen.rule_place[1].at <= data_q[7:0];
+      settings_o.listen.rule_place[1].enable <= data_q[8];
     end
     if (hit_q[18]) begin
-      rule_place2_at_o <= data_q[7:0];
-      rule_place2_enable_o <= data_q[8];
+      settings_o.listen.rule_place[2].at <= data_q[7:0];
+      settings_o.listen.rule_place[2].enable <= data_q[8];
     end
     if (hit_q[19]) begin
-      rule_place3_at_o <= data_q[7:0];
-      rule_place3_enable_o <= data_q[8];
+      settings_o.listen.rule_place[3].at <= data_q[7:0];
+      settings_o.listen.rule_place[3].enable <= data_q[8];
     end
     if (hit_q[20]) begin
-      rule_value0_o <= data_q[15:0];
-      rule_value0_mask_o <= data_q[31:16];
+      settings_o.listen.rule_value[0].value <= data_q[15:0];
+      settings_o.listen.rule_value[0].mask <= data_q[31:16];
     end
     if (hit_q[21]) begin
-      rule_value1_o <= data_q[15:0];
-      rule_value1_mask_o <= data_q[31:16];
+      settings_o.listen.rule_value[1].value <= data_q[15:0];
+      settings_o.listen.rule_value[1].mask <= data_q[31:16];
     end
     if (hit_q[22]) begin
-      rule_value2_o <= data_q[15:0];
-      rule_value2_mask_o <= data_q[31:16];
+      settings_o.listen.rule_value[2].value <= data_q[15:0];
+      settings_o.listen.rule_value[2].mask <= data_q[31:16];
     end
     if (hit_q[23]) begin
-      rule_value3_o <= data_q[15:0];
-      rule_value3_mask_o <= data_q[31:16];
+      settings_o.listen.rule_value[3].value <= data_q[15:0];
+      settings_o.listen.rule_value[3].mask <= data_q[31:16];
     end
     if (hit_q[24]) begin
-      read_at_o <= data_q[9:0];
-      read_what_o <= data_q[11:10];
-      read_ask_o <= data_q[12];
+      settings_o.figure.at <= data_q[9:0];
+      settings_o.figure.what <= data_q[11:10];
+      settings_o.figure.ask <= data_q[12];
     end
     if (hit_q[25]) begin
-      link_departures_o <= data_q[0];
-      link_received_o <= data_q[1];
+      settings_o.link.departures <= data_q[0];
+      settings_o.link.received <= data_q[1];
     end
-    if (hit_q[26]) link_patience_o <= data_q[31:0];
+    if (hit_q[26]) settings_o.link.patience <= data_q[31:0];
     if (!rst_ni) begin
       hit_q <= '0;
-      control_live_o <= 1'h0;
-      control_run_o <= 1'h0;
-      control_gaps_from_list_o <= 1'h0;
-      control_from_o <= 2'h2;
-      control_first_from_o <= 2'h0;
-      command_forget_o <= 1'h0;
-      command_gap_set_o <= 1'h0;
-      command_clear_o <= 1'h0;
-      command_ns_set_o <= 1'h0;
-      command_ns_step_o <= 1'h0;
-      command_capture_o <= 1'h0;
-      first_time_o <= 64'h0;
-      last_entry_o <= 12'h0;
-      frames_o <= 32'h0;
-      gap_whole_o <= 32'h54;
-      gap_numerator_o <= 32'h0;
-      gap_denominator_o <= 32'h1;
-      memory_which_o <= 3'h0;
-      ns_whole_o <= 8'h8;
-      ns_fraction_o <= 32'h0;
-      ns_value_o <= 64'h0;
-      listen_signed_o <= 1'h0;
-      listen_signature_at_o <= 8'h15;
-      gap_reference_o <= 32'h0;
-      rule_place0_at_o <= 8'h0;
-      rule_place0_enable_o <= 1'h0;
-      rule_place1_at_o <= 8'h0;
-      rule_place1_enable_o <= 1'h0;
-      rule_place2_at_o <= 8'h0;
-      rule_place2_enable_o <= 1'h0;
-      rule_place3_at_o <= 8'h0;
-      rule_place3_enable_o <= 1'h0;
-      rule_value0_o <= 16'h0;
-      rule_value0_mask_o <= 16'h0;
-      rule_value1_o <= 16'h0;
-      rule_value1_mask_o <= 16'h0;
-      rule_value2_o <= 16'h0;
-      rule_value2_mask_o <= 16'h0;
-      rule_value3_o <= 16'h0;
-      rule_value3_mask_o <= 16'h0;
-      read_at_o <= 10'h0;
-      read_what_o <= 2'h0;
-      read_ask_o <= 1'h0;
-      link_departures_o <= 1'h0;
-      link_received_o <= 1'h0;
-      link_patience_o <= 32'h0;
+      settings_o.control.live <= 1'h0;
+      settings_o.control.run <= 1'h0;
+      settings_o.generator.gaps_from_list <= 1'h0;
+      settings_o.generator.from <= from_e'(2'h2);
+      settings_o.generator.first_from <= from_e'(2'h0);
+      settings_o.control.forget <= 1'h0;
+      settings_o.control.gap_set <= 1'h0;
+      settings_o.control.clear <= 1'h0;
+      settings_o.clock.ns_set <= 1'h0;
+      settings_o.clock.ns_step <= 1'h0;
+      settings_o.clock.capture <= 1'h0;
+      settings_o.generator.first_time <= 64'h0;
+      settings_o.generator.last_entry <= 12'h0;
+      settings_o.generator.frames <= 32'h0;
+      settings_o.generator.gap_whole <= 32'h54;
+      settings_o.generator.gap_numerator <= 32'h0;
+      settings_o.generator.gap_denominator <= 32'h1;
+      settings_o.memory.which <= memory_e'(3'h0);
+      settings_o.clock.ns_whole <= 8'h8;
+      settings_o.clock.ns_fraction <= 32'h0;
+      settings_o.clock.ns_value <= 64'h0;
+      settings_o.listen.signed_ <= 1'h0;
+      settings_o.listen.signature_at <= 8'h15;
+      settings_o.listen.gap_reference <= 32'h0;
+      settings_o.listen.rule_place[0].at <= 8'h0;
+      settings_o.listen.rule_place[0].enable <= 1'h0;
+      settings_o.listen.rule_place[1].at <= 8'h0;
+      settings_o.listen.rule_place[1].enable <= 1'h0;
+      settings_o.listen.rule_place[2].at <= 8'h0;
+      settings_o.listen.rule_place[2].enable <= 1'h0;
+      settings_o.listen.rule_place[3].at <= 8'h0;
+      settings_o.listen.rule_place[3].enable <= 1'h0;
+      settings_o.listen.rule_value[0].value <= 16'h0;
+      settings_o.listen.rule_value[0].mask <= 16'h0;
+      settings_o.listen.rule_value[1].value <= 16'h0;
+      settings_o.listen.rule_value[1].mask <= 16'h0;
+      settings_o.listen.rule_value[2].value <= 16'h0;
+      settings_o.listen.rule_value[2].mask <= 16'h0;
+      settings_o.listen.rule_value[3].value <= 16'h0;
+      settings_o.listen.rule_value[3].mask <= 16'h0;
+      settings_o.figure.at <= 10'h0;
+      settings_o.figure.what <= 2'h0;
+      settings_o.figure.ask <= 1'h0;
+      settings_o.link.departures <= 1'h0;
+      settings_o.link.received <= 1'h0;
+      settings_o.link.patience <= 32'h0;
     end
   end
-
-  assign magic_o  = 32'h54415245;
-  assign layout_o = 32'h6bfa7c40;
 
   logic readable, writable;
   always_comb begin
@@ -278,11 +212,11 @@ module registers (
 
   // The address is stable until the answer.
   logic readable_q, writable_q, wrote_q;
-  assign unknown_o = wrote_q ? !writable_q : !readable_q;
+  assign answer_o.unknown = wrote_q ? !writable_q : !readable_q;
   always_ff @(posedge clk_i) begin
     readable_q <= readable;
     writable_q <= writable;
-    wrote_q    <= write_i || (wrote_q && !read_i);
+    wrote_q    <= ask_i.write || (wrote_q && !ask_i.read);
   end
 
   // Reading: select within groups of eight words first, then combine the groups.
@@ -290,7 +224,7 @@ module registers (
     word_q <= word;
     if (reading_q[0]) begin
       unique case (word_q)
-        11'h046: high_q <= 32'(latest_i[63:32]);
+        11'h046: high_q <= 32'(values_i.status.latest[63:32]);
         default: ;
       endcase
     end
@@ -299,10 +233,10 @@ module registers (
         unique case (word_q[2:0])
           3'h0: group_q[0] <= 32'h54415245;
           3'h1: group_q[0] <= {16'h1, 16'h0};
-          3'h2: group_q[0] <= build_i[31:0];
+          3'h2: group_q[0] <= values_i.build[31:0];
           3'h3: group_q[0] <= {8'h20, 8'hc, 8'h4, 8'h20};
-          3'h6: group_q[0] <= {29'b0, status_wire_i, status_forgetting_i, status_idle_i};
-          3'h7: group_q[0] <= forgotten_i[31:0];
+          3'h6: group_q[0] <= {29'b0, values_i.status_wire, values_i.status.forgetting, values_i.status.idle};
+          3'h7: group_q[0] <= values_i.status.forgotten[31:0];
           default: group_q[0] <= '0;
         endcase
       end else begin
@@ -310,10 +244,10 @@ module registers (
       end
       if (word_q[10:3] == 8'h03) begin
         unique case (word_q[2:0])
-          3'h0: group_q[1] <= captured_time_i[31:0];
-          3'h1: group_q[1] <= captured_time_i[63:32];
-          3'h2: group_q[1] <= captured_tick_i[31:0];
-          3'h3: group_q[1] <= captured_tick_i[63:32];
+          3'h0: group_q[1] <= values_i.captured.time_[31:0];
+          3'h1: group_q[1] <= values_i.captured.time_[63:32];
+          3'h2: group_q[1] <= values_i.captured.tick[31:0];
+          3'h3: group_q[1] <= values_i.captured.tick[63:32];
           default: group_q[1] <= '0;
         endcase
       end else begin
@@ -321,8 +255,8 @@ module registers (
       end
       if (word_q[10:3] == 8'h05) begin
         unique case (word_q[2:0])
-          3'h1: group_q[2] <= read_data_i[31:0];
-          3'h2: group_q[2] <= {31'b0, read_state_done_i};
+          3'h1: group_q[2] <= values_i.read_data[31:0];
+          3'h2: group_q[2] <= {31'b0, values_i.read_state_done};
           3'h4: group_q[2] <= 32'h6bfa7c40;
           default: group_q[2] <= '0;
         endcase
@@ -331,7 +265,7 @@ module registers (
       end
       if (word_q[10:3] == 8'h08) begin
         unique case (word_q[2:0])
-          3'h6: group_q[3] <= latest_i[31:0];
+          3'h6: group_q[3] <= values_i.status.latest[31:0];
           3'h7: group_q[3] <= high_q;
           default: group_q[3] <= '0;
         endcase
@@ -339,12 +273,12 @@ module registers (
         group_q[3] <= '0;
       end
     end
-    data_o       <= any_group;
-    reading_q    <= {reading_q[1:0], read_i};
-    read_valid_o <= reading_q[1];
+    answer_o.data  <= any_group;
+    answer_o.valid <= reading_q[1];
+    reading_q      <= {reading_q[1:0], ask_i.read};
     if (!rst_ni) begin
-      reading_q    <= '0;
-      read_valid_o <= 1'b0;
+      reading_q      <= '0;
+      answer_o.valid <= 1'b0;
     end
   end
 endmodule

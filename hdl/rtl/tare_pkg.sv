@@ -37,6 +37,29 @@ package tare_pkg;
     stamp_t stamp;
   } departure_t;
 
+  // A beat of a live frame, with the departure of its frame.
+  typedef struct packed {
+    departure_t departure;
+    beat_t      beat;
+  } live_t;
+
+  // Beats of the queue of live frames, and numbers of them.
+  localparam int unsigned QueueBeats = 2048;
+  localparam int unsigned CreditWidth = $clog2(QueueBeats + 1);
+  typedef logic [CreditWidth-1:0] credits_t;
+
+  // What the host's side asks of the credits. Each is high for one cycle.
+  typedef struct packed {
+    logic     revoke;  // all that are outstanding
+    logic     use_;    // takes `beats` of them for a frame
+    credits_t beats;
+  } credit_ask_t;
+
+  typedef struct packed {
+    logic     refused;      // in the cycle of `use_`: there are too few
+    credits_t outstanding;
+  } credit_answer_t;
+
   // The result of a departure.
   typedef struct packed {
     ticks_t start;
@@ -51,6 +74,14 @@ package tare_pkg;
     logic        bad;    // in the last beat: the FCS is wrong, the frame was cut off, or the PHY saw an error
     logic [63:0] data;
   } heard_t;
+
+  // The same, with the time at which the frame's preamble began.
+  typedef struct packed {
+    heard_t      beat;
+    ticks_t      stamp;
+    logic        half;   // plus half a cycle (XGMII)
+    logic [59:0] time_;  // the same in ns
+  } received_t;
 
   // The counters (see counters.sv), in the order of the registers.
   typedef enum logic [3:0] {

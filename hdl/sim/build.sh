@@ -3,7 +3,7 @@
 #
 #   hdl/sim/build.sh FOLDER [FILE...]      leaves FOLDER/tare-module-sim
 #
-# With files, these have the module instead of the sources, and it is compiled in less time (see hdl/syn/gates.py).
+# With FILEs, these are compiled in place of the sources, with fewer optimisations (see hdl/syn/gates.py).
 set -eu
 cd "$(dirname "$0")/../.."
 here=$PWD/hdl/sim
@@ -13,9 +13,9 @@ mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 made=$folder/verilated
 
-packages='hdl/rtl/tare_pkg.sv hdl/rtl/generator_pkg.sv hdl/rtl/receive_pkg.sv hdl/rtl/host_pkg.sv'
+packages='hdl/rtl/tare_pkg.sv hdl/rtl/generator_pkg.sv hdl/rtl/registers_pkg.sv hdl/rtl/receive_pkg.sv hdl/rtl/host_pkg.sv'
 rest=$(LC_ALL=C ls hdl/rtl/*.sv | grep -v _pkg.sv)
-# What the module tells of itself: a hash of all that it was built from.
+# The value of the register `build`: a hash of the sources.
 # shellcheck disable=SC2086 # words are to be split
 build=$(cat $packages $rest | sha256sum | cut -c1-8)
 
@@ -25,12 +25,12 @@ state=$(cat "$here"/* hdl/rtl/*.sv "$@" | sha256sum)
 # shellcheck disable=SC2086 # words are to be split
 if [ $# -gt 0 ]; then level=-O1; else level=-O3; set -- "-GBuild=32'h$build" $packages $rest hdl/sim/module_sim.sv; fi
 
-# Two-state, one thread, no traces. One of the shapes has members of which some are wires and some registers: Verilator 5.006 warns of that as of an error.
+# Two-state, one thread, no traces. Some structs have members of which some are wires and some registers, which is an error by default in Verilator 5.006.
 verilator --cc --exe -O3 --x-assign fast --x-initial unique --noassert -Wno-fatal -Wno-lint -Wno-style -Wno-BLKANDNBLK \
     --Mdir "$made" --top-module module_sim "$@" "$here/main.cpp" >"$folder/log" 2>&1 ||
     { cat "$folder/log"; exit 1; }
 
-# All of it is one file for the compiler, and compiled twice: first to learn how often each branch is taken, which is worth a third of the speed.
+# Everything is compiled as one file, and twice: a first build is profiled, which makes the second a third faster.
 root=$(sed -n 's/^VERILATOR_ROOT *= *//p' "$made/Vmodule_sim.mk")
 for file in "$made"/Vmodule_sim*.cpp "$root/include/verilated.cpp" "$root/include/verilated_threads.cpp" "$here/main.cpp"; do
     echo "#include \"$file\""

@@ -1,4 +1,4 @@
-// The two descriptors of the process: the host's socket, and the wire's, which is whatever has frames.
+// The two descriptors of the process: the socket of the host, and the wire.
 #pragma once
 
 #include <linux/if_packet.h>
@@ -30,7 +30,7 @@ class Host {
         buffer_.resize(65536);
     }
 
-    // A packet, if there is one. `gone` when the host has closed its end.
+    // Receives a packet, if there is one. `gone` is set once the host has closed its end.
     std::optional<Bytes> receive(bool& gone) {
         const ssize_t n = recv(fd_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
         if (n > 0) return Bytes(buffer_.begin(), buffer_.begin() + n);
@@ -38,14 +38,14 @@ class Host {
             gone = !would_wait();
             return {};
         }
-        // An empty packet, or the end.
+        // An empty packet, or end of file.
         pollfd look{fd_, POLLRDHUP, 0};
         poll(&look, 1, 0);
         if (look.revents & (POLLRDHUP | POLLHUP | POLLERR)) gone = true;
         return Bytes();
     }
 
-    // False if it must be tried again later.
+    // Returns false if the packet must be sent again later.
     bool send_packet(const Bytes& packet, bool& gone) {
         const ssize_t n = send(fd_, packet.data(), packet.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n < 0 && (would_wait() || errno == ENOBUFS)) return false;
@@ -60,7 +60,7 @@ class Host {
     Bytes buffer_;
 };
 
-// The other end of the wire: a TAP, a packet socket, or a socket of packets. Where it can go away and come again, it is looked after.
+// The other end of the wire: a TAP, a packet socket, or a socket of packets. If it can go down and come back, it is checked periodically.
 class WireEnd {
   public:
     explicit WireEnd(int fd) : fd_(fd), buffer_(65536) {
@@ -77,11 +77,11 @@ class WireEnd {
 
     bool up() const { return up_; }
     bool ended() const { return ended_; }
-    // Without a word: an interface, whose other end may go down.
+    // Not reported: an interface whose peer may go down.
     bool may_go_down() const { return packet_ && !ended_; }
     int fd() const { return fd_; }
 
-    // A packet socket tells once that its interface went down, and never that it is up again.
+    // A packet socket reports once that its interface went down, and never that it is up again.
     void look() {
         if (!packet_ || ended_) return;
         ifreq request{};
@@ -113,7 +113,7 @@ class WireEnd {
         return frame;
     }
 
-    // A frame for which the other end has no room is gone, as on a real wire: `false`.
+    // Returns false if the other end has no room. The frame is then lost, as on a real wire.
     bool send_frame(const Bytes& frame) {
         if (ended_) return false;
         if (write(fd_, frame.data(), frame.size()) >= 0) {
@@ -127,11 +127,11 @@ class WireEnd {
   private:
     void failed() {
         up_ = false;
-        // A TAP that is down says EIO, a packet socket ENETDOWN: both may come again.
+        // EIO: the TAP is down; ENETDOWN: the interface of a packet socket is. Both may come back.
         if (errno != EIO && errno != ENETDOWN && errno != ENXIO) ended_ = true;
     }
 
-    // Not what this machine itself sent on the interface; with the VLAN tag that the kernel keeps beside the frame.
+    // Skips what this machine itself sent on the interface. Puts back the VLAN tag that the kernel keeps apart from the frame.
     ssize_t receive_packet(size_t& tag_at, uint16_t& tag, uint16_t& type) {
         for (;;) {
             sockaddr_ll from{};

@@ -1,4 +1,4 @@
-// What IEEE 802.3 puts around a frame on the wire, byte by byte: one byte is one cycle.
+// The bytes of a frame on the wire (IEEE 802.3), one per cycle.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ constexpr size_t kPreambleBytes = 8;  // with the delimiter
 constexpr size_t kMinFrame = 60;      // without FCS
 constexpr size_t kFcsBytes = 4;
 constexpr unsigned kGapBytes = 12;
-// Frames longer than this are cut by nobody on a real wire; here they are a mistake of who sends them.
+// The longest frame. Longer ones are an error of their sender.
 constexpr size_t kMaxFrame = 16000;
 
 inline uint32_t crc32(const uint8_t* data, size_t size) {
@@ -41,7 +41,7 @@ inline Bytes on_the_wire(const Bytes& frame) {
     return out;
 }
 
-// The frame in what was on the wire: empty if there is none, or its FCS is wrong.
+// Extracts the frame from bytes of the wire. Empty if there is none, or if its FCS is wrong.
 inline Bytes frame_of(const Bytes& wire) {
     size_t at = 0;
     while (at < wire.size() && wire[at] == 0x55) at++;

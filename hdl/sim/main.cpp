@@ -1,10 +1,10 @@
-// The module in a process of its own: what a board does with pins, this does with descriptors. The host's link is a socket; the wire is whatever can carry
-// frames, or a cable from the transmitter to the receiver.
+// Runs the module in a process. Descriptors take the place of a board's pins: the host's link is a socket, and the wire is a socket, an interface, a TAP
+// device, or a cable from the transmitter to the receiver.
 //
 //   host ◄── SOCK_SEQPACKET ──► module ◄── GMII, 8 ns a byte ──► TAP, packet socket, socket, cable
 //
-// Time here is simulated: a cycle is 8 ns, whatever the clock on the wall says. It stands still when nothing is queued or moves in the module and no packet
-// waits, and the process sleeps then; and for a while when the host does not take what it is told, as its process may be waiting for a CPU.
+// Time is simulated: a cycle is 8 ns, however long it takes. It stops, and the process sleeps, while nothing is queued or moves in the module and no packet
+// waits. It also stops for a while if the host takes no packets, as that process may be waiting for a CPU.
 #include <algorithm>
 #include <csignal>
 #include <chrono>
@@ -25,20 +25,20 @@
 namespace {
 
 constexpr unsigned kNsPerCycle = 8;
-// How often descriptors are looked at, in cycles: rarely enough to cost nothing, often enough that a packet waits a microsecond of simulated time.
+// Cycles between polls of the descriptors. Polling costs nothing then, and a packet waits at most a microsecond of simulated time.
 constexpr unsigned kLookCycles = 128;
-// After so many quiet cycles time stands still.
+// Time stops after this many quiet cycles.
 constexpr unsigned kQuietCycles = 2048;
-// Frames that wait for the wire, or to be told to the host; more stay where they come from.
+// Frames that may wait for the wire, or for the host. Others stay at their source.
 constexpr size_t kMostWaiting = 64;
-// A host that does not take packets is waited for when so many have come together, until it takes some: at most so long, once.
+// If the host takes no packets, time stops when this many wait, until it takes some; once, and at most for this long.
 constexpr size_t kManyWaiting = kMostWaiting / 2;
 constexpr int kPatienceMs = 200;
-// Packets of the host come at most at twice the wire's rate: enough for live frames of any length at line rate, header and all. A board's link has half
-// of that.
+// Packets of the host are accepted at no more than twice the wire's rate, which suffices for live frames of any length at line rate, with headers. The link
+// of a board has half of that.
 constexpr unsigned kHostBytesPerCycle = 2;
-// An interface is looked after every so often: one that is down, and one whose other end may have gone down, of which nothing tells. Asleep, by time;
-// at work, by looks at the descriptors.
+// An interface is checked periodically: whether it is up again, or whether its peer went down, which is not reported. The period is a time while the process
+// sleeps, and a number of polls while it works.
 constexpr int kLookAgainMs = 100;
 constexpr unsigned kLooksAgain = 512;
 
@@ -137,7 +137,8 @@ class Simulation {
         dut_->rst_ni = 1;
     }
 
-    // The falling edge does nothing, but is a tenth of the work. Where Verilator's own note of the clock's last level is known by name, it is set by hand.
+    // Nothing happens at the falling edge, but evaluating it is a tenth of the work. If the name of Verilator's copy of the last level is known, it is set here
+    // instead.
     void clock() {
         dut_->clk_i = 1;
 #ifdef TARE_CLOCK_BEFORE
@@ -152,7 +153,7 @@ class Simulation {
 
     bool wire_is_up() const { return options_.loop || player_ || (wire_ && wire_->up()); }
 
-    // What the pins show in this cycle, what is put on them, and the clock's edge.
+    // Reads the outputs of this cycle, sets the inputs, and advances the clock.
     void cycle() {
         transmitted();
         if (options_.loop) looped();
@@ -226,20 +227,20 @@ class Simulation {
         }
     }
 
-    // The next frame of the file, when its time has come.
+    // Sends the next frame of the file once it is due.
     void play() {
         if (!incoming_.empty()) return;
         const Player::Item& item = player_->next();
         play_ns_ = played_ ? play_ns_ + item.after_ns : tick_ * kNsPerCycle;
         incoming_.push_back(item.frame);
         in_free_ = std::max({tick_, in_free_, play_ns_ / kNsPerCycle});
-        // What is left of a cycle counts for the next gap, so that none is lost; a frame that waited for the wire moves those behind it.
+        // The fraction of a cycle is carried to the next gap. A frame that waited for the wire delays those after it.
         play_ns_ = std::max(play_ns_, in_free_ * kNsPerCycle);
         played_ = true;
     }
 
     void to_host() {
-        // A packet that the host has not taken holds up those behind it.
+        // A packet that the host has not taken delays those after it.
         dut_->host_ready_i = packets_.size() < kMostWaiting;
         if (!dut_->host_valid_o || !dut_->host_ready_i) return;
         const uint64_t data = dut_->host_data_o;
@@ -293,7 +294,7 @@ class Simulation {
         while (requests_.size() < kMostWaiting && !gone_) {
             std::optional<Bytes> packet = host_.receive(gone_);
             if (!packet) break;
-            // The module takes what a MAC gives it: with FCS, which it does not look at.
+            // The module expects frames with an FCS, as from a MAC, but does not check it.
             packet->resize(packet->size() + kFcsBytes);
             requests_.push_back(std::move(*packet));
         }
@@ -324,7 +325,7 @@ class Simulation {
             if (wire_) wire_->look();
         } while (ready == 0 && was_up && wire_is_up());
         asleep_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-        // What woke the process is seen by the module; if it was nothing, it sleeps again.
+        // Lets the module see what woke the process. If nothing did, it sleeps again.
         quiet_ = kQuietCycles - kLookCycles;
     }
 
@@ -345,7 +346,7 @@ class Simulation {
     bool out_wrong_ = false;
     Bytes in_;
     size_t in_at_ = 0;
-    uint64_t in_free_ = 0;  // from when on the wire is free for the next frame
+    uint64_t in_free_ = 0;  // when the wire is free for the next frame
     std::deque<Bytes> incoming_;
     bool cable_dv_ = false;
     uint8_t cable_d_ = 0;
@@ -354,7 +355,7 @@ class Simulation {
 
     Bytes packet_;
     std::deque<Bytes> packets_;
-    bool patient_ = true;  // whether the host has taken one since it was last waited for
+    bool patient_ = true;  // whether the host has taken a packet since the last wait
     std::deque<Bytes> requests_;
     size_t request_at_ = 0;
     uint64_t next_request_ = 0;

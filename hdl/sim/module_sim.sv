@@ -1,4 +1,4 @@
-// The module as the simulation process sees it: every port is one number, so that main.cpp needs to know nothing of packed structs.
+// The top module of the simulation process. Every port is one number, so main.cpp need not know packed structs.
 module module_sim
   import tare_pkg::*;
 #(

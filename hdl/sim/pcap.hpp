@@ -12,8 +12,8 @@
 
 #include "ethernet.hpp"
 
-// Frames are written in the order in which they began, also if one that began later ended earlier: one waits here while another, of the other
-// direction, that began before it has not ended.
+// Frames are written in the order in which they began. So one that ended waits here while a frame of the other direction that began earlier has not
+// ended.
 class Capture {
   public:
     enum Direction { Out = 0, In = 1 };
@@ -41,7 +41,7 @@ class Capture {
         }
     }
 
-    // A frame that came to nothing.
+    // A frame that was cut off.
     void forget(Direction direction) { begun_[direction] = kNothing; }
 
     void finish() {
@@ -89,7 +89,7 @@ class Capture {
     std::multimap<uint64_t, Record> waiting_;
 };
 
-// The frames of a pcap file (not pcapng), each with its distance in time from the one before; after the last, the first comes again.
+// The frames of a pcap file (not pcapng), each with its distance in time from the previous one. They repeat from the first after the last.
 class Player {
   public:
     struct Item {

@@ -1,4 +1,4 @@
-"""Puts the process to work for a moment, so that the compiler learns which branches are taken (build.sh). Needs nothing but Python.
+"""Runs the simulator for a moment to profile its branches for the compiler (build.sh). Needs only Python.
 
     python3 train.py PROGRAM
 """
@@ -47,7 +47,7 @@ def main():
 
     ask(Kind.HELLO)
     plain = udp(bytes(18))
-    # Half of the work with a signature, as fast as the wire can; then larger frames with room between.
+    # First frames at line rate, then larger ones with gaps between them.
     plan = Plan([Template(plain[:56].ljust(64, b"\0"), 60)], [], [], [(0, 0, 0)], 0)
     writes = [pair for which, at, data in plan.writes() for pair in (("memory", int(which)), ("memory_address", at), ("memory_data", data))]
     write(*writes, ("frames", 5_000), ("gap_whole", 84), ("link", 3), ("control", 2))

@@ -1,9 +1,8 @@
-// A block RAM of the ECP5 as a netlist has it (Lattice FPGA-TN-02204, "ECP5 and ECP5-5G Memory Usage Guide"), as far as this module uses it: both ports of
-// one width, one clock, no reset of the outputs, no initial values. A write reads, too: what was there before. In words of 36 bits port A writes, port B
-// reads, and what is read leaves by the outputs of both, B having the upper half.
+// Model of a block RAM of the ECP5 (Lattice FPGA-TN-02204, "ECP5 and ECP5-5G Memory Usage Guide"), as far as this design uses it: both ports have the same
+// width and clock, outputs have no reset, and there are no initial values. A write also reads the previous contents. With words of 36 bits, port A writes
+// and port B reads; the word is at the outputs of both, the upper half at those of B.
 //
-// What a netlist may not ask of it is checked: the registers behind the outputs may be enabled only in cycles in which the memory is, since what else they
-// would take is not said in the guide.
+// The output registers must be enabled only in cycles in which the memory is, as the guide does not define what they would take otherwise. This is checked.
 module DP16KD #(
     parameter integer DATA_WIDTH_A = 18,
     parameter integer DATA_WIDTH_B = 18,
@@ -30,7 +29,7 @@ module DP16KD #(
 
   wire [35:0] write_a = Wide ? {DIB, DIA} : 36'(DIA);
   wire [35:0] write_b = 36'(DIB);
-  // With bytes, their enables are where a narrower word has its address.
+  // With byte enables, these are in place of the lowest address bits.
   wire [3:0] bytes_a = Width < 18 ? 4'b0001 : Width == 18 ? {2'b0, ADA[1:0]} : ADA[3:0];
   wire [3:0] bytes_b = Width < 18 ? 4'b0001 : {2'b0, ADB[1:0]};
 

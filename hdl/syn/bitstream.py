@@ -49,11 +49,11 @@ def main():
 
     build = synth.build()
     files = synth.sources() + sorted((HERE / "boards").glob("*.sv"))
-    # The tools run in a sandbox that sees the folder they are started in.
+    # The tools run in a sandbox and see only the folder in which they are started.
     for path in [*files, HERE / "boards" / pins]:
         (folder / path.name).write_text(path.read_text())
     names = " ".join(path.name for path in files)
-    # Synthesis brings its own cells, so those of the sources go again.
+    # Synthesis has its own cells, so those of the sources are deleted.
     (folder / "synth.ys").write_text(
         f"{netlist.MAPPING}read_slang -j 1 --top {top} -G Build=32'h{build} {names}\n"
         f"delete {' '.join('=' + cell for cell in CELLS)}\n"

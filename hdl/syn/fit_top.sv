@@ -1,5 +1,5 @@
-// What `make synth` measures: the module between registers, with few enough pins for the package. Everything wide comes in through a shift
-// register and goes out as its parity, so nothing can be optimised away, and no path ends in a pin. This is no design for a board.
+// The design that `make synth` measures: the module between registers, with few enough pins for the package. Wide inputs come from a shift
+// register, and wide outputs leave as their parity, so nothing is optimised away and no path ends at a pin. It is not meant for a board.
 module fit_top
   import tare_pkg::*;
 (

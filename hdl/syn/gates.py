@@ -1,9 +1,9 @@
-"""The netlist of the module as a simulation: what yosys made of the sources, with the registers that were moved into block RAMs (see netlist.py).
+"""Simulates the module as a netlist: the result of yosys, with registers moved into block RAMs (see netlist.py).
 
-    python gates.py FOLDER      leaves FOLDER/tare-module-sim, the same process as hdl/sim/build.sh makes of the sources
+    python gates.py FOLDER      builds FOLDER/tare-module-sim, which behaves like that of hdl/sim/build.sh
 
-So every test of that process can be one of the netlist. Each cell becomes what the models that yosys brings for the ECP5 say it does; that of the block
-RAM, for which there is none, is DP16KD.sv. A cell, or a parameter, that is not known here ends it: nothing is guessed.
+So every test of that process can test the netlist. Each cell is simulated as in the ECP5 models of yosys; these have none for the block RAM, so its
+model is DP16KD.sv. An unknown cell or parameter is an error.
 """
 
 import collections
@@ -17,7 +17,7 @@ import synth
 
 HDL = pathlib.Path(__file__).resolve().parent.parent
 TOP = "module_sim"
-# Of a block RAM's parameters, those that its model knows. The others have one value, or do not matter to an output that is never reset.
+# Parameters of a block RAM that its model supports; those that only matter to outputs with a reset; and those that must have one value.
 KNOWN = {"DATA_WIDTH_A", "DATA_WIDTH_B", "REGMODE_A", "REGMODE_B", "OCEAMUX", "OCEBMUX"}
 FREE = {"ASYNC_RESET_RELEASE", "RESETMODE", "GSR"}
 FIXED = {
@@ -32,13 +32,13 @@ IDLE = [f"RST{port}" for port in "AB"] + [f"CS{port}{n}" for port in "AB" for n 
 
 
 def wire(bits):
-    """The name of a net, or its value: what is not connected, or may be anything, is 0."""
+    """The name of a net, or its value. What is not connected, or undefined, is 0."""
     bit = bits[0] if bits else "0"
     return f"n{bit}" if isinstance(bit, int) else f"1'b{'1' if bit == '1' else '0'}"
 
 
 def table(init, *inputs):
-    """A LUT: the first of the inputs chooses between neighbours."""
+    """A LUT. The first input is the lowest bit of the index."""
     return f"{len(init)}'b{init} >> {{{', '.join(reversed(inputs))}}}"
 
 
@@ -83,7 +83,7 @@ class Writer:
         self.lines.append(f"assign {at['Z']} = {at['SD']} ? {at['D1']} : {at['D0']};")
 
     def CCU2C(self, parameters, at, name):
-        """Two bits of an adder. In each a LUT says whether a carry goes on, and its lowest quarter what the carry is if it does not."""
+        """Two bits of an adder. In each, a LUT decides whether the carry propagates; if not, its lowest quarter is the new carry."""
         carry = at["CIN"]
         for half in "01":
             init = parameters[f"INIT{half}"]

@@ -1,22 +1,22 @@
-"""How sources become a netlist, the same for `make synth` and `make bitstream`: how yosys maps to LUTs, and registers of block RAMs.
+"""What `make synth` and `make bitstream` have in common: the mapping to LUTs, and output registers of block RAMs.
 
-ECP5 has a register behind each memory's output, which yosys does not use. What comes out of a block RAM is 5.8 ns late at grade -6; out of its own
-register, far less. So where every output of a port goes straight into a flip-flop and nowhere else, and all of these have one clock, which is the
-port's, one enable and no reset, they become that register. In this design a memory is read in each cycle in which that register is enabled, so it makes
-no difference whether the memory's enable counts for the register, too.
+A block RAM of the ECP5 has an output register, which yosys does not use. Without it, data is valid 5.8 ns after the clock at grade -6; with it, much
+earlier. Flip-flops become that register if they take all used outputs of a port, nothing else uses these outputs, and the flip-flops have the clock of
+the port, one enable and no reset. In this design the memory is read in each cycle in which these flip-flops are enabled, so it does not matter whether
+the enable of the memory also applies to the register.
 """
 
 import collections
 import json
 
-# Before synthesis: one of the mapper's longer scripts, 5 % smaller here than its default and no slower.
+# Run before synthesis. Selects one of the mapper's longer scripts: 5 % smaller here than its default, and no slower.
 MAPPING = "scratchpad -copy abc9.script.flow3mfs abc9.script\n"
 PORTS = ("A", "B")
-HALF = 18  # outputs of a port; in words of 36 bits both ports' outputs are the one that reads
+HALF = 18  # outputs of a port; words of 36 bits are read from the outputs of both ports
 
 
 def absorb(path, top):
-    """Changes the netlist of yosys in the file `path`. How many flip-flops there are fewer."""
+    """Changes the netlist of yosys in the file `path`. Returns the number of flip-flops saved."""
     netlist = json.loads(path.read_text())
     module = netlist["modules"][top]
     cells = module["cells"]
@@ -55,9 +55,9 @@ def absorb(path, top):
 
 
 def clocked(cell):
-    """((enable, whether its opposite), rising edge, clock, never reset) of a flip-flop."""
+    """((enable, inverted), rising edge, clock, never reset) of a flip-flop."""
     wires, parameters = cell["connections"], cell["parameters"]
-    # A string of zeros and ones has a space behind it in the netlist, so that it is no number.
+    # In a netlist, a string of zeros and ones ends with a space, to tell it from a number.
     how = parameters["CEMUX"].strip()
     enable = (wires["CE"][0] if how in ("CE", "INV") else how, how == "INV")
     return enable, parameters["CLKMUX"] == "CLK", wires["CLK"][0], wires["LSR"][0] == "0" and parameters["REGSET"] == "RESET"

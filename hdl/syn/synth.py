@@ -30,18 +30,18 @@ BIN = pathlib.Path(sys.executable).parent
 CLOCK_MHZ, MOST_LUTS, MOST_EBR = 125, 9_000, 50
 PARTS = {"25k": ("LFE5U-25F", "CABGA256"), "85k": ("LFE5U-85F", "CABGA381")}
 LIMIT_S = 3_600
-# A module, with what is inside of it.
+# Modules whose sizes are listed, each with its submodules.
 MODULES = ["registers", "host_side", "generator", "paced_queue", "credits", "marks", "release_gate", "stamper", "mac_tx_gmii", "mac_rx_gmii", "receive", "clock_ns"]
 
 
 def sources():
-    packages = [HERE.parent / "rtl" / f"{name}.sv" for name in ("tare_pkg", "generator_pkg", "receive_pkg", "host_pkg")]
+    packages = [HERE.parent / "rtl" / f"{name}.sv" for name in ("tare_pkg", "generator_pkg", "registers_pkg", "receive_pkg", "host_pkg")]
     rest = sorted(path for path in (HERE.parent / "rtl").glob("*.sv") if path not in packages)
     return packages + rest
 
 
 def build():
-    """What the module tells of itself: the first 32 bits of the hash of its sources, the same in a bitstream, in a netlist and in hdl/sim/build.sh."""
+    """The first 32 bits of the hash of the sources, as the register `build` has them. hdl/sim/build.sh computes the same."""
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources())).hexdigest()[:8]
 
 
@@ -56,8 +56,8 @@ def yosys(name, script):
 
 
 def read(keep, top=HERE / "fit_top.sv"):
-    """yosys' command that reads the sources and `top`, a file with the module of that name, which may have a parameter `Build`."""
-    # yosys runs in a sandbox that sees the folder it is started in.
+    """The yosys command that reads the sources and the file `top`, which has the top module."""
+    # yosys runs in a sandbox and sees only the folder in which it is started.
     files = [*sources(), top]
     for path in files:
         (BUILD / path.name).write_text(path.read_text())
@@ -73,7 +73,7 @@ def synthesise():
 
 
 def by_module():
-    """{module: (LUT, FF, EBR)} from a synthesis that keeps the modules apart: a little larger than the whole."""
+    """{module: (LUT, FF, EBR)} from a synthesis that keeps the hierarchy, which is a little larger."""
     BUILD.mkdir(parents=True, exist_ok=True)
     yosys("parts", netlist.MAPPING + read(True) + "synth_ecp5 -abc9 -noflatten -top fit_top\ntee -q -o parts.json stat -json\n")
     stat = json.loads((BUILD / "parts.json").read_text())["modules"]

@@ -1,4 +1,4 @@
-"""GMII as it is seen from outside: a listener that takes bytes off the wire, and a talker that puts them on."""
+"""Both ends of a GMII wire: `Wire` records what is transmitted, `Talker` drives what is received."""
 
 from model.ethernet import PREAMBLE, fcs_holds
 
@@ -35,7 +35,7 @@ class Wire:
                 self.current = None
 
     def whole(self):
-        """(cycle, frame without FCS) of every frame; an assertion fails if one is not as the standard says."""
+        """(cycle, frame without FCS) of every frame. Asserts that each conforms to the standard."""
         out = []
         for cycle, data, error in self.frames:
             assert not error, f"cycle {cycle}: tx_er"
@@ -47,7 +47,7 @@ class Wire:
 
 
 class Talker:
-    """Puts bytes on rxd. `items`: (silent cycles before, bytes from the preamble on, index of a byte with rx_er or None)."""
+    """Drives rxd. `items`: (silent cycles before, bytes from the preamble on, index of a byte with rx_er or None)."""
 
     def __init__(self, dut, items=(), rxd="rxd_i", dv="rx_dv_i", er="rx_er_i"):
         self.rxd, self.dv, self.er = getattr(dut, rxd), getattr(dut, dv), getattr(dut, er)

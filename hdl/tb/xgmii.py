@@ -1,4 +1,4 @@
-"""XGMII as it is seen from outside, eight lanes wide: a listener that takes frames off the wire, and a talker that puts them on.
+"""Both ends of an XGMII wire of eight lanes: `Wire` records what is transmitted, `Talker` drives what is received.
 
 Places are counted in bytes: 8 to a cycle, lane by lane.
 """
@@ -10,7 +10,7 @@ QUIET = int.from_bytes(bytes([IDLE] * 8), "little")
 
 
 class Wire:
-    """Listens to txd and txc. `frames`: (place of the start, bytes with FCS, error seen); anything that has no place between frames fails."""
+    """Listens to txd and txc. `frames`: (place of the start, bytes with FCS, error seen); anything else between frames fails, unless it is idle."""
 
     def __init__(self, dut, txd="txd_o", txc="txc_o"):
         self.txd, self.txc = getattr(dut, txd), getattr(dut, txc)
@@ -55,7 +55,7 @@ class Wire:
             self.current, self.end = None, place
 
     def whole(self):
-        """(place, frame without FCS) of every frame; an assertion fails if one is not as the standard says."""
+        """(place, frame without FCS) of every frame. Asserts that each conforms to the standard."""
         out = []
         for place, data, error in self.frames:
             assert not error, f"byte {place}: error"
@@ -67,7 +67,7 @@ class Wire:
 
 
 def octets(gap, data, errors=(), end=TERMINATE):
-    """(octet, control) of so many idle ones and a frame, given as bytes from the preamble on, with an error in place of those in `errors`."""
+    """(octet, control) of `idle` idle octets and a frame, given as bytes from the preamble on. Bytes at the indices in `errors` become errors."""
     out = [(IDLE, 1)] * gap
     out.append((START, 1))
     out += [(ERROR, 1) if n in errors else (octet, 0) for n, octet in enumerate(data[1:], 1)]
@@ -85,7 +85,7 @@ class Talker:
         self.rxd, self.rxc = getattr(dut, rxd), getattr(dut, rxc)
         self.items = list(items)
         self.even = even
-        self.over = 0  # how much gaps were too long, in sum
+        self.over = 0  # bytes by which the gaps so far were too long
         self.waiting = []
         self.place = 0  # of the first octet in `waiting`
         self.starts = []  # places, since the first column
@@ -113,7 +113,7 @@ class Talker:
             return
         gap, data = item
         at = self.place + len(self.waiting)
-        # The terminate before is one of the gap's.
+        # The gap includes the terminate of the frame before.
         start = at + gap - 1 - (min(self.over, 3) if self.even else 0)
         aligned = -(-start // 4) * 4
         self.over = aligned - (at + gap - 1) + self.over if self.even else 0

@@ -1,4 +1,4 @@
-// The module with the MAC of the host's port: what all boards have in common. Both ports are GMII here.
+// The part that all boards have in common: the module with the MAC of the host's port. Both ports are GMII.
 module board
   import tare_pkg::*;
   import host_pkg::*;
@@ -22,7 +22,7 @@ module board
     input  logic       wire_up_i
 );
   logic from_valid, to_valid, to_ready, out_valid, out_ready;
-  heard_t from_host;
+  received_t from_host;
   beat_t to_host, out;
 
   mac_rx_gmii #(
@@ -36,9 +36,7 @@ module board
       .rx_dv_i(host_rx_dv_i),
       .rx_er_i(host_rx_er_i),
       .valid_o(from_valid),
-      .beat_o (from_host),
-      .stamp_o(),
-      .time_o (),
+      .received_o(from_host),
       .noise_o()
   );
 
@@ -55,7 +53,7 @@ module board
       .rx_er_i     (wire_rx_er_i),
       .host_valid_i(from_valid),
       .host_ready_o(),
-      .host_beat_i (from_host),
+      .host_beat_i (from_host.beat),
       .host_valid_o(to_valid),
       .host_ready_i(to_ready),
       .host_beat_o (to_host),

@@ -1,6 +1,6 @@
 // Colorlight 5A-75B, versions 7.0 and 8.0: LFE5U-25F-6, two gigabit PHYs. Port 0 is the host's, port 1 is the wire.
 //
-// On version 8.0 the 25 MHz come from a PHY, so the PHYs are never reset; mdc and mdio are left alone, and the PHYs do what their straps say.
+// On version 8.0 the 25 MHz come from a PHY, so the PHYs are never reset. mdc and mdio are not used; straps configure the PHYs.
 module colorlight_5a_75b #(
     parameter logic [31:0] Build = '0
 ) (

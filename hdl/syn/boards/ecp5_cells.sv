@@ -1,5 +1,5 @@
-// The cells of the ECP5 that are asked for by name, as far as they are used here (Lattice FPGA-TN-02200 for the PLL, FPGA-TN-02035 for DDR). Synthesis has its
-// own description of them; this one is for whoever reads the sources.
+// Declarations of ECP5 cells that are instantiated by name, with the ports used here (Lattice FPGA-TN-02200 for the PLL, FPGA-TN-02035 for DDR). Synthesis
+// uses its own declarations; these are for linters.
 (* blackbox *)
 module ODDRX1F (
     input  logic SCLK,

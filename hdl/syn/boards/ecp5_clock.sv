@@ -38,7 +38,7 @@ module ecp5_clock #(
       .ENCLKOP     (1'b0)
   );
 
-  // 16 384 cycles with the lock: it may be lost again at first. Registers are 0 when the bitstream has been loaded.
+  // Waits for 16 384 cycles with the lock, which may be lost again at first. Registers are 0 after configuration.
   logic [1:0] locked_q;
   logic [14:0] count_q = '0;
   always_ff @(posedge clk_o) begin

@@ -1,5 +1,5 @@
-// LambdaConcept ECPIX-5 with the LFE5UM5G-85F-8: one gigabit PHY (KSZ9031), which is the host's. There is no second one, so the wire is a cable inside: what is
-// transmitted is received. Generator, live frames, gaps and histograms can be tried on it, other machines cannot be reached.
+// LambdaConcept ECPIX-5 with the LFE5UM5G-85F-8. Its only gigabit PHY (KSZ9031) is the host's port, so the wire is looped inside: the module receives what it
+// transmits. Generator, live frames, gaps and histograms can be tried, but other machines cannot be reached.
 module ecpix5_85f #(
     parameter logic [31:0] Build = '0
 ) (

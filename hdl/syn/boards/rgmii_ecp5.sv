@@ -1,10 +1,10 @@
 // RGMII (version 1.3) between the pins of an ECP5 and GMII in the core's clock, at 1 Gb/s only.
 //
 // The lower half of a byte is on the wires from the rising edge of the clock on, the upper half from the falling edge on; the control signal is `dv` first, then
-// `dv` with `er` by exclusive or. The clock must be 1.5 ns or more behind its data at whoever takes it: the PHY sees to that for what we send
-// (TXDLY; TxDelay adds to it), and delays at our pins see to it for what comes (RxDelay). A unit is 25 ps.
+// `dv` xor `er`. At its receiver, the clock must be at least 1.5 ns behind the data. Towards the PHY, the PHY itself delays the clock
+// (TXDLY; TxDelay adds to it). From the PHY, our pins delay it (RxDelay). A unit is 25 ps.
 //
-// Between frames, the PHY tells of its link in place of data: bit 0 up, bits 2:1 the speed, 2 = 1 Gb/s.
+// Between frames, the PHY reports its link in place of data: bit 0 is 1 if it is up, bits 2:1 are the speed, 2 for 1 Gb/s.
 module rgmii_ecp5 #(
     parameter int unsigned TxDelay = 0,
     parameter int unsigned RxDelay = 80

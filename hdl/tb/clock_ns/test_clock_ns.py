@@ -1,9 +1,9 @@
-"""The clock of nanoseconds beside exact fractions."""
+"""The nanosecond clock compared with exact fractions."""
 
 from fractions import Fraction
 
 import cocotb
-from bench import Bench, Drive, Watch, seeded
+from bench import Bench, Drive, Watch, ports, seeded
 
 
 class Clock(Bench):
@@ -18,9 +18,7 @@ class Clock(Bench):
         self.times[cycle] = int(self.dut.time_o.value) + Fraction(int(self.dut.time_fraction_o.value), 1 << 32)
 
     async def begin(self, whole=8, fraction=0):
-        await self.start(
-            now_i=0, whole_i=whole, fraction_i=fraction, set_i=0, step_i=0, value_i=0, capture_i=0
-        )
+        await self.start(now_i=0, clock_i=0, clock_i__ns_whole=whole, clock_i__ns_fraction=fraction)
         await self.step(5)
 
 
@@ -30,14 +28,15 @@ MODULO = 1 << 64
 @cocotb.test()
 @cocotb.parametrize(increment=[(8, 0), (8, 1), (7, 0xFFFF_FFFF), (6, 0x6666_6666), (255, 0xFFFF_FFFF)])
 async def grows(dut, increment):
-    """Over any number of cycles, by exactly that many increments; also past 2^32 nanoseconds."""
+    """Any number of cycles add exactly that many increments, also beyond 2^32 nanoseconds."""
+    dut = ports(dut)
     rng = seeded("grows", increment)
     bench = Clock(dut)
     await bench.begin(*increment)
-    dut.value_i.value = (5 << 32) - 8 * 300
-    dut.set_i.value = 1
+    dut.clock_i.ns_value.value = (5 << 32) - 8 * 300
+    dut.clock_i.ns_set.value = 1
     await bench.step()
-    dut.set_i.value = 0
+    dut.clock_i.ns_set.value = 0
     await bench.step(3)
     first = bench.cycle
     await bench.step(1_000)
@@ -49,23 +48,24 @@ async def grows(dut, increment):
 
 @cocotb.test()
 async def set_and_stepped(dut):
+    dut = ports(dut)
     rng = seeded("set_and_stepped")
     bench = Clock(dut)
     await bench.begin()
     for _ in range(40):
         value = rng.randrange(MODULO)
-        dut.value_i.value, dut.set_i.value = value, 1
+        dut.clock_i.ns_value.value, dut.clock_i.ns_set.value = value, 1
         await bench.step()
-        dut.set_i.value = 0
+        dut.clock_i.ns_set.value = 0
         await bench.step(4)
-        # Set, and on from there: the value is seen two cycles after it was asked for.
+        # A value that is set appears two cycles later.
         at = bench.cycle - 1
         assert bench.times[at] == (value + 8 * 2) % MODULO, f"{bench.times[at] - value}"
         step = rng.choice([1, 1000, 1 << 40, -1, -1000, -(1 << 40), (1 << 32) - 1])
         before = bench.times[at]
-        dut.value_i.value, dut.step_i.value = step % MODULO, 1
+        dut.clock_i.ns_value.value, dut.clock_i.ns_step.value = step % MODULO, 1
         await bench.step()
-        dut.step_i.value = 0
+        dut.clock_i.ns_step.value = 0
         await bench.step(6)
         after = bench.times[bench.cycle - 1]
         assert after == (before + 8 * 7 + step) % MODULO
@@ -73,18 +73,19 @@ async def set_and_stepped(dut):
 
 @cocotb.test()
 async def captured(dut):
-    """Time and tick of one cycle: the line through two captures has the increment as its slope, and no offset of its own."""
+    """A capture takes time and tick of one cycle, so the line through any two captures has the increment as its slope."""
+    dut = ports(dut)
     rng = seeded("captured")
     bench = Clock(dut)
     await bench.begin(8, 0x8000_0000)
     pairs = []
     for _ in range(20):
         await bench.step(rng.randint(1, 30))
-        dut.capture_i.value = 1
+        dut.clock_i.capture.value = 1
         await bench.step()
-        dut.capture_i.value = 0
+        dut.clock_i.capture.value = 0
         await bench.step()
-        pairs.append((int(dut.captured_tick_o.value), int(dut.captured_time_o.value)))
+        pairs.append((int(dut.captured_o.tick.value), int(dut.captured_o.time_.value)))
     tick0, time0 = pairs[0]
     for tick, time in pairs[1:]:
         assert abs((time - time0) - Fraction(17, 2) * (tick - tick0)) < 1

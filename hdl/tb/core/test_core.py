@@ -1,4 +1,4 @@
-"""The whole core, from its registers to the wire and back: the wire is read by what is in gmii.py, not by the design."""
+"""The whole core, from its settings to the wire and back. The wire is decoded by gmii.py, independently of the design."""
 
 import collections
 import json
@@ -6,7 +6,7 @@ import os
 import pathlib
 
 import cocotb
-from bench import PAUSES, Bench, Drive, Sink, Source, Watch, never, seeded
+from bench import PAUSES, Bench, Drive, Sink, Source, Watch, never, ports, seeded
 from gmii import Talker, Wire
 from model.ethernet import on_the_wire, sums_hold, udp
 from model.gaps import due
@@ -14,16 +14,14 @@ from model.generator import Field, Mode, Plan, Template
 from model.histogram import bin_of
 from model.shapes import Departure, From, beats
 from model.signature import Signature
+from model.structs import structs
 
 # From a frame's start to the first byte of its preamble on the wire.
 START_DELAY = 1
 COUNTERS = ["sent", "late", "late_ticks", "latest", "underruns", "good", "bad", "passed", "bytes", "noise", "missing", "stale", "uncounted"]
 INPUTS = [
-    "rxd_i", "rx_dv_i", "rx_er_i", "live_i", "forget_i", "run_i", "gaps_from_list_i", "from_i", "first_from_i", "first_time_i",
-    "last_entry_i", "frames_i", "gap_set_i", "gap_whole_i", "gap_numerator_i", "gap_denominator_i", "write_i", "memory_i",
-    "address_i", "data_i", "live_valid_i", "live_departure_i", "live_beat_i", "use_valid_i", "use_i", "revoke_i", "grant_ready_i",
-    "mark_valid_i", "mark_i", "marked_ready_i", "clear_i", "count_read_i", "count_at_i", "listen_i", "read_i", "read_what_i", "read_at_i", "ns_whole_i",
-    "ns_fraction_i", "ns_set_i", "ns_step_i", "ns_value_i", "capture_i",
+    "rxd_i", "rx_dv_i", "rx_er_i", "control_i", "generator_i", "memory_i", "clock_i", "listen_i", "figure_i", "live_valid_i", "live_i",
+    "credits_i", "grant_ready_i", "mark_valid_i", "mark_i", "marked_ready_i", "count_read_i", "count_at_i",
 ]  # fmt: skip
 
 
@@ -50,7 +48,7 @@ class Core(Bench):
         super().__init__(dut, self.wire, *agents)
 
     async def begin(self, **inputs):
-        values = dict.fromkeys(INPUTS, 0) | {"gap_denominator_i": 1, "ns_whole_i": 8} | inputs
+        values = dict.fromkeys(INPUTS, 0) | {"generator_i.gap_denominator": 1, "clock_i.ns_whole": 8} | inputs
         await self.start(**values)
         agents, self.agents = self.agents, []
         await self.step(2_060)
@@ -59,12 +57,12 @@ class Core(Bench):
     async def set_clock(self, value, whole, fraction):
         """The nanoseconds of this cycle are `value`, and each cycle adds whole + fraction / 2^32."""
         dut = self.dut
-        dut.ns_whole_i.value, dut.ns_fraction_i.value = whole, fraction
+        dut.clock_i.ns_whole.value, dut.clock_i.ns_fraction.value = whole, fraction
         await self.step(4)
-        dut.ns_value_i.value, dut.ns_set_i.value = value, 1
+        dut.clock_i.ns_value.value, dut.clock_i.ns_set.value = value, 1
         self.clock = (self.cycle, value, whole << 32 | fraction)
         await self.step()
-        dut.ns_set_i.value = 0
+        dut.clock_i.ns_set.value = 0
 
     def time(self, tick):
         at, value, increment = self.clock
@@ -78,40 +76,40 @@ class Core(Bench):
         dut = self.dut
         agents, self.agents = self.agents, []
         for memory, address, data in plan.writes():
-            dut.write_i.value = 1
-            dut.memory_i.value, dut.address_i.value, dut.data_i.value = memory, address, data
+            dut.memory_i.data_write.value = 1
+            dut.memory_i.which.value, dut.memory_i.address.value, dut.memory_i.data.value = memory, address, data
             await self.step()
-        dut.write_i.value = 0
-        dut.gaps_from_list_i.value = from_list
-        dut.last_entry_i.value = len(plan.entries) - 1
-        dut.frames_i.value = plan.frames
-        dut.from_i.value, dut.first_from_i.value = reckoned, From.AT_TIME
-        dut.first_time_i.value = first_time
-        dut.gap_set_i.value = 1
-        dut.gap_whole_i.value, dut.gap_numerator_i.value, dut.gap_denominator_i.value = gap
+        dut.memory_i.data_write.value = 0
+        dut.generator_i.gaps_from_list.value = from_list
+        dut.generator_i.last_entry.value = len(plan.entries) - 1
+        dut.generator_i.frames.value = plan.frames
+        dut.generator_i.from_.value, dut.generator_i.first_from.value = reckoned, From.AT_TIME
+        dut.generator_i.first_time.value = first_time
+        dut.control_i.gap_set.value = 1
+        dut.generator_i.gap_whole.value, dut.generator_i.gap_numerator.value, dut.generator_i.gap_denominator.value = gap
         await self.step()
-        dut.gap_set_i.value = 0
+        dut.control_i.gap_set.value = 0
         await self.step(4)
         self.agents = agents
 
     async def read(self, what, at):
         dut = self.dut
-        dut.read_i.value, dut.read_what_i.value, dut.read_at_i.value = 1, what, at
+        dut.figure_i.ask.value, dut.figure_i.what.value, dut.figure_i.at.value = 1, what, at
         for _ in range(20):
             got = {}
-            self.agents.append(Watch(lambda _cycle: got.update(valid=int(dut.read_valid_o.value), word=int(dut.read_o.value))))
+            self.agents.append(Watch(lambda _cycle: got.update(valid=int(dut.figure_valid_o.value), word=int(dut.figure_o.value))))
             await self.step()
             self.agents.pop()
             if got["valid"]:
-                dut.read_i.value = 0
+                dut.figure_i.ask.value = 0
                 await self.step(4)
                 return got["word"]
         raise AssertionError("no answer")
 
     async def counter(self, name):
         if name == "latest":
-            return int(self.dut.latest_o.value)
-        # Everything has had its turn.
+            return int(self.dut.status_o.latest.value)
+        # By now the counters have taken all events.
         await self.step(20)
         dut = self.dut
         dut.count_read_i.value, dut.count_at_i.value = 1, COUNTERS.index(name)
@@ -131,11 +129,12 @@ def template(size, **rest):
 
 
 def listen(signature_at):
-    return (1 << 40 | signature_at // 2 << 32) << 164
+    return structs()["listen_t"].pack(signed_=1, signature_at=signature_at // 2)
 
 
 async def generated(dut, size, gap, frames, talk=(), clock=(8, 0), **more):
-    """Runs the generator; the wire's frames, with the tick of the first."""
+    """Runs the generator. Returns the core, the tick of the first frame, and the plan."""
+    dut = ports(dut)
     talker = Talker(dut, talk)
     core = Core(dut, talker if talk else Loop(dut))
     await core.begin(listen_i=listen(42))
@@ -143,7 +142,7 @@ async def generated(dut, size, gap, frames, talk=(), clock=(8, 0), **more):
     plan = Plan([template(size, signature_at=42)], [], [], [(0, 0, 0)], frames)
     first = core.tick() + 500
     await core.load(plan, gap, first, **more)
-    dut.run_i.value = 1
+    dut.control_i.run.value = 1
     await core.until(lambda: len(core.wire.frames) == frames, 200_000)
     await core.step(60)
     return core, first, plan
@@ -154,11 +153,11 @@ async def generated(dut, size, gap, frames, talk=(), clock=(8, 0), **more):
     case=[(64, (84, 0, 1)), (64, (84, 1, 3)), (64, (1000, 0, 1)), (64, (375, 125, 333)), (1518, (1538, 0, 1)), (1518, (1695, 0, 1)), (1518, (15380, 1, 7))]
 )
 async def exact_gaps(dut, case):
-    """Every preamble in the very cycle, stamps in every frame, and the receiver sees the same."""
+    """Every preamble begins in the requested cycle, every frame has its stamp, and the receiver agrees."""
     size, gap = case
     seeded("exact_gaps", case)
     frames = 60 if size == 64 else 12
-    # A clock that is not the core's, so that a time of the wrong cycle shows.
+    # The increment differs from the length of a cycle, so that a time of the wrong cycle is noticed.
     clock = (8, 0) if gap[1] == 0 else (6, 0x6666_6666)
     core, first, plan = await generated(dut, size, gap, frames, clock=clock)
     whole = core.wire.whole()
@@ -187,7 +186,8 @@ async def exact_gaps(dut, case):
 @cocotb.test()
 @cocotb.parametrize(place=[8, 508, 510])
 async def signature_places(dut, place):
-    """The first place of a signature and the last ones: made, stamped and heard as at any other."""
+    """Signatures at the first place and at the last ones are made, stamped and recognised like all others."""
+    dut = ports(dut)
     rng = seeded("signature_places", place)
     frames, gap = 10, 600
     core = Core(dut, Loop(dut))
@@ -196,7 +196,7 @@ async def signature_places(dut, place):
     plan = Plan([Template(rng.randbytes(536), 530, signature_at=place, stream=5)], [], [], [(0, 0, 0)], frames, {5: 0xFFFF_FFFC})
     first = core.tick() + 500
     await core.load(plan, (gap, 0, 1), first)
-    dut.run_i.value = 1
+    dut.control_i.run.value = 1
     await core.until(lambda: len(core.wire.frames) == frames, 20_000)
     await core.step(60)
     for n, ((_, got), expected) in enumerate(zip(core.wire.whole(), plan.expected(), strict=True)):
@@ -210,7 +210,7 @@ async def signature_places(dut, place):
 @cocotb.test()
 @cocotb.parametrize(gap=[(84, 0, 1), (100, 1, 3)])
 async def incoming_changes_nothing(dut, gap):
-    """The same run with 64-byte frames coming in without a pause: every byte leaves in the same cycle."""
+    """Repeats a run while 64-byte frames arrive without a pause. Every byte leaves in the same cycle as before."""
     rng = seeded("incoming", gap)
     quiet, first, _ = await generated(dut, 64, gap, 40)
     alone = [(cycle - quiet.wire.frames[0][0], bytes(data)) for cycle, data, _ in quiet.wire.frames]
@@ -219,7 +219,7 @@ async def incoming_changes_nothing(dut, gap):
     talk = [(12, on_the_wire(udp(rng.randbytes(18))), None) for _ in range(200)]
     busy, second, _ = await generated_again(dut, 64, gap, 40, talk)
     with_traffic = [(cycle - busy.wire.frames[0][0], bytes(data)) for cycle, data, _ in busy.wire.frames]
-    # The stamps are of another time, and with them their check and the FCS.
+    # Stamps differ, and so do their checks and the FCS.
     assert [cycle for cycle, _ in with_traffic] == [cycle for cycle, _ in alone]
     assert [data[8:58] for _, data in with_traffic] == [data[8:58] for _, data in alone]
     assert await busy.counter("late") == 0
@@ -227,10 +227,11 @@ async def incoming_changes_nothing(dut, gap):
 
 
 async def generated_again(dut, size, gap, frames, talk):
-    """As generated, in a simulation that already has a clock."""
+    """As `generated`, in a simulation whose clock already runs."""
+    dut = ports(dut)
     talker = Talker(dut, talk)
     core = Core(dut, talker)
-    values = dict.fromkeys(INPUTS, 0) | {"gap_denominator_i": 1, "ns_whole_i": 8, "listen_i": listen(42)}
+    values = dict.fromkeys(INPUTS, 0) | {"generator_i.gap_denominator": 1, "clock_i.ns_whole": 8, "listen_i": listen(42)}
     await core.set(**values)
     dut.rst_ni.value = 0
     agents, core.agents = core.agents, []
@@ -242,7 +243,7 @@ async def generated_again(dut, size, gap, frames, talk):
     plan = Plan([template(size, signature_at=42)], [], [], [(0, 0, 0)], frames)
     first = core.tick() + 500
     await core.load(plan, gap, first)
-    dut.run_i.value = 1
+    dut.control_i.run.value = 1
     await core.until(lambda: len(core.wire.frames) == frames, 200_000)
     await core.step(60)
     return core, first, plan
@@ -251,7 +252,7 @@ async def generated_again(dut, size, gap, frames, talk):
 @cocotb.test()
 @cocotb.parametrize(reckoned=[From.AFTER_START, From.AFTER_DUE])
 async def asked_for_too_much(dut, reckoned):
-    """80 ticks asked of a wire that needs 84: line rate, and every frame but the first counted as late, by exactly so much."""
+    """Gaps of 80 ticks, where the wire needs 84: frames leave at line rate, and the lateness of each is counted exactly."""
     seeded("too_much", reckoned)
     frames = 50
     core, _, _ = await generated(dut, 64, (80, 0, 1), frames, reckoned=reckoned)
@@ -265,30 +266,31 @@ async def asked_for_too_much(dut, reckoned):
 @cocotb.test()
 @cocotb.parametrize(idle=["never", "mostly", "bursts"])
 async def live(dut, idle):
-    """Frames of a host that keeps to its credits: sent at their gaps, marks reported, all credits back at the end."""
+    """A host stays within its credits: frames leave at their gaps, marks are reported, and all credits come back."""
+    dut = ports(dut)
     rng = seeded("live", idle)
     frames = [rng.randbytes(rng.randint(60, 400)) for _ in range(30)]
     departures = [Departure(From.AT_ONCE)] + [Departure(From.AFTER_START, rng.randint(500, 900)) for _ in frames[1:]]
     state = {"credits": 0, "marks": [], "asks": False}
 
     def put(word):
-        dut.live_departure_i.value, dut.live_beat_i.value = word
+        dut.live_i.departure.value, dut.live_i.beat.value = word
 
     source = Source(dut, "live_valid_i", "live_ready_o", put, [], PAUSES[idle](rng))
-    # Grants are not taken while a frame asks.
+    # No grant is taken in the cycle in which credits are used.
     grants = Sink(dut, "grant_valid_o", "grant_ready_i", "grant_o", lambda _cycle: state["asks"])
     marked = Sink(dut, "marked_valid_o", "marked_ready_i", "marked_o")
     core = Core(dut, source, grants, marked, Loop(dut))
-    await core.begin(live_i=1)
+    await core.begin(control_i__live=1)
     core.agents.remove(core.agents[-1])
     for n, (frame_, departure) in enumerate(zip(frames, departures)):
         words = beats(frame_)
         await core.until(lambda: sum(grants.items()) - state["credits"] >= len(words), 5_000)
         state["credits"] += len(words)
-        dut.use_valid_i.value, dut.use_i.value, state["asks"] = 1, len(words), True
+        dut.credits_i.use_.value, dut.credits_i.beats.value, state["asks"] = 1, len(words), True
         await core.step()
-        assert int(dut.use_refused_o.value) == 0
-        dut.use_valid_i.value, state["asks"] = 0, False
+        assert int(dut.credits_o.refused.value) == 0
+        dut.credits_i.use_.value, state["asks"] = 0, False
         source.items += [(departure.pack(), beat.pack()) for beat in words]
         await core.until(source.empty, 5_000)
         if n % 7 == 3:
@@ -309,12 +311,13 @@ async def live(dut, idle):
         assert late == 0
     assert marked.items() == state["marks"]
     assert sum(grants.items()) - state["credits"] == 2048
-    assert int(dut.idle_o.value) == 1 and await core.counter("underruns") == 0
+    assert int(dut.status_o.idle.value) == 1 and await core.counter("underruns") == 0
 
 
 @cocotb.test()
 async def as_the_page_draws_it(dut):
     """Three live frames, at a tick and two gaps after it; TRACE=FILE keeps every cycle's signals for the timing diagram (timing.py)."""
+    dut = ports(dut)
     rng = seeded("page")
     trace = []
 
@@ -323,18 +326,18 @@ async def as_the_page_draws_it(dut):
         trace.append({"tick": cycle, **{name: int(getattr(dut, signal).value) for name, signal in names.items()}})
 
     def put(word):
-        dut.live_departure_i.value, dut.live_beat_i.value = word
+        dut.live_i.departure.value, dut.live_i.beat.value = word
 
     source = Source(dut, "live_valid_i", "live_ready_o", put, [], never)
     core = Core(dut, source, Watch(look))
-    await core.begin(live_i=1)
+    await core.begin(control_i__live=1)
     at = core.tick() + 60
     for departure in (Departure(From.AT_TIME, at), Departure(From.AFTER_START, 100), Departure(From.AFTER_START, 84)):
         source.items += [(departure.pack(), beat.pack()) for beat in beats(rng.randbytes(60))]
     await core.until(lambda: len(core.wire.frames) == 3, 2_000)
     assert [row["tick"] for row in trace if row["start"]] == [at, at + 100, at + 184]
     assert [cycle for cycle, _ in core.wire.whole()] == [tick + START_DELAY for tick in (at, at + 100, at + 184)]
-    # What is next waits at the gate long before it leaves.
+    # The next departure or frame waits at the gate long before it leaves.
     shown = {row["tick"]: row for row in trace}
     assert all(shown[tick]["departure"] or shown[tick]["frame"] for tick in range(at + 84, at + 100))
     if "TRACE" in os.environ:
@@ -345,18 +348,19 @@ async def as_the_page_draws_it(dut):
 @cocotb.test()
 @cocotb.parametrize(source=["generator", "live"])
 async def forgets(dut, source):
-    """A frame that is due in minutes, and those behind it, are forgotten at once; what comes after leaves."""
+    """Forgets at once a frame that is due in minutes, and those behind it. A later frame leaves."""
+    dut = ports(dut)
     rng = seeded("forgets", source)
     done = []
-    watch = Watch(lambda _cycle: done.append(int(dut.forgotten_o.value)) if dut.forget_done_o.value == 1 else None)
+    watch = Watch(lambda _cycle: done.append(int(dut.status_o.forgotten.value)) if dut.forget_done_o.value == 1 else None)
     core = Core(dut, watch)
     live_source = Source(dut, "live_valid_i", "live_ready_o", lambda word: put(word), [], never)
 
     def put(word):
-        dut.live_departure_i.value, dut.live_beat_i.value = word
+        dut.live_i.departure.value, dut.live_i.beat.value = word
 
     core.agents.append(live_source)
-    await core.begin(live_i=source == "live")
+    await core.begin(control_i__live=source == "live")
     if source == "live":
         for n in range(9):
             value = 300 if n < 3 else 10**10
@@ -365,21 +369,21 @@ async def forgets(dut, source):
     else:
         plan = Plan([template(64)], [], [], [(300, 0, 0), (300, 0, 0), (300, 0, 0), (10**9, 0, 0)], 9)
         await core.load(plan, (84, 0, 1), 2_000, from_list=True)
-        dut.run_i.value = 1
+        dut.control_i.run.value = 1
     await core.until(lambda: len(core.wire.frames) == 3, 20_000)
     await core.step(500)
     assert len(core.wire.frames) == 3
-    dut.run_i.value = 0
-    dut.forget_i.value = 1
+    dut.control_i.run.value = 0
+    dut.control_i.forget.value = 1
     await core.step()
-    dut.forget_i.value = 0
+    dut.control_i.forget.value = 0
     await core.until(lambda: bool(done), 1_000)
     if source == "live":
         assert done == [6]
     else:
-        # What the generator had made ahead; it was stopped, so the rest was never made.
+        # Only what the generator had made ahead. It was stopped, so it made no more.
         assert 1 <= done[0] <= 6
-    assert int(dut.idle_o.value) == 1 and int(dut.forget_busy_o.value) == 0
+    assert int(dut.status_o.idle.value) == 1 and int(dut.status_o.forgetting.value) == 0
     if source == "live":
         live_source.items += [(Departure(From.AFTER_START, 10**10).pack(), beat.pack()) for beat in beats(rng.randbytes(100))]
         await core.until(lambda: len(core.wire.frames) == 4, 1_000)
@@ -388,25 +392,26 @@ async def forgets(dut, source):
 
 @cocotb.test()
 async def forget_ends_the_run(dut):
-    """A generator that runs while all is forgotten stops, and begins anew when it is told to run again."""
+    """Forgetting stops a running generator. It starts again at the next rising edge of `run`."""
+    dut = ports(dut)
     core = Core(dut)
     await core.begin()
     plan = Plan([template(64)], [], [], [(0, 0, 0)], 0)
     await core.load(plan, (84, 0, 1), core.tick() + 100)
-    dut.run_i.value = 1
+    dut.control_i.run.value = 1
     await core.until(lambda: len(core.wire.frames) == 5, 5_000)
-    dut.forget_i.value = 1
+    dut.control_i.forget.value = 1
     await core.step()
-    dut.forget_i.value = 0
+    dut.control_i.forget.value = 0
     await core.step(200)
-    assert int(dut.idle_o.value) == 1 and int(dut.forget_busy_o.value) == 0
+    assert int(dut.status_o.idle.value) == 1 and int(dut.status_o.forgetting.value) == 0
     left = len(core.wire.frames)
     await core.step(1_000)
-    assert int(dut.run_i.value) == 1 and len(core.wire.frames) == left
-    dut.run_i.value = 0
+    assert int(dut.control_i.run.value) == 1 and len(core.wire.frames) == left
+    dut.control_i.run.value = 0
     await core.step(4)
     at = core.tick() + 100
-    dut.first_time_i.value, dut.run_i.value = at, 1
+    dut.generator_i.first_time.value, dut.control_i.run.value = at, 1
     await core.until(lambda: len(core.wire.frames) == left + 3, 5_000)
     starts = [cycle for cycle, _ in core.wire.whole()]
     assert [start - starts[left] for start in starts[left : left + 3]] == [0, 84, 168]
@@ -414,71 +419,73 @@ async def forget_ends_the_run(dut):
 
 @cocotb.test()
 async def sources_change_between_frames(dut):
-    """Live is taken away while live frames wait, and given while the generator runs: each frame leaves whole, the one source's before the other's."""
+    """Switches the source while live frames wait, and while the generator runs. Frames leave whole, those of the earlier source first."""
+    dut = ports(dut)
     rng = seeded("sources")
 
     def put(word):
-        dut.live_departure_i.value, dut.live_beat_i.value = word
+        dut.live_i.departure.value, dut.live_i.beat.value = word
 
     source = Source(dut, "live_valid_i", "live_ready_o", put, [], never)
     core = Core(dut, source)
-    await core.begin(live_i=1)
+    await core.begin(control_i__live=1)
     plan = Plan([template(64)], [], [], [(0, 0, 0)], 4)
     await core.load(plan, (84, 0, 1), 0)
     first, then = [[rng.randbytes(rng.randint(60, 300)) for _ in range(4)] for _ in range(2)]
     source.items += [(Departure(From.AFTER_START, 500).pack(), beat.pack()) for frame_ in first for beat in beats(frame_)]
     await core.until(lambda: len(core.wire.frames) == 1 and source.empty(), 5_000)
-    dut.live_i.value, dut.run_i.value = 0, 1
+    dut.control_i.live.value, dut.control_i.run.value = 0, 1
     await core.until(lambda: len(core.wire.frames) == 5, 5_000)
-    dut.live_i.value = 1
+    dut.control_i.live.value = 1
     source.items += [(Departure(From.AFTER_START, 500).pack(), beat.pack()) for frame_ in then for beat in beats(frame_)]
     await core.until(lambda: len(core.wire.frames) == 12, 10_000)
     whole = [data for _, data in core.wire.whole()]
     assert whole[:4] == first and whole[8:] == then
     assert [len(data) for data in whole[4:8]] == [60] * 4
-    assert int(dut.idle_o.value) == 1 and await core.counter("underruns") == 0
+    assert int(dut.status_o.idle.value) == 1 and await core.counter("underruns") == 0
 
 
 @cocotb.test()
 async def forgets_what_the_other_source_had_made(dut):
-    """What the generator made while live frames had their turn is forgotten with them, and the next frame leaves; likewise live frames while the generator had it."""
+    """Forgetting also discards frames of the source that is not selected. The next frame leaves."""
+    dut = ports(dut)
     rng = seeded("other source")
 
     def put(word):
-        dut.live_departure_i.value, dut.live_beat_i.value = word
+        dut.live_i.departure.value, dut.live_i.beat.value = word
 
     source = Source(dut, "live_valid_i", "live_ready_o", put, [], never)
     core = Core(dut, source)
-    await core.begin(live_i=1)
+    await core.begin(control_i__live=1)
     await core.load(Plan([template(64)], [], [], [(0, 0, 0)], 4), (84, 0, 1), 0)
 
     async def forget():
-        dut.forget_i.value = 1
+        dut.control_i.forget.value = 1
         await core.step()
-        dut.forget_i.value = 0
-        await core.until(lambda: int(dut.idle_o.value) == 1 and int(dut.forget_busy_o.value) == 0, 500)
+        dut.control_i.forget.value = 0
+        await core.until(lambda: int(dut.status_o.idle.value) == 1 and int(dut.status_o.forgetting.value) == 0, 500)
 
     def frame_of(value):
         data = rng.randbytes(100)
         source.items += [(Departure(From.AFTER_START, value).pack(), beat.pack()) for beat in beats(data)]
         return data
 
-    dut.run_i.value = 1
+    dut.control_i.run.value = 1
     await core.step(100)
-    dut.run_i.value = 0
-    assert int(dut.idle_o.value) == 0
+    dut.control_i.run.value = 0
+    assert int(dut.status_o.idle.value) == 0
     await forget()
-    assert int(dut.forgotten_o.value) > 0 and not core.wire.frames
+    assert int(dut.status_o.forgotten.value) > 0 and not core.wire.frames
     sent = frame_of(100)
     await core.until(lambda: len(core.wire.frames) == 1, 2_000)
     assert [data for _, data in core.wire.whole()] == [sent]
 
-    dut.live_i.value = 0
+    dut.control_i.live.value = 0
     await core.step(10)
     frame_of(100)
     await core.until(source.empty, 500)
     await core.step(50)
     await forget()
-    assert int(dut.forgotten_o.value) == 1 and len(core.wire.frames) == 1
-    dut.first_time_i.value, dut.run_i.value = core.tick() + 50, 1
+    assert int(dut.status_o.forgotten.value) == 1 and len(core.wire.frames) == 1
+    dut.generator_i.first_time.value, dut.control_i.run.value = core.tick() + 50, 1
     await core.until(lambda: len(core.wire.frames) == 5, 5_000)

@@ -1,10 +1,10 @@
-"""The core at 10 Gb/s: XGMII is read and fed by what is in xgmii.py, starts are held against rational numbers. A cycle is 6.4 ns."""
+"""The core at 10 Gb/s. The wire is decoded and driven by xgmii.py; starts are compared with rational numbers. A cycle is 6.4 ns."""
 
 import collections
 from fractions import Fraction
 
 import cocotb
-from bench import PAUSES, Bench, Drive, Sink, Source, Watch, never, seeded
+from bench import PAUSES, Bench, Drive, Sink, Source, Watch, never, ports, seeded
 from core.test_core import INPUTS, listen, template
 from core.test_core import Core as CoreGmii
 from model.ethernet import on_the_wire, sums_hold, udp
@@ -45,13 +45,13 @@ class Core(CoreGmii):
         Bench.__init__(self, dut, self.wire, *agents)
 
     async def begin(self, **inputs):
-        quiet = {"rxd_i": QUIET, "rxc_i": 0xFF, "ns_whole_i": CLOCK[0], "ns_fraction_i": CLOCK[1]}
+        quiet = {"rxd_i": QUIET, "rxc_i": 0xFF, "clock_i.ns_whole": CLOCK[0], "clock_i.ns_fraction": CLOCK[1]}
         await super().begin(**quiet | inputs)
 
     async def again(self, agents, **inputs):
-        """As begin, in a simulation that already has a clock."""
+        """As `begin`, in a simulation whose clock already runs."""
         dut = self.dut
-        values = dict.fromkeys(INPUTS, 0) | {"gap_denominator_i": 1, "rxd_i": QUIET, "rxc_i": 0xFF} | inputs
+        values = dict.fromkeys(INPUTS, 0) | {"generator_i.gap_denominator": 1, "rxd_i": QUIET, "rxc_i": 0xFF} | inputs
         await self.set(**values)
         dut.rst_ni.value = 0
         self.agents = []
@@ -64,12 +64,12 @@ class Core(CoreGmii):
 
 
 async def run(core, plan, gap, **more):
-    """Runs the generator to its end; the tick for which the first frame was asked."""
+    """Runs the generator to its end. Returns the requested tick of the first frame."""
     first = core.tick() + 500
     await core.load(plan, gap, first, **more)
-    core.dut.run_i.value = 1
+    core.dut.control_i.run.value = 1
     await core.until(lambda: len(core.wire.frames) == plan.frames, 100_000)
-    core.dut.run_i.value = 0
+    core.dut.control_i.run.value = 0
     await core.step(60)
     return first
 
@@ -79,12 +79,12 @@ def even(size, frames):
 
 
 def gap_errors(places, gaps):
-    """|gap on the wire - gap asked| of each gap, in cycles."""
+    """|gap on the wire - requested gap| of each gap, in cycles."""
     return [abs(Fraction(b - a, 8) - gap) for a, b, gap in zip(places, places[1:], gaps)]
 
 
 def said(what, errors):
-    """Prints the greatest gap error, which the caller holds against its bar."""
+    """Prints and returns the greatest gap error, for the caller to check."""
     worst = max(errors)
     cocotb.log.info("%s: gap error p100 %s cycles, %.1f ns, of %d gaps", what, worst, worst * CYCLE, len(errors))
     return worst
@@ -98,7 +98,7 @@ def line_rate(size):
 @cocotb.test()
 @cocotb.parametrize(size=[64, *range(65, 73), 1518])
 async def generated(dut, size):
-    """At several rates up to line rate: starts in the very cycle, stamps in every frame; the receiver, on a cable, sees the same."""
+    """At rates up to line rate, frames start in the requested cycle and have their stamps. The receiver, on a cable, agrees."""
     seeded("generated", size)
     line = line_rate(size)
     whole = line[0] + (line[1] > 0)
@@ -115,17 +115,17 @@ async def generated(dut, size):
         got = core.wire.whole()
         places = [place for place, _ in got]
         asked = Fraction(gap[0] * gap[2] + gap[1], gap[2])
-        # Each in the cycle that the formula has, in lane 4 only if lane 0 is too early for the wire.
+        # Each starts in the cycle of the formula; in lane 4 only if the gap would be too short in lane 0.
         wire = Line()
         cycles = [first + START_DELAY + due(k, *gap) for k in range(frames)]
         assert places == [wire.start(cycle, size - 4) for cycle in cycles]
         worst = said(f"{size} B, a gap of {float(asked):.3f} cycles ({float(10**9 / asked / CYCLE):,.0f}/s)", gap_errors(places, [asked] * frames))
-        # No drift: each start is less than a cycle from where it would be without rounding, also the last.
+        # No drift: each start, also the last, is less than a cycle from the exact time.
         assert all(abs(Fraction(place - places[0], 8) - k * asked) < 1 for k, place in enumerate(places))
         if gap[1] == 0:
             assert worst == 0
         elif gap == line:
-            # Starts are in every fourth byte: exact where a frame with its gap is a multiple of four, as at 64 bytes.
+            # Starts are at multiples of four bytes, so they are exact if a frame with its gap is one, as at 64 bytes.
             assert worst <= Fraction(3, 8) and (worst == 0 or (size + 20) % 4)
         else:
             assert worst <= 1
@@ -150,7 +150,7 @@ async def generated(dut, size):
 @cocotb.test()
 @cocotb.parametrize(place=[8, 508, 510])
 async def signature_places(dut, place):
-    """The first place of a signature and the last ones: made, stamped and heard as at any other."""
+    """Signatures at the first place and at the last ones are made, stamped and recognised like all others."""
     rng = seeded("signature_places", place)
     gap = 80
     core = Core(dut, Loop(dut))
@@ -166,7 +166,7 @@ async def signature_places(dut, place):
 
 @cocotb.test()
 async def line_rate_at_64_bytes(dut):
-    """A start each 10.5 cycles, 2 000 times: 14 880 952 frames a second."""
+    """2 000 frames start 10.5 cycles apart, which is 14 880 952 a second."""
     seeded("line_rate")
     frames = 2_000
     core = Core(dut, Loop(dut))
@@ -185,6 +185,7 @@ async def line_rate_at_64_bytes(dut):
 async def incoming_changes_nothing(dut, size):
     """The same run, at line rate and at a whole gap, without and with 64-byte frames coming in at line rate: every byte leaves in the same lane of the
     same cycle, and what comes is counted."""
+    dut = ports(dut)
     rng = seeded("incoming", size)
     line = line_rate(size)
     frames = 60 if size < 100 else 8
@@ -200,9 +201,9 @@ async def incoming_changes_nothing(dut, size):
             plan = even(size, frames)
             await core.load(plan, gap, first, reckoned=From.AFTER_DUE)
             talker.items += [(12, on_the_wire(udp(Signature(n, 1, 0, 5).bytes()))) for n in range(talk + 40)]
-            dut.run_i.value = 1
+            dut.control_i.run.value = 1
             await core.until(lambda: len(core.wire.frames) == frames, 20_000)
-            # It came in all the time.
+            # Traffic arrived during the whole run.
             assert talk == 0 or talker.items
             await core.until(talker.empty, 2_000)
             await core.step(40)
@@ -219,14 +220,14 @@ async def incoming_changes_nothing(dut, size):
 @cocotb.test()
 @cocotb.parametrize(reckoned=[From.AFTER_START, From.AFTER_DUE])
 async def asked_for_too_much(dut, reckoned):
-    """10 cycles asked of a wire that needs 10.5: line rate, and lateness counted in cycles, exactly."""
+    """Gaps of 10 cycles, where the wire needs 10.5: frames leave at line rate, and lateness is counted exactly."""
     seeded("too_much", reckoned)
     frames = 60
     core = Core(dut, Loop(dut))
     await core.begin()
     first = await run(core, even(64, frames), (10, 0, 1), reckoned=reckoned)
     places = [place for place, _ in core.wire.whole()]
-    # The gate lets a frame go in the cycle of which at least lane 4 is left.
+    # The gate lets a frame go in a cycle of which at least lane 4 is free.
     assert [place - places[0] for place in places] == [84 * n for n in range(frames)]
     cycles = [place // 8 - START_DELAY for place in places]
     due_ = [first + 10 * n for n in range(frames)] if reckoned == From.AFTER_DUE else [first] + [cycle + 10 for cycle in cycles[:-1]]
@@ -236,11 +237,12 @@ async def asked_for_too_much(dut, reckoned):
 
 
 class Live(Core):
-    """A host that keeps to its credits."""
+    """A host that stays within its credits."""
 
     def __init__(self, dut, pause, *agents):
+        dut = ports(dut)
         def put(word):
-            dut.live_departure_i.value, dut.live_beat_i.value = word
+            dut.live_i.departure.value, dut.live_i.beat.value = word
 
         self.source = Source(dut, "live_valid_i", "live_ready_o", put, [], pause)
         self.grants = Sink(dut, "grant_valid_o", "grant_ready_i", "grant_o")
@@ -251,11 +253,11 @@ class Live(Core):
 
     def offer(self, _cycle):
         dut = self.dut
-        dut.use_valid_i.value = 0
+        dut.credits_i.use_.value = 0
         granted = sum(self.grants.items()) - self.used
         if self.queue and granted >= len(self.queue[0][1]) and len(self.source.items) < 16:
             departure, words = self.queue.pop(0)
-            dut.use_valid_i.value, dut.use_i.value = 1, len(words)
+            dut.credits_i.use_.value, dut.credits_i.beats.value = 1, len(words)
             self.used += len(words)
             self.source.items += [(departure.pack(), beat.pack()) for beat in words]
 
@@ -263,7 +265,8 @@ class Live(Core):
 @cocotb.test()
 @cocotb.parametrize(case=["64 line", "65 line", "72 line", "1518 line", "whole", "any"], idle=["never", "rarely"], incoming=[False, True])
 async def live(dut, case, idle, incoming):
-    """Frames of a host, each with its gap and a signature: with and without incoming traffic they start in the very cycle."""
+    """A host's frames start in the requested cycle, with and without incoming traffic."""
+    dut = ports(dut)
     rng = seeded("live", case, idle, incoming)
     count = 20 if case == "1518 line" else 100
     if case.endswith("line"):
@@ -272,14 +275,14 @@ async def live(dut, case, idle, incoming):
         gaps = [due(n + 1, *gap) - due(n, *gap) for n in range(count - 1)]
     else:
         sizes = [rng.randint(60, 200) for _ in range(count)]
-        # As close as whole cycles allow, or further apart.
+        # The least gap of whole cycles, or more.
         least = [-(-(length(size) + 12) // 8) for size in sizes]
         gaps = [cycles + (0 if case == "whole" else rng.randint(0, 30)) for cycles in least][:-1]
     frames = [udp(rng.randbytes(size - 42)) for size in sizes]
     talk = [(12, on_the_wire(udp(rng.randbytes(18)))) for _ in range(400)] if incoming else []
     talker = Talker(dut, [], even=True)
     core = Live(dut, PAUSES[idle](rng), talker)
-    await core.begin(live_i=1)
+    await core.begin(control_i__live=1)
     await core.step(10)
     # The first waits until the host is well ahead.
     first = core.tick() + 1_200
@@ -298,13 +301,13 @@ async def live(dut, case, idle, incoming):
     wire = Line()
     cycles = [first + START_DELAY + sum(gaps[:n]) for n in range(count)]
     assert places == [wire.start(cycle, size) for cycle, size in zip(cycles, sizes)]
-    # At line rate what is asked is the fraction, of which the host makes ticks.
+    # At line rate the requested gap is a fraction, which the host rounds to ticks.
     asked = [Fraction(sizes[0] + 24, 8)] * count if case.endswith("line") else gaps
     worst = said(f"live, {case}, incoming {incoming}", gap_errors(places, asked))
     assert worst <= (Fraction(3, 8) if case.endswith("line") else 0)
     assert await core.counter("late") == await core.counter("underruns") == 0
     assert await core.counter("good") == len(talk)
-    assert sum(core.grants.items()) - core.used == 2048 and int(dut.idle_o.value) == 1
+    assert sum(core.grants.items()) - core.used == 2048 and int(dut.status_o.idle.value) == 1
 
 
 @cocotb.test()
@@ -351,18 +354,19 @@ async def hears(dut, gap, place, seed):
 
 @cocotb.test()
 async def forgets(dut):
-    """Frames that are due in minutes are forgotten at once; what comes after leaves."""
+    """Forgets at once frames that are due in minutes. A later frame leaves."""
+    dut = ports(dut)
     rng = seeded("forgets")
     done = []
-    watch = Watch(lambda _cycle: done.append(int(dut.forgotten_o.value)) if dut.forget_done_o.value == 1 else None)
+    watch = Watch(lambda _cycle: done.append(int(dut.status_o.forgotten.value)) if dut.forget_done_o.value == 1 else None)
     core = Live(dut, never, watch)
-    await core.begin(live_i=1)
+    await core.begin(control_i__live=1)
     core.queue += [(Departure(From.AFTER_START, 30 if n < 3 else 10**10), beats(rng.randbytes(100))) for n in range(9)]
     await core.until(lambda: len(core.wire.frames) == 3, 2_000)
     await core.step(200)
-    dut.forget_i.value = 1
+    dut.control_i.forget.value = 1
     await core.step()
-    dut.forget_i.value = 0
+    dut.control_i.forget.value = 0
     await core.until(lambda: bool(done), 1_000)
     assert done == [6] and len(core.wire.frames) == 3
     core.queue += [(Departure(From.AFTER_START, 10**10), beats(rng.randbytes(100)))]

@@ -1,4 +1,4 @@
-"""Events beside a dictionary: none is lost, and none counts twice."""
+"""Events compared with a dictionary: none is lost, and none counts twice."""
 
 import collections
 
@@ -36,7 +36,7 @@ class Counters(Bench):
 @cocotb.test()
 @cocotb.parametrize(apart=[9, 10, 84], reads=[False, True])
 async def none_lost(dut, apart, reads):
-    """Amounts as close as they may come; single events in most cycles; the host reads meanwhile."""
+    """Amounts come as often as they may, single events in most cycles, and the host reads meanwhile."""
     rng = seeded("none_lost", apart, reads)
     bench = Counters(dut)
     await bench.begin()
@@ -46,9 +46,9 @@ async def none_lost(dut, apart, reads):
     for cycle in range(3_000):
         values = {}
         for name, amount, width in [("late", "late_ticks", 48), ("good", "bytes", 14), ("told", "missing", 40)]:
-            # An amount that is beside no event counts for nothing.
+            # An amount without its event does not count.
             values[amount] = rng.randrange(1 << width)
-            # A cycle in which the host reads is one in which no counter has its turn.
+            # No counter is updated in a cycle in which the host reads.
             if cycle - last[name] >= apart + 2 * reads and rng.random() < 0.8:
                 values[name], last[name] = 1, cycle
                 expected[amount] += values[amount]
@@ -72,7 +72,7 @@ async def none_lost(dut, apart, reads):
 
 @cocotb.test()
 async def cleared(dut):
-    """All are 0 after clear_i, and what comes in the cycle after it counts."""
+    """All are 0 after clear_i. Events count from the next cycle on."""
     rng = seeded("cleared")
     bench = Counters(dut)
     await bench.begin()

@@ -1,4 +1,4 @@
-"""A host that keeps to its credits is never refused; one that does not is, and no credit is lost by either."""
+"""A host that stays within its credits is never refused, and others are. No credit is lost."""
 
 import cocotb
 from bench import PAUSES, Bench, Drive, Sink, Watch, seeded
@@ -13,7 +13,7 @@ async def none_lost(dut, honest, wait):
     host = {"credits": 0, "held": 0, "refused": 0, "told": 0, "used": 0}
     now = {"use": 0, "free": False}
     pause = PAUSES[wait](rng)
-    # Grants are not taken while a frame asks.
+    # No grant is taken in the cycle in which credits are used.
     grants = Sink(dut, "grant_valid_o", "grant_ready_i", "grant_o", lambda cycle: pause(cycle) or now["use"] > 0)
 
     def drive(_cycle):
@@ -47,7 +47,7 @@ async def none_lost(dut, honest, wait):
     assert host["used"] > 4 * CAPACITY
     assert (host["refused"] == 0) == honest
 
-    # At the end all credits are the host's again.
+    # At the end the host has all credits again.
     bench.agents[0] = Drive(lambda _cycle: None)
     dut.use_valid_i.value = 0
     while host["held"]:
@@ -58,7 +58,7 @@ async def none_lost(dut, honest, wait):
     now.update(use=0, free=False)
     await bench.until(lambda: host["credits"] == CAPACITY, 200)
 
-    # A host that vanished: what it had is taken back and granted to who comes.
+    # A host vanished: its credits are revoked and granted to the next one.
     host["credits"] = 0
     dut.revoke_i.value = 1
     await bench.step()

@@ -1,4 +1,4 @@
-"""The accumulator beside the formula, for rates people ask for."""
+"""The accumulator compared with the formula, at common rates."""
 
 import cocotb
 from bench import Bench, seeded
@@ -26,7 +26,7 @@ async def rates_do_not_drift(dut):
         await bench.step()
         total = 0
         for n in range(1, 1500):
-            # Steps come at any distance.
+            # Steps may be any number of cycles apart.
             dut.step_i.value = 1
             total += int(dut.gap_o.value)
             await bench.step()
@@ -38,7 +38,7 @@ async def rates_do_not_drift(dut):
 
 @cocotb.test()
 async def extremes(dut):
-    """The greatest denominator, with numerators at both ends: 2^32 - 1 gaps later the sum is still exact, seen from the first steps."""
+    """The greatest denominator with the least and the greatest numerators, over the first steps."""
     bench = Bench(dut)
     await bench.start(set_i=0, step_i=0, whole_i=0, numerator_i=0, denominator_i=1)
     top = (1 << 32) - 1

@@ -1,4 +1,4 @@
-"""Generated frames beside frames put together from their values."""
+"""Generated frames compared with frames assembled by the model."""
 
 import cocotb
 from bench import PAUSES, Bench, Sink, seeded
@@ -16,25 +16,24 @@ class Generator(Bench):
 
     async def begin(self):
         await self.start(
-            run_i=0, gaps_from_list_i=0, from_i=From.AFTER_START, first_from_i=From.AT_TIME, first_time_i=12345,
-            last_entry_i=0, frames_i=0, gap_set_i=0, gap_whole_i=0, gap_numerator_i=0, gap_denominator_i=1,
-            write_i=0, memory_i=0, address_i=0, data_i=0,
+            run_i=0, settings_i=0, settings_i__from=From.AFTER_START, settings_i__first_from=From.AT_TIME, settings_i__first_time=12345,
+            settings_i__gap_denominator=1, gap_set_i=0, memory_i=0,
         )
 
     async def load(self, plan, gap=(8, 0, 1), from_list=False):
         dut = self.dut
         agents, self.agents = self.agents, []
         for memory, address, data in plan.writes():
-            dut.write_i.value = 1
-            dut.memory_i.value, dut.address_i.value, dut.data_i.value = memory, address, data
+            dut.memory_i.data_write.value = 1
+            dut.memory_i.which.value, dut.memory_i.address.value, dut.memory_i.data.value = memory, address, data
             await self.step()
-        dut.write_i.value = 0
+        dut.memory_i.data_write.value = 0
         self.agents = agents
-        dut.gaps_from_list_i.value = from_list
-        dut.last_entry_i.value = len(plan.entries) - 1
-        dut.frames_i.value = plan.frames
+        dut.settings_i.gaps_from_list.value = from_list
+        dut.settings_i.last_entry.value = len(plan.entries) - 1
+        dut.settings_i.frames.value = plan.frames
         dut.gap_set_i.value = 1
-        dut.gap_whole_i.value, dut.gap_numerator_i.value, dut.gap_denominator_i.value = gap
+        dut.settings_i.gap_whole.value, dut.settings_i.gap_numerator.value, dut.settings_i.gap_denominator.value = gap
         await self.step()
         dut.gap_set_i.value = 0
         await self.step(4)
@@ -89,7 +88,7 @@ def tcp_template(payload, *more, length=None, **rest):
 
 @cocotb.test()
 async def smallest_at_full_rate(dut):
-    """64-byte frames with everything that varies: eight cycles each, not one more."""
+    """64-byte frames in which everything varies take eight cycles each."""
     rng = seeded("smallest")
     template = udp_template(bytes(18), (26, 30), (34, 38), signature_at=42, stream=3)
     fields = [
@@ -104,7 +103,7 @@ async def smallest_at_full_rate(dut):
     await bench.run(plan)
     frames = bench.frames()
     assert frames == list(plan.expected())
-    # As the stamper does it later.
+    # The stamper does this later.
     for n, frame_ in enumerate(frames):
         signature = Signature(n, 3, rng.randrange(1 << 16), rng.randrange(1 << 60)).bytes()
         assert frame_[42:48] == signature[:6] and sums_hold(frame_[:42] + signature)
@@ -120,7 +119,7 @@ async def smallest_at_full_rate(dut):
 @cocotb.test()
 @cocotb.parametrize(case=list(range(8)), wait=["never", "rarely", "bursts"])
 async def anything(dut, case, wait):
-    """Random templates, fields and lists, at any pace."""
+    """Random templates, fields and lists, with any backpressure."""
     rng = seeded("anything", case, wait)
     templates = []
     for n in range(rng.choice([1, 3, 32])):
@@ -150,7 +149,7 @@ async def anything(dut, case, wait):
     for _ in range(rng.choice([1, 2, 17])):
         which = rng.randrange(len(templates))
         stored = len(templates[which].stored)
-        # Shorter than what is stored would cut off what the sums cover.
+        # A frame shorter than its stored bytes would lack some that the sums cover.
         length = rng.choice([0, 0, rng.randint(stored, 1514)])
         entries.append((rng.randrange(1 << 32), length, which))
     plan = Plan(
@@ -173,7 +172,7 @@ async def anything(dut, case, wait):
 @cocotb.test()
 @cocotb.parametrize(place=[8, 10, 504, 506, 508, 510], stored=[True, False])
 async def signature_places(dut, place, stored):
-    """The first place of a signature, and the last ones, where it goes on behind what a byte counts: over what is stored, and over zeros."""
+    """Signatures at the first place and at the last ones, which end beyond halfword 255, over stored bytes and over zeros."""
     rng = seeded("signature_places", place, stored)
     templates = [
         Template(rng.randbytes(536) if stored else rng.randbytes(64), length, signature_at=place, stream=n)
@@ -190,7 +189,7 @@ async def signature_places(dut, place, stored):
 
 @cocotb.test()
 async def long_list(dut):
-    """All 4 096 entries of the list, each once, and then the first again."""
+    """The list's 4 096 entries are used once each, then from the first again."""
     rng = seeded("long_list")
     template = udp_template(bytes(18))
     entries = [(rng.randrange(1 << 32), 0, 0) for _ in range(4096)]
@@ -198,7 +197,7 @@ async def long_list(dut):
     bench = Generator(dut, PAUSES["never"](rng))
     await bench.begin()
     await bench.load(plan, from_list=True)
-    # Only departures are looked at; frames go by.
+    # Only departures are checked; beats are taken and ignored.
     bench.agents.remove(bench.beats)
     dut.ready_i.value = 1
     dut.run_i.value = 1
@@ -208,7 +207,7 @@ async def long_list(dut):
 
 @cocotb.test()
 async def stop(dut):
-    """A generator that is stopped ends between two frames, with as many departures as frames, and begins anew."""
+    """A generator that is stopped ends between two frames, with as many departures as frames. The next run starts afresh."""
     rng = seeded("stop")
     template = udp_template(bytes(200))
     plan = Plan([template], [], [], [(0, 0, 0)], 0)

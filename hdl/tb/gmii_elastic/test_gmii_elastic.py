@@ -1,4 +1,4 @@
-"""gmii_elastic: frames come out whole and without a hole, whichever of the clocks is faster."""
+"""gmii_elastic: frames come out whole and without holes, whichever clock is faster."""
 
 import cocotb
 from bench import seeded

@@ -1,4 +1,4 @@
-"""The whole module, driven at its host's side and compared with a model of the link: what it answers, in which order, and that it always answers."""
+"""The whole module, driven from the host's side and compared with a model of the link: answers, their order, and that none is missing."""
 
 import pathlib
 import sys
@@ -26,12 +26,12 @@ def places(*kinds):
 
 
 READABLE, WRITABLE = places("constant", "value"), places("pulse", "setting")
-# What would change how the test goes on: memories, commands, live or not.
+# Without those that would change the test itself: memories, commands, live.
 HARMLESS = WRITABLE - {REGISTERS[name].address for name in ("control", "command", "link", "link_patience", "memory_data")}
 
 
 def heard(data, bad=False):
-    """The beats of a MAC: with FCS, which is not looked at."""
+    """The beats of a MAC, with an FCS, which is not checked."""
     data += bytes(4)
     out = []
     for at in range(0, len(data), 8):
@@ -43,7 +43,7 @@ def heard(data, bad=False):
 
 
 class Mac(Source):
-    """A MAC at 1 Gb/s: a beat each 8 cycles, 20 cycles between frames, and it cannot wait."""
+    """A MAC at 1 Gb/s, which cannot wait: a beat every 8 cycles, 20 cycles between frames."""
 
     def __init__(self, dut, frames=()):
         super().__init__(dut, "host_valid_i", "host_ready_o", "host_beat_i")
@@ -70,7 +70,7 @@ class Mac(Source):
 
 
 class Polite(Source):
-    """A sender that can wait: it offers nothing while the module is not ready, as that would be a frame that cannot wait."""
+    """A sender that can wait: it offers nothing while the module is not ready."""
 
     def drive(self, cycle):
         self.offered = bool(self.items) and self.ready.value == 1 and not self.pause(cycle)
@@ -103,7 +103,7 @@ class Host(Bench):
         return message
 
     def got(self):
-        """Everything that came so far."""
+        """All messages so far."""
         out, part = [], []
         for word in self.sink.items():
             part.append(Beat.unpack(word))
@@ -116,7 +116,7 @@ class Host(Bench):
         return [message for message in self.got() if message.kind != Kind.CREDIT]
 
     async def finish(self, answers, limit=200_000):
-        """Until so many answers are there, and none comes after."""
+        """Waits for `answers` answers, and for more that must not come."""
         await self.until(self.out.empty, limit)
         await self.until(lambda: len(self.answers()) >= answers or int(self.dut.quiet_o.value) == 1, limit)
         await self.step(300)
@@ -135,7 +135,7 @@ class Host(Bench):
 
 
 def any_message(rng):
-    """Right and wrong ones, in all their ways."""
+    """A valid message, or one with any of the errors."""
     choice = rng.randrange(14)
     body = rng.randbytes(rng.choice([60, 61, 64, 100, 129, 600]))
     address = lambda pool: rng.choice(sorted(pool)) if rng.random() < 0.9 else rng.choice([0x1FF0, 0x2000, 3, 0xFFFF_FFFC])
@@ -161,7 +161,7 @@ def any_message(rng):
 @cocotb.test()
 @cocotb.parametrize(pauses=["never", "rarely", "mostly", "bursts"])
 async def as_the_model_says(dut, pauses):
-    """Hundreds of messages, right and wrong: every answer in its order, and the model's."""
+    """Hundreds of messages, valid and not: the answers are those of the model, in order."""
     rng = seeded("as the model says", pauses)
     host = Host(dut, pauses)
     await host.begin()
@@ -182,7 +182,7 @@ async def as_the_model_says(dut, pauses):
     for n, (answer, (kind, number, detail, value)) in enumerate(zip(got, expected)):
         assert (answer.kind, answer.number) == (kind, number), f"answer {n}: {answer}, not {kind} {number}"
         assert detail in (None, answer.detail) and value in (None, answer.value), f"answer {n}: {answer}, not {detail:x} {value}"
-    # What was counted is what was told.
+    # The counters agree with the errors that were sent.
     told = [answer.detail & 0xFF for answer in got if answer.kind == Kind.ERROR]
     counted = [value for _, value in got[-1].words()] if got[-1].kind == Kind.READ_BACK else None
     assert counted == [told.count(why) for why in range(1, 9)]
@@ -191,7 +191,7 @@ async def as_the_model_says(dut, pauses):
 
 @cocotb.test()
 async def bad_and_cut_frames(dut):
-    """What a MAC marks as bad, and what is too long or too short, is dropped whole and counted, whatever it says; what is right between is answered."""
+    """Frames that the MAC marks as bad, and frames too long or too short, are dropped whole and counted. Others are answered."""
     rng = seeded("bad and cut")
     host = Host(dut, mac=True)
     await host.begin()
@@ -218,7 +218,7 @@ async def bad_and_cut_frames(dut):
 
 @cocotb.test()
 async def no_room(dut):
-    """A host that asks while it does not take answers: what finds no room is dropped whole and counted, what is lost is told, and then it goes on."""
+    """A host sends requests but takes no answers. Requests without room are dropped whole and counted, and their loss is reported."""
     host = Host(dut, mac=True)
     await host.begin()
     await host.ask(Message(Kind.HELLO))
@@ -239,7 +239,7 @@ async def no_room(dut):
 
 @cocotb.test()
 async def ignores_credits(dut):
-    """A host that sends without credits is refused each time; what it had credits for is kept, and can be forgotten."""
+    """A host ignores its credits. Each frame without credits is refused; the others are queued and can be forgotten."""
     host = Host(dut)
     await host.begin()
     await host.ask(Message(Kind.HELLO))
@@ -262,7 +262,7 @@ async def ignores_credits(dut):
 
 @cocotb.test()
 async def vanishes(dut):
-    """A host that stops listening in the middle of an answer, and comes back with another address: it gets all credits anew, and the module answers it."""
+    """A host stops listening in the middle of an answer and returns with another address. It gets all credits again, and answers."""
     host = Host(dut)
     await host.begin()
     await host.ask(Message(Kind.HELLO))
@@ -287,7 +287,7 @@ async def vanishes(dut):
 
 @cocotb.test()
 async def answers_have_no_holes(dut):
-    """Between the beats of a frame to the host are at most 8 cycles, as long as a MAC at 1 Gb/s takes for one: also of the longest answer, whatever is read."""
+    """The beats of a frame to the host are at most 8 cycles apart, which a MAC at 1 Gb/s takes for one, also in the longest answer."""
     host = Host(dut)
     await host.begin()
     await host.ask(Message(Kind.HELLO))

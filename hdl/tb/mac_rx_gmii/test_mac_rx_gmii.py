@@ -27,15 +27,15 @@ class Mac(Bench):
         self.noise += int(self.dut.noise_o.value)
         if self.dut.valid_o.value != 1:
             return
-        word = int(self.dut.beat_o.value)
+        word = int(self.dut.received_o.beat.value)
         first, last = word >> 69 & 1, word >> 68 & 1
         final, bad = word >> 65 & 7, word >> 64 & 1
-        stamp = int(self.dut.stamp_o.value)
+        stamp = int(self.dut.received_o.stamp.value)
         assert first == (self.parts is None), f"cycle {cycle}: a first beat in the middle, or none"
         if first:
             self.parts = [b"", stamp]
         assert stamp == self.parts[1]
-        assert int(self.dut.time_o.value) == self.time(stamp)
+        assert int(self.dut.received_o.time_.value) == self.time(stamp)
         assert last or final == 7
         self.parts[0] += (word & (1 << 64) - 1).to_bytes(8, "little")[: final + 1]
         if last:

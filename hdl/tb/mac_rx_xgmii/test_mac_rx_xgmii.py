@@ -30,15 +30,15 @@ class Mac(Bench):
         self.noise += int(self.dut.noise_o.value)
         if self.dut.valid_o.value != 1:
             return
-        word = int(self.dut.beat_o.value)
+        word = int(self.dut.received_o.beat.value)
         first, last = word >> 69 & 1, word >> 68 & 1
         final, bad = word >> 65 & 7, word >> 64 & 1
-        stamp, half = int(self.dut.stamp_o.value), int(self.dut.half_o.value)
+        stamp, half = int(self.dut.received_o.stamp.value), int(self.dut.received_o.half.value)
         assert first == (self.parts is None), f"cycle {cycle}: a first beat in the middle, or none"
         if first:
             self.parts = [b"", (stamp, half)]
         assert (stamp, half) == self.parts[1]
-        assert int(self.dut.time_o.value) == self.time(stamp)
+        assert int(self.dut.received_o.time_.value) == self.time(stamp)
         assert last or final == 7
         assert last or not bad
         self.parts[0] += (word & (1 << 64) - 1).to_bytes(8, "little")[: final + 1]

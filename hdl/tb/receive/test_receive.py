@@ -1,4 +1,4 @@
-"""The receiving side beside plain counting."""
+"""The receiver compared with plain counting."""
 
 import collections
 import struct
@@ -7,6 +7,7 @@ import cocotb
 from bench import Bench, Watch, seeded
 from model.histogram import bin_of
 from model.signature import LENGTH, Signature
+from model.structs import structs
 
 
 # The members of events_t that the receiver makes, from the lowest on.
@@ -25,15 +26,12 @@ def heard(frame, bad):
 
 def listen(signature_at=None, reference=0, rules=()):
     """listen_t as an integer; rules: (byte, mask, value)."""
-    word = 0
-    for n in range(3, -1, -1):
-        rule = 0
-        if n < len(rules):
-            at, mask, value = rules[n]
-            rule = 1 << 40 | at // 2 << 32 | mask << 16 | value
-        word = word << 41 | rule
-    signed = signature_at is not None
-    return (signed << 40 | (signature_at or 0) // 2 << 32 | reference) << 164 | word
+    word = structs()["listen_t"].pack(signed_=signature_at is not None, signature_at=(signature_at or 0) // 2, gap_reference=reference)
+    for n, (at, mask, value) in enumerate(rules):
+        for member, of in (("place", {"at": at // 2, "enable": 1}), ("value", {"mask": mask, "value": value})):
+            for name, number in of.items():
+                word = structs()["listen_t"].put(word, f"rule_{member}[{n}].{name}", number)
+    return word
 
 
 class Receive(Bench):
@@ -56,27 +54,27 @@ class Receive(Bench):
     async def begin(self, config):
         self.was = collections.Counter()
         await self.start(
-            config_i=config, clear_i=0, valid_i=0, beat_i=0, stamp_i=0, time_i=0, noise_i=0, read_i=0, read_what_i=0, read_at_i=0
+            config_i=config, clear_i=0, valid_i=0, received_i=0, noise_i=0, figure_i=0
         )
         await self.step(2_060)
 
     async def frame(self, data, stamp, time, bad=False, after=8):
         for word in heard(data, bad):
-            self.dut.valid_i.value, self.dut.beat_i.value, self.dut.stamp_i.value, self.dut.time_i.value = 1, word, stamp, time
+            self.dut.valid_i.value, self.dut.received_i.beat.value, self.dut.received_i.stamp.value, self.dut.received_i.time_.value = 1, word, stamp, time
             await self.step()
             self.dut.valid_i.value = 0
         await self.step(after)
 
     async def read(self, what, at):
         dut = self.dut
-        dut.read_i.value, dut.read_what_i.value, dut.read_at_i.value = 1, what, at
+        dut.figure_i.ask.value, dut.figure_i.what.value, dut.figure_i.at.value = 1, what, at
         for _ in range(20):
             got = {}
-            self.agents.append(Watch(lambda _cycle: got.update(valid=int(dut.read_valid_o.value), word=int(dut.read_o.value))))
+            self.agents.append(Watch(lambda _cycle: got.update(valid=int(dut.figure_valid_o.value), word=int(dut.figure_o.value))))
             await self.step()
             self.agents.pop()
             if got["valid"]:
-                dut.read_i.value = 0
+                dut.figure_i.ask.value = 0
                 await self.step(4)
                 return got["word"]
         raise AssertionError("no answer")

@@ -106,7 +106,7 @@ async def exact_or_late(dut, departures, frames, wait):
 
 @cocotb.test()
 async def line_rate(dut):
-    """Frames of eight beats, eight ticks apart, for as long as one likes: not one is late."""
+    """Many frames of eight beats, eight ticks apart: none is late."""
     rng = seeded("line_rate")
     count = 300
     sent = [bytes(rng.randrange(256) for _ in range(60)) for _ in range(count)]
@@ -122,7 +122,7 @@ async def line_rate(dut):
 @cocotb.test()
 @cocotb.parametrize(case=list(range(12)))
 async def forgetting(dut, case):
-    """A reset at any time: what was offered leaves whole, the rest is told, and what comes after leaves by its own departure."""
+    """Forgets at any time: a frame that was offered leaves whole, others are counted, and later ones leave by their own departures."""
     rng = seeded("forgetting", case)
     first = [random_frame(rng) for _ in range(12)]
     plan = [Departure(From.AT_TIME, 30)] + [Departure(From.AFTER_START, rng.choice([0, 20, 2000])) for _ in first[1:]]

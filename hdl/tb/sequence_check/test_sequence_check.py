@@ -1,4 +1,4 @@
-"""Missing and stale numbers, of 32 streams at once, beside a dictionary."""
+"""Missing and stale numbers of 32 streams at once, compared with a dictionary."""
 
 import cocotb
 from bench import Bench, Watch, seeded
@@ -19,7 +19,7 @@ async def streams(dut, start):
     bench = Bench(dut, Watch(watch))
     await bench.start(clear_i=0, valid_i=0, stream_i=0, sequence_i=0)
     for _ in range(2):
-        # What is known of streams is swept away, one in each cycle.
+        # One stream per cycle is cleared.
         await bench.step(33)
         expected, next_ = [], {}
         for _ in range(400):
@@ -37,7 +37,7 @@ async def streams(dut, start):
             await bench.step(rng.choice([2, 2, 3, 7]))
         await bench.step(5)
         assert told == expected
-        # After a clear every stream begins anew.
+        # After a clear every stream starts afresh.
         told.clear()
         dut.clear_i.value = 1
         await bench.step()

@@ -1,4 +1,4 @@
-"""Frames as they come off the wire have a signature with their start in it, and checksums that hold by the plain definition."""
+"""Frames on the wire have a signature with the time of their start, and valid checksums."""
 
 import cocotb
 from bench import PAUSES, Bench, Drive, Source, Watch, seeded
@@ -26,7 +26,7 @@ async def stamped(dut, kind, wait):
         prepared = head + bytes(10) + rest.to_bytes(2, "big")
         whole = make(payload[:place] + prepared + payload[place + LENGTH :], sport=rng.randrange(1 << 16))
         at = header + place
-        # What is written over may be anything.
+        # The bytes that are overwritten may have any value.
         frame = bytearray(whole)
         if kind != "none":
             frame[at + 6 : at + LENGTH] = rng.randbytes(LENGTH - 6)
@@ -44,7 +44,7 @@ async def stamped(dut, kind, wait):
         late = rng.choice([0, 1, 0x1234, 0xFFFE, 0xFFFF, 0x1_0000, 1 << 63, rng.randrange(1 << 16)])
         times[cycle] = (rng.choice([rng.randrange(1 << 60), (1 << 60) - 1, 0]), late)
         dut.time_i.value, dut.late_i.value = times[cycle]
-        # The place is given with the first beat; later it may be another frame's.
+        # The place is valid with the first beat only.
         n = firsts.get(len(source.taken))
         dut.stamp_i.value = (stamps[n] if n is not None else rng.choice(stamps)).pack()
 

@@ -1,4 +1,4 @@
-"""stream_fifo: everything comes out once and in order, at full rate if nobody waits."""
+"""stream_fifo: each item comes out once, in order, and at full rate without backpressure."""
 
 import cocotb
 from bench import PAUSES, Bench, Sink, Source, Watch, seeded

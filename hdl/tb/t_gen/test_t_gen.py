@@ -7,14 +7,14 @@ docs/fpga-reference.md says that a frame takes as many cycles as it has beats; e
 from fractions import Fraction
 
 import cocotb
-from bench import Bench, Sink, Source, Watch, never, seeded
+from bench import Bench, Sink, Source, Watch, never, ports, seeded
 from core.test_core import Core as CoreGmii
 from core.test_core import template
 from model.ethernet import udp
 from model.generator import Field, Mode, Plan, Template
 from model.shapes import Departure, From, Stamp, beats
 
-# A beat of eight bytes in each cycle is the most there is; 64 bytes with FCS are eight of them.
+# At most one beat of eight bytes leaves per cycle; a frame of 64 bytes with FCS has eight beats.
 BAR = 8
 
 
@@ -39,7 +39,7 @@ class Core(CoreGmii):
 
 
 def varied(size):
-    """All that can vary: four fields, by number, list and chance, both checksums, lengths, and a signature."""
+    """Everything that can vary: four fields (counting, listed, random), both checksums, lengths, and a signature."""
     one = template(size, signature_at=42)
     stored = bytearray(one.stored)
     stored[26:38] = bytes(12)
@@ -67,6 +67,7 @@ CASES = {
 @cocotb.test()
 @cocotb.parametrize(case=list(range(len(CASES))))
 async def generated(dut, case):
+    dut = ports(dut)
     what = list(CASES)[case]
     size, varies, listed = CASES[what]
     rng = seeded("t_gen", case)
@@ -78,7 +79,7 @@ async def generated(dut, case):
     core = Core(dut)
     await core.begin(rxc_i=0xFF)
     await core.load(plan, (0, 0, 1), core.tick() + 500, reckoned=From.AT_ONCE)
-    dut.run_i.value = 1
+    dut.control_i.run.value = 1
     await core.until(lambda: len(core.starts) == frames, 20_000)
     mean = core.judge(what, frames, -(-(size - 4) // 8))
     assert size > 64 or mean <= BAR
@@ -88,16 +89,17 @@ async def generated(dut, case):
 @cocotb.test()
 @cocotb.parametrize(size=[64, 128])
 async def live(dut, size):
-    """As many frames of the host as the queue holds, the first when all are there."""
+    """Fills the queue with frames; the first leaves when all are there."""
+    dut = ports(dut)
     rng = seeded("live", size)
     frames = 2048 // -(-(size - 4) // 8)
 
     def put(word):
-        dut.live_departure_i.value, dut.live_beat_i.value = word
+        dut.live_i.departure.value, dut.live_i.beat.value = word
 
     source = Source(dut, "live_valid_i", "live_ready_o", put, [], never)
     core = Core(dut, source, Sink(dut, "grant_valid_o", "grant_ready_i", "grant_o"))
-    await core.begin(live_i=1, rxc_i=0xFF)
+    await core.begin(control_i__live=1, rxc_i=0xFF)
     first = core.tick() + 2_100
     for n in range(frames):
         departure = Departure(From.AT_TIME, first, Stamp(21, True)) if n == 0 else Departure(From.AT_ONCE, 0, Stamp(21, True))

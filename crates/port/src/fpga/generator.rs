@@ -5,14 +5,18 @@
 //! fill in: it is given the sums of what does not vary.
 
 use super::device::Module;
-use super::register::Register;
+use super::register::{Memory, Register};
 use super::registers::{
-    COMMAND, COMMAND_CLEAR, COMMAND_GAP_SET, CONTROL, CONTROL_FROM, CONTROL_RUN, FRAMES, GAP_DENOMINATOR,
-    GAP_NUMERATOR, GAP_REFERENCE, GAP_WHOLE, LAST_ENTRY, LISTEN, LISTEN_SIGNATURE_AT, LISTEN_SIGNED, MEMORY,
-    MEMORY_ADDRESS, MEMORY_DATA, READ, READ_ASK, READ_AT, READ_DATA, READ_STATE, READ_WHAT, STATUS,
-    STATUS_IDLE,
+    BEATS, COMMAND, COMMAND_CLEAR, COMMAND_GAP_SET, CONTROL, CONTROL_FROM, CONTROL_RUN, FIELDS, FIGURE_GAPS,
+    FRAMES, FROM_AFTER_DUE, GAP_DENOMINATOR, GAP_NUMERATOR, GAP_REFERENCE, GAP_WHOLE, LAST_ENTRY, LISTEN,
+    LISTEN_SIGNATURE_AT, LISTEN_SIGNED, MEMORY, MEMORY_ADDRESS, MEMORY_DATA, READ, READ_ASK, READ_AT,
+    READ_DATA, READ_STATE, READ_WHAT, SIZES, STATUS, STATUS_IDLE, STREAMS, TABLE, TABLE_CHECKS_IP,
+    TABLE_CHECKS_IP_AT, TABLE_CHECKS_L4, TABLE_CHECKS_L4_AT, TABLE_IP_LENGTH_AT, TABLE_IP_LENGTH_ENABLE,
+    TABLE_IP_LENGTH_UNCOUNTED, TABLE_L4_LENGTH_AT, TABLE_L4_LENGTH_ENABLE, TABLE_L4_LENGTH_PSEUDO,
+    TABLE_L4_LENGTH_UNCOUNTED, TABLE_LENGTH_BYTES, TABLE_START_SIGNATURE_AT, TABLE_START_SIGNED,
+    TABLE_STORED_BEATS, TABLE_SUMS_IP, TABLE_SUMS_L4,
 };
-use super::rules::{BEATS, FIELDS, Rules, SIZES, STREAMS, TABLE};
+use super::rules::Rules;
 use crate::{FCS, PortError};
 use wire::checksum;
 use wire::signature::MODULE_SUM;
@@ -22,9 +26,7 @@ const SIGNATURE: usize = 42;
 const STORED: usize = 64;
 const BEAT: usize = 8;
 /// Words of all its fields that vary.
-const FIELD_WORDS: usize = 4 * 8;
-/// A gap is reckoned from when the frame before was due.
-const AFTER_DUE: u64 = 3;
+const FIELD_WORDS: usize = (FIELDS.items * FIELDS.stride) as usize;
 /// Words of one frame of the link, less those that say where they go.
 const MOST: usize = 160;
 /// Clearing takes a cycle for each bin.
@@ -84,16 +86,26 @@ fn table(stored: &[u8; STORED], size: usize) -> [u32; 7] {
     let pseudo = checksum::sum(&stored[26..34]) + 17;
     let udp = checksum::fold(pseudo + checksum::sum(&stored[34..]) + u64::from(MODULE_SUM));
     let ip = checksum::fold(checksum::sum(&stored[14..34]));
-    let half = |bytes: usize| bytes as u32 / 2;
-    [
-        u32::from(udp) << 16 | u32::from(ip),
-        size.saturating_sub(FCS) as u32,
-        1 << 31 | half(SIGNATURE) << 23,
-        1 << 31 | half(16) << 23 | 14,
-        1 << 31 | half(38) << 23 | 1 << 22 | 34,
-        1 << 31 | half(24) << 23 | 1 << 15 | half(40) << 7,
-        (STORED / BEAT) as u32,
-    ]
+    let half = |bytes: usize| bytes as u64 / 2;
+    let words = [
+        TABLE_SUMS_L4.place(udp.into()) | TABLE_SUMS_IP.place(ip.into()),
+        // Not `place`, which would cut a size that is too large into one that is allowed.
+        (size.saturating_sub(FCS) as u64) << TABLE_LENGTH_BYTES.low,
+        TABLE_START_SIGNED.place(1) | TABLE_START_SIGNATURE_AT.place(half(SIGNATURE)),
+        TABLE_IP_LENGTH_ENABLE.place(1)
+            | TABLE_IP_LENGTH_AT.place(half(16))
+            | TABLE_IP_LENGTH_UNCOUNTED.place(14),
+        TABLE_L4_LENGTH_ENABLE.place(1)
+            | TABLE_L4_LENGTH_AT.place(half(38))
+            | TABLE_L4_LENGTH_PSEUDO.place(1)
+            | TABLE_L4_LENGTH_UNCOUNTED.place(34),
+        TABLE_CHECKS_IP.place(1)
+            | TABLE_CHECKS_IP_AT.place(half(24))
+            | TABLE_CHECKS_L4.place(1)
+            | TABLE_CHECKS_L4_AT.place(half(40)),
+        TABLE_STORED_BEATS.place((STORED / BEAT) as u64),
+    ];
+    words.map(|word| word as u32)
 }
 
 impl Even {
@@ -103,7 +115,7 @@ impl Even {
     /// They cannot be, or it does not answer.
     pub fn begin(&self, module: &Module) -> Result<(), PortError> {
         let (before, start) =
-            (self.writes(), [(&CONTROL, CONTROL_RUN.place(1) | CONTROL_FROM.place(AFTER_DUE))]);
+            (self.writes(), [(&CONTROL, CONTROL_RUN.place(1) | CONTROL_FROM.place(FROM_AFTER_DUE))]);
         let all = before.iter().flatten().chain(&start);
         Rules::unknown().check(all.map(|(register, value)| (*register, *value)))?;
         before.iter().try_for_each(|some| module.write(some))?;
@@ -117,11 +129,11 @@ impl Even {
         let stored = stored();
         let words: Vec<u32> =
             stored.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
-        let mut all = memory(BEATS, &words);
-        all.extend(memory(TABLE, &table(&stored, self.size)));
+        let mut all = fill(&BEATS, &words);
+        all.extend(fill(&TABLE, &table(&stored, self.size)));
         all.extend(
             [(FIELDS, &[0; FIELD_WORDS][..]), (SIZES, &[0]), (STREAMS, &[0])]
-                .map(|(at, words)| memory(at, words))
+                .map(|(memory, words)| fill(&memory, words))
                 .concat(),
         );
         all.push(vec![
@@ -142,9 +154,9 @@ impl Even {
 pub(super) type Write = (&'static Register, u64);
 
 /// Writes the words of a memory, from its first on.
-fn memory(memory: u64, words: &[u32]) -> Vec<Vec<Write>> {
+fn fill(memory: &Memory, words: &[u32]) -> Vec<Vec<Write>> {
     let piece = |(n, some): (usize, &[u32])| {
-        let mut writes: Vec<Write> = vec![(&MEMORY, memory), (&MEMORY_ADDRESS, (n * MOST) as u64)];
+        let mut writes: Vec<Write> = vec![(&MEMORY, memory.number), (&MEMORY_ADDRESS, (n * MOST) as u64)];
         writes.extend(some.iter().map(|word| (&MEMORY_DATA, u64::from(*word))));
         writes
     };
@@ -190,7 +202,7 @@ pub fn gap_histogram(module: &Module, total: u64) -> Result<Vec<Bin>, PortError>
 
 /// One bin of the histogram of gaps.
 fn bin(module: &Module, at: u64) -> Result<u64, PortError> {
-    module.write(&[(&READ, READ_AT.place(at) | READ_WHAT.place(0) | READ_ASK.place(1))])?;
+    module.write(&[(&READ, READ_AT.place(at) | READ_WHAT.place(FIGURE_GAPS) | READ_ASK.place(1))])?;
     loop {
         let values = module.read_all(&[&READ_STATE, &READ_DATA])?;
         if values[0] == 1 {

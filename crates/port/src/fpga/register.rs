@@ -1,6 +1,8 @@
-//! What is known of a register of the module: its name, its place, and what its bits are.
+//! What is known of a register of the module, or of a word of its generator's memories: its name, its place, and
+//! what its bits are. [`super::registers`] has all of them.
 
-use super::registers::ALL;
+use super::registers::{ALL, MEMORIES};
+use std::ops::RangeInclusive;
 
 /// A register of 32 or 64 bits. One of 64 bits is two words; its lower half is read first, which keeps the
 /// upper half for the next read.
@@ -24,6 +26,34 @@ pub struct Field {
     pub access: Access,
     pub unit: &'static str,
     pub about: &'static str,
+    /// What it is after reset.
+    pub reset: u64,
+    /// The least and the greatest value that the host may write.
+    pub least: u64,
+    pub most: u64,
+}
+
+/// A memory of the generator: a list of items, such as templates, of one word or several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    pub name: &'static str,
+    /// What the register `memory` selects it by.
+    pub number: u64,
+    /// What an item is called if it has several words.
+    pub item: &'static str,
+    pub items: u64,
+    /// Words from one item to the next.
+    pub stride: u64,
+    pub words: &'static [Word],
+}
+
+/// A word of each item of a memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word {
+    pub name: &'static str,
+    /// In words from the item's first.
+    pub at: u64,
+    pub fields: &'static [Field],
 }
 
 /// Who sets a field.
@@ -58,7 +88,12 @@ impl Register {
 
     /// The greatest value that means something.
     pub fn greatest(&self) -> u64 {
-        self.fields.iter().fold(0, |all, field| all | field.place(u64::MAX))
+        bits(self.fields)
+    }
+
+    /// What it is after reset.
+    pub fn reset(&self) -> u64 {
+        self.fields.iter().fold(0, |all, field| all | field.place(field.reset))
     }
 
     /// Addresses of its words, the lower half first.
@@ -68,7 +103,46 @@ impl Register {
     }
 }
 
+/// The bits of these fields.
+fn bits(fields: &[Field]) -> u64 {
+    fields.iter().fold(0, |all, field| all | field.place(u64::MAX))
+}
+
+impl Memory {
+    /// The one that the register `memory` selects by this number.
+    pub fn numbered(number: u64) -> Option<&'static Self> {
+        MEMORIES.iter().find(|memory| memory.number == number)
+    }
+
+    /// Addresses of all its words.
+    pub const fn addresses(&self) -> RangeInclusive<u64> {
+        0..=self.items * self.stride - 1
+    }
+
+    /// The word at an address, unless nothing is there.
+    pub fn word(&self, at: u64) -> Option<&'static Word> {
+        self.words.iter().find(|word| word.at == at % self.stride)
+    }
+}
+
+impl Word {
+    /// The bits that mean something.
+    pub fn bits(&self) -> u64 {
+        bits(self.fields)
+    }
+}
+
 impl Field {
+    /// What the host may write.
+    pub const fn range(&self) -> RangeInclusive<u64> {
+        self.least..=self.most
+    }
+
+    /// Whether not every value that fits may be written.
+    pub const fn is_limited(&self) -> bool {
+        self.least != 0 || self.most != self.mask()
+    }
+
     const fn mask(&self) -> u64 {
         u64::MAX >> (64 - self.width)
     }
@@ -99,6 +173,43 @@ mod tests {
         assert_eq!(FIRST_TIME.fields[0].of(u64::MAX), u64::MAX);
         assert_eq!(FIRST_TIME.words().collect::<Vec<_>>(), [0x20, 0x24]);
         assert_eq!(CONTROL.greatest(), 0x7f);
+    }
+
+    #[test]
+    fn values_are_limited_and_reset_as_the_description_says() {
+        // hdl/regs/module.rdl: from[2] = 2, gap_whole = 84, gap_denominator = 1; 2^62 ticks.
+        assert_eq!((CONTROL.reset(), GAP_WHOLE.reset(), GAP_DENOMINATOR.reset()), (2 << 3, 84, 1));
+        assert_eq!(
+            (CONTROL_FROM.range(), CONTROL_FROM.is_limited()),
+            (FROM_AFTER_START..=FROM_AFTER_DUE, true)
+        );
+        assert_eq!(FIRST_TIME.fields[0].range(), 0..=(1 << 62) - 1);
+        assert!(!GAP_WHOLE.fields[0].is_limited() && GAP_WHOLE.fields[0].range() == (0..=u32::MAX.into()));
+        for field in ALL.iter().flat_map(|register| register.fields) {
+            assert!(field.least <= field.most && field.most <= field.mask(), "{field:?}");
+            assert!(!field.access.is_written() || field.reset <= field.mask(), "{field:?}");
+        }
+    }
+
+    #[test]
+    fn counters_are_what_counts() {
+        let names: Vec<&str> = COUNTERS.iter().map(|register| register.name).collect();
+        assert_eq!(
+            (names[0], names[13], names[names.len() - 1]),
+            ("sent", "link_errors0", "received_left_out")
+        );
+        assert!(!names.contains(&"forgotten"));
+    }
+
+    #[test]
+    fn memories_have_words_where_the_sources_have_them() {
+        // hdl/rtl/generator_pkg.sv: 8 * template + word, and no eighth.
+        assert_eq!(Memory::numbered(1), Some(&TABLE));
+        assert_eq!(Memory::numbered(7), None);
+        assert_eq!((TABLE.addresses(), BEATS.addresses(), FIELDS.addresses()), (0..=255, 0..=8_191, 0..=31));
+        assert_eq!((TABLE.word(8 * 3 + 2), TABLE.word(7)), (Some(&TABLE_START), None));
+        assert_eq!((TABLE_START.bits(), TABLE_L4_LENGTH.bits()), (0xffbe_1fff, 0xffc0_00ff));
+        assert_eq!(VALUES.word(255), Some(&VALUES_WORD));
     }
 
     #[test]

@@ -2,15 +2,13 @@
 
 use super::device::Module;
 use super::link::Why;
-use super::register::{Access, Field, Register};
+use super::register::{Field, Register};
 use super::registers::{
-    ALL, CAPABILITIES, LINK_ERRORS0 as RECEIVED_LENGTH, STATUS, STATUS_IDLE, STATUS_WIRE,
+    CAPABILITIES, COUNTERS, LINK_ERRORS0 as RECEIVED_LENGTH, STATUS, STATUS_IDLE, STATUS_WIRE,
 };
 use super::time::Offset;
 use crate::PortError;
 
-/// Registers from here on count what happens.
-const COUNTERS: u32 = 0x100;
 /// What a wire of 1 Gb/s has at most in a second.
 const FRAMES_PER_S: f64 = 1_488_095.0;
 const BYTES_PER_S: f64 = 125e6;
@@ -28,7 +26,7 @@ impl Status {
     /// # Errors
     /// The module does not answer.
     pub fn look(module: &Module) -> Result<Self, PortError> {
-        let counters: Vec<&Register> = counters().collect();
+        let counters: Vec<&Register> = COUNTERS.iter().collect();
         let values = module.read_all(&[&[&STATUS, &CAPABILITIES], &counters[..]].concat())?;
         Ok(Self {
             status: values[0],
@@ -52,11 +50,6 @@ impl Status {
     }
 }
 
-/// Registers that count what happens.
-pub fn counters() -> impl Iterator<Item = &'static Register> {
-    ALL.iter().filter(|register| register.address >= COUNTERS)
-}
-
 /// `sent`; an error of the link with its name: `link_errors3 length`.
 pub fn named(register: &Register) -> String {
     if register.name == RECEIVED_LENGTH.name {
@@ -70,11 +63,8 @@ pub fn named(register: &Register) -> String {
 
 /// The one field of a counter.
 pub fn counter(register: &Register) -> &'static Field {
-    register.fields.iter().find(|field| field.access == Access::Value).unwrap_or(&NOTHING)
+    &register.fields[0]
 }
-
-static NOTHING: Field =
-    Field { name: "value", low: 0, width: 32, access: Access::Value, unit: "", about: "" };
 
 /// When a counter is at its start again if all the wire carries is counted. A sum of lateness grows fastest if
 /// all frames are due at once, as each is a frame later than the one before: of n frames it is n² / 2 times the
