@@ -97,7 +97,7 @@ impl Sessions {
     /// # Errors
     /// The port, or the addresses on it.
     pub fn open_port(via: &Via, now: &dyn Fn() -> Instant) -> Result<Self, SessionError> {
-        let wish = Wish { stamps: true, ..Wish::default() };
+        let wish = Wish { stamps: true, ours: Some(via.ours()), ..Wish::default() };
         let port = port::open(&via.port, &wish)?;
         let mut sessions = Self::on(port, via, now())?;
         loop {
