@@ -9,18 +9,20 @@
 //! A thread that spins, at a high priority above all, may never wait for its CPU, and yet keep a target on the
 //! same machine from it: the responses are late, and nothing of the generator's own shows it. So every look
 //! reads how long each thread of the machine was ready but did not run, and adds it to the CPU that it ran on
-//! last. It belongs to the target if its process has a socket that connections end at, or if it is the kernel's
-//! for the network. In a container, and where others' processes are hidden, not all can be seen, which is told.
+//! last. It belongs to the target if its process has a socket that connections end at, if the target is connected
+//! to it or has started it, or if it is the kernel's for the network. In a container, and where others' processes are hidden, not all can be seen, which is told.
 //!
 //! Sums over a second do not tell two thousand waits of 25 us, which do no harm (to be woken on another CPU
 //! takes longer), from a dozen of 4 ms, which are the slowest responses of the run. So a target's threads are
 //! read every few milliseconds, and what they waited is brief or it is not.
 
+mod helpers;
 mod look;
 mod targets;
 #[cfg(test)]
 mod tests;
 mod unseen;
+pub(crate) mod waits;
 
 use look::Look;
 use os::peers::Peers;
@@ -28,6 +30,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
+use waits::Waits;
 
 use clock::Stopwatch;
 
@@ -43,12 +46,19 @@ pub(crate) struct Waited {
     /// Time that the target's threads waited, but for brief waits, which are apart.
     pub target_ns: u64,
     pub target_brief_ns: u64,
+    /// The part of it for which other threads of the target's may have had the CPU.
+    pub target_self_ns: u64,
+    /// Each wait of theirs that was not brief.
+    pub waits: Waits,
     /// Time that the same threads ran.
     pub target_ran_ns: u64,
     /// Time that this program ran, engine threads included.
     pub own_ran_ns: u64,
     /// Time that others waited.
     pub others_ns: u64,
+    /// The part of it of those that may work for the target, and time that they ran.
+    pub unknown_ns: u64,
+    pub unknown_ran_ns: u64,
     /// The name of the thread of each that waited the longest, and how long.
     pub target_longest: (u64, String),
     pub others_longest: (u64, String),
@@ -62,9 +72,13 @@ impl Waited {
     pub fn add(&mut self, more: Self) {
         self.target_ns += more.target_ns;
         self.target_brief_ns += more.target_brief_ns;
+        self.target_self_ns += more.target_self_ns;
+        self.waits.add(&more.waits);
         self.target_ran_ns += more.target_ran_ns;
         self.own_ran_ns += more.own_ran_ns;
         self.others_ns += more.others_ns;
+        self.unknown_ns += more.unknown_ns;
+        self.unknown_ran_ns += more.unknown_ran_ns;
         self.target_longest = std::mem::take(&mut self.target_longest).max(more.target_longest);
         self.others_longest = std::mem::take(&mut self.others_longest).max(more.others_longest);
     }

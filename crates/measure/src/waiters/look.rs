@@ -2,6 +2,7 @@
 
 use super::targets::{Role, Targets};
 use super::unseen::Unseen;
+use super::waits::Waits;
 use super::{Found, Sight, Waited, at};
 use crate::procfs;
 use clock::Stopwatch;
@@ -49,6 +50,7 @@ pub(super) struct Look {
     followed: Vec<Followed>,
     /// What was found and has not been taken.
     found: Vec<Waited>,
+    alone: Alone,
     /// Processes that are not asked: the kernel's threads, but for its network.
     aside: HashSet<u32>,
     looked: Stopwatch,
@@ -92,7 +94,30 @@ impl Times {
     /// As a target's, on the CPU `core`.
     fn of_target(&self, core: u32, is_brief: bool) -> Waited {
         let (target_ns, target_brief_ns) = if is_brief { (0, self.waited_ns) } else { (self.waited_ns, 0) };
-        Waited { target_ns, target_brief_ns, target_ran_ns: self.ran_ns, ..Waited::on(core) }
+        let mut waits = Waits::default();
+        if !is_brief {
+            waits.record(self.waited_ns, self.runs);
+        }
+        Waited { target_ns, target_brief_ns, waits, target_ran_ns: self.ran_ns, ..Waited::on(core) }
+    }
+}
+
+/// What each of the target's threads waited and ran on each CPU, brief waits left out.
+#[derive(Debug, Default)]
+struct Alone(HashMap<(u32, u32), (u64, u64)>);
+
+impl Alone {
+    fn add(&mut self, tid: u32, waited: &Waited) {
+        let (waited_ns, ran_ns) = self.0.entry((waited.core, tid)).or_default();
+        *waited_ns += waited.target_ns;
+        *ran_ns += waited.target_ran_ns;
+    }
+
+    /// The most that they may have waited for each other there: each, for as long as the others ran.
+    fn waited_for_each_other(&self, core: u32) -> u64 {
+        let there = || self.0.iter().filter(|((its, _), _)| *its == core).map(|(_, times)| times);
+        let all_ran_ns: u64 = there().map(|(_, ran_ns)| ran_ns).sum();
+        there().map(|(waited_ns, ran_ns)| (*waited_ns).min(all_ran_ns - ran_ns)).sum()
     }
 }
 
@@ -118,6 +143,7 @@ struct Waiter {
 enum Whose {
     Ours,
     Target,
+    Unknown,
     Others,
 }
 
@@ -137,6 +163,7 @@ impl Look {
             seen: HashMap::new(),
             followed: Vec::new(),
             found: Vec::new(),
+            alone: Alone::default(),
             looked: Stopwatch::start(),
             took: Duration::ZERO,
             follow_took: Duration::ZERO,
@@ -167,7 +194,9 @@ impl Look {
             (false, false, _) => Sight::Part,
         };
         let cpus = if sight == Sight::NotTheTarget { None } else { self.unseen.cpus() };
-        let waited = std::mem::take(&mut self.found);
+        let mut waited = std::mem::take(&mut self.found);
+        let alone = std::mem::take(&mut self.alone);
+        waited.iter_mut().for_each(|one| one.target_self_ns = alone.waited_for_each_other(one.core));
         Found { waited, sight, unseen_ns: self.unseen.take(), unseen_cpus: cpus }
     }
 
@@ -229,13 +258,21 @@ impl Look {
             let is_fine = followed_ns.is_some() || u128::from(span_ns) < COARSE.as_nanos();
             let waited = gained.of_target(waiter.core, is_fine && gained.is_brief());
             let waited = Waited { target_longest: longest, ..waited };
+            self.alone.add(tid, &waited);
             at(&mut self.found, waiter.core).add(waited);
             if followed_ns.is_none() && self.begin_to_follow(pid, tid, task, waiter.core).is_some() {
                 self.seen.entry(tid).and_modify(|seen| seen.followed_ns = Some(0));
             }
         } else {
-            let waited =
-                Waited { others_ns: gained.waited_ns, others_longest: longest, ..Waited::on(waiter.core) };
+            let is_unknown = waiter.whose == Whose::Unknown;
+            let of_unknown = |ns| if is_unknown { ns } else { 0 };
+            let waited = Waited {
+                others_ns: gained.waited_ns,
+                unknown_ns: of_unknown(gained.waited_ns),
+                unknown_ran_ns: of_unknown(gained.ran_ns),
+                others_longest: longest,
+                ..Waited::on(waiter.core)
+            };
             at(&mut self.found, waiter.core).add(waited);
         }
     }
@@ -255,7 +292,7 @@ impl Look {
             return self.look();
         }
         let begun = Stopwatch::start();
-        let Self { followed, seen, found, unseen, .. } = self;
+        let Self { followed, seen, found, unseen, alone, .. } = self;
         followed.retain_mut(|thread| {
             // A thread that has ended is gone from both.
             let (Some(times), Some(seen)) = (thread.read(), seen.get_mut(&thread.tid)) else { return false };
@@ -270,7 +307,9 @@ impl Look {
             seen.times = times;
             unseen.ran(thread.pid, gained.ran_ns);
             seen.followed_ns = seen.followed_ns.map(|ns| ns + gained.waited_ns);
-            at(found, thread.core).add(gained.of_target(thread.core, is_brief));
+            let waited = gained.of_target(thread.core, is_brief);
+            alone.add(thread.tid, &waited);
+            at(found, thread.core).add(waited);
             true
         });
         self.follow_took = begun.elapsed();
@@ -290,6 +329,7 @@ impl Look {
         } else {
             match self.targets.role(pid) {
                 Role::Target | Role::PerhapsTarget => Whose::Target,
+                Role::Unknown => Whose::Unknown,
                 Role::Other => Whose::Others,
             }
         };

@@ -48,6 +48,13 @@ fn to(ports: &[u16]) -> Peers {
     peers
 }
 
+/// Waits of so many milliseconds, one after the other.
+fn waits(each_ms: &[u64]) -> Waits {
+    let mut waits = Waits::default();
+    each_ms.iter().for_each(|ms| waits.record(ms * MS, 1));
+    waits
+}
+
 fn looks(look: &mut Look) -> Vec<Waited> {
     look.look();
     look.take().waited
@@ -118,16 +125,21 @@ fn who_waits_for_which_cpu_is_found() {
         Waited {
             core: 0,
             target_ns: 50 * MS,
-            target_brief_ns: 0,
+            // Each for as long as the other ran: 5 ms and 10 ms.
+            target_self_ns: 15 * MS,
+            waits: waits(&[20, 30]),
             target_ran_ns: 15 * MS,
-            own_ran_ns: 0,
             others_ns: 80 * MS,
             target_longest: (30 * MS, "target-0".into()),
             others_longest: (40 * MS, "other".into()),
+            ..Waited::on(0)
         },
         Waited {
             core: 1,
             target_ns: 500 * MS,
+            // The one ran for 20 ms, the other for 200.
+            target_self_ns: 20 * MS + 100 * MS,
+            waits: waits(&[400, 100]),
             target_ran_ns: 220 * MS,
             own_ran_ns: 500 * MS,
             target_longest: (400 * MS, "server".into()),
@@ -277,6 +289,50 @@ fn a_target_that_cannot_be_seen_is_told() {
     std::fs::remove_dir_all(root.join("proc/2")).unwrap();
     listen(root, 7);
     assert_eq!(sight(&mut Look::new(root, &to(&[8_080]))), Sight::All);
+}
+
+#[test]
+fn threads_whose_sockets_cannot_be_read_may_work_for_the_target() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let put = |ran, waited| put(root, &[(9, 9, "backend", 1, 0, 0, ran, waited)]);
+    put(100, 0);
+    listen(root, 7);
+    let mut look = Look::new(root, &to(&[8_080]));
+    look.look();
+    std::thread::sleep(Duration::from_millis(20));
+    put(110, 60);
+    let found = looks(&mut look).remove(0);
+    assert_eq!((found.others_ns, found.unknown_ns, found.unknown_ran_ns), (60 * MS, 0, 0));
+    put(130, 160);
+    std::fs::remove_dir_all(root.join("proc/9/fd")).unwrap();
+    let found = looks(&mut look).remove(0);
+    assert_eq!((found.others_ns, found.unknown_ns, found.unknown_ran_ns), (100 * MS, 100 * MS, 20 * MS));
+}
+
+#[test]
+fn children_of_the_target_are_its_own() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let child = |ran, waited, parent| {
+        put(root, &[(9, 9, "cgi", 1, 0, 0, ran, waited)]);
+        put_total(root, 9, parent, 10);
+    };
+    child(100, 0, 7);
+    listen(root, 7);
+    let mut look = Look::new(root, &to(&[8_080]));
+    look.look();
+    std::thread::sleep(Duration::from_millis(20));
+    child(110, 60, 7);
+    assert_eq!(looks(&mut look)[0].target_ns, 60 * MS);
+    // Of another process, and of this one, which holds connections as well.
+    for parent in [1, std::process::id()] {
+        let mut look = Look::new(root, &to(&[8_080]));
+        look.look();
+        std::thread::sleep(Duration::from_millis(20));
+        child(120, 90 + u64::from(parent), parent);
+        assert_eq!(looks(&mut look)[0].target_ns, 0, "{parent}");
+    }
 }
 
 #[test]
