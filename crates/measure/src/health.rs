@@ -148,6 +148,8 @@ pub struct HealthSample {
     pub is_blind: bool,
     /// The target is on this host, and cannot be seen.
     pub hides_target: bool,
+    /// Nobody got a CPU to look at who waits.
+    pub is_unwatched: bool,
     /// Processes of the target's came and went of which no total has anything: it ignores SIGCHLD.
     pub loses_children: bool,
     /// Time that the target's threads waited while programs that are neither tare nor the target had their CPU,
@@ -201,6 +203,8 @@ pub struct HealthSummary {
     pub is_blind: bool,
     /// The target was on this host, and could not be seen.
     pub hides_target: bool,
+    /// Nobody got a CPU to look at who waits.
+    pub is_unwatched: bool,
     /// Processes of the target's came and went of which no total has anything.
     pub loses_children: bool,
     /// Sums over the intervals that had departures: what the target's threads waited for other programs, their
@@ -235,6 +239,7 @@ impl HealthSummary {
         self.samples += 1;
         self.is_blind |= sample.is_blind;
         self.hides_target |= sample.hides_target;
+        self.is_unwatched |= sample.is_unwatched;
         self.loses_children |= sample.loses_children;
         self.span_ns += sample.span_ns;
         self.cpu_ns += sample.threads.iter().map(|thread| thread.cpu_ns).sum::<u64>();

@@ -337,7 +337,11 @@ fn source_lost(totals: &RunTotals) -> Criterion {
 }
 
 fn health_samples(health: &HealthSummary) -> Criterion {
-    Criterion::new(CriterionId::HealthSamples, health.samples as f64, 1.0).advise(|| {
+    let samples = if health.is_unwatched { 0 } else { health.samples };
+    Criterion::new(CriterionId::HealthSamples, samples as f64, 1.0).advise(|| {
+        if health.is_unwatched {
+            return "no CPU was free to see whether the target waited for one: stop other work here".into();
+        }
         "the generator's own CPU, steal and memory could not be read: mount /proc where it runs".into()
     })
 }

@@ -160,6 +160,11 @@ impl Probe {
         own.join(tid.to_string()).exists() || !own.exists()
     }
 
+    /// Whether what others waited in this interval comes with a later sample.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.waiters.is_awaited()
+    }
+
     /// What was gained since the last sample; `None` where there is no /proc. `open` connections are ours. All
     /// threads have ended when the last is taken.
     pub(crate) fn sample(
@@ -186,6 +191,7 @@ impl Probe {
             span_ns,
             is_blind: found.sight == Sight::Part,
             hides_target: found.sight == Sight::NotTheTarget,
+            is_unwatched: found.sight == Sight::Nothing,
             loses_children: found.sight == Sight::NotItsChildren,
             target_crowded_ns: crowded(&found.waited, &cores, &threads),
             target_waits: all_waits(&found.waited),

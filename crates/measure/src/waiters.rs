@@ -1,7 +1,7 @@
 //! Threads of this machine that wait for a CPU while the generator's thread has it.
 //!
 //! ```text
-//!   sample ── "look" ──► tare-look (niceness 19) ── /proc/PID/task/TID/schedstat ─┐
+//!   sample ── "look" ──► tare-look (niceness 10) ── /proc/PID/task/TID/schedstat ─┐
 //!      ▲                     each second: all threads; every 5 ms: the target's   │
 //!      └───────────────────── by CPU: target's, others' ◄─────────────────────────┘
 //! ```
@@ -36,8 +36,11 @@ use clock::Stopwatch;
 
 /// How long a sample waits for a look. What comes later is in the next.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// The niceness of the thread that looks: it must not take what it measures.
-const NICE: i8 = 19;
+/// There is none after the last. On a crowded machine, where it matters most, the thread that looks waits itself.
+const LAST_PATIENCE: Duration = Duration::from_secs(5);
+/// The niceness of the thread that looks: it must not take what it measures, and at 19 it would itself not get a CPU
+/// that a compiler fills.
+const NICE: i8 = 10;
 
 /// What threads that are not the generator's did on one CPU between two looks, each sum over all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,6 +111,8 @@ pub(crate) enum Sight {
     Part,
     /// The target is on this host, but not among the processes that can be seen.
     NotTheTarget,
+    /// The thread that looks did not get a CPU.
+    Nothing,
     /// The target is seen, but its children come and go, and what they ran is in no total: it ignores SIGCHLD.
     NotItsChildren,
 }
@@ -131,8 +136,9 @@ impl Waiters {
         let mut look = Look::new(root, peers);
         let looks = move || {
             let _ = os::scheduling::ordinary(0);
-            let _ = os::scheduling::set_nice(NICE);
+            // What waits before the first look is not found. It is there before the load is.
             look.look();
+            let _ = os::scheduling::set_nice(NICE);
             loop {
                 match asked.recv_timeout(look.rest()) {
                     Ok(is_last) => {
@@ -161,7 +167,8 @@ impl Waiters {
         self.awaited += usize::from(asks.send(is_last).is_ok());
         let begun = Stopwatch::start();
         while self.awaited > 0 {
-            let Some(left) = PATIENCE.checked_sub(begun.elapsed()) else { break };
+            let patience = if is_last { LAST_PATIENCE } else { PATIENCE };
+            let Some(left) = patience.checked_sub(begun.elapsed()) else { break };
             let Ok(more) = self.answers.recv_timeout(left) else { break };
             self.awaited -= 1;
             more.waited.into_iter().for_each(|waited| at(&mut found.waited, waited.core).add(waited));
@@ -169,8 +176,17 @@ impl Waiters {
             found.unseen_ns += more.unseen_ns;
             found.unseen_cpus = more.unseen_cpus;
         }
+        // Nothing was found because nobody looked.
+        if is_last && self.awaited > 0 {
+            found.sight = Sight::Nothing;
+        }
         self.sight = found.sight;
         found
+    }
+
+    /// Whether a look was asked for that has not come: what it finds is of the time before.
+    pub fn is_awaited(&self) -> bool {
+        self.awaited > 0
     }
 }
 

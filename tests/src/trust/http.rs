@@ -2,7 +2,7 @@
 
 use super::clean::{Clean, USUAL};
 use super::sabotage::{self, Crowd, GENERATOR, TARGET};
-use super::truth::{self, Queue};
+use super::truth::{self, Queue, Told};
 use super::{Judged, Mode, Outcome};
 use crate::bed::TestBed;
 use crate::run::AHEAD;
@@ -204,22 +204,24 @@ fn play(scene: Scene) -> Judged {
         act(&running);
     }
     let run = running.finish_unchecked();
-    let judged = judged(run, calm.unwrap_or_else(|| target.truth()), queue, without_stamps);
+    let is_calm = calm.is_some();
+    let judged = judged(run, calm.unwrap_or_else(|| target.truth()), queue, without_stamps, is_calm);
     drop(held);
     judged
 }
 
-fn judged(run: Run, mut truth: Truth, queue: Option<Queue>, without_stamps: bool) -> Judged {
+fn judged(run: Run, mut truth: Truth, queue: Option<Queue>, without_stamps: bool, is_calm: bool) -> Judged {
     assert!(run.result.is_object(), "no result: {:?} {}", run.code, run.stderr);
     if without_stamps {
         truth.records.iter_mut().for_each(|record| record.readable_ns = record.complete_ns);
     }
     let net_ns = truth::net_ns(&truth, queue);
-    Judged {
-        net: truth::compare(&run, "net_ns", net_ns.clone()),
-        gross: truth::compare(&run, "latency_ns", net_ns),
-        run,
+    let (mut net, mut gross) =
+        (truth::compare(&run, "net_ns", net_ns.clone()), truth::compare(&run, "latency_ns", net_ns));
+    if is_calm {
+        net.iter_mut().chain(&mut gross).for_each(Told::at_most);
     }
+    Judged { net, gross, run }
 }
 
 /// A scene that is not out of the ordinary yet: this load, and a target that takes 2 ms.

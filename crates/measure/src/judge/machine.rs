@@ -402,14 +402,17 @@ impl Delay {
         let responses = net.len().max(1) as f64;
         let at = |quantile: f64| net.value_at_quantile(quantile) as f64;
         // On the average, against the fastest responses, which have waited the least.
-        let mean = Self { ns: blamed_ns as f64 / responses, limit_ns: at_least(UNFELT, at(0.1) / 10.0) };
+        // No delay is longer than the response that it is in: threads of the target's may wait on which none
+        // depends.
+        let mean_ns = (blamed_ns as f64 / responses).min(net.mean());
+        let mean = Self { ns: mean_ns, limit_ns: at_least(UNFELT, at(0.1) / 10.0) };
         let part = (blamed_ns as f64 / waits.total_ns().max(1) as f64).min(1.0);
         if part == 0.0 {
             return mean;
         }
         let per_ns = responses / span_ns.max(1) as f64;
         let printed = FELT.map(|(quantile, floor)| Self {
-            ns: waits.at_least_ns(beyond(responses, quantile) / part, per_ns),
+            ns: waits.at_least_ns(beyond(responses, quantile) / part, per_ns).min(at(quantile)),
             limit_ns: at_least(floor, at(quantile) / 10.0),
         });
         let worse = |one: Self, other: Self| {

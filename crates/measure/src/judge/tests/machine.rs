@@ -303,6 +303,7 @@ fn the_machine_under_the_generator() {
         h.loses_children = true;
     });
     alone(Id::HealthSamples, Word::Degraded, "/proc", |_, h, _| h.samples = 0);
+    alone(Id::HealthSamples, Word::Degraded, "no CPU was free", |_, h, _| h.is_unwatched = true);
     alone(Id::PortsLeft, Word::Valid, "--source-ip", |_, h, _| h.ports_left_least = Some(63));
     alone(Id::DescriptorsLeft, Word::Valid, "ulimit -n", |_, h, _| h.descriptors_left_least = Some(15));
     // Others' work on the core matters only to a thread that waits for it: then both are said.
