@@ -147,6 +147,11 @@ pub(crate) fn is_of_kernel(stat: &str) -> Option<bool> {
     Some(flags & 0x0020_0000 != 0)
 }
 
+/// Whether a thread runs or wants to: field 3 (`state`) of `stat`.
+pub(crate) fn is_runnable(stat: &str) -> bool {
+    stat.rfind(')').is_some_and(|end| stat[end + 1..].trim_start().starts_with('R'))
+}
+
 /// The name in brackets of `stat`.
 pub(crate) fn name(stat: &str) -> Option<&str> {
     stat.get(stat.find('(')? + 1..stat.rfind(')')?)

@@ -67,6 +67,10 @@ struct Seen {
     look: u64,
     /// What it has waited since the last look, if it is followed.
     followed_ns: Option<u64>,
+    /// It wanted a CPU at the last look and has not had one since.
+    wants: bool,
+    /// The part of a wait that goes on which has been counted: the kernel adds a wait when it ends.
+    pending_ns: u64,
 }
 
 /// As `schedstat` gives them.
@@ -85,6 +89,11 @@ impl Times {
             waited_ns: self.waited_ns.saturating_sub(before.waited_ns),
             runs: self.runs.saturating_sub(before.runs),
         }
+    }
+
+    /// It did not get a CPU.
+    fn is_nothing(&self) -> bool {
+        self.ran_ns == 0 && self.waited_ns == 0 && self.runs == 0
     }
 
     fn is_brief(&self) -> bool {
@@ -237,12 +246,18 @@ impl Look {
     fn add(&mut self, pid: u32, tid: u32, task: PathBuf, times: Times, span_ns: u64) {
         let before = self.seen.get(&tid).copied().unwrap_or_default();
         let followed_ns = before.followed_ns.map(|_| 0);
-        self.seen.insert(tid, Seen { times, look: self.looks, followed_ns });
+        let mut gained = times.since(&before.times);
+        // Who wanted a CPU at the last look, wants one now and had none meanwhile has waited all the time.
+        let is_target = pid != self.own && self.targets.processes().contains(&pid);
+        let wants = is_target && is_runnable(&task);
+        let goes_on = wants && before.wants && gained.is_nothing();
+        let pending_ns = if goes_on { before.pending_ns + span_ns } else { 0 };
+        self.seen.insert(tid, Seen { times, look: self.looks, followed_ns, wants, pending_ns });
+        gained.waited_ns = (gained.waited_ns + pending_ns).saturating_sub(before.pending_ns);
         // Of what a thread did before the first look, nothing is the run's.
         if self.looks == 1 {
             return;
         }
-        let gained = times.since(&before.times);
         self.unseen.ran(pid, gained.ran_ns);
         let waited_ns = gained.waited_ns + before.followed_ns.unwrap_or_default();
         let least_ns = if followed_ns.is_some() { 0 } else { (span_ns as f64 * LEAST_SHARE) as u64 };
@@ -296,13 +311,15 @@ impl Look {
         followed.retain_mut(|thread| {
             // A thread that has ended is gone from both.
             let (Some(times), Some(seen)) = (thread.read(), seen.get_mut(&thread.tid)) else { return false };
-            let gained = times.since(&seen.times);
+            let mut gained = times.since(&seen.times);
+            if gained.is_nothing() {
+                return true;
+            }
+            seen.wants = false;
+            gained.waited_ns = gained.waited_ns.saturating_sub(std::mem::take(&mut seen.pending_ns));
             let is_brief = gained.is_brief();
             if !is_brief {
                 thread.look_where();
-            }
-            if gained.waited_ns == 0 && gained.ran_ns == 0 {
-                return true;
             }
             seen.times = times;
             unseen.ran(thread.pid, gained.ran_ns);
@@ -349,6 +366,11 @@ impl Followed {
             self.core = core;
         }
     }
+}
+
+/// Whether a thread wants a CPU.
+fn is_runnable(task: &Path) -> bool {
+    text(task, "stat").is_some_and(|stat| procfs::is_runnable(&stat))
 }
 
 fn times(text: &str) -> Option<Times> {

@@ -21,7 +21,7 @@ fn put_with_runs(root: &Path, threads: &[Thread], runs: u64) {
         let flags = if name.contains('/') { 2_097_152 } else { 4_194_304 };
         let fields = |count: usize| "0 ".repeat(count);
         let stat = format!(
-            "{tid} ({name}) R {}{flags} {}{nice} {}{core} 0 {policy} 0 0",
+            "{tid} ({name}) S {}{flags} {}{nice} {}{core} 0 {policy} 0 0",
             fields(5),
             fields(9),
             fields(19)
@@ -308,6 +308,36 @@ fn threads_whose_sockets_cannot_be_read_may_work_for_the_target() {
     std::fs::remove_dir_all(root.join("proc/9/fd")).unwrap();
     let found = looks(&mut look).remove(0);
     assert_eq!((found.others_ns, found.unknown_ns, found.unknown_ran_ns), (100 * MS, 100 * MS, 20 * MS));
+}
+
+#[test]
+fn a_wait_that_goes_on_counts_and_once() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let server = |state: &str, waited, runs| {
+        put_with_runs(root, &[(7, 7, "server", 1, 0, 0, 100, waited)], runs);
+        let file = root.join("proc/7/task/7/stat");
+        let stat = std::fs::read_to_string(&file).unwrap().replacen(") S", &format!(") {state}"), 1);
+        std::fs::write(file, stat).unwrap();
+    };
+    server("R", 0, 1);
+    listen(root, 7);
+    let mut look = Look::new(root, &to(&[8_080]));
+    look.look();
+    let nap = Duration::from_millis(30);
+    let waited = |look: &mut Look| looks(look).first().map_or(0, |waited| waited.target_ns);
+    std::thread::sleep(nap);
+    let first = waited(&mut look);
+    std::thread::sleep(nap);
+    let second = waited(&mut look);
+    assert!(first >= 30 * MS && second >= 30 * MS, "{first} {second}");
+    // It ends after a second in all.
+    server("S", 1_000, 2);
+    look.follow();
+    let rest = look.take().waited[0].target_ns;
+    assert_eq!(first + second + rest, 1_000 * MS);
+    std::thread::sleep(nap);
+    assert_eq!(waited(&mut look), 0, "a thread that sleeps waits for nobody");
 }
 
 #[test]
