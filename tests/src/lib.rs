@@ -65,6 +65,13 @@ pub fn need(program: &str) {
     assert!(found, "{program} is not installed: make test installs what the tests need");
 }
 
+/// Debian's libfaketime, which stands between a program and its C library's clocks.
+pub fn libfaketime() -> PathBuf {
+    let folders = std::fs::read_dir("/usr/lib").expect("/usr/lib").flatten().map(|entry| entry.path());
+    let mut found = folders.map(|dir| dir.join("faketime/libfaketimeMT.so.1")).filter(|path| path.is_file());
+    found.next().expect("libfaketime is not installed: apt-get install -y libfaketime")
+}
+
 /// Fails the test if it does not run as root, which namespaces, mounts and raised limits need.
 pub fn need_root() {
     assert!(

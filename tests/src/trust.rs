@@ -11,6 +11,7 @@
 //! A run that is VALID while a printed percentile is more than 10 % off is a lie; that is what the verdict is
 //! there to prevent. `bench-trust` makes all of these runs, `trust.rs` among the system tests some of them.
 
+pub mod clean;
 pub mod frames;
 pub mod http;
 pub mod noise;
@@ -73,7 +74,7 @@ pub struct Options {
 }
 
 impl Case {
-    fn clean(case: http::Clean, mode: Mode) -> Self {
+    fn clean(case: clean::Clean, mode: Mode) -> Self {
         let make = move |options: &Options| http::clean(&case, mode, options.ahead);
         Self { name: case.name.into(), way: mode.to_string(), clean: true, make: Box::new(make) }
     }
@@ -98,7 +99,7 @@ impl Case {
 pub fn all() -> Vec<Case> {
     let modes = Mode::all();
     let mut cases = Vec::new();
-    for (number, clean) in http::CLEAN.iter().enumerate() {
+    for (number, clean) in clean::CLEAN.iter().enumerate() {
         // Five of the eight modes each, others from one truth to the next: 3 and 8 have no common divisor.
         cases.extend((0..5).map(|step| Case::clean(*clean, modes[(number + 3 * step) % modes.len()])));
     }

@@ -249,7 +249,9 @@ impl Collector {
         self.summary.add(&sample, self.loaded);
         // A thread that could not be read now is in the next sample, with all that it did meanwhile.
         let is_unread = |(thread, health): (&ThreadState, &ThreadHealth)| !thread.over && health.span_ns == 0;
-        self.loaded &= self.threads.iter().zip(&sample.threads).any(is_unread);
+        // So is what others waited, if nobody has looked yet.
+        let is_awaited = self.probe.as_ref().is_some_and(Probe::is_awaited);
+        self.loaded &= is_awaited || self.threads.iter().zip(&sample.threads).any(is_unread);
         Some(sample)
     }
 

@@ -153,13 +153,14 @@ criteria! {
     UnreadP999 = "unread.p99_9": Net, Nanoseconds AtMost, Degraded, Throughout, TheRun;
     StampsContradicted = "stamps.contradicted": Net, Share AtMost, Degraded, Throughout, TheRun;
     TargetDelayed = "target.delayed": Net, Nanoseconds AtMost, Degraded, Throughout, ThisMachine;
+    TargetCrowded = "target.crowded": Net, Nanoseconds AtMost, Degraded, Throughout, ThisMachine;
 
     CpuThread = "cpu.thread": Capacity, Share AtMost, Invalid, Throughout, ThisMachine;
     Runqueue = "runqueue": Capacity, Share AtMost, Invalid, Throughout, ThisMachine;
     SameCore = "same_core": Capacity, Share AtMost, Degraded, Throughout, ThisMachine;
     TargetWaited = "target.waited": Capacity, Share AtMost, Invalid, Throughout, ThisMachine;
     TargetUnseen = "target.unseen": Capacity, Share AtMost, Degraded, Throughout, ThisMachine;
-    OthersWaited = "others.waited": Capacity, Share AtMost, Degraded, Throughout, ThisMachine;
+    OthersWaited = "others.waited": Capacity, Share AtMost, Invalid, Throughout, ThisMachine;
     Steal = "steal": Capacity, Share AtMost, Invalid, Throughout, ThisMachine;
     Throttled = "throttled": Capacity, Share AtMost, Invalid, Throughout, ThisMachine;
     Dropped = "dropped": Capacity, Share AtMost, Degraded, Throughout, TheRun;
@@ -173,7 +174,6 @@ criteria! {
     SourceLost = "source.lost": Figures, Count AtMost, Degraded, Throughout, TheRun;
     HealthSamples = "health.samples": Figures, Count AtLeast, Degraded, Throughout, ThisMachine;
 
-    TargetCrowded = "target.crowded": Warnings, Share AtMost, Valid, Throughout, ThisMachine;
     PortsLeft = "ports.left": Warnings, Count AtLeast, Valid, Throughout, TheRun;
     DescriptorsLeft = "descriptors.left": Warnings, Count AtLeast, Valid, Throughout, TheRun;
     Samples = "samples": Warnings, Count AtLeast, Valid, AtTheEnd, TheRun;

@@ -1,5 +1,6 @@
 //! The generator itself: what one interval showed, and what the run came to.
 
+use crate::waiters::waits::Waits;
 use serde::Serialize;
 
 /// One engine thread within an interval or, in a [`HealthSummary`], over the intervals that had departures.
@@ -20,8 +21,16 @@ pub struct ThreadHealth {
     /// and time that the same threads ran.
     pub target_waited_ns: u64,
     pub target_ran_ns: u64,
+    /// Each of those waits that was not brief, also of the part that was not for tare.
+    #[serde(skip)]
+    pub target_waits: Waits,
     /// Time that other threads waited for its CPU, no longer than tare had that CPU.
     pub others_waited_ns: u64,
+    /// The same of threads whose sockets cannot be read, which may work for the target, and time that they ran.
+    #[serde(skip)]
+    pub unknown_waited_ns: u64,
+    #[serde(skip)]
+    pub unknown_ran_ns: u64,
     /// Time that threads of the target's may have run on its CPU whose waiting could not be seen, no longer
     /// than tare had that CPU.
     pub target_unseen_ns: u64,
@@ -68,6 +77,10 @@ impl ThreadHealth {
     pub fn others_waited_share(&self) -> f64 {
         self.share(self.others_waited_ns)
     }
+    /// The same of those that may work for the target.
+    pub fn unknown_waited_share(&self) -> f64 {
+        self.share(self.unknown_waited_ns)
+    }
     /// Time of the target's on its CPU that nobody saw wait, as a share of the time.
     pub fn target_unseen_share(&self) -> f64 {
         self.share(self.target_unseen_ns)
@@ -92,7 +105,10 @@ impl ThreadHealth {
         self.stolen_ns += other.stolen_ns;
         self.target_waited_ns += other.target_waited_ns;
         self.target_ran_ns += other.target_ran_ns;
+        self.target_waits.add(&other.target_waits);
         self.others_waited_ns += other.others_waited_ns;
+        self.unknown_waited_ns += other.unknown_waited_ns;
+        self.unknown_ran_ns += other.unknown_ran_ns;
         self.target_unseen_ns += other.target_unseen_ns;
         for (longest, other) in
             [(&mut self.target_waiter, &other.target_waiter), (&mut self.others_waiter, &other.others_waiter)]
@@ -132,10 +148,15 @@ pub struct HealthSample {
     pub is_blind: bool,
     /// The target is on this host, and cannot be seen.
     pub hides_target: bool,
+    /// Nobody got a CPU to look at who waits.
+    pub is_unwatched: bool,
     /// Processes of the target's came and went of which no total has anything: it ignores SIGCHLD.
     pub loses_children: bool,
-    /// Time that the target's threads waited while programs that are neither tare nor the target had their CPU.
+    /// Time that the target's threads waited while programs that are neither tare nor the target had their CPU,
+    /// and each wait of theirs on any CPU that was not brief.
     pub target_crowded_ns: u64,
+    #[serde(skip)]
+    pub target_waits: Waits,
     /// Time that they ran, on all CPUs.
     pub target_ran_ns: u64,
     /// One for each engine thread, in their order.
@@ -182,11 +203,15 @@ pub struct HealthSummary {
     pub is_blind: bool,
     /// The target was on this host, and could not be seen.
     pub hides_target: bool,
+    /// Nobody got a CPU to look at who waits.
+    pub is_unwatched: bool,
     /// Processes of the target's came and went of which no total has anything.
     pub loses_children: bool,
-    /// Sums over the intervals that had departures: what the target's threads waited for other programs and
-    /// what they ran, and one for each engine thread in their order.
+    /// Sums over the intervals that had departures: what the target's threads waited for other programs, their
+    /// waits and what they ran, and one for each engine thread in their order.
     pub target_crowded_ns: u64,
+    #[serde(skip)]
+    pub target_waits: Waits,
     pub target_ran_ns: u64,
     pub threads: Vec<ThreadHealth>,
     /// Sums over the run.
@@ -214,6 +239,7 @@ impl HealthSummary {
         self.samples += 1;
         self.is_blind |= sample.is_blind;
         self.hides_target |= sample.hides_target;
+        self.is_unwatched |= sample.is_unwatched;
         self.loses_children |= sample.loses_children;
         self.span_ns += sample.span_ns;
         self.cpu_ns += sample.threads.iter().map(|thread| thread.cpu_ns).sum::<u64>();
@@ -222,6 +248,7 @@ impl HealthSummary {
         self.system_ns += sample.threads.iter().map(|thread| thread.system_ns).sum::<u64>();
         if loaded {
             self.target_crowded_ns += sample.target_crowded_ns;
+            self.target_waits.add(&sample.target_waits);
             self.target_ran_ns += sample.target_ran_ns;
             self.threads.resize(self.threads.len().max(sample.threads.len()), ThreadHealth::default());
             self.threads.iter_mut().zip(&sample.threads).for_each(|(into, from)| into.add(from));

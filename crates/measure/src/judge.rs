@@ -92,7 +92,7 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
     if let Some(frames) = &conditions.frames {
         let mut criteria = frames::criteria(totals, &machine, conditions.load, frames);
         let behind = fails(&criteria, CriterionId::RateKept);
-        criteria.extend(machine.criteria(behind));
+        criteria.extend(machine.criteria(totals, behind));
         criteria.extend(of_every_load(totals, health, conditions));
         criteria.extend(conditions.sinks.as_ref().map(sinks_lost));
         criteria.extend(conditions.weighed.as_ref().map(weighed::share));
@@ -120,11 +120,10 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
     }
     criteria.extend(percentiles::unread(totals, &machine));
     criteria.push(contradicted(totals));
-    criteria.extend(machine.target_delayed(totals));
-    criteria.extend(machine.criteria(behind));
+    criteria.extend([machine.target_delayed(totals), machine.target_crowded(totals)].into_iter().flatten());
+    criteria.extend(machine.criteria(totals, behind));
     criteria.extend([dropped(totals, health), links_lost(health)]);
     criteria.extend(of_every_load(totals, health, conditions));
-    criteria.extend(machine.target_crowded());
     criteria.extend([ports_left(health), descriptors_left(health), samples(totals)]);
     criteria.extend(conditions.sinks.as_ref().map(sinks_lost));
     criteria.extend(conditions.weighed.as_ref().map(weighed::share));
@@ -338,7 +337,11 @@ fn source_lost(totals: &RunTotals) -> Criterion {
 }
 
 fn health_samples(health: &HealthSummary) -> Criterion {
-    Criterion::new(CriterionId::HealthSamples, health.samples as f64, 1.0).advise(|| {
+    let samples = if health.is_unwatched { 0 } else { health.samples };
+    Criterion::new(CriterionId::HealthSamples, samples as f64, 1.0).advise(|| {
+        if health.is_unwatched {
+            return "no CPU was free to see whether the target waited for one: stop other work here".into();
+        }
         "the generator's own CPU, steal and memory could not be read: mount /proc where it runs".into()
     })
 }

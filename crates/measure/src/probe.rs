@@ -3,6 +3,7 @@
 use crate::health::{CoreHealth, HealthSample, ThreadHealth};
 use crate::links::Links;
 use crate::procfs::{self, CoreTicks, ThreadTimes};
+use crate::waiters::waits::Waits;
 use crate::waiters::{Found, Sight, Waited, Waiters};
 use os::peers::Peers;
 use std::path::{Path, PathBuf};
@@ -159,6 +160,11 @@ impl Probe {
         own.join(tid.to_string()).exists() || !own.exists()
     }
 
+    /// Whether what others waited in this interval comes with a later sample.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.waiters.is_awaited()
+    }
+
     /// What was gained since the last sample; `None` where there is no /proc. `open` connections are ours. All
     /// threads have ended when the last is taken.
     pub(crate) fn sample(
@@ -185,8 +191,10 @@ impl Probe {
             span_ns,
             is_blind: found.sight == Sight::Part,
             hides_target: found.sight == Sight::NotTheTarget,
+            is_unwatched: found.sight == Sight::Nothing,
             loses_children: found.sight == Sight::NotItsChildren,
             target_crowded_ns: crowded(&found.waited, &cores, &threads),
+            target_waits: all_waits(&found.waited),
             target_ran_ns: found.waited.iter().map(|waited| waited.target_ran_ns).sum(),
             threads,
             cores,
@@ -328,7 +336,10 @@ fn blame(thread: &mut ThreadHealth, waited: &Waited, ours_ns: u64) {
     let target_ns = waited.target_ns + if is_busy { waited.target_brief_ns } else { 0 };
     thread.target_waited_ns = target_ns.min(ours_ns);
     thread.target_ran_ns = waited.target_ran_ns;
+    thread.target_waits = waited.waits.clone();
     thread.others_waited_ns = waited.others_ns.min(ours_ns);
+    (thread.unknown_waited_ns, thread.unknown_ran_ns) =
+        (waited.unknown_ns.min(ours_ns), waited.unknown_ran_ns);
     thread.target_waiter.clone_from(&waited.target_longest);
     thread.others_waiter.clone_from(&waited.others_longest);
 }
@@ -338,16 +349,25 @@ fn cpu_on(threads: &[ThreadHealth], core: u32) -> u64 {
     threads.iter().filter(|thread| thread.core == core).map(|thread| thread.cpu_ns).sum()
 }
 
-/// What the target's threads waited for other programs: on each CPU at most the time that was neither tare's,
-/// nor the target's, nor spent on the network.
+/// What the target's threads waited for other programs, by the larger of two bounds for each CPU: no longer than
+/// others had it, by the kernel's ticks, which are coarse; and what is left of it when all is taken off that they
+/// can have waited for tare, for each other, for the network's part and for the hypervisor.
 fn crowded(waited: &[Waited], cores: &[CoreHealth], threads: &[ThreadHealth]) -> u64 {
     let of_core = |waited: &Waited| {
         let core = cores.iter().find(|core| core.core == waited.core)?;
         let ours = cpu_on(threads, waited.core).max(waited.own_ran_ns);
+        let not_ours = waited.target_ns.saturating_sub(ours);
         let others = core.busy_ns.saturating_sub(core.softirq_ns + ours + waited.target_ran_ns);
-        Some(waited.target_ns.saturating_sub(ours).min(others))
+        let rest = not_ours.saturating_sub(waited.target_self_ns + core.softirq_ns + core.steal_ns);
+        Some(not_ours.min(others).max(rest))
     };
     waited.iter().filter_map(of_core).sum()
+}
+
+fn all_waits(waited: &[Waited]) -> Waits {
+    let mut waits = Waits::default();
+    waited.iter().for_each(|waited| waits.add(&waited.waits));
+    waits
 }
 
 /// `ns` of `whole` for a thread that was there for `part`; all of it if it was there throughout.
@@ -447,7 +467,10 @@ mod tests {
         assert_eq!(crowded(&[waited(0)], &cores, &ours), 300 * MS);
         assert_eq!(crowded(&[waited(1)], &cores, &ours), 50 * MS);
         // The target's own threads wait for each other, and for the network's part.
-        assert_eq!(crowded(&[waited(0)], &[core(0, 320, 100)], &ours), 20 * MS);
+        let itself = Waited { target_self_ns: 190 * MS, ..waited(0) };
+        assert_eq!(crowded(std::slice::from_ref(&itself), &[core(0, 320, 100)], &ours), 20 * MS);
+        // Others came and went between ticks: what is left of the 300 ms is theirs.
+        assert_eq!(crowded(&[itself], &[core(0, 220, 10)], &ours), 100 * MS);
     }
 
     #[test]

@@ -100,6 +100,35 @@ pub(crate) fn sockets_on(table: &str, ports: &[u16]) -> Vec<(u16, u64)> {
     table.lines().skip(1).filter_map(one).collect()
 }
 
+/// A row of `net/tcp` or `net/tcp6`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Connection<'a> {
+    /// Addresses as the table has them, IPv4 within IPv6 as IPv4, and ports.
+    pub local: (&'a str, u16),
+    pub remote: (&'a str, u16),
+    pub listens: bool,
+    pub inode: u64,
+}
+
+/// The rows that have a socket.
+pub(crate) fn connections(table: &str) -> impl Iterator<Item = Connection<'_>> {
+    table.lines().skip(1).filter_map(connection).filter(|row| row.inode != 0)
+}
+
+fn connection(line: &str) -> Option<Connection<'_>> {
+    // As in `sockets_on`; 0A is LISTEN.
+    let mut words = line.split_ascii_whitespace().skip(1);
+    let (local, remote) = (address(words.next()?)?, address(words.next()?)?);
+    let (state, inode) = (words.next()?, words.nth(5)?.parse().ok()?);
+    Some(Connection { local, remote, listens: state == "0A", inode })
+}
+
+fn address(word: &str) -> Option<(&str, u16)> {
+    let (address, port) = word.rsplit_once(':')?;
+    let address = address.strip_prefix("0000000000000000FFFF0000").unwrap_or(address);
+    Some((address, u16::from_str_radix(port, 16).ok()?))
+}
+
 /// Inodes of the sockets in `net/unix` that are bound to `path`, or were accepted there.
 pub(crate) fn sockets_at(table: &str, path: &Path) -> Vec<u64> {
     // Num RefCount Protocol Flags Type St Inode Path; a path may have spaces.
@@ -116,6 +145,11 @@ pub(crate) fn is_of_kernel(stat: &str) -> Option<bool> {
     let after_name = &stat[stat.rfind(')')? + 1..];
     let flags: u64 = after_name.split_ascii_whitespace().nth(9 - 3)?.parse().ok()?;
     Some(flags & 0x0020_0000 != 0)
+}
+
+/// Whether a thread runs or wants to: field 3 (`state`) of `stat`.
+pub(crate) fn is_runnable(stat: &str) -> bool {
+    stat.rfind(')').is_some_and(|end| stat[end + 1..].trim_start().starts_with('R'))
 }
 
 /// The name in brackets of `stat`.
@@ -303,6 +337,26 @@ mod tests {
         assert_eq!(net_counter(netstat, "TcpExt", "ListenOverflows"), Some(14));
         assert_eq!(net_counter(netstat, "Tcp", "ListenOverflows"), None);
         assert_eq!(softnet_drops("0002a1c4 0000000a 0000001f 0\n00000001 00000006 00000000 0\n"), 16);
+    }
+
+    #[test]
+    fn connections_of_both_versions_of_ip() {
+        // Of a live machine: a listener, and both ends of a connection, one of them within IPv6; 04D2 is 1 234.
+        let head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
+        let rest = "00000000:00000000 00:00000000 00000000     0        0";
+        let table = format!(
+            "{head}   0: 0100007F:04D2 00000000:0000 0A {rest} 71 1 0\n   \
+             1: 0100007F:04D3 0100007F:04D2 01 {rest} 72 1 0\n   \
+             2: 0000000000000000FFFF00000100007F:04D2 0000000000000000FFFF00000100007F:04D3 01 {rest} 73 1 0\n   \
+             3: 0100007F:04D4 0100007F:04D2 06 {rest} 0 1 0\n"
+        );
+        let (near, far) = (("0100007F", 1_235), ("0100007F", 1_234));
+        let expected = [
+            Connection { local: far, remote: ("00000000", 0), listens: true, inode: 71 },
+            Connection { local: near, remote: far, listens: false, inode: 72 },
+            Connection { local: far, remote: near, listens: false, inode: 73 },
+        ];
+        assert_eq!(connections(&table).collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //!   limits      open files
 //!   memory      what stays in memory, and what goes back
 //!   peers       whom it connects to, and which of them are on this host
+//!   unix_pairs  which Unix sockets here are connected to which
 //! ```
 //!
 //! Each is asked for in one place. Nothing here decides: whoever asks knows why, and says what was refused.
@@ -17,3 +18,4 @@ pub mod limits;
 pub mod memory;
 pub mod peers;
 pub mod scheduling;
+pub mod unix_pairs;

@@ -28,6 +28,8 @@ enum Sabotage {
     RealTimeNeighbour,
     Stop(u64),
     Flood,
+    /// A receive ring of 16 frames, and frames in bursts.
+    SmallRings,
 }
 
 const COMMANDS: [(Frames, &str); 5] = [
@@ -37,12 +39,13 @@ const COMMANDS: [(Frames, &str); 5] = [
     (Frames::Sweep, "sweep"),
     (Frames::Forward, "forward"),
 ];
-const SABOTAGES: [(Sabotage, &str); 5] = [
+const SABOTAGES: [(Sabotage, &str); 6] = [
     (Sabotage::Neighbour, "busy neighbour"),
     (Sabotage::RealTimeNeighbour, "real-time neighbour"),
     (Sabotage::Stop(20), "stopped for 20 ms"),
     (Sabotage::Stop(500), "stopped for 500 ms"),
     (Sabotage::Flood, "flood of frames"),
+    (Sabotage::SmallRings, "receive rings of 16"),
 ];
 
 /// The sink's address, which nobody has to ask for.
@@ -57,7 +60,8 @@ pub fn all() -> Vec<Case> {
     };
     let clean = COMMANDS.map(|(frames, way)| case(frames, Sabotage::Nothing, "frames", way, true));
     let spoilt = SABOTAGES.iter().flat_map(|(sabotage, name)| {
-        COMMANDS.map(|(frames, way)| case(frames, *sabotage, &format!("frames, {name}"), way, false))
+        let touched = COMMANDS.iter().filter(move |(frames, _)| sabotage.touches(*frames));
+        touched.map(move |(frames, way)| case(*frames, *sabotage, &format!("frames, {name}"), way, false))
     });
     clean.into_iter().chain(spoilt).collect()
 }
@@ -75,13 +79,28 @@ fn run(frames: Frames, sabotage: Sabotage) -> Judged {
 }
 
 impl Sabotage {
+    /// What sends alone has no ring to receive in.
+    fn touches(self, frames: Frames) -> bool {
+        self != Self::SmallRings || frames != Frames::Send
+    }
+
+    /// How the port at which frames arrive is opened.
+    fn receiver(self) -> &'static str {
+        if self == Self::SmallRings { "packet,slots=16,receive=slots" } else { "packet" }
+    }
+
+    /// How a sender sends that is not what is judged.
+    fn bursts(self) -> &'static str {
+        if self == Self::SmallRings { "--burst 200" } else { "" }
+    }
+
     /// What goes on for the whole run.
     fn before(self) -> Option<Box<dyn Any>> {
         match self {
             Self::Neighbour => Some(Box::new(sabotage::neighbour())),
             Self::RealTimeNeighbour => Some(Box::new(sabotage::real_time_neighbour())),
             Self::Flood => Some(Box::new(sabotage::Flood::start())),
-            Self::Nothing | Self::Stop(_) => None,
+            Self::Nothing | Self::Stop(_) | Self::SmallRings => None,
         }
     }
 
@@ -122,11 +141,11 @@ fn send(sabotage: Sabotage) -> (Run, Vec<Told>) {
 fn capture(sabotage: Sabotage) -> (Run, Vec<Told>) {
     let bed = TestBed::pair();
     let _spoils = sabotage.before();
-    let running = pinned("capture packet:sink0 -t 4").inside(bed.sink()).start();
+    let running = pinned(&format!("capture {}:sink0 -t 4", sabotage.receiver())).inside(bed.sink()).start();
     // It listens a moment after it has begun to heed Ctrl-C.
     running.sleep_until(Duration::from_millis(300));
     let before = bed.kernel(bed.sink(), "rx_packets");
-    let sender = sender(&bed, "--rate 50k -t 2");
+    let sender = sender(&bed, &format!("--rate 50k -t 2 {}", sabotage.bursts()));
     sabotage.during(&running);
     sender.finish_unchecked();
     let arrived = bed.kernel(bed.sink(), "rx_packets") - before;
@@ -141,9 +160,11 @@ fn pace(sabotage: Sabotage) -> (Run, Vec<Told>) {
     let _spoils = sabotage.before();
     let tcpdump = Tcpdump::start(&bed);
     let middle = bed.middlebox().expect("the topology has one");
-    let running = pinned("pace packet:mid0 packet:mid1 --rate 2k -t 3").inside(middle).start();
+    let running = pinned(&format!("pace {}:mid0 packet:mid1 --rate 2k -t 3", sabotage.receiver()))
+        .inside(middle)
+        .start();
     running.sleep_until(Duration::from_millis(300));
-    let sender = sender(&bed, "--rate 2500 -t 1500ms");
+    let sender = sender(&bed, &format!("--rate 2500 -t 1500ms {}", sabotage.bursts()));
     sabotage.during(&running);
     sender.finish_unchecked();
     let run = running.finish_unchecked();
@@ -159,9 +180,12 @@ fn sweep(sabotage: Sabotage) -> (Run, Vec<Told>) {
     let (near, far) = (bed.generator(), bed.sink());
     bed.ip(far, &format!("link set {} netns {}", far.interface().name, near.name));
     bed.ip(near, &format!("link set {} up", far.interface().name));
-    let words = "sweep --send packet:gen0 --receive packet:sink0 --sizes 64 --goal ndr --max-rate 2k \
-        --no-latency --trial-time 200ms --first-trial-time 100ms --width 5% --bursts 0 --drain 50ms --min-rate 100";
-    let running = pinned(words).inside(near).start();
+    let words = format!(
+        "sweep --send packet:gen0 --receive {}:sink0 --sizes 64 --goal ndr --max-rate 2k --no-latency \
+         --trial-time 200ms --first-trial-time 100ms --width 5% --bursts 0 --drain 50ms --min-rate 100",
+        sabotage.receiver()
+    );
+    let running = pinned(&words).inside(near).start();
     sabotage.during(&running);
     let run = running.finish_unchecked();
     let rate = run.at("/packets/tables/0/columns").as_array().and_then(|columns| {
@@ -177,10 +201,11 @@ fn forward(sabotage: Sabotage) -> (Run, Vec<Told>) {
     let bed = TestBed::up(Topology::unique().middlebox(Middlebox::Wire));
     let _spoils = sabotage.before();
     let middle = bed.middlebox().expect("the topology has one");
-    let running = pinned("forward packet:mid0 packet:mid1 -t 4").inside(middle).start();
+    let running =
+        pinned(&format!("forward {}:mid0 packet:mid1 -t 4", sabotage.receiver())).inside(middle).start();
     running.sleep_until(Duration::from_millis(300));
     let before = (bed.kernel(middle, "rx_packets"), bed.kernel(bed.sink(), "rx_packets"));
-    let sender = sender(&bed, "--rate 20k -t 2");
+    let sender = sender(&bed, &format!("--rate 20k -t 2 {}", sabotage.bursts()));
     sabotage.during(&running);
     sender.finish_unchecked();
     let came = bed.kernel(middle, "rx_packets") - before.0;

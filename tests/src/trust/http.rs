@@ -1,7 +1,8 @@
 //! Loads of requests: a target whose behaviour is known, a load on it, and whoever spoils it.
 
-use super::sabotage::{self, GENERATOR, TARGET};
-use super::truth::{self, Queue};
+use super::clean::{Clean, USUAL};
+use super::sabotage::{self, Crowd, GENERATOR, TARGET};
+use super::truth::{self, Queue, Told};
 use super::{Judged, Mode, Outcome};
 use crate::bed::TestBed;
 use crate::run::AHEAD;
@@ -30,12 +31,17 @@ pub enum Sabotage {
     HugeAnswer,
     Handshakes,
     FullDisk,
+    FullSink,
     SlowSink,
     Clock,
+    /// CLOCK_REALTIME as the program sees it, by libfaketime: the kernel's stamps follow the true one.
+    FakedClock,
     LinkDown,
     Flood,
     Connections,
     Lines,
+    /// Other programs on the target's CPU.
+    Crowd(Crowd),
 }
 
 /// Each with the lengths that matter.
@@ -56,12 +62,19 @@ pub const ALL: &[Sabotage] = &[
     Sabotage::HugeAnswer,
     Sabotage::Handshakes,
     Sabotage::FullDisk,
+    Sabotage::FullSink,
     Sabotage::SlowSink,
     Sabotage::Clock,
+    Sabotage::FakedClock,
     Sabotage::LinkDown,
     Sabotage::Flood,
     Sabotage::Connections,
     Sabotage::Lines,
+    Sabotage::Crowd(Crowd::Loop),
+    Sabotage::Crowd(Crowd::Niced),
+    Sabotage::Crowd(Crowd::Batch),
+    Sabotage::Crowd(Crowd::Brief),
+    Sabotage::Crowd(Crowd::Group),
 ];
 
 impl Sabotage {
@@ -70,9 +83,14 @@ impl Sabotage {
         match self {
             Self::StopFewConnections(_) => mode.open,
             Self::Handshakes => mode.tls,
-            Self::Memory | Self::FullDisk | Self::SlowSink | Self::Clock | Self::Ports => {
-                mode.uring == mode.tls
-            }
+            Self::Memory
+            | Self::FullDisk
+            | Self::FullSink
+            | Self::SlowSink
+            | Self::Clock
+            | Self::FakedClock
+            | Self::Ports
+            | Self::Crowd(_) => mode.uring == mode.tls,
             Self::Lines => !mode.tls,
             _ => true,
         }
@@ -94,8 +112,11 @@ impl std::fmt::Display for Sabotage {
             Self::HugeAnswer => "a huge response",
             Self::Handshakes => "handshake storm",
             Self::FullDisk => "full disk",
+            Self::FullSink => "full sink",
             Self::SlowSink => "slow sink",
             Self::Clock => "stepped clock",
+            Self::FakedClock => "stepped clock (libfaketime)",
+            Self::Crowd(crowd) => return write!(f, "target beside {crowd}"),
             Self::LinkDown => "link down",
             Self::Flood => "flood of frames",
             Self::Connections => "10 000 connections",
@@ -104,57 +125,6 @@ impl std::fmt::Display for Sabotage {
         f.write_str(words)
     }
 }
-
-/// A target that does what is known, and a load that it bears.
-#[derive(Clone, Copy, Debug)]
-pub struct Clean {
-    pub name: &'static str,
-    pub target: &'static str,
-    /// Instead of the usual open and closed load.
-    pub open: &'static str,
-    pub closed: &'static str,
-    /// Delays to draw from, for `--delay file-random:`: how many of how many milliseconds.
-    pub delays: &'static [(usize, u32)],
-}
-
-const USUAL: Clean = Clean { name: "", target: "", open: "--rate 400", closed: "--parallel 8", delays: &[] };
-
-/// What a target does that nothing spoils.
-pub const CLEAN: [Clean; 21] = [
-    Clean { name: "constant 5 ms", target: "--delay 5ms", ..USUAL },
-    Clean { name: "constant 50 ms", target: "--delay 50ms", ..USUAL },
-    Clean { name: "at once", target: "--delay 0ms", closed: "--parallel 1", ..USUAL },
-    Clean { name: "uniform", target: "--delay uniform:2ms,20ms", ..USUAL },
-    Clean { name: "exponential", target: "--delay exponential:5ms", ..USUAL },
-    Clean { name: "lognormal", target: "--delay lognormal:5ms,0.5", ..USUAL },
-    Clean { name: "heavy tail", target: "--delay lognormal:2ms,1.5", ..USUAL },
-    Clean { name: "bimodal", delays: &[(80, 3), (20, 30)], ..USUAL },
-    Clean { name: "rare and slow", delays: &[(970, 2), (25, 20), (5, 100)], ..USUAL },
-    Clean { name: "a stall", target: "--delay 2ms --stall 1s,200ms", ..USUAL },
-    Clean { name: "two stalls", target: "--delay 5ms --stall 500ms,100ms --stall 1500ms,300ms", ..USUAL },
-    Clean { name: "sizes", target: "--delay 3ms --size uniform:100,64KiB", ..USUAL },
-    Clean { name: "100 kB", target: "--delay 3ms --size 100kB", open: "--rate 200", ..USUAL },
-    Clean { name: "chunked", target: "--delay 3ms --size 20KiB --chunk 1KiB", ..USUAL },
-    Clean { name: "errors", target: "--delay lognormal:3ms,0.3 --error 503=20%", ..USUAL },
-    Clean { name: "resets", target: "--delay 3ms --reset 2%", ..USUAL },
-    Clean {
-        name: "silence",
-        target: "--delay 3ms --silent 0.5%",
-        open: "--rate 400 --timeout 1s",
-        closed: "--parallel 8 --timeout 1s",
-        ..USUAL
-    },
-    Clean {
-        name: "ramp",
-        target: "--delay uniform:1ms,5ms",
-        open: "--ramp 50..800:2500ms",
-        closed: "--parallel 32",
-        ..USUAL
-    },
-    Clean { name: "served at a rate", target: "--rate 500", open: "--poisson --rate 300", ..USUAL },
-    Clean { name: "trickle", target: "--delay 1ms --size 1000 --trickle 300 --trickle-gap 1ms", ..USUAL },
-    Clean { name: "closes", target: "--delay 3ms --close-after 10", ..USUAL },
-];
 
 const LENGTH: &str = "--duration 2500ms";
 
@@ -171,6 +141,8 @@ struct Scene {
     held: Vec<Box<dyn Any>>,
     /// The kernel's stamps at the target mean nothing either.
     without_stamps: bool,
+    /// What the target does when nothing spoils it, in the place of what it did.
+    calm: Option<Truth>,
 }
 
 fn load(mode: Mode, words: &str, url: &str) -> Tare {
@@ -208,7 +180,15 @@ pub fn clean(case: &Clean, mode: Mode, ahead: bool) -> Outcome {
         let shape = if mode.open { case.open } else { case.closed };
         let tare = load(mode, &format!("{shape} {LENGTH}"), &target.url());
         let tare = if ahead { tare.ahead() } else { tare };
-        let scene = Scene { target, tare, queue: None, act: None, held: Vec::new(), without_stamps: false };
+        let scene = Scene {
+            target,
+            tare,
+            queue: None,
+            act: None,
+            held: Vec::new(),
+            without_stamps: false,
+            calm: None,
+        };
         Ok(play(scene))
     })
 }
@@ -218,28 +198,30 @@ pub fn sabotaged(sabotage: Sabotage, mode: Mode) -> Outcome {
 }
 
 fn play(scene: Scene) -> Judged {
-    let Scene { target, tare, queue, act, held, without_stamps } = scene;
+    let Scene { target, tare, queue, act, held, without_stamps, calm } = scene;
     let running = tare.limit(Duration::from_secs(40)).start();
     if let Some(act) = act {
         act(&running);
     }
     let run = running.finish_unchecked();
-    let judged = judged(run, target.truth(), queue, without_stamps);
+    let is_calm = calm.is_some();
+    let judged = judged(run, calm.unwrap_or_else(|| target.truth()), queue, without_stamps, is_calm);
     drop(held);
     judged
 }
 
-fn judged(run: Run, mut truth: Truth, queue: Option<Queue>, without_stamps: bool) -> Judged {
+fn judged(run: Run, mut truth: Truth, queue: Option<Queue>, without_stamps: bool, is_calm: bool) -> Judged {
     assert!(run.result.is_object(), "no result: {:?} {}", run.code, run.stderr);
     if without_stamps {
         truth.records.iter_mut().for_each(|record| record.readable_ns = record.complete_ns);
     }
     let net_ns = truth::net_ns(&truth, queue);
-    Judged {
-        net: truth::compare(&run, "net_ns", net_ns.clone()),
-        gross: truth::compare(&run, "latency_ns", net_ns),
-        run,
+    let (mut net, mut gross) =
+        (truth::compare(&run, "net_ns", net_ns.clone()), truth::compare(&run, "latency_ns", net_ns));
+    if is_calm {
+        net.iter_mut().chain(&mut gross).for_each(Told::at_most);
     }
+    Judged { net, gross, run }
 }
 
 /// A scene that is not out of the ordinary yet: this load, and a target that takes 2 ms.
@@ -250,7 +232,7 @@ fn usual(mode: Mode) -> Scene {
 fn with(mode: Mode, at_target: &str, open: &str, closed: &str) -> Scene {
     let target = target(mode, at_target);
     let tare = load(mode, &format!("{} {LENGTH}", if mode.open { open } else { closed }), &target.url());
-    Scene { target, tare, queue: None, act: None, held: Vec::new(), without_stamps: false }
+    Scene { target, tare, queue: None, act: None, held: Vec::new(), without_stamps: false, calm: None }
 }
 
 /// In a network of its own, with these settings of its kernel.
@@ -262,7 +244,15 @@ fn apart(mode: Mode, settings: &str, at_target: &str, open: &str, closed: &str) 
     let target = target_through(&wrapper, mode, &format!("{at_target} --listen 127.0.0.1:8080"));
     let words = format!("{} {LENGTH}", if mode.open { open } else { closed });
     let tare = load(mode, &words, &target.url()).in_network_of(target.process.pid());
-    Scene { target, tare, queue: None, act: None, held: vec![Box::new(folder)], without_stamps: false }
+    Scene {
+        target,
+        tare,
+        queue: None,
+        act: None,
+        held: vec![Box::new(folder)],
+        without_stamps: false,
+        calm: None,
+    }
 }
 
 impl Scene {
@@ -327,7 +317,10 @@ fn scene(sabotage: Sabotage, mode: Mode) -> Result<Scene, String> {
             with(mode, "--delay 10ms --no-tickets", &open, &format!("--parallel 16 {each}"))
         }
         Sabotage::FullDisk => full_disk(mode),
+        Sabotage::FullSink => full_sink(mode),
         Sabotage::SlowSink => slow_sink(mode),
+        Sabotage::FakedClock => faked_clock(mode),
+        Sabotage::Crowd(crowd) => crowded(mode, crowd)?,
         Sabotage::Clock => {
             let scene = usual(mode).acting(|running| {
                 running.sleep_until(Duration::from_millis(800));
@@ -366,7 +359,15 @@ fn huge_answer(mode: Mode) -> Scene {
         .expect("a scratch file");
     let shape = if mode.open { USUAL.open } else { USUAL.closed };
     let tare = load(mode, &format!("{shape} {LENGTH} --order sequential"), &file.display().to_string());
-    Scene { target, tare, queue: None, act: None, held: vec![Box::new(folder)], without_stamps: false }
+    Scene {
+        target,
+        tare,
+        queue: None,
+        act: None,
+        held: vec![Box::new(folder)],
+        without_stamps: false,
+        calm: None,
+    }
 }
 
 fn full_disk(mode: Mode) -> Scene {
@@ -382,6 +383,60 @@ fn full_disk(mode: Mode) -> Scene {
     let tare = load(mode, &words, &scene.target.url());
     let wrapper = format!("unshare --mount --propagation private sh {script}");
     Scene { tare: tare.through(&wrapper), ..scene }.holding(folder)
+}
+
+/// Each request as a line into a file for which there is no room.
+fn full_sink(mode: Mode) -> Scene {
+    crate::need_root();
+    let folder = scratch();
+    let disk = folder.path().join("disk");
+    std::fs::create_dir(&disk).expect("a scratch folder");
+    let mount = format!("mount -t tmpfs -o size=16k tare-trust {}", disk.display());
+    let script = sabotage::script_in(&folder, &mount);
+    let scene = usual(mode);
+    let shape = if mode.open { USUAL.open } else { USUAL.closed };
+    let words = format!("{shape} {LENGTH} --to jsonl:{}/rows?events", disk.display());
+    let tare = load(mode, &words, &scene.target.url());
+    let wrapper = format!("unshare --mount --propagation private sh {script}");
+    Scene { tare: tare.through(&wrapper), ..scene }.holding(folder)
+}
+
+/// For 50 ms of the run the program sees the time of day 300 ms ahead.
+fn faked_clock(mode: Mode) -> Scene {
+    let folder = scratch();
+    let offset = folder.path().join("offset");
+    let file = offset.clone();
+    let set = move |text: &str| std::fs::write(&file, text).expect("a scratch file");
+    set("+0\n");
+    let scene = usual(mode);
+    let tare = scene
+        .tare
+        .env("LD_PRELOAD", crate::libfaketime().display().to_string())
+        .env("FAKETIME_TIMESTAMP_FILE", offset.display().to_string())
+        .env("FAKETIME_NO_CACHE", "1")
+        .env("DONT_FAKE_MONOTONIC", "1");
+    Scene { tare, ..scene }.holding(folder).acting(move |running| {
+        running.sleep_until(Duration::from_millis(800));
+        set("+0.3\n");
+        std::thread::sleep(Duration::from_millis(50));
+        set("+0\n");
+    })
+}
+
+/// A target of an ordinary priority that responds at once, and others on its CPU. The truth is what it does without
+/// them.
+fn crowded(mode: Mode, crowd: Crowd) -> Result<Scene, String> {
+    let shape = if mode.open { USUAL.open } else { "--parallel 1" };
+    let alone = || {
+        let target = Target::start(&target_words(mode, "--delay 0ms"));
+        let tare = load(mode, &format!("{shape} {LENGTH}"), &target.url());
+        Scene { target, tare, ..usual(mode) }
+    };
+    let calm = alone();
+    calm.tare.limit(Duration::from_secs(40)).start().finish_unchecked();
+    let calm = calm.target.truth();
+    let crowd = sabotage::Crowded::start(crowd)?;
+    Ok(Scene { calm: Some(calm), ..alone() }.holding(crowd))
 }
 
 /// Each request as a line into a pipe that is read slowly.
@@ -411,7 +466,8 @@ fn link_down(mode: Mode) -> Scene {
     let shape = if mode.open { USUAL.open } else { USUAL.closed };
     let tare = load(mode, &format!("{shape} {LENGTH}"), &target.url()).inside(bed.generator());
     let generator = bed.generator().clone();
-    let scene = Scene { target, tare, queue: None, act: None, held: Vec::new(), without_stamps: false };
+    let scene =
+        Scene { target, tare, queue: None, act: None, held: Vec::new(), without_stamps: false, calm: None };
     scene.holding(bed).acting(move |running| {
         running.sleep_until(Duration::from_millis(800));
         let interface = &generator.interface().name;

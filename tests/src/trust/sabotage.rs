@@ -15,7 +15,11 @@ pub const TARGET: &str = "1";
 /// A process on the generator's CPU with this scheduling (`chrt --fifo 20`, or nothing), of at most 8 s of CPU
 /// time.
 pub fn beside(scheduling: &str, program: &[&str]) -> Process {
-    let front = format!("prlimit --cpu=8:8 taskset -c {GENERATOR} {scheduling}");
+    on(GENERATOR, scheduling, program)
+}
+
+fn on(cpu: &str, scheduling: &str, program: &[&str]) -> Process {
+    let front = format!("prlimit --cpu=8:8 taskset -c {cpu} {scheduling}");
     let words = front.split_whitespace().chain(program.iter().copied());
     let argv: Vec<String> = words.map(str::to_owned).collect();
     Process::start(&argv, |command| {
@@ -33,6 +37,57 @@ pub fn real_time_neighbour() -> Process {
     let script = "i=0; while [ $i -lt 100 ]; do i=$((i+1)); j=0; \
         while [ $j -lt 40000 ]; do j=$((j+1)); done; sleep 0.05; done";
     beside("chrt --fifo 20", &["sh", "-c", script])
+}
+
+/// Programs on the target's CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crowd {
+    /// A loop that never waits, at the target's own niceness, at the lowest, or in `SCHED_BATCH`.
+    Loop,
+    Niced,
+    Batch,
+    /// Two that start one process of a few milliseconds after the other, as a compiler's driver does.
+    Brief,
+    /// A loop in a control group that gets half of the CPU.
+    Group,
+}
+
+impl std::fmt::Display for Crowd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Loop => "a loop",
+            Self::Niced => "a niced loop",
+            Self::Batch => "a batch loop",
+            Self::Brief => "brief processes",
+            Self::Group => "a loop in a group",
+        })
+    }
+}
+
+/// Such programs, for at most 8 s of CPU time each.
+pub struct Crowded {
+    _programs: Vec<Process>,
+    _group: Option<Quota>,
+}
+
+impl Crowded {
+    pub fn start(crowd: Crowd) -> Result<Self, String> {
+        const LOOP: &str = "while :; do :; done";
+        const BRIEF: &str = "n=0; while [ $n -lt 2000 ]; do n=$((n+1)); \
+            sh -c 'i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done'; done";
+        let group = if crowd == Crowd::Group { Some(Quota::of(50)?) } else { None };
+        let enter = group.as_ref().map_or_else(String::new, |group| format!("{}; ", group.script()));
+        let (front, script, count) = match crowd {
+            Crowd::Loop | Crowd::Group => ("", LOOP, 1),
+            Crowd::Niced => ("nice -n 19", LOOP, 1),
+            Crowd::Batch => ("chrt --batch 0", LOOP, 1),
+            Crowd::Brief => ("", BRIEF, 2),
+        };
+        let script = format!("{enter}{script}");
+        let one = || on(TARGET, front, &["sh", "-c", &script]);
+        let programs = std::iter::repeat_with(one).take(count).collect();
+        Ok(Self { _programs: programs, _group: group })
+    }
 }
 
 /// Fills and frees memory: half of what is free, at most 1.5 GiB.

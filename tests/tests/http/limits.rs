@@ -1,8 +1,8 @@
 //! What the generator's own machine runs out of: disk, descriptors, ports; and a clock that jumps.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
-use tare_system_tests::{Run, Tare, Target, beside_others, need, need_root, scratch};
+use tare_system_tests::{Run, Tare, Target, beside_others, libfaketime, need, need_root, scratch};
 
 /// A script that mounts a disk of this size and goes on as the command that follows, in a mount namespace of
 /// its own.
@@ -109,14 +109,6 @@ fn a_second_source_address_brings_another_100_ports() {
     let load = format!("--parallel 180 --source-ip 127.0.0.2,127.0.0.3 --duration 1s {}", target.url());
     let run = Tare::http(&load).in_network_of(target.process.pid()).run();
     assert_eq!((run.total("missed"), run.int("connections.open_peak")), (0, 180), "{run}");
-}
-
-/// Debian's libfaketime, which stands between a program and its C library's clocks.
-fn libfaketime() -> PathBuf {
-    let lib = Path::new("/usr/lib");
-    let folders = std::fs::read_dir(lib).expect("/usr/lib").flatten().map(|entry| entry.path());
-    let mut found = folders.map(|dir| dir.join("faketime/libfaketimeMT.so.1")).filter(|path| path.is_file());
-    found.next().expect("libfaketime is not installed: apt-get install -y libfaketime")
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Runs that something tries to spoil: none is VALID with a false percentile, and what must be seen is seen.
 //! `make bench-trust` makes some hundred more.
 
-use tare_system_tests::trust::http::{self, CLEAN, Clean, Sabotage};
+use tare_system_tests::trust::clean::{CLEAN, Clean};
+use tare_system_tests::trust::http::{self, Sabotage};
 use tare_system_tests::trust::{Finding, Mode, OFF, Outcome};
 use tare_system_tests::{alone, skipped};
 

@@ -7,6 +7,7 @@ use crate::health::{HealthSummary, ThreadHealth};
 use crate::series::Series;
 use crate::totals::RunTotals;
 use crate::verdict::Criterion;
+use crate::waiters::waits::Waits;
 use units::Picos;
 
 /// Shares of a shorter time are not judged: the kernel counts a CPU's work and steal in ticks of 10 ms.
@@ -29,6 +30,9 @@ const WOKEN: Picos = Picos::from_millis(4);
 /// A target that waits for so long for each response is not told from the noise of waking.
 const UNFELT: Picos = Picos::from_micros(20);
 
+/// Percentiles that a wait of the target's is held against, and what is not felt there.
+const FELT: [(f64, Picos); 3] = [(0.5, UNFELT), (0.9, UNFELT), (0.99, Picos::from_micros(50))];
+
 /// Others that wait for a thread's CPU for more than this share of the time may have hardly got it.
 const STARVED: f64 = 0.25;
 
@@ -49,12 +53,12 @@ impl<'a> Machine<'a> {
 
     /// Those that were watched long enough to be judged, in the order of docs/verdict.md. `behind`:
     /// `lateness.p99` fails.
-    pub fn criteria(&self, behind: bool) -> Vec<Criterion> {
+    pub fn criteria(&self, totals: &RunTotals, behind: bool) -> Vec<Criterion> {
         // Where requests have due times, waiting for a CPU is measured by what it does: lateness, and answers
         // that lie unread.
         let runqueue = if self.open && self.conditions.frames.is_none() { None } else { self.runqueue() };
         let unseen = if self.conditions.frames.is_none() { self.target_unseen() } else { None };
-        let shared = [runqueue, self.same_core(), self.target_waited(), unseen, self.others_waited()];
+        let shared = [runqueue, self.same_core(), self.target_waited(), unseen, self.others_waited(totals)];
         [self.cpu(behind)]
             .into_iter()
             .chain(shared)
@@ -237,7 +241,7 @@ impl<'a> Machine<'a> {
     }
 
     /// The same for each response: where requests come in bursts, a target that waits for a hundredth of the run
-    /// may wait in all of them. It is held against the fastest responses, which have waited the least.
+    /// may wait in all of them; and a few long waits are the slowest responses.
     pub fn target_delayed(&self, totals: &RunTotals) -> Option<Criterion> {
         let (index, share) = self.worst(ThreadHealth::target_waited_share)?;
         // Then `target.waited` says so.
@@ -245,23 +249,23 @@ impl<'a> Machine<'a> {
             return None;
         }
         let thread = &self.health.threads[index];
-        let net = totals.series.of(Series::Net);
-        let delayed = thread.target_waited_ns as f64 / net.len().max(1) as f64;
-        let limit = at_least(UNFELT, net.value_at_quantile(0.1) as f64 / 10.0);
-        let criterion = Criterion::new(CriterionId::TargetDelayed, delayed, limit);
-        Some(criterion.advise(|| self.waited("the target", index, share, &thread.target_waiter.1)))
+        let delay = Delay::of(totals, &thread.target_waits, thread.target_waited_ns, thread.span_ns);
+        Some(
+            Criterion::new(CriterionId::TargetDelayed, delay.ns, delay.limit_ns)
+                .advise(|| self.waited("the target", index, share, &thread.target_waiter.1)),
+        )
     }
 
-    /// The target waits for programs that are not known to be its own. A backend of the target's may be, so that it
-    /// only warns.
-    pub fn target_crowded(&self) -> Option<Criterion> {
+    /// The target waits for programs that are, as far as can be seen, not its own.
+    pub fn target_crowded(&self, totals: &RunTotals) -> Option<Criterion> {
         let (index, _) = self.worst(ThreadHealth::target_waited_share)?;
-        let share = share(self.health.target_crowded_ns, self.health.threads[index].span_ns).min(1.0);
-        Some(Criterion::new(CriterionId::TargetCrowded, share, CROWDED).advise(|| {
-            let percent = share * 100.0;
+        let (crowded_ns, span_ns) = (self.health.target_crowded_ns, self.health.threads[index].span_ns);
+        let delay = Delay::of(totals, &self.health.target_waits, crowded_ns, span_ns);
+        Some(Criterion::new(CriterionId::TargetCrowded, delay.ns, delay.limit_ns).advise(|| {
+            let percent = share(crowded_ns, span_ns).min(1.0) * 100.0;
             format!(
-                "the target waited {percent:.0} % of the time for CPUs that other programs on this machine had: if \
-                 they do not work for the target, stop them, or bind the target to other CPUs (taskset)"
+                "the target waited {percent:.1} % of the time for CPUs that other programs on this machine had: stop \
+                 them, or bind the target to other CPUs (taskset)"
             )
         }))
     }
@@ -286,15 +290,24 @@ impl<'a> Machine<'a> {
         }))
     }
 
-    /// Others wait for it. They may be the target, where nobody can tell.
-    fn others_waited(&self) -> Option<Criterion> {
+    /// Others wait for it. It is INVALID where they may be the target's, had to wait for longer than they ran, and
+    /// waited for long enough to be half of a percentile that is printed.
+    fn others_waited(&self, totals: &RunTotals) -> Option<Criterion> {
         if self.health.is_blind {
             return self.unseen();
         }
         let (index, share) = self.worst(ThreadHealth::others_waited_share)?;
+        let thread = &self.health.threads[index];
+        let is_grave = thread.unknown_waited_share() > STARVED
+            && thread.unknown_waited_ns >= thread.unknown_ran_ns
+            && may_be_half(totals, thread.unknown_waited_ns);
         let criterion = Criterion::new(CriterionId::OthersWaited, share, STARVED);
-        let waiter = &self.health.threads[index].others_waiter.1;
-        Some(criterion.advise(|| self.waited("other work, perhaps for the target,", index, share, waiter)))
+        let waiter = &thread.others_waiter.1;
+        Some(
+            criterion
+                .invalid_beyond(is_grave.then_some(STARVED))
+                .advise(|| self.waited("other work, perhaps for the target,", index, share, waiter)),
+        )
     }
 
     /// Who waits cannot be seen. But work that had a part of a CPU which was never idle had to wait for it.
@@ -374,4 +387,50 @@ impl<'a> Machine<'a> {
     fn share_of_worst(&self, measure: impl Fn(&ThreadHealth) -> f64) -> f64 {
         self.worst(measure).map_or(0.0, |(_, share)| share)
     }
+}
+
+/// What waits of the target's did to the responses: the worst of a few comparisons.
+struct Delay {
+    ns: f64,
+    limit_ns: f64,
+}
+
+impl Delay {
+    /// `blamed_ns` of all `waits` within `span_ns` is what the delay comes of.
+    fn of(totals: &RunTotals, waits: &Waits, blamed_ns: u64, span_ns: u64) -> Self {
+        let net = totals.series.of(Series::Net);
+        let responses = net.len().max(1) as f64;
+        let at = |quantile: f64| net.value_at_quantile(quantile) as f64;
+        // On the average, against the fastest responses, which have waited the least.
+        // No delay is longer than the response that it is in: threads of the target's may wait on which none
+        // depends.
+        let mean_ns = (blamed_ns as f64 / responses).min(net.mean());
+        let mean = Self { ns: mean_ns, limit_ns: at_least(UNFELT, at(0.1) / 10.0) };
+        let part = (blamed_ns as f64 / waits.total_ns().max(1) as f64).min(1.0);
+        if part == 0.0 {
+            return mean;
+        }
+        let per_ns = responses / span_ns.max(1) as f64;
+        let printed = FELT.map(|(quantile, floor)| Self {
+            ns: waits.at_least_ns(beyond(responses, quantile) / part, per_ns).min(at(quantile)),
+            limit_ns: at_least(floor, at(quantile) / 10.0),
+        });
+        let worse = |one: Self, other: Self| {
+            if other.ns * one.limit_ns > one.ns * other.limit_ns { other } else { one }
+        };
+        printed.into_iter().fold(mean, worse)
+    }
+}
+
+/// How many responses must be slower for a percentile to be so.
+fn beyond(responses: f64, quantile: f64) -> f64 {
+    responses - (responses * quantile).ceil() + 1.0
+}
+
+/// Whether this much waiting may be half of the net time at a percentile that is printed.
+fn may_be_half(totals: &RunTotals, waited_ns: u64) -> bool {
+    let net = totals.series.of(Series::Net);
+    let half_ns =
+        |quantile: f64| beyond(net.len() as f64, quantile) * net.value_at_quantile(quantile) as f64 / 2.0;
+    !net.is_empty() && FELT.iter().any(|(quantile, _)| waited_ns as f64 >= half_ns(*quantile))
 }

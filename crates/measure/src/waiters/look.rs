@@ -2,6 +2,7 @@
 
 use super::targets::{Role, Targets};
 use super::unseen::Unseen;
+use super::waits::Waits;
 use super::{Found, Sight, Waited, at};
 use crate::procfs;
 use clock::Stopwatch;
@@ -49,6 +50,7 @@ pub(super) struct Look {
     followed: Vec<Followed>,
     /// What was found and has not been taken.
     found: Vec<Waited>,
+    alone: Alone,
     /// Processes that are not asked: the kernel's threads, but for its network.
     aside: HashSet<u32>,
     looked: Stopwatch,
@@ -65,6 +67,10 @@ struct Seen {
     look: u64,
     /// What it has waited since the last look, if it is followed.
     followed_ns: Option<u64>,
+    /// It wanted a CPU at the last look and has not had one since.
+    wants: bool,
+    /// The part of a wait that goes on which has been counted: the kernel adds a wait when it ends.
+    pending_ns: u64,
 }
 
 /// As `schedstat` gives them.
@@ -85,6 +91,11 @@ impl Times {
         }
     }
 
+    /// It did not get a CPU.
+    fn is_nothing(&self) -> bool {
+        self.ran_ns == 0 && self.waited_ns == 0 && self.runs == 0
+    }
+
     fn is_brief(&self) -> bool {
         self.waited_ns <= BRIEF_NS * self.runs
     }
@@ -92,7 +103,30 @@ impl Times {
     /// As a target's, on the CPU `core`.
     fn of_target(&self, core: u32, is_brief: bool) -> Waited {
         let (target_ns, target_brief_ns) = if is_brief { (0, self.waited_ns) } else { (self.waited_ns, 0) };
-        Waited { target_ns, target_brief_ns, target_ran_ns: self.ran_ns, ..Waited::on(core) }
+        let mut waits = Waits::default();
+        if !is_brief {
+            waits.record(self.waited_ns, self.runs);
+        }
+        Waited { target_ns, target_brief_ns, waits, target_ran_ns: self.ran_ns, ..Waited::on(core) }
+    }
+}
+
+/// What each of the target's threads waited and ran on each CPU, brief waits left out.
+#[derive(Debug, Default)]
+struct Alone(HashMap<(u32, u32), (u64, u64)>);
+
+impl Alone {
+    fn add(&mut self, tid: u32, waited: &Waited) {
+        let (waited_ns, ran_ns) = self.0.entry((waited.core, tid)).or_default();
+        *waited_ns += waited.target_ns;
+        *ran_ns += waited.target_ran_ns;
+    }
+
+    /// The most that they may have waited for each other there: each, for as long as the others ran.
+    fn waited_for_each_other(&self, core: u32) -> u64 {
+        let there = || self.0.iter().filter(|((its, _), _)| *its == core).map(|(_, times)| times);
+        let all_ran_ns: u64 = there().map(|(_, ran_ns)| ran_ns).sum();
+        there().map(|(waited_ns, ran_ns)| (*waited_ns).min(all_ran_ns - ran_ns)).sum()
     }
 }
 
@@ -118,6 +152,7 @@ struct Waiter {
 enum Whose {
     Ours,
     Target,
+    Unknown,
     Others,
 }
 
@@ -137,6 +172,7 @@ impl Look {
             seen: HashMap::new(),
             followed: Vec::new(),
             found: Vec::new(),
+            alone: Alone::default(),
             looked: Stopwatch::start(),
             took: Duration::ZERO,
             follow_took: Duration::ZERO,
@@ -167,7 +203,9 @@ impl Look {
             (false, false, _) => Sight::Part,
         };
         let cpus = if sight == Sight::NotTheTarget { None } else { self.unseen.cpus() };
-        let waited = std::mem::take(&mut self.found);
+        let mut waited = std::mem::take(&mut self.found);
+        let alone = std::mem::take(&mut self.alone);
+        waited.iter_mut().for_each(|one| one.target_self_ns = alone.waited_for_each_other(one.core));
         Found { waited, sight, unseen_ns: self.unseen.take(), unseen_cpus: cpus }
     }
 
@@ -208,12 +246,18 @@ impl Look {
     fn add(&mut self, pid: u32, tid: u32, task: PathBuf, times: Times, span_ns: u64) {
         let before = self.seen.get(&tid).copied().unwrap_or_default();
         let followed_ns = before.followed_ns.map(|_| 0);
-        self.seen.insert(tid, Seen { times, look: self.looks, followed_ns });
+        let mut gained = times.since(&before.times);
+        // Who wanted a CPU at the last look, wants one now and had none meanwhile has waited all the time.
+        let is_target = pid != self.own && self.targets.processes().contains(&pid);
+        let wants = is_target && is_runnable(&task);
+        let goes_on = wants && before.wants && gained.is_nothing();
+        let pending_ns = if goes_on { before.pending_ns + span_ns } else { 0 };
+        self.seen.insert(tid, Seen { times, look: self.looks, followed_ns, wants, pending_ns });
+        gained.waited_ns = (gained.waited_ns + pending_ns).saturating_sub(before.pending_ns);
         // Of what a thread did before the first look, nothing is the run's.
         if self.looks == 1 {
             return;
         }
-        let gained = times.since(&before.times);
         self.unseen.ran(pid, gained.ran_ns);
         let waited_ns = gained.waited_ns + before.followed_ns.unwrap_or_default();
         let least_ns = if followed_ns.is_some() { 0 } else { (span_ns as f64 * LEAST_SHARE) as u64 };
@@ -229,13 +273,21 @@ impl Look {
             let is_fine = followed_ns.is_some() || u128::from(span_ns) < COARSE.as_nanos();
             let waited = gained.of_target(waiter.core, is_fine && gained.is_brief());
             let waited = Waited { target_longest: longest, ..waited };
+            self.alone.add(tid, &waited);
             at(&mut self.found, waiter.core).add(waited);
             if followed_ns.is_none() && self.begin_to_follow(pid, tid, task, waiter.core).is_some() {
                 self.seen.entry(tid).and_modify(|seen| seen.followed_ns = Some(0));
             }
         } else {
-            let waited =
-                Waited { others_ns: gained.waited_ns, others_longest: longest, ..Waited::on(waiter.core) };
+            let is_unknown = waiter.whose == Whose::Unknown;
+            let of_unknown = |ns| if is_unknown { ns } else { 0 };
+            let waited = Waited {
+                others_ns: gained.waited_ns,
+                unknown_ns: of_unknown(gained.waited_ns),
+                unknown_ran_ns: of_unknown(gained.ran_ns),
+                others_longest: longest,
+                ..Waited::on(waiter.core)
+            };
             at(&mut self.found, waiter.core).add(waited);
         }
     }
@@ -255,22 +307,26 @@ impl Look {
             return self.look();
         }
         let begun = Stopwatch::start();
-        let Self { followed, seen, found, unseen, .. } = self;
+        let Self { followed, seen, found, unseen, alone, .. } = self;
         followed.retain_mut(|thread| {
             // A thread that has ended is gone from both.
             let (Some(times), Some(seen)) = (thread.read(), seen.get_mut(&thread.tid)) else { return false };
-            let gained = times.since(&seen.times);
+            let mut gained = times.since(&seen.times);
+            if gained.is_nothing() {
+                return true;
+            }
+            seen.wants = false;
+            gained.waited_ns = gained.waited_ns.saturating_sub(std::mem::take(&mut seen.pending_ns));
             let is_brief = gained.is_brief();
             if !is_brief {
                 thread.look_where();
             }
-            if gained.waited_ns == 0 && gained.ran_ns == 0 {
-                return true;
-            }
             seen.times = times;
             unseen.ran(thread.pid, gained.ran_ns);
             seen.followed_ns = seen.followed_ns.map(|ns| ns + gained.waited_ns);
-            at(found, thread.core).add(gained.of_target(thread.core, is_brief));
+            let waited = gained.of_target(thread.core, is_brief);
+            alone.add(thread.tid, &waited);
+            at(found, thread.core).add(waited);
             true
         });
         self.follow_took = begun.elapsed();
@@ -290,6 +346,7 @@ impl Look {
         } else {
             match self.targets.role(pid) {
                 Role::Target | Role::PerhapsTarget => Whose::Target,
+                Role::Unknown => Whose::Unknown,
                 Role::Other => Whose::Others,
             }
         };
@@ -309,6 +366,11 @@ impl Followed {
             self.core = core;
         }
     }
+}
+
+/// Whether a thread wants a CPU.
+fn is_runnable(task: &Path) -> bool {
+    text(task, "stat").is_some_and(|stat| procfs::is_runnable(&stat))
 }
 
 fn times(text: &str) -> Option<Times> {

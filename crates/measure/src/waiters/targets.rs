@@ -1,7 +1,10 @@
-//! Which processes of this machine are the target's: those with a socket that the run's connections may end at.
+//! Which processes of this machine are the target's: those with a socket that the run's connections may end at,
+//! those that they are connected to, and their children.
 
+use super::helpers::{self, Helpers};
 use crate::procfs;
 use os::peers::{self, Peers};
+use os::unix_pairs;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -18,8 +21,11 @@ pub(super) struct Targets {
     here: BTreeSet<Place>,
     found: BTreeSet<Place>,
     processes: HashSet<u32>,
+    own: u32,
     /// Sockets of a network namespace with such a place, for one look.
     sockets: HashMap<PathBuf, HashMap<u64, Place>>,
+    /// Whom the target is connected to: read when it is first asked for in a look.
+    helpers: Option<Helpers>,
 }
 
 /// Where a target listens.
@@ -35,6 +41,8 @@ pub(super) enum Role {
     Target,
     /// Its sockets cannot be read, and no other process is the target.
     PerhapsTarget,
+    /// Its sockets cannot be read: it may work for the target.
+    Unknown,
     Other,
 }
 
@@ -48,7 +56,9 @@ impl Targets {
             here: BTreeSet::new(),
             found: BTreeSet::new(),
             processes: HashSet::new(),
+            own: std::process::id(),
             sockets: HashMap::new(),
+            helpers: None,
         }
     }
 
@@ -56,6 +66,7 @@ impl Targets {
     /// is known yet, all are asked.
     pub fn refresh(&mut self) {
         self.sockets.clear();
+        self.helpers = None;
         let known = self.peers.known();
         if known.unix.is_some() {
             self.here.insert(Place::UnixSocket);
@@ -98,28 +109,49 @@ impl Targets {
             return Role::Target;
         }
         let process = self.proc.join(pid.to_string());
-        let Ok(descriptors) = std::fs::read_dir(process.join("fd")) else {
-            return if self.is_hidden() { Role::PerhapsTarget } else { Role::Other };
-        };
-        let (sockets, is_own_namespace) = self.sockets_of(&process);
+        if std::fs::read_dir(process.join("fd")).is_err() {
+            return if self.is_hidden() { Role::PerhapsTarget } else { Role::Unknown };
+        }
+        if self.is_at_a_place(&process) || self.works_for_it(pid, &process) {
+            self.processes.insert(pid);
+            return Role::Target;
+        }
+        Role::Other
+    }
+
+    /// Whether a process has a socket where the run's connections may end.
+    fn is_at_a_place(&mut self, process: &Path) -> bool {
+        let (sockets, is_own_namespace) = self.sockets_of(process);
         if sockets.is_empty() {
-            return Role::Other;
+            return false;
         }
-        let place = |path: &Path| {
-            let link = std::fs::read_link(path).ok()?;
-            let inode = link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?;
-            sockets.get(&inode.parse().ok()?).copied()
-        };
         let places: BTreeSet<Place> =
-            descriptors.flatten().filter_map(|descriptor| place(&descriptor.path())).collect();
-        if places.is_empty() {
-            return Role::Other;
-        }
+            helpers::sockets(process).filter_map(|inode| sockets.get(&inode).copied()).collect();
+        let is_there = !places.is_empty();
         if is_own_namespace {
             self.found.extend(places);
         }
-        self.processes.insert(pid);
-        Role::Target
+        is_there
+    }
+
+    /// Whether the target is connected to a process, or has started it. This program is asked for
+    /// nothing: it may have started the target, and a target within it is known by its threads' names.
+    fn works_for_it(&mut self, pid: u32, process: &Path) -> bool {
+        if self.processes.is_empty() || pid == self.own {
+            return false;
+        }
+        let stat = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
+        if procfs::parent_and_ticks(&stat)
+            .is_some_and(|(parent, _)| parent != self.own && self.processes.contains(&parent))
+        {
+            return true;
+        }
+        let Self { proc, processes, helpers, own, .. } = self;
+        let helpers = helpers.get_or_insert_with(|| {
+            let pairs = unix_pairs::connected().unwrap_or_default();
+            Helpers::of(proc, processes.iter().filter(|pid| *pid != own), &pairs)
+        });
+        helpers.has(process)
     }
 
     /// Inodes of sockets at the target's places in the network namespace of a process, and whether that is this

@@ -21,7 +21,7 @@ fn put_with_runs(root: &Path, threads: &[Thread], runs: u64) {
         let flags = if name.contains('/') { 2_097_152 } else { 4_194_304 };
         let fields = |count: usize| "0 ".repeat(count);
         let stat = format!(
-            "{tid} ({name}) R {}{flags} {}{nice} {}{core} 0 {policy} 0 0",
+            "{tid} ({name}) S {}{flags} {}{nice} {}{core} 0 {policy} 0 0",
             fields(5),
             fields(9),
             fields(19)
@@ -46,6 +46,13 @@ fn to(ports: &[u16]) -> Peers {
     let peers = Peers::default();
     peers.add(ports.iter().map(|port| ([127, 0, 0, 1], *port).into()));
     peers
+}
+
+/// Waits of so many milliseconds, one after the other.
+fn waits(each_ms: &[u64]) -> Waits {
+    let mut waits = Waits::default();
+    each_ms.iter().for_each(|ms| waits.record(ms * MS, 1));
+    waits
 }
 
 fn looks(look: &mut Look) -> Vec<Waited> {
@@ -118,16 +125,21 @@ fn who_waits_for_which_cpu_is_found() {
         Waited {
             core: 0,
             target_ns: 50 * MS,
-            target_brief_ns: 0,
+            // Each for as long as the other ran: 5 ms and 10 ms.
+            target_self_ns: 15 * MS,
+            waits: waits(&[20, 30]),
             target_ran_ns: 15 * MS,
-            own_ran_ns: 0,
             others_ns: 80 * MS,
             target_longest: (30 * MS, "target-0".into()),
             others_longest: (40 * MS, "other".into()),
+            ..Waited::on(0)
         },
         Waited {
             core: 1,
             target_ns: 500 * MS,
+            // The one ran for 20 ms, the other for 200.
+            target_self_ns: 20 * MS + 100 * MS,
+            waits: waits(&[400, 100]),
             target_ran_ns: 220 * MS,
             own_ran_ns: 500 * MS,
             target_longest: (400 * MS, "server".into()),
@@ -277,6 +289,80 @@ fn a_target_that_cannot_be_seen_is_told() {
     std::fs::remove_dir_all(root.join("proc/2")).unwrap();
     listen(root, 7);
     assert_eq!(sight(&mut Look::new(root, &to(&[8_080]))), Sight::All);
+}
+
+#[test]
+fn threads_whose_sockets_cannot_be_read_may_work_for_the_target() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let put = |ran, waited| put(root, &[(9, 9, "backend", 1, 0, 0, ran, waited)]);
+    put(100, 0);
+    listen(root, 7);
+    let mut look = Look::new(root, &to(&[8_080]));
+    look.look();
+    std::thread::sleep(Duration::from_millis(20));
+    put(110, 60);
+    let found = looks(&mut look).remove(0);
+    assert_eq!((found.others_ns, found.unknown_ns, found.unknown_ran_ns), (60 * MS, 0, 0));
+    put(130, 160);
+    std::fs::remove_dir_all(root.join("proc/9/fd")).unwrap();
+    let found = looks(&mut look).remove(0);
+    assert_eq!((found.others_ns, found.unknown_ns, found.unknown_ran_ns), (100 * MS, 100 * MS, 20 * MS));
+}
+
+#[test]
+fn a_wait_that_goes_on_counts_and_once() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let server = |state: &str, waited, runs| {
+        put_with_runs(root, &[(7, 7, "server", 1, 0, 0, 100, waited)], runs);
+        let file = root.join("proc/7/task/7/stat");
+        let stat = std::fs::read_to_string(&file).unwrap().replacen(") S", &format!(") {state}"), 1);
+        std::fs::write(file, stat).unwrap();
+    };
+    server("R", 0, 1);
+    listen(root, 7);
+    let mut look = Look::new(root, &to(&[8_080]));
+    look.look();
+    let nap = Duration::from_millis(30);
+    let waited = |look: &mut Look| looks(look).first().map_or(0, |waited| waited.target_ns);
+    std::thread::sleep(nap);
+    let first = waited(&mut look);
+    std::thread::sleep(nap);
+    let second = waited(&mut look);
+    assert!(first >= 30 * MS && second >= 30 * MS, "{first} {second}");
+    // It ends after a second in all.
+    server("S", 1_000, 2);
+    look.follow();
+    let rest = look.take().waited[0].target_ns;
+    assert_eq!(first + second + rest, 1_000 * MS);
+    std::thread::sleep(nap);
+    assert_eq!(waited(&mut look), 0, "a thread that sleeps waits for nobody");
+}
+
+#[test]
+fn children_of_the_target_are_its_own() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let child = |ran, waited, parent| {
+        put(root, &[(9, 9, "cgi", 1, 0, 0, ran, waited)]);
+        put_total(root, 9, parent, 10);
+    };
+    child(100, 0, 7);
+    listen(root, 7);
+    let mut look = Look::new(root, &to(&[8_080]));
+    look.look();
+    std::thread::sleep(Duration::from_millis(20));
+    child(110, 60, 7);
+    assert_eq!(looks(&mut look)[0].target_ns, 60 * MS);
+    // Of another process, and of this one, which holds connections as well.
+    for parent in [1, std::process::id()] {
+        let mut look = Look::new(root, &to(&[8_080]));
+        look.look();
+        std::thread::sleep(Duration::from_millis(20));
+        child(120, 90 + u64::from(parent), parent);
+        assert_eq!(looks(&mut look)[0].target_ns, 0, "{parent}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What is judged of the machine under the generator, and what is advised.
 
 use super::*;
+use crate::waiters::waits::Waits;
 
 #[test]
 fn cpu_without_spinning() {
@@ -266,6 +267,7 @@ fn the_machine_under_the_generator() {
         let thread = &mut h.threads[0];
         (thread.target_waited_ns, thread.target_waiter) = (150_000_000, (1, "server".into()));
     });
+    delays();
     alone(Id::OthersWaited, Word::Degraded, "this is a container", |_, h, _| {
         h.is_blind = true;
         let thread = &mut h.threads[0];
@@ -274,6 +276,21 @@ fn the_machine_under_the_generator() {
     alone(Id::OthersWaited, Word::Degraded, "perhaps for the target", |_, h, _| {
         h.threads[0].others_waited_ns = 2_600_000_000;
     });
+    // 10 000 responses of 1 ms. Of those that wait it is known that they do not work for the target, or it is not;
+    // they waited for longer than they ran, or not; for long enough to be half of a percentile, or not.
+    for (word, unknown_ms, ran_ms, latency_ns) in [
+        (Word::Invalid, 2_600, 2_500, 1_000_000),
+        (Word::Degraded, 2_400, 2_300, 1_000_000),
+        (Word::Degraded, 2_600, 2_700, 1_000_000),
+        (Word::Degraded, 2_600, 2_500, 100_000_000_000),
+    ] {
+        alone(Id::OthersWaited, word, "perhaps for the target", |t, h, _| {
+            *t = totals(10_000, 1_000, latency_ns);
+            let thread = &mut h.threads[0];
+            thread.others_waited_ns = 2_600_000_000;
+            (thread.unknown_waited_ns, thread.unknown_ran_ns) = (unknown_ms * 1_000_000, ran_ms * 1_000_000);
+        });
+    }
     alone(Id::TargetUnseen, Word::Degraded, "came and went", |_, h, _| {
         h.threads[0].target_unseen_ns = 500_000_000;
     });
@@ -286,7 +303,7 @@ fn the_machine_under_the_generator() {
         h.loses_children = true;
     });
     alone(Id::HealthSamples, Word::Degraded, "/proc", |_, h, _| h.samples = 0);
-    alone(Id::TargetCrowded, Word::Valid, "bind the target", |_, h, _| h.target_crowded_ns = 600_000_000);
+    alone(Id::HealthSamples, Word::Degraded, "no CPU was free", |_, h, _| h.is_unwatched = true);
     alone(Id::PortsLeft, Word::Valid, "--source-ip", |_, h, _| h.ports_left_least = Some(63));
     alone(Id::DescriptorsLeft, Word::Valid, "ulimit -n", |_, h, _| h.descriptors_left_least = Some(15));
     // Others' work on the core matters only to a thread that waits for it: then both are said.
@@ -298,6 +315,46 @@ fn the_machine_under_the_generator() {
     let names: Vec<_> = verdict.failing().iter().map(|c| c.id).collect();
     assert_eq!(names, [Id::SameCore]);
     assert!(verdict.failing()[0].advice.contains("same core (0)"));
+}
+
+/// Waits that are less than 2 % of the time, and more than a percentile bears.
+fn delays() {
+    // 10 000 responses of 1 ms in 10 s: p99 of them bears 100 us for 101. A wait of w delays 1 + (w − 100 us) per ms of
+    // them for longer than that.
+    let waits = |count: u64, us: u64| {
+        let mut waits = Waits::default();
+        (0..count).for_each(|_| waits.record(us * 1_000, 1));
+        waits
+    };
+    let waited = |health: &mut HealthSummary, count: u64, us: u64| {
+        let thread = &mut health.threads[0];
+        thread.target_waits = waits(count, us);
+        (thread.target_waited_ns, thread.target_waiter) = (count * us * 1_000, (1, "server".into()));
+    };
+    let crowded = |health: &mut HealthSummary, count: u64, us: u64| {
+        health.target_waits = waits(count, us);
+        health.target_crowded_ns = count * us * 1_000;
+    };
+    // 35 (1 + 2.9) = 136, and 110 (1 + 0.05) = 115 are more than 101.
+    for (count, us) in [(35, 3_000), (110, 150)] {
+        alone(Id::TargetDelayed, Word::Degraded, "(server the longest)", |_, h, _| waited(h, count, us));
+        alone(Id::TargetCrowded, Word::Degraded, "bind the target", |_, h, _| crowded(h, count, us));
+    }
+    // Long in sum, and not felt by one response in a hundred.
+    let holds = |break_it: &dyn Fn(&mut HealthSummary)| {
+        let (totals, mut health, conditions) = good();
+        break_it(&mut health);
+        assert!(judge(&totals, &health, &conditions).failing().is_empty());
+    };
+    for (count, us) in [(20, 3_000), (90, 150), (1_000, 60)] {
+        holds(&|health| waited(health, count, us));
+        holds(&|health| crowded(health, count, us));
+    }
+    // The same waits, of which other threads of the target's explain two thirds.
+    holds(&|health| {
+        crowded(health, 35, 3_000);
+        health.target_crowded_ns /= 3;
+    });
 }
 
 #[test]

@@ -1,0 +1,191 @@
+//! Who works for the target: processes that it is connected to, such as the servers behind a proxy, and a database
+//! behind those.
+//!
+//! ```text
+//!   tare ──► target ──► server ──► database        found one after the other: what is found is the target's
+//!            10.0.0.1:80   127.0.0.1:9000   /run/db.sock
+//! ```
+//!
+//! A process is followed by the connections that it opened, not by those that it accepted: other clients of the
+//! database are not the target's. TCP is found in every network namespace, Unix sockets in this one.
+
+use crate::procfs::{self, Connection};
+use os::unix_pairs::Connected;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+/// More descriptors than this are not read of all processes together in one look.
+const MOST_DESCRIPTORS: usize = 50_000;
+
+/// Where the target's processes are connected to, as found in one look.
+#[derive(Debug, Default)]
+pub(super) struct Helpers {
+    /// Addresses as `net/tcp` has them, and ports of those that are in the same network namespace.
+    addresses: HashSet<(String, u16)>,
+    ports_here: HashSet<(PathBuf, u16)>,
+    unix: HashSet<u64>,
+    /// Sockets of each network namespace at such a place.
+    sockets: HashMap<PathBuf, HashSet<u64>>,
+}
+
+impl Helpers {
+    /// Reads the connections of these processes.
+    pub fn of<'a>(proc: &Path, processes: impl Iterator<Item = &'a u32>, pairs: &[Connected]) -> Self {
+        let (mut helpers, mut room) = (Self::default(), MOST_DESCRIPTORS);
+        let mut namespaces: HashMap<PathBuf, (PathBuf, HashSet<u64>)> = HashMap::new();
+        for pid in processes {
+            let process = proc.join(pid.to_string());
+            let inodes: Vec<u64> = sockets(&process).take(room).collect();
+            room -= inodes.len();
+            let (_, of_namespace) =
+                namespaces.entry(namespace(&process)).or_insert_with(|| (process.clone(), HashSet::new()));
+            of_namespace.extend(inodes);
+        }
+        for (namespace, (process, inodes)) in &namespaces {
+            helpers.add_tcp(namespace, process, inodes);
+            let opened = pairs.iter().filter(|pair| !pair.is_named && inodes.contains(&pair.inode));
+            helpers.unix.extend(opened.map(|pair| pair.peer));
+        }
+        helpers
+    }
+
+    fn add_tcp(&mut self, namespace: &Path, process: &Path, inodes: &HashSet<u64>) {
+        let tables = tables(process);
+        let rows = || tables.iter().flat_map(|table| procfs::connections(table));
+        let listens: HashSet<u16> = rows().filter(|row| row.listens).map(|row| row.local.1).collect();
+        for row in rows().filter(|row| inodes.contains(&row.inode)) {
+            // What it accepted was opened by a client.
+            if row.listens || listens.contains(&row.local.1) {
+                continue;
+            }
+            if is_here(&row) {
+                self.ports_here.insert((namespace.to_owned(), row.remote.1));
+            }
+            self.addresses.insert((row.remote.0.to_owned(), row.remote.1));
+        }
+    }
+
+    /// Whether a process has a socket that the target is connected to.
+    pub fn has(&mut self, process: &Path) -> bool {
+        if self.addresses.is_empty() && self.unix.is_empty() {
+            return false;
+        }
+        let Self { addresses, ports_here, unix, sockets: found } = self;
+        let namespace = namespace(process);
+        let there = found.entry(namespace.clone()).or_insert_with(|| {
+            let tables = tables(process);
+            let rows = tables.iter().flat_map(|table| procfs::connections(table));
+            let is_there = |row: &Connection<'_>| {
+                let here = (namespace.clone(), row.local.1);
+                row.listens && ports_here.contains(&here)
+                    || addresses.contains(&(row.local.0.to_owned(), row.local.1))
+            };
+            rows.filter(is_there).map(|row| row.inode).collect()
+        });
+        sockets(process).any(|inode| there.contains(&inode) || unix.contains(&inode))
+    }
+}
+
+/// Whether a connection ends in the network namespace in which it began. The kernel gives a connection to an
+/// address of its own that address as its source, too, or one of loopback.
+fn is_here(row: &Connection<'_>) -> bool {
+    // 127.0.0.0/8 and ::1; the first byte of an address is the last of its number.
+    let is_loopback = |address: &str| {
+        (address.len() == 8 && address.ends_with("7F")) || address == "00000000000000000000000001000000"
+    };
+    row.local.0 == row.remote.0 || is_loopback(row.remote.0)
+}
+
+fn namespace(process: &Path) -> PathBuf {
+    std::fs::read_link(process.join("ns/net")).unwrap_or_default()
+}
+
+fn tables(process: &Path) -> [String; 2] {
+    ["net/tcp", "net/tcp6"].map(|name| std::fs::read_to_string(process.join(name)).unwrap_or_default())
+}
+
+/// Inodes of a process's sockets.
+pub(super) fn sockets(process: &Path) -> impl Iterator<Item = u64> + use<> {
+    let entries = std::fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let link = std::fs::read_link(entry.path()).ok()?;
+        link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// A process in a network namespace with these sockets, and the table of its namespace.
+    fn put(proc: &Path, pid: u32, namespace: &str, sockets: &[u64], table: &str) {
+        let process = proc.join(pid.to_string());
+        ["fd", "net", "ns"].iter().for_each(|name| std::fs::create_dir_all(process.join(name)).unwrap());
+        symlink(namespace, process.join("ns/net")).unwrap();
+        for inode in sockets {
+            symlink(format!("socket:[{inode}]"), process.join(format!("fd/{inode}"))).unwrap();
+        }
+        std::fs::write(process.join("net/tcp"), table).unwrap();
+    }
+
+    /// Rows of `local remote state inode`.
+    fn table(rows: &[(&str, &str, &str, u64)]) -> String {
+        let row = |(local, remote, state, inode): &(&str, &str, &str, u64)| {
+            format!(" 0: {local} {remote} {state} 0:0 0:0 0 0 0 {inode} 1 0\n")
+        };
+        format!("sl\n{}", rows.iter().map(row).collect::<String>())
+    }
+
+    const LOCAL: &str = "0100007F";
+
+    #[test]
+    fn who_is_connected_to_by_tcp_works_for_the_target_and_its_clients_do_not() {
+        let proc = tempfile::tempdir().unwrap();
+        let at = |port: &str| format!("{LOCAL}:{port}");
+        let here = table(&[
+            // The target (7) listens on 80, was connected to by a client (5), and has opened a connection to 90.
+            (&at("0050"), "00000000:0000", "0A", 70),
+            (&at("0050"), &at("A001"), "01", 71),
+            (&at("A001"), &at("0050"), "01", 50),
+            (&at("A002"), &at("005A"), "01", 72),
+            // Who listens there (8) has not accepted it yet; another (9) has accepted it.
+            ("00000000:005A", "00000000:0000", "0A", 80),
+            (&at("005A"), &at("A002"), "01", 90),
+            // A client of theirs (6), and somebody else's server (4).
+            (&at("A003"), &at("005A"), "01", 60),
+            ("00000000:005B", "00000000:0000", "0A", 40),
+        ]);
+        let all = [(7, &[70, 71, 72][..]), (5, &[50]), (8, &[80]), (9, &[90]), (6, &[60]), (4, &[40])];
+        all.iter().for_each(|(pid, sockets)| put(proc.path(), *pid, "net:[1]", sockets, &here));
+        // In another namespace the same port of loopback is another's.
+        put(proc.path(), 3, "net:[2]", &[30], &table(&[("00000000:005A", "00000000:0000", "0A", 30)]));
+        let mut helpers = Helpers::of(proc.path(), [7].iter(), &[]);
+        let mut has = |pid: u32| helpers.has(&proc.path().join(pid.to_string()));
+        assert_eq!([8, 9, 5, 6, 4, 3].map(&mut has), [true, true, false, false, false, false]);
+    }
+
+    #[test]
+    fn who_is_connected_to_in_another_namespace_is_found_by_its_address() {
+        let proc = tempfile::tempdir().unwrap();
+        let (near, far) = ("010011AC:A001", "020011AC:1538");
+        put(proc.path(), 7, "net:[1]", &[71], &table(&[(near, far, "01", 71)]));
+        let there = table(&[("00000000:1538", "00000000:0000", "0A", 80), (far, near, "01", 81)]);
+        put(proc.path(), 8, "net:[2]", &[80, 81], &there);
+        let mut helpers = Helpers::of(proc.path(), [7].iter(), &[]);
+        assert!(helpers.has(&proc.path().join("8")));
+    }
+
+    #[test]
+    fn who_is_connected_to_by_a_unix_socket_works_for_the_target() {
+        let proc = tempfile::tempdir().unwrap();
+        // The target has opened 71, and has accepted 73 from a client.
+        let all = [(7, &[71, 73][..]), (8, &[81]), (5, &[51])];
+        all.iter().for_each(|(pid, sockets)| put(proc.path(), *pid, "net:[1]", sockets, ""));
+        let pair = |inode, peer, is_named| Connected { inode, peer, is_named };
+        let pairs = [pair(71, 81, false), pair(81, 71, true), pair(73, 51, true), pair(51, 73, false)];
+        let mut helpers = Helpers::of(proc.path(), [7].iter(), &pairs);
+        let mut has = |pid: u32| helpers.has(&proc.path().join(pid.to_string()));
+        assert_eq!([8, 5].map(&mut has), [true, false]);
+    }
+}
