@@ -17,6 +17,7 @@ module host_link_rules
     input message_t    report,
     // Internal state, for the induction.
     input logic [1:0]  state,
+    input logic        reporting_q,
     input logic [4:0]  request_state,
     input logic [3:0]  report_state
 );
@@ -32,17 +33,10 @@ module host_link_rules
   // Beats of the frame that was begun, up to 4.
   logic [2:0] beats;
   logic begun_q = 1'b0;
-  logic requests_rested, reports_rested;
   always_ff @(posedge clk_i) begin
     begun_q <= 1'b1;
-    requests_rested <= requests_rest;
-    reports_rested  <= reports_rest;
     if (valid_o && ready_i) beats <= beat_o.last ? '0 : beats == 3'd4 ? beats : beats + 1'b1;
-    if (!rst_ni) begin
-      beats           <= '0;
-      requests_rested <= 1'b0;
-      reports_rested  <= 1'b0;
-    end
+    if (!rst_ni) beats <= '0;
   end
 
   wire answer_body = request_state inside {ReadWord, Reading, PutRead};
@@ -58,9 +52,9 @@ module host_link_rules
       if (valid_o) rule_4_whole : assert (beats >= 3'd3 || !beat_o.last);
       if (requests_rest && reports_rest) rule_4_over : assert (state == PutHost && (!valid_o || beat_o.last));
 
-      // What one part says is not mixed with anything of the other.
-      if (requests_rest && requests_rested) rule_5_silent : assert (answer == '0);
-      if (reports_rest && reports_rested) rule_5_silent_too : assert (report == '0);
+      // Each frame is from the part that is at work.
+      if (!requests_rest) rule_5_answer : assert (!reporting_q);
+      if (!reports_rest) rule_5_report : assert (reporting_q);
 
       // Meaning of the registers.
       if (answer_body || report_body) assert (state == PutPayload);

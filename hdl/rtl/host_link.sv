@@ -150,8 +150,8 @@ module host_link
   logic valid_q;
   beat_t beat_q;
   wire move = !valid_q || ready_i;
-  // At most one of them is not 0.
-  wire message_t message = answer | report;
+  logic reporting_q;  // the frame is a report
+  wire message_t message = reporting_q ? report : answer;
   assign payload_ready = state_q == PutPayload && move;
 
   beat_t beat;
@@ -172,6 +172,7 @@ module host_link
 
   always_ff @(posedge clk_i) begin
     if (rest) turn_q <= !turn_q;
+    if (rest) reporting_q <= report_go;
     calm_q <= counting_i[WrongPlace:WrongVersion] == 0;
     if (move) begin
       valid_q <= put;

@@ -37,9 +37,8 @@ package host_pkg;
     logic [31:0] detail;
   } header_t;
 
-  // A frame to the host, from a part of host_link; all 0 from a part that sends none. `begins` is high until the
-  // value was taken. The header is valid from the third cycle of that on. The payload is a stream: the value,
-  // then the beats of the body.
+  // A frame to the host, from a part of host_link. `begins` is high until the value was taken. The header is valid
+  // from the third cycle of that on. The payload is a stream: the value, then the beats of the body.
   typedef struct packed {
     logic    begins;
     header_t header;

@@ -140,23 +140,21 @@ module host_reports
       TellReceived: kind = Received;
       default: kind = Error;
     endcase
-    if (rest_o) kind = kind_e'('0);
     unique case (state_q)
       // The departures that are not reported, or the state of the wire's link.
       PutSmall: message_o.payload.data = {32'b0, left_out | 32'(tell_q == TellWire && wire_told_q)};
       PutTotal: message_o.payload.data = {16'b0, total_q};
       PutNow: message_o.payload.data = now_i;
       PutDeparted: message_o.payload.data = departed_i;
-      PutStamp, PutReceived: message_o.payload.data = received_i;
-      default: message_o.payload.data = '0;
+      default: message_o.payload.data = received_i;
     endcase
   end
   assign message_o.begins = is_value;
   assign message_o.header = '{kind: kind, number: number_q, length: length_q, detail: 32'(detail_q)};
   assign message_o.valid = (is_value || state_q == PutDeparted || state_q == PutReceived) && there;
-  assign message_o.payload.last = is_value ? !has_body : !rest_o && body_last_q;
+  assign message_o.payload.last = is_value ? !has_body : body_last_q;
   wire ends_received = state_q == PutReceived && body_last_q;
-  assign message_o.payload.final_byte = ends_received ? 3'(length_q - 1'b1) : {3{!rest_o}};
+  assign message_o.payload.final_byte = ends_received ? 3'(length_q - 1'b1) : 3'd7;
 
   always_ff @(posedge clk_i) begin
     body_last_q <= body_q == 8'd1;
@@ -169,6 +167,8 @@ module host_reports
       Tell: begin
         number_q <= own_q;
         own_q    <= own_q + 1'b1;
+        detail_q <= '0;
+        length_q <= '0;
         state_q  <= PutSmall;
         unique case (tell_q)
           TellSilent: detail_q <= {12'b0, Silent};
@@ -223,8 +223,6 @@ module host_reports
       default: state_q <= Rest;
     endcase
 
-    // Nothing is said in Rest.
-    if (rest_o) {detail_q, length_q, number_q} <= '0;
     if (!rst_ni) begin
       state_q <= Rest;
       own_q   <= '0;

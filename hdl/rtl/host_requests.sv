@@ -161,10 +161,14 @@ module host_requests
   assign message_o.valid = is_value || state_q == PutRead;
   // The value is the frame's last word if no body follows.
   assign message_o.payload.last = (is_value && then_q != ThenRead) || (state_q == PutRead && body_last_q);
-  assign message_o.payload.final_byte = {3{message_o.valid}};
-  // `small_q` is 0 except in PutSmall.
-  assign message_o.payload.data = (state_q == PutHello ? {Magic, Layout} : '0)
-      | (state_q == PutRead ? {outside_q ? '0 : registers_i.data, address_q} : '0) | {32'b0, small_q};
+  assign message_o.payload.final_byte = 3'd7;
+  always_comb begin
+    unique case (state_q)
+      PutHello: message_o.payload.data = {Magic, Layout};
+      PutRead: message_o.payload.data = {outside_q ? '0 : registers_i.data, address_q};
+      default: message_o.payload.data = {32'b0, small_q};
+    endcase
+  end
 
   // An address that belongs to no register, or to none that can be read or written. `registers` decides that,
   // as words arrive late in a cycle.
@@ -424,8 +428,6 @@ module host_requests
       default: state_q <= Rest;
     endcase
 
-    // Nothing is said in Rest.
-    if (rest_o) {detail_q, length_q, number_q, small_q} <= '0;
     if (is_value && then_q != ThenRead) length_q <= '0;
 
     revoke_q <= hello_o;
@@ -492,6 +494,5 @@ module host_requests
       end
       default: ;
     endcase
-    if (rest_o) out_kind_q <= kind_e'('0);
   end
 endmodule

@@ -68,12 +68,17 @@ module tare_module
   // next read. They can be read but not written.
   wire of_counters = ask.address[12:7] == 6'h02 && ask.address[6:3] != 4'(CountedLatest);
   logic of_counters_q;  // the address is stable until the answer
-  always_ff @(posedge clk_i) of_counters_q <= of_counters;
-  wire [31:0] half = ask.address[2] ? 32'(counted[47:32]) : counted[31:0];
+  // A cycle later than the registers' data. `host_side` takes the answer after that.
+  logic [31:0] half_q;
+  always_ff @(posedge clk_i) begin
+    of_counters_q <= of_counters;
+    half_q        <= ask.address[2] ? 32'(counted[47:32]) : counted[31:0];
+    if (!of_counters_q) half_q <= '0;
+  end
   assign answer = '{
           valid: register_answer.valid,
           unknown: register_answer.unknown && !(of_counters_q && register_answer.valid),
-          data: register_answer.data | (of_counters_q ? half : '0)
+          data: register_answer.data | half_q
       };
 
   logic live_valid, live_ready, grant_valid, grant_ready, mark_valid, mark_ready, marked_valid, marked_ready;
