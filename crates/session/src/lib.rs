@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod account;
 mod figures;
 mod outgoing;
 mod peers;
@@ -22,6 +23,7 @@ mod sessions;
 mod table;
 mod wheel;
 
+pub use account::{Account, DEVIATIONS, Place};
 pub use figures::Figures;
 pub use sessions::{Began, Inward, OpenError, Owner, SessionError, Sessions};
 pub use station::{Station, StationError, Via};

@@ -32,7 +32,14 @@ impl<D: Driver, R: Record> Worker<D, R> {
         for waiting in std::mem::take(&mut self.again) {
             self.accounts.event(&waiting.exchange.event(Outcome::CutOff, now));
         }
-        self.accounts.notes.tcp = self.sockets.driver.finish();
+        let account = self.sockets.driver.finish();
+        if let Some(account) = &account {
+            self.accounts.counters.retransmitted = account.figures.retransmitted;
+            self.accounts.counters.frames_out = account.figures.segments_out;
+            self.accounts.counters.frames_unsent = account.unsent();
+            self.accounts.counters.frames_lost = account.lost_after_arrival();
+        }
+        self.accounts.notes.tcp = account;
         (self.accounts.counters.open, self.accounts.counters.connecting) = (0, 0);
         self.accounts.notes.bad_lines = std::mem::take(&mut self.composer.chooser.bad_lines);
         self.accounts.tick(now);
