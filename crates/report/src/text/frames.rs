@@ -1,7 +1,7 @@
 //! The summary's part about frames: gaps first, then what arrived, the ports, and tables.
 
 use super::*;
-use crate::frames;
+use crate::{frames, past_kernel};
 use store::packets::Table;
 
 /// Rows of a table that are printed; all are in `result.json`.
