@@ -56,8 +56,8 @@ fn notes(account: &Account) -> Vec<String> {
     let mut notes = Vec::new();
     if account.place.host_forwards {
         notes.push(
-            "this host forwards packets (net.ipv4.ip_forward or net.ipv6.conf.all.forwarding is 1): frames to the \
-             addresses of --via that carry the interface's own MAC address may be forwarded by its kernel, too"
+            "this host forwards packets (net.ipv4.ip_forward or net.ipv6.conf.all.forwarding is 1): frames to \
+             the addresses of --via that carry the interface's own MAC address may be forwarded by its kernel, too"
                 .to_owned(),
         );
     }
@@ -65,7 +65,8 @@ fn notes(account: &Account) -> Vec<String> {
     if station.merged > 0 {
         notes.push(format!(
             "{} were longer than the MTU, because a host on the way merged segments (GRO, TSO): fewer, larger \
-             segments arrived than on a wire; `ethtool -K INTERFACE gro off tso off gso off` at both ends prevents it",
+             segments arrived than on a wire; `ethtool -K INTERFACE gro off tso off gso off` at both ends prevents \
+             it",
             report::counted(station.merged, "received frame")
         ));
     }

@@ -62,8 +62,8 @@ pub enum SessionError {
     NoWay { address: IpAddr, why: Unreachable },
     #[error(
         "{address} is an address of this host itself: its kernel knows nothing of connections that are not its \
-         own, and would reset them; choose addresses of the same subnet that nobody has, or remove this one from \
-         the interface"
+         own, and would reset them; choose addresses of the same subnet that nobody has, or remove this one \
+         from the interface"
     )]
     OfThisHost { address: IpAddr },
 }

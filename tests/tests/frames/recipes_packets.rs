@@ -1,4 +1,5 @@
-//! Every recipe of `docs/packets.md` and `docs/past-the-kernel.md` works as it stands there, from top to bottom.
+//! Every recipe of `docs/packets.md` and `docs/past-the-kernel.md` works as it stands there, from top to
+//! bottom.
 //!
 //! All blocks share one scratch folder: later ones use beds and files that earlier ones made. Runs that they
 //! save must add up and have a verdict. Beds whose names begin with `docs` are taken away at the end, also

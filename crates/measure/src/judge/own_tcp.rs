@@ -7,26 +7,27 @@ use crate::totals::RunTotals;
 use crate::verdict::Criterion;
 
 /// What to do if no port is free.
-pub(super) const NO_PORT: &str = "the ports of the own addresses ran out: name more addresses with ip= of --via (each \
-                                  has 64512), or keep connections alive";
+pub(super) const NO_PORT: &str = "the ports of the own addresses ran out: name more addresses with ip= of --via \
+                                  (each has 64512), or keep connections alive";
 
 /// Frames that had arrived and were lost here.
 pub(super) fn dropped(frames: u64) -> String {
     format!(
-        "this host dropped {frames} frames that had arrived, and the target had to send them again: give the port \
-         more room (slots= of packet: and xdp:), add a CPU, or lower the load on this host"
+        "this host dropped {frames} frames that had arrived, and the target had to send them again: give the \
+         port more room (slots= of packet: and xdp:), add a CPU, or lower the load on this host"
     )
 }
 
-/// Segments that were sent again, for each request. Each of them is 200 ms or more of latency. A kernel's client
-/// would lose the segment as well, but often notices sooner (RACK-TLP), so that p99.9 depends on whose TCP it is.
+/// Segments that were sent again, for each request. Each of them is 200 ms or more of latency. A kernel's
+/// client would lose the segment as well, but often notices sooner (RACK-TLP): p99.9 then depends on whose TCP
+/// it is.
 pub(super) fn retransmitted(totals: &RunTotals) -> Criterion {
     let (again, requests) = (totals.counters.retransmitted, totals.counters.offered);
     let value = share(again, requests.max(again));
     Criterion::new(CriterionId::TcpRetransmitted, value, 0.001).advise(|| {
         format!(
-            "{again} segments to the target were lost or came late and were sent again, 200 ms or more later each, \
-             which is part of its latency: find out where frames are lost (port counters in result.json, the \
+            "{again} segments to the target were lost or came late and were sent again, 200 ms or more later \
+             each, which is part of its latency: find out where frames are lost (port counters in result.json, the \
              target's interface), and compare with a run without --via"
         )
     })
@@ -39,8 +40,9 @@ pub(super) fn unsent(totals: &RunTotals) -> Criterion {
         .invalid_beyond(Some(0.01))
         .advise(|| {
             format!(
-                "the port did not send {unsent} of {all} frames, so that requests were lost before they left this \
-                 machine: give the port more room (slots=), lower --parallel or --rate, or use another kind of port"
+                "the port did not send {unsent} of {all} frames, so that requests were lost before they left \
+                 this machine: give the port more room (slots=), lower --parallel or --rate, or use another kind \
+                 of port"
             )
         })
 }
