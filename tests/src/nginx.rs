@@ -1,6 +1,7 @@
 //! The real nginx: one worker, its own folder and port, an access log with one line for each request.
 
 use crate::process::{Process, signal_pid, text_of, wait_until};
+use bed::Namespace;
 use rustix::process::Signal;
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -32,15 +33,22 @@ impl Nginx {
     /// By way of these words, which must end in a call of what follows them.
     pub fn start_through(wrapper: &[&str]) -> Self {
         let body = "x".repeat(600);
-        Self::launch(wrapper, "", &format!("location / {{ return 200 '{body}'; }}"))
+        Self::launch(wrapper, "", &format!("location / {{ return 200 '{body}'; }}"), &answers)
+    }
+
+    /// In that namespace, with these directives in the server's block.
+    pub fn start_inside(namespace: &Namespace, server: &str) -> Self {
+        let wrapper = ["ip", "netns", "exec", &namespace.name];
+        let inside = |port| namespace.run_in(|| answers(port)).unwrap_or(false);
+        Self::launch(&wrapper, "", server, &inside)
     }
 
     /// With these words after the address in `listen`, and these directives in the server's block.
     pub fn start_with(listen: &str, server: &str) -> Self {
-        Self::launch(&[], listen, server)
+        Self::launch(&[], listen, server, &answers)
     }
 
-    fn launch(wrapper: &[&str], listen: &str, server: &str) -> Self {
+    fn launch(wrapper: &[&str], listen: &str, server: &str, answers: &dyn Fn(u16) -> bool) -> Self {
         crate::need("nginx");
         let folder = crate::scratch();
         let port = free_port();
@@ -55,7 +63,7 @@ impl Nginx {
         wait_until("nginx", || {
             assert!(nginx.master.is_running(), "nginx ended: {}", text_of(&nginx.path("error.log")));
             nginx.worker = nginx.children().first().copied().unwrap_or(0);
-            nginx.worker != 0 && TcpStream::connect(("127.0.0.1", port)).is_ok()
+            nginx.worker != 0 && answers(port)
         });
         nginx
     }
@@ -78,10 +86,16 @@ impl Nginx {
         self.master.signal(Signal::QUIT);
         let ended = self.master.wait(std::time::Duration::from_secs(5));
         assert!(ended.is_some(), "nginx did not end on SIGQUIT");
+        self.logged()
+    }
+
+    /// What its log has by now.
+    pub fn logged(&self) -> Vec<Logged> {
         text_of(&self.path("access.log")).lines().map(Logged::read).collect()
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    /// A file of its folder.
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -116,6 +130,10 @@ impl Logged {
             uri: next().to_owned(),
         }
     }
+}
+
+fn answers(port: u16) -> bool {
+    TcpStream::connect(("127.0.0.1", port)).is_ok()
 }
 
 /// Connections live as long as the client wants.

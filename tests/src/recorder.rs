@@ -146,8 +146,10 @@ impl Conversation {
         while let Some(request) = self.request() {
             let closes = request.fields("Connection").contains(&"close")
                 || (request.line().ends_with("/1.0") && request.fields("Connection").is_empty());
+            // A response to HEAD has no body.
+            let response = if request.line().starts_with("HEAD ") { &OK[..OK.len() - 2] } else { OK };
             log.requests.lock().expect("no panic while held").push(request);
-            if self.stream.write_all(OK).is_err() || closes {
+            if self.stream.write_all(response).is_err() || closes {
                 return;
             }
         }

@@ -34,7 +34,8 @@ const NEEDS: [Need; 7] = [
     Need {
         bit: NET_RAW,
         name: "net_raw",
-        without: "0 frames can be sent or captured by packet: and xdp:; udp: ports, mem: and HTTP work",
+        without: "0 frames can be sent or captured by packet: and xdp:, also by tare http --via; udp: ports, \
+                  mem: and other HTTP work",
         weight: Weight { http: Severity::Fine, packets: Severity::Blocking, gaps: Severity::Blocking },
     },
     Need {
@@ -47,8 +48,8 @@ const NEEDS: [Need; 7] = [
     Need {
         bit: BPF,
         name: "bpf",
-        without: "no XDP program can be loaded: xdp: cannot receive, and live: and forward --xdp do not work \
-                  (15 million frames per second instead of 1.5)",
+        without: "no XDP program can be loaded: xdp: cannot receive (nor --via xdp:), and live: and forward \
+                  --xdp do not work (15 million frames per second instead of 1.5)",
         weight: Weight::packets(Severity::Serious),
     },
     Need {

@@ -105,7 +105,8 @@ fn offloads(device: &Device) -> Finding {
     Finding::fine(id, format!("{name}: {} on", on.join(", ")))
         .why(
             "captured or sent packets are up to 64 KiB long: 45 frames of 1500 with one timestamp; fine for \
-             HTTP, wrong for counting or timing frames",
+             HTTP, wrong for counting or timing frames, and with --via the target's segments arrive merged and \
+             without checksums (station.merged, station.unfinished in result.json)",
             "Linux, Documentation/networking/segmentation-offloads.rst",
         )
         .weighs(Weight { http: Severity::Fine, packets: severity, gaps: severity })

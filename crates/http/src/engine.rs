@@ -14,8 +14,9 @@ use os::peers::Peers;
 use plan::{Arrivals, Body, Load, Plan, Shape, Spin};
 use schedule::{Control, Limits, ScheduleError, Share};
 use session::{SessionError, Sessions, Via};
+use std::collections::BTreeSet;
 use std::fs::File;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -73,7 +74,7 @@ pub enum EngineError {
     #[error("--unix {}: there is no such socket; expected the path of one that a server listens on", .0.display())]
     Unix(PathBuf),
     #[error("--source-ip {address}: {error}; expected an address of this host (see `ip address`)")]
-    SourceAddress { address: std::net::IpAddr, error: rustix::io::Errno },
+    SourceAddress { address: IpAddr, error: rustix::io::Errno },
     #[error("--parallel {connections}: there is no memory for so many connections; give fewer")]
     Memory { connections: u32 },
     #[error("--cpus {cpu}: {problem}")]
@@ -213,11 +214,11 @@ impl Engine {
     }
 
     /// The port of `--via`, with the ways to all targets that are known.
-    fn open_port(&self, early: &[EarlyName]) -> Result<Option<Sessions>, EngineError> {
+    fn open_port(&self) -> Result<Option<Sessions>, EngineError> {
         let Some(via) = &self.via else { return Ok(None) };
         let now = || self.clock.now();
         let mut sessions = Sessions::open_port(via, &now)?;
-        let targets = early.iter().flat_map(|(_, _, addresses)| addresses).map(SocketAddr::ip);
+        let targets: BTreeSet<IpAddr> = self.peers.known().addresses.iter().map(SocketAddr::ip).collect();
         sessions.find_ways(targets, &now)?;
         Ok(Some(sessions))
     }
@@ -232,7 +233,7 @@ impl Engine {
         let early = self.look_up_early();
         early.iter().for_each(|(_, _, addresses)| self.peers.add(addresses.iter().copied()));
         let same = self.plan.request.same_checksum.then(|| Arc::new(SameBodies::default()));
-        let mut sessions = self.open_port(&early)?;
+        let mut sessions = self.open_port()?;
         let origin = self.clock.now() + Picos::from_millis(2);
         let recorders = recorders(origin);
         let mut threads = Vec::new();

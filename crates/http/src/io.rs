@@ -18,7 +18,7 @@ use std::path::Path;
 use clock::HostClock;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use session::Figures;
+use session::Account;
 use units::{Instant, Picos};
 
 pub use socket::{check_sources, jiffy};
@@ -156,7 +156,7 @@ pub trait Driver {
     fn is_drained(&self) -> bool;
 
     /// Ends what is left of the connections, and says what their TCP did, if that is not the kernel's.
-    fn finish(&mut self) -> Option<Figures> {
+    fn finish(&mut self) -> Option<Account> {
         None
     }
 

@@ -40,5 +40,6 @@ mod worker;
 
 pub use engine::{Engine, EngineError, Facts, Running, control};
 pub use notes::Notes;
+pub use session::{Account, DEVIATIONS, Figures, Place};
 pub use source::SourceError;
 pub use tls::TlsError;

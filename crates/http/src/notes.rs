@@ -1,6 +1,6 @@
 //! What is worth telling about a run besides its figures: bounded, whatever happens.
 
-use session::Figures;
+use session::Account;
 
 use crate::protocol::Unserved;
 
@@ -22,7 +22,7 @@ pub struct Notes {
     /// Connections that were closed since bytes came on them that no request asked for.
     pub surplus: u64,
     /// What the sessions of a port did.
-    pub tcp: Option<Figures>,
+    pub tcp: Option<Account>,
 }
 
 impl Notes {
@@ -48,9 +48,8 @@ impl Notes {
         self.behind_broken += other.behind_broken;
         self.reused += other.reused;
         self.surplus += other.surplus;
-        if let Some(tcp) = other.tcp {
-            self.tcp.get_or_insert_default().add(&tcp);
-        }
+        // One thread drives a port.
+        self.tcp = self.tcp.take().or(other.tcp);
         self.bad_lines.extend(other.bad_lines);
         self.bad_lines.sort();
         self.bad_lines.dedup();

@@ -165,6 +165,8 @@ criteria! {
     Throttled = "throttled": Capacity, Share AtMost, Invalid, Throughout, ThisMachine;
     Dropped = "dropped": Capacity, Share AtMost, Degraded, Throughout, TheRun;
     LinksLost = "links.lost": Capacity, Count AtMost, Degraded, Throughout, TheRun;
+    TcpRetransmitted = "tcp.retransmitted": Capacity, Share AtMost, Degraded, AtTheEnd, TheRun;
+    TcpUnsent = "tcp.unsent": Capacity, Share AtMost, Invalid, AtTheEnd, TheRun;
 
     Clock = "clock": Figures, Nanoseconds AtMost, Invalid, Throughout, ThisMachine;
     ClockPrecision = "clock.precision": Figures, Nanoseconds AtMost, Degraded, Throughout, ThisMachine;

@@ -17,6 +17,7 @@ use units::{Cause, Miss, Outcome, Picos};
 
 mod frames;
 mod machine;
+mod own_tcp;
 mod percentiles;
 mod weighed;
 
@@ -57,6 +58,8 @@ pub struct Conditions {
     pub sinks: Option<SinkLoss>,
     /// What this machine was weighed at; `None` if it was not, or not with such a load.
     pub weighed: Option<WeighedLoad>,
+    /// Connections are of a TCP of our own (`--via`), not of the kernel's.
+    pub own_tcp: bool,
     /// Of a load that is made of frames, which nobody answers.
     pub frames: Option<FrameConditions>,
 }
@@ -109,7 +112,7 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
     if open {
         criteria.extend([made(totals, &machine), achieved(totals, &machine, conditions)]);
     }
-    criteria.push(missed(totals));
+    criteria.push(missed(totals, conditions));
     criteria.extend(lateness);
     if let Loop::Open { gap: Some(gap) } = conditions.load {
         criteria.push(lateness_gap(totals, own, gap, &machine, "requests"));
@@ -122,9 +125,13 @@ fn criteria(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions)
     criteria.push(contradicted(totals));
     criteria.extend([machine.target_delayed(totals), machine.target_crowded(totals)].into_iter().flatten());
     criteria.extend(machine.criteria(totals, behind));
-    criteria.extend([dropped(totals, health), links_lost(health)]);
+    criteria.extend([dropped(totals, health, conditions), links_lost(health)]);
+    if conditions.own_tcp {
+        criteria.extend([own_tcp::retransmitted(totals), own_tcp::unsent(totals)]);
+    }
     criteria.extend(of_every_load(totals, health, conditions));
-    criteria.extend([ports_left(health), descriptors_left(health), samples(totals)]);
+    criteria.extend((!conditions.own_tcp).then(|| ports_left(health)));
+    criteria.extend([descriptors_left(health), samples(totals)]);
     criteria.extend(conditions.sinks.as_ref().map(sinks_lost));
     criteria.extend(conditions.weighed.as_ref().map(weighed::share));
     criteria
@@ -205,13 +212,14 @@ fn missing(totals: &RunTotals) -> u64 {
     LACKED.iter().map(|why| totals.outcomes.of(Outcome::Missed(*why))).sum()
 }
 
-fn missed(totals: &RunTotals) -> Criterion {
+fn missed(totals: &RunTotals, conditions: &Conditions) -> Criterion {
     let of = |why| totals.outcomes.of(Outcome::Missed(why));
     let count = missing(totals);
     let worst = LACKED.into_iter().max_by_key(|why| of(*why)).expect("there are three");
     Criterion::new(CriterionId::MissedByGenerator, count as f64, 0.0)
         .invalid_beyond(Some(totals.offered() as f64 / 100.0))
         .advise(|| match worst {
+            Miss::NoPort if conditions.own_tcp => own_tcp::NO_PORT.into(),
             Miss::NoPort => {
                 "local ports ran out: add --source-ip addresses, keep connections alive, or widen \
                              net.ipv4.ip_local_port_range"
@@ -282,14 +290,16 @@ fn clock_agreement(conditions: &Conditions) -> Criterion {
 
 /// Drops on this host's side, as a share of what was answered: each is answered later by a time-out of the
 /// target's.
-fn dropped(totals: &RunTotals, health: &HealthSummary) -> Criterion {
-    let share = share(health.dropped, totals.tally.done.max(health.dropped));
-    Criterion::new(CriterionId::Dropped, share, 0.001).advise(|| {
-        format!(
+fn dropped(totals: &RunTotals, health: &HealthSummary, conditions: &Conditions) -> Criterion {
+    let dropped = health.dropped + totals.counters.frames_lost;
+    let share = share(dropped, totals.tally.done.max(dropped));
+    Criterion::new(CriterionId::Dropped, share, 0.001).advise(|| match conditions.own_tcp {
+        true => own_tcp::dropped(dropped),
+        false => format!(
             "this host dropped {} packets that had arrived, and the target had to send them again: raise \
              net.core.netdev_max_backlog and net.ipv4.tcp_rmem, or lower the load on this host",
             health.dropped
-        )
+        ),
     })
 }
 

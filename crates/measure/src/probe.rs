@@ -126,8 +126,8 @@ impl Around {
 }
 
 impl Probe {
-    /// The machine's own /proc and /sys. Connections leave from `source_addresses` local addresses (at least
-    /// 1), and go to `peers`.
+    /// The machine's own /proc and /sys. Connections leave from `source_addresses` local addresses, and go to
+    /// `peers`. With 0 addresses they use none of the kernel's ports.
     pub fn new(now: Instant, source_addresses: u64, peers: &Peers) -> Self {
         Self::at_root(Path::new("/"), now, source_addresses, peers)
     }
@@ -137,7 +137,7 @@ impl Probe {
         let cgroup = read(root, "proc/self/cgroup").and_then(|text| procfs::cpu_cgroup(root, &text));
         let mut probe = Self {
             root: root.to_owned(),
-            source_addresses: source_addresses.max(1),
+            source_addresses,
             cgroup,
             at: now,
             threads: Vec::new(),
@@ -314,7 +314,8 @@ impl Probe {
     /// Ephemeral ports over all source addresses.
     fn ports(&self) -> Option<u64> {
         let (first, last) = procfs::port_range(&read(&self.root, "proc/sys/net/ipv4/ip_local_port_range")?)?;
-        Some((u64::from(last.saturating_sub(first)) + 1).saturating_mul(self.source_addresses))
+        let all = (u64::from(last.saturating_sub(first)) + 1).saturating_mul(self.source_addresses);
+        (all > 0).then_some(all)
     }
 
     /// In the fullest table: engine threads may have one of their own, and the limit is for each.

@@ -59,6 +59,9 @@ pub struct RequestDemand {
     pub is_loopback: bool,
     /// There are no ports: a Unix socket.
     pub is_unix: bool,
+    /// A TCP of our own (`--via`): its connections are no sockets, and use neither descriptors nor ports of the
+    /// kernel's. How many ports it has.
+    pub own_ports: Option<u64>,
     /// What the forecast cannot weigh: bodies that are sent, templates…
     pub beside: Vec<&'static str>,
 }

@@ -14,6 +14,8 @@ const REUSED_AFTER_S: f64 = 1.0;
 /// Descriptors beside connections: files, timers and pipes of the program and of each thread.
 const OWN_DESCRIPTORS: f64 = 32.0;
 const THREAD_DESCRIPTORS: f64 = 16.0;
+/// How long a port of `--via` rests after a close of ours: TIME_WAIT and quarantine, s.
+const OWN_REST_S: f64 = 2.0;
 /// A thread that works for more than this share of the time cannot keep its schedule (`cpu.thread`).
 const BUSY: f64 = 0.9;
 
@@ -185,6 +187,9 @@ fn memory(requests: &RequestDemand, estimate: &Estimate, supply: &Supply) -> Opt
 }
 
 fn descriptors(demand: &Demand, requests: &RequestDemand, supply: &Supply) -> Option<Figure> {
+    if requests.own_ports.is_some() {
+        return None;
+    }
     let has = supply.descriptors? as f64;
     let threads = f64::from(demand.threads_of(supply.cpus()));
     let needs = f64::from(requests.connections) + OWN_DESCRIPTORS + THREAD_DESCRIPTORS * threads;
@@ -217,6 +222,9 @@ fn source_ips(requests: &RequestDemand, supply: &Supply) -> Option<Figure> {
 fn ports(demand: &Demand, requests: &RequestDemand, supply: &Supply) -> Option<Figure> {
     if requests.is_unix {
         return None;
+    }
+    if let Some(own) = requests.own_ports {
+        return own_ports(demand, requests, own as f64);
     }
     let sources = requests.source_ips.len().max(1) as u64;
     let pairs = sources * u64::from(requests.target_addresses);
@@ -255,13 +263,25 @@ fn ports(demand: &Demand, requests: &RequestDemand, supply: &Supply) -> Option<F
     Some(figure("ports", "count", outlook, says).of(needs, has).advise(advice))
 }
 
+/// Ports of a TCP of our own. One that we close first waits for a second, and another until it is used again.
+fn own_ports(demand: &Demand, requests: &RequestDemand, has: f64) -> Option<Figure> {
+    let open = f64::from(requests.connections);
+    let advice = "name more addresses with ip= of --via, or keep connections alive";
+    let is_kept = requests.opened_per_request == 0.0;
+    let needs = if is_kept { open } else { open + opened_per_s(demand, requests)? * OWN_REST_S };
+    let says = format!("{} of {} of the addresses of --via", grouped(needs), grouped(has));
+    // Only those rest that we close first.
+    let outlook = exact(needs, has, is_kept && requests.names_connections);
+    Some(figure("ports", "count", outlook, says).of(needs, has).advise(advice))
+}
+
 fn opened_per_s(demand: &Demand, requests: &RequestDemand) -> Option<f64> {
     Some(demand.rate.per_second()? * requests.opened_per_request)
 }
 
 /// Entries in the table of connection tracking.
 fn tracked_requests(demand: &Demand, requests: &RequestDemand, supply: &Supply) -> Option<Figure> {
-    let table = supply.conntrack.filter(|_| !requests.is_unix)?;
+    let table = supply.conntrack.filter(|_| !requests.is_unix && requests.own_ports.is_none())?;
     let has = table.max.saturating_sub(table.count) as f64;
     let opened = opened_per_s(demand, requests).unwrap_or(0.0);
     let lasts = demand.length_s.unwrap_or(f64::MAX).min(table.time_wait_s as f64);

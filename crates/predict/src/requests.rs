@@ -2,6 +2,7 @@
 
 use crate::{Asked, Demand, RequestDemand};
 use plan::{Body, Load, Plan, Shape, Source, TargetUrl};
+use station::Addresses;
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
 use std::path::Path;
@@ -9,6 +10,8 @@ use units::{Picos, Rate};
 
 /// Lines of a URL file that are looked at for their scheme.
 const LINES: usize = 1_000;
+/// Ports of each address of `--via`: 1024 to 65535.
+const PORTS_EACH: u64 = 64_512;
 /// Recorded times that are looked at.
 const RECORDED: usize = 10_000_000;
 
@@ -26,7 +29,8 @@ impl Demand {
             command: "http",
             rate,
             length_s: plan.stop.duration.map(|length| (length + plan.stop.warmup).as_secs_f64()),
-            threads: plan.engine.threads,
+            // One thread drives a port.
+            threads: if plan.connection.via.is_some() { Some(1) } else { plan.engine.threads },
             cpus: plan.engine.cpus.clone(),
             requests: Some(requests(plan, connections)),
             frames: None,
@@ -64,6 +68,9 @@ fn requests(plan: &Plan, connections: Option<u32>) -> RequestDemand {
     if connection.pipeline > 1 {
         beside.push("pipelining");
     }
+    if connection.via.is_some() {
+        beside.push("the TCP of --via instead of the kernel's");
+    }
     RequestDemand {
         connections: connections.unwrap_or(connection.max_open),
         names_connections: connections.is_some(),
@@ -77,8 +84,15 @@ fn requests(plan: &Plan, connections: Option<u32>) -> RequestDemand {
             false => fixed.iter().all(IpAddr::is_loopback),
         },
         is_unix: connection.unix.is_some(),
+        own_ports: connection.via.as_deref().map(own_ports),
         beside,
     }
+}
+
+/// Ports of the addresses of `--via`; those of one address if it cannot be read, which is refused elsewhere.
+fn own_ports(via: &str) -> u64 {
+    let addresses = via.parse::<station::Via>().map_or(1, |via| via.ranges().map(Addresses::count).sum());
+    addresses as u64 * PORTS_EACH
 }
 
 /// The highest rate of a shape within `length`.

@@ -30,6 +30,7 @@ mod markdown;
 mod markup;
 mod module;
 mod page;
+mod past_kernel;
 mod printf;
 mod progress;
 mod registers;

@@ -42,6 +42,7 @@ fn figures(page: &mut Page, result: &RunResult) {
     frames::packets(page, result);
     sparklines(page, result);
     outcomes(page, result);
+    frames::tcp(page, result);
     groups(page, result);
     generator(page, result);
 }

@@ -53,7 +53,10 @@ pub struct Brief {
     pub poisson: Option<Rate>,
     /// Connections that the plan allows at once.
     pub parallel: Option<u32>,
+    /// That connections leave from; 0 if they use none of the kernel's ports.
     pub source_addresses: u64,
+    /// Connections are of a TCP of our own (`--via`).
+    pub own_tcp: bool,
     /// Where the run's connections go.
     pub peers: Peers,
     pub spins: bool,
@@ -141,6 +144,7 @@ impl Brief {
             parallel: self.parallel,
             sinks: seen.sinks,
             weighed: self.weighed.load.clone(),
+            own_tcp: self.own_tcp,
             frames: self.has_frames.then(|| seen.frames.unwrap_or_default()),
         }
     }

@@ -125,6 +125,7 @@ fn brief(facts: &Facts, plan: &PacketPlan) -> Brief {
         poisson: None,
         parallel: None,
         source_addresses: 1,
+        own_tcp: false,
         peers: Peers::default(),
         spins: facts.spins,
         cpus: Vec::new(),

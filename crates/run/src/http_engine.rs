@@ -2,6 +2,7 @@
 
 use crate::describe;
 use crate::engine::{Brief, Driven, MakeRecorders};
+use crate::past_kernel;
 use crate::status::Failure;
 use crate::watching::{self, Watching};
 use crate::weighed::Weighed;
@@ -55,6 +56,7 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
         chosen: chosen.to_owned(),
         why: why.to_owned(),
     };
+    let own_tcp = plan.connection.via.is_some();
     Brief {
         engine: "http",
         plan_text: plan.to_toml(),
@@ -74,7 +76,9 @@ fn brief(plan: &Plan, facts: &Facts, engine: &Engine) -> Brief {
             Load::Closed { connections } => Some(connections),
             Load::Open { connections, .. } => connections,
         },
-        source_addresses: plan.connection.source_ips.len().max(1) as u64,
+        // A TCP of our own uses none of the kernel's ports.
+        source_addresses: if own_tcp { 0 } else { plan.connection.source_ips.len().max(1) as u64 },
+        own_tcp,
         peers: facts.peers.clone(),
         spins: facts.spin,
         cpus: plan.engine.cpus.clone(),
@@ -233,6 +237,9 @@ impl Driven for Http {
             ));
         }
         result.notes.extend(sent_again(&self.notes));
+        if let Some(account) = &self.notes.tcp {
+            past_kernel::tell(account, result);
+        }
         debug_assert_eq!(self.facts.groups, self.brief.names);
         result.notes.extend(self.notes.details.iter().cloned());
         result.notes.extend(self.bad_lines.iter().map(|line| format!("not a request: {line}")));

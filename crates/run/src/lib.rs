@@ -22,6 +22,7 @@ pub mod limits;
 mod load;
 mod named_runs;
 mod options;
+mod past_kernel;
 mod progress;
 mod run_sinks;
 mod status;

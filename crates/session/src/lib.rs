@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod account;
 mod figures;
 mod inner;
 mod outgoing;
@@ -23,6 +24,7 @@ mod sessions;
 mod table;
 mod wheel;
 
+pub use account::{Account, DEVIATIONS, Place};
 pub use figures::Figures;
 pub use sessions::{Began, Inward, OpenError, Owner, SessionError, Sessions};
 pub use station::{Station, StationError, Via};

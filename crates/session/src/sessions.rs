@@ -1,12 +1,13 @@
 //! The sessions of one port. See the crate.
 
-use port::{For, Port, PortError, Stamp, Wish};
-use station::{Family, Link, Outbox, Probing, Route, Station, StationError, Via};
+use port::{For, Host, Port, PortError, Stamp, Wish};
+use station::{Family, Link, Outbox, Probing, Route, Station, StationError, Unreachable, Via};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 use tcp::{Event, Millis, Notice, Payload, Record, Secret};
 use units::{Instant, Picos};
 
+use crate::account::{Account, Place};
 use crate::figures::Figures;
 use crate::inner::{Core, time};
 use crate::outgoing::Outgoing;
@@ -52,7 +53,13 @@ pub enum SessionError {
     #[error(transparent)]
     Port(#[from] PortError),
     #[error("{address}: {why}")]
-    NoWay { address: IpAddr, why: String },
+    NoWay { address: IpAddr, why: Unreachable },
+    #[error(
+        "{address} is an address of this host itself: its kernel knows nothing of connections that are not its \
+         own, and would reset them; choose addresses of the same subnet that nobody has, or remove this one \
+         from the interface"
+    )]
+    OfThisHost { address: IpAddr },
 }
 
 /// Why a session was not opened.
@@ -88,6 +95,7 @@ pub struct Sessions {
     port: Box<dyn Port>,
     core: Core,
     woken: Vec<Id>,
+    place: Place,
 }
 
 impl Sessions {
@@ -95,11 +103,17 @@ impl Sessions {
     /// `now` tells the time.
     ///
     /// # Errors
-    /// The port, or the addresses on it.
+    /// The port, or the addresses on it. Nothing was sent if they are this host's.
     pub fn open_port(via: &Via, now: &dyn Fn() -> Instant) -> Result<Self, SessionError> {
+        let addresses: Vec<IpAddr> = via.ranges().flat_map(|range| range.iter()).collect();
+        let host = Host::beside(&via.port, &addresses)?;
+        if let Some(address) = host.has.first() {
+            return Err(SessionError::OfThisHost { address: *address });
+        }
         let wish = Wish { stamps: true, ours: Some(via.ours()), ..Wish::default() };
         let port = port::open(&via.port, &wish)?;
         let mut sessions = Self::on(port, via, now())?;
+        sessions.place.host_forwards = host.forwards;
         loop {
             let Core { station, outbox, .. } = &mut sessions.core;
             let probing = station.probe(now(), outbox)?;
@@ -115,7 +129,8 @@ impl Sessions {
     /// # Errors
     /// Addresses that cannot be had on this port.
     pub fn on(port: Box<dyn Port>, via: &Via, now: Instant) -> Result<Self, SessionError> {
-        let station = Station::new(via, &Link::of(via, port.about())?);
+        let link = Link::of(via, port.about())?;
+        let station = Station::new(via, &link);
         let addresses = [Family::V4, Family::V6].map(|family| station.sources(family)).concat();
         let table = Table::new(&addresses, || fastrand::u16(..));
         let core = Core {
@@ -132,36 +147,56 @@ impl Sessions {
             turns: [0; 2],
             station_wakes: now,
         };
-        Ok(Self { port, core, woken: Vec::new() })
+        let place = Place {
+            port: port.about().name.clone(),
+            addresses,
+            mac: link.mac,
+            why_mac: link.why_mac,
+            mtu: link.mtu,
+            host_forwards: false,
+        };
+        Ok(Self { port, core, woken: Vec::new(), place })
     }
 
-    /// Waits until the way to each of these addresses is known, so that no connection has to.
+    /// Looks for the ways to these addresses, so that no connection has to. Who does not answer is asked again
+    /// when a connection wants to go there.
     ///
     /// # Errors
-    /// `NoWay` for one that nobody answers for.
+    /// `NoWay` if no way can lead to any of them.
     pub fn find_ways(
         &mut self,
         to: impl IntoIterator<Item = IpAddr>,
         now: &dyn Fn() -> Instant,
     ) -> Result<(), SessionError> {
         let until = now() + FIRST_WAY;
+        let (mut any, mut without) = (false, None);
         for address in to {
-            loop {
-                let Core { station, outbox, .. } = &mut self.core;
-                match station.route(address, now(), outbox) {
-                    Route::Ready(_) => break,
-                    Route::Asking if now() < until => self.breathe(STEP, now)?,
-                    Route::Asking => {
-                        let why = "nobody answers for its MAC address".to_owned();
-                        return Err(SessionError::NoWay { address, why });
-                    }
-                    Route::Unreachable(why) => {
-                        return Err(SessionError::NoWay { address, why: why.to_string() });
-                    }
-                }
+            match self.find_way(address, until, now)? {
+                Some(why) if why.is_lasting() => without = without.or(Some((address, why))),
+                _ => any = true,
             }
         }
-        Ok(())
+        match without {
+            Some((address, why)) if !any => Err(SessionError::NoWay { address, why }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Why there is none, as far as that is known by `until`.
+    fn find_way(
+        &mut self,
+        to: IpAddr,
+        until: Instant,
+        now: &dyn Fn() -> Instant,
+    ) -> Result<Option<Unreachable>, PortError> {
+        loop {
+            let Core { station, outbox, .. } = &mut self.core;
+            match station.route(to, now(), outbox) {
+                Route::Unreachable(why) => return Ok(Some(why)),
+                Route::Asking if now() < until => self.breathe(STEP, now)?,
+                Route::Ready(_) | Route::Asking => return Ok(None),
+            }
+        }
     }
 
     /// Sends what waits, and takes what comes for so long, before there are sessions.
@@ -190,8 +225,15 @@ impl Sessions {
         &self.core.figures
     }
 
-    pub fn counters(&mut self) -> Result<&port::Counters, PortError> {
-        self.port.counters()
+    /// All that there is to tell of them.
+    pub fn account(&mut self) -> Account {
+        Account {
+            place: self.place.clone(),
+            figures: self.core.figures,
+            station: self.core.station.counters().clone(),
+            // A port that is gone has nothing more to tell.
+            port: self.port.counters().cloned().unwrap_or_default(),
+        }
     }
 
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {

@@ -78,6 +78,26 @@ impl Counters {
         self.bad[cause as usize]
     }
 
+    /// All but bad frames, by their names in results.
+    pub fn named(&self) -> [(&'static str, u64); 14] {
+        [
+            ("segments", self.segments),
+            ("unfinished", self.unfinished),
+            ("merged", self.merged),
+            ("errors", self.errors),
+            ("asked", self.asked),
+            ("told", self.told),
+            ("echoes", self.echoes),
+            ("limited", self.limited),
+            ("questions", self.questions),
+            ("unanswered", self.unanswered),
+            ("moved", self.moved),
+            ("conflicts", self.conflicts),
+            ("crowded", self.crowded),
+            ("others", self.others),
+        ]
+    }
+
     /// All causes that there were, with their counts.
     pub fn all_bad(&self) -> impl Iterator<Item = (Bad, u64)> + '_ {
         Bad::ALL.iter().map(|cause| (*cause, self.bad(*cause))).filter(|(_, count)| *count > 0)

@@ -49,6 +49,13 @@ pub enum Unreachable {
     Crowded,
 }
 
+impl Unreachable {
+    /// Whether it will be so whatever others do.
+    pub const fn is_lasting(self) -> bool {
+        matches!(self, Self::Outside | Self::Family | Self::NoHost)
+    }
+}
+
 impl std::fmt::Display for Unreachable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

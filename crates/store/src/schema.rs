@@ -9,6 +9,7 @@
 
 mod generator;
 mod interval;
+mod tcp;
 
 pub use crate::criterion_name::CriterionName;
 use crate::distribution::{Curve, Distribution};
@@ -18,6 +19,7 @@ pub use generator::{Arrivals, CostEach, Generator, Pause, ThreadHealth};
 pub use interval::{Interval, IntervalThread};
 pub use measure::{CriterionId, Label};
 use serde::{Deserialize, Serialize};
+pub use tcp::{Deviation, Tcp, Via};
 
 /// The value of `schema`.
 pub const SCHEMA: &str = "tare.result/1";
@@ -96,6 +98,11 @@ pub struct RunResult {
     /// What only frames have: ports, gaps, signatures, flows, tables.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<measure::packets::PacketReport>,
+    /// Past the kernel (`--via`): the port, and what the connections' own TCP did there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub via: Option<Via>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<Tcp>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupResult>,
     /// The plan has more names than figures are kept for, and requests with the further ones are in the group

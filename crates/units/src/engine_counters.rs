@@ -98,6 +98,12 @@ engine_counters! {
         total wire_in: u64,
         /// Bytes of response bodies, without heads and chunk framing, of all that was answered or failed.
         total body_in: u64,
+        /// Of a TCP of our own, known at the end: segments that were sent again, all frames that were to leave,
+        /// those that never left, and those that had arrived and were lost in this machine.
+        total retransmitted: u64,
+        total frames_out: u64,
+        total frames_unsent: u64,
+        total frames_lost: u64,
     }
 }
 

@@ -1,4 +1,5 @@
-//! Every recipe of `docs/packets.md` works as it stands there, from top to bottom.
+//! Every recipe of `docs/packets.md` and `docs/past-the-kernel.md` works as it stands there, from top to
+//! bottom.
 //!
 //! All blocks share one scratch folder: later ones use beds and files that earlier ones made. Runs that they
 //! save must add up and have a verdict. Beds whose names begin with `docs` are taken away at the end, also
@@ -14,8 +15,8 @@ use tare_system_tests::{alone, binary, need, need_root, scratch};
 
 /// Seconds that one block may take.
 const LIMIT: &str = "60";
-/// Beds that the page makes.
-const BEDS: [&str; 2] = ["docs", "docsfw"];
+/// Beds that the pages make.
+const BEDS: [&str; 3] = ["docs", "docsfw", "docsvia"];
 
 /// Takes the beds of the page away.
 struct Beds;
@@ -74,13 +75,23 @@ fn check(result: &Value) -> Result<(), String> {
 
 #[test]
 fn every_recipe_for_frames_works_as_it_stands() {
+    try_page("packets.md", 11, 10);
+}
+
+#[test]
+fn every_recipe_past_the_kernel_works_as_it_stands() {
+    try_page("past-the-kernel.md", 5, 3);
+}
+
+/// Runs all recipes of a page; it has so many at least, and they save so many runs.
+fn try_page(page: &'static str, least: usize, runs: usize) {
     let _alone = alone();
     need_root();
     ["ip", "timeout", "bash"].into_iter().for_each(need);
     let folder = scratch();
     let path = patient_tare(folder.path());
-    let recipes = recipes("packets.md");
-    assert!(recipes.len() >= 11, "the page has its recipes: {} found", recipes.len());
+    let recipes = recipes(page);
+    assert!(recipes.len() >= least, "the page has its recipes: {} found", recipes.len());
     Beds::away();
     let _beds = Beds;
     for recipe in &recipes {
@@ -89,7 +100,7 @@ fn every_recipe_for_frames_works_as_it_stands() {
         }
     }
     let results = results_under(&folder.path().join("state"));
-    assert!(results.len() >= 10, "{} runs were saved", results.len());
+    assert!(results.len() >= runs, "{} runs were saved", results.len());
     for result in &results {
         if let Err(why) = check(result) {
             panic!("{}: {why}", result["command"]);

@@ -20,4 +20,5 @@ mod recipes;
 mod stall;
 mod trust;
 mod url_file;
+mod via;
 mod weigh_http;

@@ -130,6 +130,7 @@ fn conditions(options: &Options) -> Conditions {
         parallel: Some(64),
         sinks: None,
         frames: None,
+        own_tcp: false,
         weighed: None,
     }
 }

@@ -211,8 +211,8 @@ pub struct ConnectionArgs {
     /// Connect to this Unix socket instead of the URL's host
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub unix: Option<String>,
-    /// Connect through this port with a TCP of tare's own, not the kernel's, from addresses that the kernel does
-    /// not have: packet:eth1,ip=198.18.0.10-25/24[,gw=198.18.0.1][,vlan=7][,mac=…][,mtu=…]
+    /// Connect through this port with tare's own TCP instead of the kernel's, from addresses that nobody has:
+    /// packet:eth1,ip=198.18.0.10-25/24[,gw=198.18.0.1][,vlan=7][,mac=…][,mtu=…]
     #[arg(long, value_name = "PORT,ip=ADDRESSES")]
     pub via: Option<String>,
     /// With --via, how requests go: fast for plans whose requests never change, general for all; auto chooses

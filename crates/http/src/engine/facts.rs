@@ -2,6 +2,7 @@
 
 use os::peers::Peers;
 use plan::{Load, Shape, Spin};
+use port::Kind;
 use units::{Fraction, Rate};
 
 use super::{Engine, usable_cpus, wanted_threads};
@@ -32,10 +33,11 @@ impl Engine {
         Facts {
             threads: self.threads,
             threads_reason: match self.plan.engine.threads {
-                _ if self.threads < wanted_threads(&self.plan) => {
+                _ if self.via.is_none() && self.threads < wanted_threads(&self.plan) => {
                     "one for each connection; more would have nothing to do".to_owned()
                 }
                 Some(_) => "asked for".to_owned(),
+                None if self.via.is_some() => "one thread drives a port".to_owned(),
                 None => format!("{} CPUs may be used, one is left to the rest", usable_cpus()),
             },
             spin: self.spin,
@@ -61,6 +63,15 @@ impl Engine {
         }
         if plan.connection.throttle.is_some() {
             return ("none", "the plan itself lets responses lie unread (--throttle)".to_owned());
+        }
+        if let Some(via) = &self.via {
+            return match via.port.innermost().kind() {
+                Kind::Packet | Kind::Auto => {
+                    ("kernel stamps", "the kernel stamps every frame before the port receives it".to_owned())
+                }
+                Kind::Xdp => ("kernel stamps", "the XDP program stamps every frame in the driver".to_owned()),
+                kind => ("bound", format!("a {kind} port stamps nothing that it receives")),
+            };
         }
         ("kernel stamps", "every read brings the kernel's software receive stamp".to_owned())
     }

@@ -452,8 +452,9 @@ impl<R: Record> Fast<R> {
         let ids: Vec<session::Id> = desk.lanes.sessions().collect();
         ids.iter().for_each(|id| self.sessions.rename(*id, ORPHAN));
         self.sessions.reset_all(now, &mut self.desk);
+        let account = self.sessions.account();
         let accounts = &mut self.desk.accounts;
-        accounts.notes.tcp = Some(*self.sessions.figures());
+        accounts.own_tcp(account);
         (accounts.counters.open, accounts.counters.connecting) = (0, 0);
         accounts.tick(now);
     }

@@ -14,21 +14,32 @@ use rustix::io::Errno;
 pub struct Choice {
     /// io_uring rather than epoll.
     pub uring: bool,
+    /// No sockets of the kernel's at all.
+    pub port: bool,
     pub reason: String,
 }
 
 impl Choice {
     pub const fn name(&self) -> &'static str {
-        if self.uring { "io_uring" } else { "epoll" }
+        match self {
+            Self { port: true, .. } => "port",
+            Self { uring: true, .. } => "io_uring",
+            _ => "epoll",
+        }
     }
 
     fn epoll(reason: impl Into<String>) -> Self {
-        Self { uring: false, reason: reason.into() }
+        Self { uring: false, port: false, reason: reason.into() }
     }
 }
 
 /// What the plan wants, as far as the kernel has it.
 pub fn choose(plan: &Plan) -> Choice {
+    if let Some(via) = &plan.connection.via {
+        let port = via.split_once(",ip=").map_or(via.as_str(), |(port, _)| port);
+        let reason = format!("asked for (--via): a TCP of tare's own on {port}, not the kernel's sockets");
+        return Choice { uring: false, port: true, reason };
+    }
     if plan.connection.throttle.is_some() {
         return Choice::epoll("throttled reading needs a socket that is left unread");
     }
@@ -36,7 +47,7 @@ pub fn choose(plan: &Plan) -> Choice {
         IoChoice::Epoll => Choice::epoll("asked for"),
         IoChoice::Auto => Choice::epoll("every kernel has it"),
         IoChoice::IoUring => match usable() {
-            Ok(()) => Choice { uring: true, reason: "asked for".to_owned() },
+            Ok(()) => Choice { uring: true, port: false, reason: "asked for".to_owned() },
             Err(errno) => {
                 Choice::epoll(format!("io_uring was asked for, but this kernel refuses it ({errno})"))
             }

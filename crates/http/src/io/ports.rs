@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::time::Timespec;
-use session::{Began, Figures, Id, Inward, OpenError, Owner, Sessions};
+use session::{Account, Began, Id, Inward, OpenError, Owner, Sessions};
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use tcp::{Cause, Event, Flags, Notice, Payload};
@@ -40,6 +40,9 @@ pub struct Ports {
     clock: HostClock,
     waker: OwnedFd,
     not_before: Instant,
+    /// When the port was looked at last and had nothing. What leaves after that may be answered before the wait
+    /// returns.
+    empty_at: Instant,
     /// The last wait took as many frames as it could.
     full: bool,
 }
@@ -69,7 +72,8 @@ impl Ports {
             relieved: Vec::new(),
             now: clock.now(),
         };
-        Self { sessions, flows, clock, waker, not_before: Instant::EPOCH, full: false }
+        let (not_before, empty_at) = (Instant::EPOCH, Instant::EPOCH);
+        Self { sessions, flows, clock, waker, not_before, empty_at, full: false }
     }
 
     /// Gives sessions what there is to send on their connections.
@@ -109,6 +113,7 @@ impl Ports {
             };
             self.full = count > 0 && batch == BATCHES;
             if count == 0 {
+                self.empty_at = now;
                 break;
             }
         }
@@ -212,11 +217,13 @@ impl Owner for Flows {
         let stamp_ns = NonZeroU64::new(inward.stamp.as_unix_nanos());
         let part = |skip: u32, len: u32| &inward.payload[skip as usize..][..len as usize];
         match notice {
-            Notice::Connected { .. } => (flow.is_open, flow.connected) = (true, true),
+            Notice::Connected { .. } => {
+                (flow.is_open, flow.connected) = (true, true);
+                flow.round_trip = flow.since_asked(stamp_ns).or(flow.round_trip);
+            }
             // The handshake's is the first.
             Notice::Rtt { micros } if !flow.is_open && flow.round_trip.is_none() => {
-                let stamped = inward.stamp.as_unix_nanos().checked_sub(flow.asked_ns).map(Picos::from_nanos);
-                flow.round_trip = stamped.or(Some(Picos::from_micros(u64::from(micros))));
+                flow.round_trip = Some(Picos::from_micros(u64::from(micros)));
             }
             Notice::Data { skip, len } => flow.follow(part(skip, len), stamp_ns),
             Notice::Early { skip, len } => flow.keep(part(skip, len), inward.seq.wrapping_add(skip)),
@@ -354,9 +361,10 @@ impl Driver for Ports {
         self.peek(slot).and_then(|flow| flow.round_trip)
     }
 
-    fn wait(&mut self, wait: Wait, looked: Instant) -> Result<usize, Errno> {
-        if !self.full {
-            self.not_before = looked;
+    fn wait(&mut self, wait: Wait, _: Instant) -> Result<usize, Errno> {
+        // What lies here since an earlier look could have been read then.
+        if self.is_drained() {
+            self.not_before = self.empty_at;
         }
         let now = self.clock.now();
         self.flows.now = now;
@@ -407,11 +415,11 @@ impl Driver for Ports {
         None
     }
 
-    fn finish(&mut self) -> Option<Figures> {
+    fn finish(&mut self) -> Option<Account> {
         let now = self.clock.now();
         self.flows.now = now;
         self.sessions.reset_all(now, &mut self.flows);
-        Some(*self.sessions.figures())
+        Some(self.sessions.account())
     }
 }
 
@@ -444,10 +452,20 @@ pub(crate) fn sleep(sessions: &mut Sessions, waker: &OwnedFd, patience: Option<P
         Ok(_) | Err(Errno::INTR) => {}
         Err(errno) => return Err(errno),
     }
-    if polled[1].revents().contains(PollFlags::IN) {
+    let (of_port, of_waker) = (polled[0].revents(), polled[1].revents());
+    if of_waker.contains(PollFlags::IN) {
         let mut count = [0u8; 8];
         // The count does not matter.
         let _ = rustix::io::read(waker.as_fd(), &mut count);
+    }
+    // A link that went down leaves an error. The port takes it, which would wake each later wait at once.
+    if of_port.intersects(PollFlags::ERR | PollFlags::HUP) {
+        match sessions.wait(Picos::ZERO) {
+            // Of some ports it stays as long as the link is down.
+            Err(PortError::Down { .. }) => std::thread::sleep(BLIND.as_std()),
+            Err(error) => return Err(errno_of(&error)),
+            Ok(_) => {}
+        }
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! What a thread hands over: events, phases and pauses to its recorder, its counters, and notes.
 
+use session::Account;
 use units::{Departure, EngineCounters, Event, Instant, Miss, Outcome, Phase, Picos, Record};
 
 use crate::notes::Notes;
@@ -75,6 +76,15 @@ impl<R: Record> Accounts<R> {
     pub(crate) fn sent_again(&mut self, why: Option<Unserved>) {
         self.counters.sent_again += 1;
         self.notes.sent_again(why);
+    }
+
+    /// What the sessions of a port did in all.
+    pub(crate) fn own_tcp(&mut self, account: Account) {
+        self.counters.retransmitted = account.figures.retransmitted;
+        self.counters.frames_out = account.figures.segments_out;
+        self.counters.frames_unsent = account.unsent();
+        self.counters.frames_lost = account.lost_after_arrival();
+        self.notes.tcp = Some(account);
     }
 
     /// Hands the interval over if it has ended.

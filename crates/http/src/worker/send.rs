@@ -20,6 +20,8 @@ impl<D: Driver, R: Record> Worker<D, R> {
         let left = self.send_what_fits(slot);
         let Some(place) = self.slots.get(slot) else { return };
         match (left, place.unsent) {
+            // What the handshake takes is known by itself (`note_connected`).
+            (true, None) if place.connection.stage() == Stage::Connecting => {}
             (true, None) => {
                 let busy = self.sockets.driver.busy(slot);
                 place.unsent = Some(Unsent { since: self.clock.now(), busy });

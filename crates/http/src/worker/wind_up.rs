@@ -32,7 +32,9 @@ impl<D: Driver, R: Record> Worker<D, R> {
         for waiting in std::mem::take(&mut self.again) {
             self.accounts.event(&waiting.exchange.event(Outcome::CutOff, now));
         }
-        self.accounts.notes.tcp = self.sockets.driver.finish();
+        if let Some(account) = self.sockets.driver.finish() {
+            self.accounts.own_tcp(account);
+        }
         (self.accounts.counters.open, self.accounts.counters.connecting) = (0, 0);
         self.accounts.notes.bad_lines = std::mem::take(&mut self.composer.chooser.bad_lines);
         self.accounts.tick(now);

@@ -1,6 +1,7 @@
 //! The generator over the whole run: its threads, and what it used and had left.
 
 use crate::markup::escape;
+use crate::past_kernel;
 use crate::words::{self, count};
 use std::fmt::{Result, Write};
 use store::schema::{Arrivals, CostEach, Generator, RunResult, ThreadHealth};
@@ -118,6 +119,11 @@ fn totals(out: &mut String, result: &RunResult) -> Result {
         )),
         optional("clock", (!health.clock.is_empty()).then(|| escape(&health.clock))),
         optional("sockets", (!health.io.is_empty()).then(|| escape(&health.io))),
+        optional("past the kernel, from", result.via.as_ref().map(past_kernel::from)),
+        optional(
+            "the TCP of --via",
+            result.tcp.as_ref().map(|_| past_kernel::tcp(result).join(", ")).filter(|said| !said.is_empty()),
+        ),
     ];
     writeln!(
         out,

@@ -1,11 +1,20 @@
 //! The summary's part about frames: gaps first, then what arrived, the ports, and tables.
 
 use super::*;
-use crate::frames;
+use crate::{frames, past_kernel};
 use store::packets::Table;
 
 /// Rows of a table that are printed; all are in `result.json`.
 const ROWS: usize = 20;
+
+/// What a TCP of our own did, where that is worth a line.
+pub fn tcp(page: &mut Page, result: &RunResult) {
+    let said = past_kernel::tcp(result);
+    if !said.is_empty() {
+        page.parts("TCP", &said);
+        page.gap();
+    }
+}
 
 pub fn packets(page: &mut Page, result: &RunResult) {
     let Some(report) = &result.packets else { return };

@@ -71,6 +71,7 @@ fn filled() -> RunResult {
         parallel: None,
         sinks: None,
         weighed: None,
+        own_tcp: false,
         frames: None,
     };
     let verdict = judge(&totals, &health, &conditions);

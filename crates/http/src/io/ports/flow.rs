@@ -74,6 +74,11 @@ impl Flow {
         taken
     }
 
+    /// How long after the first SYN something was stamped, also if the SYN had to be sent again.
+    pub fn since_asked(&self, stamp_ns: Option<NonZeroU64>) -> Option<Picos> {
+        stamp_ns?.get().checked_sub(self.asked_ns).map(Picos::from_nanos)
+    }
+
     /// How many bytes the session shall be given next, if it has none.
     pub fn ask(&mut self) -> Option<u16> {
         if self.asked > 0 || self.out.is_empty() || !self.is_open {

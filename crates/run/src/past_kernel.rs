@@ -1,0 +1,127 @@
+//! What a run past the kernel (`--via`) leaves in its result.
+
+use http::Account;
+use http::DEVIATIONS;
+use std::collections::BTreeMap;
+use store::RunResult;
+use store::schema::{Deviation, Tcp, Via};
+
+/// Adds all of it.
+pub fn tell(account: &Account, result: &mut RunResult) {
+    result.notes.extend(notes(account));
+    result.via = Some(via(account));
+    result.tcp = Some(tcp(account));
+}
+
+fn via(account: &Account) -> Via {
+    let place = &account.place;
+    Via {
+        port: place.port.clone(),
+        addresses: place.addresses.iter().map(ToString::to_string).collect(),
+        mac: place.mac.to_string(),
+        mac_reason: place.why_mac.to_owned(),
+        mtu: place.mtu as u64,
+    }
+}
+
+fn tcp(account: &Account) -> Tcp {
+    let mut tcp = Tcp::default();
+    for (name, count) in account.figures.named() {
+        let is_known = tcp.set(name, count);
+        debug_assert!(is_known, "the schema has {name}");
+    }
+    tcp.station = counts(account.station.named());
+    tcp.bad_frames = counts(account.station.all_bad().map(|(cause, count)| (cause.key(), count)));
+    tcp.lost_frames = counts(account.port.drops.iter().map(|drop| (drop.place.key(), drop.frames)));
+    let faults = account.port.faults;
+    tcp.faults = counts([
+        ("dropped", faults.dropped),
+        ("duplicated", faults.duplicated),
+        ("reordered", faults.reordered),
+        ("delayed", faults.delayed),
+        ("corrupted", faults.corrupted),
+    ]);
+    let deviation = |(name, means): &(&str, &str)| Deviation { name: (*name).into(), means: (*means).into() };
+    tcp.deviations = DEVIATIONS.iter().map(deviation).collect();
+    tcp
+}
+
+/// Those that are not zero.
+fn counts<'a>(all: impl IntoIterator<Item = (&'a str, u64)>) -> BTreeMap<String, u64> {
+    let some = all.into_iter().filter(|(_, count)| *count > 0);
+    some.map(|(name, count)| (name.to_owned(), count)).collect()
+}
+
+fn notes(account: &Account) -> Vec<String> {
+    let mut notes = Vec::new();
+    if account.place.host_forwards {
+        notes.push(
+            "this host forwards packets (net.ipv4.ip_forward or net.ipv6.conf.all.forwarding is 1): frames to \
+             the addresses of --via that carry the interface's own MAC address may be forwarded by its kernel, too"
+                .to_owned(),
+        );
+    }
+    let station = &account.station;
+    if station.merged > 0 {
+        notes.push(format!(
+            "{} were longer than the MTU, because a host on the way merged segments (GRO, TSO): fewer, larger \
+             segments arrived than on a wire; `ethtool -K INTERFACE gro off tso off gso off` at both ends prevents \
+             it",
+            report::counted(station.merged, "received frame")
+        ));
+    }
+    if station.conflicts > 0 {
+        notes.push(format!(
+            "{} came from another host that says to have one of the addresses of --via: choose addresses that \
+             nobody else has",
+            report::counted(station.conflicts, "frame")
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{Figures, Place};
+
+    fn account() -> Account {
+        let place = Place {
+            port: "mem:x".into(),
+            addresses: vec!["198.18.0.10".parse().expect("an address")],
+            mac: "02:74:c6:12:00:0a".parse().expect("a MAC address"),
+            why_mac: "as given",
+            mtu: 1_500,
+            host_forwards: false,
+        };
+        let (figures, station, port) = Default::default();
+        Account { place, figures, station, port }
+    }
+
+    #[test]
+    fn every_figure_of_the_sessions_has_its_key_in_the_result() {
+        let mut known = Tcp::default();
+        for (name, _) in Figures::default().named() {
+            assert!(known.set(name, 3), "{name}");
+        }
+        let text = serde_json::to_value(&known).expect("it can be written");
+        let counts = text.as_object().expect("an object").values().filter(|value| value.as_u64() == Some(3));
+        assert_eq!(counts.count(), Figures::default().named().count());
+    }
+
+    #[test]
+    fn figures_station_and_deviations_are_in_the_result() {
+        let mut account = account();
+        account.figures.retransmitted = 12;
+        account.station.merged = 2;
+        account.place.host_forwards = true;
+        let mut result = RunResult::default();
+        tell(&account, &mut result);
+        let tcp = result.tcp.expect("it was told");
+        assert_eq!((tcp.retransmitted, tcp.station["merged"]), (12, 2));
+        assert_eq!(tcp.deviations.len(), DEVIATIONS.len());
+        assert_eq!(result.via.expect("it was told").mac, "02:74:c6:12:00:0a");
+        assert!(result.notes.iter().any(|note| note.contains("ip_forward")), "{:?}", result.notes);
+        assert!(result.notes.iter().any(|note| note.starts_with("2 received frames")), "{:?}", result.notes);
+    }
+}

@@ -1,0 +1,144 @@
+//! A bad link: frames are lost, doubled, swapped, delayed and broken in both directions. Everything arrives
+//! once and whole all the same, and the server's kernel and a capture have nothing to complain about.
+//!
+//! ```text
+//!   sessions ─► fault ─► gen0 ══ wire, captured ══ sink0 ─► nginx: access log, and each upload in a file
+//! ```
+
+use super::{Capture, Ground};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use tare_system_tests::process::wait_until;
+use tare_system_tests::run::Running;
+use tare_system_tests::{Nginx, Run, beside_others, scratch};
+
+/// Uploads are kept, and what is asked for is 30 000 bytes.
+const SERVER: &str = "client_max_body_size 2m; client_body_buffer_size 512k; lingering_close off;
+    location /up { root up; dav_methods PUT; create_full_put_path on; }
+    location / { root files; }";
+
+/// nginx whose files are known.
+struct Files {
+    nginx: Nginx,
+    /// Of `big`.
+    sum: String,
+}
+
+impl Files {
+    fn start(ground: &Ground) -> Self {
+        let nginx = ground.nginx(SERVER);
+        let letter = |at: u32| b'a' + (at.wrapping_mul(0x9e37_79b1) >> 24) as u8 % 26;
+        let big: Vec<u8> = (0..30_000).map(letter).collect();
+        let folder = nginx.path("files");
+        std::fs::create_dir(&folder).expect("a scratch folder");
+        std::fs::write(folder.join("big"), &big).expect("a scratch file");
+        Self { sum: sha256(&folder.join("big")), nginx }
+    }
+
+    /// How often each status was logged.
+    fn logged(&self) -> BTreeMap<u16, u64> {
+        let mut all = BTreeMap::new();
+        self.nginx.logged().iter().for_each(|line| *all.entry(line.status).or_default() += 1);
+        all
+    }
+}
+
+fn sha256(file: &Path) -> String {
+    let output = Command::new("sha256sum").arg(file).output().expect("sha256sum runs");
+    String::from_utf8_lossy(&output.stdout[..64]).into_owned()
+}
+
+/// Frames lost, doubled, swapped, late and broken, each way.
+const FAULTS: [&str; 6] = [
+    "drop=0.1%,duplicate=2%",
+    "drop=1%",
+    "drop=5%",
+    "duplicate=10%,reorder=5%,by=8",
+    "corrupt=2%,reorder=5%,by=1",
+    "drop=1%,duplicate=2%,reorder=2%,by=3,delay=5%,hold=3ms,corrupt=1%",
+];
+/// Requests of the three loads of each: downloads, downloads on connections of their own, uploads.
+const REQUESTS: [u64; 3] = [60, 30, 8];
+
+#[test]
+fn everything_arrives_once_and_whole_on_a_bad_link() {
+    let _shared = beside_others();
+    let (ground, folder) = (Ground::new(), scratch());
+    let files = Files::start(&ground);
+    let body = folder.path().join("body");
+    let letter = |at: u32| b'A' + (at.wrapping_mul(0x9e37_79b1) >> 24) as u8 % 26;
+    std::fs::write(&body, (0..100_000).map(letter).collect::<Vec<u8>>()).expect("a scratch file");
+    let capture = Capture::start(ground.sink());
+    let mut again = 0;
+    for (number, faults) in FAULTS.into_iter().enumerate() {
+        let server = if number % 3 == 2 { "[fd00:18::2]" } else { "198.18.0.2" };
+        let [downloads, connections, uploads] = REQUESTS;
+        let body = body.display();
+        let loads = [
+            format!("--parallel 20 --requests {downloads} --expect-sha256 {} http://{server}/big", files.sum),
+            // Each part of a connection's life meets the faults.
+            format!("--parallel 30 --requests {connections} --no-keep-alive http://{server}/big"),
+            format!(
+                "--parallel 8 --requests {uploads} -X PUT -d @{body} --expect-status 2xx \
+                 http://{server}/up/{number}/{{seq}}"
+            ),
+        ];
+        let started = loads.iter().enumerate().map(|(at, load)| {
+            let port = format!("fault,{faults},on=both,seed={}:packet", 3 * number + at + 1);
+            ground.beside(at, &port, &format!("--grace 30s --timeout 40s {load}")).start()
+        });
+        let runs: Vec<Run> = started.collect::<Vec<_>>().into_iter().map(Running::finish).collect();
+        for (run, requests) in runs.iter().zip(REQUESTS) {
+            assert_eq!((run.total("done"), run.total("failed")), (requests, 0), "{run}");
+            assert_eq!(run.total("sent_again"), 0, "{run}");
+            again += run.int("tcp.retransmitted");
+        }
+    }
+    assert!(again > 0, "frames were lost, and sent again");
+    // nginx logs a request after its response. Each is there once: 200 or 201, and nothing else.
+    let expected = REQUESTS.iter().sum::<u64>() * FAULTS.len() as u64;
+    let count = || files.logged().values().sum::<u64>();
+    wait_until("the last line of the log", || count() >= expected);
+    assert_eq!(count(), expected);
+    let statuses: Vec<u16> = files.logged().into_keys().collect();
+    assert_eq!(statuses, [200, 201]);
+    uploads_are(&files, &body);
+    judge(&ground, capture);
+}
+
+/// Byte by byte what nginx was sent.
+#[track_caller]
+fn uploads_are(files: &Files, body: &Path) {
+    let sum = sha256(body);
+    let mut found = 0;
+    for entry in std::fs::read_dir(files.nginx.path("up/up")).expect("uploads").flatten() {
+        for file in std::fs::read_dir(entry.path()).expect("files").flatten() {
+            assert_eq!(sha256(&file.path()), sum, "{:?}", file.path());
+            found += 1;
+        }
+    }
+    assert_eq!(found, REQUESTS[2] * FAULTS.len() as u64);
+}
+
+/// What the server's kernel counted, and what tshark says of the wire.
+fn judge(ground: &Ground, capture: Capture) {
+    let kernel = |table: &str, name: &str| ground.kernel_of_server(table, name);
+    // The link lost frames of both sides, so that both sent again.
+    assert!(kernel("Tcp", "RetransSegs") > 0);
+    // Broken frames were seen and dropped by the kernel.
+    assert!(kernel("Tcp", "InCsumErrors") + kernel("Ip", "InHdrErrors") > 0);
+    // Nothing of ours contradicted what was said before: no SYN in the midst, no connection given up. (Frames
+    // that were held back have old timestamps, and are counted as such.)
+    for name in ["PAWSActive", "TCPSYNChallenge", "TCPAbortOnMemory", "TCPAbortOnTimeout"] {
+        assert_eq!(kernel("TcpExt", name), 0, "{name}");
+    }
+    let wire = capture.finish();
+    let ours = "eth.src[0:2]==02:74";
+    // The server's kernel sent all that it sent through this wire, so that an acknowledgment of ours for what
+    // was not seen would be of nothing.
+    let unseen = wire.frames(&format!("tcp.analysis.ack_lost_segment and {ours}"), &["frame.number"]);
+    assert_eq!(unseen, Vec::<String>::new(), "acknowledged before it was seen");
+    let zero = wire.frames(&format!("tcp.analysis.window_full and {ours}"), &["frame.number"]);
+    assert_eq!(zero, Vec::<String>::new(), "more was sent than the window had room for");
+}
