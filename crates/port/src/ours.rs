@@ -1,5 +1,5 @@
-//! Which of an interface's frames are ours, where the host's own stack goes on beside us: for own addresses that
-//! the kernel does not have.
+//! Which of an interface's frames are ours, where the host's own stack goes on beside us: for own addresses
+//! that the kernel does not have.
 //!
 //! ```text
 //!  frame ─┬ ARP whose target or sender is an own address          ┐
@@ -56,7 +56,7 @@ impl Match {
     pub fn v6(self, own: RangeInclusive<Ipv6Addr>) -> Option<Self> {
         let [first, last] = [own.start(), own.end()].map(|address| words(address.octets()));
         let ([a, b, c, from], [d, e, f, to]) = (first, last);
-        ([a, b, c] == [d, e, f]).then(|| Self { v6: Some(([a, b, c], from..=to)), ..self })
+        ([a, b, c] == [d, e, f]).then_some(Self { v6: Some(([a, b, c], from..=to)), ..self })
     }
 
     /// Of TCP only what goes to these ports of the own addresses.

@@ -129,8 +129,11 @@ fn load(sockets: &Map, stamps: bool, ours: Option<&Match>) -> Result<Program, Bp
         write_stamp(&mut a);
     }
     a.load_map(R1, sockets.as_fd()).mov(R2, R7).mov(R3, Action::Pass as i32).call(Helper::RedirectMap).exit();
-    a.bind(pass);
-    a.mov(R0, Action::Pass as i32).exit();
+    // The kernel refuses code that nothing leads to.
+    if ours.is_some() {
+        a.bind(pass);
+        a.mov(R0, Action::Pass as i32).exit();
+    }
     Program::load(ProgramKind::Xdp, "tare_redirect", &a.assemble()?, License::Dual)
 }
 

@@ -93,7 +93,10 @@ fn errors_say_what_is_wrong_and_what_would_be_right() {
 
 proptest! {
     #[test]
-    fn what_is_shown_is_read_back(first in 1u8..200, more in 0u8..50, vlan in proptest::option::of(1u16..4095), v6 in any::<u16>(), mtu in proptest::option::of(576u16..9000)) {
+    fn what_is_shown_is_read_back(
+        first in 1u8..200, more in 0u8..50, vlan in proptest::option::of(1u16..4095),
+        v6 in any::<u16>(), mtu in proptest::option::of(576u16..9000),
+    ) {
         let mut text = format!("packet:eth1,ip=198.18.0.{first}-{}/24,ip=fd00::{:x}/64", first + more, v6.max(1));
         vlan.into_iter().for_each(|vlan| text += &format!(",vlan={vlan}"));
         mtu.into_iter().for_each(|mtu| text += &format!(",mtu={mtu}"));
