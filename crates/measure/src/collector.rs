@@ -71,6 +71,8 @@ pub struct Collector {
     last: Instant,
     /// Whether departures fell into the rows since the last sample.
     loaded: bool,
+    /// They did into the one before.
+    was_loaded: bool,
 }
 
 impl Collector {
@@ -85,6 +87,7 @@ impl Collector {
             summary: HealthSummary::default(),
             last: settings.origin,
             loaded: false,
+            was_loaded: false,
         }
     }
 
@@ -247,6 +250,10 @@ impl Collector {
         let ours = row.counters.open + row.counters.connecting;
         let sample = self.probe.as_mut()?.sample(now, &seen, ours, is_last)?;
         self.summary.add(&sample, self.loaded);
+        if self.was_loaded && !self.loaded {
+            self.summary.add_late_waits(&sample);
+        }
+        self.was_loaded = self.loaded;
         // A thread that could not be read now is in the next sample, with all that it did meanwhile.
         let is_unread = |(thread, health): (&ThreadState, &ThreadHealth)| !thread.over && health.span_ns == 0;
         // So is what others waited, if nobody has looked yet.

@@ -269,6 +269,15 @@ impl HealthSummary {
         self.throttled_ns += sample.throttled_ns;
     }
 
+    /// Adds waits of the target's that ended in the interval after the last departure, and were for the CPU before.
+    pub fn add_late_waits(&mut self, sample: &HealthSample) {
+        for (into, from) in self.threads.iter_mut().zip(&sample.threads) {
+            into.target_waited_ns += from.target_waited_ns;
+            into.target_waits.add(&from.target_waits);
+            into.target_waiter = std::mem::take(&mut into.target_waiter).max(from.target_waiter.clone());
+        }
+    }
+
     fn add_core(&mut self, core: &CoreHealth) {
         match self.cores.iter_mut().find(|known| known.core == core.core) {
             Some(known) => {
@@ -291,6 +300,26 @@ fn least(known: Option<u64>, new: Option<u64>) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn waits_that_end_after_the_load_are_added_alone() {
+        let second = |waited, ran| HealthSample {
+            span_ns: 1_000,
+            threads: vec![ThreadHealth {
+                span_ns: 1_000,
+                target_waited_ns: waited,
+                target_ran_ns: ran,
+                ..ThreadHealth::default()
+            }],
+            ..HealthSample::default()
+        };
+        let mut summary = HealthSummary::default();
+        summary.add(&second(100, 10), true);
+        summary.add(&second(700, 900), false);
+        summary.add_late_waits(&second(700, 900));
+        let thread = &summary.threads[0];
+        assert_eq!((thread.target_waited_ns, thread.target_ran_ns, thread.span_ns), (800, 10, 1_000));
+    }
 
     #[test]
     fn quiet_intervals_do_not_dilute_the_shares() {

@@ -60,6 +60,8 @@ pub struct Probe {
     throttled: (u64, u64),
     /// What was around each thread that could not be read at the last sample.
     carried: Vec<Around>,
+    /// What this program ran on the CPU of each thread for which a wait may not have been told yet.
+    untold: Vec<u64>,
 }
 
 /// What else the machine did while a thread ran, most of it on the thread's CPU.
@@ -147,6 +149,7 @@ impl Probe {
             waiters: Waiters::new(root, peers),
             throttled: (0, 0),
             carried: Vec::new(),
+            untold: Vec::new(),
         };
         probe.cores = probe.read_cores();
         probe.net = probe.read_net();
@@ -253,17 +256,22 @@ impl Probe {
             }
         }
         let ours: Vec<u64> = gained.iter().map(|thread| cpu_on(&gained, thread.core)).collect();
+        self.untold.resize(seen.len(), 0);
         let all_ours_ns = gained.iter().map(|thread| thread.cpu_ns).sum();
         for (index, (thread, around)) in gained.iter_mut().zip(around).enumerate() {
             // A thread that began late or ended early has only its part in what its CPU did meanwhile.
             let its_part = |ns| scaled(ns, thread.span_ns, around.span_ns);
             let ours_ns = ours[index];
+            // A wait is told when it has ended and somebody looks: it may be of the interval before, or of all
+            // those in which nobody has looked.
+            let blamable_ns = ours_ns + self.untold[index];
+            self.untold[index] = if self.waiters.is_awaited() { blamable_ns } else { ours_ns };
             let others_ns = around.busy_ns.saturating_sub(ours_ns);
             (thread.others_ns, thread.stolen_ns) = (its_part(others_ns), its_part(around.stolen_ns));
             let is_pinned = self.threads[index].is_some_and(|reading| reading.times.is_pinned);
             let unseen_ns = around.unseen_there(thread, is_pinned, cores.len(), all_ours_ns);
             thread.target_unseen_ns = unseen_ns.min(ours_ns);
-            blame(thread, &around.waited, ours_ns);
+            blame(thread, &around.waited, blamable_ns);
         }
         gained
     }

@@ -356,7 +356,8 @@ fn a_process_that_is_not_the_targets_and_waits_leaves_the_figures_as_they_are() 
     let _alone = alone();
     need_root();
     need("taskset");
-    let target = Target::start("--no-truth --workers 1 --cpus 1 --delay 2ms");
+    // All of its threads, not only those that serve.
+    let target = Target::start_through(&["taskset", "-c", "1"], "--no-truth --workers 1 --delay 2ms");
     let noise = ["nice", "-n", "19", "taskset", "-c", "0", "sh", "-c", "while :; do :; done"];
     let _noise = Process::start(&noise.map(str::to_owned), |_| ());
     let load = "--rate 5000 --duration 2s --threads 1 --cpus 0 --spin always";
