@@ -259,6 +259,7 @@ mod tests {
             parallel: None,
             sinks: None,
             weighed: None,
+            own_tcp: false,
             frames: Some(frames),
         }
     }
