@@ -112,7 +112,8 @@ const CLOSED_ALONE: [Id; 2] = [Id::Pauses, Id::Runqueue];
 /// What a load of requests may be judged by.
 fn of_requests() -> impl Iterator<Item = Id> {
     let elsewhere = [Section::Frames, Section::NoJudgement];
-    Id::ALL.iter().copied().filter(move |id| !elsewhere.contains(&id.about().section))
+    let all = Id::ALL.iter().copied().filter(|id| !own_tcp::IDS.contains(id));
+    all.filter(move |id| !elsewhere.contains(&id.about().section))
 }
 
 fn of_open_loops() -> Vec<Id> {
