@@ -220,6 +220,23 @@ mod tests {
     }
 
     #[test]
+    fn a_tcp_of_our_own_has_ports_of_its_own_and_no_sockets() {
+        let demand = demand(
+            "url = \"http://198.18.0.2/\"\n[load]\nparallel = 200000\n\
+             [connection]\nvia = \"packet:eth1,ip=198.18.0.10-12/24\"\n",
+        );
+        // Three addresses with 64 512 ports each.
+        assert_eq!(demand.requests.as_ref().and_then(|requests| requests.own_ports), Some(193_536));
+        assert_eq!(demand.threads, Some(1));
+        // What the kernel has of either says nothing.
+        let supply = crate::Supply { ports: Some(10), descriptors: Some(10), ..crate::Supply::default() };
+        let forecast = crate::Forecast::of(&demand, Err(&profile::Refused::None), &supply);
+        let ports = forecast.figure("ports").expect("it has ports");
+        assert_eq!((ports.outlook, ports.has), (crate::Outlook::Invalid, Some(193_536.0)));
+        assert!(forecast.figure("descriptors").is_none());
+    }
+
+    #[test]
     fn a_ramp_that_is_cut_off_does_not_reach_its_top() {
         let of = |count| Rate::per_second(count).unwrap();
         // 100 + (500 − 100) · 10 s / 40 s = 200.

@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn frames_that_find_too_many_before_them_are_given_up() {
         let (mut outgoing, mut figures) = (Outgoing::new(), Figures::default());
-        let many = MOST / 1_514 + 3;
+        let many = MOST / 1_504 + 3;
         (0..many).for_each(|_| push(&mut outgoing, &mut figures, &[1; 1_504]));
         assert!(figures.unsent > 0);
         outgoing.drop_all(&mut figures);

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// What nothing else is judged by.
+pub(super) const IDS: [Id; 2] = [Id::TcpRetransmitted, Id::TcpUnsent];
+
 /// Of 10 000 requests; only one of its criteria fails.
 fn fails(id: Id, word: Word, advice: &str, spoil: impl Fn(&mut EngineCounters)) {
     let (mut totals, health, mut conditions) = good();
