@@ -91,6 +91,7 @@ module host_reports
   // The header.
   logic [15:0] own_q;  // the number of the next report
   logic [15:0] number_q, length_q, detail_q;
+  logic [31:0] small_q;  // the value of a report that has no other
   logic [7:0] body_q;  // remaining beats of the body
   logic body_last_q;   // as of the previous cycle; beats are at least two cycles apart
 
@@ -127,7 +128,6 @@ module host_reports
   // The report.
   wire is_value = state_q == PutSmall || state_q == PutTotal || state_q == PutNow || state_q == PutStamp;
   wire has_body = tell_q == TellDeparted || tell_q == TellReceived;
-  wire [31:0] left_out = tell_q == TellDeparted ? departures_i.left_out : '0;
   // Words from a memory may come a cycle later.
   wire there = state_q == PutDeparted ? departed_valid_i : !puts_received || received_valid_i;
   wire sent = payload_ready_i && there;
@@ -141,8 +141,7 @@ module host_reports
       default: kind = Error;
     endcase
     unique case (state_q)
-      // The departures that are not reported, or the state of the wire's link.
-      PutSmall: message_o.payload.data = {32'b0, left_out | 32'(tell_q == TellWire && wire_told_q)};
+      PutSmall: message_o.payload.data = {32'b0, small_q};
       PutTotal: message_o.payload.data = {16'b0, total_q};
       PutNow: message_o.payload.data = now_i;
       PutDeparted: message_o.payload.data = departed_i;
@@ -169,6 +168,9 @@ module host_reports
         own_q    <= own_q + 1'b1;
         detail_q <= '0;
         length_q <= '0;
+        // The departures that are not reported, or the state of the wire's link.
+        small_q  <= tell_q == TellDeparted ? departures_i.left_out : '0;
+        if (tell_q == TellWire) small_q[0] <= wire_q;
         state_q  <= PutSmall;
         unique case (tell_q)
           TellSilent: detail_q <= {12'b0, Silent};

@@ -199,38 +199,19 @@ module host_requests
       endcase
   end
 
-  // The value of an error. It is known three cycles after Act began; choosing the error and its value in one
-  // cycle would be a long path.
-  typedef enum logic [2:0] {
-    SaysLength,
-    SaysVersion,
-    SaysKind,
-    SaysPlace,
-    SaysTime,
-    SaysState
-  } says_e;
-  says_e says_q;
-  logic [15:0] said, said_q;
+  // The value of an error. It is known three cycles after Act began. Its sources are registers, all but one of
+  // which are 0, as a flip-flop's reset costs less than selecting the source.
+  logic [15:0] says_length_q, says_place_q, says_time_q, says_state_q, said_q;
+  logic [7:0] says_version_q, says_kind_q;
   logic acted1_q, acted_q;
   always_ff @(posedge clk_i) begin
-    unique case (why_q)
-      WrongVersion: says_q <= SaysVersion;
-      WrongKind: says_q <= SaysKind;
-      WrongPlace: says_q <= SaysPlace;
-      WrongTime: says_q <= SaysTime;
-      WrongState: says_q <= SaysState;
-      default: says_q <= SaysLength;
-    endcase
-  end
-  always_comb begin
-    unique case (says_q)
-      SaysVersion: said = {8'b0, version_q};
-      SaysKind: said = {8'b0, kind_q};
-      SaysPlace: said = detail_q[31:16];
-      SaysTime: said = value_q[63:48];
-      SaysState: said = value_q[15:0];
-      default: said = length_q;
-    endcase
+    says_version_q <= why_q == WrongVersion ? version_q : '0;
+    says_kind_q    <= why_q == WrongKind ? kind_q : '0;
+    says_length_q  <= why_q == WrongLength ? length_q : '0;
+    says_place_q   <= why_q == WrongPlace ? detail_q[31:16] : '0;
+    says_time_q    <= why_q == WrongTime ? value_q[63:48] : '0;
+    says_state_q   <= why_q == WrongState ? value_q[15:0] : '0;
+    said_q <= says_length_q | says_place_q | says_time_q | says_state_q | {8'b0, says_version_q | says_kind_q};
   end
 
   wire wrong = state_q == Act && !right_q && acted_q;
@@ -454,7 +435,6 @@ module host_requests
     is_frame_q <= kind_q == Frame;
     is_mark_q  <= kind_q == Mark;
     mine_q     <= own_parts_q == '1 || all_parts_q == '1;
-    said_q     <= said;
     acted1_q   <= state_q == Act;
     acted_q    <= acted1_q && state_q == Act;
     outside_q  <= outside;
