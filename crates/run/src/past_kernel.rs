@@ -65,8 +65,8 @@ fn notes(account: &Account) -> Vec<String> {
     if station.merged > 0 {
         notes.push(format!(
             "{} were longer than the MTU, because a host on the way merged segments (GRO, TSO): fewer, larger \
-             segments arrived than on a wire; `ethtool -K INTERFACE gro off tso off gso off` at both ends prevents \
-             it",
+             segments arrived than on a wire; `ethtool -K INTERFACE gro off tso off gso off` at both ends \
+             prevents it",
             report::counted(station.merged, "received frame")
         ));
     }

@@ -27,8 +27,8 @@ pub(super) fn retransmitted(totals: &RunTotals) -> Criterion {
     Criterion::new(CriterionId::TcpRetransmitted, value, 0.001).advise(|| {
         format!(
             "{again} segments to the target were lost or came late and were sent again, 200 ms or more later \
-             each, which is part of its latency: find out where frames are lost (port counters in result.json, the \
-             target's interface), and compare with a run without --via"
+             each, which is part of its latency: find out where frames are lost (port counters in result.json, \
+             the target's interface), and compare with a run without --via"
         )
     })
 }
@@ -41,8 +41,8 @@ pub(super) fn unsent(totals: &RunTotals) -> Criterion {
         .advise(|| {
             format!(
                 "the port did not send {unsent} of {all} frames, so that requests were lost before they left \
-                 this machine: give the port more room (slots=), lower --parallel or --rate, or use another kind \
-                 of port"
+                 this machine: give the port more room (slots=), lower --parallel or --rate, or use another \
+                 kind of port"
             )
         })
 }
