@@ -19,7 +19,12 @@ pub struct Wire {
 impl Wire {
     /// `serve` has the connection to itself; when it returns, the connection is closed.
     pub fn start(serve: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        Self::on("127.0.0.1", serve)
+    }
+
+    /// The same on another address.
+    pub fn on(address: &str, serve: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind((address, 0)).expect("a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
         let (stop, accepted) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let first = Arc::new(std::sync::Mutex::new(None));

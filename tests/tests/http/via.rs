@@ -6,6 +6,7 @@
 //! | `loss` | does everything arrive, once and whole, on a link that loses, doubles, swaps and breaks frames? |
 //! | `endings` | is each ending told by its cause, and does nothing stay behind? |
 //! | `hardship` | what if the server stops, forgets, refuses or takes long? |
+//! | `paths` | do the general and the fast path mean the same? |
 //! | `truth` | is the latency the same as by the kernel's sockets? |
 //!
 //! ```text
@@ -16,6 +17,7 @@
 mod endings;
 mod hardship;
 mod loss;
+mod paths;
 mod same;
 mod truth;
 
