@@ -128,9 +128,9 @@ fn judge(ground: &Ground, capture: Capture) {
     assert!(kernel("Tcp", "RetransSegs") > 0);
     // Broken frames were seen and dropped by the kernel.
     assert!(kernel("Tcp", "InCsumErrors") + kernel("Ip", "InHdrErrors") > 0);
-    // Nothing of ours contradicted what was said before: no SYN in the midst, no connection given up. (Frames
-    // that were held back have old timestamps, and are counted as such.)
-    for name in ["PAWSActive", "TCPSYNChallenge", "TCPAbortOnMemory", "TCPAbortOnTimeout"] {
+    // Nothing of ours contradicted what was said before, and no connection was given up. (Frames that were held
+    // back have old timestamps, and a SYN that the link doubled may come late: both are counted as such.)
+    for name in ["PAWSActive", "TCPAbortOnMemory", "TCPAbortOnTimeout"] {
         assert_eq!(kernel("TcpExt", name), 0, "{name}");
     }
     let wire = capture.finish();
