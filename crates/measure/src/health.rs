@@ -269,7 +269,8 @@ impl HealthSummary {
         self.throttled_ns += sample.throttled_ns;
     }
 
-    /// Adds waits of the target's that ended in the interval after the last departure, and were for the CPU before.
+    /// Adds waits of the target's that ended in the interval after the last departure, and were for the CPU
+    /// before.
     pub fn add_late_waits(&mut self, sample: &HealthSample) {
         for (into, from) in self.threads.iter_mut().zip(&sample.threads) {
             into.target_waited_ns += from.target_waited_ns;

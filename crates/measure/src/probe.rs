@@ -358,9 +358,9 @@ fn cpu_on(threads: &[ThreadHealth], core: u32) -> u64 {
     threads.iter().filter(|thread| thread.core == core).map(|thread| thread.cpu_ns).sum()
 }
 
-/// What the target's threads waited for other programs, by the larger of two bounds for each CPU: no longer than
-/// others had it, by the kernel's ticks, which are coarse; and what is left of it when all is taken off that they
-/// can have waited for tare, for each other, for the network's part and for the hypervisor.
+/// What the target's threads waited for other programs, by the larger of two bounds for each CPU: no longer
+/// than others had it, by the kernel's ticks, which are coarse; and what is left of it when all is taken off
+/// that they can have waited for tare, for each other, for the network's part and for the hypervisor.
 fn crowded(waited: &[Waited], cores: &[CoreHealth], threads: &[ThreadHealth]) -> u64 {
     let of_core = |waited: &Waited| {
         let core = cores.iter().find(|core| core.core == waited.core)?;

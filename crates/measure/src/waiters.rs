@@ -9,8 +9,9 @@
 //! A thread that spins, at a high priority above all, may never wait for its CPU, and yet keep a target on the
 //! same machine from it: the responses are late, and nothing of the generator's own shows it. So every look
 //! reads how long each thread of the machine was ready but did not run, and adds it to the CPU that it ran on
-//! last. It belongs to the target if its process has a socket that connections end at, if the target is connected
-//! to it or has started it, or if it is the kernel's for the network. In a container, and where others' processes are hidden, not all can be seen, which is told.
+//! last. It belongs to the target if its process has a socket that connections end at, if the target is
+//! connected to it or has started it, or if it is the kernel's for the network. In a container, and where
+//! others' processes are hidden, not all can be seen, which is told.
 //!
 //! Sums over a second do not tell two thousand waits of 25 us, which do no harm (to be woken on another CPU
 //! takes longer), from a dozen of 4 ms, which are the slowest responses of the run. So a target's threads are
@@ -36,10 +37,11 @@ use clock::Stopwatch;
 
 /// How long a sample waits for a look. What comes later is in the next.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// There is none after the last. On a crowded machine, where it matters most, the thread that looks waits itself.
+/// There is none after the last. On a crowded machine, where it matters most, the thread that looks waits
+/// itself.
 const LAST_PATIENCE: Duration = Duration::from_secs(5);
-/// The niceness of the thread that looks: it must not take what it measures, and at 19 it would itself not get a CPU
-/// that a compiler fills.
+/// The niceness of the thread that looks: it must not take what it measures, and at 19 it would itself not get
+/// a CPU that a compiler fills.
 const NICE: i8 = 10;
 
 /// What threads that are not the generator's did on one CPU between two looks, each sum over all of them.

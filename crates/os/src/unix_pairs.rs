@@ -1,6 +1,7 @@
 //! Which Unix sockets of this network namespace are connected to which, by sock_diag(7) (linux/unix_diag.h).
 //!
-//! `/proc/net/unix` has the sockets, but not the other end of each. The kernel tells it in answer to one datagram:
+//! `/proc/net/unix` has the sockets, but not the other end of each. The kernel tells it in answer to one
+//! datagram:
 //!
 //! ```text
 //!   request   nlmsghdr 16 | family 1 protocol 1 pad 2 states 4 inode 4 show 4 cookie 8

@@ -1,5 +1,4 @@
-//! The summary in the terminal: what was asked, what came of it, how late the generator was, and last the
-//! verdict.
+//! The summary in the terminal: what was asked, what came of it, how late the generator was, the verdict.
 //!
 //! What the target took (net) stands first, then what the generator took (tare), then both together (gross). At
 //! most 100 columns.

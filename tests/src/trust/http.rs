@@ -423,8 +423,8 @@ fn faked_clock(mode: Mode) -> Scene {
     })
 }
 
-/// A target of an ordinary priority that responds at once, and others on its CPU. The truth is what it does without
-/// them.
+/// A target of an ordinary priority that responds at once, and others on its CPU. The truth is what it does
+/// without them.
 fn crowded(mode: Mode, crowd: Crowd) -> Result<Scene, String> {
     let shape = if mode.open { USUAL.open } else { "--parallel 1" };
     let alone = || {

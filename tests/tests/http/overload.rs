@@ -258,8 +258,8 @@ fn processes_that_nobody_waits_for_beside_the_generator_are_in_no_valid_run() {
 /// Runs of which one must be as bad as it can be.
 const TRIES: usize = 3;
 
-/// A server on CPU 1 that hands each request on to another process, on CPU 0, over TCP or a Unix socket. That works for
-/// 100 us.
+/// A server on CPU 1 that hands each request on to another process, on CPU 0, over TCP or a Unix socket. That
+/// works for 100 us.
 const CHAIN: &str = r#"
 import os, socket, sys, threading, time
 
@@ -311,8 +311,8 @@ behind.close()
 serve(listener, hand_on, 1)
 "#;
 
-/// Who does the work waits for the generator's CPU, and is not who is asked: INVALID, as the figures are many times
-/// what they would be.
+/// Who does the work waits for the generator's CPU, and is not who is asked: INVALID, as the figures are many
+/// times what they would be.
 #[track_caller]
 fn a_process_behind_the_target(way: &str) {
     let _alone = alone();

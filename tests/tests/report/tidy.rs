@@ -61,7 +61,7 @@ const NEVER: [(&str, &[&str]); 8] = [
 ];
 
 /// Lines that are wider; most are comments. They may only become fewer.
-const WIDE: usize = 152;
+const WIDE: usize = 149;
 
 /// Files of more than [`LENGTH`] lines, and the most that each may have. They may only shrink.
 const LONG: [(&str, usize); 17] = [

@@ -215,8 +215,7 @@ pub struct ConnectionArgs {
     /// packet:eth1,ip=198.18.0.10-25/24[,gw=198.18.0.1][,vlan=7][,mac=…][,mtu=…]
     #[arg(long, value_name = "PORT,ip=ADDRESSES")]
     pub via: Option<String>,
-    /// With --via, how requests go: fast for plans whose requests never change, general for all; auto chooses
-    /// [default: auto]
+    /// With --via: fast (plans whose requests never change), general (all), or auto [default: auto]
     #[arg(long, value_name = "PATH")]
     pub via_path: Option<String>,
     /// Leave Nagle's algorithm on (do not set TCP_NODELAY)

@@ -19,8 +19,8 @@ const BUSY: f64 = 0.90;
 /// A thread that waits for its CPU for more than this share of the time is crowded.
 const CROWDED: f64 = 0.05;
 
-/// A target that waits for a thread's CPU for more than this share of the time makes about half as many responses
-/// late (a long wait counts with the brief ones around it), and so moves the 99th percentile.
+/// A target that waits for a thread's CPU for more than this share of the time makes about half as many
+/// responses late (a long wait counts with the brief ones around it), and so moves the 99th percentile.
 const HELD_UP: f64 = 0.02;
 
 /// A thread that sleeps gets a CPU on which others work so late, in an open loop: the scheduler's slices and
@@ -240,8 +240,8 @@ impl<'a> Machine<'a> {
         Some(criterion.advise(|| self.waited("the target", index, share, &thread.target_waiter.1)))
     }
 
-    /// The same for each response: where requests come in bursts, a target that waits for a hundredth of the run
-    /// may wait in all of them; and a few long waits are the slowest responses.
+    /// The same for each response: where requests come in bursts, a target that waits for a hundredth of the
+    /// run may wait in all of them; and a few long waits are the slowest responses.
     pub fn target_delayed(&self, totals: &RunTotals) -> Option<Criterion> {
         let (index, share) = self.worst(ThreadHealth::target_waited_share)?;
         // Then `target.waited` says so.
@@ -270,7 +270,8 @@ impl<'a> Machine<'a> {
         }))
     }
 
-    /// Threads of the target that nobody saw wait: what they ran on a thread's CPU is known, or at least bounded.
+    /// Threads of the target that nobody saw wait: what they ran on a thread's CPU is known, or at least
+    /// bounded.
     fn target_unseen(&self) -> Option<Criterion> {
         let (index, share) = self.worst(ThreadHealth::target_unseen_share)?;
         Some(Criterion::new(CriterionId::TargetUnseen, share, UNSEEN).advise(|| {
@@ -290,8 +291,8 @@ impl<'a> Machine<'a> {
         }))
     }
 
-    /// Others wait for it. It is INVALID where they may be the target's, had to wait for longer than they ran, and
-    /// waited for long enough to be half of a percentile that is printed.
+    /// Others wait for it. It is INVALID where they may be the target's, had to wait for longer than they ran,
+    /// and waited for long enough to be half of a percentile that is printed.
     fn others_waited(&self, totals: &RunTotals) -> Option<Criterion> {
         if self.health.is_blind {
             return self.unseen();

@@ -1,5 +1,5 @@
-//! Who works for the target: processes that it is connected to, such as the servers behind a proxy, and a database
-//! behind those.
+//! Who works for the target: processes that it is connected to, such as the servers behind a proxy, and a
+//! database behind those.
 //!
 //! ```text
 //!   tare ──► target ──► server ──► database        found one after the other: what is found is the target's
@@ -144,7 +144,8 @@ mod tests {
         let proc = tempfile::tempdir().unwrap();
         let at = |port: &str| format!("{LOCAL}:{port}");
         let here = table(&[
-            // The target (7) listens on 80, was connected to by a client (5), and has opened a connection to 90.
+            // The target (7) listens on 80, was connected to by a client (5), and has opened a connection to
+            // 90.
             (&at("0050"), "00000000:0000", "0A", 70),
             (&at("0050"), &at("A001"), "01", 71),
             (&at("A001"), &at("0050"), "01", 50),

@@ -3,8 +3,8 @@
 //!
 //! A server with a thread, or a process, for each connection may starve behind the generator, and not one of
 //! its threads is there long enough to be read. What they waited dies with them. What they ran does not: the
-//! totals of their process, and of the parent that waited for it, have it. Only where a parent ignores its children
-//! (SIGCHLD) is it lost: then all that others ran may have been theirs.
+//! totals of their process, and of the parent that waited for it, have it. Only where a parent ignores its
+//! children (SIGCHLD) is it lost: then all that others ran may have been theirs.
 
 use crate::procfs;
 use std::collections::{BTreeSet, HashMap};
@@ -27,7 +27,8 @@ pub(super) struct Unseen {
     /// Time of threads that were read.
     read_ns: u64,
     told_ns: u64,
-    /// A process ignores what becomes of its children: what had been started on this machine when that was seen.
+    /// A process ignores what becomes of its children: what had been started on this machine when that was
+    /// seen.
     ignored_at: Option<u64>,
     started: u64,
     /// CPUs that a thread of the target's could ever use; `None` when that could not be read of one.

@@ -81,8 +81,8 @@ mod tests {
         (0..10).for_each(|_| waits.record(3_000_000, 1));
         waits.record(100_000, 7);
         assert_eq!(waits.total_ns(), 30_100_000);
-        // One a second: each delays the request that woke the target. At 1 000 a second two more that come within
-        // the last 2 ms of it by more than 1 ms.
+        // One a second: each delays the request that woke the target. At 1 000 a second two more that come
+        // within the last 2 ms of it by more than 1 ms.
         assert!((waits.delayed(1e6, 1e-9) - 10.0).abs() < 0.1);
         assert!((waits.delayed(1e6, 1e-6) - 30.0).abs() < 0.1);
         assert!((waits.delayed(50_000.0, 1e-9) - 11.0).abs() < 0.1);

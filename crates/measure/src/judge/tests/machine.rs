@@ -276,8 +276,8 @@ fn the_machine_under_the_generator() {
     alone(Id::OthersWaited, Word::Degraded, "perhaps for the target", |_, h, _| {
         h.threads[0].others_waited_ns = 2_600_000_000;
     });
-    // 10 000 responses of 1 ms. Of those that wait it is known that they do not work for the target, or it is not;
-    // they waited for longer than they ran, or not; for long enough to be half of a percentile, or not.
+    // 10 000 responses of 1 ms. Of those that wait it is known that they do not work for the target, or it is
+    // not; they waited for longer than they ran, or not; for long enough to be half of a percentile, or not.
     for (word, unknown_ms, ran_ms, latency_ns) in [
         (Word::Invalid, 2_600, 2_500, 1_000_000),
         (Word::Degraded, 2_400, 2_300, 1_000_000),
@@ -319,8 +319,8 @@ fn the_machine_under_the_generator() {
 
 /// Waits that are less than 2 % of the time, and more than a percentile bears.
 fn delays() {
-    // 10 000 responses of 1 ms in 10 s: p99 of them bears 100 us for 101. A wait of w delays 1 + (w − 100 us) per ms of
-    // them for longer than that.
+    // 10 000 responses of 1 ms in 10 s: p99 of them bears 100 us for 101. A wait of w delays 1 + (w − 100 us)
+    // per ms of them for longer than that.
     let waits = |count: u64, us: u64| {
         let mut waits = Waits::default();
         (0..count).for_each(|_| waits.record(us * 1_000, 1));
