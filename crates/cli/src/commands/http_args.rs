@@ -215,7 +215,7 @@ pub struct ConnectionArgs {
     /// packet:eth1,ip=198.18.0.10-25/24[,gw=198.18.0.1][,vlan=7][,mac=…][,mtu=…]
     #[arg(long, value_name = "PORT,ip=ADDRESSES")]
     pub via: Option<String>,
-    /// With --via: fast (plans whose requests never change), general (all), or auto [default: auto]
+    /// With --via: general, or fast for many connections if requests never change [default: auto, general]
     #[arg(long, value_name = "PATH")]
     pub via_path: Option<String>,
     /// Leave Nagle's algorithm on (do not set TCP_NODELAY)
