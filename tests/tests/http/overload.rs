@@ -25,8 +25,14 @@ fn most_per_thread(url: &str) -> u64 {
 #[track_caller]
 fn names_the_generator(run: &Run) {
     // The last: it takes the CPU that the target needs, so that it limits the run by way of the target.
-    const GENERATOR: [&str; 6] =
-        ["departures.made", "cpu.thread", "lateness.p50", "lateness.p99", "missed.generator", "target.waited"];
+    const GENERATOR: [&str; 6] = [
+        "departures.made",
+        "cpu.thread",
+        "lateness.p50",
+        "lateness.p99",
+        "missed.generator",
+        "target.waited",
+    ];
     assert_eq!(run.word(), "INVALID", "{run}");
     let grave: Vec<_> = run.failing().into_iter().filter(|c| c.severity == "INVALID").collect();
     assert!(!grave.is_empty(), "{run}");
