@@ -121,12 +121,17 @@ fn a_target_that_waits_for_other_programs_is_in_no_valid_run() {
     let crowded = Tare::http(&load).run();
     let told = crowded.criterion("target.crowded");
     assert_eq!((told.holds, told.severity.as_str()), (false, "DEGRADED"), "{crowded}");
-    // Ordinary requests as well, of which the target has time for each.
+    // Ordinary requests as well, of which the target has time for each, if the kernel does not let it run at
+    // once.
     let load_at_ease = format!("--rate 400 --threads 1 --cpus 1 --duration 2s {}", target.url());
     let at_ease = Tare::http(&load_at_ease).run();
-    assert!(!at_ease.criterion("target.crowded").holds && at_ease.word() != "VALID", "{at_ease}");
     // What it advises helps.
     drop(noise);
+    let quiet = Tare::http(&load_at_ease).run();
+    let worse = |name: &str| at_ease.int(name) > 2 * quiet.int(name) + 200_000;
+    if worse("net_ns.p50") || worse("net_ns.p90") || worse("net_ns.p99") {
+        assert_ne!(at_ease.word(), "VALID", "{at_ease}\n{quiet}");
+    }
     let calm = Tare::http(&load).run();
     assert!(calm.criterion("target.crowded").value < told.value / 2.0, "{calm}\n{crowded}");
 }

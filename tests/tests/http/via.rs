@@ -69,14 +69,23 @@ impl Ground {
         self.by_kernel(&format!("--via {port}:gen0,{own} {load}"))
     }
 
-    /// Connections that the server's kernel has, but for those that wait out their time.
+    /// Connections that the server's kernel has, but for those that wait out their time. The last segments may
+    /// still be in a queue of its: they get a moment.
     fn connections(&self) -> Vec<String> {
-        let text = run_in(self.sink(), "cat /proc/net/tcp /proc/net/tcp6");
         let is_open = |line: &&str| {
             // 06: TIME_WAIT, 0A: LISTEN.
             line.split_whitespace().nth(3).is_some_and(|state| !["06", "0A", "st"].contains(&state))
         };
-        text.lines().filter(is_open).map(str::to_owned).collect()
+        let mut open = Vec::new();
+        for _ in 0..50 {
+            let text = run_in(self.sink(), "cat /proc/net/tcp /proc/net/tcp6");
+            open = text.lines().filter(is_open).map(str::to_owned).collect();
+            if open.is_empty() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        open
     }
 
     /// A counter of the server's kernel: `Tcp RetransSegs`, `TcpExt TCPSynRetrans`.
