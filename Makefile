@@ -28,7 +28,7 @@ FUZZ_SECONDS := 20
 SOAK_SECONDS := 3600
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-trust bench-fpga fuzz soak mutants gallery formal sim timing-diagram synth module-sim module-test gates module-speed bitstream stamps man completions install small deb deb-test clean need-build need-test
+.PHONY: help demo test run build lint lint-hdl bench bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-trust bench-sessions bench-fpga fuzz soak mutants gallery formal sim timing-diagram synth module-sim module-test gates module-speed bitstream stamps man completions install small deb deb-test clean need-build need-test
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,7 +58,7 @@ lint-hdl: ## lints of the hardware modules alone
 	@scripts/hdl_tools.sh
 	@scripts/hdl_lint.sh
 
-bench: bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-trust ## all benchmarks
+bench: bench-http bench-report bench-samples bench-live bench-packet bench-predict bench-trust bench-sessions ## all benchmarks
 
 bench-http: need-build ## tare http beside wrk, h2load, oha, httperf: a table, and target/bench-http.json
 	cargo build --release -p tare -p tare-benches
@@ -81,6 +81,11 @@ bench-predict: need-build ## weighs this machine, then sets forecasts beside wha
 	@scripts/need.sh ip=iproute2 setpriv=util-linux
 	cargo build --release -p tare -p tare-benches
 	$(TARGET)/release/bench-predict $(BENCH_ARGS)
+
+bench-sessions: need-build ## tare http --via beside wrk and the kernel's sockets, nginx over veth: two minutes, root
+	@scripts/need.sh ip=iproute2 nginx=nginx-light wrk=wrk taskset=util-linux
+	cargo build --release -p tare -p tare-benches
+	$(TARGET)/release/bench-sessions $(BENCH_ARGS)
 
 bench-trust: need-build ## 100 clean runs and more that something tries to spoil, beside the truth: twenty minutes, root; BENCH_ARGS='--quick'
 	@scripts/need.sh ip=iproute2 setpriv=util-linux tcpdump=tcpdump

@@ -3,10 +3,11 @@
 use port::Frame;
 use station::{Outbox, Quoted, Route, Segment, Station, Taken, What};
 use std::net::{IpAddr, SocketAddr};
-use tcp::{Arrived, Event, Millis, Notice, Pair, Path, Record, Secret, Time, isn, step};
+use tcp::{Arrived, Event, Millis, Notice, Pair, Path, Record, Time, step};
 use units::Instant;
 
 use crate::figures::Figures;
+use crate::lives::Lives;
 use crate::outgoing::Outgoing;
 use crate::peers::Peers;
 use crate::sessions::{Began, Inward, Nobody, OpenError, Owner};
@@ -28,8 +29,7 @@ pub(crate) struct Core {
     pub touched: Vec<Id>,
     pub outgoing: Outgoing,
     pub figures: Figures,
-    pub secret: Secret,
-    pub stamp_offset: u32,
+    pub lives: Lives,
     /// The source that the next session of each family leaves from.
     pub turns: [usize; 2],
     /// When the station wants to be asked again.
@@ -68,7 +68,7 @@ impl Core {
         };
         let mtu = self.station.mtu() as u16;
         let path = || Path {
-            stamp_offset: self.stamp_offset,
+            stamp_offset: self.lives.stamp_offset,
             burst: BURST,
             ..if to.is_ipv4() { Path::v4(mtu) } else { Path::v6(mtu) }
         };
@@ -129,7 +129,7 @@ impl Core {
         side.stage = Stage::Live;
         let to = self.peers.get(side.peer).to;
         let local = (self.table.address(id.source()), id.port());
-        let isn = isn(&self.secret, &Pair { local, remote: (to.ip(), to.port()) }, time(now));
+        let isn = self.lives.isn(&Pair { local, remote: (to.ip(), to.port()) }, now);
         self.figures.opened += 1;
         self.act(id, Event::Open { isn, patience_ms: 0 }, &Inward::default(), now, owner);
     }

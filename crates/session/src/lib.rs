@@ -18,6 +18,7 @@
 mod account;
 mod figures;
 mod inner;
+mod lives;
 mod outgoing;
 mod peers;
 mod sessions;

@@ -4,12 +4,13 @@ use port::{For, Host, Port, PortError, Stamp, Wish};
 use station::{Family, Link, Outbox, Probing, Route, Station, StationError, Unreachable, Via};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
-use tcp::{Event, Millis, Notice, Payload, Record, Secret};
+use tcp::{Event, Millis, Notice, Payload, Record};
 use units::{Instant, Picos};
 
 use crate::account::{Account, Place};
 use crate::figures::Figures;
 use crate::inner::{Core, time};
+use crate::lives::Lives;
 use crate::outgoing::Outgoing;
 use crate::peers::Peers;
 use crate::table::{Id, Stage, Table};
@@ -142,8 +143,7 @@ impl Sessions {
             touched: Vec::new(),
             outgoing: Outgoing::new(),
             figures: Figures::default(),
-            secret: Secret::new([fastrand::u64(..), fastrand::u64(..)]),
-            stamp_offset: fastrand::u32(..),
+            lives: Lives::new(now),
             turns: [0; 2],
             station_wakes: now,
         };

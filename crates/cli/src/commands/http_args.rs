@@ -215,7 +215,7 @@ pub struct ConnectionArgs {
     /// packet:eth1,ip=198.18.0.10-25/24[,gw=198.18.0.1][,vlan=7][,mac=…][,mtu=…]
     #[arg(long, value_name = "PORT,ip=ADDRESSES")]
     pub via: Option<String>,
-    /// With --via: general, or fast for many connections if requests never change [default: auto, general]
+    /// With --via: general, or fast, for requests that never change [default: auto, fast where it can]
     #[arg(long, value_name = "PATH")]
     pub via_path: Option<String>,
     /// Leave Nagle's algorithm on (do not set TCP_NODELAY)
