@@ -9,9 +9,9 @@
 //! ```
 //!
 //! Each round has one run of every kind, so that a machine that becomes slower does so for all. Printed are
-//! medians over rounds: requests a second, and the generator's own CPU seconds for a million requests, each also
-//! as a multiple of wrk's. The kernel does much of the target's work where the generator sends (veth has no wire
-//! between them), and that counts as the generator's; the last column leaves the kernel out.
+//! medians over rounds: requests a second, and the generator's own CPU seconds for a million requests, each
+//! also as a multiple of wrk's. The kernel does much of the target's work where the generator sends (veth has
+//! no wire between them), and that counts as the generator's; the last column leaves the kernel out.
 
 use anyhow::{Context, Result, bail, ensure};
 use bed::{Namespace, Topology};

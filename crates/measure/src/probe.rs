@@ -251,8 +251,8 @@ impl Probe {
             if thread.span_ns > 0 {
                 around.add(std::mem::take(carried));
             } else if self.threads[index].is_some() || seen[index].born.is_some() {
-                // It has just ended, perhaps before it was read once: its times come with the next sample, and so
-                // does what was around it.
+                // It has just ended, perhaps before it was read once: its times come with the next sample,
+                // and so does what was around it.
                 carried.add(std::mem::take(around));
             }
         }

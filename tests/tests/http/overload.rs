@@ -122,8 +122,8 @@ fn a_target_that_waits_for_other_programs_is_in_no_valid_run() {
         let crowded = Tare::http(&load).run();
         let told = crowded.criterion("target.crowded");
         assert_eq!((told.holds, told.severity.as_str()), (false, "DEGRADED"), "{crowded}");
-        // Ordinary requests as well, of which the target has time for each, if the kernel does not let it run at
-        // once.
+        // Ordinary requests as well, of which the target has time for each, if the kernel does not let it run
+        // at once.
         let load_at_ease = format!("--rate 400 --threads 1 --cpus 1 --duration 2s {}", target.url());
         let at_ease = Tare::http(&load_at_ease).run();
         // What it advises helps.
