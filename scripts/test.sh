@@ -2,11 +2,9 @@
 # Builds the workspace and runs all its tests and those of the hardware, all of them even if some fail, and ends
 # with one line of totals:
 #
-#   N passed, N failed[, N at the second try][, N skipped][, N unchanged]
+#   N passed, N failed[, N skipped][, N unchanged]
 #
-# A test binary that did not build, or that crashed, counts as one failure. A system test that fails is run once
-# more, alone, when all others are through: it measures time, and another program may have had the CPU. It must
-# pass then, and is counted as such. More failures than five are no accident: then none is. Unchanged are parts of the
+# A test binary that did not build, or that crashed, counts as one failure. Unchanged are parts of the
 # hardware's tests that have passed before with the same sources and tools (scripts/hdl_test.sh).
 #
 #   cargo builds          tests of the crates      system tests
@@ -21,14 +19,12 @@ prepared=$(mktemp)
 hardware=$(mktemp)
 computed=$(mktemp)
 status=$(mktemp)
-failing=$(mktemp)
-once=$(mktemp)
 # What tests say that could not show what they are for: the words of a test that passes are not shown.
 TARE_SKIPPED=$(mktemp)
 export TARE_SKIPPED
 mark=
 beside=
-trap 'rm -f "$log" "$prepared" "$hardware" "$computed" "$status" "$failing" "$once" "$TARE_SKIPPED"; [ -z "$mark" ] || kill "$mark" 2>/dev/null; [ -z "$beside" ] || kill -- "-$beside" 2>/dev/null' EXIT
+trap 'rm -f "$log" "$prepared" "$hardware" "$computed" "$status" "$TARE_SKIPPED"; [ -z "$mark" ] || kill "$mark" 2>/dev/null; [ -z "$beside" ] || kill -- "-$beside" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM HUP
 
 # What is said goes to a file, and is shown from there: a pipe would stay open, and be waited for, as long as
@@ -37,28 +33,6 @@ sleep 7200 &
 mark=$!
 tail -n +1 -f --pid=$mark "$log" | grep --line-buffered -v '^test .* has been running for over' &
 shown=$!
-
-# once_more LINES: the system tests that failed behind so many lines of the log. Fails if one of them does again.
-once_more() {
-    sed "1,$1d" "$log" | awk '
-        / Running tests\/.*\/main\.rs / { split($2, part, "/"); program = part[2] }
-        /^test .* \.\.\. FAILED$/ { print program, $2 }' >"$failing"
-    count=$(wc -l <"$failing")
-    [ "$count" -gt 0 ] && [ "$count" -le 5 ] || return 1
-    wrong=0
-    while read -r program name; do
-        printf '\n     Running once more %s\n\n' "$name"
-        if cargo test --release --package tare-system-tests --test "$program" -- --exact "$name" >"$once" 2>&1 </dev/null &&
-            grep -q '^test result: ok\. 1 passed' "$once"; then
-            echo "passed at the second try: $name"
-        else
-            # Its first failure has been counted.
-            grep -v '^test result: ' "$once"
-            wrong=1
-        fi
-    done <"$failing"
-    return $wrong
-}
 
 # What the tests need is made while cargo compiles. The hardware's tests follow at once.
 setsid sh -c '
@@ -78,14 +52,11 @@ beside=$!
         RUST_TEST_THREADS=4 cargo test --release --workspace --exclude tare-system-tests --exclude tare-filter --exclude tare-stats --no-fail-fast
         crates=$?
         # Each test waits in a thread for its turn (tests/src/lock.rs).
-        before=$(wc -l <"$log")
         RUST_TEST_THREADS=64 cargo test --release --package tare-system-tests --no-fail-fast
-        systems=$?
-        wait $computes
         crates=$((crates + $?))
+        wait $computes
+        echo $((crates + $?)) >"$status"
         cat "$computed"
-        [ $systems -eq 0 ] || ! once_more "$before" || systems=0
-        echo $((crates + systems)) >"$status"
     else
         echo 1 >"$status"
     fi
@@ -125,13 +96,11 @@ awk -v left="$left" -v status="$(cat "$status")" -v skipped="$(wc -l <"$TARE_SKI
             if ($i ~ /^unchanged/) unchanged += $(i - 1)
         }
     }
-    /^passed at the second try: / { again++ }
     / process didn.t exit successfully: .*\(signal: / { failed++ }
     END {
-        passed += again
-        failed += left - again
+        failed += left
         if (status != 0 && failed == 0) failed = 1
-        printf "\n%d passed, %d failed%s%s%s\n", passed, failed, again ? ", " again " at the second try" : "", skipped ? ", " skipped " skipped" : "", unchanged ? ", " unchanged " unchanged" : ""
+        printf "\n%d passed, %d failed%s%s\n", passed, failed, skipped ? ", " skipped " skipped" : "", unchanged ? ", " unchanged " unchanged" : ""
         exit failed != 0
     }
 ' "$log"

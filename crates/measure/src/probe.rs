@@ -283,8 +283,9 @@ impl Probe {
             None => self.read_thread(seen.tid).map(|times| Reading { at: now, times, spun: seen.spun }),
         };
         let born = seen.born.map(|(at, times)| Reading { at, times, spun: Picos::ZERO });
-        let (Some(reading), Some(before)) = (reading, self.threads[index].or(born)) else {
-            let core = self.threads[index].map_or(0, |before| before.times.core);
+        let before = self.threads[index].or(born);
+        let (Some(reading), Some(before)) = (reading, before) else {
+            let core = before.map_or(0, |before| before.times.core);
             return ThreadHealth { tid: seen.tid, core, ..ThreadHealth::default() };
         };
         self.threads[index] = Some(reading);

@@ -112,17 +112,28 @@ fn a_thread_that_has_ended_is_still_accounted_for() {
 #[test]
 fn what_a_thread_did_before_it_ended_unseen_belongs_to_the_load() {
     let root = tempfile::tempdir().unwrap();
+    // Of all CPUs, others have had the last alone: the thread was on it.
+    let last = last_cpu();
+    let cpus = |others: u64| {
+        let ticks = |cpu: usize| if cpu == last { others } else { 100 };
+        let lines: String =
+            (0..=last).map(|cpu| format!("cpu{cpu} {} 0 0 5 5 0 0 0 0 0\n", ticks(cpu))).collect();
+        put(root.path(), &[("proc/stat", format!("cpu  0\n{lines}intr 1\n"))]);
+    };
     put(root.path(), &proc_files(100, 0, 0));
+    cpus(100);
     // There are threads, and that of the recorder is not among them.
     std::fs::create_dir_all(root.path().join("proc/self/task/1")).unwrap();
     let second = Picos::from_secs(1);
     let (mut collector, mut threads) = recorders(Settings::from_origin(Instant::EPOCH));
     collector.watch(Probe::at_root(root.path(), Instant::EPOCH, 1, &Peers::default()));
     let mut recorder = threads.remove(0);
+    rustix::thread::sched_setaffinity(None, &on_cpu(last)).unwrap();
     recorder.tick(Instant::EPOCH, &EngineCounters::default());
     burn_30_ms();
     recorder
         .tick(Instant::EPOCH + second, &EngineCounters { offered: 1, due: 1, ..EngineCounters::default() });
+    cpus(190);
     let mut rows = 0;
     collector.poll(Instant::EPOCH + second, &mut |_| rows += 1);
     assert_eq!((rows, collector.health().threads[0].span_ns), (1, 0));
@@ -130,6 +141,19 @@ fn what_a_thread_did_before_it_ended_unseen_belongs_to_the_load() {
     let (_, health) = collector.finish(Instant::EPOCH + second, &mut |_| ());
     let thread = &health.threads[0];
     assert!(thread.span_ns >= 1_000_000_000 && thread.cpu_ns >= 30_000_000, "{thread:?}");
+    // 90 ticks of 10 ms, less its own: it was not read once, and what was around it is not lost.
+    assert!((700_000_000..=870_000_000).contains(&thread.others_ns), "{thread:?}");
+}
+
+fn last_cpu() -> usize {
+    let allowed = rustix::thread::sched_getaffinity(None).unwrap();
+    (0..rustix::thread::CpuSet::MAX_CPU).rfind(|cpu| allowed.is_set(*cpu)).unwrap()
+}
+
+fn on_cpu(cpu: usize) -> rustix::thread::CpuSet {
+    let mut cpus = rustix::thread::CpuSet::new();
+    cpus.set(cpu);
+    cpus
 }
 
 #[test]
