@@ -263,6 +263,14 @@ impl<'a> Machine<'a> {
         let delay = Delay::of(totals, &self.health.target_waits, crowded_ns, span_ns);
         Some(Criterion::new(CriterionId::TargetCrowded, delay.ns, delay.limit_ns).advise(|| {
             let percent = share(crowded_ns, span_ns).min(1.0) * 100.0;
+            // What is tare's doing goes first: it may be all of it.
+            if self.share_of_worst(ThreadHealth::target_waited_share) > HELD_UP {
+                return format!(
+                    "the target waited {percent:.1} % of the time for CPUs that tare and others on this machine \
+                     had: {}",
+                    self.parted()
+                );
+            }
             format!(
                 "the target waited {percent:.1} % of the time for CPUs that other programs on this machine had: stop \
                  them, or bind the target to other CPUs (taskset)"

@@ -340,6 +340,15 @@ fn delays() {
         alone(Id::TargetDelayed, Word::Degraded, "(server the longest)", |_, h, _| waited(h, count, us));
         alone(Id::TargetCrowded, Word::Degraded, "bind the target", |_, h, _| crowded(h, count, us));
     }
+    // Where tare shares its CPU, to stop others would not help.
+    let (totals, mut health, conditions) = good();
+    crowded(&mut health, 35, 3_000);
+    health.threads[0].target_waited_ns = 3 * SECOND_NS;
+    let verdict = judge(&totals, &health, &conditions);
+    let advice = |id: Id| verdict.failing().iter().find(|c| c.id == id).map(|c| c.advice.clone());
+    assert!(advice(Id::TargetWaited).is_some());
+    let told = advice(Id::TargetCrowded).unwrap();
+    assert!(told.contains("--cpus") && !told.contains("stop them"), "{told}");
     // Long in sum, and not felt by one response in a hundred.
     let holds = |break_it: &dyn Fn(&mut HealthSummary)| {
         let (totals, mut health, conditions) = good();
