@@ -12,8 +12,12 @@
 //! A busy machine hides that in its noise. What it does not hide is printed, too: the CPU time of the threads
 //! that draw. At 10 ms each second they take 1 % of one CPU.
 
+#[path = "../flags.rs"]
+mod flags;
+
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
+use stats::median;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -27,7 +31,7 @@ const STEP: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(120);
 
 struct Options {
-    rounds: usize,
+    rounds: u64,
     seconds: u64,
     rate: u64,
 }
@@ -55,19 +59,9 @@ fn main() -> Result<()> {
 }
 
 fn options() -> Result<Options> {
-    let mut options = Options { rounds: 5, seconds: 5, rate: 5_000 };
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        let value: u64 = words.next().context("a number after each flag")?.parse()?;
-        ensure!(value > 0, "{word}: expected a number above zero");
-        match word.as_str() {
-            "--rounds" => options.rounds = value as usize,
-            "--seconds" => options.seconds = value,
-            "--rate" => options.rate = value,
-            other => anyhow::bail!("{other}: expected --rounds, --seconds or --rate"),
-        }
-    }
-    Ok(options)
+    let (mut rounds, mut seconds, mut rate) = (5, 5, 5_000);
+    flags::read(&mut [("--rounds", &mut rounds), ("--seconds", &mut seconds), ("--rate", &mut rate)])?;
+    Ok(Options { rounds, seconds, rate })
 }
 
 fn print(options: &Options, figures: &[[Vec<f64>; 3]]) {
@@ -94,16 +88,10 @@ fn print(options: &Options, figures: &[[Vec<f64>; 3]]) {
     println!("nobody watching, runs differ among themselves by {rate:.1} % in rate and {p99:.1} % in p99");
 }
 
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
-}
-
 /// One run: its result, and the CPU time in ms of the threads that drew.
 fn run(how: usize, load: &str, url: &str, out: &Path) -> Result<(Value, f64)> {
     std::fs::create_dir_all(out.parent().context("a folder")?)?;
-    let line = format!("{} http {load} --out {} {url}", binary()?.display(), out.display());
+    let line = format!("{} http {load} --out {} {url}", tare_system_tests::binary().display(), out.display());
     let drawing_ms = match how {
         0 => drawing_ms_of(started(&format!("{line} -q"))?)?,
         1 => watched(&format!("{line} --live=0 --no-progress"))?,
@@ -183,13 +171,6 @@ fn in_terminal(line: &str, out: &Path) -> Result<f64> {
     Ok(most)
 }
 
-fn binary() -> Result<PathBuf> {
-    let own = std::env::current_exe()?;
-    let tare = own.with_file_name("tare");
-    ensure!(tare.is_file(), "no {}: cargo build --release -p tare", tare.display());
-    Ok(tare)
-}
-
 /// `tare target` that answers at once; ended when dropped.
 struct Target {
     process: Child,
@@ -198,7 +179,7 @@ struct Target {
 
 impl Target {
     fn start() -> Result<Self> {
-        let mut command = Command::new(binary()?);
+        let mut command = Command::new(tare_system_tests::binary());
         command.args(["target", "--listen", "0", "--no-truth"]).stdin(Stdio::null());
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let mut first = String::new();

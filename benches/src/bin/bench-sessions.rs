@@ -13,11 +13,14 @@
 //! also as a multiple of wrk's. The kernel does much of the target's work where the generator sends (veth has
 //! no wire between them), and that counts as the generator's; the last column leaves the kernel out.
 
-use anyhow::{Context, Result, bail, ensure};
+#[path = "../flags.rs"]
+mod flags;
+
+use anyhow::{Context, Result, ensure};
 use bed::{Namespace, Topology};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
-use std::path::PathBuf;
+use stats::median;
 use std::process::Stdio;
 use tare_system_tests::Nginx;
 
@@ -40,7 +43,7 @@ const ROWS: [(&str, &str); 4] = [
 ];
 
 struct Options {
-    rounds: usize,
+    rounds: u64,
     seconds: u64,
     connections: u64,
 }
@@ -60,7 +63,7 @@ fn main() -> Result<()> {
         "one CPU for both ends: the generator would wait for the target"
     );
     let bed = bed::Bed::up(&Topology::unique())?;
-    let binary = binary()?.display().to_string();
+    let binary = tare_system_tests::binary().display().to_string();
     let body = "x".repeat(600);
     let server =
         format!("listen {SERVER}:{PORT} backlog=4096; access_log off; location / {{ return 200 '{body}'; }}");
@@ -81,19 +84,13 @@ fn main() -> Result<()> {
 }
 
 fn options() -> Result<Options> {
-    let mut options = Options { rounds: 5, seconds: 3, connections: 64 };
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        let value: u64 = words.next().context("a number after each flag")?.parse()?;
-        ensure!(value > 0, "{word}: expected a number above zero");
-        match word.as_str() {
-            "--rounds" => options.rounds = value as usize,
-            "--seconds" => options.seconds = value,
-            "--connections" => options.connections = value,
-            other => bail!("{other}: expected --rounds, --seconds or --connections"),
-        }
-    }
-    Ok(options)
+    let (mut rounds, mut seconds, mut connections) = (5, 3, 64);
+    flags::read(&mut [
+        ("--rounds", &mut rounds),
+        ("--seconds", &mut seconds),
+        ("--connections", &mut connections),
+    ])?;
+    Ok(Options { rounds, seconds, connections })
 }
 
 fn only(cpu: usize) -> CpuSet {
@@ -172,10 +169,11 @@ fn print(title: &str, options: &Options, figures: &[Vec<Figures>]) {
         "{:<26} {:>12} {:>8} {:>12} {:>8} {:>12}",
         "", "requests/s", "x wrk", "CPU s/M", "x wrk", "of it user"
     );
-    let of = |row: usize, of: fn(&Figures) -> f64| median(figures[row].iter().map(of).collect());
+    let of = |row: usize, of: fn(&Figures) -> f64| median(&figures[row].iter().map(of).collect::<Vec<_>>());
     // Round by round, so that what slows a round slows both.
     let ratio = |row: usize, of: fn(&Figures) -> f64| {
-        median(figures[row].iter().zip(&figures[0]).map(|(ours, theirs)| of(ours) / of(theirs)).collect())
+        let pairs = figures[row].iter().zip(&figures[0]);
+        median(&pairs.map(|(ours, theirs)| of(ours) / of(theirs)).collect::<Vec<_>>())
     };
     for (row, (name, _)) in ROWS.iter().enumerate() {
         let per_s = |run: &Figures| run.per_s;
@@ -190,16 +188,4 @@ fn print(title: &str, options: &Options, figures: &[Vec<Figures>]) {
         );
     }
     println!();
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-fn binary() -> Result<PathBuf> {
-    let own = std::env::current_exe()?;
-    let tare = own.with_file_name("tare");
-    ensure!(tare.is_file(), "no {}: cargo build --release -p tare", tare.display());
-    Ok(tare)
 }
