@@ -42,9 +42,9 @@ fn come_true(case: &Case, weighing: &str, retries: &mut usize) {
     panic!("{wrong}");
 }
 
-const TRIES: usize = 3;
+const TRIES: usize = 2;
 /// Second tries of all plans together: a machine that is busy all the time would have these take minutes.
-const RETRIES: usize = 3;
+const RETRIES: usize = 1;
 
 fn is_right(found: &Found) -> bool {
     // 20 % of the measured, either way.

@@ -1,6 +1,6 @@
 //! `tare runs`: what was kept is found, tagged and removed, also by many programs at once.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tare_system_tests::process::wait_until;
 use tare_system_tests::{Run, Running, Tare, Target, beside_others, scratch};
@@ -66,7 +66,14 @@ fn what_was_kept_is_found_tagged_and_removed() {
     }
     let runs = home.list();
     assert_eq!(runs.len(), 3);
-    assert!(runs.iter().all(|run| run["state"] == "finished" && run["achieved_per_s"].as_f64() > Some(50.0)));
+    for run in &runs {
+        let result = home.runs_folder().join(run["name"].as_str().unwrap()).join("result.json");
+        let result: Value = serde_json::from_str(&std::fs::read_to_string(result).unwrap()).unwrap();
+        assert_eq!(
+            (&run["state"], &run["achieved_per_s"]),
+            (&json!("finished"), &result["rate"]["achieved_per_s"])
+        );
+    }
     let name = |at: usize| runs[at]["name"].as_str().unwrap().to_owned();
     // The three ways to mean the middle one.
     let short = name(1).rsplit('-').next().unwrap().to_owned();
