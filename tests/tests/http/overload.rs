@@ -2,6 +2,7 @@
 //! itself.
 
 use rustix::thread::{CpuSet, sched_setaffinity};
+use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -9,6 +10,24 @@ use std::time::{Duration, Instant};
 use tare_system_tests::process::Process;
 use tare_system_tests::run::AHEAD;
 use tare_system_tests::{Run, Tare, Target, alone, assert_close, need, need_root, patiently};
+
+/// Runs that must not be VALID, in whichever of several tries.
+#[derive(Default)]
+struct Lies(RefCell<Vec<String>>);
+
+impl Lies {
+    fn never_valid(&self, run: Run) -> Run {
+        if run.word() == "VALID" {
+            self.0.borrow_mut().push(run.to_string());
+        }
+        run
+    }
+
+    #[track_caller]
+    fn were_none(&self) {
+        assert!(self.0.borrow().is_empty(), "{}", self.0.borrow().join("\n"));
+    }
+}
 
 /// Requests a second that one generator thread does in a closed loop here and now. The better of two tries: the
 /// machine may pause.
@@ -113,13 +132,14 @@ fn a_target_that_waits_for_other_programs_is_in_no_valid_run() {
     let _alone = alone();
     need("taskset");
     let target = Target::start("--no-truth --workers 1 --cpus 0");
+    let lies = Lies::default();
     patiently(3, || {
         // As fast as the target can, which therefore wants all of its CPU.
         let load = format!("--parallel 16 --threads 1 --cpus 1 --duration 2s {}", target.url());
         let noise: Vec<String> =
             ["taskset", "-c", "0", "sh", "-c", "while :; do :; done"].map(str::to_owned).to_vec();
         let noise = Process::start(&noise, |_| ());
-        let crowded = Tare::http(&load).run();
+        let crowded = lies.never_valid(Tare::http(&load).run());
         let told = crowded.criterion("target.crowded");
         assert_eq!((told.holds, told.severity.as_str()), (false, "DEGRADED"), "{crowded}");
         // Ordinary requests as well, of which the target has time for each, if the kernel does not let it run
@@ -131,11 +151,12 @@ fn a_target_that_waits_for_other_programs_is_in_no_valid_run() {
         let quiet = Tare::http(&load_at_ease).run();
         let worse = |name: &str| at_ease.int(name) > 2 * quiet.int(name) + 200_000;
         if worse("net_ns.p50") || worse("net_ns.p90") || worse("net_ns.p99") {
-            assert_ne!(at_ease.word(), "VALID", "{at_ease}\n{quiet}");
+            lies.never_valid(at_ease);
         }
         let calm = Tare::http(&load).run();
         assert!(calm.criterion("target.crowded").value < told.value / 2.0, "{calm}\n{crowded}");
     });
+    lies.were_none();
 }
 
 /// What other programs on this machine, or its hypervisor, do to a run; the test has no hold over them.
@@ -344,16 +365,17 @@ fn a_process_behind_the_target(way: &str) {
     let starve = || Tare::http(&format!("--cpus 0 --spin always --priority real-time {load}")).run();
     let is_grave =
         |run: &Run| run.criterion("target.waited").severity == "INVALID" && run.word() == "INVALID";
+    let lies = Lies::default();
     patiently(2, || {
         // It may happen to get the CPU often enough; then the run is no more than in doubt.
-        let runs: Vec<Run> = std::iter::repeat_with(starve).take(TRIES).collect();
-        assert!(runs.iter().all(|run| run.word() != "VALID"), "{runs:?}");
+        let runs: Vec<Run> = std::iter::repeat_with(|| lies.never_valid(starve())).take(TRIES).collect();
         let starved = runs.iter().find(|run| is_grave(run)).unwrap_or_else(|| panic!("{runs:?}"));
         // Apart from it, the same load is as it should be.
         let apart = Tare::http(&format!("--cpus 1 --spin never {load}")).run();
         let waited = |run: &Run| run.criterion("target.waited").value;
         assert!(waited(&apart) < waited(starved) / 2.0, "{apart}\n{starved}");
     });
+    lies.were_none();
 }
 
 #[test]
@@ -377,12 +399,14 @@ fn a_process_that_is_not_the_targets_and_waits_leaves_the_figures_as_they_are() 
     let noise = ["nice", "-n", "19", "taskset", "-c", "0", "sh", "-c", "while :; do :; done"];
     let _noise = Process::start(&noise.map(str::to_owned), |_| ());
     let load = "--rate 5000 --duration 2s --threads 1 --cpus 0 --spin always";
+    let lies = Lies::default();
     patiently(3, || {
-        let run = Tare::http(&format!("{load} {}", target.url())).run();
+        let run = lies.never_valid(Tare::http(&format!("{load} {}", target.url())).run());
         let waited = run.criterion("others.waited");
         assert_eq!((waited.holds, waited.severity.as_str()), (false, "DEGRADED"), "{run}");
         assert_ne!(run.criterion("target.waited").severity, "INVALID", "{run}");
     });
+    lies.were_none();
 }
 
 /// Nobody knew its port before.
