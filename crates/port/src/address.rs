@@ -89,6 +89,11 @@ impl Address {
         can.then(|| self.option("netns")).flatten()
     }
 
+    /// A file of the network namespace that it is in.
+    pub fn namespace_file(&self) -> std::path::PathBuf {
+        self.namespace().map_or_else(|| "/proc/self/ns/net".into(), crate::namespace::path)
+    }
+
     /// The value of an option, read; `expected` says what would be right.
     ///
     /// # Errors

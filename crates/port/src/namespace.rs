@@ -95,7 +95,7 @@ impl Drop for Visit {
 }
 
 /// A name as `ip netns` has it, or a file (`/proc/4711/ns/net`).
-fn path(name: &str) -> PathBuf {
+pub(crate) fn path(name: &str) -> PathBuf {
     if name.contains('/') { PathBuf::from(name) } else { Path::new(NAMES).join(name) }
 }
 

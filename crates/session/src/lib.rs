@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod claims;
 mod figures;
 mod inner;
 mod lives;

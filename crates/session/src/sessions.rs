@@ -1,5 +1,6 @@
 //! The sessions of one port. See the crate.
 
+use os::claim::Claim;
 use port::{For, Host, Port, PortError, Stamp, Wish};
 use station::{Family, Link, Outbox, Probing, Route, Station, StationError, Unreachable, Via};
 use std::net::{IpAddr, SocketAddr};
@@ -8,6 +9,7 @@ use tcp::{Event, Millis, Notice, Payload, Record};
 use units::{Instant, Picos};
 
 use crate::account::{Account, Place};
+use crate::claims::claims;
 use crate::figures::Figures;
 use crate::inner::{Core, time};
 use crate::lives::Lives;
@@ -61,6 +63,11 @@ pub enum SessionError {
          from the interface"
     )]
     OfThisHost { address: IpAddr },
+    #[error(
+        "another run has {address}, or one that follows it in its range, on this interface: the two would reset \
+         each other's connections; wait for its end, or give this one other addresses (ip=)"
+    )]
+    OfAnotherRun { address: IpAddr },
 }
 
 /// Why a session was not opened.
@@ -97,6 +104,8 @@ pub struct Sessions {
     core: Core,
     woken: Vec<Id>,
     place: Place,
+    /// Held as long as there may be connections.
+    _claims: Vec<Claim>,
 }
 
 impl Sessions {
@@ -111,10 +120,12 @@ impl Sessions {
         if let Some(address) = host.has.first() {
             return Err(SessionError::OfThisHost { address: *address });
         }
+        let claims = claims(via).map_err(|address| SessionError::OfAnotherRun { address })?;
         let wish = Wish { stamps: true, ours: Some(via.ours()), ..Wish::default() };
         let port = port::open(&via.port, &wish)?;
         let mut sessions = Self::on(port, via, now())?;
         sessions.place.host_forwards = host.forwards;
+        sessions._claims = claims;
         loop {
             let Core { station, outbox, .. } = &mut sessions.core;
             let probing = station.probe(now(), outbox)?;
@@ -155,7 +166,7 @@ impl Sessions {
             mtu: link.mtu,
             host_forwards: false,
         };
-        Ok(Self { port, core, woken: Vec::new(), place })
+        Ok(Self { port, core, woken: Vec::new(), place, _claims: Vec::new() })
     }
 
     /// Looks for the ways to these addresses, so that no connection has to. Who does not answer is asked again

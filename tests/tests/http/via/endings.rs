@@ -3,7 +3,8 @@
 use super::{Capture, Ground, OWN, SERVER};
 use std::time::Duration;
 use tare_system_tests::bed::run_in;
-use tare_system_tests::{Run, Tare, beside_others};
+use tare_system_tests::process::{Process, text_of, wait_until};
+use tare_system_tests::{Run, Tare, alone, beside_others, need, scratch};
 
 /// Nothing but what the plan names was sent by our addresses: segments to the server, and questions for MAC
 /// addresses.
@@ -165,4 +166,88 @@ fn a_link_goes_and_comes(port: &str) {
     // It sleeps while nothing can be sent.
     assert!(run.float("generator.cpu_s") < run.took.as_secs_f64() / 3.0, "{run}");
     nothing_is_left(&ground, &run);
+}
+
+/// Answers, says that nothing more will come, and reads on until the other end closes.
+const HALF: &str = r#"
+import socket, sys, threading
+listener = socket.create_server((sys.argv[1], 8026))
+listener.listen(1024)
+def serve(connection):
+    try:
+        connection.recv(4096)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(4096):
+            pass
+    except OSError:
+        pass
+    connection.close()
+print("ready", flush=True)
+while True:
+    connection, _ = listener.accept()
+    threading.Thread(target=serve, args=[connection], daemon=True).start()
+"#;
+
+#[test]
+fn a_server_that_closes_first_keeps_no_connection_of_an_ended_run() {
+    let _alone = alone();
+    need("python3");
+    let (ground, folder) = (Ground::new(), scratch());
+    let says = folder.path().join("says");
+    let argv = ["ip", "netns", "exec", &ground.sink().name, "python3", "-c", HALF, SERVER];
+    let _server = Process::start(&argv.map(str::to_owned), |command| {
+        command.stdout(std::fs::File::create(&says).expect("a scratch file"));
+    });
+    wait_until("the server", || text_of(&says).contains("ready"));
+    for path in ["fast", "general"] {
+        let load =
+            format!("--via-path {path} --parallel 16 --requests 2000 --timeout 500ms http://{SERVER}:8026/");
+        let run = ground.by("packet", &load).run();
+        let ends = ["done", "failed", "missed", "cut_off"].map(|end| run.total(end));
+        assert_eq!(ends.iter().sum::<u64>(), 2_000, "{run}");
+        assert_eq!(ground.connections(), Vec::<String>::new(), "{path}: {run}");
+    }
+}
+
+#[test]
+fn an_interrupted_backlog_is_the_limit_of_connections_by_either_path() {
+    let _alone = alone();
+    let ground = Ground::new();
+    let target = ground.target("--no-truth --delay 300ms");
+    for path in ["fast", "general"] {
+        // Responses come at 300 ms, 600 ms, …: that is when the signal comes, too.
+        for at_ms in [1_195, 1_205, 1_215] {
+            let load = format!(
+                "--via-path {path} --rate 500 --parallel 4 --duration 5s --accept-invalid {}",
+                target.url()
+            );
+            let run = ground.by("packet", &load).start();
+            run.sleep_until(Duration::from_millis(at_ms));
+            run.interrupt();
+            let run = run.finish_unchecked();
+            let (free, late) = (run.outcome("missed.no_connection"), run.outcome("missed.not_reached"));
+            assert!(free > 300 && late < 10, "{path}: {run}");
+        }
+    }
+}
+
+#[test]
+fn addresses_of_another_run_are_refused_before_anything_is_sent() {
+    let _shared = beside_others();
+    let ground = Ground::new();
+    let target = ground.target("--no-truth --delay 5ms");
+    let load = format!("--parallel 4 --duration 2s {}", target.url());
+    let first = ground.by("packet", &load).start();
+    first.sleep_until(Duration::from_millis(600));
+    let second = ground.by("packet", &load).start().finish_unchecked();
+    assert_eq!(second.code, Some(2), "{second}");
+    assert!(second.stderr.contains("another run has 198.18.0.10"), "{second}");
+    // Others of the same subnet are had at once, and these when the first has ended.
+    let beside = ground.beside(3, "packet", &format!("--parallel 4 --duration 300ms {}", target.url())).run();
+    let first = first.finish();
+    let after = ground.by("packet", &format!("--parallel 4 --duration 300ms {}", target.url())).run();
+    for run in [&first, &beside, &after] {
+        assert_eq!(run.total("failed"), 0, "{run}");
+    }
 }
