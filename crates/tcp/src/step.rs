@@ -181,11 +181,12 @@ impl Doing<'_> {
     fn abort(&mut self) {
         match self.r.state {
             State::Closed => self.refuse(Refusal::NotOpen),
-            State::Established | State::FinWait1 | State::FinWait2 => {
+            // After the peer's FIN as well: our own may be lost, or not have left.
+            State::Established | State::FinWait1 | State::FinWait2 | State::Closing | State::LastAck => {
                 self.send_rst();
                 self.shut(Cause::Aborted);
             }
-            State::SynSent | State::Closing | State::LastAck => self.shut(Cause::Aborted),
+            State::SynSent => self.shut(Cause::Aborted),
             State::TimeWait => {
                 self.shut(Cause::Aborted);
                 self.quarantine();
