@@ -6,6 +6,9 @@ use std::net::SocketAddr;
 use crate::endpoint::Endpoints;
 use crate::source::{Chooser, Fixed};
 
+/// A lane counts its requests so far.
+const MOST_SERVED: u16 = u16::MAX - 1;
+
 /// Requests that never change, and where each leads.
 pub(crate) struct Fixture {
     pub requests: Vec<Fixed>,
@@ -25,6 +28,10 @@ pub(crate) fn obstacle(plan: &Plan) -> Option<&'static str> {
     let (request, connection) = (&plan.request, &plan.connection);
     let obstacles = [
         (connection.pipeline > 1, "requests are pipelined"),
+        (
+            connection.requests_per_connection.is_some_and(|most| most > u32::from(MOST_SERVED)),
+            "a connection has more requests than are counted",
+        ),
         (connection.proxy.is_some(), "there is a proxy"),
         (connection.throttle.is_some(), "reading is throttled"),
         (connection.ramp.is_some() && matches!(plan.load, Load::Closed { .. }), "connections open on a ramp"),

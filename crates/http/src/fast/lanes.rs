@@ -263,18 +263,24 @@ impl Lanes {
         &mut self.flights[flight as usize]
     }
 
-    /// The flight ends at this time, if nothing else ends it. Deadlines are set in the order in which they
-    /// come.
+    /// The flight ends at this time, if nothing else ends it. Nearly all deadlines are set in the order in which
+    /// they come: the place is looked for from the last one.
     pub fn set_deadline(&mut self, flight: u32, deadline: Instant) {
-        let last = self.last;
-        let made = &mut self.flights[flight as usize];
-        debug_assert!(made.deadline == Instant::FAR, "a deadline is set once");
-        (made.deadline, made.before, made.after) = (deadline, last, NONE);
-        match last {
-            NONE => self.first = flight,
-            _ => self.flights[last as usize].after = flight,
+        debug_assert!(self.flights[flight as usize].deadline == Instant::FAR, "a deadline is set once");
+        let (mut before, mut after) = (self.last, NONE);
+        while before != NONE && self.flights[before as usize].deadline > deadline {
+            (before, after) = (self.flights[before as usize].before, before);
         }
-        self.last = flight;
+        let made = &mut self.flights[flight as usize];
+        (made.deadline, made.before, made.after) = (deadline, before, after);
+        match before {
+            NONE => self.first = flight,
+            _ => self.flights[before as usize].after = flight,
+        }
+        match after {
+            NONE => self.last = flight,
+            _ => self.flights[after as usize].before = flight,
+        }
     }
 
     /// The next deadline, and whose it is.
@@ -356,6 +362,17 @@ mod tests {
         lanes.land(flights[2]);
         assert_eq!(lanes.next_deadline(), Some((again, at(200))));
         assert_eq!(lanes.in_flight(), [again]);
+        // One that was sent again has an earlier deadline than those that left meanwhile.
+        let [early, earliest] = [150, 120].map(|ms| {
+            let lane = lanes.add(0);
+            let flight = lanes.depart(lane, at(6), 0);
+            lanes.set_deadline(flight, at(ms));
+            flight
+        });
+        for flight in [earliest, early] {
+            assert_eq!(lanes.next_deadline().map(|(next, _)| next), Some(flight));
+            lanes.land(flight);
+        }
         lanes.land(again);
         assert!(lanes.next_deadline().is_none() && !lanes.any_in_flight());
     }

@@ -69,6 +69,8 @@ pub(crate) struct Fast<R> {
     leaving: Vec<u32>,
     frames: usize,
     full: bool,
+    /// When departures were last made, the plan's limits held the next one back.
+    held: bool,
 }
 
 impl<R: Record> Fast<R> {
@@ -92,6 +94,7 @@ impl<R: Record> Fast<R> {
             leaving: Vec::new(),
             frames,
             full: false,
+            held: false,
         }
     }
 
@@ -106,6 +109,7 @@ impl<R: Record> Fast<R> {
             self.desk.pacer.follow(&self.control);
             self.launch_again(now);
             self.launch_due(now);
+            self.held = self.desk.limit.holds();
             self.report(now);
             if let Err(errno) = self.wait(now) {
                 self.control.fail(format!("waiting for frames failed: {errno}"));
@@ -311,11 +315,12 @@ impl<R: Record> Fast<R> {
         let (sent, timeout) = (self.clock.now(), self.plan.request.timeout);
         for flight in leaving.drain(..) {
             // One that was sent again keeps the time at which it left first, and its deadline.
-            let first = desk.lanes.flight(flight).http1.oldest().is_some_and(|exchange| exchange.again == 0);
-            if first {
+            let again = desk.lanes.flight(flight).http1.oldest().filter(|exchange| exchange.again > 0);
+            let left = again.map_or(sent, |exchange| exchange.sent);
+            if left == sent {
                 desk.has_left(flight, sent);
             }
-            desk.lanes.set_deadline(flight, sent + timeout);
+            desk.lanes.set_deadline(flight, left + timeout);
         }
         // A link that is down takes nothing: then requests time out.
         let _ = sessions.transmit();
@@ -432,7 +437,8 @@ impl<R: Record> Fast<R> {
         let now = self.clock.now();
         let halt = self.control.halt();
         let desk = &mut self.desk;
-        let late = if desk.limit.holds() { Miss::NoConnection } else { Miss::NotReached };
+        // What has become free since then would have taken a few of many.
+        let late = if desk.limit.holds() || self.held { Miss::NoConnection } else { Miss::NotReached };
         let why = if halt == Halt::SourceLost { Miss::SourceLost } else { late };
         if let Some(pending) = desk.pacer.take_pending() {
             desk.accounts.miss(pending.departure, why, now);
