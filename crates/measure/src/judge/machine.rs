@@ -12,6 +12,8 @@ use units::Picos;
 
 /// Shares of a shorter time are not judged: the kernel counts a CPU's work and steal in ticks of 10 ms.
 const LEAST_SPAN_NS: u64 = 100_000_000;
+/// Nor are waits of the target's in a shorter one.
+const BRIEF_SPAN_NS: u64 = 10_000_000;
 /// A thread that works or waits for its CPU for more than this share of the time has none to spare.
 const SATURATED: f64 = 0.95;
 /// A thread that works for more than this share of the time is busy: queues in it grow.
@@ -232,10 +234,16 @@ impl<'a> Machine<'a> {
     /// The target waits for the CPU that a thread has. It is INVALID where it waited for much of the time, and
     /// for longer than it ran: whatever it did took at least twice its time.
     fn target_waited(&self) -> Option<Criterion> {
-        let (index, share) = self.worst(ThreadHealth::target_waited_share)?;
+        let waited = ThreadHealth::target_waited_share;
+        let (index, share, limit) = match self.worst(waited) {
+            Some((index, share)) => (index, share, HELD_UP),
+            // Waits are counted in nanoseconds: those of a brief run are known as well, and judged if they are
+            // much of it.
+            None => self.worst_over(BRIEF_SPAN_NS, waited).map(|(index, share)| (index, share, STARVED))?,
+        };
         let thread = &self.health.threads[index];
         let doubled = thread.target_waited_ns >= thread.target_ran_ns;
-        let criterion = Criterion::new(CriterionId::TargetWaited, share, HELD_UP);
+        let criterion = Criterion::new(CriterionId::TargetWaited, share, limit);
         let criterion = criterion.invalid_beyond(doubled.then_some(STARVED));
         Some(criterion.advise(|| self.waited("the target", index, share, &thread.target_waiter.1)))
     }
@@ -388,8 +396,11 @@ impl<'a> Machine<'a> {
 
     /// The engine thread for which `measure` is largest, of those watched long enough, and how large.
     fn worst(&self, measure: impl Fn(&ThreadHealth) -> f64) -> Option<(usize, f64)> {
-        let watched =
-            self.health.threads.iter().enumerate().filter(|(_, thread)| thread.span_ns >= LEAST_SPAN_NS);
+        self.worst_over(LEAST_SPAN_NS, measure)
+    }
+
+    fn worst_over(&self, least_ns: u64, measure: impl Fn(&ThreadHealth) -> f64) -> Option<(usize, f64)> {
+        let watched = self.health.threads.iter().enumerate().filter(|(_, thread)| thread.span_ns >= least_ns);
         watched.map(|(index, thread)| (index, measure(thread))).max_by(|a, b| a.1.total_cmp(&b.1))
     }
 

@@ -57,7 +57,7 @@ fn a_target_that_waits_for_our_cpu_is_found_in_another_namespace() {
         let target = Target::start_through(&through, &format!("--listen {SERVER}:0 --workers 1 --no-truth"));
         // From this namespace, where nobody has a socket to the target or at its addresses.
         let via = format!("--via packet,netns={}:gen0,{OWN}", ground.generator().name);
-        for duration in ["700ms", "1s", "1500ms"] {
+        for duration in ["90ms", "700ms", "1s", "1500ms"] {
             patiently(4, || {
                 let load = format!("{via} --parallel 32 --duration {duration} --cpus {cpu} {}", target.url());
                 let run = Tare::http(&load).run();

@@ -51,6 +51,14 @@ fn a_share_of_a_few_milliseconds_is_not_judged_and_none_is_over_one() {
     let expected: Vec<_> = of_open_loops().into_iter().filter(|name| !left_out.contains(name)).collect();
     assert_eq!(there, expected);
     assert_eq!(verdict.word(), Word::Valid);
+    // A target that waited for half of a run of 20 ms did so for certain.
+    let waited = |ms| ThreadHealth { span_ns: 20_000_000, target_waited_ns: ms * 1_000_000, ..brief.clone() };
+    for (ms, word) in [(4_u64, Word::Valid), (10, Word::Invalid)] {
+        health.threads[0] = waited(ms);
+        let verdict = judge(&totals, &health, &conditions);
+        assert!(verdict.criteria().iter().any(|c| c.id == Id::TargetWaited), "{ms} ms");
+        assert_eq!(verdict.word(), word, "{ms} ms");
+    }
     // From 100 ms on they are there, and 101 ms on a CPU within 100 ms is all of it.
     health.threads[0] = ThreadHealth { span_ns: 100_000_000, cpu_ns: 101_000_000, ..brief };
     let verdict = judge(&totals, &health, &conditions);
