@@ -4,6 +4,7 @@ use super::{Ground, SERVER};
 use rustix::process::Signal;
 use std::time::Duration;
 use tare_system_tests::bed::run_in;
+use tare_system_tests::process::wait_until;
 use tare_system_tests::{alone, beside_others};
 
 #[test]
@@ -53,9 +54,13 @@ fn a_full_accept_queue_makes_connections_wait_and_loses_none() {
     // The kernel drops the third segment of a handshake when the queue is full, and says its SYN-ACK again.
     let target = ground.target("--backlog 1 --accept-delay 30ms --workers 1 --no-truth");
     let load = format!("--parallel 12 --requests 24 --no-keep-alive --timeout 20s {}", target.url());
-    let run = ground.by("packet", &load).run();
+    // Nobody accepts until it is full.
+    target.process.signal(Signal::STOP);
+    let run = ground.by("packet", &load).start();
+    wait_until("a full queue", || ground.kernel_of_server("TcpExt", "ListenOverflows") > 0);
+    target.process.signal(Signal::CONT);
+    let run = run.finish();
     assert_eq!((run.total("done"), run.total("failed")), (24, 0), "{run}");
-    assert!(ground.kernel_of_server("TcpExt", "ListenOverflows") > 0, "the queue was full: {run}");
 }
 
 #[test]
