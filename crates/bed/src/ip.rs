@@ -26,6 +26,13 @@ pub fn batch(namespace: &str, lines: &[String]) -> Result<(), BedError> {
     judge(&format!("-n {namespace}: {}", lines.join("; ")), &output)
 }
 
+/// What `ip -o link` says of the interfaces inside `namespace`, a line each.
+pub fn links(namespace: &str) -> Result<String, BedError> {
+    let output = Command::new("ip").args(["-n", namespace, "-o", "link"]).output().map_err(started)?;
+    judge(&format!("-n {namespace} -o link"), &output)?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 fn started(error: io::Error) -> BedError {
     match error.kind() {
         io::ErrorKind::NotFound => BedError::NoIp,

@@ -1,6 +1,6 @@
 //! Making a bed: namespaces first, then the links between them, then what is set inside each.
 
-use crate::ip::{batch, ip};
+use crate::ip::{batch, ip, links};
 use crate::namespace::{Interface, Namespace, Role};
 use crate::topology::{Middlebox, Topology};
 use crate::{BedError, State, offload};
@@ -10,6 +10,12 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::thread;
+use std::time::Duration;
+
+/// How often a bed looks whether its links are up, and how many times at most: two seconds, where the kernel
+/// does not say.
+const LOOK: Duration = Duration::from_millis(5);
+const LOOKS: usize = 400;
 
 impl State {
     /// Makes what was written down.
@@ -28,6 +34,7 @@ impl State {
             let mut ends = namespace.interfaces.iter();
             namespace.run_in(|| ends.try_for_each(|end| offload::gro_on(&end.name)))??;
         }
+        self.wait_for_links()?;
         self.ready = true;
         self.write()
     }
@@ -66,6 +73,20 @@ impl State {
                 mtu = topology.mtu,
             );
             batch(&pair[0].name, &[line])?;
+        }
+        Ok(())
+    }
+
+    /// Until the kernel has seen that both ends are up, a link drops what is sent, and tells nobody. On a busy
+    /// machine that takes a while.
+    fn wait_for_links(&self) -> Result<(), BedError> {
+        let mut looks = 0;
+        for namespace in &self.namespaces {
+            let count = namespace.interfaces.len();
+            while looks < LOOKS && links(&namespace.name)?.matches(" state UP ").count() < count {
+                looks += 1;
+                thread::sleep(LOOK);
+            }
         }
         Ok(())
     }

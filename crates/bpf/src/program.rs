@@ -212,6 +212,15 @@ impl Link {
     }
 }
 
+impl Drop for Link {
+    /// To close it is not enough: a child between fork and exec has the descriptor as well, and the place would
+    /// stay taken until then. Links of other kinds than XDP know no detaching, and end when they are closed.
+    fn drop(&mut self) {
+        let mut attribute = sys::DetachLink { link_fd: self.fd.as_raw_fd() as u32 };
+        let _ = sys::bpf(sys::LINK_DETACH, &mut attribute);
+    }
+}
+
 impl AsFd for Link {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()

@@ -19,6 +19,7 @@ pub const MAP_UPDATE_BATCH: libc::c_int = 26;
 pub const MAP_DELETE_BATCH: libc::c_int = 27;
 pub const LINK_CREATE: libc::c_int = 28;
 pub const LINK_UPDATE: libc::c_int = 29;
+pub const LINK_DETACH: libc::c_int = 34;
 
 /// An argument of bpf(2): plain old data, whose addresses (if any) are valid as long as it is in use.
 ///
@@ -132,6 +133,9 @@ attributes! {
         map_count: u32,
         maps: u64,
         name: [u8; 16],
+    }
+    DetachLink {
+        link_fd: u32,
     }
     UpdateLink {
         link_fd: u32,

@@ -172,7 +172,11 @@ fn a_program_is_attached_replaced_and_gone_with_its_link() {
         link.replace(&drop_all).unwrap();
         let busy = pass.attach_xdp(1, XdpMode::Generic).unwrap_err();
         assert_eq!(busy.errno(), Some(libc::EBUSY), "{busy}");
+        // As a child has it for a moment that another thread starts.
+        let held = link.as_fd().try_clone_to_owned().unwrap();
         drop(link);
+        drop(pass.attach_xdp(1, XdpMode::Generic).unwrap());
+        drop(held);
         drop(pass.attach_xdp(1, XdpMode::Generic).unwrap());
         // The loopback device has no XDP of its own.
         let native = pass.attach_xdp(1, XdpMode::Native).unwrap_err();

@@ -14,8 +14,8 @@ pub struct Claim {
     _file: File,
 }
 
-/// Claims `count` numbers from `first` on; `None` if somebody else, or another claim of this process, has one of
-/// them. `name` says what the numbers are of, in letters that a file's name may have.
+/// Claims `count` numbers from `first` on; `None` if somebody else, or another claim of this process, has one
+/// of them. `name` says what the numbers are of, in letters that a file's name may have.
 ///
 /// # Errors
 /// The file cannot be made or locked. Numbers are at most 2⁶² − 1, since the kernel counts bytes with a sign.

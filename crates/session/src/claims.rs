@@ -1,7 +1,7 @@
 //! Own addresses are one run's at a time: two would answer each other's connections with resets.
 //!
-//! The probe for other hosts with these addresses does not find another run on the same interface: what one packet
-//! socket sends, another does not receive from the wire.
+//! The probe for other hosts with these addresses does not find another run on the same interface: what one
+//! packet socket sends, another does not receive from the wire.
 
 use os::claim::{Claim, claim};
 use station::Via;

@@ -263,8 +263,8 @@ impl Lanes {
         &mut self.flights[flight as usize]
     }
 
-    /// The flight ends at this time, if nothing else ends it. Nearly all deadlines are set in the order in which
-    /// they come: the place is looked for from the last one.
+    /// The flight ends at this time, if nothing else ends it. Nearly all deadlines are set in the order in
+    /// which they come: the place is looked for from the last one.
     pub fn set_deadline(&mut self, flight: u32, deadline: Instant) {
         debug_assert!(self.flights[flight as usize].deadline == Instant::FAR, "a deadline is set once");
         let (mut before, mut after) = (self.last, NONE);

@@ -113,7 +113,7 @@ fn a_thread_that_has_ended_is_still_accounted_for() {
 fn what_a_thread_did_before_it_ended_unseen_belongs_to_the_load() {
     let root = tempfile::tempdir().unwrap();
     // Of all CPUs, others have had the last alone: the thread was on it.
-    let last = last_cpu();
+    let last = *os::cpus::usable().last().unwrap() as usize;
     let cpus = |others: u64| {
         let ticks = |cpu: usize| if cpu == last { others } else { 100 };
         let lines: String =
@@ -128,7 +128,7 @@ fn what_a_thread_did_before_it_ended_unseen_belongs_to_the_load() {
     let (mut collector, mut threads) = recorders(Settings::from_origin(Instant::EPOCH));
     collector.watch(Probe::at_root(root.path(), Instant::EPOCH, 1, &Peers::default()));
     let mut recorder = threads.remove(0);
-    rustix::thread::sched_setaffinity(None, &on_cpu(last)).unwrap();
+    os::cpus::pin(last as u32).unwrap();
     recorder.tick(Instant::EPOCH, &EngineCounters::default());
     burn_30_ms();
     recorder
@@ -143,17 +143,6 @@ fn what_a_thread_did_before_it_ended_unseen_belongs_to_the_load() {
     assert!(thread.span_ns >= 1_000_000_000 && thread.cpu_ns >= 30_000_000, "{thread:?}");
     // 90 ticks of 10 ms, less its own: it was not read once, and what was around it is not lost.
     assert!((700_000_000..=870_000_000).contains(&thread.others_ns), "{thread:?}");
-}
-
-fn last_cpu() -> usize {
-    let allowed = rustix::thread::sched_getaffinity(None).unwrap();
-    (0..rustix::thread::CpuSet::MAX_CPU).rfind(|cpu| allowed.is_set(*cpu)).unwrap()
-}
-
-fn on_cpu(cpu: usize) -> rustix::thread::CpuSet {
-    let mut cpus = rustix::thread::CpuSet::new();
-    cpus.set(cpu);
-    cpus
 }
 
 #[test]
