@@ -367,6 +367,9 @@ impl Sessions {
 
     /// Resets every session, so that nothing of them stays at their peers.
     pub fn reset_all(&mut self, now: Instant, owner: &mut impl Owner) {
+        // Who waits out TIME_WAIT sends no reset: without the acknowledgment that it owes, its peer would go on
+        // sending its FIN.
+        self.settle(now, owner);
         for id in self.core.table.used() {
             if !self.forget(id) {
                 self.core.act(id, Event::Abort, &Inward::default(), now, owner);
